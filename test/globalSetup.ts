@@ -1,2 +1,51 @@
-/** Suites bring what they need themselves; what is shared by all of them is set up here, once. */
-export default function setup(): void {}
+import { Effect, Exit, Redacted, Scope } from "effect"
+import type { TestProject } from "vitest/node"
+import { join } from "node:path"
+import { start } from "../packages/storage/src/EmbeddedPostgres.ts"
+import { temporaryFolder } from "./temporaryFolder.ts"
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** The PostgreSQL server of this run, by a database that may be connected to for making others. */
+    readonly postgresUrl: string
+  }
+}
+
+/**
+ * One PostgreSQL server for the whole run: the one of `TEST_DATABASE_URL`, or with `TEST_POSTGRES=container` one in a
+ * container, or else an embedded one that starts empty and leaves nothing behind.
+ */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const scope = Scope.makeUnsafe()
+  const url = await Effect.runPromise(serverUrl.pipe(Scope.provide(scope)))
+  project.provide("postgresUrl", Redacted.value(url))
+  return () => Effect.runPromise(Scope.close(scope, Exit.void))
+}
+
+const embedded = Effect.gen(function* () {
+  const { url } = yield* start({ home: join(yield* temporaryFolder, "postgres") })
+  return url
+})
+
+const container = Effect.gen(function* () {
+  const { getContainerRuntimeClient } = yield* Effect.promise(() => import("testcontainers"))
+  const runtime = yield* Effect.exit(Effect.tryPromise(() => getContainerRuntimeClient()))
+  if (Exit.isFailure(runtime)) {
+    yield* Effect.sync(() =>
+      process.stdout.write("No container runtime here: the suites use the embedded PostgreSQL.\n")
+    )
+    return yield* embedded
+  }
+  const { PostgreSqlContainer } = yield* Effect.promise(() => import("@testcontainers/postgresql"))
+  const server = yield* Effect.acquireRelease(
+    Effect.promise(() => new PostgreSqlContainer("postgres:18").withCommand(["-c", "max_connections=200"]).start()),
+    (server) => Effect.promise(() => server.stop())
+  )
+  return Redacted.make(server.getConnectionUri())
+})
+
+const serverUrl = Effect.suspend(() => {
+  const given = process.env["TEST_DATABASE_URL"]
+  if (given !== undefined && given !== "") return Effect.succeed(Redacted.make(given))
+  return process.env["TEST_POSTGRES"] === "container" ? container : embedded
+})

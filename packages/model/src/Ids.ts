@@ -1,0 +1,104 @@
+import { hash, randomFillSync } from "node:crypto"
+
+/**
+ * Identifiers: a fixed prefix and 26 lower-case Crockford base32 characters, ULID-shaped: 10 of time (ms), 16 of
+ * entropy. Compared byte by byte (collation "C") they sort by creation time, and the time inside an id names the
+ * day partition its row lives in.
+ */
+export const prefixes = {
+  source: "src_",
+  destination: "des_",
+  connection: "web_",
+  transformation: "trs_",
+  request: "req_",
+  event: "evt_",
+  attempt: "att_",
+  ignoredEvent: "ign_",
+  eventData: "edt_",
+  team: "tm_"
+} as const
+
+export type Prefix = (typeof prefixes)[keyof typeof prefixes]
+
+const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
+const timeLength = 10
+
+const encodeTime = (ms: number): string => {
+  let text = ""
+  let rest = ms
+  for (let i = 0; i < timeLength; i++) {
+    text = alphabet.charAt(rest % 32) + text
+    rest = Math.floor(rest / 32)
+  }
+  return text
+}
+
+/** 80 bits as 16 characters. */
+const encodeEntropy = (bytes: Uint8Array, offset: number): string => {
+  let text = ""
+  for (let group = 0; group < 2; group++) {
+    const at = offset + group * 5
+    const high = (bytes[at]! << 12) | (bytes[at + 1]! << 4) | (bytes[at + 2]! >> 4)
+    const low = ((bytes[at + 2]! & 15) << 16) | (bytes[at + 3]! << 8) | bytes[at + 4]!
+    for (let shift = 15; shift >= 0; shift -= 5) text += alphabet.charAt((high >> shift) & 31)
+    for (let shift = 15; shift >= 0; shift -= 5) text += alphabet.charAt((low >> shift) & 31)
+  }
+  return text
+}
+
+const pool = new Uint8Array(10 * 512)
+let poolAt = pool.length
+let lastMs = -1
+let lastTime = ""
+
+const timePart = (ms: number): string => {
+  if (ms !== lastMs) {
+    lastMs = ms
+    lastTime = encodeTime(ms)
+  }
+  return lastTime
+}
+
+/** A new random id whose time is `nowMs` (Unix milliseconds). */
+export const newId = (prefix: Prefix, nowMs: number): string => {
+  if (poolAt === pool.length) {
+    randomFillSync(pool)
+    poolAt = 0
+  }
+  const entropy = encodeEntropy(pool, poolAt)
+  poolAt += 10
+  return prefix + timePart(nowMs) + entropy
+}
+
+/**
+ * The id of what `requestId` becomes on `connectionId` (its event, or its ignored event): the request's time, and a
+ * hash of both. The same step taken twice yields the same id, so routing is exactly once by primary key.
+ */
+export const derivedId = (prefix: Prefix, requestId: string, connectionId: string): string => {
+  const digest = hash("sha1", `${requestId}/${connectionId}`, "buffer")
+  return prefix + requestId.slice(4, 4 + timeLength) + encodeEntropy(digest, 0)
+}
+
+/** The id of another record about the same thing: `edt_` for the payload of `req_…`. */
+export const sibling = (prefix: Prefix, id: string): string => prefix + id.slice(id.indexOf("_") + 1)
+
+const pattern = /^[a-z]{2,3}_[0-9a-hjkmnp-tv-z]{26}$/
+
+/** Whether `id` has the shape of a generated id with this prefix. */
+export const isId = (prefix: Prefix, id: string): boolean => id.startsWith(prefix) && pattern.test(id)
+
+/** The time inside an id (Unix milliseconds), or null when it is not a generated id. */
+export const idTime = (id: string): number | null => {
+  const at = id.indexOf("_") + 1
+  if (at === 0 || id.length < at + timeLength) return null
+  let ms = 0
+  for (let i = at; i < at + timeLength; i++) {
+    const digit = alphabet.indexOf(id.charAt(i))
+    if (digit < 0) return null
+    ms = ms * 32 + digit
+  }
+  return ms
+}
+
+/** The smallest id of that prefix and time: ids of [from, to) are `>= idBound(p, from)` and `< idBound(p, to)`. */
+export const idBound = (prefix: Prefix, ms: number): string => prefix + encodeTime(Math.max(0, Math.floor(ms)))

@@ -1,0 +1,91 @@
+import { randomBytes } from "node:crypto"
+import { mkdir, open, readFile } from "node:fs/promises"
+import { createServer } from "node:net"
+import { join } from "node:path"
+import { Effect, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import { shardsPerGroup } from "@tidegate/entities/Shards"
+import { loadSecretKeys, parseSecretKeys, Secrets } from "@tidegate/storage/Secrets"
+
+import { type Settings, SettingsError } from "./Settings.ts"
+
+/** Where the generated API key of the demo team is kept, readable by the owner only. */
+export const apiKeyFile = (home: string): string => join(home, "api-key")
+
+/** The key given, or the one generated at the first start. */
+export const loadApiKey = Effect.fnUntraced(function* (settings: Settings) {
+  if (settings.apiKey !== null) return settings.apiKey
+  const path = apiKeyFile(settings.home)
+  return yield* Effect.tryPromise({
+    try: async () => {
+      await mkdir(settings.home, { recursive: true, mode: 0o700 })
+      try {
+        const file = await open(path, "wx", 0o600)
+        await file.write(`gwk_${randomBytes(32).toString("hex")}\n`)
+        await file.sync()
+        await file.close()
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error
+      }
+      return Redacted.make((await readFile(path, "utf8")).trim())
+    },
+    catch: (error) => new SettingsError({ message: `TIDEGATE_HOME: the API key file cannot be kept there: ${String(error)}` })
+  })
+})
+
+/** The keys that secrets at rest are encrypted with: given, or kept in the home folder. */
+export const loadKeys = Effect.fnUntraced(function* (settings: Settings) {
+  if (settings.secretKeys === null) return yield* loadSecretKeys(settings.home)
+  return yield* Effect.mapError(
+    Effect.fromResult(parseSecretKeys(Redacted.value(settings.secretKeys))),
+    ({ message }) => new SettingsError({ message: `TIDEGATE_SECRET_KEYS: ${message}` })
+  )
+})
+
+/**
+ * Makes sure that this process and the database belong together, before it does anything: the secrets in it can be read
+ * with this process's keys, and its rows were sharded as this version shards.
+ */
+export const agreeWithDatabase = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const secrets = yield* Secrets
+  const address = { team_id: "", table: "settings", column: "value", id: "secret_canary" }
+  const sealed = yield* secrets.encrypt(address, "tidegate")
+  yield* sql`insert into settings (name, value) values ('secret_canary', ${sealed}), ('shards', ${String(shardsPerGroup)})
+    on conflict do nothing`
+  const rows = yield* sql<{ name: string; value: string }>`select name, value from settings`
+  const stored = new Map(rows.map((row) => [row.name, row.value]))
+  yield* Effect.mapError(
+    secrets.decrypt(address, stored.get("secret_canary") ?? ""),
+    () =>
+      new SettingsError({
+        message:
+          "TIDEGATE_SECRET_KEYS: the secrets in this database were encrypted with another key; give this process the same keys as the others"
+      })
+  )
+  if (stored.get("shards") !== String(shardsPerGroup)) {
+    return yield* new SettingsError({
+      message: `this database was sharded into ${stored.get("shards")} shards, this version uses ${shardsPerGroup}`
+    })
+  }
+})
+
+
+
+const defaultRunnerPort = 34_431
+
+/** A port for the runner: the one asked for, else the usual one, else (another process has it) any free one. */
+export const pickRunnerPort = (settings: Settings): Effect.Effect<number> =>
+  settings.runnerPort !== null && settings.runnerPort !== 0
+    ? Effect.succeed(settings.runnerPort)
+    : Effect.callback<number>((resume) => {
+        const probe = (port: number): void => {
+          const server = createServer()
+          server.once("error", () => probe(0))
+          server.listen(port, settings.runnerHost, () => {
+            const address = server.address()
+            server.close(() => resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : port)))
+          })
+        }
+        probe(settings.runnerPort === 0 ? 0 : defaultRunnerPort)
+      })

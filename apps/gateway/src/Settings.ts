@@ -1,0 +1,80 @@
+import { Config, Effect, Option, Redacted, Schema } from "effect"
+import { resolve } from "node:path"
+
+/** What the process does: everything, doors and control API only, or actors only. */
+export type Role = "all" | "edge" | "runner"
+
+export interface Settings {
+  readonly port: number
+  readonly host: string
+  readonly publicUrl: string
+  readonly home: string
+  readonly databaseUrl: Redacted.Redacted | null
+  readonly apiKey: Redacted.Redacted | null
+  readonly secretKeys: Redacted.Redacted | null
+  readonly role: Role
+  readonly runnerHost: string
+  /** Null: 34431, or a free one when that is taken. */
+  readonly runnerPort: number | null
+  readonly egressAllow: ReadonlyArray<string>
+  /** Whether loopback targets are allowed only because nothing was said and the gateway itself is bound to loopback. */
+  readonly egressByDefault: boolean
+}
+
+/** A setting that cannot be used; `message` names the variable. */
+export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", { message: Schema.String }) {}
+
+const port = (name: string) => Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: 65535 })), name)
+
+const optional = (name: string) => Config.option(Config.Redacted(name))
+
+const loopback = new Set(["127.0.0.1", "localhost", "::1"])
+
+/** All of the environment that the gateway reads; the README's table describes each. */
+export const settings = Effect.gen(function* () {
+  const host = yield* Config.withDefault(Config.String("HOST"), "127.0.0.1")
+  const httpPort = yield* Config.withDefault(port("PORT"), 8080)
+  const publicUrl = yield* Config.option(Config.URL("PUBLIC_URL"))
+  const home = yield* Config.withDefault(Config.String("TIDEGATE_HOME"), ".tidegate")
+  const databaseUrl = Option.getOrNull(yield* optional("DATABASE_URL"))
+  const apiKey = Option.getOrNull(yield* optional("TIDEGATE_API_KEY"))
+  const secretKeys = Option.getOrNull(yield* optional("TIDEGATE_SECRET_KEYS"))
+  const role = yield* Config.withDefault(Config.Literals(["all", "edge", "runner"], "TIDEGATE_ROLE"), "all" as const)
+  const runnerHost = yield* Config.withDefault(Config.String("TIDEGATE_RUNNER_HOST"), "127.0.0.1")
+  const runnerPort = Option.getOrNull(yield* Config.option(port("TIDEGATE_RUNNER_PORT")))
+  const allow = Option.getOrNull(yield* Config.option(Config.String("TIDEGATE_EGRESS_ALLOW")))
+
+  if (apiKey !== null && Redacted.value(apiKey).length < 12) {
+    return yield* new SettingsError({ message: "TIDEGATE_API_KEY must have at least 12 characters" })
+  }
+  if (databaseUrl !== null && !/^postgres(ql)?:\/\//.test(Redacted.value(databaseUrl))) {
+    return yield* new SettingsError({ message: "DATABASE_URL must begin with postgres:// or postgresql://" })
+  }
+  const egressByDefault = allow === null && loopback.has(host)
+  return {
+    port: httpPort,
+    host,
+    publicUrl: Option.match(publicUrl, {
+      onNone: () => `http://${loopback.has(host) ? "localhost" : host}:${httpPort}`,
+      onSome: (url) => url.href.replace(/\/+$/, "")
+    }),
+    home: resolve(home),
+    databaseUrl,
+    apiKey,
+    secretKeys,
+    role,
+    runnerHost,
+    runnerPort,
+    egressAllow: egressByDefault
+      ? ["127.0.0.0/8", "::1/128"]
+      : (allow ?? "")
+          .split(",")
+          .map((part) => part.trim())
+          .filter((part) => part !== ""),
+    egressByDefault
+  } satisfies Settings
+}).pipe(
+  Effect.catchTag("ConfigError", (error) =>
+    Effect.fail(new SettingsError({ message: error.message }))
+  )
+)

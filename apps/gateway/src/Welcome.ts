@@ -1,0 +1,30 @@
+import { Effect } from "effect"
+import { apiKeyFile } from "./Bootstrap.ts"
+import type { Settings } from "./Settings.ts"
+
+/** What a person wants to know once the gateway runs: where it is, how to get in, and a first thing to try. */
+export const welcome = (settings: Settings, embedded: boolean): Effect.Effect<void> =>
+  Effect.sync(() => {
+    const base = settings.publicUrl
+    const key = settings.apiKey === null ? apiKeyFile(settings.home) : "TIDEGATE_API_KEY"
+    const auth = settings.apiKey === null ? `$(cat ${key})` : "$TIDEGATE_API_KEY"
+    const lines = [
+      "",
+      `  Tidegate is running (${settings.role}).`,
+      "",
+      `  Control API    ${base}/v1       (try it: ${base}/docs, described in ${base}/openapi.json)`,
+      `  Ingress        ${base}/e/{source_id}`,
+      `  API key        ${key}`,
+      `  Database       ${embedded ? `embedded PostgreSQL in ${settings.home}` : "DATABASE_URL"}`,
+      settings.egressByDefault
+        ? "  Deliveries     to public addresses, and to this machine (loopback) because nothing else was said: TIDEGATE_EGRESS_ALLOW"
+        : `  Deliveries     to public addresses${settings.egressAllow.length > 0 ? ` and ${settings.egressAllow.join(", ")}` : ""}`,
+      "",
+      "  Create a source, then post to the url it answers:",
+      "",
+      `    curl -s ${base}/v1/sources -H "Authorization: Bearer ${auth}" \\`,
+      `      -H 'content-type: application/json' -d '{"name":"first"}'`,
+      ""
+    ]
+    process.stdout.write(`${lines.join("\n")}\n`)
+  })

@@ -1,0 +1,105 @@
+import { NodeHttpServer, NodeRuntime, NodeServices } from "@effect/platform-node"
+import { Effect, Layer, Logger, type Redacted } from "effect"
+import { HttpRouter } from "effect/http"
+import * as ApiRoutes from "@tidegate/api/ApiRoutes"
+import { Hints } from "@tidegate/doors/Hints"
+import { IngressDoor, ingressPath } from "@tidegate/doors/IngressDoor"
+import { SourceSnapshots } from "@tidegate/doors/SourceSnapshots"
+import { Egress } from "@tidegate/egress/Egress"
+import * as Cluster from "@tidegate/entities/Cluster"
+import { Cancellations } from "@tidegate/entities/Cancellations"
+import * as ConnectionBehaviour from "@tidegate/entities/Connection/ConnectionBehaviour"
+import { workOffPendingRoutes } from "@tidegate/entities/Connection/PendingRoutes"
+import * as DestinationBehaviour from "@tidegate/entities/Destination/DestinationBehaviour"
+import { DeliveryRuntime } from "@tidegate/entities/Destination/DeliveryRuntime"
+import * as SourceBehaviour from "@tidegate/entities/Source/SourceBehaviour"
+import * as Sweep from "@tidegate/entities/Sweep"
+import { Ingress } from "@tidegate/model/Ingress"
+import { Connections } from "@tidegate/storage/Connections"
+import * as Database from "@tidegate/storage/Database"
+import { Destinations } from "@tidegate/storage/Destinations"
+import * as EmbeddedPostgres from "@tidegate/storage/EmbeddedPostgres"
+import { Journal } from "@tidegate/storage/Journal"
+import { migrate } from "@tidegate/storage/Migrations"
+import { maintainPartitions } from "@tidegate/storage/Partitions"
+import { Secrets } from "@tidegate/storage/Secrets"
+import { Sources } from "@tidegate/storage/Sources"
+import { bootstrapTeam } from "@tidegate/storage/Teams"
+import { join } from "node:path"
+import * as Bootstrap from "./Bootstrap.ts"
+import * as DoorServer from "./DoorServer.ts"
+import * as Health from "./Health.ts"
+import { type Settings, settings } from "./Settings.ts"
+import { welcome } from "./Welcome.ts"
+
+/** Deliveries on the wire at once in one process, and what the windows of all its destinations may hold. */
+const deliveryLimits = { deliveries: 1_024, windowBytes: 160 * 1024 * 1024 }
+
+/** The database, brought to this version's schema, with this process's right to it checked. */
+const database = (settings: Settings, url: Redacted.Redacted) => {
+  const secrets = Layer.unwrap(Effect.map(Bootstrap.loadKeys(settings), (keys) => Secrets.layer({ keys })))
+  const prepared = Layer.effectDiscard(
+    Effect.gen(function* () {
+      yield* migrate
+      yield* Bootstrap.agreeWithDatabase
+      yield* bootstrapTeam({ apiKey: yield* Bootstrap.loadApiKey(settings) })
+      yield* Effect.forkScoped(maintainPartitions)
+    })
+  )
+  return prepared.pipe(Layer.provideMerge(Layer.merge(Database.layer({ url }), secrets)))
+}
+
+/** What every process has: the database, its rows as services, and the way to the actors. */
+const core = <A, E>(settings: Settings, url: Redacted.Redacted, cluster: Layer.Layer<A, E>) =>
+  Layer.mergeAll(Connections.layer, Journal.layer, cluster).pipe(
+    Layer.provideMerge(Layer.merge(Sources.layer, Destinations.layer)),
+    Layer.provideMerge(Ingress.layer(settings.publicUrl + ingressPath)),
+    Layer.provideMerge(database(settings, url))
+  )
+
+/** The actors of the shards that this process holds. */
+const actors = Layer.mergeAll(
+  SourceBehaviour.layer,
+  ConnectionBehaviour.layer(workOffPendingRoutes),
+  DestinationBehaviour.layer,
+  Sweep.layer
+).pipe(Layer.provide(Cancellations.layer))
+
+/** Doors and control API on the public port. */
+const publicServer = (settings: Settings) =>
+  HttpRouter.serve(Layer.merge(ApiRoutes.layer, Health.layer(settings.role)), { disableLogger: true, disableListenLog: true }).pipe(
+    Layer.provide([DoorServer.layer({ host: settings.host, port: settings.port }), NodeHttpServer.layerHttpServices]),
+    Layer.provide(IngressDoor.layer),
+    Layer.provide([SourceSnapshots.layer, Hints.layer])
+  )
+
+const gateway = Effect.gen(function* () {
+  const given = yield* settings
+  const postgres = given.databaseUrl === null ? yield* EmbeddedPostgres.start({ home: join(given.home, "postgres") }) : null
+  const url = postgres?.url ?? given.databaseUrl!
+  const runnerPort = yield* Bootstrap.pickRunnerPort(given)
+  const egress = Layer.merge(Egress.layer({ allow: given.egressAllow }), DeliveryRuntime.layer(deliveryLimits))
+  const runner = Cluster.layerRunner({ url, host: given.runnerHost, port: runnerPort })
+
+  const app =
+    given.role === "edge"
+      ? publicServer(given).pipe(Layer.provide(core(given, url, Cluster.layerClient({ url }))))
+      : publicServer(given).pipe(Layer.provideMerge(actors), Layer.provide([core(given, url, runner), egress]))
+  yield* Layer.build(app)
+  yield* welcome(given, postgres !== null)
+  return yield* Effect.never
+}).pipe(Effect.scoped)
+
+const log = process.stdout.isTTY ? Logger.layer([Logger.consolePretty()]) : Logger.layer([Logger.consoleJson])
+
+NodeRuntime.runMain(
+  gateway.pipe(
+    Effect.catchTag(["SettingsError", "SecretKeyError", "EmbeddedPostgresError"], (error) =>
+      Effect.sync(() => {
+        process.stderr.write(`tidegate: ${error.message}\n`)
+        process.exitCode = 1
+      })
+    ),
+    Effect.provide([NodeServices.layer, log])
+  )
+)

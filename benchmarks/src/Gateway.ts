@@ -1,0 +1,141 @@
+/**
+ * The gateway under test as a black box: a process of its own, configured through its REST API.
+ */
+import { spawn } from "node:child_process"
+import { closeSync, openSync } from "node:fs"
+import { createServer } from "node:net"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import { request } from "undici"
+
+/** The gateway did not start, did not become ready, or refused its configuration. */
+export class GatewayError extends Data.TaggedError("GatewayError")<{ readonly message: string }> {}
+
+/** Where a source's events go, one destination and connection for each entry. */
+export interface Route {
+  readonly name: string
+  readonly destinations: ReadonlyArray<{ readonly url: string; readonly perSecond?: number }>
+  /** Rules of every connection of the route, as the API takes them. */
+  readonly rules: ReadonlyArray<object>
+}
+
+/** A ready gateway. */
+export interface Gateway {
+  readonly pid: number
+  /** Creates a source with its destinations and connections; returns the source's ingress URL. */
+  readonly route: (route: Route) => Effect.Effect<string, GatewayError>
+}
+
+/** How to start a gateway. */
+export interface GatewayOptions {
+  /** The TypeScript module to run. */
+  readonly entry: string
+  readonly databaseUrl: string
+  /** Directory for what the gateway keeps outside the database. */
+  readonly home: string
+  /** File that its output is appended to. */
+  readonly log: string
+  /** Flags for its Node process. */
+  readonly execArgv: ReadonlyArray<string>
+}
+
+const API_KEY = "bench-key-0123456789"
+/** How long a gateway may take to end before it is killed; a CPU profile is written in this time. */
+const STOP_MILLIS = 15_000
+
+const freePort = Effect.callback<number, GatewayError>((resume) => {
+  const server = createServer()
+  server.once("error", (error) => resume(Effect.fail(new GatewayError({ message: error.message }))))
+  server.listen(0, "127.0.0.1", () => {
+    const address = server.address()
+    const port = typeof address === "object" && address !== null ? address.port : 0
+    server.close(() => resume(Effect.succeed(port)))
+  })
+})
+
+const launch = (options: GatewayOptions, port: number) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const log = openSync(options.log, "a")
+      const child = spawn(process.execPath, [...options.execArgv, options.entry], {
+        stdio: ["ignore", log, log],
+        env: {
+          ...process.env,
+          PORT: String(port),
+          DATABASE_URL: options.databaseUrl,
+          TIDEGATE_HOME: options.home,
+          TIDEGATE_API_KEY: API_KEY,
+          TIDEGATE_EGRESS_ALLOW: "127.0.0.0/8"
+        }
+      })
+      closeSync(log)
+      return child
+    }),
+    (child) =>
+      Effect.callback<void>((done) => {
+        if (child.exitCode !== null || child.signalCode !== null) return done(Effect.void)
+        const killer = setTimeout(() => child.kill("SIGKILL"), STOP_MILLIS)
+        child.once("exit", () => {
+          clearTimeout(killer)
+          done(Effect.void)
+        })
+        child.kill("SIGTERM")
+      })
+  )
+
+const decodeId = Schema.decodeUnknownEffect(Schema.Struct({ id: Schema.String }))
+
+/** Starts a gateway and waits until it is ready; closing the scope stops it. */
+export const start = Effect.fnUntraced(function* (
+  options: GatewayOptions
+): Effect.fn.Return<Gateway, GatewayError, Scope.Scope> {
+  const port = yield* freePort
+  const origin = `http://127.0.0.1:${port}`
+  const child = yield* launch(options, port)
+
+  yield* Effect.tryPromise({
+    try: async () => {
+      const { statusCode, body } = await request(`${origin}/readyz`)
+      await body.dump()
+      if (statusCode !== 200) throw new Error(`GET /readyz is ${statusCode}`)
+    },
+    catch: (cause) =>
+      new GatewayError({ message: `the gateway did not become ready (${String(cause)}); see ${options.log}` })
+  }).pipe(Effect.retry({ schedule: Schedule.spaced("50 millis"), times: 600, while: () => child.exitCode === null }))
+
+  const create = (resource: string, input: object) =>
+    Effect.tryPromise({
+      try: async () => {
+        const { statusCode, body } = await request(`${origin}/v1/${resource}`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${API_KEY}`, "content-type": "application/json" },
+          body: JSON.stringify(input)
+        })
+        const text = await body.text()
+        if (statusCode !== 200) throw new Error(`${statusCode} ${text.slice(0, 500)}`)
+        return JSON.parse(text) as unknown
+      },
+      catch: (cause) => new GatewayError({ message: `POST /v1/${resource}: ${String(cause)}` })
+    }).pipe(
+      Effect.flatMap((record) =>
+        Effect.mapError(decodeId(record), (cause) => new GatewayError({ message: `${resource}: ${cause.message}` }))
+      ),
+      Effect.map(({ id }) => id)
+    )
+
+  const route = Effect.fnUntraced(function* (route: Route) {
+    const source = yield* create("sources", { name: route.name, type: "WEBHOOK" })
+    for (const [index, { url, perSecond }] of route.destinations.entries()) {
+      const name = `${route.name}-${index}`
+      const pacing = perSecond === undefined ? {} : { rate_limit: perSecond, rate_limit_period: "second" }
+      const destination = yield* create("destinations", { name, type: "HTTP", config: { url, ...pacing } })
+      yield* create("connections", { name, source_id: source, destination_id: destination, rules: route.rules })
+    }
+    return `${origin}/e/${source}`
+  })
+
+  return { pid: child.pid!, route }
+})

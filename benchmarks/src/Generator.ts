@@ -1,0 +1,159 @@
+/**
+ * The sender: open loop at a fixed rate, or as fast as acknowledged with a bounded number in flight.
+ */
+import type { Histogram } from "hdr-histogram-js"
+import { Pool } from "undici"
+import { type Latency, makeHistogram, record, summarize } from "./Latency.ts"
+import { makePayload, nowMicros } from "./Payload.ts"
+import { serve } from "./Worker.ts"
+
+/** What one phase of sending came to. Times are microseconds of the shared monotonic clock. */
+export interface Sent {
+  readonly acknowledged: number
+  /** Answers other than 2xx, and requests that got no answer. */
+  readonly refused: number
+  /** The first refusal, in words. */
+  readonly refusal: string | null
+  readonly startedAt: number
+  readonly endedAt: number
+  /** From the intended send time to the whole answer. */
+  readonly acknowledge: Latency
+}
+
+interface Destination {
+  /** Ingress URL of the subject. */
+  readonly url: string
+  /** Number of the run the events belong to; sequence numbers start at 0 in each. */
+  readonly run: number
+}
+
+const REQUEST_TIMEOUT = 30_000
+/** Pause of one closed-loop sender after a refusal, so that a shedding subject is not hammered. */
+const REFUSAL_PAUSE = 50
+
+class Phase {
+  readonly startedAt = nowMicros()
+  readonly histogram: Histogram = makeHistogram()
+  readonly pool: Pool
+  readonly path: string
+  readonly run: number
+  sequence = 0
+  acknowledged = 0
+  refused = 0
+  refusal: string | null = null
+
+  constructor(pool: Pool, destination: Destination) {
+    this.pool = pool
+    this.path = new URL(destination.url).pathname
+    this.run = destination.run
+  }
+
+  /** Sends one event; true when it was acknowledged. Latency counts from `intendedAt`, so a late start is not forgiven. */
+  async send(intendedAt: number): Promise<boolean> {
+    const refuse = (reason: string) => {
+      this.refused++
+      this.refusal ??= reason
+      return false
+    }
+    try {
+      const { statusCode, body } = await this.pool.request({
+        method: "POST",
+        path: this.path,
+        headers: ["content-type", "application/json", "x-event-type", "order.created"],
+        body: makePayload({ sentAt: intendedAt, run: this.run, sequence: this.sequence++ })
+      })
+      if (statusCode >= 200 && statusCode < 300) {
+        await body.dump()
+        record(this.histogram, nowMicros() - intendedAt)
+        this.acknowledged++
+        return true
+      }
+      return refuse(`${statusCode}: ${(await body.text()).slice(0, 200)}`)
+    } catch (error) {
+      return refuse(String(error))
+    }
+  }
+
+  report(): Sent {
+    return {
+      acknowledged: this.acknowledged,
+      refused: this.refused,
+      refusal: this.refusal,
+      startedAt: this.startedAt,
+      endedAt: nowMicros(),
+      acknowledge: summarize(this.histogram)
+    }
+  }
+}
+
+const sleep = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
+
+/** A sender that keeps its connections from phase to phase. */
+export const makeGenerator = () => {
+  const pools = new Map<string, Pool>()
+  const phase = (destination: Destination, connections: number): Phase => {
+    const { origin } = new URL(destination.url)
+    const key = `${origin} ${connections}`
+    let pool = pools.get(key)
+    if (pool === undefined) {
+      pool = new Pool(origin, {
+        connections,
+        pipelining: 1,
+        keepAliveTimeout: 60_000,
+        headersTimeout: REQUEST_TIMEOUT,
+        bodyTimeout: REQUEST_TIMEOUT
+      })
+      pools.set(key, pool)
+    }
+    return new Phase(pool, destination)
+  }
+
+  /**
+   * Closed loop: `inFlight` senders, each sending its next event when the last is acknowledged, until `seconds` have
+   * passed or `count` events have been sent.
+   */
+  const saturate = async (
+    input: Destination & { readonly inFlight: number; readonly seconds: number; readonly count?: number }
+  ): Promise<Sent> => {
+    const { count = Number.MAX_SAFE_INTEGER } = input
+    const current = phase(input, input.inFlight)
+    const until = current.startedAt + input.seconds * 1_000_000
+    const sender = async () => {
+      while (current.sequence < count && nowMicros() < until) {
+        if (!(await current.send(nowMicros()))) await sleep(REFUSAL_PAUSE)
+      }
+    }
+    await Promise.all(Array.from({ length: input.inFlight }, sender))
+    return current.report()
+  }
+
+  /**
+   * Open loop: one event every 1/`perSecond` s for `seconds`, whether or not earlier ones are answered. Timers are one
+   * millisecond coarse; what that adds is in the figures, equally for every subject.
+   */
+  const offer = async (
+    input: Destination & { readonly perSecond: number; readonly seconds: number; readonly connections: number }
+  ): Promise<Sent> => {
+    const current = phase(input, input.connections)
+    const total = Math.round(input.perSecond * input.seconds)
+    const interval = 1_000_000 / input.perSecond
+    const sending: Array<Promise<boolean>> = []
+    while (sending.length < total) {
+      const due = Math.min(total, Math.floor((nowMicros() - current.startedAt) / interval) + 1)
+      while (sending.length < due) sending.push(current.send(Math.round(current.startedAt + sending.length * interval)))
+      await sleep(1)
+    }
+    await Promise.all(sending)
+    return current.report()
+  }
+
+  const close = async (): Promise<void> => {
+    await Promise.all(Array.from(pools.values(), (pool) => pool.destroy()))
+  }
+  return { saturate, offer, close }
+}
+
+/** The commands of the generator process. */
+export type GeneratorCommands = ReturnType<typeof makeGenerator>
+
+if (import.meta.main) serve({ ...makeGenerator() })

@@ -1,0 +1,79 @@
+/**
+ * The 1 KB JSON body every benchmark request carries, and the clock its send time is written in.
+ *
+ * The figures a target needs sit at fixed offsets at the start of the body, so that reading them costs the target a few
+ * digits and no JSON parse; a gateway still sees an ordinary JSON document. They are strings because JSON forbids the
+ * leading zeros that keep the offsets fixed.
+ */
+
+/** Length of every body in bytes. */
+export const PAYLOAD_BYTES = 1024
+
+const SENT_AT = { offset: '{"sent_at":"'.length, digits: 16 }
+const RUN = { offset: SENT_AT.offset + SENT_AT.digits + '","run":"'.length, digits: 4 }
+const SEQUENCE = { offset: RUN.offset + RUN.digits + '","sequence":"'.length, digits: 8 }
+
+/** The bytes from the start of a body that `readStamp` needs. */
+export const STAMP_BYTES = SEQUENCE.offset + SEQUENCE.digits
+
+const template = (() => {
+  const zeros = (field: { readonly digits: number }) => "0".repeat(field.digits)
+  const head = `{"sent_at":"${zeros(SENT_AT)}","run":"${zeros(RUN)}","sequence":"${zeros(SEQUENCE)}",`
+  const order =
+    `"type":"order.created","amount":4200,"currency":"EUR","customer":{"id":"cus_000117","email":"buyer@example.com",` +
+    `"country":"DE"},"items":[{"sku":"A-100","quantity":2,"price":1500},{"sku":"B-200","quantity":1,"price":1200}],`
+  const open = `${head}${order}"note":"`
+  return Buffer.from(`${open}${"x".repeat(PAYLOAD_BYTES - open.length - 2)}"}`, "latin1")
+})()
+
+/**
+ * Microseconds of the machine's monotonic clock. Unlike the wall clock it never jumps, and unlike `performance.now` it
+ * has the same origin in every process, so that a time written by the generator can be compared in the target.
+ */
+export const nowMicros: () => number = (() => {
+  const origin = Number(process.hrtime.bigint() / 1000n) - performance.now() * 1000
+  return () => Math.round(origin + performance.now() * 1000)
+})()
+
+/** What a body says about its sending: the intended send time in microseconds, the run it belongs to, its number in it. */
+export interface Stamp {
+  readonly sentAt: number
+  readonly run: number
+  readonly sequence: number
+}
+
+const write = (bytes: Uint8Array, field: { readonly offset: number; readonly digits: number }, value: number): void => {
+  let rest = value
+  for (let at = field.offset + field.digits - 1; at >= field.offset; at--) {
+    const next = Math.floor(rest / 10)
+    bytes[at] = rest - next * 10 + 48
+    rest = next
+  }
+}
+
+const read = (bytes: Uint8Array, field: { readonly offset: number; readonly digits: number }): number => {
+  let value = 0
+  for (let at = field.offset; at < field.offset + field.digits; at++) value = value * 10 + (bytes[at]! - 48)
+  return value
+}
+
+/** A fresh body of `PAYLOAD_BYTES` bytes that carries the stamp. */
+export const makePayload = (stamp: Stamp): Buffer => {
+  const bytes = Buffer.allocUnsafe(PAYLOAD_BYTES)
+  template.copy(bytes)
+  write(bytes, SENT_AT, stamp.sentAt)
+  write(bytes, RUN, stamp.run)
+  write(bytes, SEQUENCE, stamp.sequence)
+  return bytes
+}
+
+/**
+ * Reads the stamp from a body's first `STAMP_BYTES` bytes; `undefined` when they are not the start of a benchmark
+ * payload, so that a target can count a changed body instead of recording nonsense.
+ */
+export const readStamp = (bytes: Uint8Array): Stamp | undefined => {
+  const sentAt = read(bytes, SENT_AT)
+  const run = read(bytes, RUN)
+  const sequence = read(bytes, SEQUENCE)
+  return bytes[0] === 123 && sentAt >= 0 && run >= 0 && sequence >= 0 ? { sentAt, run, sequence } : undefined
+}

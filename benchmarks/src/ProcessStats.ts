@@ -1,0 +1,79 @@
+/**
+ * CPU time and memory of a process and all its descendants, read from /proc (Linux only).
+ */
+import { readdirSync, readFileSync } from "node:fs"
+
+/** CPU in seconds since the tree was started; memory in bytes. */
+export interface ProcessStats {
+  /** User and system time of the live processes and of all children they have waited for. */
+  readonly cpuSeconds: number
+  /** Resident memory now: what each process has of its own, plus the largest shared mapping once. */
+  readonly residentBytes: number
+  /** The root process's highest resident memory so far. */
+  readonly peakBytes: number
+}
+
+/** Clock ticks per second; the kernel reports times to user space in this fixed unit. */
+const TICKS = 100
+
+interface Process {
+  readonly pid: number
+  readonly parent: number
+  readonly ticks: number
+}
+
+/** The fields of one /proc/pid/stat line that count; the command name may itself hold spaces and parentheses. */
+export const parseStat = (line: string): Process => {
+  const fields = line.slice(line.lastIndexOf(")") + 2).split(" ")
+  const ticks = [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0)
+  return { pid: Number.parseInt(line, 10), parent: Number(fields[1]), ticks }
+}
+
+const readIfThere = (path: string): string => {
+  try {
+    return readFileSync(path, "latin1")
+  } catch {
+    // The process ended between the listing and the reading; its time is in its parent's from then on.
+    return ""
+  }
+}
+
+/** A kB figure of /proc/pid/status in bytes, 0 when it is not there. */
+export const parseStatus = (text: string, field: string): number =>
+  Number(new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? 0) * 1024
+
+/** Reads the tree below `root`, itself included. */
+export const processStats = (root: number): ProcessStats => {
+  const processes = readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => readIfThere(`/proc/${name}/stat`))
+    .filter((line) => line !== "")
+    .map(parseStat)
+  const tree = new Set([root])
+  // A child can have a lower id than its parent once ids have wrapped: repeat until nothing is added.
+  for (let size = 0; size !== tree.size;) {
+    size = tree.size
+    for (const { pid, parent } of processes) if (tree.has(parent)) tree.add(pid)
+  }
+  let ticks = 0
+  let own = 0
+  let shared = 0
+  for (const process of processes) {
+    if (!tree.has(process.pid)) continue
+    const status = readIfThere(`/proc/${process.pid}/status`)
+    ticks += process.ticks
+    own += parseStatus(status, "RssAnon") + parseStatus(status, "RssFile")
+    shared = Math.max(shared, parseStatus(status, "RssShmem"))
+  }
+  return {
+    cpuSeconds: ticks / TICKS,
+    residentBytes: own + shared,
+    peakBytes: parseStatus(readIfThere(`/proc/${root}/status`), "VmHWM")
+  }
+}
+
+/** Seconds all CPUs together have worked since boot, by the text of /proc/stat: user, nice, system and interrupts. */
+export const busySeconds = (text: string): number => {
+  const fields = text.slice(0, text.indexOf("\n")).trim().split(/\s+/)
+  return [1, 2, 3, 6, 7].reduce((sum, at) => sum + Number(fields[at]), 0) / TICKS
+}

@@ -1,0 +1,137 @@
+/**
+ * The destination of all deliveries: answers 200 at once and keeps, per run, the latency from the sender's intended send
+ * time and which events arrived how often.
+ */
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import type { Histogram } from "hdr-histogram-js"
+import { type Latency, makeHistogram, record, summarize } from "./Latency.ts"
+import { nowMicros, PAYLOAD_BYTES, readStamp, STAMP_BYTES } from "./Payload.ts"
+import { serve } from "./Worker.ts"
+
+/** What arrived of one run. Times are microseconds of the shared monotonic clock. */
+export interface Arrivals {
+  /** Distinct events per lane, a lane being the path a destination posts to. */
+  readonly distinct: Readonly<Record<string, number>>
+  /** Distinct events over all lanes. */
+  readonly delivered: number
+  readonly duplicates: number
+  readonly lastAt: number
+  /** Sender to target, first arrivals only. */
+  readonly latency: Latency
+}
+
+interface Lane {
+  seen: Uint8Array
+  distinct: number
+}
+
+class Run {
+  readonly histogram: Histogram = makeHistogram()
+  readonly lanes = new Map<string, Lane>()
+  delivered = 0
+  duplicates = 0
+  lastAt = 0
+
+  arrive(path: string, sentAt: number, sequence: number): void {
+    let lane = this.lanes.get(path)
+    if (lane === undefined) this.lanes.set(path, (lane = { seen: new Uint8Array(8192), distinct: 0 }))
+    const at = sequence >> 3
+    const bit = 1 << (sequence & 7)
+    if (at >= lane.seen.length) {
+      const grown = new Uint8Array(Math.max(at + 1, lane.seen.length * 2))
+      grown.set(lane.seen)
+      lane.seen = grown
+    }
+    if ((lane.seen[at]! & bit) !== 0) {
+      this.duplicates++
+      return
+    }
+    lane.seen[at]! |= bit
+    lane.distinct++
+    this.delivered++
+    this.lastAt = nowMicros()
+    record(this.histogram, this.lastAt - sentAt)
+  }
+
+  report(): Arrivals {
+    return {
+      distinct: Object.fromEntries([...this.lanes].map(([path, lane]) => [path, lane.distinct])),
+      delivered: this.delivered,
+      duplicates: this.duplicates,
+      lastAt: this.lastAt,
+      latency: summarize(this.histogram)
+    }
+  }
+}
+
+/** Starts a target on a free port of the loopback interface. */
+export const makeTarget = async () => {
+  const runs = new Map<number, Run>()
+  const runOf = (number: number): Run => {
+    let run = runs.get(number)
+    if (run === undefined) runs.set(number, (run = new Run()))
+    return run
+  }
+  let malformed = 0
+  const server = createServer((request, response) => {
+    let head: Buffer | undefined
+    let length = 0
+    request.on("data", (chunk: Buffer) => {
+      length += chunk.length
+      if (head === undefined) head = chunk
+      else if (head.length < STAMP_BYTES) head = Buffer.concat([head, chunk])
+    })
+    request.on("end", () => {
+      response.writeHead(200, { "content-type": "text/plain", "content-length": 2 }).end("ok")
+      const stamp = length === PAYLOAD_BYTES && head !== undefined ? readStamp(head) : undefined
+      if (stamp === undefined) malformed++
+      else runOf(stamp.run).arrive(request.url!, stamp.sentAt, stamp.sequence)
+    })
+  })
+  server.keepAliveTimeout = 120_000
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+
+  const port = () => (server.address() as AddressInfo).port
+  /** `malformed`: bodies since the last report that had not the length or the beginning of one that was sent. */
+  const report = (input: { readonly run: number }): Arrivals & { readonly malformed: number } => {
+    const found = { ...runOf(input.run).report(), malformed }
+    malformed = 0
+    return found
+  }
+  /**
+   * Waits until every lane has `count` distinct events of the run, but not past a pause of `stallMillis` between
+   * arrivals, nor longer than `limitMillis`, and reports; the caller compares, since what is missing then is a finding
+   * and no failure of the target.
+   */
+  const drained = async (input: {
+    readonly run: number
+    readonly lanes: ReadonlyArray<string>
+    readonly count: number
+    readonly stallMillis: number
+    readonly limitMillis: number
+  }) => {
+    const run = runOf(input.run)
+    const started = nowMicros()
+    const complete = () => input.lanes.every((lane) => (run.lanes.get(lane)?.distinct ?? 0) >= input.count)
+    const waited = (since: number) => (nowMicros() - since) / 1000
+    while (
+      !complete() &&
+      waited(Math.max(run.lastAt, started)) < input.stallMillis &&
+      waited(started) < input.limitMillis
+    ) {
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    return report(input)
+  }
+  const close = () => {
+    server.closeAllConnections()
+    return new Promise<void>((resolve) => server.close(() => resolve()))
+  }
+  return { port, report, drained, close }
+}
+
+/** The commands of the target process. */
+export type TargetCommands = Awaited<ReturnType<typeof makeTarget>>
+
+if (import.meta.main) serve({ ...(await makeTarget()) })

@@ -1,0 +1,192 @@
+/**
+ * `npm run bench`: the gateway beside the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
+ *
+ *   --only <scenario>   throughput, fan-out, backlog, or pipeline (the bare pipeline beside itself)
+ *   --rounds <n>        rounds of the selected scenarios
+ *   --quick             short phases, to see that everything runs; the verdicts then decide nothing
+ *   --gateway <file>    the module to run as the gateway
+ *   --profile           one round with a CPU profile of every relay, and where its time went
+ *
+ * The table goes to the terminal, and with all figures as Markdown and JSON to `benchmarks/results/`. The exit code is 1
+ * when a requirement does not hold.
+ */
+import { existsSync } from "node:fs"
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
+import { availableParallelism, cpus, loadavg, tmpdir, totalmem } from "node:os"
+import { join, resolve } from "node:path"
+import { fileURLToPath } from "node:url"
+import { parseArgs } from "node:util"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import type { GeneratorCommands } from "./Generator.ts"
+import type { Bench } from "./Measurement.ts"
+import * as Postgres from "./Postgres.ts"
+import { readProfile, renderSelfTimes } from "./Profile.ts"
+import { renderMarkdown, renderText } from "./Report.ts"
+import * as Scenarios from "./Scenarios.ts"
+import type { TargetCommands } from "./Target.ts"
+import * as Worker from "./Worker.ts"
+
+const scenarios = {
+  throughput: Scenarios.throughput,
+  "fan-out": Scenarios.fanOut,
+  backlog: Scenarios.backlog,
+  pipeline: Scenarios.pipeline
+}
+type Name = keyof typeof scenarios
+const isName = (name: string): name is Name => Object.hasOwn(scenarios, name)
+
+/** All of it stops here at the latest; what is finished by then is shown. */
+const DEADLINE = "12 minutes"
+
+/** A phase during which other processes used more cores than this is mentioned: its figures say little. */
+const DISTURBED = 0.1
+
+const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
+
+const readOptions = () => {
+  const { values } = parseArgs({
+    options: {
+      only: { type: "string" },
+      rounds: { type: "string" },
+      quick: { type: "boolean", default: false },
+      profile: { type: "boolean", default: false },
+      gateway: { type: "string", default: path("../../apps/gateway/src/main.ts") }
+    }
+  })
+  if (values.only !== undefined && !isName(values.only)) {
+    throw new Error(`--only takes one of ${Object.keys(scenarios).join(", ")}`)
+  }
+  const rounds = values.profile ? 1 : values.rounds === undefined ? undefined : Number(values.rounds)
+  if (rounds !== undefined && !(Number.isInteger(rounds) && rounds > 0))
+    throw new Error("--rounds takes a number from 1")
+  const names: ReadonlyArray<Name> =
+    values.only !== undefined ? [values.only] : values.profile ? ["throughput"] : ["throughput", "fan-out", "backlog"]
+  const gateway = resolve(values.gateway)
+  if (names.some((name) => name !== "pipeline") && !existsSync(gateway))
+    throw new Error(`there is no gateway at ${gateway}`)
+  if (process.platform !== "linux")
+    throw new Error("CPU and memory are read from /proc: the benchmarks run on Linux only")
+  const settings = values.quick ? Scenarios.quickSettings : Scenarios.fullSettings
+  return {
+    names,
+    gateway,
+    quick: values.quick,
+    profile: values.profile,
+    settings: rounds === undefined ? settings : { ...settings, rounds }
+  }
+}
+
+const temporaryDirectory = Effect.acquireRelease(
+  Effect.promise(() => mkdtemp(join(tmpdir(), "tidegate-bench-"))),
+  (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
+)
+
+const bench = Effect.gen(function* () {
+  const options = yield* Effect.try({
+    try: readOptions,
+    catch: (cause) => (cause instanceof Error ? cause.message : String(cause))
+  })
+  const stamp = new Date().toISOString().replaceAll(/[:.]/g, "-")
+  const results = path("../results")
+  const profiles = join(results, `${stamp}-profiles`)
+  yield* Effect.promise(() => mkdir(results, { recursive: true }))
+
+  const outcomes: Array<Scenarios.Outcome & { readonly name: Name }> = []
+  const started = performance.now()
+  const progress = (line: string) =>
+    Console.error(`${((performance.now() - started) / 1000).toFixed(0).padStart(4)} s  ${line}`)
+  const profiled: Array<string> = []
+
+  const run = Effect.scoped(
+    Effect.gen(function* () {
+      const home = yield* temporaryDirectory
+      const postgres = yield* Postgres.start(join(home, "postgres"))
+      const target = yield* Worker.start<TargetCommands>("./Target.ts")
+      const generator = yield* Worker.start<GeneratorCommands>("./Generator.ts")
+      const targetOrigin = `http://127.0.0.1:${yield* target.call("port", undefined)}`
+      let lastRun = 0
+      const measuring: Bench = {
+        postgres,
+        target,
+        generator,
+        targetOrigin,
+        settleMillis: 300,
+        nextRun: () => ++lastRun
+      }
+      yield* progress(`PostgreSQL ${postgres.version}, Node ${process.version}, load ${loadavg()[0]?.toFixed(2)}`)
+      for (const name of options.names) {
+        const outcome = yield* scenarios[name]({
+          bench: measuring,
+          settings: options.settings,
+          gatewayEntry: options.gateway,
+          home,
+          log: join(results, `${stamp}-gateway.log`),
+          execArgv: (subject) => {
+            if (!options.profile) return []
+            profiled.push(join(profiles, `${subject}.cpuprofile`))
+            return ["--cpu-prof", `--cpu-prof-dir=${profiles}`, `--cpu-prof-name=${subject}.cpuprofile`]
+          },
+          progress
+        })
+        outcomes.push({ name, ...outcome })
+      }
+      return postgres.version
+    })
+  )
+  const failure = yield* run.pipe(
+    Effect.as(null),
+    Effect.timeoutOrElse({ duration: DEADLINE, orElse: () => Effect.succeed(`stopped after ${DEADLINE}`) }),
+    Effect.catch((error) => Effect.succeed(error.message))
+  )
+
+  const rows = outcomes.flatMap((outcome) => outcome.rows)
+  const machine = `${availableParallelism()} cores (${cpus()[0]?.model.trim()}), ${Math.round(totalmem() / 1e9)} GB`
+  const phases = outcomes.flatMap(({ measured }) =>
+    [measured.offered, measured.saturated].flatMap(({ reference, gateway }) => reference.concat(gateway))
+  )
+  const disturbed = phases.filter((phase) => phase.otherCores > DISTURBED).length
+  const note = [
+    `${machine}, Node ${process.version}. Generator, relay, PostgreSQL and target share the machine.`,
+    `Figures are medians of ${options.settings.rounds} rounds; ratios are taken within each round.`,
+    ...(disturbed === 0
+      ? []
+      : [`In ${disturbed} of ${phases.length} phases other processes used more than ${DISTURBED} cores.`]),
+    ...(options.quick ? ["Quick run: the figures mean little."] : [])
+  ].join(" ")
+  const files = [join(results, `${stamp}.md`), join(results, `${stamp}.json`)] as const
+  yield* Effect.promise(() =>
+    Promise.all([
+      writeFile(files[0], `${note}\n\n${renderMarkdown(rows)}\n`),
+      writeFile(
+        files[1],
+        `${JSON.stringify({ machine, node: process.version, options, failure, rows, outcomes }, null, 2)}\n`
+      )
+    ])
+  )
+  yield* Console.log(`${renderText(rows)}\n\n${note}\n${files.join("\n")}`)
+  for (const profile of profiled) {
+    yield* Console.log(
+      existsSync(profile)
+        ? `\n${profile}\n${renderSelfTimes(readProfile(profile), 25)}`
+        : `\n${profile} was not written: the process did not end by itself`
+    )
+  }
+  if (failure !== null) yield* Console.error(`\nnot complete: ${failure}`)
+  const failed = rows.filter((row) => row.holds === false)
+  process.exitCode = failure !== null || (failed.length > 0 && !options.quick) ? 1 : 0
+})
+
+NodeRuntime.runMain(
+  bench.pipe(
+    Effect.catch((message) =>
+      Effect.andThen(
+        Console.error(message),
+        Effect.sync(() => {
+          process.exitCode = 2
+        })
+      )
+    )
+  )
+)

@@ -1,0 +1,73 @@
+/**
+ * Just enough of a gateway to run the benchmarks' own code against: the REST calls they make, ingress, and deliveries
+ * from memory. It stores nothing and paces by dropping into a timer; its figures mean nothing.
+ */
+import { createServer, type IncomingMessage } from "node:http"
+import { Pool } from "undici"
+
+interface Destination {
+  readonly url: URL
+  readonly pool: Pool
+  readonly paced: boolean
+  readonly waiting: Array<Buffer>
+}
+
+const destinations = new Map<string, Destination>()
+const connections = new Map<string, Array<Destination>>()
+let nextId = 0
+
+const post = async (destination: Destination, body: Buffer): Promise<void> => {
+  const answer = await destination.pool.request({
+    method: "POST",
+    path: destination.url.pathname,
+    headers: { "content-type": "application/json" },
+    body
+  })
+  await answer.body.dump()
+}
+
+const deliver = (destination: Destination, body: Buffer): void => {
+  if (destination.paced) destination.waiting.push(body)
+  else void post(destination, body)
+}
+
+const read = async (request: IncomingMessage): Promise<Buffer> => Buffer.concat(await request.toArray())
+
+const create = (resource: string, input: Record<string, unknown>): string => {
+  const id = `${resource}_${nextId++}`
+  if (resource === "destinations") {
+    const config = input["config"] as { readonly url: string; readonly rate_limit?: number }
+    const url = new URL(config.url)
+    const paced = config.rate_limit !== undefined
+    const destination = { url, paced, pool: new Pool(url.origin, { connections: 32 }), waiting: [] as Array<Buffer> }
+    destinations.set(id, destination)
+    if (paced) {
+      setInterval(() => {
+        const body = destination.waiting.shift()
+        if (body !== undefined) void post(destination, body)
+      }, 1_000)
+    }
+  }
+  if (resource === "connections") {
+    const source = String(input["source_id"])
+    connections.set(source, (connections.get(source) ?? []).concat(destinations.get(String(input["destination_id"]))!))
+  }
+  return id
+}
+
+const server = createServer((request, response) => {
+  void read(request).then((body) => {
+    const [, first, second = ""] = request.url!.split("/")
+    if (first === "readyz") return response.end("ok")
+    if (first === "e") {
+      for (const destination of connections.get(second) ?? []) deliver(destination, body)
+      return response.end(`{"ok":true}`)
+    }
+    if (request.headers.authorization !== `Bearer ${process.env["TIDEGATE_API_KEY"]}`) {
+      return response.writeHead(401).end()
+    }
+    return response.end(JSON.stringify({ id: create(second, JSON.parse(body.toString()) as Record<string, unknown>) }))
+  })
+})
+server.listen(Number(process.env["PORT"]), "127.0.0.1")
+process.once("SIGTERM", () => process.exit(0))

@@ -1,0 +1,84 @@
+import { assert, it } from "@effect/vitest"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import * as Effect from "effect/Effect"
+import { request } from "undici"
+import { makeGenerator } from "../src/Generator.ts"
+import { makeTarget } from "../src/Target.ts"
+
+const target = Effect.acquireRelease(Effect.promise(makeTarget), (made) => Effect.promise(made.close))
+const generator = Effect.acquireRelease(Effect.sync(makeGenerator), (made) => Effect.promise(made.close))
+
+const server = (answer: (at: number) => { readonly status: number; readonly afterMillis: number }) =>
+  Effect.acquireRelease(
+    Effect.callback<ReturnType<typeof createServer>>((resume) => {
+      let at = 0
+      const made = createServer((incoming, response) => {
+        const { status, afterMillis } = answer(at++)
+        incoming.resume().on("end", () => setTimeout(() => response.writeHead(status).end(), afterMillis))
+      })
+      made.listen(0, "127.0.0.1", () => resume(Effect.succeed(made)))
+    }),
+    (made) => Effect.sync(() => made.closeAllConnections()).pipe(Effect.andThen(Effect.sync(() => made.close())))
+  ).pipe(Effect.map((made) => `http://127.0.0.1:${(made.address() as AddressInfo).port}/`))
+
+it.live("what is sent arrives once, and again when sent again", () =>
+  Effect.gen(function* () {
+    const { port, drained, report } = yield* target
+    const { saturate } = yield* generator
+    const input = { url: `http://127.0.0.1:${port()}/lane`, run: 1, inFlight: 8, seconds: 10, count: 500 }
+    const sent = yield* Effect.promise(() => saturate(input))
+    assert.include(sent, { acknowledged: 500, refused: 0, refusal: null })
+    const expected = { run: 1, lanes: ["/lane"], count: 500, stallMillis: 5_000, limitMillis: 5_000 }
+    const arrived = yield* Effect.promise(() => drained(expected))
+    assert.deepInclude(arrived, { delivered: 500, duplicates: 0, malformed: 0, distinct: { "/lane": 500 } })
+    assert.strictEqual(arrived.latency.count, 500)
+
+    yield* Effect.promise(() => saturate(input))
+    assert.deepInclude(report({ run: 1 }), { delivered: 500, duplicates: 500 })
+    assert.strictEqual(report({ run: 2 }).delivered, 0)
+  })
+)
+
+it.live("what is missing is waited for in vain and reported", () =>
+  Effect.gen(function* () {
+    const { drained } = yield* target
+    const arrived = yield* Effect.promise(() =>
+      drained({ run: 1, lanes: ["/lane"], count: 1, stallMillis: 30, limitMillis: 5_000 })
+    )
+    assert.deepInclude(arrived, { delivered: 0, distinct: {} })
+  })
+)
+
+it.live("a body that is not the one sent is counted", () =>
+  Effect.gen(function* () {
+    const { port, report } = yield* target
+    yield* Effect.promise(async () => {
+      const { body } = await request(`http://127.0.0.1:${port()}/lane`, { method: "POST", body: "{}" })
+      await body.dump()
+    })
+    assert.deepInclude(report({ run: 0 }), { delivered: 0, malformed: 1 })
+    assert.deepInclude(report({ run: 0 }), { delivered: 0, malformed: 0 })
+  })
+)
+
+it.live("a stall of the subject is charged to every request that should have been sent meanwhile", () =>
+  Effect.gen(function* () {
+    // Only the first answer is late, but the one connection makes the others wait behind it.
+    const url = yield* server((at) => ({ status: 200, afterMillis: at === 0 ? 300 : 0 }))
+    const { offer } = yield* generator
+    const sent = yield* Effect.promise(() => offer({ url, run: 1, perSecond: 100, seconds: 0.4, connections: 1 }))
+    assert.strictEqual(sent.acknowledged, 40)
+    assert.isAtLeast(sent.acknowledge.p50, 60)
+  })
+)
+
+it.live("refusals are counted and named", () =>
+  Effect.gen(function* () {
+    const url = yield* server((at) => ({ status: at % 2 === 0 ? 503 : 200, afterMillis: 0 }))
+    const { saturate } = yield* generator
+    const sent = yield* Effect.promise(() => saturate({ url, run: 1, inFlight: 1, seconds: 5, count: 4 }))
+    assert.include(sent, { acknowledged: 2, refused: 2 })
+    assert.match(sent.refusal ?? "", /^503/)
+  })
+)

@@ -1,0 +1,134 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import * as PgConnection from "@effect/sql-pg/PgConnection"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import type { GeneratorCommands } from "../src/Generator.ts"
+import type { Bench } from "../src/Measurement.ts"
+import type { PipelineCommands } from "../src/Pipeline.ts"
+import * as Postgres from "../src/Postgres.ts"
+import * as Scenarios from "../src/Scenarios.ts"
+import type { TargetCommands } from "../src/Target.ts"
+import * as Worker from "../src/Worker.ts"
+
+class Fixture extends Context.Service<Fixture, { readonly home: string; readonly bench: Bench }>()(
+  "benchmarks/test/Fixture"
+) {
+  static readonly layer = Layer.effect(
+    Fixture,
+    Effect.gen(function* () {
+      const home = yield* Effect.acquireRelease(
+        Effect.promise(() => mkdtemp(join(tmpdir(), "tidegate-bench-test-"))),
+        (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
+      )
+      const postgres = yield* Postgres.start(join(home, "postgres"))
+      const target = yield* Worker.start<TargetCommands>("./Target.ts")
+      const generator = yield* Worker.start<GeneratorCommands>("./Generator.ts")
+      const targetOrigin = `http://127.0.0.1:${yield* target.call("port", undefined)}`
+      let lastRun = 0
+      return { home, bench: { postgres, target, generator, targetOrigin, settleMillis: 0, nextRun: () => ++lastRun } }
+    })
+  )
+}
+
+const settings: Scenarios.Settings = {
+  rounds: 1,
+  warmUp: 0.05,
+  leadIn: 0,
+  saturated: 0.1,
+  offered: 0.2,
+  perSecond: 200,
+  backlog: 50,
+  backlogFill: 5
+}
+
+describe.runIf(process.platform === "linux")("with a PostgreSQL server", () => {
+  layer(Fixture.layer, { excludeTestServices: true })((it) => {
+    it.effect("the bare pipeline stores, delivers and records every event, in few statements", () =>
+      Effect.gen(function* () {
+        const { bench } = yield* Fixture
+        const databaseUrl = yield* bench.postgres.database("stored")
+        const pipeline = yield* Worker.start<PipelineCommands>("./Pipeline.ts")
+        const { url } = yield* pipeline.call("start", { databaseUrl, targetUrl: `${bench.targetOrigin}/stored` })
+        const run = bench.nextRun()
+        const before = yield* bench.postgres.statements("stored")
+        const sent = yield* bench.generator.call("saturate", { url, run, inFlight: 50, seconds: 10, count: 1_000 })
+        assert.include(sent, { acknowledged: 1_000, refused: 0 })
+        const patience = { stallMillis: 5_000, limitMillis: 5_000 }
+        const arrived = yield* bench.target.call("drained", { run, lanes: ["/stored"], count: 1_000, ...patience })
+        assert.deepInclude(arrived, { delivered: 1_000, duplicates: 0, malformed: 0 })
+
+        const statements = (yield* bench.postgres.statements("stored")) - before
+        assert.isAbove(statements, 1)
+        assert.isBelow(statements, 1_000)
+        const connection = yield* PgConnection.make({ url: Redacted.make(databaseUrl) })
+        const rows = connection.queryValues(
+          `SELECT (SELECT count(*) FROM requests WHERE length(body) = 1024),
+             (SELECT count(*) FROM events WHERE status = 'SUCCESSFUL' AND attempts = 1),
+             (SELECT count(*) FROM attempts WHERE response_status = 200)`
+        )
+        // The last attempts are committed after their delivery.
+        const stored = yield* rows.pipe(
+          Effect.map(([row]) => row?.map(Number)),
+          Effect.repeat({ until: (counts) => counts?.[2] === 1_000 }),
+          Effect.timeout("5 seconds")
+        )
+        assert.deepStrictEqual(stored, [1_000, 1_000, 1_000])
+      })
+    )
+
+    it.effect("every scenario measures a gateway that keeps to the contract", () =>
+      Effect.gen(function* () {
+        const { bench, home } = yield* Fixture
+        const lines: Array<string> = []
+        const plan: Scenarios.Plan = {
+          bench,
+          settings,
+          gatewayEntry: fileURLToPath(new URL("FakeGateway.ts", import.meta.url)),
+          home,
+          log: join(home, "gateway.log"),
+          execArgv: () => [],
+          progress: (line) => Effect.sync(() => void lines.push(line))
+        }
+        const throughput = yield* Scenarios.throughput(plan)
+        const faults = throughput.rows.filter((row) => row.scenario.startsWith("Faults"))
+        assert.isTrue(faults.length > 0 && faults.every((row) => row.gateway === 0))
+        assert.deepInclude(throughput.measured.offered.gateway[0], { delivered: 40, statements: 0 })
+        assert.isAbove(throughput.measured.offered.reference[0]?.statements ?? 0, 0)
+
+        const fanOut = yield* Scenarios.fanOut(plan)
+        assert.strictEqual(fanOut.measured.saturated.gateway.length, 1)
+        for (const three of fanOut.measured.saturated.gateway) {
+          assert.isAbove(three.acknowledged, 0)
+          assert.include(three, { delivered: 3 * three.acknowledged, missing: 0 })
+        }
+
+        const backlog = yield* Scenarios.backlog(plan)
+        const waiting = backlog.rows.find((row) => row.measure === "events waiting at the end")
+        assert.isAbove(waiting?.gateway ?? 0, 30)
+        assert.isAtMost(waiting?.gateway ?? 0, 50)
+        assert.strictEqual(backlog.measured.offered.gateway[0]?.missing, 0)
+        assert.isAbove(lines.length, 0)
+      })
+    )
+
+    it.effect("a call to a worker that dies fails instead of waiting", () =>
+      Effect.gen(function* () {
+        const worker = yield* Worker.start<TargetCommands>("./Target.ts")
+        yield* worker.call("port", undefined)
+        const waiting = { run: 1, lanes: ["/none"], count: 1, stallMillis: 60_000, limitMillis: 60_000 }
+        const [failure] = yield* Effect.all(
+          [Effect.flip(worker.call("drained", waiting)), Effect.sync(() => process.kill(worker.pid, "SIGKILL"))],
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(failure._tag, "WorkerError")
+        assert.match(failure.message, /SIGKILL/)
+      })
+    )
+  })
+})

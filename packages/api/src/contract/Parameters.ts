@@ -1,0 +1,148 @@
+import { Schema } from "effect"
+import { maxValues } from "@tidegate/model/Limits"
+
+/** Path and query parameters, shared by the groups. A list of values is repeated or separated by commas. */
+export const Id = Schema.String.check(Schema.isMaxLength(100)).annotate({ description: "The id of the resource" })
+
+export const path = { id: Id }
+
+const text = (description: string, maximum = 200) =>
+  Schema.optionalKey(Schema.String.check(Schema.isMaxLength(maximum)).annotate({ description }))
+
+const values = (description: string) =>
+  Schema.optionalKey(
+    Schema.Array(Schema.String.check(Schema.isMaxLength(100 * maxValues)))
+      .check(Schema.isMaxLength(maxValues))
+      .annotate({ description: `${description}; repeat or separate by commas` })
+  )
+
+const flag = (description: string) => Schema.optionalKey(Schema.Boolean.annotate({ description }))
+
+const limit = (maximum: number, byDefault: number) =>
+  Schema.optionalKey(
+    Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({
+      description: `Rows in a page, 1 to ${maximum} (more is taken as ${maximum}); ${byDefault} unless told`
+    })
+  )
+
+/** Either case is understood. */
+const dir = Schema.optionalKey(Schema.Literals(["asc", "desc", "ASC", "DESC"]))
+
+const team = { team_id: text("The team to act on, when there is no x-team-id header") }
+
+const moment = (description: string) => text(`${description}: ISO 8601, now, or now-<n><s|m|h|d>`, 60)
+
+const window = {
+  from: moment("Start of the window"),
+  to: moment("End of the window"),
+  start: moment("Alias of from"),
+  end: moment("Alias of to")
+}
+
+const search = {
+  q: text("Looks for this in ids and further fields"),
+  search: text("Alias of q"),
+  search_term: text("Alias of q")
+}
+
+const cursor = { cursor: text("next_cursor of the page before", 2000), next: text("Alias of cursor", 2000) }
+
+const operation = {
+  batch_operation_id: text("The bulk operation that made them"),
+  bulk_operation_id: text("Alias of batch_operation_id")
+}
+
+const connection = { connection_id: values("Connections"), webhook_id: values("Alias of connection_id") }
+
+export const onlyTeam = team
+
+/** Lists of sources, destinations and connections. */
+export const resources = {
+  ...team,
+  id: values("Only these"),
+  ids: values("Alias of id"),
+  name: text("Exactly this name"),
+  type: text("Only this type"),
+  include_disabled: flag("false leaves out what is disabled; true unless told"),
+  order_by: Schema.optionalKey(Schema.Literals(["name", "created_at", "updated_at"])),
+  dir,
+  limit: limit(255, 100)
+}
+
+export const connections = {
+  ...resources,
+  source_id: values("Only connections of these sources"),
+  destination_id: values("Only connections to these destinations"),
+  paused: flag("Only paused (true) or only unpaused (false) connections")
+}
+
+const requestFilters = {
+  ...team,
+  ...window,
+  ...search,
+  ...connection,
+  ...operation,
+  status: Schema.optionalKey(Schema.Literals(["accepted", "rejected"])),
+  verified: flag("Whether verification ran and passed"),
+  source_id: values("Only requests of these sources"),
+  is_retry: flag("Whether it is a replay"),
+  retry_kind: Schema.optionalKey(Schema.Literals(["single", "bulk"]))
+}
+
+export const requests = {
+  ...requestFilters,
+  ...cursor,
+  limit: limit(100, 100),
+  include: values("data, event_summary")
+}
+
+export const requestCount = requestFilters
+
+const eventFilters = {
+  ...team,
+  ...window,
+  ...search,
+  ...connection,
+  ...operation,
+  batch_operation_scope: Schema.optionalKey(
+    Schema.Literals(["retries", "targets", "related"]).annotate({
+      description: "Of the bulk operation: the events it made (retries), those it retried (targets), or both"
+    })
+  ),
+  status: values("SCHEDULED, QUEUED, HOLD, SUCCESSFUL, FAILED, CANCELLED"),
+  source_id: values("Only events of these sources"),
+  destination_id: values("Only events to these destinations")
+}
+
+export const events = { ...eventFilters, ...cursor, limit: limit(100, 100), include: values("data") }
+
+export const eventCount = eventFilters
+
+export const requestEvents = {
+  ...team,
+  ...connection,
+  id: values("Only these"),
+  status: values("SCHEDULED, QUEUED, HOLD, SUCCESSFUL, FAILED, CANCELLED"),
+  source_id: values("Only events of these sources"),
+  destination_id: values("Only events to these destinations"),
+  limit: limit(255, 100)
+}
+
+export const requestIgnoredEvents = { ...team, ...connection, id: values("Only these"), limit: limit(255, 100) }
+
+export const attempts = {
+  ...team,
+  ...window,
+  ...search,
+  ...cursor,
+  prev: text("prev of the page after", 2000),
+  event_id: values("Only attempts of these events"),
+  request_id: text("Only attempts of this request"),
+  destination_id: values("Only attempts to these destinations"),
+  status: Schema.optionalKey(Schema.Literals(["SUCCESSFUL", "FAILED"])),
+  order_by: Schema.optionalKey(Schema.Literals(["created_at"])),
+  dir,
+  limit: limit(255, 100)
+}
+
+export const attempt = { ...team, request_id: text("Where to look first") }

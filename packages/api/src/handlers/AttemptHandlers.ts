@@ -1,0 +1,46 @@
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import * as AttemptReads from "@tidegate/storage/reads/AttemptReads"
+import { filterKey } from "@tidegate/storage/reads/Cursor"
+import { Api } from "../contract/Api.ts"
+import { CurrentTeam } from "../contract/Authorization.ts"
+import { reader } from "./Calls.ts"
+import { dirOf, given, limitOf, searchOf, valuesOf, windowOf } from "./ListInput.ts"
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "attempts",
+  Effect.fnUntraced(function* (handlers) {
+    const reading = yield* reader
+
+    return handlers
+      .handle("list", ({ query }) =>
+        Effect.gen(function* () {
+          const { id: team } = yield* CurrentTeam
+          const dir = dirOf(query.dir)
+          const window = windowOf(query)
+          const filter = {
+            events: yield* valuesOf("event_id", query.event_id),
+            request: given(query.request_id),
+            destinations: yield* valuesOf("destination_id", query.destination_id),
+            status: query.status,
+            search: searchOf(query)
+          }
+          return yield* reading(
+            AttemptReads.list(team, filter, dir, {
+              key: filterKey("attempts", { team, dir, ...filter, ...window }),
+              window,
+              cursor: given(query.cursor, query.next),
+              prev: given(query.prev),
+              limit: limitOf(query.limit, 255)
+            })
+          )
+        })
+      )
+      .handle("retrieve", ({ params, query }) =>
+        Effect.flatMap(CurrentTeam, ({ id: team }) =>
+          reading(AttemptReads.get(team, params.id, given(query.request_id)))
+        )
+      )
+  })
+)

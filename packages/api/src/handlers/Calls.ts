@@ -1,0 +1,86 @@
+import { Duration, Effect, Fiber } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import type { ClusterError } from "effect/cluster"
+import type { SqlClient, SqlError } from "effect/sql"
+import { fail, GatewayError } from "@tidegate/model/GatewayError"
+import type { Connections } from "@tidegate/storage/Connections"
+import type { Destinations } from "@tidegate/storage/Destinations"
+import type { Sources } from "@tidegate/storage/Sources"
+import { query } from "@tidegate/storage/Transaction"
+
+/** Longer than a take-over of a shard by another runner lasts, shorter than callers wait. */
+const deadline = Duration.seconds(15)
+
+const late = (message: string) => ({
+  duration: deadline,
+  orElse: () => Effect.fail(fail("QUEUE_UNAVAILABLE", message))
+})
+
+/** A call on one resource. */
+export interface ById {
+  readonly params: { readonly id: string }
+}
+
+/** A call whose body its handler reads itself. */
+export interface WithBody {
+  readonly request: HttpServerRequest.HttpServerRequest
+}
+
+/** A read: bounded in time, and given up (the query cancelled) when its caller has gone. */
+export const read = <A, R>(
+  effect: Effect.Effect<A, GatewayError | SqlError.SqlError, R>
+): Effect.Effect<A, GatewayError, R> =>
+  Effect.timeoutOrElse(query(effect), late("the database did not answer in time; repeat the request"))
+
+type NoOwner =
+  | ClusterError.MailboxFull
+  | ClusterError.AlreadyProcessingMessage
+  | ClusterError.PersistenceError
+  | ClusterError.EntityNotAssignedToRunner
+
+/**
+ * A message to the resource's owner. It is carried through even when its caller hangs up: a change that is stored has
+ * to reach everyone it concerns. An owner that cannot be reached for the whole deadline is a 503, because the call may be
+ * repeated: every command is idempotent.
+ */
+export const command = <A, R>(effect: Effect.Effect<A, GatewayError | NoOwner, R>): Effect.Effect<A, GatewayError, R> =>
+  effect.pipe(
+    Effect.mapError((error) =>
+      error instanceof GatewayError
+        ? error
+        : fail("QUEUE_UNAVAILABLE", "the resource's owner cannot be reached; repeat the request")
+    ),
+    Effect.timeoutOrElse(late("the resource's owner did not answer in time; repeat the request")),
+    Effect.forkDetach,
+    Effect.flatMap(Fiber.join)
+  )
+
+/** What reads are made on. */
+export type Stores = SqlClient.SqlClient | Sources | Destinations | Connections
+
+/** `read`, with the stores it needs already given. */
+export const reader = Effect.map(
+  Effect.context<Stores>(),
+  (stores) =>
+    <A>(effect: Effect.Effect<A, GatewayError | SqlError.SqlError, Stores>): Effect.Effect<A, GatewayError> =>
+      read(Effect.provideContext(effect, stores))
+)
+
+/**
+ * Updates what is found, creates what is not. When another caller creates it in between, what that one made is updated,
+ * so that repeated and concurrent upserts all succeed.
+ */
+export const upsert = <A, R>(steps: {
+  readonly find: Effect.Effect<string | null, GatewayError, R>
+  readonly update: (id: string) => Effect.Effect<A, GatewayError, R>
+  readonly create: Effect.Effect<A, GatewayError, R>
+}): Effect.Effect<A, GatewayError, R> =>
+  Effect.flatMap(steps.find, (found) =>
+    found === null
+      ? Effect.catchIf(
+          steps.create,
+          ({ code }) => code === "RESOURCE_ALREADY_EXISTS",
+          (error) => Effect.flatMap(steps.find, (id) => (id === null ? Effect.fail(error) : steps.update(id)))
+        )
+      : steps.update(found)
+  )

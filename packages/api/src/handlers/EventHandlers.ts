@@ -1,0 +1,73 @@
+import { Effect } from "effect"
+import type { Schema } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
+import { retryDestination } from "@tidegate/storage/EventRetry"
+import { filterKey } from "@tidegate/storage/reads/Cursor"
+import * as EventReads from "@tidegate/storage/reads/EventReads"
+import { Api } from "../contract/Api.ts"
+import { CurrentTeam } from "../contract/Authorization.ts"
+import type * as Parameters from "../contract/Parameters.ts"
+import { command, reader } from "./Calls.ts"
+import { given, includesOf, limitOf, searchOf, statusesOf, valuesOf, windowOf } from "./ListInput.ts"
+
+const filterOf = Effect.fnUntraced(function* (query: Schema.Struct.Type<typeof Parameters.eventCount>) {
+  return {
+    statuses: yield* statusesOf(query.status),
+    sources: yield* valuesOf("source_id", query.source_id),
+    connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id),
+    destinations: yield* valuesOf("destination_id", query.destination_id),
+    operation: given(query.batch_operation_id, query.bulk_operation_id),
+    operationScope: query.batch_operation_scope ?? "retries",
+    search: searchOf(query)
+  }
+})
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "events",
+  Effect.fnUntraced(function* (handlers) {
+    const destination = yield* DestinationEntity.client
+    const reading = yield* reader
+
+    return handlers
+      .handle("list", ({ query }) =>
+        Effect.gen(function* () {
+          const { id: team } = yield* CurrentTeam
+          const filter = yield* filterOf(query)
+          const include = yield* includesOf(query.include, ["data"])
+          const window = windowOf(query)
+          return yield* reading(
+            EventReads.list(
+              team,
+              filter,
+              {
+                key: filterKey("events", { team, ...filter, ...window }),
+                window,
+                cursor: given(query.cursor, query.next),
+                limit: limitOf(query.limit, 100)
+              },
+              { data: include.has("data") }
+            )
+          )
+        })
+      )
+      .handle("count", ({ query }) =>
+        Effect.gen(function* () {
+          const { id: team } = yield* CurrentTeam
+          return yield* reading(EventReads.count(team, yield* filterOf(query), windowOf(query)))
+        })
+      )
+      .handle("retrieve", ({ params }) =>
+        Effect.flatMap(CurrentTeam, ({ id: team }) => reading(EventReads.get(team, params.id)))
+      )
+      .handle("retry", ({ params }) =>
+        Effect.gen(function* () {
+          const { id: team_id } = yield* CurrentTeam
+          const owner = destination(yield* reading(retryDestination(team_id, params.id)))
+          const retry = yield* command(owner.RetryEvent({ team_id, event_id: params.id }))
+          return { ok: true as const, queued: true as const, transport: "queue" as const, ...retry }
+        })
+      )
+  })
+)

@@ -1,0 +1,87 @@
+import { isUtf8 } from "node:buffer"
+import { ByteSize, Effect, Schema } from "effect"
+import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } from "effect/http"
+import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
+import { maxControlBody } from "@tidegate/model/Limits"
+
+const tooLarge = fail("PAYLOAD_TOO_LARGE", `the body is larger than ${maxControlBody} bytes`)
+
+/** Deeper than any of our bodies; what walks a value must not run out of stack. */
+const nestAtMost = 64
+
+const jsonType = /^application\/(?:[\w.+-]+\+)?json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?$/i
+
+/**
+ * What keeps a JSON value out of the database or of JSON itself, and where: NUL characters and lone surrogates (PostgreSQL
+ * stores neither), numbers beyond the range of a double, too deep nesting.
+ */
+const unstorable = (root: unknown): { readonly path: string; readonly message: string } | null => {
+  const queue: Array<readonly [value: unknown, path: string, depth: number]> = [[root, "", 0]]
+  for (let at = queue.pop(); at !== undefined; at = queue.pop()) {
+    const [value, path, depth] = at
+    if (typeof value === "string") {
+      const message = unstorableText(value)
+      if (message !== null) return { path, message }
+    } else if (typeof value === "number") {
+      if (!Number.isFinite(value)) return { path, message: "is too large a number" }
+    } else if (typeof value === "object" && value !== null) {
+      if (depth === nestAtMost)
+        return { path: path.slice(0, 200), message: `is nested deeper than ${nestAtMost} levels` }
+      for (const [name, member] of Object.entries(value)) {
+        const message = Array.isArray(value) ? null : unstorableText(name)
+        if (message !== null) return { path, message: `has a member whose name ${message}` }
+        queue.push([member, path === "" ? name : `${path}.${name}`, depth + 1])
+      }
+    }
+  }
+  return null
+}
+
+const unstorableText = (text: string): string | null => {
+  if (text.includes("\u0000")) return "contains a NUL character"
+  return text.isWellFormed() ? null : "is not well-formed Unicode"
+}
+
+/** The body of a write: a JSON object as it was sent, free of what cannot be stored. What it means is its owner's to judge. */
+export const readJsonObject = Effect.fnUntraced(function* (
+  request: HttpServerRequest.HttpServerRequest
+): Effect.fn.Return<Schema.JsonObject, GatewayError> {
+  const type = request.headers["content-type"]
+  if (type !== undefined && !jsonType.test(type.trim())) {
+    return yield* fail("UNSUPPORTED_CONTENT_TYPE", "the body has to be JSON (content-type application/json)")
+  }
+  if (request.headers["content-encoding"] !== undefined && request.headers["content-encoding"] !== "identity") {
+    return yield* fail("UNSUPPORTED_CONTENT_TYPE", "compressed bodies are not taken")
+  }
+  // Told in advance, it is refused before it is read.
+  if (Number(request.headers["content-length"] ?? 0) > maxControlBody) return yield* tooLarge
+  const bytes = Buffer.from(
+    yield* request.arrayBuffer.pipe(
+      Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxControlBody)),
+      Effect.mapError(notReadable)
+    )
+  )
+  if (bytes.length === 0) return yield* fail("INVALID_JSON", "the body is empty; a JSON object is needed")
+  if (!isUtf8(bytes)) return yield* fail("INVALID_JSON", "the body is not UTF-8")
+  const value = yield* Effect.try({
+    try: (): unknown => JSON.parse(bytes.toString("utf8")),
+    catch: () => fail("INVALID_JSON", "the body is not valid JSON")
+  })
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return yield* invalid([{ path: "", message: "the body must be a JSON object" }])
+  }
+  const wrong = unstorable(value)
+  if (wrong !== null) return yield* invalid([wrong])
+  return value as Schema.JsonObject
+})
+
+const notReadable = ({ reason }: HttpServerError.HttpServerError): GatewayError =>
+  reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
+    ? tooLarge
+    : fail("INVALID_JSON", "the body could not be read to its end")
+
+/** A member of a body, where it is a text. */
+export const textOf = (body: Schema.JsonObject, name: string): string | null => {
+  const value = Object.hasOwn(body, name) ? body[name] : undefined
+  return typeof value === "string" ? value : null
+}

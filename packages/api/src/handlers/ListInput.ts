@@ -1,0 +1,81 @@
+import { Effect, type Schema } from "effect"
+import { EventStatus } from "@tidegate/model/Event"
+import { type GatewayError, invalid } from "@tidegate/model/GatewayError"
+import { maxValues } from "@tidegate/model/Limits"
+import type { ResourceQuery } from "@tidegate/storage/reads/ResourceLists"
+import type { WindowInput } from "@tidegate/storage/reads/Window"
+
+type Values = ReadonlyArray<string> | undefined
+
+/** Values that were repeated or separated by commas, under any of their names. */
+export const valuesOf = Effect.fnUntraced(function* (
+  path: string,
+  ...lists: ReadonlyArray<Values>
+): Effect.fn.Return<ReadonlyArray<string>, GatewayError> {
+  const parts = lists.flatMap((list) => list ?? []).flatMap((text) => text.split(","))
+  const values = [...new Set(parts.map((part) => part.trim()).filter((part) => part !== ""))]
+  if (values.length > maxValues) return yield* invalid([{ path, message: `takes at most ${maxValues} values` }])
+  return values
+})
+
+const isStatus = (text: string): text is EventStatus => (EventStatus.literals as ReadonlyArray<string>).includes(text)
+
+/** Event statuses, in either case. */
+export const statusesOf = Effect.fnUntraced(function* (
+  list: Values
+): Effect.fn.Return<ReadonlyArray<EventStatus>, GatewayError> {
+  const names = (yield* valuesOf("status", list)).map((name) => name.toUpperCase())
+  if (!names.every(isStatus)) {
+    return yield* invalid([{ path: "status", message: `must be of ${EventStatus.literals.join(", ")}` }])
+  }
+  return names.filter(isStatus)
+})
+
+/** What a list shall show of each row beyond its record. */
+export const includesOf = Effect.fnUntraced(function* <const Name extends string>(
+  list: Values,
+  known: ReadonlyArray<Name>
+): Effect.fn.Return<ReadonlySet<string>, GatewayError> {
+  const names = yield* valuesOf("include", list)
+  if (!names.every((name) => (known as ReadonlyArray<string>).includes(name))) {
+    return yield* invalid([{ path: "include", message: `must be of ${known.join(", ")}` }])
+  }
+  return new Set(names)
+})
+
+/** An empty text says as little as none. */
+export const given = (...texts: ReadonlyArray<string | undefined>): string | undefined =>
+  texts.find((text) => text !== undefined && text !== "")
+
+export const windowOf = (query: {
+  readonly from?: string
+  readonly to?: string
+  readonly start?: string
+  readonly end?: string
+}): WindowInput => ({ from: given(query.from, query.start), to: given(query.to, query.end) })
+
+export const searchOf = (query: {
+  readonly q?: string
+  readonly search?: string
+  readonly search_term?: string
+}): string | undefined => given(query.q?.trim(), query.search?.trim(), query.search_term?.trim())
+
+export const dirOf = (text: string | undefined): "asc" | "desc" => (text?.toLowerCase() === "asc" ? "asc" : "desc")
+
+/** A limit above the maximum is taken as the maximum; the answer echoes what was applied. */
+export const limitOf = (limit: number | undefined, maximum: number): number => Math.min(limit ?? 100, maximum)
+
+/** The query of a list of resources. */
+export const resourceQueryOf = Effect.fnUntraced(function* (
+  query: Schema.Struct.Type<typeof import("../contract/Parameters.ts").resources>
+): Effect.fn.Return<ResourceQuery, GatewayError> {
+  return {
+    ids: yield* valuesOf("id", query.id, query.ids),
+    name: query.name,
+    type: given(query.type),
+    includeDisabled: query.include_disabled ?? true,
+    orderBy: query.order_by ?? "created_at",
+    dir: dirOf(query.dir),
+    limit: limitOf(query.limit, 255)
+  }
+})

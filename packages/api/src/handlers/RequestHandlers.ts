@@ -1,0 +1,113 @@
+import { Effect } from "effect"
+import type { Schema } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { filterKey } from "@tidegate/storage/reads/Cursor"
+import * as EventReads from "@tidegate/storage/reads/EventReads"
+import * as IgnoredEventReads from "@tidegate/storage/reads/IgnoredEventReads"
+import * as RequestReads from "@tidegate/storage/reads/RequestReads"
+import * as TraceReads from "@tidegate/storage/reads/TraceReads"
+import { Api } from "../contract/Api.ts"
+import { CurrentTeam } from "../contract/Authorization.ts"
+import type * as Parameters from "../contract/Parameters.ts"
+import { reader } from "./Calls.ts"
+import { given, includesOf, limitOf, searchOf, statusesOf, valuesOf, windowOf } from "./ListInput.ts"
+
+const filterOf = Effect.fnUntraced(function* (query: Schema.Struct.Type<typeof Parameters.requestCount>) {
+  return {
+    status: query.status,
+    verified: query.verified,
+    sources: yield* valuesOf("source_id", query.source_id),
+    connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id),
+    operation: given(query.batch_operation_id, query.bulk_operation_id),
+    isRetry: query.is_retry,
+    retryKind: query.retry_kind,
+    search: searchOf(query)
+  }
+})
+
+/** A request's own events or ignored events: one page, oldest first. */
+const subList = <Model>(models: ReadonlyArray<Model>, limit: number) => ({
+  pagination: { order_by: "created_at", dir: "asc" as const, limit },
+  next: null,
+  prev: null,
+  count: models.length,
+  models
+})
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "requests",
+  Effect.fnUntraced(function* (handlers) {
+    const reading = yield* reader
+
+    return handlers
+      .handle("list", ({ query }) =>
+        Effect.gen(function* () {
+          const { id: team } = yield* CurrentTeam
+          const filter = yield* filterOf(query)
+          const include = yield* includesOf(query.include, ["data", "event_summary"])
+          const window = windowOf(query)
+          return yield* reading(
+            RequestReads.list(
+              team,
+              filter,
+              {
+                key: filterKey("requests", { team, ...filter, ...window }),
+                window,
+                cursor: given(query.cursor, query.next),
+                limit: limitOf(query.limit, 100)
+              },
+              { data: include.has("data"), eventSummary: include.has("event_summary") }
+            )
+          )
+        })
+      )
+      .handle("count", ({ query }) =>
+        Effect.gen(function* () {
+          const { id: team } = yield* CurrentTeam
+          return yield* reading(RequestReads.count(team, yield* filterOf(query), windowOf(query)))
+        })
+      )
+      .handle("retrieve", ({ params }) =>
+        Effect.flatMap(CurrentTeam, ({ id: team }) => reading(RequestReads.detail(team, params.id)))
+      )
+      .handle("trace", ({ params }) =>
+        Effect.flatMap(CurrentTeam, ({ id: team }) => reading(TraceReads.get(team, params.id)))
+      )
+      .handle("events", ({ params, query }) =>
+        Effect.gen(function* () {
+          const { id: team } = yield* CurrentTeam
+          const limit = limitOf(query.limit, 255)
+          const filter = {
+            ids: yield* valuesOf("id", query.id),
+            statuses: yield* statusesOf(query.status),
+            sources: yield* valuesOf("source_id", query.source_id),
+            connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id),
+            destinations: yield* valuesOf("destination_id", query.destination_id)
+          }
+          return yield* reading(
+            Effect.gen(function* () {
+              yield* RequestReads.get(team, params.id)
+              return subList(yield* EventReads.ofRequest(team, params.id, filter, limit), limit)
+            })
+          )
+        })
+      )
+      .handle("ignoredEvents", ({ params, query }) =>
+        Effect.gen(function* () {
+          const { id: team } = yield* CurrentTeam
+          const limit = limitOf(query.limit, 255)
+          const filter = {
+            ids: yield* valuesOf("id", query.id),
+            connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id)
+          }
+          return yield* reading(
+            Effect.gen(function* () {
+              yield* RequestReads.get(team, params.id)
+              return subList(yield* IgnoredEventReads.ofRequest(team, params.id, filter, limit), limit)
+            })
+          )
+        })
+      )
+  })
+)

@@ -1,0 +1,148 @@
+import { NodeHttpServer } from "@effect/platform-node"
+import { Context, Effect, Layer, Result } from "effect"
+import { Entity, TestRunner } from "effect/cluster"
+import { FetchHttpClient, HttpClientRequest, HttpRouter, HttpServer } from "effect/http"
+import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
+import { SqlClient } from "effect/sql"
+import { createServer } from "node:http"
+import { freshDatabase } from "../../../test/postgres.ts"
+import * as ConnectionBehaviour from "@tidegate/entities/Connection/ConnectionBehaviour"
+import { Cancellations } from "@tidegate/entities/Cancellations"
+import * as commands from "@tidegate/entities/Destination/DestinationCommands"
+import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
+import * as SourceBehaviour from "@tidegate/entities/Source/SourceBehaviour"
+import { Ingress } from "@tidegate/model/Ingress"
+import { Connections } from "@tidegate/storage/Connections"
+import * as Database from "@tidegate/storage/Database"
+import { Destinations } from "@tidegate/storage/Destinations"
+import { retryEvent } from "@tidegate/storage/EventRetry"
+import { migrate } from "@tidegate/storage/Migrations"
+import { hashToken, parseSecretKeys, Secrets } from "@tidegate/storage/Secrets"
+import { Sources } from "@tidegate/storage/Sources"
+import * as ApiRoutes from "../src/ApiRoutes.ts"
+import { Api } from "../src/contract/Api.ts"
+import { Authorization } from "../src/contract/Authorization.ts"
+
+export const teams = {
+  a: { id: "tm_a", key: "gwk_key_of_team_a" },
+  b: { id: "tm_b", key: "gwk_key_of_team_b" }
+} as const
+
+/** Destinations with their real commands; their delivery queue is another suite's. */
+const destinationEntity = DestinationEntity.toLayer(
+  Effect.gen(function* () {
+    const { entityId: id } = yield* Entity.CurrentAddress
+    return DestinationEntity.of({
+      Create: ({ payload }) => commands.create(payload.team_id, id, payload.input),
+      Update: ({ payload }) => commands.update(payload.team_id, id, payload.input),
+      Replace: ({ payload }) => commands.replace(payload.team_id, id, payload.input),
+      Disable: ({ payload }) => commands.disable(payload.team_id, id),
+      Enable: ({ payload }) => commands.enable(payload.team_id, id),
+      Delete: ({ payload }) => commands.remove(payload.team_id, id),
+      RetryEvent: ({ payload }) =>
+        Effect.map(retryEvent({ ...payload, shardOf: () => 1 }), (retried) => ({
+          event_id: retried.parent_event_id,
+          replay_event_id: retried.id,
+          retried_at: retried.created_at.toISOString()
+        })),
+      Deliver: () => Effect.void,
+      Wake: () => Effect.void,
+      Reload: () => Effect.void
+    })
+  })
+)
+
+const keys = Result.getOrThrow(parseSecretKeys("0".repeat(64)))
+
+/** A database with two teams. */
+const database = Layer.effectDiscard(
+  Effect.gen(function* () {
+    yield* migrate
+    const sql = yield* SqlClient.SqlClient
+    for (const { id, key } of Object.values(teams)) {
+      yield* sql`insert into teams (id, name) values (${id}, ${id})`
+      yield* sql`insert into project_secrets (team_id, api_key_hash, api_key_masked, signing_secret, signing_secret_masked)
+        values (${id}, ${hashToken(key)}, '****', 'unused', '****')`
+    }
+  })
+).pipe(Layer.provideMerge(Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url })))))
+
+const stores = Connections.layer.pipe(
+  Layer.provideMerge(Layer.merge(Sources.layer, Destinations.layer)),
+  Layer.provideMerge(Layer.merge(Secrets.layer({ keys }), Ingress.layer("http://ingress.test/e"))),
+  Layer.provideMerge(database)
+)
+
+const entities = Layer.mergeAll(
+  SourceBehaviour.layer,
+  ConnectionBehaviour.layer(() => Effect.void),
+  destinationEntity
+).pipe(Layer.provide(Cancellations.layer))
+
+/** The control API on a free port, over real entities and a real database. */
+const server = HttpRouter.serve(ApiRoutes.layer, { disableLogger: true, disableListenLog: true }).pipe(
+  Layer.provideMerge(entities),
+  Layer.provideMerge(TestRunner.layer),
+  Layer.provideMerge(stores),
+  Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0 }))
+)
+
+export class BaseUrl extends Context.Service<BaseUrl, string>()("@tidegate/api/test/BaseUrl") {}
+
+export const layer = Layer.effect(
+  BaseUrl,
+  Effect.gen(function* () {
+    const { address } = yield* HttpServer.HttpServer
+    if (address._tag === "UnixPathAddress") return yield* Effect.die("no TCP address")
+    return `http://127.0.0.1:${address.port}`
+  })
+).pipe(Layer.provideMerge(server))
+
+/** An answer, its body parsed where it is JSON. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test reads whatever is there
+  readonly body: any
+}
+
+export interface CallOptions {
+  readonly key?: string | null
+  readonly headers?: Record<string, string>
+  /** Sent as JSON; a text or bytes as they are. */
+  readonly body?: unknown
+}
+
+/** One call, as team A unless told. */
+export const call = (method: string, path: string, options: CallOptions = {}): Effect.Effect<Answer, never, BaseUrl> =>
+  Effect.flatMap(BaseUrl, (base) =>
+    Effect.promise(async () => {
+      const { body, headers, key = teams.a.key } = options
+      const raw = typeof body === "string" || body instanceof Uint8Array
+      const response = await fetch(base + path, {
+        method,
+        headers: {
+          ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...headers
+        },
+        ...(body === undefined ? {} : { body: raw ? (body as string | Uint8Array<ArrayBuffer>) : JSON.stringify(body) })
+      })
+      const text = await response.text()
+      const json = text !== "" && response.headers.get("content-type")?.includes("json") === true
+      return { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text }
+    })
+  )
+
+/** The client that derives from the contract, as team A. */
+export const client = Effect.gen(function* () {
+  const baseUrl = yield* BaseUrl
+  return yield* HttpApiClient.make(Api, { baseUrl })
+}).pipe(
+  Effect.provide(
+    HttpApiMiddleware.layerClient(Authorization, ({ next, request }) =>
+      next(HttpClientRequest.bearerToken(request, teams.a.key))
+    )
+  ),
+  Effect.provide(FetchHttpClient.layer)
+)

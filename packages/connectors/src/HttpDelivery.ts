@@ -1,0 +1,142 @@
+import { signDelivery, type SigningSecret } from "@tidegate/signatures/DeliverySignature"
+import type { DeliveryAuth } from "@tidegate/signatures/OutboundAuth"
+
+/** The settings of an HTTP (or MOCK_API) destination, as stored. */
+export interface HttpTarget {
+  /** Absolute; for MOCK_API the mock's own base. */
+  readonly url: string
+  readonly http_method: string | null
+  readonly path_forwarding_disabled: boolean
+  readonly auth: DeliveryAuth
+  /** The team's signing secrets in force, newest first; used when `auth.signs`. */
+  readonly secrets: readonly [SigningSecret, ...ReadonlyArray<SigningSecret>]
+}
+
+/** What one attempt says about itself. */
+export interface AttemptContext {
+  readonly eventId: string
+  readonly requestId: string
+  /** The root event's id: the same for every attempt and every retry of it, so that receivers can deduplicate. */
+  readonly webhookId: string
+  readonly attemptNumber: number
+  readonly trigger: string
+  /** Seconds until the next attempt should this one fail; null when it is the last. */
+  readonly willRetryAfter: number | null
+  readonly sourceName: string
+  readonly connectionName: string
+  readonly destinationName: string
+  readonly verified: boolean
+  readonly originalIp: string | null
+  readonly timestampSeconds: number
+}
+
+export interface InboundParts {
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly headers: Readonly<Record<string, string | ReadonlyArray<string>>>
+  readonly body: Uint8Array
+}
+
+export interface OutboundParts {
+  readonly method: string
+  readonly url: string
+  /** Flat: name, value, name, value. */
+  readonly headers: ReadonlyArray<string>
+  readonly body: Uint8Array
+}
+
+const deliverable = new Set(["POST", "PUT", "PATCH", "DELETE"])
+
+/** Headers that belong to the sender's connection, or that the gateway sets itself. */
+const notForwarded = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "expect",
+  "host",
+  "content-length",
+  "user-agent"
+])
+
+/** Header values cannot hold everything a name may: what is outside latin-1 is percent-encoded. */
+const headerText = (text: string): string => (/^[\t\x20-\x7e\xa0-\xff]*$/.test(text) ? text : encodeURIComponent(text))
+
+/** Where this request goes: the destination's URL, with the inbound path and query appended unless that is disabled. */
+export const targetUrl = (target: Pick<HttpTarget, "url" | "path_forwarding_disabled">, path: string, query: string): string => {
+  if (target.path_forwarding_disabled || (query === "" && (path === "" || path === "/"))) return target.url
+  const [base = "", ownQuery = ""] = splitOnce(target.url, "?")
+  const joined = path === "" || path === "/" ? base : base.endsWith("/") ? base + path.slice(1) : base + path
+  const parts = [ownQuery, query].filter((part) => part !== "")
+  return parts.length === 0 ? joined : `${joined}?${parts.join("&")}`
+}
+
+const splitOnce = (text: string, separator: string): readonly [string, string?] => {
+  const at = text.indexOf(separator)
+  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)]
+}
+
+/** The request of one attempt: the inbound one, forwarded, with the gateway's own headers. */
+export const prepare = (target: HttpTarget, inbound: InboundParts, context: AttemptContext): OutboundParts => {
+  const method = target.http_method ?? (deliverable.has(inbound.method) ? inbound.method : "POST")
+  const headers: Array<string> = ["user-agent", "event-gateway/1"]
+  const set = target.auth.headers
+  const dropped = connectionNames(inbound.headers["connection"])
+  let hasIdempotencyKey = false
+  for (const name in inbound.headers) {
+    if (notForwarded.has(name) || name.startsWith("x-gateway-") || name in set || dropped?.has(name)) continue
+    if (target.auth.signs && name.startsWith("webhook-")) continue
+    if (name === "idempotency-key") hasIdempotencyKey = true
+    const value = inbound.headers[name]!
+    if (typeof value === "string") headers.push(name, value)
+    else for (const one of value) headers.push(name, one)
+  }
+  if (!hasIdempotencyKey) headers.push("idempotency-key", context.eventId)
+  headers.push(
+    "x-gateway-event-id",
+    context.eventId,
+    "x-gateway-request-id",
+    context.requestId,
+    "x-gateway-attempt-count",
+    String(context.attemptNumber),
+    "x-gateway-attempt-trigger",
+    context.trigger,
+    "x-gateway-source-name",
+    headerText(context.sourceName),
+    "x-gateway-connection-name",
+    headerText(context.connectionName),
+    "x-gateway-destination-name",
+    headerText(context.destinationName),
+    "x-gateway-verified",
+    context.verified ? "true" : "false"
+  )
+  if (context.willRetryAfter !== null) headers.push("x-gateway-will-retry-after", String(context.willRetryAfter))
+  if (context.originalIp !== null) headers.push("x-gateway-original-ip", context.originalIp)
+  for (const name in set) headers.push(name, set[name]!)
+  if (target.auth.signs) {
+    const signature = signDelivery({
+      secrets: target.secrets,
+      webhookId: context.webhookId,
+      timestampSeconds: context.timestampSeconds,
+      body: inbound.body
+    })
+    for (const [name, value] of Object.entries(signature)) headers.push(name, value)
+  } else headers.push("x-gateway-timestamp", String(context.timestampSeconds))
+  return { method, url: targetUrl(target, inbound.path, inbound.query), headers, body: inbound.body }
+}
+
+/** The header names that a Connection header declares to be the connection's own. */
+const connectionNames = (value: string | ReadonlyArray<string> | undefined): ReadonlySet<string> | null => {
+  if (value === undefined || value === "keep-alive" || value === "close") return null
+  return new Set(
+    String(value)
+      .split(",")
+      .map((name) => name.trim().toLowerCase())
+  )
+}

@@ -1,0 +1,87 @@
+import type { Json } from "@tidegate/model/Rule"
+
+/** A request as it arrived at a door, before anything is decided about it. */
+export interface InboundRequest {
+  readonly id: string
+  /** Unix ms. */
+  readonly receivedAt: number
+  readonly method: string
+  /** What follows the source's id in the URL, undecoded; at least "/". */
+  readonly path: string
+  /** Without the question mark, undecoded. */
+  readonly query: string
+  /** Lower-case names; a repeated header is an array. */
+  readonly headers: Readonly<Record<string, string | ReadonlyArray<string>>>
+  /** The raw bytes; null when they were too many to keep. */
+  readonly body: Uint8Array | null
+  readonly bodySize: number
+  readonly originalIp: string | null
+}
+
+/** Headers by lower-case name. Nothing is merged or dropped: what was sent twice is a list of two. */
+export const readHeaders = (raw: ReadonlyArray<string>): Record<string, string | ReadonlyArray<string>> => {
+  const headers: Record<string, string | Array<string>> = {}
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i]!.toLowerCase()
+    const value = raw[i + 1]!
+    // A header may be called __proto__: assigning it would not make a property.
+    const known = Object.hasOwn(headers, name) ? headers[name] : undefined
+    if (known === undefined) {
+      if (name === "__proto__") Object.defineProperty(headers, name, { value, enumerable: true, configurable: true, writable: true })
+      else headers[name] = value
+    } else if (typeof known === "string") headers[name] = [known, value]
+    else known.push(value)
+  }
+  return headers
+}
+
+/** Where senders put the id of a delivery, the most specific first. */
+const deliveryIdHeaders = [
+  "webhook-id",
+  "svix-id",
+  "x-github-delivery",
+  "x-gitlab-event-uuid",
+  "x-shopify-webhook-id",
+  "x-request-id",
+  "idempotency-key"
+]
+
+/** The sender's own id of this request, when it names one; cut to 255 characters. */
+export const externalId = (headers: InboundRequest["headers"]): string | null => {
+  for (const name of deliveryIdHeaders) {
+    const value = headers[name]
+    if (typeof value === "string" && value !== "") return value.slice(0, 255)
+  }
+  return null
+}
+
+const form = (contentType: string | undefined): "json" | "text" | "unknown" =>
+  contentType === undefined ? "unknown" : /[/+]json\b/i.test(contentType) ? "json" : "text"
+
+/**
+ * The body as rules see it: parsed when it is JSON (or does not say what it is and parses), else its text. A body that
+ * says it is JSON and is not stays text: it is never rejected for that.
+ */
+export const parseBody = (headers: InboundRequest["headers"], body: Uint8Array): Json => {
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8")
+  const type = headers["content-type"]
+  if (form(typeof type === "string" ? type : undefined) === "text") return text
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return text
+  }
+}
+
+/** The query as rules see it: text by name, a repeated name is a list. */
+export const parseQuery = (query: string): Record<string, string | ReadonlyArray<string>> => {
+  const parsed: Record<string, string | Array<string>> = Object.create(null)
+  for (const [name, value] of new URLSearchParams(query)) {
+    const known = parsed[name]
+    if (known === undefined) parsed[name] = value
+    else if (typeof known === "string") parsed[name] = [known, value]
+    else known.push(value)
+  }
+  return parsed
+}
+

@@ -1,0 +1,176 @@
+import { Context, Effect, Layer, Result, Schema } from "effect"
+import { Sharding } from "effect/cluster"
+import type { SqlError } from "effect/sql"
+import type { Rule } from "@tidegate/model/Rule"
+import { compileRules, type CompiledRules } from "@tidegate/rules/RuleSet"
+import { compileSourceAuth, type SourceVerifier, validateSourceAuth } from "@tidegate/signatures/SourceAuth"
+import { HotSql } from "@tidegate/storage/Database"
+import { Secrets } from "@tidegate/storage/Secrets"
+import { shardOf } from "@tidegate/entities/Shards"
+
+/** One enabled connection to an enabled destination, ready to route by. */
+export interface Route {
+  readonly connectionId: string
+  readonly destinationId: string
+  /** The shard of the destination's actor, and of the connection's. */
+  readonly destinationShard: number
+  readonly connectionShard: number
+  /** Null when the stored rules cannot be read: its requests wait as pending routes. Closed, and nothing is lost. */
+  readonly rules: CompiledRules | null
+}
+
+/** Everything a door needs to decide about a request of one source, as of one version of it. */
+export interface SourceSnapshot {
+  readonly id: string
+  readonly teamId: string
+  readonly version: number
+  readonly disabled: boolean
+  readonly allowedMethods: ReadonlyArray<string>
+  readonly verifier: SourceVerifier
+  readonly routes: ReadonlyArray<Route>
+}
+
+interface Row {
+  readonly id: string
+  readonly team_id: string
+  readonly version: bigint
+  readonly disabled_at: Date | null
+  readonly config: { readonly auth_type: string | null; readonly allowed_http_methods: ReadonlyArray<string> }
+  readonly auth: string | null
+  readonly connections: ReadonlyArray<{
+    readonly id: string
+    readonly destination_id: string
+    readonly rules: ReadonlyArray<Rule>
+  }>
+}
+
+const mostCached = 20_000
+/** How long an id that names no source is remembered. Ids are never reused and not guessable, so nothing is missed. */
+const unknownForMs = 5_000
+
+const parseJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Json))
+
+/** Verifies nobody: for a source whose stored secret cannot be read. Fails closed, because open would accept forgeries. */
+const verifyNobody: SourceVerifier = { verify: () => "failed" }
+
+/**
+ * The snapshots that a door routes by. A cached one may be old: the commit finds out and the door asks for a newer one.
+ */
+export class SourceSnapshots extends Context.Service<
+  SourceSnapshots,
+  {
+    /** The cached snapshot; null: no such source; undefined: not cached, ask `load`. */
+    readonly get: (sourceId: string) => SourceSnapshot | null | undefined
+    /** Reads it anew; concurrent callers share one read that began after the last of them asked. */
+    readonly load: (sourceId: string) => Promise<SourceSnapshot | null>
+  }
+>()("@tidegate/doors/SourceSnapshots") {
+  static readonly layer: Layer.Layer<SourceSnapshots, never, HotSql | Secrets | Sharding.Sharding> = Layer.effect(
+    SourceSnapshots,
+    Effect.suspend(() => make)
+  )
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* HotSql
+  const secrets = yield* Secrets
+  const sharding = yield* Sharding.Sharding
+  const context = yield* Effect.context<never>()
+  const runPromise = Effect.runPromiseWith(context)
+
+  const cached = new Map<string, SourceSnapshot>()
+  const unknown = new Map<string, number>()
+  /** Reads under way, and those that have to follow because somebody asked while one was under way. */
+  const reading = new Map<string, Promise<SourceSnapshot | null>>()
+  const following = new Map<string, Promise<SourceSnapshot | null>>()
+
+  const verifierOf = (row: Row): Effect.Effect<SourceVerifier> => {
+    if (row.config.auth_type === null) return Effect.succeed(compileSourceAuth({ auth_type: null, auth: {} }))
+    if (row.auth === null) return Effect.succeed(verifyNobody)
+    return secrets.decrypt({ team_id: row.team_id, table: "sources", column: "auth", id: row.id }, row.auth).pipe(
+      Effect.flatMap(parseJson),
+      Effect.flatMap((auth) => {
+        const checked = validateSourceAuth(row.config.auth_type, auth)
+        return Result.isSuccess(checked)
+          ? Effect.succeed(compileSourceAuth(checked.success))
+          : Effect.fail(checked.failure)
+      }),
+      Effect.catch((error) =>
+        Effect.as(Effect.logError("a source's verification settings cannot be read", { source_id: row.id, error }), verifyNobody)
+      )
+    )
+  }
+
+  const read = Effect.fnUntraced(function* (sourceId: string): Effect.fn.Return<SourceSnapshot | null, SqlError.SqlError> {
+    const [row] = yield* sql<Row>`
+      select s.id, s.team_id, s.version, s.disabled_at, s.config, s.auth, coalesce((
+        select json_agg(json_build_object('id', c.id, 'destination_id', c.destination_id, 'rules', c.rules) order by c.id)
+        from connections c join destinations d on d.id = c.destination_id
+        where c.source_id = s.id and c.deleted_at is null and c.disabled_at is null
+          and d.deleted_at is null and d.disabled_at is null
+      ), '[]') as connections
+      from sources s where s.id = ${sourceId} and s.deleted_at is null`
+    if (row === undefined) {
+      cached.delete(sourceId)
+      if (unknown.size >= mostCached) unknown.clear()
+      unknown.set(sourceId, performance.now() + unknownForMs)
+      return null
+    }
+    const snapshot: SourceSnapshot = {
+      id: row.id,
+      teamId: row.team_id,
+      version: Number(row.version),
+      disabled: row.disabled_at !== null,
+      allowedMethods: row.config.allowed_http_methods,
+      verifier: yield* verifierOf(row),
+      routes: row.connections.map((connection) => ({
+        connectionId: connection.id,
+        destinationId: connection.destination_id,
+        destinationShard: shardOf(sharding, connection.destination_id),
+        connectionShard: shardOf(sharding, connection.id),
+        rules: Result.getOrNull(compileRules(connection.rules))
+      }))
+    }
+    const known = cached.get(sourceId)
+    if (known === undefined || known.version <= snapshot.version) {
+      // The oldest entry goes first; a Map iterates in insertion order.
+      cached.delete(sourceId)
+      if (cached.size >= mostCached) cached.delete(cached.keys().next().value!)
+      cached.set(sourceId, snapshot)
+    }
+    return snapshot
+  })
+
+  const start = (sourceId: string): Promise<SourceSnapshot | null> => {
+    const result = runPromise(read(sourceId)).finally(() => reading.delete(sourceId))
+    reading.set(sourceId, result)
+    return result
+  }
+
+  return SourceSnapshots.of({
+    get: (sourceId) => {
+      const snapshot = cached.get(sourceId)
+      if (snapshot !== undefined) return snapshot
+      const until = unknown.get(sourceId)
+      if (until === undefined) return undefined
+      if (performance.now() < until) return null
+      unknown.delete(sourceId)
+      return undefined
+    },
+    load: (sourceId) => {
+      const current = reading.get(sourceId)
+      if (current === undefined) return start(sourceId)
+      let next = following.get(sourceId)
+      if (next === undefined) {
+        next = current
+          .catch(() => null)
+          .then(() => {
+            following.delete(sourceId)
+            return start(sourceId)
+          })
+        following.set(sourceId, next)
+      }
+      return next
+    }
+  })
+})

@@ -1,0 +1,192 @@
+import { Context, Effect, Layer } from "effect"
+import type { Dispatcher } from "undici"
+import type { ErrorCode } from "./ErrorCode.ts"
+import { Exchange } from "./Exchange.ts"
+import type { Answer } from "./Exchange.ts"
+import { InvalidNetwork, makeGuard } from "./Guard.ts"
+import type { Guard, GuardOptions } from "./Guard.ts"
+import { makeOrigins } from "./Origins.ts"
+
+/** A request to the outside. */
+export interface Outbound {
+  readonly method: string
+  /** Absolute, http or https, without user name or password. A fragment is not sent. */
+  readonly url: string
+  /**
+   * Flat: `[name, value, name, value, …]`, the form the HTTP client takes without a copy; a repeated name is sent repeatedly.
+   * Headers that belong to the connection or frame the message (`host`, `content-length`, `transfer-encoding`, …) are set
+   * by the client; given ones are left out.
+   */
+  readonly headers?: ReadonlyArray<string>
+  readonly body?: Uint8Array | string | null
+  /** Milliseconds for the whole exchange: waiting for a connection, connecting, sending and the answer to its last byte. */
+  readonly timeoutMs?: number
+  /** How many bytes of the answer's body are kept. */
+  readonly captureBytes?: number
+  /** Ends the exchange as NETWORK_REQUEST_CANCELED. */
+  readonly signal?: AbortSignal
+}
+
+export interface EgressOptions extends GuardOptions {
+  /** Connections to one origin at the same time. Further exchanges wait, on their own budget. Default 128. */
+  readonly connectionsPerOrigin?: number
+  /** Origins kept open for reuse with nothing in flight. Default 1,000. */
+  readonly maxIdleOrigins?: number
+  /** Milliseconds that closing waits for what is in flight, before it is cancelled. Default 10 s. */
+  readonly drainMs?: number
+}
+
+const defaultTimeoutMs = 30_000
+const defaultCaptureBytes = 65_536
+
+const ofConnection: ReadonlySet<string> = new Set([
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade"
+])
+
+const isOfConnection = (name: string | undefined): boolean => name !== undefined && ofConnection.has(name.toLowerCase())
+
+const messageHeaders = (headers: ReadonlyArray<string>): Array<string> =>
+  headers.filter((_, index) => !isOfConnection(headers[index - (index % 2)]))
+
+const refusal = (code: ErrorCode, message: string): Answer => {
+  const now = Date.now()
+  return {
+    status: null,
+    headers: {},
+    body: Buffer.alloc(0),
+    bodyTruncated: false,
+    errorCode: code,
+    errorMessage: message,
+    sentAt: now,
+    respondedAt: now
+  }
+}
+
+/**
+ * The client without Effect around it, for `Egress.layer`. Throws `InvalidNetwork`.
+ */
+const makeEgress = (options: EgressOptions) => {
+  const guard = makeGuard(options)
+  const origins = makeOrigins({
+    guard,
+    connectionsPerOrigin: options.connectionsPerOrigin ?? 128,
+    maxIdleOrigins: options.maxIdleOrigins ?? 1_000
+  })
+  let inFlight = 0
+  let closing = false
+  let onDrained: (() => void) | undefined
+
+  const send = (outbound: Outbound, url: URL, resolve: (answer: Answer) => void): void => {
+    const origin = origins.acquire(url.origin)
+    inFlight++
+    const options: Dispatcher.DispatchOptions = {
+      path: url.pathname + url.search,
+      method: outbound.method,
+      headers: messageHeaders(outbound.headers ?? []),
+      body: outbound.body ?? null
+    }
+    const exchange = new Exchange({
+      timeoutMs: outbound.timeoutMs ?? defaultTimeoutMs,
+      captureBytes: outbound.captureBytes ?? defaultCaptureBytes,
+      signal: outbound.signal,
+      onSettled: (answer) => {
+        // It may still stand in the client's queue, where its body would wait along with it.
+        options.body = null
+        origins.release(origin)
+        if (--inFlight === 0) onDrained?.()
+        resolve(answer)
+      }
+    })
+    origin.pool.dispatch(options, exchange)
+  }
+
+  const deliver = (outbound: Outbound): Promise<Answer> =>
+    new Promise((resolve) => {
+      if (closing) return resolve(refusal("NETWORK_REQUEST_CANCELED", "the gateway is shutting down"))
+      if (outbound.signal?.aborted === true) {
+        return resolve(refusal("NETWORK_REQUEST_CANCELED", "cancelled by the gateway"))
+      }
+      if (outbound.url === "") return resolve(refusal("MISSING_URL", "no URL"))
+      const url = URL.parse(outbound.url)
+      // The URL stays out of the messages: its query may hold a secret.
+      if (url === null) return resolve(refusal("INVALID_URL", "not an absolute URL"))
+      if (url.protocol !== "https:" && url.protocol !== "http:") {
+        return resolve(refusal("INVALID_URL", `${url.protocol} is not http: or https:`))
+      }
+      if (url.username !== "" || url.password !== "") {
+        return resolve(refusal("INVALID_URL", "user name and password do not belong in a URL"))
+      }
+      return send(outbound, url, resolve)
+    })
+
+  const close = async (): Promise<void> => {
+    closing = true
+    if (inFlight > 0) {
+      const drained = new Promise<void>((resolve) => (onDrained = resolve))
+      let timer: NodeJS.Timeout | undefined
+      const tooLong = new Promise<void>((resolve) => (timer = setTimeout(resolve, options.drainMs ?? 10_000)))
+      await Promise.race([drained, tooLong])
+      clearTimeout(timer)
+    }
+    await origins.destroy()
+  }
+
+  return { guard, deliver, openOrigins: origins.size, close }
+}
+
+/**
+ * The gateway's only way out: every outbound HTTP request is made by `deliver`, every other outbound socket is opened by
+ * `guard`; a test of this package reads all sources to keep it so.
+ */
+export class Egress extends Context.Service<
+  Egress,
+  {
+    /**
+     * Sends one HTTP/1.1 request and tells how it ended. Never rejects.
+     *
+     * - Redirects are not followed: a 3xx is an answer like any other.
+     * - The answer counts as received once its body is complete or exceeds `captureBytes`; then the rest is abandoned with
+     *   its connection, so that a target that never ends its body costs no more than one that ends it at the limit. A body
+     *   that stays within the limit but does not end in time is TIMEOUT.
+     * - One budget covers everything, waiting for a free connection included.
+     * - Nothing is sent twice: a connection that the target closes as it is reused ends as SOCKET_CLOSED or
+     *   CONNECTION_RESET, because the request may have had its effect; whether to repeat it is up to the retry rule.
+     * - A target that says "100 Continue" unasked is PROTOCOL_ERROR (the HTTP client's limit); other 1xx are passed over.
+     *
+     * It runs outside Effect, since it is called for every delivery. In an effect:
+     * `Effect.promise((signal) => egress.deliver({ ...outbound, signal }))`.
+     */
+    readonly deliver: (outbound: Outbound) => Promise<Answer>
+    readonly guard: Guard
+    /** How many origins hold connections or memory now, in use or idle. */
+    readonly openOrigins: () => number
+  }
+>()("@tidegate/egress/Egress") {
+  /** Closing the scope lets what is in flight finish (at most `drainMs`) and closes every connection. */
+  static readonly layer = (options: EgressOptions): Layer.Layer<Egress, InvalidNetwork> =>
+    Layer.effect(
+      Egress,
+      Effect.map(
+        Effect.acquireRelease(
+          Effect.try({
+            try: () => makeEgress(options),
+            catch: (error) => {
+              if (error instanceof InvalidNetwork) return error
+              throw error
+            }
+          }),
+          (egress) => Effect.promise(egress.close)
+        ),
+        ({ deliver, guard, openOrigins }) => Egress.of({ deliver, guard, openOrigins })
+      )
+    )
+}

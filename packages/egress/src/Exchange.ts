@@ -1,0 +1,149 @@
+import type { Dispatcher } from "undici"
+import type { ErrorCode } from "./ErrorCode.ts"
+import { errorCodeOf, errorMessageOf } from "./ErrorCode.ts"
+
+/** How one exchange with a target ended. */
+export interface Answer {
+  /** The status received; null if none was. Also set where the answer then broke off, see `errorCode`. */
+  readonly status: number | null
+  /** Names in lower case; a header sent more than once is a list. */
+  readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+  /** As sent: `content-encoding` is not decoded. At most the capture limit. */
+  readonly body: Buffer
+  /** The target sent more than the capture limit. The rest was not read, and the exchange counts as answered. */
+  readonly bodyTruncated: boolean
+  /** Null if the target answered in full (whatever the status), else why it did not. */
+  readonly errorCode: ErrorCode | null
+  readonly errorMessage: string | null
+  /** Milliseconds since the epoch. */
+  readonly sentAt: number
+  /** When the outcome was known: `sentAt` plus the time that passed, which no step of the wall clock falsifies. */
+  readonly respondedAt: number
+}
+
+const noBody = Buffer.alloc(0)
+const noHeaders: Answer["headers"] = {}
+
+/** Thrown into the HTTP client to drop a request that has ended while it waited for a connection; nobody reads it. */
+const dropped = new Error("the exchange has ended")
+
+export interface ExchangeOptions {
+  readonly timeoutMs: number
+  readonly captureBytes: number
+  readonly signal: AbortSignal | undefined
+  /** Called exactly once. */
+  readonly onSettled: (answer: Answer) => void
+}
+
+/**
+ * One request and its answer, as the HTTP client's handler. Settles exactly once: when the answer is complete, when it
+ * exceeds the capture limit, when the connection fails, when the budget is spent, or when the caller cancels.
+ */
+export class Exchange implements Dispatcher.DispatchHandler {
+  readonly #options: ExchangeOptions
+  readonly #sentAt = Date.now()
+  readonly #startedAt = performance.now()
+  readonly #timer: NodeJS.Timeout
+  #controller: Dispatcher.DispatchController | undefined
+  #settled = false
+  #status: number | null = null
+  #headers: Answer["headers"] = noHeaders
+  /** The captured bytes are its first `#length`. */
+  #body: Buffer = noBody
+  #length = 0
+
+  constructor(options: ExchangeOptions) {
+    this.#options = options
+    // A native timer costs 0.2 µs to set and clear (0.8 where budgets differ); a wheel of our own would be less exact.
+    this.#timer = setTimeout(onTimeout, options.timeoutMs, this)
+    options.signal?.addEventListener("abort", this.#onAbort)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    // Thrown, not aborted: an abort would take the fresh connection along.
+    if (this.#settled) throw dropped
+    this.#controller = controller
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Answer["headers"]): void {
+    // 1xx: the answer is yet to come.
+    if (status < 200) return
+    this.#status = status
+    this.#headers = headers
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#settled) return
+    const room = this.#options.captureBytes - this.#length
+    this.#capture(chunk.length > room ? chunk.subarray(0, room) : chunk)
+    if (chunk.length <= room) return
+    this.#settle(null, null, true)
+    controller.abort(dropped)
+  }
+
+  onResponseEnd(): void {
+    if (this.#settled) return
+    const answer = this.#conclude(null, null, false)
+    // Told once the client has its connection back, which takes it one turn of the event loop: an exchange begun by whoever
+    // waits for this one would find the connection taken and open a second (twice as many connections, measured).
+    queueMicrotask(() => setImmediate(this.#options.onSettled, answer))
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    if (this.#settled) return
+    this.#settle(errorCodeOf(error, this.#status !== null), errorMessageOf(error), false)
+  }
+
+  /** Ends the exchange from our side; no effect if it has ended. */
+  cancel(code: ErrorCode, message: string): void {
+    if (this.#settled) return
+    this.#settle(code, message, false)
+    // Without a controller the request still waits for a connection: `onRequestStart` drops it.
+    this.#controller?.abort(dropped)
+  }
+
+  expire(): void {
+    this.cancel("TIMEOUT", `no full answer within ${this.#options.timeoutMs} ms`)
+  }
+
+  readonly #onAbort = (): void => this.cancel("NETWORK_REQUEST_CANCELED", "cancelled by the gateway")
+
+  /** Kept in one buffer, because a body that comes byte by byte would otherwise cost hundreds of bytes for each. */
+  #capture(chunk: Buffer): void {
+    const length = this.#length + chunk.length
+    if (this.#length === 0) {
+      this.#body = chunk
+    } else {
+      if (length > this.#body.length) {
+        const capacity = Math.min(this.#options.captureBytes, Math.max(length, this.#length * 2))
+        const grown = Buffer.allocUnsafeSlow(capacity)
+        this.#body.copy(grown, 0, 0, this.#length)
+        this.#body = grown
+      }
+      chunk.copy(this.#body, this.#length)
+    }
+    this.#length = length
+  }
+
+  #settle(errorCode: ErrorCode | null, errorMessage: string | null, bodyTruncated: boolean): void {
+    this.#options.onSettled(this.#conclude(errorCode, errorMessage, bodyTruncated))
+  }
+
+  #conclude(errorCode: ErrorCode | null, errorMessage: string | null, bodyTruncated: boolean): Answer {
+    this.#settled = true
+    clearTimeout(this.#timer)
+    this.#options.signal?.removeEventListener("abort", this.#onAbort)
+    return {
+      status: this.#status,
+      headers: this.#headers,
+      body: this.#length === this.#body.length ? this.#body : this.#body.subarray(0, this.#length),
+      bodyTruncated,
+      errorCode,
+      errorMessage,
+      sentAt: this.#sentAt,
+      respondedAt: this.#sentAt + Math.round(performance.now() - this.#startedAt)
+    }
+  }
+}
+
+const onTimeout = (exchange: Exchange): void => exchange.expire()

@@ -1,0 +1,213 @@
+import { Result, Schema } from "effect"
+import * as IpNetwork from "effect/net/IpNetwork"
+import { BlockList, connect, isIP, Socket, SocketAddress } from "node:net"
+import type { LookupFunction } from "node:net"
+import { createSecureContext, getCACertificates } from "node:tls"
+import { callbackify } from "node:util"
+import { buildConnector } from "undici"
+import { makeResolver } from "./Resolver.ts"
+import type { Resolve } from "./Resolver.ts"
+
+/** A network of the allow-list that cannot be read. */
+export class InvalidNetwork extends Schema.TaggedError<InvalidNetwork>()("InvalidNetwork", {
+  entry: Schema.String,
+  reason: Schema.String
+}) {
+  override get message(): string {
+    return `"${this.entry}" is not a network such as 10.0.0.0/8 or fd00::/8: ${this.reason}`
+  }
+}
+
+/**
+ * Why the guard opened no connection. The code is the contract's. The message names the host as it was asked for and never
+ * an address it resolved to: error messages reach tenants, who must not map the operator's network by them.
+ */
+export class GuardError extends Error {
+  override readonly name = "GuardError"
+  readonly code: "TARGET_NOT_ALLOWED" | "DNS_LOOKUP_FAILED"
+
+  constructor(code: GuardError["code"], message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+export interface GuardOptions {
+  /** Networks that may be reached although they are private or special. */
+  readonly allow: ReadonlyArray<string>
+  /** PEM certificates of authorities trusted besides the machine's own. */
+  readonly ca?: ReadonlyArray<string>
+  /** Milliseconds to resolve, connect and finish the TLS handshake; at most half a second is added. Default 10 s. */
+  readonly connectTimeoutMs?: number
+  /** Where host names are looked up; for tests. */
+  readonly resolve?: Resolve
+}
+
+export interface Guard {
+  /** Whether an IP address may be connected to. Anything that is not an IP address may not. */
+  readonly permits: (address: string) => boolean
+  /** The connector for an HTTP client: plain or TLS, verified against the host name whatever the environment says. */
+  readonly connect: buildConnector.connector
+  /**
+   * A plain TCP socket for what is not HTTP, such as a database or a mail server. It is connecting when it is returned; a
+   * refusal arrives as its `error` event (a `GuardError`). How long connecting may take is up to the caller.
+   */
+  readonly openSocket: (target: { readonly host: string; readonly port: number }) => Socket
+}
+
+/** The loopback networks, for tests and for development on one machine. */
+export const loopbackOnly: ReadonlyArray<string> = ["127.0.0.0/8", "::1/128"]
+
+/** Everything of IPv4 that is not a public host. */
+const closedIpv4 = [
+  "0.0.0.0/8",
+  "10.0.0.0/8",
+  "100.64.0.0/10",
+  "127.0.0.0/8",
+  // A cloud's host agent answers on this address, public by its number only.
+  "168.63.129.16/32",
+  "169.254.0.0/16",
+  "172.16.0.0/12",
+  "192.0.0.0/24",
+  "192.0.2.0/24",
+  "192.88.99.0/24",
+  "192.168.0.0/16",
+  "198.18.0.0/15",
+  "198.51.100.0/24",
+  "203.0.113.0/24",
+  "224.0.0.0/4",
+  "240.0.0.0/4"
+]
+
+/**
+ * Everything of IPv6 that is not a public host. Global unicast is 2000::/3; the first three networks are all the rest
+ * (loopback, IPv4-compatible, NAT64, discard-only, unique local, link and site local, multicast, segment routing and what
+ * nobody has assigned yet), closed as a whole because a list of names would fail open on the next one.
+ */
+const closedIpv6 = [
+  "::/3",
+  "4000::/2",
+  "8000::/1",
+  // Protocol assignments: Teredo, benchmarking, ORCHID.
+  "2001::/23",
+  "2001:db8::/32",
+  // 6to4: an IPv4 address in disguise.
+  "2002::/16",
+  "3fff::/20"
+]
+
+const parseNetwork = (entry: string): Result.Result<IpNetwork.IpNetwork, InvalidNetwork> =>
+  Result.mapError(IpNetwork.fromString(entry), (error) => new InvalidNetwork({ entry, reason: error.message }))
+
+/** The networks of an operator's setting, separated by commas or white space. Empty text is an empty list. */
+export const parseNetworks = (text: string): Result.Result<ReadonlyArray<string>, InvalidNetwork> => {
+  const networks: Array<string> = []
+  for (const entry of text.split(/[\s,]+/)) {
+    if (entry === "") continue
+    const network = parseNetwork(entry)
+    if (Result.isFailure(network)) return Result.fail(network.failure)
+    networks.push(IpNetwork.format(network.success))
+  }
+  return Result.succeed(networks)
+}
+
+/**
+ * A set of networks. The families are kept apart because a `BlockList` takes an IPv4 address for its IPv4-mapped IPv6 form:
+ * an IPv6 rule such as ::/3 would match every IPv4 address.
+ */
+const makeNetworkSet = (networks: ReadonlyArray<string>) => {
+  const lists = { ipv4: new BlockList(), ipv6: new BlockList() }
+  for (const entry of networks) {
+    const network = Result.getOrThrow(parseNetwork(entry))
+    const family = IpNetwork.isIpv4Network(network) ? "ipv4" : "ipv6"
+    const [address = ""] = IpNetwork.format(network).split("/")
+    lists[family].addSubnet(address, network.prefixLength, family)
+  }
+  return (address: string, family: "ipv4" | "ipv6"): boolean => lists[family].check(address, family)
+}
+
+const ipv4Mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/
+
+/** How long one address is tried before the next; a second SYN fits in. Node's own half second cuts off slow routes. */
+const attemptTimeoutMs = 2_000
+
+/**
+ * The one place where this system opens outbound connections. A connection is opened only to an address that has been
+ * checked, and the address that was checked is the address that is connected to: the check *is* the lookup, so a name that
+ * answers differently a moment later changes nothing.
+ *
+ * Fails closed: if one of a name's addresses is private, the name is refused as a whole, because that is what a rebinding
+ * answer looks like. Several public addresses are tried in turn. Proxy variables of the environment are ignored: a proxy
+ * would resolve the name again, unchecked.
+ *
+ * Throws `InvalidNetwork` if an entry of `allow` cannot be read.
+ */
+export const makeGuard = (options: GuardOptions): Guard => {
+  const resolve = options.resolve ?? makeResolver()
+  const allowed = makeNetworkSet(options.allow)
+  const closed = makeNetworkSet([...closedIpv4, ...closedIpv6])
+  const passes = (address: string, family: "ipv4" | "ipv6") => allowed(address, family) || !closed(address, family)
+
+  const permits = (address: string): boolean => {
+    const family = isIP(address)
+    if (family === 0) return false
+    if (family === 4) return passes(address, "ipv4")
+    // Canonical: without a zone, and with the IPv4 address spelled out where there is one.
+    const canonical = new SocketAddress({ address, family: "ipv6" }).address
+    const embedded = ipv4Mapped.exec(canonical)?.[1]
+    return embedded === undefined ? passes(canonical, "ipv6") : passes(embedded, "ipv4")
+  }
+
+  const refused = (host: string) => new GuardError("TARGET_NOT_ALLOWED", `${host} is not a public address`)
+
+  /** An IP address as the host is never looked up, so it has to be judged before. */
+  const refusesLiteral = (host: string): boolean => isIP(host) !== 0 && !permits(host)
+
+  const checkedAddresses = callbackify(async (hostname: string) => {
+    const addresses = await resolve(hostname).catch((error: unknown) => {
+      const cause = error instanceof Error && "code" in error ? String(error.code) : String(error)
+      throw new GuardError("DNS_LOOKUP_FAILED", `cannot resolve ${hostname}: ${cause}`)
+    })
+    if (addresses.length === 0) throw new GuardError("DNS_LOOKUP_FAILED", `${hostname} has no address`)
+    if (!addresses.every(permits)) throw refused(hostname)
+    return addresses.map((address) => ({ address, family: isIP(address) }))
+  })
+
+  // `autoSelectFamily` always asks for all addresses.
+  const lookup: LookupFunction = (hostname, _options, callback) =>
+    checkedAddresses(hostname, (error, addresses) => callback(error, addresses ?? []))
+
+  const addressing = {
+    lookup,
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: attemptTimeoutMs
+  } as const
+
+  const connectUnchecked = buildConnector({
+    ...addressing,
+    allowH2: false,
+    timeout: options.connectTimeoutMs ?? 10_000,
+    // Said outright, because a variable of the environment can turn the default off.
+    rejectUnauthorized: true,
+    // One for all connections: building it parses every certificate.
+    secureContext: createSecureContext(
+      options.ca === undefined ? {} : { ca: [...getCACertificates("default"), ...options.ca] }
+    )
+  })
+
+  return {
+    permits,
+    connect: (target, callback) => {
+      if (refusesLiteral(target.hostname)) {
+        // Later, as every other outcome: the client is not ready for an answer inside the call.
+        process.nextTick(callback, refused(target.hostname), null)
+        return
+      }
+      // A name with its final dot is the same name, but not in a certificate.
+      const dotted = target.protocol === "https:" && target.hostname.endsWith(".")
+      connectUnchecked(dotted ? { ...target, servername: target.hostname.slice(0, -1) } : target, callback)
+    },
+    openSocket: ({ host, port }) =>
+      refusesLiteral(host) ? new Socket().destroy(refused(host)) : connect({ ...addressing, host, port })
+  }
+}

@@ -1,0 +1,449 @@
+import { describe, expect, it } from "@effect/vitest"
+import type { Socket } from "node:net"
+import { text } from "node:stream/consumers"
+import type { TLSSocket } from "node:tls"
+import { gzipSync } from "node:zlib"
+import { authority, gate, httpTarget, openEgress, rawTarget, tcpTarget, tlsTarget } from "./targets.ts"
+
+const echo = () =>
+  httpTarget(async (request, response) => {
+    const body = await text(request)
+    response.end(JSON.stringify({ method: request.method, url: request.url, headers: request.rawHeaders, body }))
+  })
+
+interface Echoed {
+  readonly method: string
+  readonly url: string
+  readonly headers: ReadonlyArray<string>
+  readonly body: string
+}
+
+const ok = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+
+describe("a request", () => {
+  it("arrives as it was given", async () => {
+    await using target = await echo()
+    await using egress = await openEgress()
+    const before = Date.now()
+    const answer = await egress.deliver({
+      method: "PATCH",
+      url: `${target.url}/a%20b/ü?c=d&e=%2F#fragment`,
+      headers: ["Content-Type", "application/json", "X-Twice", "1", "x-twice", "2", "x-latin", "caf\u00e9"],
+      body: Buffer.from('{"a":"ä"}')
+    })
+    const after = Date.now()
+    expect(answer).toMatchObject({ status: 200, errorCode: null, errorMessage: null, bodyTruncated: false })
+    const received = JSON.parse(answer.body.toString()) as Echoed
+    expect(received).toMatchObject({ method: "PATCH", url: "/a%20b/%C3%BC?c=d&e=%2F", body: '{"a":"ä"}' })
+    expect(received.headers).toEqual([
+      ...["host", `127.0.0.1:${target.port}`, "connection", "keep-alive"],
+      ...["Content-Type", "application/json", "X-Twice", "1", "x-twice", "2", "x-latin", "caf\u00e9"],
+      ...["content-length", "10"]
+    ])
+    expect(answer.sentAt).toBeGreaterThanOrEqual(before)
+    expect(answer.respondedAt).toBeGreaterThanOrEqual(answer.sentAt)
+    expect(answer.respondedAt).toBeLessThanOrEqual(after + 1)
+  })
+
+  it("keeps the headers of the connection to itself", async () => {
+    await using target = await echo()
+    await using egress = await openEgress()
+    const given = ["Connection", "Content-Length", "Expect", "Host", "Keep-Alive", "Proxy-Connection"]
+    const more = ["TE", "Trailer", "Transfer-Encoding", "Upgrade"]
+    const answer = await egress.deliver({
+      method: "POST",
+      url: target.url,
+      headers: [...[...given, ...more].flatMap((name) => [name, "5"]), "x-kept", "host"],
+      body: "hello world"
+    })
+    const received = JSON.parse(answer.body.toString()) as Echoed
+    expect(received.body).toBe("hello world")
+    expect(received.headers).toEqual([
+      ...["host", `127.0.0.1:${target.port}`, "connection", "keep-alive", "x-kept", "host", "content-length", "11"]
+    ])
+  })
+
+  it.each([null, "", undefined])("without a body (%j) says so", async (body) => {
+    await using target = await echo()
+    await using egress = await openEgress()
+    const answer = await egress.deliver({ method: "POST", url: target.url, ...(body !== undefined && { body }) })
+    const received = JSON.parse(answer.body.toString()) as Echoed
+    expect(received.body).toBe("")
+    expect(received.headers.slice(-2)).toEqual(["content-length", "0"])
+  })
+
+  it("reuses its connection", async () => {
+    await using target = await echo()
+    await using egress = await openEgress()
+    for (let index = 0; index < 20; index++) {
+      expect((await egress.deliver({ method: "POST", url: target.url, body: "x" })).status).toBe(200)
+    }
+    expect(target.connections()).toBe(1)
+  })
+
+  it("goes out 200 at a time, over no more connections than allowed", async () => {
+    await using target = await echo()
+    await using egress = await openEgress({ connectionsPerOrigin: 16 })
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, (_, index) => egress.deliver({ method: "POST", url: target.url, body: `${index}` }))
+    )
+    expect(answers.map((answer) => (JSON.parse(answer.body.toString()) as Echoed).body)).toEqual(
+      Array.from({ length: 200 }, (_, index) => `${index}`)
+    )
+    expect(target.connections()).toBe(16)
+  })
+
+  it("goes out over 200 connections where they are allowed", async () => {
+    await using target = await echo()
+    await using egress = await openEgress({ connectionsPerOrigin: 1_000 })
+    const requests = Array.from({ length: 200 }, () => egress.deliver({ method: "POST", url: target.url, body: "x" }))
+    expect((await Promise.all(requests)).every((answer) => answer.status === 200)).toBe(true)
+    expect(target.connections()).toBe(200)
+  })
+
+  it("opens no more connections than exchanges are in flight", async () => {
+    await using target = await echo()
+    await using egress = await openEgress()
+    const oneAfterTheOther = async () => {
+      for (let index = 0; index < 20; index++) {
+        expect((await egress.deliver({ method: "POST", url: target.url, body: "x" })).status).toBe(200)
+      }
+    }
+    await Promise.all(Array.from({ length: 8 }, oneAfterTheOther))
+    expect(target.connections()).toBe(8)
+  })
+})
+
+describe("an answer", () => {
+  it.each([200, 201, 204, 301, 302, 304, 307, 400, 401, 404, 410, 413, 421, 429, 500, 503, 599])(
+    "of %d is an answer",
+    async (status) => {
+      await using target = await httpTarget((_, response) =>
+        response.writeHead(status, { "Retry-After": "120", location: "http://10.0.0.1/" }).end()
+      )
+      await using egress = await openEgress()
+      const answer = await egress.deliver({ method: "POST", url: target.url, body: "x" })
+      expect(answer).toMatchObject({ status, errorCode: null, headers: { "retry-after": "120" } })
+    }
+  )
+
+  it("after 1xx is the one that counts", async () => {
+    await using target = await rawTarget((socket) =>
+      socket.write(`HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${ok}`)
+    )
+    await using egress = await openEgress()
+    const answer = await egress.deliver({ method: "POST", url: target.url, body: "x" })
+    expect(answer).toMatchObject({ status: 200, errorCode: null, headers: { "content-length": "2" } })
+    expect(answer.headers["link"]).toBeUndefined()
+    expect(answer.body.toString()).toBe("ok")
+  })
+
+  it("keeps its headers, whatever their names", async () => {
+    await using target = await rawTarget((socket) =>
+      socket.write(
+        "HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nset-cookie: b=2\r\n__proto__: x\r\nconstructor: y\r\ncontent-length: 0\r\n\r\n"
+      )
+    )
+    await using egress = await openEgress()
+    const { headers } = await egress.deliver({ method: "POST", url: target.url })
+    expect(Object.entries(headers)).toEqual([
+      ["set-cookie", ["a=1", "b=2"]],
+      ["__proto__", "x"],
+      ["constructor", "y"],
+      ["content-length", "0"]
+    ])
+  })
+
+  it("without a length ends with the connection", async () => {
+    await using target = await rawTarget((socket) => socket.end("HTTP/1.1 200 OK\r\n\r\nuntil the end"))
+    await using egress = await openEgress()
+    const answer = await egress.deliver({ method: "POST", url: target.url, body: "x" })
+    expect(answer).toMatchObject({ status: 200, errorCode: null })
+    expect(answer.body.toString()).toBe("until the end")
+  })
+
+  it("that is half closed after its end is complete", async () => {
+    await using target = await rawTarget((socket) => socket.end(ok))
+    await using egress = await openEgress()
+    expect(await egress.deliver({ method: "POST", url: target.url, body: "x" })).toMatchObject({
+      status: 200,
+      errorCode: null
+    })
+    await target.allClosed()
+  })
+
+  it("that comes byte by byte is put together", async () => {
+    const body = Array.from({ length: 5_000 }, (_, index) => String.fromCharCode(97 + (index % 26))).join("")
+    await using target = await rawTarget((socket) => {
+      socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+      for (const letter of body) socket.write(`1\r\n${letter}\r\n`)
+      socket.write("0\r\n\r\n")
+    })
+    await using egress = await openEgress()
+    const answer = await egress.deliver({ method: "POST", url: target.url, body: "x" })
+    expect(answer).toMatchObject({ errorCode: null, bodyTruncated: false })
+    expect(answer.body.toString()).toBe(body)
+  })
+
+  it("is not decoded: a compression bomb stays small", async () => {
+    const bomb = gzipSync(Buffer.alloc(20_000_000))
+    await using target = await httpTarget((_, response) =>
+      response.writeHead(200, { "content-encoding": "gzip" }).end(bomb)
+    )
+    await using egress = await openEgress()
+    const answer = await egress.deliver({ method: "POST", url: target.url, body: "x" })
+    expect(answer).toMatchObject({ status: 200, errorCode: null, bodyTruncated: false })
+    expect(answer.headers["content-encoding"]).toBe("gzip")
+    expect(answer.body.equals(bomb)).toBe(true)
+  })
+})
+
+describe("the capture limit", () => {
+  const sized = (size: number) => httpTarget((_, response) => response.end(Buffer.alloc(size, "a")))
+
+  it.each([
+    { size: 99, limit: 100, kept: 99, cut: false },
+    { size: 100, limit: 100, kept: 100, cut: false },
+    { size: 101, limit: 100, kept: 100, cut: true },
+    { size: 1, limit: 0, kept: 0, cut: true },
+    { size: 0, limit: 0, kept: 0, cut: false },
+    { size: 65_536, limit: undefined, kept: 65_536, cut: false },
+    { size: 1_000_000, limit: undefined, kept: 65_536, cut: true }
+  ])("keeps $kept of $size bytes", async ({ size, limit, kept, cut }) => {
+    await using target = await sized(size)
+    await using egress = await openEgress()
+    const answer = await egress.deliver({
+      method: "POST",
+      url: target.url,
+      ...(limit !== undefined && { captureBytes: limit })
+    })
+    expect(answer).toMatchObject({ status: 200, errorCode: null, errorMessage: null, bodyTruncated: cut })
+    expect(answer.body.toString()).toBe("a".repeat(kept))
+  })
+
+  it("ends the exchange with a target that never ends its body, and its connection", async () => {
+    await using target = await rawTarget((socket) => {
+      socket.write("HTTP/1.1 200 OK\r\n\r\n")
+      const more = () => {
+        while (!socket.destroyed && socket.write("a".repeat(1_000)));
+      }
+      socket.on("drain", more)
+      more()
+    })
+    await using egress = await openEgress()
+    const answer = await egress.deliver({ method: "POST", url: target.url, body: "x", timeoutMs: 10_000 })
+    expect(answer).toMatchObject({ status: 200, errorCode: null, bodyTruncated: true })
+    expect(answer.body.toString()).toBe("a".repeat(65_536))
+    await target.allClosed()
+  })
+})
+
+describe("the budget", () => {
+  const timeoutMs = 150
+
+  /** Ends as TIMEOUT in good time, and leaves no connection behind. */
+  const expectTimeout = async (onConnection: (socket: Socket) => void, status: number | null, body?: string) => {
+    await using target = await tcpTarget(onConnection)
+    await using egress = await openEgress()
+    const startedAt = performance.now()
+    const answer = await egress.deliver({ method: "POST", url: target.url, body: body ?? "x", timeoutMs })
+    const took = performance.now() - startedAt
+    expect(answer).toMatchObject({
+      status,
+      errorCode: "TIMEOUT",
+      errorMessage: `no full answer within ${timeoutMs} ms`
+    })
+    expect(took).toBeGreaterThanOrEqual(timeoutMs - 2)
+    expect(took).toBeLessThan(timeoutMs + 250)
+    expect(answer.respondedAt - answer.sentAt).toBeGreaterThanOrEqual(timeoutMs - 2)
+    await target.allClosed()
+    return answer
+  }
+
+  it("covers a target that never answers", () => expectTimeout((socket) => socket.resume(), null))
+
+  it("covers a target that stops within its headers", () =>
+    expectTimeout((socket) => socket.resume().write("HTTP/1.1 200 OK\r\ncontent-le"), null))
+
+  it("covers a target that says 102 for ever", () =>
+    expectTimeout((socket) => {
+      socket.resume()
+      const timer = setInterval(() => socket.write("HTTP/1.1 102 Processing\r\n\r\n"), 10)
+      socket.on("close", () => clearInterval(timer))
+    }, null))
+
+  it("covers a target that stops within its body, and keeps what had come", async () => {
+    const answer = await expectTimeout(
+      (socket) => socket.resume().write("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf"),
+      200
+    )
+    expect(answer.body.toString()).toBe("half")
+    expect(answer.bodyTruncated).toBe(false)
+  })
+
+  it("covers a target that sends its body a byte at a time", () =>
+    expectTimeout((socket) => {
+      socket.resume().write("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n")
+      const timer = setInterval(() => socket.write("a"), 10)
+      socket.on("close", () => clearInterval(timer))
+    }, 200))
+
+  it("covers a target that does not read", () =>
+    expectTimeout((socket) => socket.pause(), null, "a".repeat(50_000_000)))
+
+  it("covers the TLS handshake", async () => {
+    await using target = await tcpTarget((socket) => socket.resume())
+    await using egress = await openEgress()
+    const url = target.url.replace("http:", "https:")
+    expect((await egress.deliver({ method: "POST", url, timeoutMs })).errorCode).toBe("TIMEOUT")
+  })
+
+  it("covers the lookup", async () => {
+    await using egress = await openEgress({ resolve: () => new Promise(() => undefined) })
+    const answer = await egress.deliver({ method: "POST", url: "http://silent.example/", timeoutMs })
+    expect(answer.errorCode).toBe("TIMEOUT")
+  })
+
+  it("covers the wait for a free connection; what ended waiting is never sent and breaks no connection", async () => {
+    const answering = gate()
+    const bodies: Array<string> = []
+    await using target = await httpTarget(async (request, response) => {
+      bodies.push(await text(request))
+      await answering.opened
+      response.end("ok")
+    })
+    await using egress = await openEgress({ connectionsPerOrigin: 1 })
+    const send = (body: string, budget: number) =>
+      egress.deliver({ method: "POST", url: target.url, body, timeoutMs: budget })
+    const first = send("first", 10_000)
+    const waiting = await Promise.all([send("second", timeoutMs), send("third", timeoutMs)])
+    expect(waiting.map((answer) => answer.errorCode)).toEqual(["TIMEOUT", "TIMEOUT"])
+    answering.open()
+    expect((await first).status).toBe(200)
+    expect((await send("fourth", 10_000)).status).toBe(200)
+    expect(bodies).toEqual(["first", "fourth"])
+    expect(target.connections()).toBe(1)
+  })
+})
+
+describe("cancelling", () => {
+  const cancelled = { errorCode: "NETWORK_REQUEST_CANCELED", status: null }
+
+  it("ends an exchange in flight and its connection", async () => {
+    const reached = gate()
+    await using target = await rawTarget(reached.open)
+    await using egress = await openEgress()
+    const controller = new AbortController()
+    const answer = egress.deliver({ method: "POST", url: target.url, body: "x", signal: controller.signal })
+    await reached.opened
+    controller.abort()
+    expect(await answer).toMatchObject(cancelled)
+    await target.allClosed()
+  })
+
+  it("beforehand sends nothing", async () => {
+    await using target = await echo()
+    await using egress = await openEgress()
+    const answer = await egress.deliver({ method: "POST", url: target.url, signal: AbortSignal.abort() })
+    expect(answer).toMatchObject(cancelled)
+    expect(target.connections()).toBe(0)
+  })
+
+  it("afterwards changes nothing", async () => {
+    await using target = await echo()
+    await using egress = await openEgress()
+    const controller = new AbortController()
+    const answer = await egress.deliver({ method: "POST", url: target.url, signal: controller.signal })
+    controller.abort()
+    expect(answer.status).toBe(200)
+    expect((await egress.deliver({ method: "POST", url: target.url })).status).toBe(200)
+    expect(target.connections()).toBe(1)
+  })
+})
+
+describe("TLS", () => {
+  it("goes to the checked address under the host's name, resumes its session and reuses its connection", async () => {
+    const seen: Array<{ readonly name: TLSSocket["servername"]; readonly resumed: boolean }> = []
+    await using target = await tlsTarget("valid.pem", {
+      onConnection: (socket) => seen.push({ name: socket.servername, resumed: socket.isSessionReused() })
+    })
+    const resolve = async () => ["127.0.0.1"]
+    await using egress = await openEgress({ ca: [authority], connectionsPerOrigin: 1, resolve })
+    const send = (host: string, captureBytes = 100) =>
+      egress.deliver({ method: "POST", url: `https://${host}:${target.port}/`, body: "x", captureBytes })
+
+    expect((await send("target.test")).body.toString()).toBe("ok")
+    // Cut off by the limit, so that the next one needs a new connection.
+    expect((await send("target.test", 1)).bodyTruncated).toBe(true)
+    expect((await send("target.test")).status).toBe(200)
+    expect(seen).toEqual([
+      { name: "target.test", resumed: false },
+      { name: "target.test", resumed: true }
+    ])
+  })
+
+  it("names the host without its final dot, and an address not at all", async () => {
+    const names: Array<TLSSocket["servername"]> = []
+    await using target = await tlsTarget("valid.pem", { onConnection: (socket) => names.push(socket.servername) })
+    await using egress = await openEgress({ ca: [authority], resolve: async () => ["127.0.0.1"] })
+    for (const host of ["target.test.", "a.target.test", "127.0.0.1"]) {
+      const answer = await egress.deliver({ method: "POST", url: `https://${host}:${target.port}/`, body: "x" })
+      expect({ host, errorCode: answer.errorCode }).toEqual({ host, errorCode: null })
+    }
+    expect(names).toEqual(["target.test", "a.target.test", false])
+  })
+})
+
+describe("closing", () => {
+  it("lets what is in flight finish and takes nothing new", async () => {
+    const reached = gate()
+    const answering = gate()
+    await using target = await httpTarget(async (_, response) => {
+      reached.open()
+      await answering.opened
+      response.end("ok")
+    })
+    const egress = await openEgress()
+    const inFlight = egress.deliver({ method: "POST", url: target.url })
+    await reached.opened
+    let closed = false
+    const closing = egress.close().then(() => (closed = true))
+    expect((await egress.deliver({ method: "POST", url: target.url })).errorCode).toBe("NETWORK_REQUEST_CANCELED")
+    expect(closed).toBe(false)
+    answering.open()
+    expect(await inFlight).toMatchObject({ status: 200, errorCode: null })
+    await closing
+    expect(egress.openOrigins()).toBe(0)
+    await target.allClosed()
+  })
+
+  it("cancels what does not finish in time, the waiting included", async () => {
+    await using target = await tcpTarget((socket) => socket.resume())
+    const egress = await openEgress({ connectionsPerOrigin: 1, drainMs: 50 })
+    const inFlight = [1, 2, 3].map(() => egress.deliver({ method: "POST", url: target.url }))
+    const startedAt = performance.now()
+    await egress.close()
+    expect(performance.now() - startedAt).toBeLessThan(1_000)
+    const codes = (await Promise.all(inFlight)).map((answer) => answer.errorCode)
+    expect(codes).toEqual(Array.from({ length: 3 }, () => "NETWORK_REQUEST_CANCELED"))
+    await target.allClosed()
+  })
+})
+
+describe("memory", () => {
+  it("does not grow with the number of origins seen, answering or not", async () => {
+    await using target = await echo()
+    await using egress = await openEgress({ maxIdleOrigins: 10, resolve: async () => ["127.0.0.1"] })
+    for (const port of [target.port, 1]) {
+      for (let index = 0; index < 300; index += 20) {
+        await Promise.all(
+          Array.from({ length: 20 }, (_, offset) =>
+            egress.deliver({ method: "POST", url: `http://h${index + offset}.example:${port}/`, body: "x" })
+          )
+        )
+        expect(egress.openOrigins()).toBeLessThanOrEqual(10 + 20)
+      }
+    }
+    expect(target.connections()).toBe(300)
+  })
+})

@@ -1,0 +1,247 @@
+import { describe, expect, it } from "@effect/vitest"
+import { vi } from "vitest"
+import { errorCodeOf, errorMessageOf } from "../src/ErrorCode.ts"
+import { authority, httpTarget, openEgress, rawTarget, tcpTarget, tlsTarget } from "./targets.ts"
+
+const coded = (code: string): Error => Object.assign(new Error(code), { code })
+
+describe("connections", () => {
+  it("nobody listens: CONNECTION_REFUSED", async () => {
+    const target = await tcpTarget(() => undefined)
+    await target[Symbol.asyncDispose]()
+    await using egress = await openEgress()
+    const answer = await egress.deliver({ method: "POST", url: target.url, body: "x" })
+    expect(answer).toMatchObject({ status: null, errorCode: "CONNECTION_REFUSED", body: Buffer.alloc(0) })
+    expect(answer.errorMessage).toContain("ECONNREFUSED")
+  })
+
+  it("nobody listens at any of several addresses: CONNECTION_REFUSED, and the message tells each", async () => {
+    const target = await tcpTarget(() => undefined)
+    await target[Symbol.asyncDispose]()
+    await using egress = await openEgress({ resolve: async () => ["127.0.0.1", "::1"] })
+    const answer = await egress.deliver({ method: "POST", url: `http://two.example:${target.port}/` })
+    expect(answer.errorCode).toBe("CONNECTION_REFUSED")
+    expect(answer.errorMessage?.split("; ")).toHaveLength(2)
+  })
+
+  it("reset instead of an answer: CONNECTION_RESET", async () => {
+    await using target = await rawTarget((socket) => socket.resetAndDestroy())
+    await using egress = await openEgress()
+    const answer = await egress.deliver({ method: "POST", url: target.url, body: "x" })
+    expect(answer).toMatchObject({ status: null, errorCode: "CONNECTION_RESET" })
+  })
+
+  it("reset in the middle of a body: CONNECTION_RESET, with what had come", async () => {
+    await using target = await rawTarget((socket) =>
+      socket.write("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf", () =>
+        setTimeout(() => socket.resetAndDestroy(), 20)
+      )
+    )
+    await using egress = await openEgress()
+    const answer = await egress.deliver({ method: "POST", url: target.url, body: "x" })
+    expect(answer).toMatchObject({ status: 200, errorCode: "CONNECTION_RESET", bodyTruncated: false })
+    expect(answer.body.toString()).toBe("half")
+  })
+
+  it("closed, or half closed, instead of an answer: SOCKET_CLOSED", async () => {
+    await using egress = await openEgress()
+    await using closing = await rawTarget((socket) => socket.destroy())
+    expect((await egress.deliver({ method: "POST", url: closing.url, body: "x" })).errorCode).toBe("SOCKET_CLOSED")
+    await using halfClosing = await rawTarget((socket) => socket.end())
+    expect((await egress.deliver({ method: "POST", url: halfClosing.url, body: "x" })).errorCode).toBe("SOCKET_CLOSED")
+    await using early = await tcpTarget((socket) => socket.end())
+    expect((await egress.deliver({ method: "POST", url: early.url, body: "x" })).errorCode).toBe("SOCKET_CLOSED")
+  })
+
+  it.each(["", "connection: close\r\n"])("half a body, then closed: SOCKET_CLOSED (%j)", async (header) => {
+    await using target = await rawTarget((socket) =>
+      socket.end(`HTTP/1.1 200 OK\r\n${header}content-length: 10\r\n\r\nhalf`)
+    )
+    await using egress = await openEgress()
+    const answer = await egress.deliver({ method: "POST", url: target.url, body: "x" })
+    expect(answer).toMatchObject({ status: 200, errorCode: "SOCKET_CLOSED" })
+    expect(answer.body.toString()).toBe("half")
+  })
+
+  it("a chunked body that stops without its end: SOCKET_CLOSED", async () => {
+    await using target = await rawTarget((socket) =>
+      socket.end("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n")
+    )
+    await using egress = await openEgress()
+    expect((await egress.deliver({ method: "POST", url: target.url })).errorCode).toBe("SOCKET_CLOSED")
+  })
+
+  it("a name server or a connection that never answers: TIMEOUT, by the connection's own limit", async () => {
+    await using egress = await openEgress({ connectTimeoutMs: 100, resolve: () => new Promise(() => undefined) })
+    const answer = await egress.deliver({ method: "POST", url: "http://silent.example/" })
+    expect(answer.errorCode).toBe("TIMEOUT")
+    expect(answer.errorMessage).toContain("Connect Timeout")
+  })
+
+  // No portable machine produces these on demand; the codes are the system's.
+  it.each([
+    ["EHOSTUNREACH", "HOST_UNREACHABLE"],
+    ["ENETUNREACH", "NETWORK_UNREACHABLE"],
+    ["ETIMEDOUT", "TIMEOUT"],
+    ["EPIPE", "SOCKET_CLOSED"],
+    ["EADDRNOTAVAIL", "NETWORK_ERROR"],
+    ["EACCES", "NETWORK_ERROR"],
+    ["EMFILE", "INTERNAL_ERROR"],
+    ["ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE", "PROTOCOL_ERROR"],
+    ["ESOMETHINGNEW", "UNKNOWN"]
+  ])("the system says %s: %s", (cause, code) => expect(errorCodeOf(coded(cause))).toBe(code))
+
+  it("an error without a code or message still has both", () => {
+    expect(errorCodeOf(new Error("odd"))).toBe("UNKNOWN")
+    expect(errorMessageOf(new AggregateError([new Error("one"), "two"]))).toBe("one; two")
+  })
+})
+
+describe("TLS", () => {
+  it.each([
+    ["self-signed.pem", "SELF_SIGNED_CERT"],
+    ["stranger-whole-chain.pem", "SELF_SIGNED_CERT"],
+    ["stranger-leaf.pem", "SSL_ERROR_CA_UNKNOWN"],
+    ["stranger-no-root.pem", "UNABLE_TO_GET_ISSUER_CERT"],
+    ["expired.pem", "SSL_CERT_EXPIRED"],
+    ["not-yet-valid.pem", "SSL_CERT_EXPIRED"]
+  ])("%s: %s, and no request is sent", async (certificate, code) => {
+    let requests = 0
+    await using target = await tlsTarget(certificate, { onConnection: (socket) => socket.on("data", () => requests++) })
+    await using egress = await openEgress({ ca: [authority], resolve: async () => ["127.0.0.1"] })
+    const answer = await egress.deliver({ method: "POST", url: `https://target.test:${target.port}/`, body: "secret" })
+    expect(answer).toMatchObject({ status: null, errorCode: code })
+    expect(requests).toBe(0)
+  })
+
+  it("a certificate for another name: ERR_TLS_CERT_ALTNAME_INVALID", async () => {
+    await using target = await tlsTarget("valid.pem")
+    await using egress = await openEgress({ ca: [authority], resolve: async () => ["127.0.0.1"] })
+    const answer = await egress.deliver({ method: "POST", url: `https://other.example:${target.port}/`, body: "x" })
+    expect(answer.errorCode).toBe("ERR_TLS_CERT_ALTNAME_INVALID")
+  })
+
+  it("an authority nobody was told to trust: SSL_ERROR_CA_UNKNOWN", async () => {
+    await using target = await tlsTarget("valid.pem")
+    await using egress = await openEgress()
+    const answer = await egress.deliver({ method: "POST", url: `https://127.0.0.1:${target.port}/`, body: "x" })
+    expect(answer.errorCode).toBe("SSL_ERROR_CA_UNKNOWN")
+  })
+
+  it("no TLS at all: ERR_SSL_WRONG_VERSION_NUMBER", async () => {
+    await using egress = await openEgress()
+    await using http = await httpTarget((_, response) => response.end())
+    const answer = await egress.deliver({ method: "POST", url: http.url.replace("http:", "https:"), body: "x" })
+    expect(answer.errorCode).toBe("ERR_SSL_WRONG_VERSION_NUMBER")
+    await using banner = await tcpTarget((socket) => socket.write("220 mail.example ESMTP ready\r\n"))
+    const other = await egress.deliver({ method: "POST", url: banner.url.replace("http:", "https:"), body: "x" })
+    expect(other.errorCode).toBe("ERR_SSL_WRONG_VERSION_NUMBER")
+  })
+
+  it("a version of TLS that is no longer safe: ERR_SSL_WRONG_VERSION_NUMBER", async () => {
+    const old = { minVersion: "TLSv1.1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" } as const
+    await using target = await tlsTarget("valid.pem", { settings: old })
+    await using egress = await openEgress({ ca: [authority] })
+    const answer = await egress.deliver({ method: "POST", url: `https://127.0.0.1:${target.port}/`, body: "x" })
+    expect(answer.errorCode).toBe("ERR_SSL_WRONG_VERSION_NUMBER")
+  })
+
+  it("closed during the handshake: CONNECTION_RESET", async () => {
+    await using target = await rawTarget((socket) => socket.end())
+    await using egress = await openEgress()
+    const answer = await egress.deliver({ method: "POST", url: target.url.replace("http:", "https:"), body: "x" })
+    expect(answer.errorCode).toBe("CONNECTION_RESET")
+  })
+})
+
+describe("HTTP", () => {
+  it.each([
+    ["not HTTP", "hello\r\n\r\n"],
+    ["HTTP/2 unasked", Buffer.from("000000040000000000", "hex").toString("latin1")],
+    ["a bad status line", "HTTP/1.1 two hundred\r\n\r\n"],
+    ["a bad header", "HTTP/1.1 200 OK\r\nbad header\r\n\r\n"],
+    ["a bad header after a length", "HTTP/1.1 200 OK\r\ncontent-length: 5\r\nbad header\r\n\r\n"],
+    ["a bad length", "HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n"],
+    ["two lengths", "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab"],
+    [
+      "length and chunks",
+      "HTTP/1.1 200 OK\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n"
+    ],
+    ["an upgrade nobody asked for", "HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"],
+    ["100 Continue nobody asked for", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"]
+  ])("%s: PROTOCOL_ERROR", async (_, bytes) => {
+    await using target = await rawTarget((socket) => socket.end(bytes, "latin1"))
+    await using egress = await openEgress()
+    const answer = await egress.deliver({ method: "POST", url: target.url, body: "x" })
+    expect(answer).toMatchObject({ status: null, errorCode: "PROTOCOL_ERROR" })
+  })
+
+  it("garbage where a chunk should be: PROTOCOL_ERROR, with the status that had come", async () => {
+    await using target = await rawTarget((socket) =>
+      socket.end("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\nzz\r\n")
+    )
+    await using egress = await openEgress()
+    const answer = await egress.deliver({ method: "POST", url: target.url, body: "x" })
+    expect(answer).toMatchObject({ status: 200, errorCode: "PROTOCOL_ERROR" })
+  })
+
+  it("headers of more than 16 KiB: RESPONSE_TOO_LARGE", async () => {
+    await using egress = await openEgress()
+    for (const headers of [`x: ${"a".repeat(20_000)}`, "x: a\r\n".repeat(10_000)]) {
+      await using target = await rawTarget((socket) => socket.write(`HTTP/1.1 200 OK\r\n${headers}\r\n\r\n`))
+      const answer = await egress.deliver({ method: "POST", url: target.url, body: "x" })
+      expect(answer).toMatchObject({ status: null, errorCode: "RESPONSE_TOO_LARGE" })
+    }
+  })
+})
+
+describe("what is not sent at all", () => {
+  it.each([
+    ["a line break in a value", ["x-a", "one\r\nx-b: two"]],
+    ["a bare line feed", ["x-a", "one\ntwo"]],
+    ["a NUL", ["x-a", "one\u0000two"]],
+    ["a character beyond Latin-1", ["x-a", "snow\u2603"]],
+    ["a space in a name", ["x a", "one"]],
+    ["a line break in a name", ["x-a\r\nx-b", "one"]],
+    ["an empty name", ["", "one"]]
+  ])("%s: INVALID_CHARACTER", async (_, headers) => {
+    await using target = await tcpTarget(() => undefined)
+    await using egress = await openEgress()
+    const answer = await egress.deliver({ method: "POST", url: target.url, headers, body: "x" })
+    expect(answer).toMatchObject({ status: null, errorCode: "INVALID_CHARACTER" })
+    expect(target.connections()).toBe(0)
+  })
+
+  it.each(["GE T", "GET\r\nx: y", "", "CONNECT"])("the method %j: INVALID_CHARACTER", async (method) => {
+    await using target = await tcpTarget(() => undefined)
+    await using egress = await openEgress()
+    expect((await egress.deliver({ method, url: target.url })).errorCode).toBe("INVALID_CHARACTER")
+    expect(target.connections()).toBe(0)
+  })
+
+  it.each([
+    ["", "MISSING_URL"],
+    ["/relative", "INVALID_URL"],
+    ["example.com", "INVALID_URL"],
+    ["http://", "INVALID_URL"],
+    ["http://exa mple.com/", "INVALID_URL"],
+    ["http://example.com:99999/", "INVALID_URL"],
+    ["http://256.256.256.256/", "INVALID_URL"],
+    ["http://[::1%25lo]/", "INVALID_URL"],
+    ["http://[::1/", "INVALID_URL"],
+    ["ftp://example.com/", "INVALID_URL"],
+    ["file:///etc/passwd", "INVALID_URL"],
+    ["javascript:alert(1)", "INVALID_URL"],
+    ["http://user@example.com/", "INVALID_URL"],
+    ["http://user:secret@example.com/", "INVALID_URL"],
+    ["http://:secret@example.com/", "INVALID_URL"],
+    ["http://example.com@127.0.0.1/", "INVALID_URL"]
+  ])("the URL %j: %s", async (url, code) => {
+    const resolve = vi.fn<() => Promise<ReadonlyArray<string>>>()
+    await using egress = await openEgress({ resolve })
+    const answer = await egress.deliver({ method: "GET", url })
+    expect(answer).toMatchObject({ status: null, errorCode: code })
+    expect(answer.errorMessage).not.toContain("secret")
+    expect(resolve).not.toHaveBeenCalled()
+  })
+})

@@ -1,0 +1,54 @@
+import { describe, expect, it } from "@effect/vitest"
+import { afterEach, beforeEach, vi } from "vitest"
+import { makeGuard } from "../src/Guard.ts"
+import { makeOrigins } from "../src/Origins.ts"
+
+const open = (maxIdleOrigins: number) =>
+  makeOrigins({ guard: makeGuard({ allow: [] }), connectionsPerOrigin: 2, maxIdleOrigins })
+
+describe("open origins", () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }))
+  afterEach(() => void vi.useRealTimers())
+
+  it("are closed once nobody has used them for as long as a connection can stay open", async () => {
+    const origins = open(100)
+    const used = origins.acquire("http://used.example")
+    const idle = origins.acquire("http://idle.example")
+    origins.release(idle)
+    vi.advanceTimersByTime(29_000)
+    expect(origins.size()).toBe(2)
+    vi.advanceTimersByTime(3_000)
+    expect(origins.size()).toBe(1)
+    expect(idle.pool.destroyed).toBe(true)
+    expect(origins.acquire("http://used.example")).toBe(used)
+    await origins.destroy()
+    expect(used.pool.destroyed).toBe(true)
+  })
+
+  it("start to be idle with their last exchange only", async () => {
+    const origins = open(100)
+    const origin = origins.acquire("http://busy.example")
+    origins.acquire("http://busy.example")
+    origins.release(origin)
+    vi.advanceTimersByTime(60_000)
+    expect(origins.size()).toBe(1)
+    origins.release(origin)
+    vi.advanceTimersByTime(60_000)
+    expect(origins.size()).toBe(0)
+    await origins.destroy()
+  })
+
+  it("make room for others, longest idle first", async () => {
+    const origins = open(2)
+    for (const name of ["a", "b", "c"]) origins.release(origins.acquire(`http://${name}.example`))
+    origins.release(origins.acquire("http://a.example"))
+    const opened = ["a", "b", "c"].map((name) => origins.acquire(`http://${name}.example`))
+    expect(origins.size()).toBe(3)
+    expect(opened.map((origin) => origin.inFlight)).toEqual([1, 1, 1])
+    for (const origin of opened) origins.release(origin)
+    const next = origins.acquire("http://d.example")
+    expect(opened.map((origin) => origin.pool.destroyed)).toEqual([true, false, false])
+    expect(next.inFlight).toBe(1)
+    await origins.destroy()
+  })
+})

@@ -1,0 +1,204 @@
+import { describe, expect, it } from "@effect/vitest"
+import { globSync, readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { loudEffectModules, outboundUses } from "./outboundUses.ts"
+
+/**
+ * Every outbound connection goes through the guard of this package (design, invariant 8). This suite reads all sources of
+ * the gateway and fails on anything else that can open one. A use that is right is listed below with its reason; a new
+ * package that opens no connections is named in `outboundUses.ts`.
+ */
+const exceptions: ReadonlyArray<{
+  readonly files: RegExp
+  readonly from: RegExp
+  readonly names: ReadonlyArray<string>
+  readonly reason: string
+}> = [
+  {
+    files: /^packages\/egress\/src\//,
+    from: /^(undici|node:net|node:tls|node:dns\/promises)$/,
+    names: ["buildConnector", "errors", "Pool", "connect", "Socket", "getCACertificates", "Resolver"],
+    reason: "the guard itself"
+  },
+  {
+    files: /^packages\/storage\/src\//,
+    from: /^@effect\/sql-pg(\/\w+)?$/,
+    names: ["PgClient", "PgConnection", "make", "layer", "layerFrom", "fromPool"],
+    reason: "the gateway's own database, at an address the operator sets"
+  },
+  {
+    files: /^packages\/entities\/src\/Cluster\.ts$/,
+    from: /^(@effect\/sql-pg|@effect\/platform-node)$/,
+    names: ["PgClient", "NodeClusterSocket"],
+    reason: "the cluster's own transport and its tables: between runners, at addresses they registered in our database"
+  },
+  {
+    files: /^packages\/storage\/src\/EmbeddedPostgres\/Binaries\.ts$/,
+    from: /^node:module$/,
+    names: ["createRequire"],
+    reason: "finds where the database's programs are installed; loads nothing"
+  }
+]
+
+const root = fileURLToPath(new URL("../../..", import.meta.url))
+
+const sources = globSync(
+  ["packages/*/src/**/*.{ts,tsx,mts,cts,js,jsx,mjs,cjs}", "apps/*/src/**/*.{ts,tsx,mts,cts,js,jsx,mjs,cjs}"],
+  {
+    cwd: root,
+    exclude: ["**/node_modules/**"]
+  }
+)
+
+const isExcepted = (file: string, from: string, name: string): boolean =>
+  exceptions.some(
+    (exception) => exception.files.test(file) && exception.from.test(from) && exception.names.includes(name)
+  )
+
+describe("the only way out", () => {
+  it("is this package", () => {
+    expect(sources.length).toBeGreaterThan(5)
+    const violations = sources.flatMap((file) =>
+      outboundUses(readFileSync(`${root}/${file}`, "utf8"), file)
+        .filter(({ from, name }) => !isExcepted(file, from, name))
+        .map(({ from, name, line }) => `${file}:${line} uses ${name} of ${from}`)
+    )
+    expect(violations).toEqual([])
+  })
+
+  it("is read at all: without the exceptions, this package would be found", () => {
+    const uses = sources
+      .filter((file) => file.startsWith("packages/egress/src/"))
+      .flatMap((file) => outboundUses(readFileSync(`${root}/${file}`, "utf8"), file))
+      .map(({ from, name }) => `${name} of ${from}`)
+    expect(uses).toEqual(
+      expect.arrayContaining([
+        "connect of node:net",
+        "buildConnector of undici",
+        "Pool of undici",
+        "Resolver of node:dns/promises"
+      ])
+    )
+  })
+
+  it("is not undermined by a module of Effect that this suite does not know to open connections", () => {
+    const effect = fileURLToPath(new URL(".", import.meta.resolve("effect")))
+    const loud = globSync("**/*.js", { cwd: effect, exclude: ["**/internal/**"] }).filter((file) => {
+      const source = readFileSync(`${effect}/${file}`, "utf8")
+      if (!/\b(fetch|WebSocket|EventSource|XMLHttpRequest|node:)\b/.test(source)) return false
+      // A variable of the module's own may have one of those names.
+      const isOwn = (name: string) =>
+        !source.includes(`globalThis.${name}`) && new RegExp(`\\b(const|let|class|function) ${name}\\b`).test(source)
+      return outboundUses(source, file).some(
+        ({ from, name }) => from !== "global" || (name !== "globalThis" && name !== "*" && !isOwn(name))
+      )
+    })
+    expect(loud.toSorted()).toEqual(loudEffectModules.map((module) => `${module}.js`).toSorted())
+  })
+})
+
+describe("the search", () => {
+  it.each([
+    ['import { connect } from "node:net"', "node:net connect"],
+    ['import { connect as open } from "net"', "net connect"],
+    ['import { createServer, Socket } from "node:net"\nnew Socket()', "node:net Socket"],
+    ['import * as Net from "node:net"\nNet.createConnection(80)', "node:net createConnection"],
+    ['import * as Net from "node:net"\nNet["connect"](80)', "node:net connect"],
+    ['import * as Net from "node:net"\nNet[which](80)', "node:net *"],
+    ['import * as Net from "node:net"\nconst { connect } = Net', "node:net *"],
+    ['import Net from "node:net"\nconst open = Net.connect', "node:net connect"],
+    ['import Net, { createServer } from "node:net"\nuse(Net)', "node:net *"],
+    ['import { default as Net } from "node:net"\nNet.connect(80)', "node:net connect"],
+    ['export { connect } from "node:tls"', "node:tls connect"],
+    ['export * from "node:tls"', "node:tls *"],
+    ['export * as tls from "node:tls"', "node:tls *"],
+    ['const { request } = await import("node:http")', "node:http *"],
+    ["const { request } = await import(`node:http`)", "* *"],
+    ["const it = await import(which)", "* *"],
+    ['import http = require("node:http")', "node:http *"],
+    ['const http = require("http")', "global require"],
+    ['import { createRequire } from "node:module"', "node:module createRequire"],
+    ['process.getBuiltinModule("net").connect(80)', "global getBuiltinModule"],
+    ['process.binding("tcp_wrap")', "global binding"],
+    ['import { request } from "node:http"', "node:http request"],
+    ['import { get } from "https"', "https get"],
+    ['import { Agent } from "node:http"', "node:http Agent"],
+    ['import { connect } from "node:http2"', "node:http2 connect"],
+    ['import { createSocket } from "node:dgram"', "node:dgram createSocket"],
+    ['import { lookup } from "node:dns/promises"', "node:dns/promises lookup"],
+    ['import dns from "dns"\ndns.resolve("a")', "dns resolve"],
+    ['import "_http_client"', "_http_client *"],
+    ['import { Agent, request } from "undici"', "undici Agent", "undici request"],
+    ['import ws from "ws"\nnew ws("ws://a")', "ws *"],
+    ['import { createTransport } from "nodemailer"', "nodemailer createTransport"],
+    ['import "some-sdk/register"', "some-sdk/register *"],
+    ['import { PgClient } from "@effect/sql-pg"', "@effect/sql-pg PgClient"],
+    ['import * as PgClient from "@effect/sql-pg/PgClient"\nPgClient.layer({})', "@effect/sql-pg/PgClient layer"],
+    ['import { NodeHttpClient } from "@effect/platform-node"', "@effect/platform-node NodeHttpClient"],
+    ['import * as N from "@effect/platform-node"\nN.NodeSocket.layerNet({})', "@effect/platform-node NodeSocket"],
+    [
+      'import { layerUndici } from "@effect/platform-node/NodeHttpClient"',
+      "@effect/platform-node/NodeHttpClient layerUndici"
+    ],
+    [
+      'import * as C from "@effect/platform-node/NodeSocket"\nC.layerNet({})',
+      "@effect/platform-node/NodeSocket layerNet"
+    ],
+    ['import { FetchHttpClient } from "effect/http"', "effect/http FetchHttpClient"],
+    ['import { layer } from "effect/http/FetchHttpClient"', "effect/http/FetchHttpClient layer"],
+    ['import { Socket } from "effect/socket"', "effect/socket Socket"],
+    ['await fetch("http://a")', "global fetch"],
+    ["const send = fetch", "global fetch"],
+    ["use({ fetch })", "global fetch"],
+    ["use(<T,>(a: T) => fetch as T)", "global fetch"],
+    ["class A { go = () => fetch!(url) }", "global fetch"],
+    ['globalThis.fetch("http://a")', "global fetch"],
+    ['globalThis["fetch"]("http://a")', "global fetch"],
+    ["globalThis[name]()", "global *"],
+    ["const { fetch: send } = globalThis", "global globalThis"],
+    ['new WebSocket("ws://a")', "global WebSocket"],
+    ['new EventSource("http://a")', "global EventSource"],
+    ["export { fetch }", "global fetch"],
+    ["// a comment\n\nconst text = `${await fetch(url)}`", "global fetch"]
+  ])("finds %s", (source, ...expected) => {
+    expect(outboundUses(source).map(({ from, name }) => `${from} ${name}`)).toEqual(expected)
+  })
+
+  it.each([
+    'import type { Socket } from "node:net"',
+    'import { type Socket, createServer } from "node:net"\ncreateServer((socket: Socket) => socket.end())',
+    'import * as Net from "node:net"\nconst at = (s: Net.Socket) => Net.isIP(s.remoteAddress ?? "")',
+    'import { createServer, type IncomingMessage } from "node:http"',
+    'import type * as undici from "undici"',
+    'export type { Pool } from "undici"',
+    'import { NodeHttpServer, NodeRuntime } from "@effect/platform-node"',
+    'import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"\nNodeHttpServer.layer()',
+    'import { HttpRouter, HttpServerRequest } from "effect/http"',
+    'import { PgTypes } from "@effect/sql-pg"',
+    'import { Effect } from "effect"\nimport * as Sharding from "effect/cluster/Sharding"\nSharding.make()',
+    'import { deliver } from "@tidegate/egress/Egress"\nimport { a } from "./fetch.ts"',
+    'import { createHash } from "node:crypto"\nimport "node:fs"',
+    "cache.fetch(key)",
+    "const a = { fetch: 1 }\na.fetch",
+    "class Reader { fetch() { return this.fetch } }",
+    "type Fetch = typeof fetch\nconst a = b as typeof globalThis.fetch",
+    "interface A { fetch: WebSocket }",
+    '// fetch("http://a")\nconst text = "fetch(url)" + `WebSocket` + /fetch\\("/.source',
+    "globalThis.crypto.randomUUID()",
+    "const resources: typeof import('../contract/Parameters.ts') = x"
+  ])("passes over %s", (source) => expect(outboundUses(source)).toEqual([]))
+
+  it("tells the line", () => {
+    expect(outboundUses('import { a } from "./a.ts"\n\nfetch(a)\n')).toEqual([
+      { from: "global", name: "fetch", line: 3 }
+    ])
+  })
+
+  it("excuses only what is listed, and only where", () => {
+    expect(isExcepted("packages/storage/src/Database.ts", "@effect/sql-pg", "PgClient")).toBe(true)
+    expect(isExcepted("packages/connectors/src/SqlDatabase.ts", "@effect/sql-pg", "PgClient")).toBe(false)
+    expect(isExcepted("packages/storage/src/Database.ts", "node:net", "connect")).toBe(false)
+    expect(isExcepted("packages/egress/src/Guard.ts", "undici", "request")).toBe(false)
+    expect(isExcepted("packages/egress/src/Guard.ts", "global", "fetch")).toBe(false)
+  })
+})

@@ -1,0 +1,95 @@
+import { Clock, Effect, type Schema, Semaphore } from "effect"
+import { Entity } from "effect/cluster"
+import type { GatewayError } from "@tidegate/model/GatewayError"
+import { type ConnectionChanged, Connections } from "@tidegate/storage/Connections"
+import { Cancellations } from "../Cancellations.ts"
+import { command } from "../Command.ts"
+import { reloadDestinations } from "../Notify.ts"
+import { createConnection, updateConnection } from "./ConnectionInput.ts"
+import { ConnectionEntity } from "./ConnectionProtocol.ts"
+import { SlowRules } from "./ConnectionRules.ts"
+
+interface Command {
+  readonly payload: { readonly team_id: string }
+}
+interface Write {
+  readonly payload: { readonly team_id: string; readonly input: Schema.Json }
+}
+
+/**
+ * The connection's actor: the only writer of its row, and the one that works off its pending routes. `work` does all
+ * there is for the given connection and returns; it is run again when a `Wake` came meanwhile, and never twice at once.
+ * Commands do not wait for it, only for each other.
+ */
+export const layer = <R>(work: (connectionId: string) => Effect.Effect<void, never, R>) =>
+  ConnectionEntity.toLayer(
+    Effect.gen(function* () {
+      const { entityId: id } = yield* Entity.CurrentAddress
+      const connections = yield* Connections
+      const cancellations = yield* Cancellations
+      const oneAtATime = Semaphore.makeUnsafe(1).withPermit
+
+      const requirements = Effect.gen(function* () {
+        return { now: new Date(yield* Clock.currentTimeMillis), slowRules: yield* SlowRules }
+      })
+
+      const spread = Effect.fnUntraced(function* ({ cancelled, destinations }: Omit<ConnectionChanged, "connection">) {
+        if (cancelled) yield* cancellations.request({ connection_id: id })
+        yield* reloadDestinations(destinations)
+      })
+
+      /** Answers once everyone whom the committed change concerns goes by it. */
+      const change = <E extends GatewayError, R>(changed: Effect.Effect<ConnectionChanged, E, R>) =>
+        oneAtATime(
+          command(
+            changed.pipe(
+              Effect.tap(spread),
+              Effect.map(({ connection }) => connection)
+            )
+          )
+        )
+
+      let working = false
+      let again = false
+      const wake = Effect.gen(function* () {
+        again = true
+        if (working) return
+        working = true
+        while (again) {
+          again = false
+          yield* work(id)
+        }
+      }).pipe(
+        Effect.ensuring(
+          Effect.sync(() => {
+            working = false
+          })
+        )
+      )
+
+      return ConnectionEntity.of({
+        Create: ({ payload }: Write) =>
+          change(
+            Effect.flatMap(requirements, (requirements) =>
+              Effect.flatMap(Effect.fromResult(createConnection(payload.input, requirements)), (fields) =>
+                connections.create(payload.team_id, id, fields)
+              )
+            )
+          ),
+        Update: ({ payload }: Write) =>
+          change(
+            Effect.flatMap(requirements, (requirements) =>
+              connections.update(payload.team_id, id, updateConnection(payload.input, requirements))
+            )
+          ),
+        Disable: ({ payload }: Command) => change(connections.disable(payload.team_id, id)),
+        Enable: ({ payload }: Command) => change(connections.enable(payload.team_id, id)),
+        Pause: ({ payload }: Command) => change(connections.pause(payload.team_id, id)),
+        Unpause: ({ payload }: Command) => change(connections.unpause(payload.team_id, id)),
+        Delete: ({ payload }: Command) =>
+          oneAtATime(command(Effect.as(Effect.flatMap(connections.delete(payload.team_id, id), spread), { id }))),
+        Wake: () => wake
+      })
+    }),
+    { concurrency: "unbounded" }
+  )

@@ -1,0 +1,113 @@
+import { Result, Schema } from "effect"
+import type { GatewayError } from "@tidegate/model/GatewayError"
+import type { ConnectionFields } from "@tidegate/storage/ConnectionState"
+import { asObject, decodeBody, Description, fieldError, type FieldErrors, Name, orInvalid } from "../Input.ts"
+import { checkRules } from "./ConnectionRules.ts"
+
+/** What the checks of a connection depend on beside its input. */
+export interface ConnectionRequirements {
+  readonly now: Date
+  readonly slowRules: boolean
+}
+
+const Id = Schema.String.annotate({ message: "must be an id" }).check(
+  Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, { message: "must be an id" })
+)
+const ById = Schema.Struct({ id: Id }).annotate({ message: "must be an object with an id" })
+
+const isoMoment = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/
+
+const Moment = Schema.NullOr(Schema.String)
+  .annotate({ message: "must be an ISO 8601 time or null" })
+  .check(
+    Schema.makeFilter(
+      (text: string | null) =>
+        text === null ||
+        (isoMoment.test(text) && !Number.isNaN(Date.parse(text)) && Date.parse(text) >= 0) ||
+        "must be an ISO 8601 time with a zone, or null"
+    )
+  )
+
+const Body = Schema.Struct({
+  name: Schema.optionalKey(Name),
+  description: Schema.optionalKey(Description),
+  source_id: Schema.optionalKey(Id),
+  source: Schema.optionalKey(ById),
+  destination_id: Schema.optionalKey(Id),
+  destination: Schema.optionalKey(ById),
+  disabled_at: Schema.optionalKey(Moment),
+  paused_at: Schema.optionalKey(Moment),
+  rules: Schema.optionalKey(Schema.Json)
+})
+
+type Body = typeof Body.Type
+
+/** How far a caller's clock may be ahead of ours (ms): its "now" is then taken for ours. */
+const clockSkew = 60_000
+
+/** A state cannot begin in the future: nothing would switch it on when that comes. */
+const moment = (
+  path: "disabled_at" | "paused_at",
+  body: Body,
+  { now }: ConnectionRequirements
+): Result.Result<Date | null | undefined, FieldErrors> => {
+  const text = body[path]
+  if (text === undefined || text === null) return Result.succeed(text)
+  const at = Date.parse(text)
+  return at > now.getTime() + clockSkew
+    ? fieldError(path, "must not be in the future")
+    : Result.succeed(new Date(Math.min(at, now.getTime())))
+}
+
+interface Written {
+  readonly name: string | undefined
+  readonly description: string | null | undefined
+  readonly source_id: string | undefined
+  readonly destination_id: string | undefined
+  readonly disabled_at: Date | null | undefined
+  readonly paused_at: Date | null | undefined
+  readonly rules: ConnectionFields["rules"] | undefined
+}
+
+/** An id beside an object of the same thing wins: a record that is written back has both. */
+const decode = (input: Schema.Json, requirements: ConnectionRequirements): Result.Result<Written, GatewayError> =>
+  Result.gen(function* () {
+    const body = yield* orInvalid(Result.flatMap(asObject(input), (body) => decodeBody(Body, body)))
+    return {
+      name: body.name,
+      description: body.description,
+      source_id: body.source_id ?? body.source?.id,
+      destination_id: body.destination_id ?? body.destination?.id,
+      disabled_at: yield* orInvalid(moment("disabled_at", body, requirements)),
+      paused_at: yield* orInvalid(moment("paused_at", body, requirements)),
+      rules: body.rules === undefined ? undefined : yield* checkRules(body.rules ?? [], requirements.slowRules)
+    }
+  })
+
+/** What a create stores. */
+export const createConnection = (
+  input: Schema.Json,
+  requirements: ConnectionRequirements
+): Result.Result<ConnectionFields, GatewayError> =>
+  Result.flatMap(decode(input, requirements), ({ destination_id, name, source_id, ...written }) => {
+    if (name === undefined || source_id === undefined || destination_id === undefined) {
+      const missing = Object.entries({ name, source_id, destination_id }).filter(([, value]) => value === undefined)
+      return orInvalid(Result.fail(missing.map(([path]) => ({ path, message: "is required" }))))
+    }
+    const { description = null, disabled_at = null, paused_at = null, rules = [] } = written
+    return Result.succeed({ name, source_id, destination_id, description, disabled_at, paused_at, rules })
+  })
+
+/** What a change in part makes of what is stored; `rules` are replaced whole. */
+export const updateConnection =
+  (input: Schema.Json, requirements: ConnectionRequirements) =>
+  (stored: ConnectionFields): Result.Result<ConnectionFields, GatewayError> =>
+    Result.map(decode(input, requirements), (written): ConnectionFields => ({
+      name: written.name ?? stored.name,
+      description: written.description === undefined ? stored.description : written.description,
+      source_id: written.source_id ?? stored.source_id,
+      destination_id: written.destination_id ?? stored.destination_id,
+      disabled_at: written.disabled_at === undefined ? stored.disabled_at : written.disabled_at,
+      paused_at: written.paused_at === undefined ? stored.paused_at : written.paused_at,
+      rules: written.rules ?? stored.rules
+    }))

@@ -1,0 +1,382 @@
+import { Clock, Effect, Fiber, Latch, Schedule, Semaphore } from "effect"
+import { Entity, Sharding } from "effect/cluster"
+import { answer as mockAnswer } from "@tidegate/connectors/MockApi"
+import { prepare } from "@tidegate/connectors/HttpDelivery"
+import { Egress } from "@tidegate/egress/Egress"
+import type { Answer } from "@tidegate/egress/Exchange"
+import type { RatePeriod } from "@tidegate/model/Destination"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import { nextRetry } from "@tidegate/rules/Retry"
+import { cancelPending } from "@tidegate/storage/CancelPending"
+import { HotSql } from "@tidegate/storage/Database"
+import { dueRows, pendingEvents, type PendingEventRow, recentStarts } from "@tidegate/storage/DeliveryRows"
+import { Journal } from "@tidegate/storage/Journal"
+import { Lease } from "../Lease.ts"
+import { shardOf } from "../Shards.ts"
+import type { DeliveryItem } from "./DeliveryItem.ts"
+import { DeliveryQueue, horizonMs, type QueueHost } from "./DeliveryQueue.ts"
+import { DeliveryRuntime } from "./DeliveryRuntime.ts"
+import { type ConnectionState, type DestinationState, loadDestination } from "./DestinationState.ts"
+import { Pacer } from "./Pacer.ts"
+
+/** How many due rows one refill may read. */
+const refillRows = 1_000
+/** An actor that is told to stop waits this long for what it has on the wire, so that the next one need not repeat it. */
+const drainPatience = "10 seconds"
+/** An unknown connection is asked about no more often than this (ms). */
+const unknownEveryMs = 1_000
+
+/**
+ * The delivering half of a destination's actor: its queue, bound to the clock, the network and SQL. `work` keeps the
+ * actor alive for as long as the queue has something to do; everything else returns at once.
+ */
+export const makeDeliveryLoop = Effect.gen(function* () {
+  const { entityId: id } = yield* Entity.CurrentAddress
+  const sharding = yield* Sharding.Sharding
+  const clock = yield* Clock.Clock
+  const egress = yield* Egress
+  const journal = yield* Journal
+  const lease = yield* Lease
+  const { slots } = yield* DeliveryRuntime
+  const scope = yield* Effect.scope
+  const context = yield* Effect.context<Effect.Services<typeof load> | HotSql>()
+  const run = Effect.runForkWith(context)
+  const shard = shardOf(sharding, id)
+  const changed = Latch.makeUnsafe(false)
+  const now = (): number => clock.currentTimeMillisUnsafe()
+
+  let state: DestinationState | null = null
+  let pump: Fiber.Fiber<void> | null = null
+  let pacing: { readonly limit: number; readonly period: RatePeriod; readonly pacer: Pacer } | null = null
+  /** Deliveries started and not yet recorded, by event; and those started since the last reload began. */
+  const unrecorded = new Map<string, number>()
+  let startedMeanwhile: Array<number> | null = null
+  const cancelling = new Set<string>()
+  let held = false
+  let unknownAt = Number.NEGATIVE_INFINITY
+
+  const load = loadDestination(id, shard)
+
+  /**
+   * Completes once the stored state governs every later delivery. One at a time: what was read later is applied later. It
+   * waits for the database for as long as that takes; who cannot, sets a deadline.
+   */
+  const reload = Semaphore.makeUnsafe(1).withPermits(1)(
+    Effect.gen(function* () {
+      startedMeanwhile = pacing === null ? [...unrecorded.values()] : []
+      const next = yield* load
+      const pacer = yield* pacerOf(next)
+      state = next
+      queue.configure({
+        state: next?.state ?? "cancelled",
+        cancelBefore: next?.cancelBefore ?? 0,
+        lanes: next?.connections ?? new Map<string, ConnectionState>(),
+        pacer
+      })
+    }).pipe(
+      Effect.ensuring(
+        Effect.sync(() => {
+          startedMeanwhile = null
+        })
+      ),
+      Effect.retry(Schedule.spaced("250 millis")),
+      Effect.orDie
+    )
+  )
+
+  /** The pacer of the next state. What was started under the last one, or by an earlier owner, counts. */
+  const pacerOf = Effect.fnUntraced(function* (next: DestinationState | null) {
+    if (next === null || next.rate === null) {
+      pacing = null
+      return null
+    }
+    const { limit, period } = next.rate
+    if (pacing !== null && pacing.limit === limit && pacing.period === period) return pacing.pacer
+    const pacer = new Pacer(limit, period)
+    pacer.remember(yield* recentStarts(shard, id, now() - pacer.period, pacer.slice))
+    // What began while that was read may be counted twice: an error on the side of the target.
+    pacer.remember((startedMeanwhile ?? []).sort((a, b) => a - b).map((at) => [at, 1] as const))
+    pacing = { limit, period, pacer }
+    return pacer
+  })
+
+  const deliver = (item: DeliveryItem, startedAt: number): void => {
+    unrecorded.set(item.eventId, startedAt)
+    startedMeanwhile?.push(startedAt)
+    const destination = state
+    const connection = destination?.connections.get(item.connectionId)
+    if (destination === null || connection === undefined || destination.target === null) {
+      return finish(item, connection, unsent(startedAt), {
+        startedAt,
+        url: "",
+        method: item.payload.method,
+        trigger: triggerOf(item, connection)
+      })
+    }
+    const trigger = triggerOf(item, connection)
+    const attemptNumber = item.attempts + 1
+    const request = prepare(destination.target, item.payload, {
+      eventId: item.eventId,
+      requestId: item.payload.requestId,
+      webhookId: item.rootEventId ?? item.eventId,
+      attemptNumber,
+      trigger,
+      willRetryAfter: willRetryAfter(connection, item, startedAt),
+      sourceName: connection.sourceName,
+      connectionName: connection.name,
+      destinationName: destination.name,
+      verified: item.payload.verified,
+      originalIp: item.payload.originalIp,
+      timestampSeconds: Math.floor(startedAt / 1000)
+    })
+    const sent = { startedAt, url: request.url, method: request.method, trigger }
+    if (destination.type === "MOCK_API") {
+      const answer = mockAnswer(request)
+      queueMicrotask(() =>
+        finish(
+          item,
+          connection,
+          { ...answer, body: Buffer.from(answer.body), bodyTruncated: false, errorCode: null, errorMessage: null, sentAt: startedAt, respondedAt: now() },
+          sent
+        )
+      )
+      return
+    }
+    void egress.deliver(request).then((answer) => finish(item, connection, answer, sent))
+  }
+
+  const finish = (
+    item: DeliveryItem,
+    connection: ConnectionState | undefined,
+    answer: Answer,
+    sent: { readonly startedAt: number; readonly url: string; readonly method: string; readonly trigger: string }
+  ): void => {
+    const successful = answer.errorCode === null && answer.status !== null && answer.status >= 200 && answer.status < 300
+    const errorCode = answer.errorCode ?? (successful ? null : "BAD_RESPONSE")
+    const finishedAt = now()
+    const attemptNumber = item.attempts + 1
+    const firstAttemptAt = item.firstAttemptAt ?? answer.sentAt
+    const retryAt = successful ? null : retryTime(connection, attemptNumber, answer, finishedAt, firstAttemptAt)
+    queue.ended(answer.status !== null)
+    journal.record(
+      {
+        id: newId(prefixes.attempt, finishedAt),
+        teamId: item.teamId,
+        eventId: item.eventId,
+        requestId: item.payload.requestId,
+        connectionId: item.connectionId,
+        sourceId: item.sourceId,
+        destinationId: id,
+        attemptNumber,
+        trigger: sent.trigger,
+        successful,
+        responseStatus: answer.status,
+        errorCode,
+        failureMessage: successful ? null : (answer.errorMessage ?? `HTTP ${answer.status} from destination`),
+        body: answer.body.length === 0 ? null : answer.body,
+        responseHeaders: answer.status === null ? null : JSON.stringify(answer.headers),
+        requestedUrl: sent.url,
+        httpMethod: sent.method,
+        bulkRetryId: item.retryOperationId,
+        deliveredAt: answer.sentAt,
+        respondedAt: answer.status === null ? null : Math.max(answer.respondedAt, answer.sentAt),
+        deliveryLatency: Math.max(0, answer.sentAt - sent.startedAt),
+        finishedAt,
+        eventCreatedAt: item.createdAt,
+        retryAt
+      },
+      (recorded) => {
+        unrecorded.delete(item.eventId)
+        if (recorded === "superseded") queue.recorded(item, { kind: "superseded" })
+        else if (recorded === "PENDING" && retryAt !== null) {
+          queue.recorded(item, {
+            kind: "retry",
+            item: { ...item, attempts: attemptNumber, dueAt: retryAt, firstAttemptAt, lastAttemptAt: finishedAt }
+          })
+        } else queue.recorded(item, { kind: "finished" })
+      }
+    )
+  }
+
+  const refill = Effect.gen(function* () {
+    const lanes = Math.max(1, state?.connections.size ?? 1)
+    const perLane = Math.max(50, Math.ceil(refillRows / lanes))
+    const due = yield* dueRows(shard, id, now() + horizonMs, perLane)
+    const counts = new Map<string, number>()
+    const wanted: Array<string> = []
+    const behind = new Set<string>()
+    const room = Math.max(64, queue.room)
+    for (const row of due) {
+      const count = (counts.get(row.connection_id) ?? 0) + 1
+      counts.set(row.connection_id, count)
+      if (count >= perLane) behind.add(row.connection_id)
+      if (wanted.length < room) wanted.push(row.event_id)
+      else behind.add(row.connection_id)
+    }
+    const unknown = wanted.filter((eventId) => !queue.has(eventId, 0))
+    queue.refilled((yield* pendingEvents(unknown)).map(itemOf), behind)
+  }).pipe(
+    Effect.catch((error) =>
+      Effect.andThen(
+        Effect.logWarning("a destination could not read its queue", { destination_id: id, error }),
+        Effect.sync(() => queue.refillFailed())
+      )
+    )
+  )
+
+  const host: QueueHost = {
+    now,
+    mayDeliver: lease.isHeld,
+    slots,
+    deliver,
+    mark: (item, startedAt, done) => journal.mark(item.eventId, startedAt, done),
+    refill: () => void run(refill),
+    unknown: () => {
+      const at = now()
+      if (at - unknownAt < unknownEveryMs) return
+      unknownAt = at
+      run(reload)
+    },
+    cancel: (connectionId) => {
+      if (cancelling.has(connectionId)) return
+      cancelling.add(connectionId)
+      run(
+        cancelPending({ connection_id: connectionId }).pipe(
+          Effect.ignore,
+          Effect.ensuring(Effect.sync(() => cancelling.delete(connectionId)))
+        )
+      )
+    },
+    changed: () => changed.openUnsafe()
+  }
+  const queue = new DeliveryQueue(host)
+
+  /** Runs the queue's timers until it is idle. */
+  const runPump = Effect.gen(function* () {
+    while (queue.nextAt !== null) {
+      changed.closeUnsafe()
+      const wait = queue.nextAt - now()
+      if (wait <= 0) queue.tick()
+      else if (wait === Number.POSITIVE_INFINITY) yield* changed.await
+      else yield* Effect.raceFirst(changed.await, Effect.sleep(wait)).pipe(Effect.andThen(Effect.sync(() => queue.tick())))
+      yield* Effect.yieldNow
+    }
+  }).pipe(
+    Effect.ensuring(
+      Effect.sync(() => {
+        pump = null
+      })
+    )
+  )
+
+  /** Keeps the actor in memory while its queue is at work: a running handler does, a forked fiber does not. */
+  const work = Effect.gen(function* () {
+    if (pump === null && queue.nextAt !== null) pump = yield* Effect.forkIn(runPump, scope)
+    if (!held) yield* hold
+  })
+  const hold = Effect.suspend(() => {
+    held = true
+    return Effect.whileLoop({
+      while: () => pump !== null,
+      body: () => Fiber.await(pump!),
+      step: () => {}
+    })
+  }).pipe(
+    Effect.ensuring(
+      Effect.sync(() => {
+        held = false
+      })
+    )
+  )
+
+  yield* Effect.addFinalizer(() =>
+    Effect.gen(function* () {
+      queue.stop()
+      while (queue.underWay > 0) yield* Effect.sleep(10)
+    }).pipe(Effect.timeout(drainPatience), Effect.ignore)
+  )
+
+  // An actor cannot begin before it knows what it delivers by.
+  yield* reload
+
+  return {
+    shard,
+    reload,
+    work,
+    offer: (items: ReadonlyArray<DeliveryItem>, more: boolean) => queue.offer(items, more),
+    wake: () => queue.wake()
+  }
+})
+
+const retryTime = (
+  connection: ConnectionState | undefined,
+  attemptNumber: number,
+  answer: Answer,
+  now: number,
+  firstAttemptAt: number
+): number | null => {
+  const next = nextRetry(
+    connection?.retry ?? null,
+    attemptNumber,
+    { status: answer.errorCode === null ? answer.status : null, retryAfter: retryAfterOf(answer) },
+    now,
+    firstAttemptAt,
+    Math.random()
+  )
+  return next.final ? null : next.retryAt
+}
+
+const retryAfterOf = (answer: Answer): string | null => {
+  const value = answer.headers["retry-after"]
+  return typeof value === "string" ? value : null
+}
+
+/** Seconds until the next attempt should this one fail without saying when; null when it is the last. */
+const willRetryAfter = (connection: ConnectionState, item: DeliveryItem, now: number): number | null => {
+  const next = nextRetry(connection.retry, item.attempts + 1, { status: null, retryAfter: null }, now, item.firstAttemptAt ?? now, 0.5)
+  return next.final ? null : Math.round((next.retryAt - now) / 1000)
+}
+
+const triggerOf = (item: DeliveryItem, connection: ConnectionState | undefined): string =>
+  connection !== undefined && connection.resumedAt > Math.max(item.createdAt, item.lastAttemptAt ?? 0)
+    ? "UNPAUSE"
+    : item.attempts === 0
+      ? item.trigger
+      : "AUTOMATIC"
+
+/** The attempt of a destination whose secrets cannot be read: nothing was sent. */
+const unsent = (at: number): Answer => ({
+  status: null,
+  headers: {},
+  body: Buffer.alloc(0),
+  bodyTruncated: false,
+  errorCode: "INTERNAL_ERROR",
+  errorMessage: "the destination's stored settings cannot be read",
+  sentAt: at,
+  respondedAt: at
+})
+
+const itemOf = (row: PendingEventRow): DeliveryItem => ({
+  eventId: row.id,
+  teamId: row.team_id,
+  connectionId: row.connection_id,
+  sourceId: row.source_id,
+  createdAt: row.created_at.getTime(),
+  dueAt: row.due_at.getTime(),
+  attempts: row.attempts,
+  firstAttemptAt: row.first_attempt_at?.getTime() ?? null,
+  lastAttemptAt: row.last_attempt_at?.getTime() ?? null,
+  trigger: row.trigger,
+  rootEventId: row.root_event_id,
+  retryOperationId: row.retry_operation_id,
+  payload: {
+    requestId: row.request_id,
+    method: row.method,
+    path: row.path,
+    query: row.query,
+    headers: JSON.parse(row.headers) as DeliveryItem["payload"]["headers"],
+    body: row.body ?? new Uint8Array(0),
+    verified: row.verified,
+    originalIp: row.original_ip
+  }
+})

@@ -1,0 +1,384 @@
+import { type DeliveryItem, weightOf } from "./DeliveryItem.ts"
+import { Lane } from "./Lane.ts"
+import type { Pacer } from "./Pacer.ts"
+import type { Slots } from "./Slots.ts"
+
+/** What a lane's connection (and the destination behind it) allows right now. */
+export type LaneState = "open" | "paused" | "cancelled"
+
+/** What the queue is told about one connection. */
+export interface LaneRules {
+  readonly state: LaneState
+  /** Whatever was created up to then (Unix ms) is cancelled, even on a lane that is open again. */
+  readonly cancelBefore: number
+}
+
+/** What became of an attempt once it is recorded. */
+export type AttemptResult =
+  | { readonly kind: "finished" }
+  | { readonly kind: "retry"; readonly item: DeliveryItem }
+  | { readonly kind: "superseded" }
+
+/** The world of a queue: clock, network, SQL. All calls return at once. */
+export interface QueueHost {
+  readonly now: () => number
+  /** Whether this process still holds the shard's lease; when not, nothing starts. */
+  readonly mayDeliver: () => boolean
+  readonly slots: Slots
+  /** Makes one attempt and records it; answers with `ended` (the exchange is over) and then `recorded`. */
+  readonly deliver: (item: DeliveryItem, startedAt: number) => void
+  /** Durably marks the start of a paced delivery, then calls back. */
+  readonly mark: (item: DeliveryItem, startedAt: number, done: (marked: boolean) => void) => void
+  /** Reads due rows that are not in memory; answers with `refilled`. */
+  readonly refill: () => void
+  /** An event of a connection it was not told about: have it told (`configure`). */
+  readonly unknown: () => void
+  /** Rows of cancelled lanes were met: have them cancelled in SQL. */
+  readonly cancel: (connectionId: string) => void
+  /** The time returned by `nextAt` changed, or the queue became idle. */
+  readonly changed: () => void
+}
+
+/** How many events a window holds at the most; what comes on top waits in SQL. */
+const windowSize = 1_000
+/** A window this small is always allowed, whatever the other destinations hold. */
+const leastWindow = 16
+/** Attempts of one destination that are over but not yet recorded. */
+const mostUnrecorded = 1_000
+/** How far ahead of its time a retry may wait in memory (ms); what is later is found by the sweep. */
+export const horizonMs = 30_000
+/** Without a lease, look again after (ms). */
+const leaseRetryMs = 100
+/** Deliveries of one destination on the wire. */
+const mostConcurrent = 50
+/** A target that times out or cannot be reached gets fewer at once, down to this many. */
+const leastConcurrent = 4
+
+/**
+ * The delivery queue of one destination: a bounded window over its rows in SQL, in lanes by connection. Synchronous and
+ * free of I/O: it decides what starts when, and the host does it.
+ *
+ *     offer/refilled ─► lane (waiting ─► ready) ─► [pacer, concurrency, slots, lease] ─► deliver ─► ended ─► recorded
+ *
+ * Lanes take turns, so connections share a destination fairly. Everything in it can be lost at any time: the rows are in
+ * SQL, and `known` and `finished` keep a row that is read again from being delivered again.
+ */
+export class DeliveryQueue {
+  readonly #host: QueueHost
+  readonly #lanes = new Map<string, Lane>()
+  /** Every event in memory: in a lane, on the wire, or being recorded. */
+  readonly #known = new Set<string>()
+  #rules: ReadonlyMap<string, LaneRules> = new Map()
+  #destinationState: LaneState = "open"
+  #destinationCancelBefore = 0
+  #pacer: Pacer | null = null
+  /** Attempts recorded, by event: two generations, so that a late copy of an event is recognised. */
+  #finished = new Map<string, number>()
+  #finishedBefore = new Map<string, number>()
+  #turn = 0
+  #inWindow = 0
+  #onWire = 0
+  #unrecorded = 0
+  #concurrency = mostConcurrent
+  #refilling = false
+  #look = false
+  #stopped = false
+  #ticking = false
+  #nextAt: number | null = null
+  #again = false
+  readonly #retry = () => this.tick()
+
+  constructor(host: QueueHost) {
+    this.#host = host
+  }
+
+  /** When `tick` has to be called next (Unix ms); Infinity: when something ends; null: idle. */
+  get nextAt(): number | null {
+    return this.#nextAt
+  }
+
+  /** Deliveries on the wire or not yet recorded. */
+  get underWay(): number {
+    return this.#onWire + this.#unrecorded
+  }
+
+  /** Takes over what the destination and its connections allow. What no longer may wait in memory leaves it. */
+  configure(options: {
+    readonly state: LaneState
+    readonly cancelBefore: number
+    readonly lanes: ReadonlyMap<string, LaneRules>
+    readonly pacer: Pacer | null
+  }): void {
+    this.#destinationState = options.state
+    this.#destinationCancelBefore = options.cancelBefore
+    this.#rules = options.lanes
+    this.#pacer = options.pacer
+    for (const lane of this.#lanes.values()) {
+      if (this.#stateOf(lane.connectionId) === "open") lane.behind = true
+      else this.#evict(lane)
+    }
+    this.#look = true
+    this.tick()
+  }
+
+  /** Events just committed. What does not fit stays in SQL. */
+  offer(items: ReadonlyArray<DeliveryItem>, more: boolean): void {
+    const now = this.#host.now()
+    for (const item of items) {
+      const lane = this.#lane(item.connectionId)
+      if (lane.behind || !this.#insert(lane, item, now)) {
+        lane.behind = true
+        lane.missed = true
+      }
+    }
+    if (more) this.#look = true
+    this.tick()
+  }
+
+  /** Something may be due that is not in memory. */
+  wake(): void {
+    this.#look = true
+    this.tick()
+  }
+
+  /**
+   * The answer to `refill`: the items read, and the connections that have more due rows than were read.
+   */
+  refilled(items: ReadonlyArray<DeliveryItem>, behind: ReadonlySet<string>): void {
+    this.#refilling = false
+    const now = this.#host.now()
+    for (const lane of this.#lanes.values()) lane.behind = lane.missed
+    for (const item of items) {
+      const lane = this.#lane(item.connectionId)
+      if (this.#stateOf(item.connectionId) === "cancelled") this.#host.cancel(item.connectionId)
+      else if (!this.#insert(lane, item, now)) lane.behind = true
+    }
+    for (const connectionId of behind) this.#lane(connectionId).behind = true
+    this.tick()
+  }
+
+  /** SQL could not be read: try again with the next tick after `leaseRetryMs`. */
+  refillFailed(): void {
+    this.#refilling = false
+    this.#look = true
+    this.#nextAt = this.#host.now() + leaseRetryMs
+    this.#host.changed()
+  }
+
+  /** Whether an event read from SQL is already here, or has gone on since it was read. */
+  has(eventId: string, attempts: number): boolean {
+    if (this.#known.has(eventId)) return true
+    const recorded = this.#finished.get(eventId) ?? this.#finishedBefore.get(eventId)
+    return recorded !== undefined && attempts < recorded
+  }
+
+  /** Room for a refill, in events. */
+  get room(): number {
+    return Math.max(0, windowSize - this.#inWindow)
+  }
+
+  /** The exchange with the target is over. `reachable` is false when it timed out or could not be reached. */
+  ended(reachable: boolean): void {
+    this.#onWire--
+    this.#unrecorded++
+    // Additive increase, multiplicative decrease: a target that hangs holds few of the process's slots.
+    this.#concurrency = reachable
+      ? Math.min(mostConcurrent, this.#concurrency + 1)
+      : Math.max(leastConcurrent, Math.floor(this.#concurrency / 2))
+    this.#host.slots.release()
+    this.tick()
+  }
+
+  /** The attempt is durable. */
+  recorded(item: DeliveryItem, result: AttemptResult): void {
+    this.#unrecorded--
+    this.#known.delete(item.eventId)
+    this.#host.slots.letGo(weightOf(item))
+    // Superseded: only a row that has gone on is delivered again, never this attempt a second time.
+    this.#remember(item.eventId, result.kind === "finished" ? Number.POSITIVE_INFINITY : item.attempts + 1)
+    if (result.kind === "superseded") this.#look = true
+    if (result.kind === "retry") {
+      const lane = this.#lane(item.connectionId)
+      if (!this.#insert(lane, result.item, this.#host.now())) lane.behind = true
+    }
+    this.tick()
+  }
+
+  /** Starts nothing more. */
+  stop(): void {
+    this.#stopped = true
+    for (const lane of this.#lanes.values()) this.#evict(lane)
+    this.tick()
+  }
+
+  /** Starts whatever may start now, and works out when to look again. */
+  tick(): void {
+    this.#again = true
+    if (this.#ticking) return
+    this.#ticking = true
+    try {
+      let next: number | null = null
+      while (this.#again) {
+        this.#again = false
+        next = this.#stopped ? null : this.#start(this.#host.now())
+      }
+      const before = this.#nextAt
+      this.#nextAt = next
+      if (next !== before && (next === null || before === null || next < before)) this.#host.changed()
+    } finally {
+      this.#ticking = false
+    }
+  }
+
+  #start(now: number): number | null {
+    let next = Number.POSITIVE_INFINITY
+    let ready = 0
+    const open: Array<Lane> = []
+    for (const [id, lane] of this.#lanes) {
+      if (lane.size === 0 && !lane.behind) {
+        this.#lanes.delete(id)
+        continue
+      }
+      if (this.#stateOf(id) !== "open") continue
+      lane.ripen(now)
+      if (lane.nextDue !== null) next = Math.min(next, lane.nextDue)
+      if (lane.readyCount > 0) {
+        open.push(lane)
+        ready += lane.readyCount
+      }
+    }
+    while (ready > 0) {
+      if (!this.#host.mayDeliver()) {
+        next = Math.min(next, now + leaseRetryMs)
+        break
+      }
+      const pacedUntil = this.#pacer?.nextAt(now) ?? now
+      if (pacedUntil > now) {
+        next = Math.min(next, pacedUntil)
+        break
+      }
+      if (this.#onWire >= this.#concurrency || this.#unrecorded >= mostUnrecorded) break
+      if (!this.#host.slots.take(this.#retry)) break
+      const item = this.#nextItem(open)
+      ready--
+      if (item === undefined) {
+        this.#host.slots.release()
+        break
+      }
+      this.#startOne(item, now)
+    }
+    if (!this.#refilling && (this.#look || (this.#anyBehind() && this.#inWindow * 2 <= windowSize))) {
+      this.#look = false
+      this.#refilling = true
+      for (const lane of this.#lanes.values()) lane.missed = false
+      this.#host.refill()
+    }
+    const idle = next === Number.POSITIVE_INFINITY && this.#known.size === 0 && !this.#refilling && !this.#look
+    return idle ? null : next
+  }
+
+  #startOne(item: DeliveryItem, now: number): void {
+    this.#onWire++
+    this.#inWindow--
+    if (this.#pacer === null) {
+      this.#host.deliver(item, now)
+      return
+    }
+    const pacer = this.#pacer
+    pacer.take(now)
+    this.#host.mark(item, now, (marked) => {
+      const startedAt = this.#host.now()
+      // Without the mark, a take-over would not know of this slot: it waits for the database to answer again. A new rate
+      // may have come meanwhile, which does not know of it either.
+      if (marked && pacer === this.#pacer && this.#host.mayDeliver() && this.#stateOf(item.connectionId) === "open") {
+        pacer.postpone(now, startedAt)
+        this.#host.deliver(item, startedAt)
+      } else {
+        this.#onWire--
+        this.#host.slots.release()
+        this.#drop(item)
+        this.#look = true
+        this.tick()
+      }
+    })
+  }
+
+  /** The next item in turn that may still be delivered; lanes take turns. */
+  #nextItem(open: Array<Lane>): DeliveryItem | undefined {
+    while (open.length > 0) {
+      this.#turn = (this.#turn + 1) % open.length
+      const lane = open[this.#turn]!
+      const item = lane.shift()
+      if (lane.readyCount === 0) open.splice(this.#turn, 1)
+      if (item === undefined) continue
+      if (!this.#isCancelled(item)) return item
+      this.#inWindow--
+      this.#drop(item)
+      this.#host.cancel(item.connectionId)
+    }
+    return undefined
+  }
+
+  #insert(lane: Lane, item: DeliveryItem, now: number): boolean {
+    if (this.has(item.eventId, item.attempts)) return true
+    if (!this.#rules.has(item.connectionId)) this.#host.unknown()
+    const weight = weightOf(item)
+    if (this.#stopped || this.#inWindow >= windowSize) return false
+    if (this.#inWindow >= leastWindow && !this.#host.slots.hasRoom(weight)) return false
+    if (this.#stateOf(lane.connectionId) !== "open") return false
+    if (item.dueAt > now + horizonMs) return true
+    this.#known.add(item.eventId)
+    this.#host.slots.hold(weight)
+    this.#inWindow++
+    lane.add(item, now)
+    return true
+  }
+
+  #drop(item: DeliveryItem): void {
+    this.#known.delete(item.eventId)
+    this.#host.slots.letGo(weightOf(item))
+  }
+
+  #evict(lane: Lane): void {
+    for (const item of lane.clear()) {
+      this.#inWindow--
+      this.#drop(item)
+    }
+    // Its rows stay in SQL; an opened lane is read again.
+    lane.behind = false
+  }
+
+  #remember(eventId: string, attempts: number): void {
+    if (this.#finished.size >= 4_096) {
+      this.#finishedBefore = this.#finished
+      this.#finished = new Map()
+    }
+    this.#finished.set(eventId, attempts)
+  }
+
+  #lane(connectionId: string): Lane {
+    let lane = this.#lanes.get(connectionId)
+    if (lane === undefined) {
+      lane = new Lane(connectionId)
+      this.#lanes.set(connectionId, lane)
+    }
+    return lane
+  }
+
+  #stateOf(connectionId: string): LaneState {
+    if (this.#destinationState !== "open") return this.#destinationState
+    return this.#rules.get(connectionId)?.state ?? "paused"
+  }
+
+  #isCancelled(item: DeliveryItem): boolean {
+    const before = Math.max(this.#destinationCancelBefore, this.#rules.get(item.connectionId)?.cancelBefore ?? 0)
+    return item.createdAt <= before
+  }
+
+  #anyBehind(): boolean {
+    for (const lane of this.#lanes.values()) {
+      if (lane.behind && this.#stateOf(lane.connectionId) === "open") return true
+    }
+    return false
+  }
+}

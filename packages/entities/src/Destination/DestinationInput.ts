@@ -1,0 +1,170 @@
+import { Result, Schema } from "effect"
+import { DeliveryMethod, RatePeriod } from "@tidegate/model/Destination"
+import type { GatewayError } from "@tidegate/model/GatewayError"
+import { validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
+import type { DestinationChange, DestinationConfig, DestinationFields } from "@tidegate/storage/Destinations"
+import { authMembers, changeAuth, checkAuth } from "../AuthInput.ts"
+import { decodeBody, Description, fieldError, type FieldErrors, Name, nestConfig, OneOf, orInvalid } from "../Input.ts"
+
+const flat = [
+  "url",
+  "path",
+  "http_method",
+  "path_forwarding_disabled",
+  "rate_limit",
+  "rate_limit_period",
+  "auth_type",
+  "auth"
+]
+
+const types = ["HTTP", "MOCK_API"] as const
+type DestinationType = (typeof types)[number]
+
+/** Types that exist in the contract and not yet here. */
+const notYet: ReadonlySet<string> = new Set([
+  "CLI",
+  "SPREADSHEET",
+  "MAILBOX_EMAIL",
+  "EMAIL_API_EMAIL",
+  "CHAT_BOT",
+  "CHAT_WEBHOOK",
+  "MESSENGER_MESSAGE",
+  "OBJECT_STORE_R",
+  "OBJECT_STORE_S",
+  "MESSAGING_CHAT",
+  "MESSAGING_SMS",
+  "MESSAGING_MMS",
+  "SQL_DATABASE"
+])
+
+const Type = Schema.String.annotate({ message: "must be a string" }).check(
+  Schema.makeFilter((type: string) => {
+    if ((types as ReadonlyArray<string>).includes(type)) return true
+    return notYet.has(type) ? `${type} destinations are not available yet` : `must be one of ${types.join(", ")}`
+  })
+)
+
+const longestUrl = 4096
+
+/** Why the text cannot be the target of a delivery. Where it leads is checked when it is connected to. */
+const urlFault = (text: string): string | null => {
+  const url = URL.parse(text)
+  if (!/^https?:\/\/[^\s\\]+$/i.test(text) || url === null) return "must be an absolute http or https URL"
+  if (text.length > longestUrl) return `must be at most ${longestUrl} characters`
+  if (text.includes("#")) return "must not have a fragment"
+  if (/^https?:\/\/[^/?]*@/i.test(text)) return "must not contain a user name or password: use config.auth"
+  return null
+}
+
+const string = Schema.String.annotate({ message: "must be a string" })
+const Url = string.check(Schema.makeFilter((text: string) => urlFault(text) ?? true))
+const Path = string.check(
+  Schema.isPattern(/^\/[^\s#\p{Cc}\p{Cs}]{0,2047}$/u, {
+    message: "must begin with / and be at most 2048 characters without spaces or a fragment"
+  })
+)
+const RateLimit = Schema.Int.annotate({ message: "must be a positive whole number or null" }).check(
+  Schema.isGreaterThan(0, { message: "must be a positive whole number or null" })
+)
+
+const setting = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+
+const Body = Schema.Struct({
+  name: Schema.optionalKey(Name),
+  description: Schema.optionalKey(Description),
+  type: Schema.optionalKey(Type),
+  config: Schema.Struct({
+    url: setting(Url),
+    path: setting(Path),
+    http_method: setting(OneOf(DeliveryMethod.literals)),
+    path_forwarding_disabled: setting(Schema.Boolean.annotate({ message: "must be true or false" })),
+    rate_limit: setting(RateLimit),
+    rate_limit_period: setting(OneOf(RatePeriod.literals)),
+    ...authMembers
+  })
+})
+
+type Config = (typeof Body.Type)["config"]
+
+const decode = (input: Schema.Json): Result.Result<typeof Body.Type, FieldErrors> =>
+  Result.flatMap(nestConfig(input, flat), (body) => decodeBody(Body, body))
+
+/** The settings of a type: its target, and what all types have. What is null or missing has its default. */
+const settings = (
+  type: string,
+  auth_type: string | null,
+  config: Config
+): Result.Result<DestinationConfig, FieldErrors> => {
+  const { http_method, path, path_forwarding_disabled, rate_limit, rate_limit_period, url } = config
+  const common = {
+    http_method: http_method ?? null,
+    path_forwarding_disabled: path_forwarding_disabled ?? false,
+    rate_limit: rate_limit ?? null,
+    rate_limit_period: rate_limit_period ?? "second",
+    auth_type
+  }
+  switch (type as DestinationType) {
+    case "HTTP":
+      if (typeof path === "string")
+        return fieldError("config.path", "is for MOCK_API destinations; write it into config.url")
+      return typeof url === "string"
+        ? Result.succeed({ url, ...common })
+        : fieldError("config.url", "is required: an absolute http or https URL")
+    case "MOCK_API":
+      return typeof url === "string"
+        ? fieldError("config.url", "is fixed for MOCK_API destinations; use config.path")
+        : Result.succeed({ path: path ?? "/", ...common })
+  }
+}
+
+const noAuth = { auth_type: null, auth: {} }
+
+/** A whole destination as written; masks stand for the secrets of `stored`. */
+const whole = (
+  input: Schema.Json,
+  stored: { readonly auth_type: string | null; readonly auth: Schema.JsonObject }
+): Result.Result<DestinationFields, FieldErrors> =>
+  Result.flatMap(decode(input), ({ config, description, name, type = "HTTP" }) => {
+    if (name === undefined) return fieldError("name", "is required")
+    return Result.flatMap(checkAuth(config, stored, validateOutboundAuth), ({ auth, auth_type }) =>
+      Result.map(settings(type, auth_type, config), (config): DestinationFields => ({
+        name,
+        description: description ?? null,
+        type,
+        config,
+        auth
+      }))
+    )
+  })
+
+/** What a create stores. */
+export const createDestination = (input: Schema.Json): Result.Result<DestinationFields, GatewayError> =>
+  orInvalid(whole(input, noAuth))
+
+/** What a replacement stores: nothing of what was, but secrets that the input repeats masked. */
+export const replaceDestination =
+  (input: Schema.Json) =>
+  (stored: DestinationFields): Result.Result<DestinationFields, GatewayError> =>
+    orInvalid(whole(input, { auth_type: stored.config.auth_type, auth: stored.auth }))
+
+/** What a change in part makes of what is stored: `config` is merged by member, `auth` replaced whole. */
+export const updateDestination =
+  (input: Schema.Json) =>
+  (stored: DestinationFields): Result.Result<DestinationChange, GatewayError> =>
+    orInvalid(
+      Result.flatMap(decode(input), ({ config, description, name, type = stored.type }) => {
+        const { path, url, ...common } = stored.config
+        const target = type === stored.type ? stored.config : common
+        return Result.flatMap(
+          changeAuth(config, { auth_type: stored.config.auth_type, auth: stored.auth }, validateOutboundAuth),
+          ({ auth, auth_type }) =>
+            Result.map(settings(type, auth_type, { ...target, ...config }), (config): DestinationChange => ({
+              name: name ?? stored.name,
+              description: description === undefined ? stored.description : description,
+              type,
+              config,
+              auth
+            }))
+        )
+      })
+    )

@@ -1,0 +1,99 @@
+import type { RatePeriod } from "@tidegate/model/Destination"
+
+const periodMs: Record<RatePeriod, number> = { second: 1_000, minute: 60_000, hour: 3_600_000, day: 86_400_000 }
+
+/**
+ * Kept between windows (ms): starts are counted when the request is handed to the network, and reach it a little later,
+ * some later than others.
+ */
+const guardMs = 10
+
+/** Timers are no finer than this: a fast rate needs that much tolerance, or its ticks come too late to use it up. */
+const toleranceMs = 20
+
+/**
+ * The rate of one destination, exact: never more than `limit` starts in any window of one period, and spread evenly over
+ * it (a burst of 1 up to one a second, else of 10, or of what 20 ms are worth).
+ *
+ * Starts are remembered in slices of a ten-thousandth of the period, rounded up, so that the memory is bounded and the
+ * error is on the side of the target.
+ */
+export class Pacer {
+  readonly limit: number
+  readonly period: number
+  readonly slice: number
+  readonly #interval: number
+  readonly #tolerance: number
+  readonly #times: Array<number> = []
+  readonly #counts: Array<number> = []
+  #head = 0
+  #inWindow = 0
+  #next = 0
+
+  constructor(limit: number, period: RatePeriod) {
+    this.limit = limit
+    this.period = periodMs[period]
+    this.slice = Math.max(1, this.period / 10_000)
+    this.#interval = this.period / limit
+    const burst = this.#interval >= 1_000 ? 1 : Math.max(Math.min(limit, 10), toleranceMs / this.#interval)
+    this.#tolerance = (burst - 1) * this.#interval
+  }
+
+  /** Takes over starts made before, by an earlier owner or under an earlier limit. Oldest first. */
+  remember(starts: ReadonlyArray<readonly [at: number, count: number]>): void {
+    for (const [at, count] of starts) {
+      this.#add(at, count)
+      this.#next = Math.max(this.#next, at + this.#interval)
+    }
+  }
+
+  /** The earliest time a delivery may start: `now` or later. */
+  nextAt(now: number): number {
+    this.#forget(now)
+    const spread = this.#next - this.#tolerance
+    const window = this.#inWindow < this.limit ? now : this.#times[this.#head]! + this.period + guardMs
+    return Math.max(now, spread, window)
+  }
+
+  take(now: number): void {
+    this.#add(now, 1)
+    this.#next = Math.max(this.#next, now) + this.#interval
+  }
+
+  /** A start taken at `at` happens only now: it counts as of now. */
+  postpone(at: number, now: number): void {
+    const slice = Math.ceil(at / this.slice) * this.slice
+    for (let i = this.#times.length - 1; i >= this.#head; i--) {
+      if (this.#times[i]! > slice) continue
+      if (this.#counts[i]! > 0) {
+        this.#counts[i]!--
+        this.#inWindow--
+        this.#add(now, 1)
+      }
+      return
+    }
+  }
+
+  #add(at: number, count: number): void {
+    const time = Math.ceil(at / this.slice) * this.slice
+    const last = this.#times.length - 1
+    if (last >= this.#head && this.#times[last]! >= time) this.#counts[last]! += count
+    else {
+      this.#times.push(time)
+      this.#counts.push(count)
+    }
+    this.#inWindow += count
+  }
+
+  #forget(now: number): void {
+    while (this.#head < this.#times.length && this.#times[this.#head]! <= now - this.period - guardMs) {
+      this.#inWindow -= this.#counts[this.#head]!
+      this.#head++
+    }
+    if (this.#head > 1024 && this.#head * 2 > this.#times.length) {
+      this.#times.splice(0, this.#head)
+      this.#counts.splice(0, this.#head)
+      this.#head = 0
+    }
+  }
+}

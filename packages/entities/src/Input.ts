@@ -1,0 +1,94 @@
+import { isDeepStrictEqual } from "node:util"
+import { Predicate, Result, Schema, SchemaIssue, SchemaParser } from "effect"
+import { type FieldError, type GatewayError, invalid } from "@tidegate/model/GatewayError"
+
+/** What the write inputs of all resources share. Members that nobody knows are ignored. */
+
+const text = Schema.String.annotate({ message: "must be a string" })
+
+/** 1 to 155 characters. Control characters and line breaks are not printable, and spaces alone do not name anything. */
+export const Name = text.check(
+  Schema.makeFilter(
+    (name: string) =>
+      (/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,155}$/u.test(name) && name.trim() !== "") ||
+      "must be 1 to 155 printable characters"
+  )
+)
+
+const longestDescription = 4096
+
+/** Any text that can be stored: no NUL, no half of a surrogate pair. */
+export const Description = Schema.NullOr(text)
+  .annotate({ message: "must be a string or null" })
+  .check(
+    Schema.makeFilter(
+      (value: string | null) =>
+        value === null ||
+        (value.length <= longestDescription && isStorable(value)) ||
+        `must be at most ${longestDescription} characters of valid Unicode without NUL`
+    )
+  )
+
+/** Whether PostgreSQL can keep the text as it is. */
+export const isStorable = (value: string): boolean => !value.includes("\u0000") && value.isWellFormed()
+
+/** The same for all texts and names in a JSON value. */
+export const isStorableJson = (value: Schema.Json): boolean => {
+  if (typeof value === "string") return isStorable(value)
+  if (typeof value !== "object" || value === null) return true
+  return Object.entries(value).every(([name, inner]) => isStorable(name) && isStorableJson(inner))
+}
+
+/** One of a closed list of words. */
+export const OneOf = <const Words extends ReadonlyArray<string>>(words: Words): Schema.Literals<Words> =>
+  Schema.Literals(words).annotate({ message: `must be one of ${words.join(", ")}` })
+
+const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1({
+  leafHook: (issue) =>
+    issue._tag === "MissingKey" ? "is required" : SchemaIssue.defaultLeafHook(issue).replace(/^Expected /, "must be ")
+})
+
+export type FieldErrors = ReadonlyArray<FieldError>
+
+export const fieldError = (path: string, message: string): Result.Result<never, FieldErrors> =>
+  Result.fail([{ path, message }])
+
+/** Decodes a body by its schema; tells every member that is wrong. */
+export const decodeBody = <S extends Schema.ConstraintDecoder<unknown>>(
+  schema: S,
+  body: unknown
+): Result.Result<S["Type"], FieldErrors> =>
+  Result.mapError(SchemaParser.decodeUnknownResult(schema, { errors: "all" })(body), (issue) =>
+    issuesOf(issue).issues.map(({ message, path }) => ({ path: (path ?? []).map(String).join("."), message }))
+  )
+
+/** 400 VALIDATION_ERROR for what is wrong. */
+export const orInvalid = <A>(result: Result.Result<A, FieldErrors>): Result.Result<A, GatewayError> =>
+  Result.mapError(result, invalid)
+
+const isObject = (value: unknown): value is Schema.JsonObject =>
+  Predicate.isReadonlyObject(value) && !Array.isArray(value)
+
+/** The body itself, when it is an object. */
+export const asObject = (input: Schema.Json): Result.Result<Schema.JsonObject, FieldErrors> =>
+  isObject(input) ? Result.succeed(input) : fieldError("body", "must be a JSON object")
+
+/** The body with all its settings in `config`: those named may also have been written at its top. */
+export const nestConfig = (
+  input: Schema.Json,
+  names: ReadonlyArray<string>
+): Result.Result<Schema.JsonObject, FieldErrors> =>
+  Result.flatMap(asObject(input), (body) => {
+    const written = body["config"] ?? {}
+    if (!isObject(written)) return fieldError("config", "must be an object")
+    const config: Record<string, Schema.Json> = { ...written }
+    for (const name of names) {
+      const flat = body[name]
+      if (flat === undefined) continue
+      if (Object.hasOwn(config, name) && !isDeepStrictEqual(config[name], flat)) {
+        return fieldError(name, `differs from config.${name}, which is the same setting`)
+      }
+      config[name] = flat
+    }
+    return Result.succeed({ ...body, config })
+  })

@@ -1,0 +1,71 @@
+import { Schema } from "effect"
+import { Timestamp } from "./Timestamp.ts"
+
+/** What a list was ordered by and how many rows it was asked for, as applied (a limit above the maximum is clamped). */
+export const Pagination = Schema.Struct({
+  order_by: Schema.String,
+  dir: Schema.Literals(["asc", "desc"]),
+  limit: Schema.Number
+})
+
+const Cursor = Schema.NullOr(Schema.String)
+
+/** A window of time, both ends included. */
+export const TimeRange = Schema.Struct({ from: Timestamp, to: Timestamp })
+
+/** Sources, destinations, connections: one page, no cursor. */
+export const ResourceList = <S extends Schema.Top>(model: S) =>
+  Schema.Struct({ pagination: Pagination, count: Schema.Number, models: Schema.Array(model) })
+
+const paged = {
+  total: Schema.Number,
+  total_exact: Schema.Boolean,
+  limit: Schema.Number,
+  applied_range: TimeRange,
+  next_cursor: Cursor,
+  next: Cursor,
+  prev: Cursor,
+  pagination: Pagination,
+  count: Schema.Number
+}
+
+const partial = { partial: Schema.Boolean, unavailable_shard_count: Schema.Number }
+
+/**
+ * `count` is the rows of this page; `total` is exact when `next_cursor` is null, else the rows seen so far. A page may be
+ * shorter than its limit, even empty, and still have a `next_cursor`: a rare match in a busy window is looked for in
+ * bounded steps.
+ */
+export const EventList = <S extends Schema.Top>(model: S) => Schema.Struct({ ...paged, models: Schema.Array(model) })
+
+/** As `EventList`; requests also tell whether every shard answered (there is one). */
+export const RequestList = <S extends Schema.Top>(model: S) =>
+  Schema.Struct({ ...paged, ...partial, models: Schema.Array(model) })
+
+const counted = {
+  total: Schema.Number,
+  count: Schema.Number,
+  total_exact: Schema.Boolean,
+  applied_range: TimeRange
+}
+
+export const EventCount = Schema.Struct(counted).annotate({ identifier: "EventCount" })
+export const RequestCount = Schema.Struct({ ...counted, ...partial }).annotate({ identifier: "RequestCount" })
+
+/** Attempts: cursors both ways, inside `pagination`. */
+export const AttemptList = <S extends Schema.Top>(model: S) =>
+  Schema.Struct({
+    pagination: Schema.Struct({ ...Pagination.fields, next: Cursor, prev: Cursor }),
+    count: Schema.Number,
+    models: Schema.Array(model)
+  })
+
+/** The events or ignored events of one request. */
+export const SubList = <S extends Schema.Top>(model: S) =>
+  Schema.Struct({
+    pagination: Pagination,
+    next: Cursor,
+    prev: Cursor,
+    count: Schema.Number,
+    models: Schema.Array(model)
+  })

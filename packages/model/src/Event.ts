@@ -1,0 +1,67 @@
+import { Schema } from "effect"
+import { BodyEncoding, RetryKind, Values } from "./Request.ts"
+import { Timestamp } from "./Timestamp.ts"
+
+/** SCHEDULED waits for a time, QUEUED for its turn, HOLD for its connection; the other three are final. */
+export const EventStatus = Schema.Literals(["SCHEDULED", "QUEUED", "HOLD", "SUCCESSFUL", "FAILED", "CANCELLED"])
+export type EventStatus = typeof EventStatus.Type
+
+/** What is sent, and the answer of the last attempt. */
+export const EventData = Schema.Struct({
+  request: Schema.Struct({
+    method: Schema.String,
+    url: Schema.NullOr(Schema.String),
+    path: Schema.String,
+    query: Schema.String,
+    headers: Values,
+    body: Schema.Json,
+    encoding: BodyEncoding,
+    is_large_payload: Schema.Boolean
+  }),
+  response: Schema.NullOr(
+    Schema.Struct({
+      status: Schema.NullOr(Schema.Number),
+      headers: Schema.NullOr(Values),
+      body: Schema.NullOr(Schema.String)
+    })
+  )
+}).annotate({ identifier: "EventData" })
+
+export interface EventData extends Schema.Schema.Type<typeof EventData> {}
+
+/**
+ * An outbound delivery as the API shows it; `webhook_id` repeats `connection_id`. `next_attempt_at` is there exactly in
+ * SCHEDULED. `data` is there when it was asked for, null when retention took the payload.
+ */
+export const Event = Schema.Struct({
+  id: Schema.String,
+  team_id: Schema.String,
+  request_id: Schema.String,
+  connection_id: Schema.String,
+  webhook_id: Schema.String,
+  source_id: Schema.String,
+  destination_id: Schema.String,
+  cli_id: Schema.NullOr(Schema.String),
+  event_data_id: Schema.String,
+  status: EventStatus,
+  rejection_cause: Schema.NullOr(Schema.String),
+  failure_message: Schema.NullOr(Schema.String),
+  ignored_reason: Schema.NullOr(Schema.String),
+  attempts: Schema.Number,
+  response_status: Schema.NullOr(Schema.Number),
+  error_code: Schema.NullOr(Schema.String),
+  last_attempt_at: Schema.NullOr(Timestamp),
+  next_attempt_at: Schema.NullOr(Timestamp),
+  successful_at: Schema.NullOr(Timestamp),
+  is_retry: Schema.Boolean,
+  retry_kind: Schema.NullOr(RetryKind),
+  retry_parent_event_id: Schema.NullOr(Schema.String),
+  retry_operation_id: Schema.NullOr(Schema.String),
+  retried_at: Schema.NullOr(Timestamp),
+  ingested_at: Timestamp,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  data: Schema.optionalKey(Schema.NullOr(EventData))
+}).annotate({ identifier: "Event" })
+
+export interface Event extends Schema.Schema.Type<typeof Event> {}

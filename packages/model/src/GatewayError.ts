@@ -1,0 +1,97 @@
+import { Schema } from "effect"
+
+/** Every machine-readable code an answer of the control API or of an ingress URL may carry, with its HTTP status. */
+export const statusOf = {
+  INVALID_JSON: 400,
+  VALIDATION_ERROR: 400,
+  INVALID_CURSOR: 400,
+  INVALID_TIME_RANGE: 400,
+  RULE_INVALID: 400,
+  EMPTY_FILTER: 400,
+  UNAUTHENTICATED: 401,
+  INVALID_API_KEY: 401,
+  SOURCE_AUTH_FAILED: 401,
+  TEAM_FORBIDDEN: 403,
+  SOURCE_DISABLED_INGRESS: 403,
+  NOT_FOUND: 404,
+  ROUTE_NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  SOURCE_METHOD_NOT_ALLOWED: 405,
+  RESOURCE_ALREADY_EXISTS: 409,
+  SOURCE_DISABLED: 409,
+  CONNECTION_DISABLED: 409,
+  CONNECTION_PAUSED: 409,
+  DESTINATION_DISABLED: 409,
+  EVENT_NOT_RETRYABLE: 409,
+  PAYLOAD_UNAVAILABLE: 409,
+  RESOURCE_IN_USE: 409,
+  PAYLOAD_TOO_LARGE: 413,
+  UNSUPPORTED_CONTENT_TYPE: 415,
+  RATE_LIMITED: 429,
+  INTERNAL_ERROR: 500,
+  QUEUE_UNAVAILABLE: 503
+} as const
+
+export type ErrorCode = keyof typeof statusOf
+
+const labels: Record<number, string> = {
+  400: "Validation failed",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not found",
+  405: "Method not allowed",
+  409: "Conflict",
+  413: "Payload too large",
+  415: "Unsupported media type",
+  429: "Too many requests",
+  500: "Internal error",
+  503: "Service unavailable"
+}
+
+/**
+ * The one error of the gateway's interfaces: entities fail with it, the control API and the doors answer it.
+ * `data` holds what a program needs to react (the field errors, the id of the conflicting resource).
+ */
+export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayError", {
+  code: Schema.String,
+  message: Schema.String,
+  data: Schema.optionalKey(Schema.Json)
+}) {}
+
+/** One field of a body or query that is wrong. */
+export interface FieldError {
+  readonly path: string
+  readonly message: string
+}
+
+export const fail = (code: ErrorCode, message: string, data?: Schema.Json): GatewayError =>
+  new GatewayError(data === undefined ? { code, message } : { code, message, data })
+
+/** 400 VALIDATION_ERROR; the message repeats the first field's, so that it reads well without `data`. */
+export const invalid = (fields: ReadonlyArray<FieldError>): GatewayError => {
+  const first = fields[0]
+  return fail("VALIDATION_ERROR", first ? `${first.path} ${first.message}` : "invalid input", {
+    fields: fields.map(({ path, message }) => ({ path, message }))
+  })
+}
+
+export const notFound = (resource_type: string, id: string): GatewayError =>
+  fail("NOT_FOUND", `${resource_type} ${id} was not found`, { resource_type, id })
+
+const status = (code: string): number => (statusOf as Record<string, number>)[code] ?? 500
+
+/** The HTTP answer of an error: its status and the body in the contract's shape. */
+export const toResponse = (error: GatewayError): { readonly status: number; readonly body: Schema.Json } => {
+  const code = status(error.code)
+  return {
+    status: code,
+    body: {
+      error: labels[code] ?? "Error",
+      // One code in the contract, two statuses: a sender gets 403, an operator 409.
+      code: error.code === "SOURCE_DISABLED_INGRESS" ? "SOURCE_DISABLED" : error.code,
+      status: code,
+      message: error.message,
+      ...(error.data === undefined ? {} : { data: error.data })
+    }
+  }
+}

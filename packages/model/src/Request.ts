@@ -1,0 +1,66 @@
+import { Schema } from "effect"
+import { Timestamp } from "./Timestamp.ts"
+
+export const RequestStatus = Schema.Literals(["accepted", "rejected"])
+export type RequestStatus = typeof RequestStatus.Type
+
+export const RetryKind = Schema.Literals(["single", "bulk"])
+
+/** How `body` is written: as the JSON value it is, as text, or (bytes that are not UTF-8) in base64. */
+export const BodyEncoding = Schema.Literals(["json", "text", "base64"])
+export type BodyEncoding = typeof BodyEncoding.Type
+
+/** A name and its value, or its values in the order received. */
+export const Values = Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Array(Schema.String)]))
+
+/**
+ * What was received. `body` is null when nothing is kept of it or (`is_large_payload`) when it is too large for where it is
+ * shown; an empty body is the empty text.
+ */
+export const RequestData = Schema.Struct({
+  method: Schema.String,
+  path: Schema.String,
+  query: Schema.String,
+  parsed_query: Values,
+  headers: Values,
+  body: Schema.Json,
+  content_type: Schema.NullOr(Schema.String),
+  size_bytes: Schema.Number,
+  is_large_payload: Schema.Boolean,
+  encoding: BodyEncoding
+}).annotate({ identifier: "RequestData" })
+
+export interface RequestData extends Schema.Schema.Type<typeof RequestData> {}
+
+/** How many of a request's events are in each status; the statuses that none is in are left out. */
+export const EventSummary = Schema.StructWithRest(Schema.Struct({ total: Schema.Number }), [
+  Schema.Record(Schema.String, Schema.Number)
+])
+
+/** An inbound delivery as the API shows it. `data` is there when it was asked for, null when retention took the payload. */
+export const Request = Schema.Struct({
+  id: Schema.String,
+  team_id: Schema.String,
+  source_id: Schema.String,
+  status: RequestStatus,
+  verified: Schema.Boolean,
+  rejection_cause: Schema.NullOr(Schema.String),
+  original_event_data_id: Schema.String,
+  external_id: Schema.NullOr(Schema.String),
+  events_count: Schema.Number,
+  ignored_count: Schema.Number,
+  cli_events_count: Schema.Number,
+  is_retry: Schema.Boolean,
+  retry_kind: Schema.NullOr(RetryKind),
+  retry_parent_request_id: Schema.NullOr(Schema.String),
+  retry_operation_id: Schema.NullOr(Schema.String),
+  retried_at: Schema.NullOr(Timestamp),
+  ingested_at: Timestamp,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  data: Schema.optionalKey(Schema.NullOr(RequestData)),
+  event_summary: Schema.optionalKey(EventSummary),
+  proxy_exchange: Schema.optionalKey(Schema.Null)
+}).annotate({ identifier: "Request" })
+
+export interface Request extends Schema.Schema.Type<typeof Request> {}

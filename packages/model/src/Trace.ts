@@ -1,0 +1,59 @@
+import { Schema } from "effect"
+import { Attempt } from "./Attempt.ts"
+import { Event } from "./Event.ts"
+import { IgnoredEvent } from "./IgnoredEvent.ts"
+import { Request } from "./Request.ts"
+import { Timestamp } from "./Timestamp.ts"
+
+/** The kinds of a timeline, in the order in which ties of time are listed. */
+export const timelineKinds = [
+  "request",
+  "proxy_exchange",
+  "ignored_event",
+  "transformation",
+  "event",
+  "attempt"
+] as const
+
+/** One thing that happened to a request; the ids say to what. */
+export const TimelineItem = Schema.Struct({
+  id: Schema.String,
+  kind: Schema.Literals(timelineKinds),
+  label: Schema.String,
+  at: Timestamp,
+  status: Schema.optionalKey(Schema.String),
+  request_id: Schema.String,
+  event_id: Schema.optionalKey(Schema.String),
+  attempt_id: Schema.optionalKey(Schema.String),
+  ignored_event_id: Schema.optionalKey(Schema.String),
+  connection_id: Schema.optionalKey(Schema.String),
+  destination_id: Schema.optionalKey(Schema.String)
+}).annotate({ identifier: "TimelineItem" })
+
+export interface TimelineItem extends Schema.Schema.Type<typeof TimelineItem> {}
+
+/**
+ * A request with all that became of it. Lists are bounded (see `truncated`): a request with more than a thousand attempts
+ * shows its oldest thousand, the counts are those of what is shown.
+ */
+export const Trace = Schema.Struct({
+  request: Request,
+  proxy_exchange: Schema.Null,
+  events: Schema.Array(Event),
+  ignored_events: Schema.Array(IgnoredEvent),
+  attempts: Schema.Array(Attempt),
+  attempts_by_event_id: Schema.Record(Schema.String, Schema.Array(Attempt)),
+  transformations: Schema.Array(Schema.Json),
+  transformations_by_event_id: Schema.Record(Schema.String, Schema.Array(Schema.Json)),
+  timeline: Schema.Array(TimelineItem),
+  truncated: Schema.Boolean,
+  counts: Schema.Struct({
+    events: Schema.Number,
+    ignored_events: Schema.Number,
+    attempts: Schema.Number,
+    transformations: Schema.Number,
+    proxy_exchanges: Schema.Number
+  })
+}).annotate({ identifier: "Trace" })
+
+export interface Trace extends Schema.Schema.Type<typeof Trace> {}

@@ -1,0 +1,231 @@
+import { Predicate } from "effect"
+import { below, refuse } from "./ConditionInvalid.ts"
+import { anyElement, type Condition, someElement, type Test } from "./Evaluation.ts"
+import { maxPathLength, parsePath, positionOf } from "./JsonPath.ts"
+import { equalTo, equalToReference, type Operator, operatorOf, type Read } from "./Operators.ts"
+
+/**
+ * The compiler of one condition of the filter language into closures.
+ *
+ * - A plain value: the value equals it, or an element of the array does. A list: each of its items is met by some
+ *   element. An object: all of its keys hold; `{}` holds for everything. A key that is not there holds for nothing but
+ *   `$exist: false`, also where that stands in an `$or` or `$and` of the key.
+ * - An object of operators asks about the value as a whole, and each operator looks into an array by itself. An object
+ *   with field names asks about an object, so an array of objects needs one element that meets all of its keys.
+ * - A key with dots that is not literally there is a path; a missing step anywhere on it makes the key missing.
+ * - An operator's name without `$` is an operator unless the value is an object that has a key of that name (at the
+ *   top of a body: unless it is an object at all), or unless its operand is none the operator takes: then it is that
+ *   field. With `$` it is always the operator.
+ */
+
+/** What a condition is about: it decides what a name without `$` means. */
+export type Subject =
+  /** Any JSON at the top of a document. */
+  | "document"
+  /** An object whose keys are names and never operators: the parsed query, a workflow's run context. */
+  | "record"
+  /** A record whose names are compared in lower case. */
+  | "headers"
+  /** A text, which has no fields: the path, the method. */
+  | "text"
+  /** A value inside a document. */
+  | "nested"
+
+interface Part extends Condition {
+  /** Whether the key is a field name, and not an operator. */
+  readonly field: boolean
+}
+
+/**
+ * Compiles a condition that is within the limits. `path` is where it stands in what the user wrote.
+ * Throws `ConditionInvalid`.
+ */
+export const compileCondition = (
+  condition: unknown,
+  subject: Exclude<Subject, "nested">,
+  path: string,
+  maxPatternLength: number
+): Condition => new Compiler(subject === "headers", maxPatternLength).value(condition, subject, path)
+
+class Compiler {
+  private readonly lowerCase: boolean
+  private readonly maxPatternLength: number
+
+  constructor(lowerCase: boolean, maxPatternLength: number) {
+    this.lowerCase = lowerCase
+    this.maxPatternLength = maxPatternLength
+  }
+
+  value(condition: unknown, subject: Subject, path: string): Condition {
+    if (Array.isArray(condition)) {
+      if (subject === "text") refuse(path, "takes a text or an object of operators")
+      return { test: list(condition.map((item, i) => this.value(item, "nested", below(path, i)).test)), absent: false }
+    }
+    if (Predicate.isReadonlyObject(condition)) return this.object(condition, subject, path)
+    if (subject === "text" && typeof condition !== "string") refuse(path, "takes a text or an object of operators")
+    return { test: equalTo(condition), absent: false }
+  }
+
+  private object(condition: { readonly [key: string]: unknown }, subject: Subject, path: string): Condition {
+    const parts = Object.keys(condition).map((key) => this.part(key, condition[key], subject, below(path, key)))
+    if (parts.length === 0) return { test: () => true, absent: false }
+    const whole = all(parts.map((part) => part.test))
+    return {
+      test: parts.some((part) => part.field)
+        ? anyElement((value, scope) => Predicate.isReadonlyObject(value) && whole(value, scope))
+        : whole,
+      absent: parts.every((part) => part.absent)
+    }
+  }
+
+  private part(key: string, operand: unknown, subject: Subject, path: string): Part {
+    switch (key) {
+      case "$or":
+      case "$and": {
+        if (!Array.isArray(operand)) return refuse(path, "takes a list of conditions")
+        const items = operand.map((item, i) => this.value(item, subject, below(path, i)))
+        const tests = items.map((item) => item.test)
+        return key === "$or"
+          ? { test: any(tests), absent: items.some((item) => item.absent), field: false }
+          : { test: all(tests), absent: items.length > 0 && items.every((item) => item.absent), field: false }
+      }
+      case "$not": {
+        const { test } = this.value(operand, subject, path)
+        return { test: (value, scope) => !test(value, scope), absent: false, field: false }
+      }
+      case "$ref":
+        return { test: equalToReference(this.reference(operand, path)), absent: false, field: false }
+    }
+    const operator = operatorOf(key)
+    if (operator === undefined) {
+      if (key.startsWith("$")) refuse(path, "is not an operator")
+      if (subject === "text") refuse(path, "is not an operator, and a text has no fields")
+    } else if (key.startsWith("$") || subject === "text") {
+      return { ...this.operator(operator, operand, path), field: false }
+    } else if ((subject === "document" || subject === "nested") && takes(operator, operand)) {
+      return this.ambiguous(operator, key, operand, subject === "document", path)
+    }
+    return { ...this.field(subject === "headers" ? key.toLowerCase() : key, operand, path), field: true }
+  }
+
+  /** An operator's name without `$`: which of its two readings holds is up to the value. */
+  private ambiguous(operator: Operator, key: string, operand: unknown, atTop: boolean, path: string): Part {
+    const asOperator = this.operator(operator, operand, path)
+    const asField = this.field(key, operand, path)
+    return {
+      test: (value, scope) =>
+        Predicate.isReadonlyObject(value) && (atTop || Object.hasOwn(value, key))
+          ? asField.test(value, scope)
+          : asOperator.test(value, scope),
+      absent: asOperator.absent,
+      field: false
+    }
+  }
+
+  private field(key: string, condition: unknown, path: string): Condition {
+    return { test: field(key, this.value(condition, "nested", path)), absent: false }
+  }
+
+  private operator(operator: Operator, operand: unknown, path: string): Condition {
+    if (isReference(operand)) {
+      if (operator.compileReference === null) return refuse(path, "does not take a $ref")
+      return { test: operator.compileReference(this.reference(operand.$ref, below(path, "$ref"))), absent: false }
+    }
+    if (!operator.accepts(operand)) return refuse(path, `takes ${operator.takes}`)
+    const test = operator.compile(operand, this.maxPatternLength)
+    if (typeof test === "string") return refuse(path, test)
+    return { test, absent: operator.acceptsAbsence?.(operand) ?? false }
+  }
+
+  /**
+   * How to read the value a path names in the document under test; the whole text may be a literal key of it. The
+   * first `[$index]` of a path is the index taken in the outermost array around the value being tested, and so on.
+   */
+  private reference(text: unknown, path: string): Read {
+    if (typeof text !== "string") return refuse(path, "takes a path as text")
+    const name = this.lowerCase ? text.toLowerCase() : text
+    const segments = parsePath(name)
+    if (segments === null || segments.some((segment) => segment.kind === "each")) {
+      return refuse(path, "is not a path like a.b, a[0].b or a[$index].b")
+    }
+    return (scope) => {
+      let value: unknown = scope.root
+      if (Predicate.isReadonlyObject(value) && Object.hasOwn(value, name)) return value[name]
+      let enclosing = 0
+      for (const segment of segments) {
+        if (Array.isArray(value)) {
+          if (segment.kind === "key") value = value[positionOf(segment.key)]
+          else if (segment.kind === "index") value = value[segment.index]
+          else value = enclosing < scope.depth ? value[scope.indexes[enclosing++] ?? -1] : undefined
+        } else if (segment.kind === "key" && Predicate.isReadonlyObject(value) && Object.hasOwn(value, segment.key)) {
+          value = value[segment.key]
+        } else {
+          return undefined
+        }
+      }
+      return value
+    }
+  }
+}
+
+const isReference = (operand: unknown): operand is { readonly $ref: unknown } =>
+  Predicate.isReadonlyObject(operand) && Object.hasOwn(operand, "$ref") && Object.keys(operand).length === 1
+
+const takes = (operator: Operator, operand: unknown): boolean =>
+  isReference(operand) ? operator.compileReference !== null : operator.accepts(operand)
+
+const all = (tests: ReadonlyArray<Test>): Test => {
+  const [first, second] = tests
+  if (first !== undefined && tests.length === 1) return first
+  if (first !== undefined && second !== undefined && tests.length === 2) {
+    return (value, scope) => first(value, scope) && second(value, scope)
+  }
+  return (value, scope) => {
+    if (!scope.spend(tests.length)) return false
+    for (let i = 0; i < tests.length; i++) if (!tests[i]!(value, scope)) return false
+    return true
+  }
+}
+
+const any =
+  (tests: ReadonlyArray<Test>): Test =>
+  (value, scope) => {
+    if (!scope.spend(tests.length)) return false
+    for (let i = 0; i < tests.length; i++) if (tests[i]!(value, scope)) return true
+    return false
+  }
+
+/** A list as a condition: each item is met by some element of the array. */
+const list = (items: ReadonlyArray<Test>): Test => {
+  const every = all(items.map((item) => (value, scope) => Array.isArray(value) && someElement(value, item, scope)))
+  return (value, scope) => Array.isArray(value) && every(value, scope)
+}
+
+/** The test of an object's field. Own keys only: nothing is read from a prototype. */
+const field = (key: string, child: Condition): Test => {
+  const path = key.length <= maxPathLength ? key.split(".") : [key]
+  const follow = path.length === 1 || path.includes("") ? null : followPath(path, child)
+  return (object, scope) => {
+    if (!Predicate.isReadonlyObject(object)) return false
+    if (!Object.hasOwn(object, key)) return follow === null ? child.absent : follow(object, scope)
+    const value = object[key]
+    return value === undefined ? child.absent : child.test(value, scope)
+  }
+}
+
+/** A dotted path. In an array a step is an index where its name is a number, otherwise the key of any element. */
+const followPath = (path: ReadonlyArray<string>, child: Condition): Test =>
+  path.reduceRight((rest: Test, key): Test => {
+    const position = positionOf(key)
+    const step: Test = (value, scope) => {
+      let next: unknown
+      if (Array.isArray(value)) {
+        if (position < 0) return someElement(value, step, scope)
+        next = value[position]
+      } else if (Predicate.isReadonlyObject(value) && Object.hasOwn(value, key)) {
+        next = value[key]
+      }
+      return next === undefined ? child.absent : rest(next, scope)
+    }
+    return step
+  }, child.test)

@@ -1,0 +1,142 @@
+import type { Json } from "@tidegate/model/Rule"
+import { Predicate, Result } from "effect"
+import { compileCondition, type Subject } from "./Condition.ts"
+import { ConditionInvalid, refuse } from "./ConditionInvalid.ts"
+import { Scope, type Test } from "./Evaluation.ts"
+import { Limits } from "./Limits.ts"
+
+/**
+ * The filter engine: connection rules, stored filters, custom-response matchers and workflow conditions all run on it.
+ * The language is described at the compiler (Condition.ts); a compiled condition is plain synchronous code without
+ * side effects, and its work per document is bounded (Evaluation.ts).
+ */
+
+/** The longest `$regex` pattern of a filter, in characters. */
+const maxPatternLength = 1_024
+
+export interface FilterOptions {
+  /** The longest `$regex` pattern accepted, in characters; 1,024 unless told. */
+  readonly maxPatternLength?: number
+}
+
+/**
+ * One condition over one document, compiled. `subject` says what the document is: `document` (any JSON, the default),
+ * `record` (an object whose keys are names, like a parsed query or a run's context), `headers`, or `text`.
+ * The matcher must not be called from within itself.
+ */
+export const compileConditions = (
+  conditions: unknown,
+  options?: FilterOptions & { readonly subject?: Exclude<Subject, "nested"> }
+): Result.Result<(document: Json) => boolean, ConditionInvalid> =>
+  attempt(() => {
+    new Limits().check(conditions, "")
+    const subject = options?.subject ?? "document"
+    const { test } = compileCondition(conditions, subject, "", options?.maxPatternLength ?? maxPatternLength)
+    const scope = new Scope()
+    return (document) => {
+      scope.begin()
+      scope.over(document)
+      const matched = test(document, scope) && scope.completed
+      scope.end()
+      return matched
+    }
+  })
+
+/** The parts of a request a filter looks at, in the order they are reported. `method` is for matchers only. */
+export type FilterTarget = "method" | "headers" | "body" | "query" | "path"
+
+/** What a filter is asked about. */
+export interface FilterInput {
+  readonly method?: string
+  /** Names in lower case, as the HTTP server gives them: a header in another spelling is not found. */
+  readonly headers: Readonly<Record<string, string | ReadonlyArray<string>>>
+  /** The parsed query; a repeated key is an array. */
+  readonly query: Readonly<Record<string, string | ReadonlyArray<string>>>
+  readonly path: string
+  /**
+   * The parsed body, or its whole text when it is not JSON. Called only by a filter that looks at the body, at most
+   * once per evaluation: whoever evaluates several filters remembers the result.
+   */
+  readonly body: () => Json
+}
+
+interface TargetTest {
+  readonly target: FilterTarget
+  readonly test: Test
+}
+
+const none: ReadonlyArray<FilterTarget> = []
+
+/** One or several filters, all of which must let a request pass. Made by `compileFilter` and `allOf`. */
+export class CompiledFilter {
+  readonly tests: ReadonlyArray<TargetTest>
+  private readonly scope = new Scope()
+
+  constructor(tests: ReadonlyArray<TargetTest>) {
+    this.tests = tests
+  }
+
+  /**
+   * The targets that do not match, each once; none when the request passes. Every target is looked at, because an
+   * ignored event lists all that failed. Must not be called from within `input.body`.
+   */
+  failingTargets(input: FilterInput): ReadonlyArray<FilterTarget> {
+    const { scope, tests } = this
+    let failing: Array<FilterTarget> | undefined
+    let body: Json | undefined
+    scope.begin()
+    for (let i = 0; i < tests.length; i++) {
+      const { target, test } = tests[i]!
+      if (target === "body" && body === undefined) body = input.body()
+      const value = target === "body" ? body : input[target]
+      scope.over(value)
+      if (value !== undefined && test(value, scope) && scope.completed) continue
+      if (failing === undefined) failing = [target]
+      else if (!failing.includes(target)) failing.push(target)
+    }
+    scope.end()
+    return failing ?? none
+  }
+}
+
+/** The filter that lets pass what all of `filters` let pass; the limit on work is one for them together. */
+export const allOf = (filters: ReadonlyArray<CompiledFilter>): CompiledFilter =>
+  new CompiledFilter(filters.flatMap((filter) => filter.tests))
+
+/**
+ * Compiles the conditions of a filter or a matcher; all targets given must match, and a target that is absent is not
+ * looked at. `method` takes a list too, meaning one of it. The path of an error starts with the target:
+ * `body.total.$gt`. A filter without any target matches everything here: whether that is allowed is the caller's rule.
+ */
+export const compileFilter = (
+  conditions: { readonly [target in FilterTarget]?: unknown },
+  options?: FilterOptions
+): Result.Result<CompiledFilter, ConditionInvalid> =>
+  attempt(() => {
+    const limits = new Limits()
+    const longest = options?.maxPatternLength ?? maxPatternLength
+    const tests: Array<TargetTest> = []
+    const add = (target: FilterTarget, subject: Exclude<Subject, "nested">, condition: unknown) => {
+      if (condition === undefined) return
+      limits.check(condition, target)
+      if ((subject === "headers" || subject === "record") && !Predicate.isReadonlyObject(condition)) {
+        refuse(target, "takes an object")
+      }
+      tests.push({ target, test: compileCondition(condition, subject, target, longest).test })
+    }
+    add("method", "text", Array.isArray(conditions.method) ? { $in: conditions.method } : conditions.method)
+    add("headers", "headers", conditions.headers)
+    add("body", "document", conditions.body)
+    add("query", "record", conditions.query)
+    add("path", "text", conditions.path)
+    return new CompiledFilter(tests)
+  })
+
+const attempt = <A>(compile: () => A): Result.Result<A, ConditionInvalid> => {
+  try {
+    return Result.succeed(compile())
+  } catch (error) {
+    if (error instanceof ConditionInvalid) return Result.fail(error)
+    throw error
+  }
+}

@@ -1,0 +1,224 @@
+import { Predicate } from "effect"
+import { RE2JS, RE2JSSyntaxException } from "re2js"
+import { contains, deeplyEqual, looselyEqual, memberOf, order, toNumber } from "./Equality.ts"
+import { anyElement, anyNode, type Scope, type Test } from "./Evaluation.ts"
+
+/** The value a `$ref` operand stands for in this evaluation; undefined when the document has none there. */
+export type Read = (scope: Scope) => unknown
+
+/** An operator that tests one value. `$or`, `$and`, `$not` and a bare `$ref` are structure and live in Condition. */
+export interface Operator {
+  /** The operand in words, for the message that refuses another one. */
+  readonly takes: string
+  readonly accepts: (operand: unknown) => boolean
+  /** The test for an accepted operand, or what is wrong with it. */
+  readonly compile: (operand: unknown, maxPatternLength: number) => Test | string
+  /** The test when the operand is a `$ref`; null where the operand must be known when the rule is written. */
+  readonly compileReference: ((read: Read) => Test) | null
+  /** Whether the operator accepts a key that is not there. */
+  readonly acceptsAbsence?: (operand: unknown) => boolean
+}
+
+const isScalar = (value: unknown): boolean => !Predicate.isObjectOrArray(value)
+const isText = Predicate.isString
+const isNumberOrText = Predicate.or(Predicate.isNumber, Predicate.isString)
+
+const not =
+  (test: Test): Test =>
+  (value, scope) =>
+    !test(value, scope)
+
+/** The exact opposite of an operator, for a key that is there. */
+const opposite = (operator: Operator): Operator => {
+  const { compileReference } = operator
+  return {
+    ...operator,
+    compile: (operand, maxPatternLength) => {
+      const test = operator.compile(operand, maxPatternLength)
+      return typeof test === "string" ? test : not(test)
+    },
+    compileReference: compileReference === null ? null : (read) => not(compileReference(read))
+  }
+}
+
+/** Equality with a fixed scalar: `looselyEqual`, with the operand's share of the work done. */
+export const equalTo = (operand: unknown): Test => {
+  if (typeof operand === "string") {
+    const number = toNumber(operand)
+    return Number.isNaN(number)
+      ? anyElement((value) => value === operand)
+      : anyElement((value) => value === operand || value === number)
+  }
+  if (typeof operand === "number") {
+    return anyElement((value) => value === operand || (typeof value === "string" && toNumber(value) === operand))
+  }
+  return anyElement((value) => value === operand)
+}
+
+/** Equality with whatever the document holds at `read`'s place; nothing there equals nothing. */
+export const equalToReference = (read: Read): Test =>
+  anyNode((value, scope) => {
+    const operand = read(scope)
+    if (operand === undefined) return false
+    return isScalar(operand) ? looselyEqual(value, operand) : deeplyEqual(value, operand, scope)
+  })
+
+const equal: Operator = {
+  takes: "any value",
+  accepts: () => true,
+  compile: (operand) =>
+    isScalar(operand) ? equalTo(operand) : anyNode((value, scope) => deeplyEqual(value, operand, scope)),
+  compileReference: equalToReference
+}
+
+const comparison = (holds: (sign: number) => boolean): Operator => ({
+  takes: "a number or a text",
+  accepts: isNumberOrText,
+  compile: (operand) => anyElement((value) => holds(order(value, operand))),
+  compileReference: (read) => anyElement((value, scope) => holds(order(value, read(scope))))
+})
+
+const oneOf: Operator = {
+  takes: "a list of plain values, or a number or text to look for in a text",
+  accepts: (operand) => (Array.isArray(operand) ? operand.every(isScalar) : isNumberOrText(operand)),
+  compile: (operand) => {
+    if (Array.isArray(operand)) return anyElement(memberOf(operand))
+    const part = String(operand)
+    return anyElement((value, scope) => typeof value === "string" && contains(value, part, scope))
+  },
+  compileReference: (read) =>
+    anyElement((value, scope) => {
+      const operand = read(scope)
+      if (Array.isArray(operand)) {
+        return scope.spend(operand.length) && operand.some((member) => looselyEqual(value, member))
+      }
+      return isNumberOrText(operand) && typeof value === "string" && contains(value, String(operand), scope)
+    })
+}
+
+const affix = (has: (text: string, part: string) => boolean): Operator => ({
+  takes: "a text or a list of texts",
+  accepts: (operand) => isText(operand) || (Array.isArray(operand) && operand.every(isText)),
+  compile: (operand) => {
+    const parts = (Array.isArray(operand) ? operand : [operand]).filter(isText)
+    return anyElement(
+      (value, scope) => typeof value === "string" && scope.spend(parts.length) && parts.some((part) => has(value, part))
+    )
+  },
+  compileReference: (read) =>
+    anyElement((value, scope) => {
+      const operand = read(scope)
+      return typeof value === "string" && typeof operand === "string" && has(value, operand)
+    })
+})
+
+/** Part of a text, or a member of an array. */
+const containing: Operator = {
+  takes: "a text or a number",
+  accepts: isNumberOrText,
+  compile: (operand) => {
+    const part = String(operand)
+    const member = equalTo(operand)
+    return (value, scope) =>
+      typeof value === "string" ? contains(value, part, scope) : Array.isArray(value) && member(value, scope)
+  },
+  compileReference: (read) => {
+    const member = anyElement((value, scope) => looselyEqual(value, read(scope)))
+    return (value, scope) => {
+      if (Array.isArray(value)) return member(value, scope)
+      const operand = read(scope)
+      return typeof value === "string" && isNumberOrText(operand) && contains(value, String(operand), scope)
+    }
+  }
+}
+
+/** The longest text `$regex` looks at, in characters; a longer one does not match. */
+const maxSubjectLength = 65_536
+
+/** Instructions of the largest compiled pattern: their number times the text's length bounds a search. */
+const maxProgramSize = 2_000
+/** The sum of all counted repetitions in a pattern. */
+const maxRepetitions = 1_000
+const tooComplex = "the pattern is too complex"
+
+/**
+ * RE2 syntax, so no look-around and no back-references, and time linear in the text. The search runs the engine's NFA
+ * and not its DFA: a DFA keeps up to 8 MB of states per pattern, and one that outgrows that is several times slower.
+ */
+const regex: Operator = {
+  takes: "a pattern as text",
+  accepts: isText,
+  compile: (operand, maxPatternLength) => {
+    const pattern = String(operand)
+    if (pattern.length > maxPatternLength) return `the pattern is longer than ${maxPatternLength} characters`
+    if (repetitions(pattern) > maxRepetitions) return tooComplex
+    const compiled = compilePattern(pattern)
+    if (typeof compiled === "string") return compiled
+    const size = compiled.programSize()
+    if (size > maxProgramSize) return tooComplex
+    return anyElement(
+      (value, scope) =>
+        typeof value === "string" &&
+        value.length <= maxSubjectLength &&
+        scope.spend(value.length * size) &&
+        compiled.matcher(value).find()
+    )
+  },
+  compileReference: null
+}
+
+/** What counted repetitions add up to, known before compiling: expanding many large ones takes long by itself. */
+const repetitions = (pattern: string): number =>
+  pattern
+    .matchAll(/\{(\d+)(?:,(\d*))?\}/g)
+    .reduce((sum, [, least, most]) => sum + Math.max(Number(least), Number(most ?? 0)), 0)
+
+const compilePattern = (pattern: string): RE2JS | string => {
+  try {
+    return RE2JS.compile(pattern)
+  } catch (error) {
+    if (error instanceof RE2JSSyntaxException) return `the pattern is not valid: ${error.error}`
+    throw error
+  }
+}
+
+const exist: Operator = {
+  takes: "true or false",
+  accepts: Predicate.isBoolean,
+  compile: (operand) => () => operand === true,
+  compileReference: null,
+  acceptsAbsence: (operand) => operand === false
+}
+
+const notEqual = opposite(equal)
+const greater = comparison((sign) => sign > 0)
+const greaterOrEqual = comparison((sign) => sign >= 0)
+const less = comparison((sign) => sign < 0)
+const lessOrEqual = comparison((sign) => sign <= 0)
+const noneOf = opposite(oneOf)
+const startsWith = affix((text, part) => text.startsWith(part))
+const endsWith = affix((text, part) => text.endsWith(part))
+
+/** Every spelling but for the `$`, which is optional (see Condition for what a name without it means). */
+const spellings: ReadonlyMap<string, Operator> = new Map([
+  ["eq", equal],
+  ["neq", notEqual],
+  ["ne", notEqual],
+  ["gt", greater],
+  ["gte", greaterOrEqual],
+  ["lt", less],
+  ["lte", lessOrEqual],
+  ["in", oneOf],
+  ["nin", noneOf],
+  ["startsWith", startsWith],
+  ["starts_with", startsWith],
+  ["endsWith", endsWith],
+  ["ends_with", endsWith],
+  ["contains", containing],
+  ["regex", regex],
+  ["exist", exist],
+  ["exists", exist]
+])
+
+/** The operator a key spells, with or without `$`. */
+export const operatorOf = (key: string): Operator | undefined => spellings.get(key.startsWith("$") ? key.slice(1) : key)

@@ -1,0 +1,116 @@
+import type { RetryRule, RetryStrategy } from "@tidegate/model/Rule"
+import { Result } from "effect"
+import { compileStatusExpressions, type StatusExpressionInvalid } from "./StatusExpression.ts"
+
+/**
+ * When a failed delivery is tried again. Pure: the caller passes the time and the random number, so a schedule of days
+ * is computed, and tested, at once. All times are Unix milliseconds.
+ */
+
+/** A retry rule, ready to be asked. */
+export interface RetryPolicy {
+  readonly strategy: RetryStrategy
+  /** Retries after the first attempt. */
+  readonly count: number
+  /** Milliseconds. */
+  readonly interval: number
+  /** Whether a response with this status is tried again. */
+  readonly covers: (status: number) => boolean
+}
+
+/** Compiles a valid rule; fails only on a `response_status_codes` that is not. */
+export const compileRetry = (rule: RetryRule): Result.Result<RetryPolicy, StatusExpressionInvalid> =>
+  Result.map(compileStatusExpressions(rule.response_status_codes ?? []), (covers) => ({
+    strategy: rule.strategy,
+    count: rule.count,
+    interval: rule.interval,
+    covers
+  }))
+
+/** How an attempt failed: the response's status (never 2xx) and Retry-After header, or null when none came. */
+export interface FailedAttempt {
+  readonly status: number | null
+  readonly retryAfter: string | null
+}
+
+/** Why an event is not tried again. */
+export type FinalReason =
+  /** The connection has no retry rule. */
+  | "NO_RETRY_RULE"
+  /** 410: the endpoint is gone. */
+  | "GONE"
+  /** The rule does not name this status. */
+  | "STATUS_NOT_COVERED"
+  /** The destination sent `Retry-After: -1`. */
+  | "CANCELLED_BY_DESTINATION"
+  /** The rule's count is used up. */
+  | "EXHAUSTED"
+  /** The next attempt would come later than 7 days after the first. */
+  | "WINDOW_PASSED"
+
+export type RetryDecision =
+  | { readonly final: false; readonly retryAt: number }
+  | { readonly final: true; readonly reason: FinalReason }
+
+/** Nothing is tried later than this after the first attempt. */
+export const retryWindow = 7 * 24 * 60 * 60 * 1_000
+
+/** Below this interval a rule's waits are exact. */
+const jitterFrom = 5_000
+const jitter = 0.1
+
+/** The shortest wait a destination may ask for, the same as a rule may: `Retry-After: 0` is no reason to hammer it. */
+const shortestWait = 1_000
+
+const ended = (reason: FinalReason): RetryDecision => ({ final: true, reason })
+
+/**
+ * What follows the failure of attempt `attemptNumber` (1 for the first). Retry-After, on any status that is tried
+ * again, replaces the rule's wait, longer or shorter; it counts as a retry like any other. `random` is in [0, 1).
+ */
+export const nextRetry = (
+  policy: RetryPolicy | null,
+  attemptNumber: number,
+  outcome: FailedAttempt,
+  now: number,
+  firstAttemptAt: number,
+  random: number
+): RetryDecision => {
+  if (outcome.status === 410) return ended("GONE")
+  if (policy === null) return ended("NO_RETRY_RULE")
+  if (outcome.status !== null && !policy.covers(outcome.status)) return ended("STATUS_NOT_COVERED")
+  const asked = outcome.retryAfter === null ? null : parseRetryAfter(outcome.retryAfter, now)
+  if (asked === "cancel") return ended("CANCELLED_BY_DESTINATION")
+  if (attemptNumber > policy.count) return ended("EXHAUSTED")
+  const wait = asked === null ? waitOf(policy, attemptNumber, random) : Math.max(asked, shortestWait)
+  const retryAt = now + Math.round(wait)
+  return retryAt - firstAttemptAt > retryWindow ? ended("WINDOW_PASSED") : { final: false, retryAt }
+}
+
+/** The rule's own wait before retry `n`, with ±10 % of jitter unless the interval is short. */
+const waitOf = (policy: RetryPolicy, n: number, random: number): number => {
+  const wait = policy.strategy === "linear" ? policy.interval : policy.interval * 2 ** (n - 1)
+  return policy.interval < jitterFrom ? wait : wait * (1 + jitter * (2 * random - 1))
+}
+
+const day = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
+const month = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+const time = "\\d\\d:\\d\\d:\\d\\d"
+
+/** The three forms of an HTTP date: the current one, RFC 850's, and asctime's, which leaves the zone (GMT) out. */
+const httpDate = new RegExp(
+  `^(?:${day}, \\d\\d ${month} \\d{4} ${time} GMT|${day}[a-z]*day, \\d\\d-${month}-\\d\\d ${time} GMT|${day} ${month} [ \\d]\\d ${time} \\d{4})$`
+)
+
+/**
+ * What a Retry-After header asks for: milliseconds from `now` (0 for a date that has passed), `"cancel"` for `-1`, and
+ * null when it is neither seconds nor an HTTP date: then the rule's own wait holds.
+ */
+export const parseRetryAfter = (value: string, now: number): number | "cancel" | null => {
+  const text = value.trim()
+  if (text === "-1") return "cancel"
+  if (/^\d{1,15}$/.test(text)) return Number(text) * 1_000
+  if (!httpDate.test(text)) return null
+  const at = Date.parse(text.endsWith("GMT") ? text : `${text} GMT`)
+  return Number.isNaN(at) ? null : Math.max(0, at - now)
+}

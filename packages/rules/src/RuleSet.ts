@@ -1,0 +1,257 @@
+import {
+  DeduplicateRule,
+  DelayRule,
+  FilterRule,
+  InlineTransformRule,
+  LinkedTransformRule,
+  RetryRule,
+  type Rule,
+  type RuleType,
+  type TransformRule
+} from "@tidegate/model/Rule"
+import { Predicate, Result, Schema, SchemaIssue } from "effect"
+import { below } from "./ConditionInvalid.ts"
+import { allOf, type CompiledFilter, compileFilter } from "./Filter.ts"
+import { parsePath } from "./JsonPath.ts"
+import { compileRetry, type RetryPolicy } from "./Retry.ts"
+
+/**
+ * A connection's rules as a whole: what may be written, the order they are kept in, and their compiled form.
+ */
+
+/**
+ * Why a rules array is not valid: the API's 400 RULE_INVALID. `rule_index` is the rule's place in the array as written,
+ * null when it is the array itself; `path` is the place in that rule, like `body.total.$gt`.
+ */
+export class RuleInvalid extends Schema.TaggedError<RuleInvalid>()("RuleInvalid", {
+  rule_index: Schema.NullOr(Schema.Int),
+  path: Schema.String,
+  message: Schema.String
+}) {}
+
+/** What is wrong with one rule, before its index is known. */
+interface Complaint {
+  readonly path: string
+  readonly message: string
+}
+
+const complain = (path: string, message: string): Result.Result<never, Complaint> => Result.fail({ path, message })
+
+const invalid = (rule_index: number | null, { path, message }: Complaint): Result.Result<never, RuleInvalid> =>
+  Result.fail(new RuleInvalid({ rule_index, path, message }))
+
+/** The order rules are evaluated, stored and read back in. */
+const evaluationOrder: ReadonlyArray<RuleType> = ["deduplicate", "transform", "filter", "delay", "retry"]
+
+/** Rules of one connection. */
+const maxRules = 50
+
+/**
+ * The rules as they are stored: each one valid, defaults filled in, `transformation` read as `transform`, in evaluation
+ * order (filters among themselves as written). Conditions are kept as they were written, whatever the spelling; a
+ * target that is null counts as not given. A filter may name a `filter_id` instead of targets: the caller copies that
+ * filter's conditions in before it stores the rule.
+ */
+export const normalizeRules = (input: unknown): Result.Result<ReadonlyArray<Rule>, RuleInvalid> => {
+  if (!Array.isArray(input)) return invalid(null, { path: "", message: "rules must be an array" })
+  if (input.length > maxRules) return invalid(null, { path: "", message: `at most ${maxRules} rules are allowed` })
+  const rules: Array<Rule> = []
+  for (const [index, written] of input.entries()) {
+    const result = normalizeRule(written)
+    if (Result.isFailure(result)) return invalid(index, result.failure)
+    const rule = result.success
+    if (rule.type !== "filter" && rules.some((other) => other.type === rule.type)) {
+      return invalid(index, { path: "type", message: `there can be only one ${rule.type} rule` })
+    }
+    rules.push(rule)
+  }
+  return Result.succeed(evaluationOrder.flatMap((type) => rules.filter((rule) => rule.type === type)))
+}
+
+const normalizeRule = (written: unknown): Result.Result<Rule, Complaint> => {
+  if (!Predicate.isReadonlyObject(written)) return complain("", "a rule must be an object")
+  switch (written.type) {
+    case "deduplicate":
+      return normalizeDeduplicate(withoutNullTargets(written))
+    case "transform":
+    case "transformation":
+      return normalizeTransform({ ...written, type: "transform" })
+    case "filter":
+      return normalizeFilter(withoutNullTargets(written))
+    case "delay":
+      return decode(DelayRule, written)
+    case "retry":
+      return normalizeRetry(written)
+    default:
+      return complain("type", `must be one of ${evaluationOrder.join(", ")}`)
+  }
+}
+
+type Fields = { readonly [key: string]: unknown }
+
+const targets: ReadonlyArray<string> = ["headers", "body", "query", "path"]
+
+const withoutNullTargets = (rule: Fields): Fields =>
+  Object.fromEntries(Object.entries(rule).filter(([key, value]) => value !== null || !targets.includes(key)))
+
+const normalizeDeduplicate = (written: Fields): Result.Result<Rule, Complaint> =>
+  Result.gen(function* () {
+    yield* compileFilter({ headers: written.headers, body: written.body })
+    const rule = yield* decode(DeduplicateRule, written)
+    if (rule.include_fields !== undefined && rule.exclude_fields !== undefined) {
+      return yield* complain("exclude_fields", "include_fields and exclude_fields cannot be used together")
+    }
+    for (const list of ["include_fields", "exclude_fields"] as const) {
+      for (const [i, path] of (rule[list] ?? []).entries()) {
+        if (!isRequestPath(path)) {
+          return yield* complain(below(list, i), "is not a path into body, headers, query, path or method")
+        }
+      }
+    }
+    return rule
+  })
+
+/** A place in the request: `body.items[*].id`, `headers.x-event-id`, `query`. */
+const isRequestPath = (text: string): boolean => {
+  const [root, ...rest] = parsePath(text) ?? []
+  if (root?.kind !== "key" || rest.some((segment) => segment.kind === "element")) return false
+  return ["body", "headers", "query"].includes(root.key) || (["path", "method"].includes(root.key) && rest.length === 0)
+}
+
+const normalizeTransform = (written: Fields): Result.Result<Rule, Complaint> => {
+  const linked = written.transformation_id !== undefined
+  if (linked && written.transformation !== undefined) {
+    return complain("transformation", "transformation and transformation_id cannot be used together")
+  }
+  return linked || written.transformation === undefined
+    ? decode(LinkedTransformRule, written)
+    : decode(InlineTransformRule, written)
+}
+
+const normalizeFilter = (written: Fields): Result.Result<Rule, Complaint> =>
+  Result.gen(function* () {
+    yield* compileFilter({
+      headers: written.headers,
+      body: written.body,
+      query: written.query,
+      path: written.path
+    })
+    const rule = yield* decode(FilterRule, written)
+    const conditions = targets.filter((target) => written[target] !== undefined)
+    if (rule.filter_id === undefined) {
+      if (conditions.length === 0) return yield* complain("", `a filter needs one of ${targets.join(", ")}`)
+      if (rule.filter_snapshot !== undefined) {
+        return yield* complain("filter_snapshot", "belongs to a filter_id")
+      }
+    } else if (conditions.length > 0 || rule.filter_snapshot !== undefined) {
+      return yield* complain("filter_id", "the conditions are the linked filter's: leave the rule's own out")
+    }
+    return rule
+  })
+
+const normalizeRetry = (written: Fields): Result.Result<Rule, Complaint> =>
+  Result.gen(function* () {
+    const rule = yield* decode(RetryRule, written)
+    yield* Result.mapError(compileRetry(rule), ({ index, message }) => ({
+      path: below("response_status_codes", index),
+      message
+    }))
+    return rule
+  })
+
+const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1({
+  leafHook: (issue) => {
+    if (issue._tag === "MissingKey") return "is required"
+    if (issue._tag === "UnexpectedKey") return "is not a field of this rule"
+    return SchemaIssue.defaultLeafHook(issue)
+  }
+})
+
+const decode = <S extends Schema.ConstraintDecoder<unknown>>(
+  schema: S,
+  written: Fields
+): Result.Result<S["Type"], Complaint> =>
+  Result.mapError(Schema.decodeUnknownResult(schema, { onExcessProperty: "error" })(written), ({ issue }) => {
+    const [first] = formatIssue(issue).issues
+    const keys = (first?.path ?? []).map((step) => (Predicate.isObject(step) ? step.key : step))
+    const path = keys.reduce<string>((at, key) => below(at, Predicate.isNumber(key) ? key : String(key)), "")
+    return { path, message: first?.message ?? "is not valid" }
+  })
+
+/**
+ * The work a request must not wait for. The door commits a pending route for the connection instead of an event, and
+ * what comes of it is decided behind the sender's back, in this order.
+ */
+export interface SlowRules {
+  readonly deduplicate: DeduplicateRule | null
+  readonly transform: TransformRule | null
+  /** Sees the transformed request, if there is a transformation. */
+  readonly filter: CompiledFilter | null
+}
+
+/** A connection's rules as the event path uses them. */
+export interface CompiledRules {
+  /**
+   * The filter a door evaluates before it commits a request: null when there is none, and when it belongs to `slow`.
+   * It stands behind a transformation there, whose output it sees; and behind a deduplication too, although it needs
+   * only the inbound request: duplicates are found first, so a request that misses the filter still opens its window,
+   * and filtering earlier would let a later twin through.
+   */
+  readonly filter: CompiledFilter | null
+  /** Null when the door can decide everything. */
+  readonly slow: SlowRules | null
+  /** Milliseconds from an event's creation to its first attempt. */
+  readonly delay: number
+  readonly retry: RetryPolicy | null
+}
+
+/**
+ * Compiles stored rules. They were valid when they were written, so an error means that they were changed since or that
+ * a filter's link was never resolved; fails closed, because a filter that is left out lets everything through.
+ */
+export const compileRules = (rules: ReadonlyArray<Rule>): Result.Result<CompiledRules, RuleInvalid> => {
+  const filters: Array<CompiledFilter> = []
+  let deduplicate: DeduplicateRule | null = null
+  let transform: TransformRule | null = null
+  let delay = 0
+  let retry: RetryPolicy | null = null
+  for (const [index, rule] of rules.entries()) {
+    switch (rule.type) {
+      case "deduplicate":
+        deduplicate = rule
+        break
+      case "transform":
+        transform = rule
+        break
+      case "filter": {
+        const { headers, body, query, path } = rule
+        const compiled = compileFilter({ headers, body, query, path })
+        if (Result.isFailure(compiled)) return invalid(index, compiled.failure)
+        if (compiled.success.tests.length === 0)
+          return invalid(index, { path: "", message: "the filter has no target" })
+        filters.push(compiled.success)
+        break
+      }
+      case "delay":
+        delay = rule.delay
+        break
+      case "retry": {
+        const compiled = compileRetry(rule)
+        if (Result.isFailure(compiled)) {
+          const { index: at, message } = compiled.failure
+          return invalid(index, { path: below("response_status_codes", at), message })
+        }
+        retry = compiled.success
+        break
+      }
+    }
+  }
+  const filter = filters.length === 0 ? null : allOf(filters)
+  const slow = deduplicate !== null || transform !== null
+  return Result.succeed({
+    filter: slow ? null : filter,
+    slow: slow ? { deduplicate, transform, filter } : null,
+    delay,
+    retry
+  })
+}

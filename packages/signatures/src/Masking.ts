@@ -1,0 +1,117 @@
+import { Predicate, Result } from "effect"
+import type { Schema } from "effect"
+import type { FieldErrors } from "./AuthSettings.ts"
+
+const oauth = [
+  "token_url",
+  "client_id",
+  "scope",
+  "audience",
+  "token_auth_method",
+  "auth_server",
+  "authentication_type",
+  "authorization_url",
+  "redirect_uri"
+]
+const accessKey = ["access_key_id"]
+
+/**
+ * The settings that may be read back, by inbound and outbound `auth_type`. Everything else is masked: it fails closed,
+ * because a setting that is missing here is then unreadable, where one missing from a list of secrets would leak.
+ */
+const readable: ReadonlyMap<string, ReadonlySet<string>> = new Map(
+  Object.entries({
+    BASIC_AUTH: ["username"],
+    API_KEY: ["header_key", "query_key"],
+    HMAC: ["header_key", "algorithm", "encoding", "prefix", "timestamp_header", "tolerance_seconds", "public_key"],
+    CUSTOM_HEADER: ["header_name"],
+    OAUTH2_CLIENT_CREDENTIALS: oauth,
+    OAUTH2_AUTHORIZATION_CODE: oauth,
+    OAUTH_REFRESH_TOKEN: oauth,
+    SERVICE_ACCOUNT: ["client_email", "token_uri", "scope"],
+    OBJECT_STORE_R_ACCESS_KEY: accessKey,
+    OBJECT_STORE_S_ACCESS_KEY: accessKey,
+    MESSAGING_AUTH_TOKEN: ["account_sid"],
+    DATABASE_PASSWORD: ["username"]
+  }).map(([type, names]) => [type, new Set(names)])
+)
+
+const noneReadable: ReadonlySet<string> = new Set()
+
+const readableOf = (authType: unknown): ReadonlySet<string> =>
+  (typeof authType === "string" ? readable.get(authType) : undefined) ?? noneReadable
+
+const mark = "****"
+
+/** `****` and the last four characters; of fewer than eight only `****`, because four would be half of the secret. */
+export const maskSecret = (secret: string): string => {
+  const characters = Array.from(secret)
+  return characters.length < 8 ? mark : mark + characters.slice(-4).join("")
+}
+
+/** Anything a mask could be, or could have been cut to. */
+const looksMasked = /^\*{4}[^]{0,4}$/u
+
+/** The mask of a value that is not readable. Numbers show nothing; what is null or a flag is no secret. */
+const maskLeaf = (value: string | number | boolean | null): string | boolean | null => {
+  if (typeof value === "string") return maskSecret(value)
+  return typeof value === "number" ? mark : value
+}
+
+const isArray = (value: Schema.Json | undefined): value is ReadonlyArray<Schema.Json> => Array.isArray(value)
+const isRecord = (value: Schema.Json | undefined): value is { readonly [name: string]: Schema.Json } =>
+  Predicate.isReadonlyObject(value) && !isArray(value)
+
+/** A value is judged by the nearest name above it, at any depth: array elements by the name of their array. */
+const maskAt = (names: ReadonlySet<string>, name: string, value: Schema.Json): Schema.Json => {
+  if (isArray(value)) return value.map((element) => maskAt(names, name, element))
+  if (isRecord(value)) {
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, maskAt(names, name, inner)]))
+  }
+  return names.has(name) ? value : maskLeaf(value)
+}
+
+/**
+ * The settings of `auth_type` as a read shows them: all names, readable values, masked secrets. Of an `auth_type` it
+ * does not know, every value is masked.
+ */
+export const maskAuth = (authType: unknown, auth: Schema.Json): Schema.Json => maskAt(readableOf(authType), "", auth)
+
+/**
+ * Puts the stored secrets back where a written `auth` repeats their masks, so that a record can be read, changed and
+ * written back without knowing its secrets. Do this before the settings are validated.
+ *
+ * A mask that is not the one of the stored value in the same place is a field error and never taken for a secret. So
+ * a secret that itself looks like a mask (`****` and up to four characters) cannot be written.
+ */
+export const restoreMasked = (
+  authType: unknown,
+  written: Schema.Json,
+  stored: Schema.Json
+): Result.Result<Schema.Json, FieldErrors> => {
+  const names = readableOf(authType)
+  const errors: Array<FieldErrors[number]> = []
+
+  const restore = (name: string, path: string, written: Schema.Json, stored: Schema.Json | undefined): Schema.Json => {
+    if (isArray(written)) {
+      return written.map((element, index) =>
+        restore(name, `${path}.${index}`, element, isArray(stored) ? stored[index] : undefined)
+      )
+    }
+    if (isRecord(written)) {
+      return Object.fromEntries(
+        Object.entries(written).map(([name, inner]) => {
+          const old = isRecord(stored) ? stored[name] : undefined
+          return [name, restore(name, `${path}.${name}`, inner, old)]
+        })
+      )
+    }
+    if (names.has(name) || typeof written !== "string" || !looksMasked.test(written)) return written
+    if ((typeof stored === "string" || typeof stored === "number") && maskLeaf(stored) === written) return stored
+    errors.push({ path, message: "is masked and matches no stored secret: write the secret itself" })
+    return written
+  }
+
+  const restored = restore("", "config.auth", written, stored)
+  return errors.length === 0 ? Result.succeed(restored) : Result.fail(errors)
+}

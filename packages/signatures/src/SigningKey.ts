@@ -1,0 +1,26 @@
+import { createSecretKey } from "node:crypto"
+import type { KeyObject } from "node:crypto"
+
+/**
+ * How the text of a secret becomes the bytes of an HMAC key.
+ * `utf8`: its UTF-8 bytes. `whsec`: the Standard Webhooks form, the base64 after `whsec_`; without that prefix, the
+ * UTF-8 bytes.
+ */
+export type SecretForm = "utf8" | "whsec"
+
+const whsecPrefix = "whsec_"
+
+/** The base64 alphabet with whole or no padding; a length of 4n + 1 encodes no bytes. */
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/
+
+/**
+ * The key of `secret`, or null when it has none: an empty secret, or a `whsec_` that is not followed by base64.
+ * Null and not some other reading of the bytes, because a receiver that decodes the same secret would refuse it.
+ */
+export const signingKey = (secret: string, form: SecretForm): KeyObject | null => {
+  if (form === "utf8" || !secret.startsWith(whsecPrefix)) {
+    return secret === "" ? null : createSecretKey(secret, "utf8")
+  }
+  const encoded = secret.slice(whsecPrefix.length)
+  return encoded === "" || !base64.test(encoded) ? null : createSecretKey(encoded, "base64")
+}

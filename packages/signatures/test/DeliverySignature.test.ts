@@ -1,0 +1,142 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Arbitrary, Result, Schema } from "effect"
+import { Webhook } from "standardwebhooks"
+import { compileScheme } from "@tidegate/signatures/SignatureScheme"
+import type { SignatureScheme } from "@tidegate/signatures/SignatureScheme"
+import { prepareSigningSecret, signDelivery } from "@tidegate/signatures/DeliverySignature"
+
+const body = Buffer.from('{"id":1,"name":"Zoë","amount":12.50}', "utf8")
+const prepare = (secret: string) => Result.getOrThrow(prepareSigningSecret(secret))
+
+const raw = "gws_0123456789abcdef"
+const whsec = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+const attempt = { webhookId: "evt_01", timestampSeconds: 1_700_000_000, body }
+
+/** The reference implementation; it looks at the real clock, so what it is to accept is signed for now. */
+const receiver = (secret: string) =>
+  secret.startsWith("whsec_") ? new Webhook(secret) : new Webhook(secret, { format: "raw" })
+
+const nowSeconds = () => Math.floor(Date.now() / 1000)
+
+describe("signDelivery", () => {
+  it("signs what openssl signs, with a plain secret", () => {
+    assert.deepStrictEqual(signDelivery({ ...attempt, secrets: [prepare(raw)] }), {
+      "x-gateway-timestamp": "1700000000",
+      // printf '1700000000.{"id":1,"name":"Zoë","amount":12.50}' | openssl dgst -sha256 -hmac gws_0123456789abcdef -r
+      "x-gateway-signature": "v1=3e859ac5fa4d32fbe7fc8e698eb74aa3d9aed2cf445e518fd4ffdcee5f528a72",
+      "webhook-id": "evt_01",
+      "webhook-timestamp": "1700000000",
+      // printf 'evt_01.1700000000.{"id":1,"name":"Zoë","amount":12.50}' |
+      //   openssl dgst -sha256 -hmac gws_0123456789abcdef -binary | base64
+      "webhook-signature": "v1,n1vRj++toUu3wUTOAheOHMcks0Bje/wQs2CEbixBRpM="
+    })
+  })
+
+  it("signs what openssl signs, with a whsec_ secret: each header by its own key", () => {
+    const headers = signDelivery({ ...attempt, secrets: [prepare(whsec)] })
+    // printf '1700000000.{"id":1,…}' | openssl dgst -sha256 -hmac whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw -r
+    assert.strictEqual(
+      headers["x-gateway-signature"],
+      "v1=6597f28207e8016f207ae195463dbd1017a29c6f9407f8e1697c888b1588b04f"
+    )
+    // printf 'evt_01.1700000000.{"id":1,…}' | openssl dgst -sha256 -mac HMAC -binary
+    //   -macopt hexkey:$(printf MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw | base64 -d | xxd -p) | base64
+    assert.strictEqual(headers["webhook-signature"], "v1,TWdRVVSNanQ2DvR/WhfLM1+hUBTACxt6nnEa79B3mOE=")
+  })
+
+  it("during a rotation both headers list a signature per secret, newest first", () => {
+    const headers = signDelivery({ ...attempt, secrets: [prepare(whsec), prepare(raw)] })
+    assert.strictEqual(
+      headers["x-gateway-signature"],
+      "v1=6597f28207e8016f207ae195463dbd1017a29c6f9407f8e1697c888b1588b04f," +
+        "v1=3e859ac5fa4d32fbe7fc8e698eb74aa3d9aed2cf445e518fd4ffdcee5f528a72"
+    )
+    assert.strictEqual(
+      headers["webhook-signature"],
+      "v1,TWdRVVSNanQ2DvR/WhfLM1+hUBTACxt6nnEa79B3mOE= v1,n1vRj++toUu3wUTOAheOHMcks0Bje/wQs2CEbixBRpM="
+    )
+  })
+
+  it.each([
+    ["a plain secret", [raw]],
+    ["a whsec_ secret", [whsec]],
+    ["two secrets", [whsec, raw]],
+    ["three secrets", ["gws_new-new-new", raw, whsec]]
+  ])("the reference implementation verifies %s, and nothing else", (_, secrets) => {
+    const [first, ...others] = secrets.map(prepare)
+    assert.isDefined(first)
+    const headers = signDelivery({ ...attempt, secrets: [first, ...others], timestampSeconds: nowSeconds() })
+    for (const secret of secrets) {
+      assert.deepStrictEqual(receiver(secret).verify(body, headers), JSON.parse(body.toString("utf8")))
+    }
+    assert.throws(() => receiver("gws_some-other-secret").verify(body, headers), "No matching signature found")
+    const altered = Buffer.from(body.toString("utf8").replace("12.50", "12.51"), "utf8")
+    for (const secret of secrets) {
+      assert.throws(() => receiver(secret).verify(altered, headers), "No matching signature found")
+      assert.throws(() => receiver(secret).verify(body, { ...headers, "webhook-id": "evt_02" }), "No matching")
+    }
+  })
+
+  it("the reference implementation refuses what is older than five minutes", () => {
+    const headers = signDelivery({ ...attempt, secrets: [prepare(raw)], timestampSeconds: nowSeconds() - 302 })
+    assert.throws(() => receiver(raw).verify(body, headers), "Message timestamp too old")
+  })
+
+  const gateway: SignatureScheme = {
+    header: "x-gateway-signature",
+    separator: ",",
+    prefix: "v1=",
+    algorithm: "sha256",
+    encoding: "hex",
+    content: "{timestamp}.{body}",
+    timestamp: { from: { header: "x-gateway-timestamp" }, unit: "seconds", toleranceSeconds: 300 },
+    secret: "utf8"
+  }
+  const byte = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 }))
+
+  it.prop(
+    "any bytes are signed as they are: each secret verifies the body, and no changed one",
+    {
+      bytes: Arbitrary.array(Arbitrary.schema(byte), { minLength: 1, maxLength: 200 }),
+      old: Schema.String.check(Schema.isMinLength(12)),
+      at: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1000 })),
+      flip: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 255 }))
+    },
+    ({ at, bytes, flip, old: suffix }) => {
+      const old = `gws_${suffix.toWellFormed()}`
+      const sent = Buffer.from(bytes)
+      const headers = signDelivery({ ...attempt, secrets: [prepare(whsec), prepare(old)], body: sent })
+      const altered = Buffer.from(sent)
+      altered[at % sent.length]! ^= flip
+      for (const secret of [whsec, old]) {
+        const check = compileScheme(gateway, secret)
+        assert.isTrue(check?.(headers, sent, attempt.timestampSeconds))
+        assert.isFalse(check?.(headers, altered, attempt.timestampSeconds))
+      }
+    }
+  )
+})
+
+describe("prepareSigningSecret", () => {
+  it.each([
+    ["", "must be at least 12 characters"],
+    ["12345678901", "must be at least 12 characters"],
+    ["whsec_not base64", "must be base64 after whsec_"],
+    ["whsec_abcdefghi", "must be base64 after whsec_"],
+    ["whsec_abcdefg===", "must be base64 after whsec_"],
+    ["\ud800 12345678901", "must be valid Unicode text"]
+  ])("refuses %j", (secret, why) => {
+    assert.deepStrictEqual(prepareSigningSecret(secret), Result.fail(why))
+  })
+
+  it.each(["123456789012", "whsec_AAAAAAA=", "whsec_AAAAAAA", "WHSEC_is-not-a-prefix", "ünïcödé-sécrèt"])(
+    "takes %j",
+    (secret) => {
+      assert.isTrue(Result.isSuccess(prepareSigningSecret(secret)))
+    }
+  )
+
+  it("keeps the secret out of what is printed", () => {
+    assert.notInclude(JSON.stringify(prepare(raw)), "0123456789abcdef")
+  })
+})

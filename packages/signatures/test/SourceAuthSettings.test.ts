@@ -1,0 +1,169 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import { validateSourceAuth } from "@tidegate/signatures/SourceAuth"
+
+const errors = (authType: unknown, auth: unknown) => Result.getOrThrow(Result.flip(validateSourceAuth(authType, auth)))
+
+describe("no auth_type", () => {
+  it("is null", () => {
+    assert.deepStrictEqual(validateSourceAuth(null, {}), Result.succeed({ auth_type: null, auth: {} }))
+    assert.deepStrictEqual(validateSourceAuth(undefined, undefined), Result.succeed({ auth_type: null, auth: {} }))
+  })
+
+  it("null turns verification off, whatever settings are left over", () => {
+    assert.deepStrictEqual(
+      validateSourceAuth(null, { webhook_secret_key: "k" }),
+      Result.succeed({ auth_type: null, auth: {} })
+    )
+  })
+
+  it("settings without an auth_type are an error: their writer believes that requests are verified", () => {
+    assert.deepStrictEqual(errors(undefined, { webhook_secret_key: "k" }), [
+      { path: "config.auth_type", message: "is required when config.auth is given" }
+    ])
+  })
+
+  it.each(["hmac", "OAUTH", "", 5, {}, []])("refuses the auth_type %j", (authType) => {
+    assert.deepStrictEqual(errors(authType, {}), [
+      { path: "config.auth_type", message: "must be one of BASIC_AUTH, API_KEY, HMAC or null" }
+    ])
+  })
+
+  it.each([["text"], [5], [true], [[]]])("refuses settings that are %j", (auth) => {
+    for (const authType of ["BASIC_AUTH", "API_KEY", "HMAC"]) {
+      assert.deepStrictEqual(errors(authType, auth), [{ path: "config.auth", message: "must be an object" }])
+    }
+  })
+})
+
+describe("HMAC", () => {
+  it("fills in the defaults", () => {
+    assert.deepStrictEqual(
+      validateSourceAuth("HMAC", { webhook_secret_key: "k" }),
+      Result.succeed({
+        auth_type: "HMAC",
+        auth: { webhook_secret_key: "k", header_key: "x-signature", algorithm: "sha256", encoding: "hex" }
+      })
+    )
+  })
+
+  it("takes the other names, treats null as not given, drops what it does not know", () => {
+    const written = {
+      secret: "k",
+      signature_header: "X-Hub-Signature-256",
+      prefix: "sha256=",
+      timestamp_header: "X-Timestamp",
+      algorithm: null,
+      surprise: "unmasked"
+    }
+    assert.deepStrictEqual(
+      validateSourceAuth("HMAC", written),
+      Result.succeed({
+        auth_type: "HMAC",
+        auth: {
+          webhook_secret_key: "k",
+          header_key: "X-Hub-Signature-256",
+          algorithm: "sha256",
+          encoding: "hex",
+          prefix: "sha256=",
+          timestamp_header: "X-Timestamp",
+          tolerance_seconds: 300
+        }
+      })
+    )
+  })
+
+  it("is stable: what is stored validates to itself", () => {
+    const once = Result.getOrThrow(
+      validateSourceAuth("HMAC", { secret: "k", header_name: "x-s", prefix: "", timestamp_header: "x-t" })
+    )
+    assert.deepStrictEqual(Result.getOrThrow(validateSourceAuth(once.auth_type, once.auth)), once)
+  })
+
+  it.each([
+    [{}, "webhook_secret_key", "is required"],
+    [{ webhook_secret_key: null }, "webhook_secret_key", "is required"],
+    [{ webhook_secret_key: "" }, "webhook_secret_key", "must not be empty"],
+    [{ webhook_secret_key: " \n" }, "webhook_secret_key", "must not be empty"],
+    [{ webhook_secret_key: 12_345_678 }, "webhook_secret_key", "must be a string"],
+    [{ webhook_secret_key: "\ud800abc" }, "webhook_secret_key", "must be valid Unicode text"],
+    [{ webhook_secret_key: "k".repeat(16_385) }, "webhook_secret_key", "must be at most 16384 characters"],
+    [{ secret: "" }, "secret", "must not be empty"],
+    [{ secret: "a", webhook_secret_key: "b" }, "secret", "is another name of webhook_secret_key and differs from it"],
+    [{ secret: "k", algorithm: "sha384" }, "algorithm", "must be one of md5, sha1, sha256, sha512"],
+    [{ secret: "k", encoding: "base32" }, "encoding", "must be one of hex, base64, base64url"],
+    [{ secret: "k", header_key: "" }, "header_key", "must be a valid HTTP header name"],
+    [{ secret: "k", header_key: "x signature" }, "header_key", "must be a valid HTTP header name"],
+    [{ secret: "k", signature_header: "x:" }, "signature_header", "must be a valid HTTP header name"],
+    [
+      { secret: "k", prefix: "v1\r\n" },
+      "prefix",
+      "must be at most 64 printable ASCII characters and not begin with a space"
+    ],
+    [{ secret: "k", tolerance_seconds: 300 }, "tolerance_seconds", "needs timestamp_header"],
+    [
+      { secret: "k", timestamp_header: "x-t", tolerance_seconds: 0 },
+      "tolerance_seconds",
+      "must be a whole number of seconds from 1 to 86400"
+    ],
+    [
+      { secret: "k", timestamp_header: "x-t", tolerance_seconds: "300" },
+      "tolerance_seconds",
+      "must be a whole number of seconds from 1 to 86400"
+    ],
+    [{ secret: "k", timestamp_header: "X-Signature" }, "timestamp_header", "must not be the header of the signature"]
+  ])("refuses %j", (auth, name, message) => {
+    assert.deepStrictEqual(errors("HMAC", auth), [{ path: `config.auth.${name}`, message }])
+  })
+
+  it("reports everything that is wrong at once, and shows no value", () => {
+    const reported = errors("HMAC", { secret: { top: "hush-hush" }, algorithm: "hush-hush", header_key: "hush hush" })
+    assert.deepStrictEqual(
+      reported.map(({ path }) => path),
+      ["config.auth.secret", "config.auth.header_key", "config.auth.algorithm"]
+    )
+    assert.notInclude(JSON.stringify(reported), "hush")
+  })
+})
+
+describe("BASIC_AUTH", () => {
+  it.each([
+    [{ username: "u" }, "password", "is required"],
+    [{ password: "p" }, "username", "is required"],
+    [{ username: "u", password: "" }, "password", "must not be empty"],
+    [{ username: "", password: "p" }, "username", "must not be empty"],
+    [{ username: "a:b", password: "p" }, "username", "must not contain a colon (it ends the user name)"],
+    [{ username: "u", password: "p\n" }, "password", "must not contain control characters"]
+  ])("refuses the settings %j", (auth, name, message) => {
+    assert.deepStrictEqual(errors("BASIC_AUTH", auth), [{ path: `config.auth.${name}`, message }])
+  })
+})
+
+describe("API_KEY", () => {
+  it("fills in the header, takes the other name, and adds no header beside a query parameter", () => {
+    const normalised = (auth: unknown) => Result.getOrThrow(validateSourceAuth("API_KEY", auth)).auth
+    assert.deepStrictEqual(normalised({ api_key: "k" }), { api_key: "k", header_key: "x-api-key" })
+    assert.deepStrictEqual(normalised({ api_key: "k", header_name: "X-Token" }), {
+      api_key: "k",
+      header_key: "X-Token"
+    })
+    assert.deepStrictEqual(normalised({ api_key: "k", query_key: "token" }), { api_key: "k", query_key: "token" })
+  })
+
+  it.each([
+    [{}, "api_key", "is required"],
+    [{ api_key: "" }, "api_key", "must not be empty"],
+    [{ api_key: "k\ufffd" }, "api_key", "must be valid Unicode text"],
+    [{ api_key: "key " }, "api_key", "must not begin or end with white space"],
+    [{ api_key: "k\r\ney" }, "api_key", "must not contain control characters"],
+    [{ api_key: "k", header_name: "a b" }, "header_name", "must be a valid HTTP header name"],
+    [{ api_key: "k", query_key: "" }, "query_key", "must not be empty"],
+    [
+      { api_key: "k", header_key: "a", header_name: "b" },
+      "header_name",
+      "is another name of header_key and differs from it"
+    ]
+  ])("refuses the settings %j", (auth, name, message) => {
+    assert.deepStrictEqual(errors("API_KEY", auth), [{ path: `config.auth.${name}`, message }])
+  })
+})

@@ -1,0 +1,55 @@
+import { Clock, Effect } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { isCancelled } from "./EventStatus.ts"
+import { controlSlot } from "./RollupSlot.ts"
+
+/** Whose pending events. */
+export type PendingOf = { readonly connection_id: string } | { readonly destination_id: string }
+
+/**
+ * Writes down what pending events already read: those of a connection or destination that are cancelled by it become
+ * CANCELLED rows and leave the queue. `chunk` events at a time, each chunk one statement; answers how many in all.
+ *
+ * It may be run at any time, by several at once, and be cut off. Rows that somebody else is writing are passed over: the
+ * writer of an attempt sees to its event itself. An event whose delivery is on the wire is cancelled too; when that
+ * attempt is recorded it has the last word.
+ */
+export const cancelPending = Effect.fnUntraced(function* (
+  of: PendingOf,
+  chunk = 5000
+): Effect.fn.Return<number, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const owner =
+    "connection_id" in of ? sql`q.connection_id = ${of.connection_id}` : sql`q.destination_id = ${of.destination_id}`
+  let total = 0
+  let cancelled: number
+  do {
+    const now = new Date(yield* Clock.currentTimeMillis)
+    const [row] = yield* sql<{ count: number }>`
+      with doomed as materialized (
+        select e.id, e.team_id, e.connection_id, e.created_at
+        from deliveries q
+          join events e on e.id = q.event_id and e.state = 'PENDING'
+          join connections c on c.id = e.connection_id
+          join destinations d on d.id = e.destination_id
+        where ${owner} and ${isCancelled(sql)}
+        limit ${chunk}
+        for update of e, q skip locked
+      ), marked as (
+        update events set state = 'CANCELLED', failed = true, error_code = 'CANCELLED', due_at = null,
+          cancelled_at = ${now}, updated_at = ${now}
+        from doomed where events.id = doomed.id
+      ), removed as (
+        delete from deliveries using doomed where deliveries.event_id = doomed.id
+      ), counted as (
+        insert into rollups (key_id, measure, minute, slot, team_id, count)
+        select connection_id, 'cancelled', date_trunc('minute', created_at), ${controlSlot}, team_id, count(*)
+        from doomed group by 1, 3, 5 order by 1, 3
+        on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count
+      )
+      select count(*)::int4 as count from doomed`
+    cancelled = row?.count ?? 0
+    total += cancelled
+  } while (cancelled === chunk)
+  return total
+})

@@ -1,0 +1,86 @@
+import { Result } from "effect"
+import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import type { Connection } from "@tidegate/model/Connection"
+
+/** What a caller can write of a connection, checked and complete. */
+export interface ConnectionFields {
+  readonly name: string
+  readonly description: string | null
+  readonly source_id: string
+  readonly destination_id: string
+  readonly rules: Connection["rules"]
+  readonly disabled_at: Date | null
+  readonly paused_at: Date | null
+}
+
+/** All that a command can change of a connection's row. */
+export interface ConnectionState extends ConnectionFields {
+  /** "source": switched off with its source, and on again with it. */
+  readonly disabled_by: "source" | null
+  /** When it was last unpaused. */
+  readonly resumed_at: Date | null
+  /** Events created up to then and still pending are CANCELLED. */
+  readonly cancel_before: Date | null
+  readonly deleted_at: Date | null
+}
+
+/**
+ *              disable                  pause
+ *     disabled ◄─────── enabled, open ─────────► enabled, paused
+ *        ▲ │  enable ──►    ▲                        │   │
+ *        │ └────────────────┘ ◄───────── unpause ────┘   │
+ *        └─────────────────────── disable ───────────────┘
+ *
+ * A transition that changes nothing answers the state it was given. Enabling cancels too: nothing comes back that was
+ * pending before.
+ */
+export type Transition = <S extends ConnectionState>(state: S, at: Date) => Result.Result<S, GatewayError>
+
+const same = (left: Date | null, right: Date | null): boolean => left?.getTime() === right?.getTime()
+
+/** Off by itself: enabling its source does not enable it. */
+const disabledAt = <S extends ConnectionState>(state: S, since: Date, at: Date): S =>
+  state.disabled_at === null
+    ? { ...state, disabled_at: since, disabled_by: null, paused_at: null, cancel_before: at }
+    : same(state.disabled_at, since) && state.disabled_by === null
+      ? state
+      : { ...state, disabled_at: since, disabled_by: null }
+
+const pausedAt = <S extends ConnectionState>(state: S, since: Date): Result.Result<S, GatewayError> => {
+  if (state.disabled_at !== null) {
+    return Result.fail(fail("CONNECTION_DISABLED", "a disabled connection cannot be paused; enable it first"))
+  }
+  return Result.succeed(same(state.paused_at, since) ? state : { ...state, paused_at: since })
+}
+
+export const disable: Transition = (state, at) => Result.succeed(disabledAt(state, state.disabled_at ?? at, at))
+
+export const enable: Transition = (state, at) =>
+  Result.succeed(
+    state.disabled_at === null ? state : { ...state, disabled_at: null, disabled_by: null, cancel_before: at }
+  )
+
+export const pause: Transition = (state, at) => pausedAt(state, state.paused_at ?? at)
+
+export const unpause: Transition = (state, at) =>
+  Result.succeed(state.paused_at === null ? state : { ...state, paused_at: null, resumed_at: at })
+
+export const remove: Transition = (state, at) => Result.succeed({ ...state, deleted_at: at, cancel_before: at })
+
+/** The state after a caller has written `fields`; the two datetimes that are new are the transitions they stand for. */
+export const write =
+  (fields: ConnectionFields): Transition =>
+  (state, at) => {
+    const { description, destination_id, disabled_at, name, paused_at, rules, source_id } = fields
+    const moved = source_id !== state.source_id
+    // Switched off by a source that it has left: nobody would switch it on again.
+    const disabled_by = moved ? null : state.disabled_by
+    const written = { ...state, name, description, source_id, destination_id, rules, disabled_by }
+    const switched = same(disabled_at, state.disabled_at)
+      ? Result.succeed(written)
+      : disabled_at === null
+        ? enable(written, at)
+        : Result.succeed(disabledAt(written, disabled_at, at))
+    if (same(paused_at, state.paused_at)) return switched
+    return Result.flatMap(switched, (next) => (paused_at === null ? unpause(next, at) : pausedAt(next, paused_at)))
+  }

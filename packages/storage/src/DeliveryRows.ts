@@ -1,0 +1,166 @@
+import { Effect } from "effect"
+import type { SqlError } from "effect/sql"
+import { idBound, prefixes } from "@tidegate/model/Ids"
+import { HotSql } from "./Database.ts"
+import * as Columns from "./journal/Columns.ts"
+
+/** The rows behind a destination's window: `deliveries`, and the events and requests they point to. */
+
+export interface DueRow {
+  readonly event_id: string
+  readonly connection_id: string
+}
+
+/**
+ * Due rows of a destination, the first `perLane` of each lane in due order. Cost: one index probe a lane and one index
+ * entry a row, however long the backlog is.
+ */
+export const dueRows = Effect.fnUntraced(function* (
+  shard: number,
+  destinationId: string,
+  until: number,
+  perLane: number
+): Effect.fn.Return<ReadonlyArray<DueRow>, SqlError.SqlError, HotSql> {
+  const sql = yield* HotSql
+  return yield* sql<DueRow>`
+    with recursive lanes as (
+      (select connection_id from deliveries where shard = ${shard} and destination_id = ${destinationId}
+       order by connection_id limit 1)
+      union all
+      select (select d.connection_id from deliveries d where d.shard = ${shard} and d.destination_id = ${destinationId}
+        and d.connection_id > lanes.connection_id order by d.connection_id limit 1)
+      from lanes where lanes.connection_id is not null
+    )
+    select due.event_id, lanes.connection_id
+    from lanes cross join lateral (
+      select event_id from deliveries d
+      where d.shard = ${shard} and d.destination_id = ${destinationId} and d.connection_id = lanes.connection_id
+        and d.due_at <= ${new Date(until)}
+      order by d.due_at, d.event_id limit ${perLane}
+    ) due
+    where lanes.connection_id is not null`
+})
+
+export interface PendingEventRow {
+  readonly id: string
+  readonly team_id: string
+  readonly connection_id: string
+  readonly source_id: string
+  readonly created_at: Date
+  readonly due_at: Date
+  readonly attempts: number
+  readonly first_attempt_at: Date | null
+  readonly last_attempt_at: Date | null
+  readonly trigger: string
+  readonly root_event_id: string | null
+  readonly retry_operation_id: string | null
+  readonly request_id: string
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly headers: string
+  readonly body: Uint8Array | null
+  readonly verified: boolean
+  readonly original_ip: string | null
+}
+
+/** What a delivery needs of these events; the ones no longer pending are left out. */
+export const pendingEvents = Effect.fnUntraced(function* (
+  eventIds: ReadonlyArray<string>
+): Effect.fn.Return<ReadonlyArray<PendingEventRow>, SqlError.SqlError, HotSql> {
+  if (eventIds.length === 0) return []
+  const sql = yield* HotSql
+  return yield* sql<PendingEventRow>`
+    select e.id, e.team_id, e.connection_id, e.source_id, e.created_at, d.due_at, e.attempts, e.first_attempt_at,
+      e.last_attempt_at, e.trigger, e.root_event_id, e.retry_operation_id, e.request_id, r.method, r.path, r.query,
+      r.headers, r.body, r.verified, r.original_ip
+    from deliveries d
+      join events e on e.id = d.event_id and e.state = 'PENDING'
+      join requests r on r.id = e.request_id
+    where d.event_id = any(${Columns.text(eventIds)})
+    order by d.due_at, d.event_id`
+})
+
+/**
+ * When the destination has started deliveries since `since` (Unix ms), oldest first, in slices of `slice` ms: attempts
+ * recorded, and paced deliveries that were marked and have not been.
+ */
+export const recentStarts = Effect.fnUntraced(function* (
+  shard: number,
+  destinationId: string,
+  since: number,
+  slice: number
+): Effect.fn.Return<ReadonlyArray<readonly [at: number, count: number]>, SqlError.SqlError, HotSql> {
+  const sql = yield* HotSql
+  const rows = yield* sql<{ at: number; count: number }>`
+    select (ceil(extract(epoch from at) * 1000 / ${slice}::float8) * ${slice}::float8)::float8 as at, count(*)::int4 as count
+    from (
+      select delivered_at as at from attempts
+      where destination_id = ${destinationId} and id >= ${idBound(prefixes.attempt, since)}
+      union all
+      select started_at from deliveries d
+      where shard = ${shard} and destination_id = ${destinationId} and started_at is not null
+        and not exists (
+          select from attempts a where a.event_id = d.event_id and a.delivered_at = d.started_at
+        )
+    ) starts
+    where at > ${new Date(since)}
+    group by 1 order by 1`
+  return rows.map((row) => [row.at, row.count] as const)
+})
+
+/**
+ * Destinations of these shards with rows due before `before` (Unix ms) that may be delivered. A loose index scan: one
+ * probe per lane that has rows, whatever their number. Lanes of paused connections are left out.
+ */
+export const dueDestinations = Effect.fnUntraced(function* (
+  shards: ReadonlyArray<number>,
+  before: number
+): Effect.fn.Return<ReadonlyArray<string>, SqlError.SqlError, HotSql> {
+  const sql = yield* HotSql
+  const rows = yield* sql<{ destination_id: string }>`
+    with recursive lanes as (
+      select first.shard, first.destination_id, first.connection_id, first.due_at
+      from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
+        select d.shard, d.destination_id, d.connection_id, d.due_at from deliveries d where d.shard = s.shard
+        order by d.shard, d.destination_id, d.connection_id, d.due_at limit 1
+      ) first
+      union all
+      select next.shard, next.destination_id, next.connection_id, next.due_at
+      from lanes cross join lateral (
+        select d.shard, d.destination_id, d.connection_id, d.due_at from deliveries d
+        where d.shard = lanes.shard and (d.destination_id, d.connection_id) > (lanes.destination_id, lanes.connection_id)
+        order by d.shard, d.destination_id, d.connection_id, d.due_at limit 1
+      ) next
+    )
+    select distinct lanes.destination_id from lanes
+    where lanes.due_at <= ${new Date(before)}
+      and not exists (select from connections c where c.id = lanes.connection_id and c.paused_at is not null
+        and c.disabled_at is null and c.deleted_at is null)`
+  return rows.map((row) => row.destination_id)
+})
+
+/** Connections of these shards that have pending routes older than `before` (Unix ms). */
+export const connectionsWithPendingRoutes = Effect.fnUntraced(function* (
+  shards: ReadonlyArray<number>,
+  before: number
+): Effect.fn.Return<ReadonlyArray<string>, SqlError.SqlError, HotSql> {
+  const sql = yield* HotSql
+  const rows = yield* sql<{ connection_id: string }>`
+    with recursive lanes as (
+      select first.shard, first.connection_id, first.created_at
+      from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
+        select p.shard, p.connection_id, p.created_at from pending_routes p where p.shard = s.shard
+        order by p.shard, p.connection_id, p.request_id limit 1
+      ) first
+      union all
+      select next.shard, next.connection_id, next.created_at
+      from lanes cross join lateral (
+        select p.shard, p.connection_id, p.created_at from pending_routes p
+        where p.shard = lanes.shard and p.connection_id > lanes.connection_id
+        order by p.shard, p.connection_id, p.request_id limit 1
+      ) next
+    )
+    select connection_id from lanes where created_at <= ${new Date(before)}`
+  return rows.map((row) => row.connection_id)
+})

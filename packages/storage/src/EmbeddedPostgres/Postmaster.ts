@@ -1,0 +1,136 @@
+import { Deferred, Effect } from "effect"
+import type { Scope } from "effect"
+import { spawn, spawnSync } from "node:child_process"
+import { closeSync, openSync, readFileSync, readdirSync, readlinkSync } from "node:fs"
+import { join } from "node:path"
+import type { Binaries } from "./Binaries.ts"
+import { EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
+
+/** A PostgreSQL program that this process started. */
+export interface Program {
+  readonly pid: number
+  readonly isRunning: () => boolean
+  /** Completes when it has ended, with how: `"exit code 1"`, `"SIGKILL"`. */
+  readonly ended: Effect.Effect<string>
+}
+
+/**
+ * Runs a PostgreSQL program with its output appended to `log`, and stops it when the scope closes: in order first (connections
+ * are closed, what is in memory is written), then ever harder. The data survive each of these.
+ */
+export const run = (
+  binaries: Binaries,
+  command: ReadonlyArray<string>,
+  log: string
+): Effect.Effect<Program, EmbeddedPostgresError, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.callback<Program, EmbeddedPostgresError>((resume) => {
+      const [program = "", ...args] = [...binaries.prefix, ...command]
+      const output = openSync(log, "a", 0o600)
+      const child = spawn(program, args, { env: binaries.env, stdio: ["ignore", output, output] })
+      closeSync(output)
+      const ended = Deferred.makeUnsafe<string>()
+      child.once("exit", (code, signal) => {
+        Deferred.doneUnsafe(ended, Effect.succeed(signal ?? `exit code ${code}`))
+      })
+      child.once("error", (cause) =>
+        resume(Effect.fail(new EmbeddedPostgresError({ message: `${program} cannot be run`, cause })))
+      )
+      const { pid } = child
+      const isRunning = () => child.exitCode === null && child.signalCode === null
+      if (pid !== undefined) resume(Effect.succeed({ pid, isRunning, ended: Deferred.await(ended) }))
+    }),
+    stop
+  )
+
+const stopSteps = [
+  ["SIGINT", "10 seconds"],
+  ["SIGQUIT", "6 seconds"],
+  ["SIGKILL", "2 seconds"]
+] as const
+
+const stop = Effect.fnUntraced(function* (program: Program) {
+  for (const [signal, patience] of stopSteps) {
+    // Its process id may be another program's when it has ended.
+    if (!program.isRunning()) return
+    send(program.pid, signal)
+    // Finalizers are uninterruptible, and the time limit works by interruption.
+    yield* program.ended.pipe(Effect.interruptible, Effect.timeoutOption(patience))
+  }
+})
+
+/** What a running server says about itself in its data directory. */
+export interface Postmaster {
+  readonly pid: number
+  readonly port: number
+  readonly ready: boolean
+}
+
+/** The command that serves the data directory. `isServing` knows a server by it. */
+export const serve = (binaries: Binaries, data: string, settings: Readonly<Record<string, string | number>>) => [
+  binaries.postgres,
+  "-D",
+  data,
+  ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])
+]
+
+/** The file by which a server claims its data directory. */
+export const pidFile = (data: string) => join(data, "postmaster.pid")
+
+/** The server that runs on the data directory; `undefined` when there is none, whatever a dead one left behind. */
+export const find = (data: string): Postmaster | undefined => {
+  const lines = readText(pidFile(data))?.split("\n") ?? []
+  const pid = Number(lines[0])
+  if (!isServing(pid, data)) return undefined
+  return { pid, port: Number(lines[3]), ready: lines[7]?.trim() === "ready" }
+}
+
+/**
+ * Whether the process is a server on this data directory. That the process id is in use says nothing: after a restart of the
+ * container it belongs to another program, and an ended process nobody has waited for keeps it too (and has no command).
+ */
+export const isServing = (pid: number, data: string): boolean =>
+  Number.isInteger(pid) && pid > 0 && commandOf(pid).includes(`postgres -D ${data} -c `)
+
+const commandOf = (pid: number): string =>
+  process.platform === "linux"
+    ? (readText(`/proc/${pid}/cmdline`)?.replaceAll("\0", " ") ?? "")
+    : spawnSync("ps", ["-ww", "-o", "command=", "-p", String(pid)], { encoding: "utf8" }).stdout
+
+/**
+ * Ends the sessions that a killed server left behind. They end by themselves when they next wait for something, but one deep
+ * in a long query bars the way to a new server until then, and its client is gone. They all run in the data directory.
+ */
+export const endOrphans = (data: string): void => {
+  if (process.platform !== "linux") return
+  for (const entry of readdirSync("/proc")) {
+    const pid = Number(entry)
+    if (Number.isInteger(pid) && isSession(pid, data)) send(pid, "SIGKILL")
+  }
+}
+
+const isSession = (pid: number, data: string) => {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`) === data && commandOf(pid).startsWith("postgres: ")
+  } catch {
+    // It has ended since, or it is somebody else's.
+    return false
+  }
+}
+
+const readText = (path: string) => {
+  try {
+    return readFileSync(path, "utf8")
+  } catch {
+    return undefined
+  }
+}
+
+/** Sends a signal; a process that is gone already is as good as one that obeyed. */
+export const send = (pid: number, signal: NodeJS.Signals): void => {
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // Gone.
+  }
+}

@@ -1,0 +1,115 @@
+import { Clock, Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { EventStatus } from "@tidegate/model/Event"
+import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import { eventStatusSql } from "./EventStatus.ts"
+import { controlSlot } from "./RollupSlot.ts"
+import { query } from "./Transaction.ts"
+
+/** The event that a retry has made; it waits in the queue of `destination_id`, the connection's current destination. */
+export interface RetriedEvent {
+  readonly id: string
+  readonly parent_event_id: string
+  readonly connection_id: string
+  readonly destination_id: string
+  readonly shard: number
+  readonly created_at: Date
+}
+
+/** The destination that a retry of the event goes to: the one whose entity has to be asked for it. */
+export const retryDestination = Effect.fnUntraced(function* (
+  team_id: string,
+  event_id: string
+): Effect.fn.Return<string, GatewayError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* query(
+    sql<{ destination_id: string }>`
+      select c.destination_id from events e join connections c on c.id = e.connection_id
+      where e.id = ${event_id} and e.team_id = ${team_id}`
+  )
+  return row?.destination_id ?? (yield* notFound("event", event_id))
+})
+
+interface Parent {
+  readonly status: EventStatus
+  readonly connection_id: string
+  readonly destination_id: string
+  readonly source_off: boolean
+  readonly connection_off: boolean
+  readonly paused: boolean
+  readonly destination_off: boolean
+  readonly payload_stored: boolean
+}
+
+const refusal = (parent: Parent): GatewayError | null => {
+  if (parent.source_off) return fail("SOURCE_DISABLED", "the event's source is disabled or deleted")
+  if (parent.connection_off) return fail("CONNECTION_DISABLED", "the event's connection is disabled or deleted")
+  if (parent.paused) return fail("CONNECTION_PAUSED", "the event's connection is paused")
+  if (parent.destination_off) return fail("DESTINATION_DISABLED", "the connection's destination is disabled")
+  if (parent.status === "QUEUED" || parent.status === "SCHEDULED" || parent.status === "HOLD") {
+    return fail("EVENT_NOT_RETRYABLE", `the event is ${parent.status}: it is still to be delivered`)
+  }
+  return parent.payload_stored ? null : fail("PAYLOAD_UNAVAILABLE", "the payload of the event is no longer stored")
+}
+
+/**
+ * Retries one event by hand: a new event with the same payload, due now, on the connection's current destination; the
+ * old one keeps its status and notes the time. Its parts are one statement, so all of them happen or none.
+ *
+ * Nothing is locked: a disable or pause at the same moment also governs the new event, as if the retry had come first.
+ */
+export const retryEvent = Effect.fnUntraced(function* (options: {
+  readonly team_id: string
+  readonly event_id: string
+  /** The shard that the destination's entity lives on. */
+  readonly shardOf: (destination_id: string) => number
+}): Effect.fn.Return<RetriedEvent, GatewayError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const { event_id, shardOf, team_id } = options
+  const nowMs = yield* Clock.currentTimeMillis
+  const now = new Date(nowMs)
+  const [parent] = yield* query(
+    sql<Parent>`
+      select ${eventStatusSql(sql, now)} as status, e.connection_id, c.destination_id,
+        s.disabled_at is not null or s.deleted_at is not null as source_off,
+        c.disabled_at is not null or c.deleted_at is not null as connection_off,
+        c.paused_at is not null as paused,
+        t.disabled_at is not null or t.deleted_at is not null as destination_off,
+        exists (select from requests r where r.id = e.request_id and r.body is not null) as payload_stored
+      from events e
+        join sources s on s.id = e.source_id
+        join connections c on c.id = e.connection_id
+        join destinations d on d.id = e.destination_id
+        join destinations t on t.id = c.destination_id
+      where e.id = ${event_id} and e.team_id = ${team_id}`
+  )
+  if (parent === undefined) return yield* notFound("event", event_id)
+  const refused = refusal(parent)
+  if (refused !== null) return yield* refused
+
+  const { connection_id, destination_id } = parent
+  const id = newId(prefixes.event, nowMs)
+  const shard = shardOf(destination_id)
+  // Taken again after a lost answer, it finds its event stored and does nothing more.
+  yield* query(sql`
+    with created as (
+      insert into events (id, team_id, request_id, connection_id, source_id, destination_id, event_data_id, state, trigger,
+        due_at, root_event_id, retry_kind, retry_parent_event_id, ingested_at, created_at, updated_at)
+      select ${id}, team_id, request_id, connection_id, source_id, ${destination_id}, event_data_id, 'PENDING', 'MANUAL',
+        ${now}, coalesce(root_event_id, id), 'single', id, ingested_at, ${now}, ${now}
+      from events where id = ${event_id}
+      on conflict (id) do nothing
+      returning id, team_id, connection_id, destination_id
+    ), queued as (
+      insert into deliveries (event_id, shard, destination_id, connection_id, due_at)
+      select id, ${shard}, destination_id, connection_id, ${now} from created
+    ), counted as (
+      insert into rollups (key_id, measure, minute, slot, team_id, count)
+      select connection_id, 'created', date_trunc('minute', ${now}), ${controlSlot}, team_id, 1 from created
+      on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count
+    )
+    update events set retried_at = ${now}, updated_at = ${now}
+    from created where events.id = ${event_id}`)
+  return { id, parent_event_id: event_id, connection_id, destination_id, shard, created_at: now }
+})

@@ -1,0 +1,250 @@
+import { randomInt } from "node:crypto"
+import { Clock, Context, Effect, Layer, type Scope } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { isTransient, HotSql } from "./Database.ts"
+import { acceptParameters, acceptStatement, type RequestRecord } from "./journal/AcceptStatement.ts"
+import { type AttemptRecord, attemptParameters, attemptStatement } from "./journal/AttemptStatement.ts"
+import * as Columns from "./journal/Columns.ts"
+import { GroupCommit } from "./journal/GroupCommit.ts"
+import { ensurePartitions } from "./Partitions.ts"
+
+/**
+ * What became of a request handed in: `committed`: it is durable. `stale`: it was routed by a version of its source that
+ * is no longer current; nothing was written, route it again. `unavailable`: the database could not be reached in time;
+ * it may or may not be stored, the sender has to repeat. `failed`: the database refused it; logged with its cause.
+ */
+export type Accepted = "committed" | "stale" | "unavailable" | "failed"
+
+/**
+ * What became of an attempt handed in: the event's state after it, or `superseded` when the event has gone on without it
+ * (another runner recorded this attempt number, or the event is gone).
+ */
+export type Recorded = "PENDING" | "SUCCESSFUL" | "FAILED" | "CANCELLED" | "superseded"
+
+interface Acceptance {
+  readonly record: RequestRecord
+  readonly done: (outcome: Accepted) => void
+}
+
+interface Attempt {
+  readonly record: AttemptRecord
+  readonly done: (outcome: Recorded) => void
+}
+
+interface Mark {
+  readonly eventId: string
+  readonly startedAt: number
+  readonly done: (marked: boolean) => void
+}
+
+export interface JournalStats {
+  readonly requests: number
+  readonly attempts: number
+  /** Statements sent to write them. */
+  readonly statements: number
+  /** Handed in and not yet answered. */
+  readonly waitingRequests: number
+  readonly waitingRequestBytes: number
+  readonly waitingAttempts: number
+}
+
+/** How long a request may wait for a database that does not answer, before its sender is told 503. */
+const acceptPatienceMs = 4_000
+
+/** Beyond this the journal is full: doors shed (fails closed, because memory is bounded). */
+const fullAtBytes = 96 * 1024 * 1024
+const fullAtItems = 20_000
+
+const bytesOf = (record: RequestRecord): number => record.bodySize + record.headers.length + 512
+
+/**
+ * The one writer of the event path, one per process: callers hand in records and are called back when they are durable.
+ * It commits what has gathered in one statement; the cost of a commit is shared by all that arrived meanwhile.
+ */
+export class Journal extends Context.Service<
+  Journal,
+  {
+    /** Whether the next request would have to wait behind more than the journal may hold. */
+    readonly isFull: () => boolean
+    readonly accept: (record: RequestRecord, done: (outcome: Accepted) => void) => void
+    /** Never gives up: an attempt is recorded once the database answers again. Callers bound what they hand in. */
+    readonly record: (record: AttemptRecord, done: (outcome: Recorded) => void) => void
+    /** Marks a slot of a paced destination's rate as taken, before the delivery starts. */
+    readonly mark: (eventId: string, startedAt: number, done: (marked: boolean) => void) => void
+    readonly stats: () => JournalStats
+  }
+>()("@tidegate/storage/Journal") {
+  static readonly layer: Layer.Layer<Journal, never, HotSql> = Layer.effect(
+    Journal,
+    Effect.suspend(() => make)
+  )
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* HotSql
+  const clock = yield* Clock.Clock
+  const context = yield* Effect.context<Scope.Scope>()
+  const run = Effect.runForkWith(context)
+  // Writers count in slots of their own, so that they never wait for each other's rows. 2 lanes a writer.
+  const slot = randomInt(0, 8_000) * 4
+
+  const now = (): number => clock.currentTimeMillisUnsafe()
+
+  /** Ids of the batch that are stored: a commit whose answer was lost either happened whole or not at all. */
+  const storedIds = (items: ReadonlyArray<Acceptance>) =>
+    Effect.map(
+      sql.unsafe<{ id: string }>("select id from requests where id = any($1)", [
+        Columns.text(items.map(({ record }) => record.id))
+      ]),
+      (rows) => new Set(rows.map((row) => row.id))
+    )
+
+  const accept = (items: ReadonlyArray<Acceptance>, lane: number): Effect.Effect<void, SqlError.SqlError> =>
+    Effect.suspend(() => {
+      const { parameters, pairs } = acceptParameters(
+        items.map((item) => item.record),
+        slot + lane
+      )
+      return Effect.map(sql.unsafe(acceptStatement, parameters).values, (rows) => {
+        const stale = new Set((rows[0]?.[0] ?? []) as ReadonlyArray<number>)
+        for (let i = 0; i < items.length; i++) items[i]!.done(stale.has(pairs[i]!) ? "stale" : "committed")
+      })
+    })
+
+  const commitAccepted = (items: ReadonlyArray<Acceptance>, lane: number): Effect.Effect<void> =>
+    accept(items, lane).pipe(Effect.catch((error) => recoverAccepted(items, lane, error, now() + acceptPatienceMs)))
+
+  const recoverAccepted = (
+    items: ReadonlyArray<Acceptance>,
+    lane: number,
+    error: SqlError.SqlError,
+    until: number
+  ): Effect.Effect<void> => {
+    if (isPartitionMissing(error)) {
+      return ensurePartitions(now()).pipe(
+        Effect.provideService(SqlClient.SqlClient, sql),
+        Effect.andThen(accept(items, lane)),
+        Effect.catch((again) => refuse(items, again))
+      )
+    }
+    if (!isTransient(error) && error.reason._tag !== "UniqueViolation") {
+      if (items.length === 1) return refuse(items, error)
+      // One record the database refuses must not take the others with it.
+      const half = items.length >> 1
+      return Effect.andThen(commitAccepted(items.slice(0, half), lane), commitAccepted(items.slice(half), lane))
+    }
+    if (now() >= until) {
+      return Effect.andThen(
+        Effect.logWarning("requests turned away: the database does not answer", error),
+        Effect.sync(() => answer(items, "unavailable"))
+      )
+    }
+    return Effect.sleep(100).pipe(
+      Effect.andThen(storedIds(items)),
+      Effect.flatMap((stored) => {
+        const open = items.filter((item) => !stored.has(item.record.id))
+        for (const item of items) if (stored.has(item.record.id)) item.done("committed")
+        return open.length === 0 ? Effect.void : Effect.asVoid(accept(open, lane))
+      }),
+      Effect.catch((again) => recoverAccepted(items, lane, again, until))
+    )
+  }
+
+  const refuse = (items: ReadonlyArray<Acceptance>, error: SqlError.SqlError): Effect.Effect<void> =>
+    Effect.andThen(
+      Effect.logError("a request could not be stored", { request_id: items[0]?.record.id, error }),
+      Effect.sync(() => answer(items, isTransient(error) ? "unavailable" : "failed"))
+    )
+
+  const answer = (items: ReadonlyArray<Acceptance>, outcome: Accepted): void => {
+    for (const item of items) item.done(outcome)
+  }
+
+  const commitAttempts = (items: ReadonlyArray<Attempt>, lane: number): Effect.Effect<void> =>
+    Effect.suspend(() =>
+      sql.unsafe(
+        attemptStatement,
+        attemptParameters(
+          items.map((item) => item.record),
+          slot + 2 + lane
+        )
+      ).values
+    ).pipe(
+      Effect.map((rows) => {
+        const states = new Map(rows.map((row) => [row[0] as string, row[1] as Recorded]))
+        for (const item of items) item.done(states.get(item.record.eventId) ?? "superseded")
+      }),
+      Effect.catch((error) => {
+        if (isTransient(error)) {
+          return Effect.andThen(Effect.sleep(200), commitAttempts(items, lane))
+        }
+        if (items.length > 1) {
+          const half = items.length >> 1
+          return Effect.andThen(commitAttempts(items.slice(0, half), lane), commitAttempts(items.slice(half), lane))
+        }
+        return Effect.andThen(
+          Effect.logError("an attempt could not be recorded", { event_id: items[0]?.record.eventId, error }),
+          Effect.sync(() => items[0]?.done("superseded"))
+        )
+      })
+    )
+
+  const commitMarks = (items: ReadonlyArray<Mark>): Effect.Effect<void> =>
+    sql
+      .unsafe(
+        `update deliveries set started_at = m.at
+         from unnest($1::text[], $2::timestamptz[]) as m (id, at) where deliveries.event_id = m.id`,
+        [Columns.text(items.map((item) => item.eventId)), Columns.timestamptz(items.map((item) => item.startedAt))]
+      )
+      .pipe(
+        Effect.match({
+          onSuccess: () => items.forEach((item) => item.done(true)),
+          onFailure: () => items.forEach((item) => item.done(false))
+        })
+      )
+
+  const acceptances = new GroupCommit<Acceptance>({
+    commit: commitAccepted,
+    lanes: 2,
+    maxItems: 400,
+    maxBytes: 8 * 1024 * 1024,
+    parallelFrom: 48,
+    sizeOf: (item) => bytesOf(item.record),
+    run
+  })
+  const attempts = new GroupCommit<Attempt>({
+    commit: commitAttempts,
+    lanes: 2,
+    maxItems: 400,
+    maxBytes: 8 * 1024 * 1024,
+    parallelFrom: 48,
+    sizeOf: (item) => 512 + (item.record.body?.length ?? 0),
+    run
+  })
+  const marks = new GroupCommit<Mark>({
+    commit: commitMarks,
+    lanes: 1,
+    maxItems: 500,
+    maxBytes: Number.POSITIVE_INFINITY,
+    parallelFrom: 1,
+    sizeOf: () => 1,
+    run
+  })
+
+  return Journal.of({
+    isFull: () => acceptances.pendingBytes > fullAtBytes || acceptances.pendingItems > fullAtItems,
+    accept: (record, done) => acceptances.add({ record, done }),
+    record: (record, done) => attempts.add({ record, done }),
+    mark: (eventId, startedAt, done) => marks.add({ eventId, startedAt, done }),
+    stats: () => ({
+      requests: acceptances.items,
+      attempts: attempts.items,
+      statements: acceptances.commits + attempts.commits + marks.commits,
+      waitingRequests: acceptances.pendingItems,
+      waitingRequestBytes: acceptances.pendingBytes,
+      waitingAttempts: attempts.pendingItems
+    })
+  })
+})
+
+const isPartitionMissing = (error: SqlError.SqlError): boolean => String(error.reason.cause).includes("no partition of relation")

@@ -1,0 +1,20 @@
+import { Clock, Effect } from "effect"
+import { Migrator, type SqlClient, type SqlError } from "effect/sql"
+import initial from "./migrations/0001_initial.ts"
+import { ensurePartitions } from "./Partitions.ts"
+
+/** In order, forward only: what has been released is never changed, a mistake is corrected by the next one. */
+const migrations = Migrator.fromRecord({
+  "0001_initial": initial
+})
+
+/**
+ * Brings the database to this version's schema, and makes the partitions of today. Processes that start together take
+ * turns; each migration is safe while processes of the version before it are still running.
+ */
+export const migrate: Effect.Effect<void, Migrator.MigrationError | SqlError.SqlError, SqlClient.SqlClient> =
+  Effect.gen(function* () {
+    const done = yield* Migrator.make({})({ loader: migrations, table: "migrations" })
+    for (const [id, name] of done) yield* Effect.logInfo(`migrated the database: ${id} ${name}`)
+    yield* ensurePartitions(yield* Clock.currentTimeMillis)
+  })

@@ -1,0 +1,49 @@
+import { Effect, Schedule } from "effect"
+import { type SqlClient, SqlError } from "effect/sql"
+import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import { isTransient } from "./Database.ts"
+
+/**
+ * What the same transaction may do better a moment later: it lost a lock cycle or its connection, or somebody was faster
+ * (a name taken between look-up and write is found by the next look-up).
+ */
+const passing: ReadonlySet<string> = new Set([
+  "DeadlockError",
+  "SerializationError",
+  "ConnectionError",
+  "UniqueViolation"
+])
+
+/** Fails a transaction so that it is taken again from its beginning: what it read has changed under it. */
+export const overtaken = (message: string): SqlError.SqlError =>
+  new SqlError.SqlError({ reason: new SqlError.SerializationError({ message, cause: undefined }) })
+
+/** The SQL failures of a control call as its caller sees them; the cause goes to the log and nowhere else. */
+const toGatewayError = Effect.fnUntraced(function* (error: SqlError.SqlError): Effect.fn.Return<never, GatewayError> {
+  if (isTransient(error)) {
+    yield* Effect.logWarning("a control call was given up: the database does not answer in time", error)
+    return yield* fail("QUEUE_UNAVAILABLE", "the database could not be reached; repeat the request")
+  }
+  yield* Effect.logError("a control call failed in the database", error)
+  return yield* fail("INTERNAL_ERROR", "the request could not be carried out")
+})
+
+const again = {
+  while: (error: GatewayError | SqlError.SqlError) => SqlError.isSqlError(error) && passing.has(error.reason._tag),
+  times: 5,
+  schedule: Schedule.jittered(Schedule.exponential("20 millis"))
+}
+
+/** Runs statements that change nothing, or one statement, which is a transaction by itself. */
+export const query = <A, R>(
+  effect: Effect.Effect<A, GatewayError | SqlError.SqlError, R>
+): Effect.Effect<A, GatewayError, R> => Effect.catchTag(Effect.retry(effect, again), "SqlError", toGatewayError)
+
+/**
+ * Runs a control call's statements in one transaction. It is taken again when it lost a deadlock or its connection, so
+ * it has to come to the same end when it had been committed already.
+ */
+export const transaction =
+  (sql: SqlClient.SqlClient) =>
+  <A, R>(effect: Effect.Effect<A, GatewayError | SqlError.SqlError, R>): Effect.Effect<A, GatewayError, R> =>
+    query(sql.withTransaction(effect))

@@ -1,0 +1,251 @@
+import type { PgTypes } from "@effect/sql-pg"
+import * as Columns from "./Columns.ts"
+
+/** An event that a request becomes on one connection. */
+export interface RoutedEvent {
+  readonly id: string
+  readonly connectionId: string
+  readonly destinationId: string
+  readonly shard: number
+  /** Unix ms; later than the request's time when a delay rule says so. */
+  readonly dueAt: number
+}
+
+export interface IgnoredEvent {
+  readonly id: string
+  readonly connectionId: string
+  readonly cause: "FILTERED" | "DEDUPLICATED" | "TRANSFORMATION_FAILED"
+  /** JSON. */
+  readonly meta: string
+}
+
+/** A connection whose slow rules decide later, and the shard its actor lives on. */
+export interface PendingRoute {
+  readonly connectionId: string
+  readonly shard: number
+}
+
+/** A request as its door wants it stored, with all that its routing made of it. Times are Unix milliseconds. */
+export interface RequestRecord {
+  readonly id: string
+  readonly teamId: string
+  readonly sourceId: string
+  /** The version of the source's snapshot that this routing was decided by. */
+  readonly version: number
+  readonly status: "accepted" | "rejected"
+  readonly verified: boolean
+  readonly rejectionCause: string | null
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  /** JSON object, see the table. */
+  readonly headers: string
+  readonly body: Uint8Array | null
+  readonly bodySize: number
+  readonly externalId: string | null
+  readonly originalIp: string | null
+  readonly ingestedAt: number
+  readonly events: ReadonlyArray<RoutedEvent>
+  readonly ignored: ReadonlyArray<IgnoredEvent>
+  readonly pending: ReadonlyArray<PendingRoute>
+}
+
+const groups = {
+  sources: ["text", "int8"],
+  requests: [
+    "int4", // which (source, version) pair
+    "text", // id
+    "text", // team_id
+    "text", // source_id
+    "text", // status
+    "bool", // verified
+    "text", // rejection_cause
+    "text", // method
+    "text", // path
+    "text", // query
+    "text", // headers
+    "bytea", // body
+    "int4", // body_size
+    "text", // external_id
+    "text", // original_ip
+    "int4", // events_count
+    "int4", // ignored_count
+    "timestamptz" // ingested_at
+  ],
+  events: ["int4", "text", "text", "text", "text", "text", "text", "int2", "timestamptz", "timestamptz"],
+  ignored: ["int4", "text", "text", "text", "text", "text", "text", "text", "timestamptz"],
+  pending: ["int4", "int2", "text", "text", "text", "text", "timestamptz"],
+  rollups: ["int4", "text", "text", "timestamptz", "text", "int8"]
+} as const
+
+const from = {
+  sources: 1,
+  requests: 3,
+  events: 3 + groups.requests.length,
+  ignored: 3 + groups.requests.length + groups.events.length,
+  pending: 3 + groups.requests.length + groups.events.length + groups.ignored.length,
+  rollups: 3 + groups.requests.length + groups.events.length + groups.ignored.length + groups.pending.length
+}
+const slotParameter = from.rollups + groups.rollups.length
+
+const rows = (group: keyof typeof groups) => `unnest(${Columns.placeholders(groups[group], from[group])})`
+
+/** Rows whose (source, version) pair is not current are left out, and answered. */
+const current = "v <> all ((select ords from stale)::int4[])"
+
+/**
+ * One statement, hence one transaction: the requests with their events, queue rows, ignored events, pending routes and
+ * rollups. Its snapshot is taken after every configuration change that has returned, so a row whose version is still
+ * current was routed by what holds now.
+ */
+export const acceptStatement = `
+with stale as materialized (
+  select coalesce(array_agg(s.v::int4), '{}'::int4[]) as ords
+  from unnest(${Columns.placeholders(groups.sources, from.sources)}) with ordinality as s (id, version, v)
+  where not exists (
+    select from sources where sources.id = s.id and sources.version = s.version and sources.deleted_at is null
+  )
+), insert_requests as (
+  insert into requests (id, team_id, source_id, status, verified, rejection_cause, method, path, query, headers, body,
+    body_size, external_id, original_ip, events_count, ignored_count, ingested_at, created_at, updated_at)
+  select id, team_id, source_id, status, verified, cause, method, path, query, headers, body, body_size, external_id, ip,
+    events_count, ignored_count, at, at, at
+  from ${rows("requests")} as r (v, id, team_id, source_id, status, verified, cause, method, path, query, headers, body,
+    body_size, external_id, ip, events_count, ignored_count, at)
+  where ${current}
+), insert_events as (
+  insert into events (id, team_id, request_id, connection_id, source_id, destination_id, state, trigger, due_at,
+    ingested_at, created_at, updated_at)
+  select id, team_id, request_id, connection_id, source_id, destination_id, 'PENDING', 'INITIAL', due_at, at, at, at
+  from ${rows("events")} as e (v, id, team_id, request_id, connection_id, source_id, destination_id, shard, due_at, at)
+  where ${current}
+), insert_deliveries as (
+  insert into deliveries (event_id, shard, destination_id, connection_id, due_at)
+  select id, shard, destination_id, connection_id, due_at
+  from ${rows("events")} as e (v, id, team_id, request_id, connection_id, source_id, destination_id, shard, due_at, at)
+  where ${current}
+), insert_ignored as (
+  insert into ignored_events (id, team_id, request_id, connection_id, source_id, cause, meta, created_at)
+  select id, team_id, request_id, connection_id, source_id, cause, meta::jsonb, at
+  from ${rows("ignored")} as i (v, id, team_id, request_id, connection_id, source_id, cause, meta, at)
+  where ${current}
+), insert_pending as (
+  insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at)
+  select shard, connection_id, request_id, team_id, source_id, at
+  from ${rows("pending")} as p (v, shard, connection_id, request_id, team_id, source_id, at)
+  where ${current}
+), count_up as (
+  insert into rollups (key_id, measure, minute, slot, team_id, count)
+  select key_id, measure, minute, $${slotParameter}::int2, team_id, sum(n)
+  from ${rows("rollups")} as c (v, key_id, measure, minute, team_id, n)
+  where ${current}
+  group by key_id, measure, minute, team_id
+  on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count
+)
+select ords from stale`
+
+/** Counts by (pair, key, measure, minute), gathered over a batch. */
+class Counts {
+  readonly #byKey = new Map<string, [pair: number, key: string, measure: string, minute: number, team: string, n: number]>()
+
+  add(pair: number, key: string, measure: string, at: number, team: string): void {
+    const minute = at - (at % 60_000)
+    const name = `${pair}/${measure}/${key}/${minute}`
+    const row = this.#byKey.get(name)
+    if (row === undefined) this.#byKey.set(name, [pair, key, measure, minute, team, 1])
+    else row[5]++
+  }
+
+  column<const I extends 0 | 1 | 2 | 3 | 4 | 5>(index: I): Array<string | number> {
+    return Array.from(this.#byKey.values(), (row) => row[index])
+  }
+}
+
+/** The statement's parameters, and for each item the pair (1-based) that the answer names when it was stale. */
+export const acceptParameters = (
+  items: ReadonlyArray<RequestRecord>,
+  slot: number
+): { readonly parameters: ReadonlyArray<PgTypes.Parameter | number>; readonly pairs: ReadonlyArray<number> } => {
+  const pairOf = new Map<string, number>()
+  const sourceIds: Array<string> = []
+  const versions: Array<bigint> = []
+  const pairs: Array<number> = []
+  const r: Array<Array<unknown>> = groups.requests.map(() => [])
+  const e: Array<Array<unknown>> = groups.events.map(() => [])
+  const g: Array<Array<unknown>> = groups.ignored.map(() => [])
+  const p: Array<Array<unknown>> = groups.pending.map(() => [])
+  const counts = new Counts()
+
+  for (const item of items) {
+    const name = `${item.sourceId}/${item.version}`
+    let pair = pairOf.get(name)
+    if (pair === undefined) {
+      sourceIds.push(item.sourceId)
+      versions.push(BigInt(item.version))
+      pair = sourceIds.length
+      pairOf.set(name, pair)
+    }
+    pairs.push(pair)
+    const at = item.ingestedAt
+    push(
+      r,
+      pair,
+      item.id,
+      item.teamId,
+      item.sourceId,
+      item.status,
+      item.verified,
+      item.rejectionCause,
+      item.method,
+      item.path,
+      item.query,
+      item.headers,
+      item.body,
+      item.bodySize,
+      item.externalId,
+      item.originalIp,
+      item.events.length,
+      item.ignored.length,
+      at
+    )
+    counts.add(pair, item.sourceId, item.status, at, item.teamId)
+    for (const event of item.events) {
+      const { id, connectionId, destinationId, shard, dueAt } = event
+      push(e, pair, id, item.teamId, item.id, connectionId, item.sourceId, destinationId, shard, dueAt, at)
+      counts.add(pair, connectionId, "created", at, item.teamId)
+    }
+    for (const { id, connectionId, cause, meta } of item.ignored) {
+      push(g, pair, id, item.teamId, item.id, connectionId, item.sourceId, cause, meta, at)
+      counts.add(pair, connectionId, "ignored", at, item.teamId)
+    }
+    for (const { connectionId, shard } of item.pending) {
+      push(p, pair, shard, connectionId, item.id, item.teamId, item.sourceId, at)
+    }
+  }
+
+  return {
+    pairs,
+    parameters: [
+      Columns.text(sourceIds),
+      Columns.int8(versions),
+      ...bind("requests", r),
+      ...bind("events", e),
+      ...bind("ignored", g),
+      ...bind("pending", p),
+      Columns.int4(counts.column(0)),
+      Columns.text(counts.column(1)),
+      Columns.text(counts.column(2)),
+      Columns.timestamptz(counts.column(3)),
+      Columns.text(counts.column(4)),
+      Columns.int8(counts.column(5).map(BigInt)),
+      slot
+    ]
+  }
+}
+
+const push = (columns: ReadonlyArray<Array<unknown>>, ...values: ReadonlyArray<unknown>): void => {
+  for (let i = 0; i < values.length; i++) columns[i]!.push(values[i])
+}
+
+const bind = (group: keyof typeof groups, columns: ReadonlyArray<ReadonlyArray<unknown>>): Array<PgTypes.Parameter> =>
+  columns.map((values, index) => Columns[groups[group][index]!](values))

@@ -1,0 +1,160 @@
+import type { PgTypes } from "@effect/sql-pg"
+import * as Columns from "./Columns.ts"
+
+/** A finished attempt, and what it makes of its event. Times are Unix milliseconds. */
+export interface AttemptRecord {
+  readonly id: string
+  readonly teamId: string
+  readonly eventId: string
+  readonly requestId: string
+  readonly connectionId: string
+  readonly sourceId: string
+  readonly destinationId: string
+  readonly attemptNumber: number
+  readonly trigger: string
+  readonly successful: boolean
+  readonly responseStatus: number | null
+  readonly errorCode: string | null
+  readonly failureMessage: string | null
+  readonly body: Uint8Array | null
+  /** JSON object, or null when there was no response. */
+  readonly responseHeaders: string | null
+  readonly requestedUrl: string
+  readonly httpMethod: string
+  readonly bulkRetryId: string | null
+  /** When the request had been prepared and was sent, and when its response was complete. */
+  readonly deliveredAt: number
+  readonly respondedAt: number | null
+  readonly deliveryLatency: number
+  readonly finishedAt: number
+  /** When the event was created: the minute its outcome is counted in. */
+  readonly eventCreatedAt: number
+  /** The next attempt's time, or null when this was the last. */
+  readonly retryAt: number | null
+}
+
+const types = [
+  "text", // id
+  "text", // team_id
+  "text", // event_id
+  "text", // request_id
+  "text", // connection_id
+  "text", // source_id
+  "text", // destination_id
+  "int4", // attempt_number
+  "text", // trigger
+  "bool", // successful
+  "int4", // response_status
+  "text", // error_code
+  "text", // failure_message
+  "bytea", // body
+  "text", // response_headers
+  "text", // requested_url
+  "text", // http_method
+  "text", // bulk_retry_id
+  "timestamptz", // delivered_at
+  "timestamptz", // responded_at
+  "int4", // delivery_latency
+  "timestamptz", // finished_at
+  "timestamptz", // event_minute
+  "timestamptz" // retry_at
+] as const
+
+const columns = `id, team_id, event_id, request_id, connection_id, source_id, destination_id, n, trigger, successful, status,
+  error_code, failure_message, body, response_headers, requested_url, http_method, bulk_retry_id, delivered_at,
+  responded_at, delivery_latency, finished_at, event_minute, retry_at`
+
+/**
+ * One statement, hence one transaction: the attempts, their events' new state, the queue rows, and the rollups. The
+ * attempt number is the fence: only the attempt that follows the last recorded one is taken, so a repeated or
+ * overtaken writer changes nothing. An event cancelled while its delivery was on the wire keeps the attempt; a success
+ * is a success (the target has it), a failure leaves it CANCELLED.
+ */
+export const attemptStatement = `
+with i as materialized (
+  select * from unnest(${Columns.placeholders(types, 1)}) as t (${columns})
+), e as (
+  update events set
+    state = case when i.successful then 'SUCCESSFUL' when events.state = 'CANCELLED' then 'CANCELLED'
+      when i.retry_at is null then 'FAILED' else 'PENDING' end,
+    failed = not i.successful and (i.retry_at is null or events.state = 'CANCELLED'),
+    attempts = i.n,
+    due_at = case when events.state = 'CANCELLED' then null else i.retry_at end,
+    response_status = i.status,
+    error_code = case when i.successful then null when events.state = 'CANCELLED' then events.error_code else i.error_code end,
+    failure_message = case when i.successful then null else i.failure_message end,
+    first_attempt_at = coalesce(events.first_attempt_at, i.delivered_at),
+    last_attempt_at = i.delivered_at,
+    successful_at = case when i.successful then i.finished_at end,
+    updated_at = i.finished_at
+  from i
+  where events.id = i.event_id and events.attempts = i.n - 1 and events.state in ('PENDING', 'CANCELLED')
+  returning i.*, events.state, events.cancelled_at
+), a as (
+  insert into attempts (id, team_id, event_id, request_id, connection_id, source_id, destination_id, attempt_number, trigger,
+    status, response_status, error_code, body, response_headers, requested_url, http_method, bulk_retry_id, successful_at,
+    delivered_at, responded_at, delivery_latency, response_latency, created_at)
+  select id, team_id, event_id, request_id, connection_id, source_id, destination_id, n, trigger,
+    case when successful then 'SUCCESSFUL' else 'FAILED' end, status, error_code, body, response_headers, requested_url,
+    http_method, bulk_retry_id, case when successful then finished_at end, delivered_at, responded_at, delivery_latency,
+    case when responded_at is null then null else (extract(epoch from responded_at - delivered_at) * 1000)::int4 end, finished_at
+  from e
+), finished as (
+  delete from deliveries using e where deliveries.event_id = e.event_id and e.state <> 'PENDING'
+), waiting as (
+  update deliveries set due_at = e.retry_at, started_at = e.delivered_at
+  from e where deliveries.event_id = e.event_id and e.state = 'PENDING'
+), counted as (
+  select destination_id as key_id, case when successful then 'attempt_successful' else 'attempt_failed' end as measure,
+    date_trunc('minute', finished_at) as minute, team_id, 1 as n from e
+  union all
+  select connection_id, case state when 'SUCCESSFUL' then 'successful' else 'failed' end, event_minute, team_id, 1
+  from e where state in ('SUCCESSFUL', 'FAILED')
+  union all
+  select connection_id, 'cancelled', event_minute, team_id, -1 from e where state = 'SUCCESSFUL' and cancelled_at is not null
+), count_up as (
+  insert into rollups (key_id, measure, minute, slot, team_id, count)
+  select key_id, measure, minute, $${types.length + 1}::int2, team_id, sum(n)
+  from counted group by key_id, measure, minute, team_id
+  on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count
+)
+select event_id, state from e`
+
+const minute = (at: number): number => at - (at % 60_000)
+
+export const attemptParameters = (
+  items: ReadonlyArray<AttemptRecord>,
+  slot: number
+): ReadonlyArray<PgTypes.Parameter | number> => {
+  const table: Array<Array<unknown>> = types.map(() => [])
+  for (const item of items) {
+    const row = [
+      item.id,
+      item.teamId,
+      item.eventId,
+      item.requestId,
+      item.connectionId,
+      item.sourceId,
+      item.destinationId,
+      item.attemptNumber,
+      item.trigger,
+      item.successful,
+      item.responseStatus,
+      item.errorCode,
+      item.failureMessage,
+      item.body,
+      item.responseHeaders,
+      item.requestedUrl,
+      item.httpMethod,
+      item.bulkRetryId,
+      item.deliveredAt,
+      item.respondedAt,
+      item.deliveryLatency,
+      item.finishedAt,
+      minute(item.eventCreatedAt),
+      item.retryAt
+    ]
+    for (let c = 0; c < row.length; c++) table[c]!.push(row[c])
+  }
+  return [...table.map((values, c) => Columns[types[c]!](values)), slot]
+}

@@ -1,0 +1,24 @@
+import { PgTypes } from "@effect/sql-pg"
+import { Result } from "effect"
+
+/**
+ * Array parameters of a multi-row statement: one PostgreSQL array per column, bound with its element type, so that
+ * empty and all-null columns bind like any other.
+ */
+const of =
+  (oid: number) =>
+  (values: ReadonlyArray<unknown>): PgTypes.Parameter =>
+    Result.getOrThrow(PgTypes.array(values, oid))
+
+export const text = of(PgTypes.OID.text)
+export const int4 = of(PgTypes.OID.int4)
+export const int8 = of(PgTypes.OID.int8)
+export const int2 = of(PgTypes.OID.int2)
+export const bool = of(PgTypes.OID.bool)
+export const bytea = of(PgTypes.OID.bytea)
+/** Unix milliseconds, or null. */
+export const timestamptz = of(PgTypes.OID.timestamptz)
+
+/** `$from::text[], …` for a statement's text. */
+export const placeholders = (types: ReadonlyArray<string>, from: number): string =>
+  types.map((type, index) => `$${from + index}::${type}[]`).join(", ")

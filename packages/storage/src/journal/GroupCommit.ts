@@ -1,0 +1,96 @@
+import { Effect } from "effect"
+
+/**
+ * Group commit: what callers hand in gathers while a commit is under way and goes into the next one. There is no
+ * window: at low load an item is committed alone and at once, under load the batches grow by themselves.
+ *
+ * A second commit runs beside the first only when enough has gathered to fill it, so that parallel commits raise
+ * throughput and not the number of statements.
+ */
+export interface GroupCommitOptions<Item> {
+  /** Writes a batch and tells every item of it what became of it. Must not fail, and must answer every item. */
+  readonly commit: (items: ReadonlyArray<Item>, lane: number) => Effect.Effect<void>
+  readonly lanes: number
+  readonly maxItems: number
+  readonly maxBytes: number
+  readonly sizeOf: (item: Item) => number
+  /** Runs a commit; supplied by the owner so that it runs in the owner's context. */
+  readonly run: (commit: Effect.Effect<void>) => void
+  /** A second lane starts at this many waiting items. */
+  readonly parallelFrom: number
+}
+
+export class GroupCommit<Item> {
+  readonly #options: GroupCommitOptions<Item>
+  readonly #freeLanes: Array<number>
+  #waiting: Array<Item> = []
+  #scheduled = false
+  /** Items handed in and not yet answered. */
+  pendingItems = 0
+  /** Their bytes. */
+  pendingBytes = 0
+  /** Commits so far, and the items in them: statements per item is a figure worth watching. */
+  commits = 0
+  items = 0
+
+  constructor(options: GroupCommitOptions<Item>) {
+    this.#options = options
+    this.#freeLanes = Array.from({ length: options.lanes }, (_, lane) => options.lanes - 1 - lane)
+  }
+
+  add(item: Item): void {
+    this.pendingItems++
+    this.pendingBytes += this.#options.sizeOf(item)
+    this.#waiting.push(item)
+    this.#schedule()
+  }
+
+  /** After what is readable in this turn of the event loop has been read, so that it shares the commit. */
+  #schedule(): void {
+    if (this.#scheduled || this.#freeLanes.length === 0) return
+    this.#scheduled = true
+    setImmediate(() => {
+      this.#scheduled = false
+      this.#start()
+    })
+  }
+
+  #start(): void {
+    const { lanes, parallelFrom } = this.#options
+    while (this.#waiting.length > 0 && this.#freeLanes.length > 0) {
+      if (this.#freeLanes.length < lanes && this.#waiting.length < parallelFrom) return
+      const lane = this.#freeLanes.pop()!
+      const batch = this.#take()
+      this.commits++
+      this.items += batch.length
+      this.#options.run(
+        Effect.ensuring(
+          this.#options.commit(batch, lane),
+          Effect.sync(() => {
+            for (const item of batch) this.pendingBytes -= this.#options.sizeOf(item)
+            this.pendingItems -= batch.length
+            this.#freeLanes.push(lane)
+            if (this.#waiting.length > 0) this.#schedule()
+          })
+        )
+      )
+    }
+  }
+
+  #take(): ReadonlyArray<Item> {
+    const { maxItems, maxBytes, sizeOf } = this.#options
+    let bytes = 0
+    let count = 0
+    while (count < this.#waiting.length && count < maxItems) {
+      bytes += sizeOf(this.#waiting[count]!)
+      if (count > 0 && bytes > maxBytes) break
+      count++
+    }
+    if (count === this.#waiting.length) {
+      const batch = this.#waiting
+      this.#waiting = []
+      return batch
+    }
+    return this.#waiting.splice(0, count)
+  }
+}

@@ -1,0 +1,162 @@
+import { Clock, Effect } from "effect"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
+import type { Attempt, AttemptStatus } from "@tidegate/model/Attempt"
+import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
+import { idBound, isId, prefixes } from "@tidegate/model/Ids"
+import * as Columns from "../journal/Columns.ts"
+import { type AttemptRow, attemptTable, toAttempt } from "./AttemptRow.ts"
+import { writeCursor } from "./Cursor.ts"
+import { type PageRequest, resolvePage } from "./Paging.ts"
+import { eventsOfRequests, likePrefix } from "./Relations.ts"
+import { type Drive, scan, type Scanned, toPage } from "./Scan.ts"
+import { idRange } from "./Window.ts"
+
+type Fragment = Statement.Fragment
+
+/** What a list of attempts is narrowed to. Empty lists and undefined narrow nothing. */
+export interface AttemptFilter {
+  readonly events: ReadonlyArray<string>
+  readonly request: string | undefined
+  readonly destinations: ReadonlyArray<string>
+  readonly status: AttemptStatus | undefined
+  readonly search: string | undefined
+}
+
+interface Plan {
+  readonly drive: Drive
+  readonly bounds: ReadonlyArray<Fragment>
+  readonly residual: ReadonlyArray<Fragment>
+  /** The events that all of it belongs to, when the filter names them. */
+  readonly events: ReadonlyArray<string> | null
+}
+
+const plan = Effect.fnUntraced(function* (
+  team: string,
+  filter: AttemptFilter
+): Effect.fn.Return<Plan, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const bounds: Array<Fragment> = []
+  const residual: Array<Fragment> = []
+  let events = filter.events.length === 0 ? null : filter.events
+  let destinations = filter.destinations
+  const ofRequest = Effect.fnUntraced(function* (id: string) {
+    const found = (yield* eventsOfRequests(team, [id])).map((event) => event.id)
+    const before = events
+    events = before === null ? found : found.filter((event) => before.includes(event))
+  })
+  if (filter.request !== undefined) yield* ofRequest(filter.request)
+
+  const { search } = filter
+  if (search !== undefined) {
+    if (search.startsWith(prefixes.attempt)) bounds.push(sql`a.id >= ${search}`, sql`a.id < ${`${search}~`}`)
+    else if (search.startsWith(prefixes.event)) {
+      if (isId(prefixes.event, search) && events === null) events = [search]
+      else residual.push(sql`a.event_id like ${likePrefix(search)}`)
+    } else if (isId(prefixes.request, search)) yield* ofRequest(search)
+    else if (search.startsWith(prefixes.request)) residual.push(sql`a.request_id like ${likePrefix(search)}`)
+    else if (isId(prefixes.destination, search) && destinations.length === 0) destinations = [search]
+    else if (search.startsWith(prefixes.destination)) residual.push(sql`a.destination_id like ${likePrefix(search)}`)
+    else residual.push(sql`(a.error_code = ${search.toUpperCase()} or position(${search} in a.requested_url) > 0)`)
+  }
+  if (filter.status !== undefined) residual.push(sql`a.status = ${filter.status}`)
+  if (events !== null) {
+    if (destinations.length > 0) residual.push(sql`a.destination_id = any(${Columns.text(destinations)})`)
+    return { drive: { column: "event_id", values: [] }, bounds, residual, events }
+  }
+  const drive: Drive =
+    destinations.length > 0 ? { column: "destination_id", values: destinations } : { column: "team_id", values: [team] }
+  return { drive, bounds, residual, events }
+})
+
+/** The attempts of these events, in the order of their ids: read by the primary key, whole. */
+const ofEvents = Effect.fnUntraced(function* (
+  team: string,
+  events: ReadonlyArray<string>,
+  conditions: ReadonlyArray<Fragment>,
+  dir: "asc" | "desc",
+  limit: number
+): Effect.fn.Return<ReadonlyArray<AttemptRow>, SqlError.SqlError, SqlClient.SqlClient> {
+  if (events.length === 0) return []
+  const sql = yield* SqlClient.SqlClient
+  return yield* sql<AttemptRow>`
+    select a.* from attempts a
+    where ${sql.and([sql`a.event_id = any(${Columns.text(events)})`, sql`a.team_id = ${team}`, ...conditions])}
+    ${sql.literal(`order by a.id ${dir} limit ${limit}`)}`.unprepared
+})
+
+/** A page of attempts in either direction, with cursors both ways. */
+export const list = Effect.fnUntraced(function* (
+  team: string,
+  filter: AttemptFilter,
+  dir: "asc" | "desc",
+  request: PageRequest
+) {
+  const sql = yield* SqlClient.SqlClient
+  const { position, window } = yield* Effect.fromResult(resolvePage(request, yield* Clock.currentTimeMillis))
+  const back = position?.back ?? false
+  // Towards the start, the page is read in reverse.
+  const reading = back === (dir === "desc") ? "asc" : "desc"
+  const range = idRange(prefixes.attempt, window)
+  const found = yield* plan(team, filter)
+  const bounds = [
+    sql`a.id >= ${range.lower}`,
+    sql`a.id < ${range.upper}`,
+    ...found.bounds,
+    ...(position === null ? [] : [reading === "desc" ? sql`a.id < ${position.id}` : sql`a.id > ${position.id}`]),
+    // No attempt is older than its event, so later days of events hold none.
+    sql`a.event_id < ${idBound(prefixes.event, window.to + 1)}`
+  ]
+  const { limit } = request
+  const part: Scanned<AttemptRow> =
+    found.events === null
+      ? yield* scan<AttemptRow>({
+          team,
+          table: attemptTable(sql),
+          drive: found.drive,
+          bounds,
+          residual: found.residual,
+          dir: reading,
+          limit
+        })
+      : {
+          rows: yield* ofEvents(team, found.events, [...bounds, ...found.residual], reading, limit + 1),
+          examinedTo: null
+        }
+  const page = toPage([part], reading, limit)
+  const rows = back ? page.rows.toReversed() : page.rows
+  const cursor = (id: string | undefined, towardsStart: boolean): string | null =>
+    id === undefined ? null : writeCursor(request.key, { id, seen: 0, window, back: towardsStart })
+  const onward = page.next ?? undefined
+  return {
+    pagination: {
+      order_by: "created_at",
+      dir,
+      limit,
+      next: back ? cursor(rows.at(-1)?.id ?? position?.id, false) : cursor(onward, false),
+      prev: back ? cursor(onward, true) : position === null ? null : cursor(rows[0]?.id ?? position.id, true)
+    },
+    count: rows.length,
+    models: rows.map(toAttempt)
+  }
+})
+
+/** One attempt. `requestId` tells where to look first; a wrong one costs a second look. */
+export const get = Effect.fnUntraced(function* (
+  team: string,
+  id: string,
+  requestId: string | undefined
+): Effect.fn.Return<Attempt, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  if (requestId !== undefined) {
+    const events = (yield* eventsOfRequests(team, [requestId])).map((event) => event.id)
+    const [hinted] = yield* ofEvents(team, events, [sql`a.id = ${id}`], "asc", 1)
+    if (hinted !== undefined) return toAttempt(hinted)
+  }
+  const [row] = yield* sql<AttemptRow>`select * from attempts a where a.team_id = ${team} and a.id = ${id}`
+  return row === undefined ? yield* notFound("attempt", id) : toAttempt(row)
+})
+
+/** The attempts of these events, oldest first. */
+export const byEvents = Effect.fnUntraced(function* (team: string, events: ReadonlyArray<string>, limit: number) {
+  return (yield* ofEvents(team, events, [], "asc", limit)).map(toAttempt)
+})

@@ -1,0 +1,75 @@
+import { isUtf8 } from "node:buffer"
+import type { SqlClient } from "effect/sql"
+import type { Attempt, AttemptStatus, AttemptTrigger } from "@tidegate/model/Attempt"
+import { readHeaders } from "./Payload.ts"
+import type { Table } from "./Scan.ts"
+
+/** A row of `attempts`. */
+export interface AttemptRow {
+  readonly id: string
+  readonly team_id: string
+  readonly event_id: string
+  readonly request_id: string
+  readonly connection_id: string
+  readonly source_id: string
+  readonly destination_id: string
+  readonly attempt_number: number
+  readonly trigger: AttemptTrigger
+  readonly status: AttemptStatus
+  readonly response_status: number | null
+  readonly error_code: string | null
+  readonly body: Uint8Array | null
+  readonly response_headers: string | null
+  readonly requested_url: string
+  readonly http_method: string
+  readonly bulk_retry_id: string | null
+  readonly successful_at: Date | null
+  readonly delivered_at: Date
+  readonly responded_at: Date | null
+  readonly delivery_latency: number
+  readonly response_latency: number | null
+  readonly created_at: Date
+}
+
+export const attemptTable = (sql: SqlClient.SqlClient): Table => ({
+  name: "attempts",
+  alias: "a",
+  columns: sql.literal("a.*"),
+  joins: ""
+})
+
+const readCaptured = (body: Uint8Array): { readonly body: string; readonly body_encoding: "text" | "base64" } => {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  return isUtf8(bytes)
+    ? { body: bytes.toString("utf8"), body_encoding: "text" }
+    : { body: bytes.toString("base64"), body_encoding: "base64" }
+}
+
+export const toAttempt = (row: AttemptRow): Attempt => ({
+  id: row.id,
+  team_id: row.team_id,
+  event_id: row.event_id,
+  request_id: row.request_id,
+  connection_id: row.connection_id,
+  webhook_id: row.connection_id,
+  source_id: row.source_id,
+  destination_id: row.destination_id,
+  attempt_number: row.attempt_number,
+  trigger: row.trigger,
+  status: row.status,
+  response_status: row.response_status,
+  error_code: row.error_code,
+  ...(row.body === null ? { body: null, body_encoding: "text" } : readCaptured(row.body)),
+  response_headers: row.response_headers === null ? null : readHeaders(row.response_headers),
+  requested_url: row.requested_url,
+  http_method: row.http_method,
+  bulk_retry_id: row.bulk_retry_id,
+  successful_at: row.successful_at?.toISOString() ?? null,
+  delivered_at: row.delivered_at.toISOString(),
+  responded_at: row.responded_at?.toISOString() ?? null,
+  delivery_latency: row.delivery_latency,
+  response_latency: row.response_latency,
+  created_at: row.created_at.toISOString(),
+  // Written once.
+  updated_at: row.created_at.toISOString()
+})

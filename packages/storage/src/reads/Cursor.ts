@@ -1,0 +1,48 @@
+import { hash } from "node:crypto"
+import { Option, Result, Schema } from "effect"
+import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import type { Window } from "./Window.ts"
+
+/**
+ * Where a list goes on: after `id`, in the window that its first page resolved (so that "now-1h" means the same on every
+ * page). `seen` rows came before. `back`: towards the start of the list.
+ */
+export interface Position {
+  readonly id: string
+  readonly seen: number
+  readonly window: Window
+  readonly back: boolean
+}
+
+/** What a list was filtered by: a cursor is good for the same filters only, else pages would have silent gaps. */
+export type FilterKey = string
+
+export const filterKey = (list: string, filters: object): FilterKey =>
+  hash("sha256", `${list} ${JSON.stringify(filters, Object.keys(filters).sort())}`, "base64url").slice(0, 12)
+
+const Encoded = Schema.fromJsonString(
+  Schema.Struct({
+    f: Schema.String,
+    i: Schema.String.check(Schema.isMaxLength(100), Schema.isPattern(/^[\w-]*$/)),
+    n: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)),
+    w: Schema.Tuple([Schema.Int, Schema.Int]).check(
+      Schema.makeFilter(([from, to]) => from >= 0 && from <= to && to < 253_402_300_800_000)
+    ),
+    b: Schema.optionalKey(Schema.Literal(true))
+  })
+)
+const decode = Schema.decodeUnknownOption(Encoded)
+const encode = Schema.encodeSync(Encoded)
+
+export const writeCursor = (key: FilterKey, { back, id, seen, window }: Position): string =>
+  Buffer.from(
+    encode({ f: key, i: id, n: seen, w: [window.from, window.to], ...(back ? { b: true as const } : {}) })
+  ).toString("base64url")
+
+export const readCursor = (key: FilterKey, text: string): Result.Result<Position, GatewayError> => {
+  const position = decode(Buffer.from(text, "base64url").toString("utf8"))
+  if (Option.isNone(position)) return Result.fail(fail("INVALID_CURSOR", "the cursor is not one that a list returned"))
+  const { b, f, i, n, w } = position.value
+  if (f !== key) return Result.fail(fail("INVALID_CURSOR", "the cursor belongs to a list with other filters"))
+  return Result.succeed({ id: i, seen: n, window: { from: w[0], to: w[1] }, back: b ?? false })
+}

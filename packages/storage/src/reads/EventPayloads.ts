@@ -1,0 +1,69 @@
+import { Effect } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import type { Event, EventData } from "@tidegate/model/Event"
+import * as Columns from "../journal/Columns.ts"
+import { readHeaders } from "./Payload.ts"
+import { anyBody, listedBody, payloadColumns, type PayloadRow, toRequestData } from "./RequestRow.ts"
+
+interface AnswerRow {
+  readonly event_id: string
+  readonly requested_url: string
+  readonly http_method: string
+  readonly response_status: number | null
+  readonly response_headers: string | null
+  readonly body: Uint8Array | null
+}
+
+/** What each of these events sends, and what its last attempt was answered; an event whose payload is gone has none. */
+export const eventData = Effect.fnUntraced(function* (
+  team: string,
+  events: ReadonlyArray<Event>,
+  use: "list" | "detail"
+): Effect.fn.Return<ReadonlyMap<string, EventData>, SqlError.SqlError, SqlClient.SqlClient> {
+  if (events.length === 0) return new Map()
+  const sql = yield* SqlClient.SqlClient
+  const requestIds = [...new Set(events.map(({ request_id }) => request_id))]
+  const payloads = new Map(
+    (yield* sql<PayloadRow>`
+      select ${sql.literal(payloadColumns(use === "list" ? listedBody : anyBody))} from requests r
+      where r.id = any(${Columns.text(requestIds)}) and r.team_id = ${team}`.unprepared).map((row) => [
+      row.id,
+      toRequestData(row)
+    ])
+  )
+  const answers = new Map(
+    (yield* sql<AnswerRow>`
+      select a.event_id, a.requested_url, a.http_method, a.response_status, a.response_headers, a.body
+      from unnest(${Columns.text(events.map(({ id }) => id))}, ${Columns.int4(events.map(({ attempts }) => attempts))})
+        as e (id, attempts)
+      join attempts a on a.event_id = e.id and a.attempt_number = e.attempts
+      where a.team_id = ${team}`.unprepared).map((row) => [row.event_id, row])
+  )
+  const found = new Map<string, EventData>()
+  for (const event of events) {
+    const payload = payloads.get(event.request_id)
+    if (payload === undefined || payload === null) continue
+    const answer = answers.get(event.id)
+    found.set(event.id, {
+      request: {
+        method: answer?.http_method ?? payload.method,
+        url: answer?.requested_url ?? null,
+        path: payload.path,
+        query: payload.query,
+        headers: payload.headers,
+        body: payload.body,
+        encoding: payload.encoding,
+        is_large_payload: payload.is_large_payload
+      },
+      response:
+        answer === undefined
+          ? null
+          : {
+              status: answer.response_status,
+              headers: answer.response_headers === null ? null : readHeaders(answer.response_headers),
+              body: answer.body === null ? null : Buffer.from(answer.body).toString("utf8")
+            }
+    })
+  }
+  return found
+})

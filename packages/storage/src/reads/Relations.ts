@@ -1,0 +1,128 @@
+import { Effect } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { idBound, idTime, prefixes } from "@tidegate/model/Ids"
+import * as Columns from "../journal/Columns.ts"
+import type { IdRange } from "./Window.ts"
+
+/** Ids that fulfil a condition. `examinedTo`: null when these are all, else what lies below that id is not known. */
+export interface Candidates {
+  readonly ids: ReadonlyArray<string>
+  readonly examinedTo: string | null
+}
+
+/** More than this many candidates are not gathered: reading along the list itself is then the cheaper way. */
+export const gatherAtMost = 2_000
+
+/**
+ * The events of these requests, oldest first. An event made by routing carries its request's time in its id, so they are
+ * found in a range of the primary key; retries, which have times of their own, by an index over retries alone.
+ */
+export const eventsOfRequests = Effect.fnUntraced(function* (
+  team: string,
+  requestIds: ReadonlyArray<string>
+): Effect.fn.Return<ReadonlyArray<{ id: string; request_id: string }>, SqlError.SqlError, SqlClient.SqlClient> {
+  const generated = requestIds.filter((id) => idTime(id) !== null)
+  if (generated.length === 0) return []
+  const sql = yield* SqlClient.SqlClient
+  const start = prefixes.request.length
+  // Each branch is ordered and limited by itself, which keeps it on its index whatever the planner expects to find.
+  return yield* sql<{ id: string; request_id: string }>`
+    select e.id, e.request_id
+    from (select id, 'evt_' || substr(id, ${start + 1}, 10) as time from unnest(${Columns.text(generated)}) as w (id)) wanted
+    cross join lateral (
+      (select id, request_id, team_id from events
+        where id >= wanted.time collate "C" and id < (wanted.time || '~') collate "C" and request_id = wanted.id
+        order by id limit ${gatherAtMost})
+      union
+      (select id, request_id, team_id from events
+        where request_id = wanted.id and retry_parent_event_id is not null
+        order by request_id limit ${gatherAtMost})
+    ) e
+    where e.team_id = ${team} order by 1 limit ${gatherAtMost}`.unprepared
+})
+
+/** The ignored events of one request, oldest first: in the range of its time. */
+export const ignoredRange = (requestId: string): IdRange | null => {
+  const at = idTime(requestId)
+  return at === null
+    ? null
+    : { lower: idBound(prefixes.ignoredEvent, at), upper: idBound(prefixes.ignoredEvent, at + 1) }
+}
+
+/**
+ * The newest requests in the range that went to one of these connections: became an event or an ignored event there, or
+ * are still to be worked off.
+ */
+export const requestsOfConnections = Effect.fnUntraced(function* (
+  team: string,
+  connectionIds: ReadonlyArray<string>,
+  range: IdRange,
+  limit: number
+): Effect.fn.Return<Candidates, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const each = Math.max(limit + 1, Math.floor((2 * gatherAtMost) / connectionIds.length))
+  const from = range.lower.slice(prefixes.request.length)
+  // The last request's own millisecond included: what shares it may sort before or after.
+  const last = idTime(`${range.upper}0000000000`.slice(0, prefixes.request.length + 10)) ?? 0
+  const to = idBound(prefixes.event, last + 1).slice(prefixes.event.length)
+  const rows = yield* sql<{ request_id: string; id: string; position: number }>`
+    select found.* from unnest(${Columns.text(connectionIds)}) as c (id)
+    cross join lateral (
+      (select request_id, id, row_number() over (order by id desc)::int4 as position from (
+        select request_id, id from events
+        where connection_id = c.id and team_id = ${team} and retry_parent_event_id is null
+          and id >= ${prefixes.event + from} and id < ${prefixes.event + to}
+        order by id desc limit ${each}) routed)
+      union all
+      (select request_id, id, row_number() over (order by id desc)::int4 from (
+        select request_id, id from ignored_events
+        where connection_id = c.id and team_id = ${team}
+          and id >= ${prefixes.ignoredEvent + from} and id < ${prefixes.ignoredEvent + to}
+        order by id desc limit ${each}) ignored)
+      union all
+      (select request_id, request_id, row_number() over (order by request_id desc)::int4 from (
+        select request_id from pending_routes
+        where connection_id = c.id and team_id = ${team}
+          and request_id >= ${prefixes.request + from} and request_id < ${prefixes.request + to}
+        order by request_id desc limit ${each}) pending)
+    ) found`.unprepared
+  // A branch that came full is known down to the millisecond after its last row's.
+  const ends = rows
+    .filter(({ position }) => position === each)
+    .map(({ id }) => idBound(prefixes.request, (idTime(id) ?? 0) + 1))
+  return {
+    ids: [...new Set(rows.map(({ request_id }) => request_id))],
+    examinedTo: ends.length === 0 ? null : ends.reduce((a, b) => (a > b ? a : b))
+  }
+})
+
+/** Escapes what `like` would take for a pattern. */
+export const likePrefix = (text: string): string => `${text.replaceAll(/[\\%_]/g, "\\$&")}%`
+
+/** Requests in the range whose external id starts with this, or null when they are too many to gather. */
+export const requestsByExternalId = Effect.fnUntraced(function* (
+  team: string,
+  text: string,
+  range: IdRange
+): Effect.fn.Return<ReadonlyArray<string> | null, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<{ id: string }>`
+    select id from requests
+    where team_id = ${team} and external_id is not null and external_id like ${likePrefix(text)}
+      and id >= ${range.lower} and id < ${range.upper}
+    limit ${gatherAtMost + 1}`.unprepared
+  return rows.length > gatherAtMost ? null : rows.map(({ id }) => id)
+})
+
+/** The team's events that wait to be delivered, in the range; null when they are too many to gather. */
+export const pendingEvents = Effect.fnUntraced(function* (
+  team: string,
+  range: IdRange
+): Effect.fn.Return<ReadonlyArray<string> | null, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<{ event_id: string }>`
+    select d.event_id from connections c join deliveries d on d.connection_id = c.id
+    where c.team_id = ${team} limit ${gatherAtMost + 1}`.unprepared
+  if (rows.length > gatherAtMost) return null
+  return rows.map(({ event_id }) => event_id).filter((id) => id >= range.lower && id < range.upper)
+})

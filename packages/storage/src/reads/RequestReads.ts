@@ -1,0 +1,245 @@
+import { Clock, Effect } from "effect"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
+import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
+import { prefixes } from "@tidegate/model/Ids"
+import type { LatestInput } from "@tidegate/model/LatestInput"
+import type { Request, RequestStatus } from "@tidegate/model/Request"
+import * as Columns from "../journal/Columns.ts"
+import { byIds as eventsByIds } from "./EventReads.ts"
+import { envelope, type PageRequest, resolvePage } from "./Paging.ts"
+import { eventsOfRequests, gatherAtMost, likePrefix, requestsByExternalId, requestsOfConnections } from "./Relations.ts"
+import {
+  anyBody,
+  listedBody,
+  payloadColumns,
+  type PayloadRow,
+  type RequestRow,
+  requestTable,
+  toRequest,
+  toRequestData
+} from "./RequestRow.ts"
+import { type Drive, pick, scan, type Scanned, toPage } from "./Scan.ts"
+import { appliedRange, idRange, type IdRange, parseWindow, type WindowInput } from "./Window.ts"
+
+type Fragment = Statement.Fragment
+
+/** What a list of requests is narrowed to. Empty lists and undefined narrow nothing. */
+export interface RequestFilter {
+  readonly status: RequestStatus | undefined
+  readonly verified: boolean | undefined
+  readonly sources: ReadonlyArray<string>
+  readonly connections: ReadonlyArray<string>
+  readonly operation: string | undefined
+  readonly isRetry: boolean | undefined
+  readonly retryKind: "single" | "bulk" | undefined
+  readonly search: string | undefined
+}
+
+export interface RequestIncludes {
+  readonly data: boolean
+  readonly eventSummary: boolean
+}
+
+/** There is one database: every answer is whole. */
+const whole = { partial: false, unavailable_shard_count: 0 }
+
+/** Conditions of a filter that stand on a request's own row; the search by external id and the connections do not. */
+const conditions = (sql: SqlClient.SqlClient, filter: RequestFilter) => {
+  const { isRetry, operation, retryKind, sources, status, verified } = filter
+  const all: Array<readonly [name: "operation" | "sources" | "status" | null, Fragment]> = []
+  if (operation !== undefined) all.push(["operation", sql`r.retry_operation_id = ${operation}`])
+  if (sources.length > 0) all.push(["sources", sql`r.source_id = any(${Columns.text(sources)})`])
+  if (status !== undefined) all.push(["status", sql`r.status = ${status}`])
+  if (verified !== undefined) all.push([null, sql`r.verified = ${verified}`])
+  if (isRetry !== undefined) all.push([null, sql.literal(`r.retry_kind is ${isRetry ? "not " : ""}null`)])
+  if (retryKind !== undefined) all.push([null, sql`r.retry_kind = ${retryKind}`])
+  return all
+}
+
+const driveOf = (
+  sql: SqlClient.SqlClient,
+  team: string,
+  { operation, sources, status }: RequestFilter
+): { readonly drive: Drive; readonly covers: "operation" | "sources" | "status" | undefined } => {
+  if (operation !== undefined)
+    return { drive: { column: "retry_operation_id", values: [operation] }, covers: "operation" }
+  if (sources.length > 0) return { drive: { column: "source_id", values: sources }, covers: "sources" }
+  const drive = { column: "team_id", values: [team] }
+  return status === "rejected"
+    ? { drive: { ...drive, condition: sql.literal("r.status = 'rejected'") }, covers: "status" }
+    : { drive, covers: undefined }
+}
+
+/** Ids gathered for what is not on a request's own row; null where reading along the list has to do. */
+const gather = Effect.fnUntraced(function* (team: string, filter: RequestFilter, range: IdRange, limit: number) {
+  const { connections, search } = filter
+  const routed = connections.length === 0 ? null : yield* requestsOfConnections(team, connections, range, limit)
+  const byId = search?.startsWith(prefixes.request) === true
+  const named = search === undefined || byId ? null : yield* requestsByExternalId(team, search, range)
+  return { routed, byId, named, tooMany: search !== undefined && !byId && named === null }
+})
+
+/** A page of requests, newest first. */
+export const list = Effect.fnUntraced(function* (
+  team: string,
+  filter: RequestFilter,
+  request: PageRequest,
+  include: RequestIncludes
+) {
+  const sql = yield* SqlClient.SqlClient
+  const at = yield* Effect.fromResult(resolvePage(request, yield* Clock.currentTimeMillis))
+  const window = idRange(prefixes.request, at.window)
+  const range = { lower: window.lower, upper: at.position?.id ?? window.upper }
+  const { byId, named, routed, tooMany } = yield* gather(team, filter, range, request.limit)
+  const { search } = filter
+  const bounds = [sql`r.id >= ${range.lower}`, sql`r.id < ${range.upper}`]
+  if (byId) bounds.push(sql`r.id >= ${search}`, sql`r.id < ${`${search}~`}`)
+  const external = tooMany ? [sql`r.external_id like ${likePrefix(search ?? "")}`] : []
+  const all = conditions(sql, filter)
+  const options = { team, table: requestTable(sql), bounds, dir: "desc" as const, limit: request.limit }
+
+  const part: Scanned<RequestRow> =
+    routed !== null || named !== null
+      ? yield* pick<RequestRow>({
+          ...options,
+          ids: routed === null ? (named ?? []) : named === null ? routed.ids : both(routed.ids, named),
+          residual: [...all.map(([, condition]) => condition), ...external]
+        })
+      : yield* Effect.suspend(() => {
+          const { covers, drive } = driveOf(sql, team, filter)
+          const residual = all.flatMap(([name, condition]) => (name !== null && name === covers ? [] : [condition]))
+          return scan<RequestRow>({ ...options, drive, residual: [...residual, ...external] })
+        })
+  const page = toPage([{ rows: part.rows, examinedTo: routed?.examinedTo ?? part.examinedTo }], "desc", request.limit)
+  const models = yield* included(team, page.rows.map(toRequest), include)
+  return { ...envelope(request, at, page, models), ...whole }
+})
+
+const both = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const other = new Set(b)
+  return a.filter((id) => other.has(id))
+}
+
+const included = Effect.fnUntraced(function* (
+  team: string,
+  requests: ReadonlyArray<Request>,
+  include: RequestIncludes
+): Effect.fn.Return<ReadonlyArray<Request>, SqlError.SqlError, SqlClient.SqlClient> {
+  if (requests.length === 0 || (!include.data && !include.eventSummary)) return requests
+  const sql = yield* SqlClient.SqlClient
+  const ids = requests.map(({ id }) => id)
+  const data = include.data
+    ? new Map(
+        (yield* sql<PayloadRow>`
+          select ${sql.literal(payloadColumns(listedBody))} from requests r
+          where r.id = any(${Columns.text(ids)}) and r.team_id = ${team}`.unprepared).map((row) => [
+          row.id,
+          toRequestData(row)
+        ])
+      )
+    : null
+  const summaries = include.eventSummary ? yield* summarize(team, ids) : null
+  return requests.map((request) => ({
+    ...request,
+    ...(data === null ? {} : { data: data.get(request.id) ?? null }),
+    ...(summaries === null ? {} : { event_summary: summaries.get(request.id) ?? { total: 0 } })
+  }))
+})
+
+/** How many events of each request are in which status. */
+const summarize = Effect.fnUntraced(function* (team: string, requestIds: ReadonlyArray<string>) {
+  const events = yield* eventsOfRequests(team, requestIds)
+  const rows = yield* eventsByIds(
+    team,
+    events.map(({ id }) => id),
+    [],
+    gatherAtMost
+  )
+  const summaries = new Map<string, { total: number; [status: string]: number }>()
+  for (const { request_id, status } of rows) {
+    const summary: { total: number; [status: string]: number } = summaries.get(request_id) ?? { total: 0 }
+    summary.total++
+    summary[status] = (summary[status] ?? 0) + 1
+    summaries.set(request_id, summary)
+  }
+  return summaries
+})
+
+/** How many requests of the window meet the filter. */
+export const count = Effect.fnUntraced(function* (team: string, filter: RequestFilter, input: WindowInput) {
+  const sql = yield* SqlClient.SqlClient
+  const window = yield* Effect.fromResult(parseWindow(input, yield* Clock.currentTimeMillis))
+  const { lower, upper } = idRange(prefixes.request, window)
+  const { connections, search } = filter
+  const found: Array<Fragment> = conditions(sql, filter).map(([, condition]) => condition)
+  if (search?.startsWith(prefixes.request) === true) {
+    found.push(sql`r.id >= ${search}`, sql`r.id < ${`${search}~`}`)
+  } else if (search !== undefined) found.push(sql`r.external_id like ${likePrefix(search)}`)
+  if (connections.length > 0) {
+    const of = sql`connection_id = any(${Columns.text(connections)}) and team_id = ${team}`
+    const between = (prefix: string) =>
+      sql`id >= ${prefix + lower.slice(prefixes.request.length)} and id < ${prefix + upper.slice(prefixes.request.length)}`
+    found.push(sql`r.id in (
+      select request_id from events where ${of} and ${between(prefixes.event)} and retry_parent_event_id is null
+      union select request_id from ignored_events where ${of} and ${between(prefixes.ignoredEvent)}
+      union select request_id from pending_routes where ${of})`)
+  }
+  const [row] = yield* sql<{ count: number }>`
+    select count(*)::float8 as count from requests r
+    where ${sql.and([sql`r.team_id = ${team}`, sql`r.id >= ${lower}`, sql`r.id < ${upper}`, ...found])}`.unprepared
+  const total = row?.count ?? 0
+  return { total, count: total, total_exact: true, applied_range: appliedRange(window), ...whole }
+})
+
+/** One request, without its payload. */
+export const get = Effect.fnUntraced(function* (
+  team: string,
+  id: string
+): Effect.fn.Return<Request, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<RequestRow>`
+    select ${requestTable(sql).columns} from requests r where r.id = ${id} and r.team_id = ${team}`
+  return row === undefined ? yield* notFound("request", id) : toRequest(row)
+})
+
+const payloadOf = Effect.fnUntraced(function* (team: string, id: string) {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<PayloadRow>`
+    select ${sql.literal(payloadColumns(anyBody))} from requests r where r.id = ${id} and r.team_id = ${team}`
+  return row === undefined ? null : toRequestData(row)
+})
+
+/** One request with what was received. */
+export const detail = Effect.fnUntraced(function* (
+  team: string,
+  id: string
+): Effect.fn.Return<Request, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
+  const request = yield* get(team, id)
+  return { ...request, data: yield* payloadOf(team, id), proxy_exchange: null }
+})
+
+/** The latest request that a source accepted, among its last thousand. */
+export const latestInput = Effect.fnUntraced(function* (
+  team: string,
+  sourceId: string
+): Effect.fn.Return<LatestInput | null, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<RequestRow>`
+    select ${requestTable(sql).columns} from (
+      select * from requests r where r.source_id = ${sourceId} and r.team_id = ${team} order by r.id desc limit 1000
+    ) r where r.status = 'accepted' order by r.id desc limit 1`
+  if (row === undefined) return null
+  const request = toRequest(row)
+  const data = yield* payloadOf(team, request.id)
+  return {
+    source_id: sourceId,
+    request_id: request.id,
+    original_event_data_id: request.original_event_data_id,
+    created_at: request.created_at,
+    payload_key: request.original_event_data_id,
+    input:
+      data === null
+        ? null
+        : { method: data.method, path: data.path, query: data.parsed_query, headers: data.headers, body: data.body }
+  }
+})

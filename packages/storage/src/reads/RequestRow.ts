@@ -1,0 +1,100 @@
+import type { SqlClient } from "effect/sql"
+import { prefixes, sibling } from "@tidegate/model/Ids"
+import type { Request, RequestData } from "@tidegate/model/Request"
+import { headerOf, parseQuery, readBody, readHeaders } from "./Payload.ts"
+import type { Table } from "./Scan.ts"
+
+/** A row of `requests` without its payload. */
+export interface RequestRow {
+  readonly id: string
+  readonly team_id: string
+  readonly source_id: string
+  readonly status: "accepted" | "rejected"
+  readonly verified: boolean
+  readonly rejection_cause: string | null
+  readonly external_id: string | null
+  readonly events_count: number
+  readonly ignored_count: number
+  readonly cli_events_count: number
+  readonly retry_kind: "single" | "bulk" | null
+  readonly retry_parent_request_id: string | null
+  readonly retry_operation_id: string | null
+  readonly retried_at: Date | null
+  readonly ingested_at: Date
+  readonly created_at: Date
+  readonly updated_at: Date
+}
+
+export const requestTable = (sql: SqlClient.SqlClient): Table => ({
+  name: "requests",
+  alias: "r",
+  columns: sql`r.id, r.team_id, r.source_id, r.status, r.verified, r.rejection_cause, r.external_id, r.events_count,
+    r.ignored_count, r.cli_events_count, r.retry_kind, r.retry_parent_request_id, r.retry_operation_id, r.retried_at,
+    r.ingested_at, r.created_at, r.updated_at`,
+  joins: ""
+})
+
+export const toRequest = (row: RequestRow): Request => ({
+  id: row.id,
+  team_id: row.team_id,
+  source_id: row.source_id,
+  status: row.status,
+  verified: row.verified,
+  rejection_cause: row.rejection_cause,
+  original_event_data_id: sibling(prefixes.eventData, row.id),
+  external_id: row.external_id,
+  events_count: row.events_count,
+  ignored_count: row.ignored_count,
+  cli_events_count: row.cli_events_count,
+  is_retry: row.retry_kind !== null,
+  retry_kind: row.retry_kind,
+  retry_parent_request_id: row.retry_parent_request_id,
+  retry_operation_id: row.retry_operation_id,
+  retried_at: row.retried_at?.toISOString() ?? null,
+  ingested_at: row.ingested_at.toISOString(),
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString()
+})
+
+/** What is stored of a request's payload. `kept`: there is a body, whether or not it was read. */
+export interface PayloadRow {
+  readonly id: string
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly headers: string
+  readonly body: Uint8Array | null
+  readonly body_size: number
+  readonly kept: boolean
+  readonly rejection_cause: string | null
+}
+
+/** The columns of a `PayloadRow` of `requests r`; bodies larger than `largest` bytes are not read. */
+export const payloadColumns = (largest: number): string => `r.id, r.method, r.path, r.query, r.headers,
+  case when r.body_size <= ${largest} then r.body end as body, r.body_size, r.body is not null as kept, r.rejection_cause`
+
+/** Bodies up to this many bytes are shown in lists; a detail shows any. */
+export const listedBody = 64 * 1024
+export const anyBody = 2_147_483_647
+
+/** The payload as it is shown; null when retention took it. */
+export const toRequestData = (row: PayloadRow): RequestData | null => {
+  const large = row.body === null && (row.kept || row.rejection_cause === "PAYLOAD_TOO_LARGE")
+  if (row.body === null && !large) return null
+  const headers = readHeaders(row.headers)
+  const content_type = headerOf(headers, "content-type")
+  const query = row.query.startsWith("?") ? row.query.slice(1) : row.query
+  const readable = row.body === null ? { body: null, encoding: "text" as const } : readBody(row.body, content_type)
+  return {
+    method: row.method,
+    path: row.path,
+    query,
+    parsed_query: parseQuery(query),
+    headers,
+    body: readable.body,
+    content_type,
+    size_bytes: row.body_size,
+    is_large_payload: large,
+    encoding: readable.encoding
+  }
+}

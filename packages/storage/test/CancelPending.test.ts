@@ -1,0 +1,136 @@
+import { assert, layer } from "@effect/vitest"
+import { Deferred, Effect, Fiber } from "effect"
+import { SqlClient } from "effect/sql"
+import { cancelPending } from "../src/CancelPending.ts"
+import { Connections } from "../src/Connections.ts"
+import { Destinations } from "../src/Destinations.ts"
+import * as ControlPlane from "./controlPlane.ts"
+
+const { createConnection, insertEvent, team } = ControlPlane
+
+const read = Effect.fnUntraced(function* (id: string) {
+  const sql = yield* SqlClient.SqlClient
+  const [event] = yield* sql<{ state: string; failed: boolean; error_code: string | null; due: boolean; at: boolean }>`
+    select state, failed, error_code, due_at is not null as due, cancelled_at is not null as at from events where id = ${id}`
+  const [queued] = yield* sql`select 1 from deliveries where event_id = ${id}`
+  return { ...event, queued: queued !== undefined }
+})
+
+const cancelled = { state: "CANCELLED", failed: true, error_code: "CANCELLED", due: false, at: true, queued: false }
+const pending = { state: "PENDING", failed: false, error_code: null, due: true, at: false, queued: true }
+
+const counted = Effect.fnUntraced(function* (connectionId: string) {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ count: number | null }>`
+    select sum(count)::int4 as count from rollups where key_id = ${connectionId} and measure = 'cancelled'`
+  return row?.count ?? 0
+})
+
+layer(ControlPlane.layer, { excludeTestServices: true })("CancelPending", (it) => {
+  it.effect("writes down what a disabled connection has cancelled, chunk by chunk, once", () =>
+    Effect.gen(function* () {
+      const connections = yield* Connections
+      const connection = yield* createConnection()
+      const bystander = yield* createConnection({
+        source_id: connection.source_id,
+        destination_id: connection.destination_id
+      })
+      const events = yield* Effect.forEach([1, 2, 3, 4, 5], () => insertEvent(connection))
+      const done = yield* insertEvent(connection, { state: "SUCCESSFUL" })
+      const untouched = yield* insertEvent(bystander)
+      assert.strictEqual(yield* cancelPending({ connection_id: connection.id }), 0)
+
+      yield* connections.disable(team, connection.id)
+      assert.strictEqual(yield* cancelPending({ connection_id: connection.id }, 2), 5)
+      for (const id of events) assert.deepStrictEqual(yield* read(id), cancelled)
+      assert.strictEqual((yield* read(done)).state, "SUCCESSFUL")
+      assert.deepStrictEqual(yield* read(untouched), pending)
+      assert.strictEqual(yield* counted(connection.id), 5)
+      assert.strictEqual(yield* cancelPending({ connection_id: connection.id }), 0)
+      assert.strictEqual(yield* counted(connection.id), 5)
+    })
+  )
+
+  it.effect("counts in the minute that each event was created in", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const connections = yield* Connections
+      const connection = yield* createConnection()
+      const now = Math.floor(Date.now() / 60_000) * 60_000
+      yield* insertEvent(connection, { createdAt: new Date(now - 120_000) })
+      yield* insertEvent(connection, { createdAt: new Date(now - 61_000) })
+      yield* connections.delete(team, connection.id)
+      yield* cancelPending({ connection_id: connection.id })
+      const rows = yield* sql`
+        select minute, team_id, count::int4 as count from rollups
+        where key_id = ${connection.id} and measure = 'cancelled' order by minute`
+      assert.deepStrictEqual(rows, [{ minute: new Date(now - 120_000), team_id: team, count: 2 }])
+    })
+  )
+
+  it.effect("after an enable, cancels what was there before it and nothing since", () =>
+    Effect.gen(function* () {
+      const connections = yield* Connections
+      const connection = yield* createConnection()
+      const old = yield* insertEvent(connection, { createdAt: new Date(Date.now() - 1_000) })
+      yield* connections.disable(team, connection.id)
+      yield* connections.enable(team, connection.id)
+      const later = yield* insertEvent(connection, { createdAt: new Date(Date.now() + 1_000) })
+      assert.strictEqual(yield* cancelPending({ connection_id: connection.id }), 1)
+      assert.deepStrictEqual(yield* read(old), cancelled)
+      assert.deepStrictEqual(yield* read(later), pending)
+    })
+  )
+
+  it.effect("of a destination, takes the events of all its connections", () =>
+    Effect.gen(function* () {
+      const destinations = yield* Destinations
+      const first = yield* createConnection()
+      const second = yield* createConnection({ destination_id: first.destination_id })
+      const elsewhere = yield* createConnection()
+      const events = [yield* insertEvent(first), yield* insertEvent(second)]
+      const untouched = yield* insertEvent(elsewhere)
+      yield* destinations.setDisabled(team, first.destination_id, true)
+      assert.strictEqual(yield* cancelPending({ destination_id: first.destination_id }), 2)
+      for (const id of events) assert.deepStrictEqual(yield* read(id), cancelled)
+      assert.deepStrictEqual(yield* read(untouched), pending)
+    })
+  )
+
+  it.effect("passes over an event that is being written, and several at once share the work", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const connections = yield* Connections
+      const connection = yield* createConnection()
+      const busy = yield* insertEvent(connection)
+      yield* Effect.forEach(Array.from({ length: 40 }), () => insertEvent(connection))
+      yield* connections.disable(team, connection.id)
+      const locked = yield* Deferred.make<void>()
+      const finish = yield* Deferred.make<void>()
+      const writer = yield* Effect.forkChild(
+        sql.withTransaction(
+          Effect.gen(function* () {
+            yield* sql`update events set attempts = 1 where id = ${busy}`
+            yield* Deferred.succeed(locked, undefined)
+            yield* Deferred.await(finish)
+          })
+        )
+      )
+      yield* Deferred.await(locked)
+      const counts = yield* Effect.all(
+        Array.from({ length: 3 }, () => cancelPending({ connection_id: connection.id }, 5)),
+        { concurrency: "unbounded" }
+      )
+      yield* Deferred.succeed(finish, undefined)
+      yield* Fiber.join(writer)
+      assert.deepStrictEqual(yield* read(busy), pending)
+      assert.strictEqual(
+        counts.reduce((sum, count) => sum + count, 0),
+        40
+      )
+      assert.strictEqual(yield* counted(connection.id), 40)
+      assert.strictEqual(yield* cancelPending({ connection_id: connection.id }), 1)
+      assert.deepStrictEqual(yield* read(busy), cancelled)
+    })
+  )
+})

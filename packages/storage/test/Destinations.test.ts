@@ -1,0 +1,217 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Exit, Result } from "effect"
+import { SqlClient } from "effect/sql"
+import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import { attemptBins } from "../src/AttemptCounts.ts"
+import { Connections } from "../src/Connections.ts"
+import { type DestinationFields, Destinations } from "../src/Destinations.ts"
+import * as ControlPlane from "./controlPlane.ts"
+
+const { createConnection, createDestination, createSource, destinationFields, otherTeam, team, versionOf } =
+  ControlPlane
+
+const change = (fields: Partial<DestinationFields>) => (stored: DestinationFields) =>
+  Result.succeed({ ...stored, auth: "unchanged" as const, ...fields })
+
+layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) => {
+  it.effect("stores a destination and shows it, secrets masked", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const destinations = yield* Destinations
+      const id = newId(prefixes.destination, Date.now())
+      const config = { ...destinationFields().config, rate_limit: 10, auth_type: "CUSTOM_HEADER" }
+      const auth = { header_name: "x-token", value: "a-secret-token" }
+      const created = yield* destinations.create(team, id, destinationFields({ name: "shop", config, auth }))
+      assert.deepStrictEqual(created, {
+        id,
+        team_id: team,
+        name: "shop",
+        description: null,
+        type: "HTTP",
+        config: {
+          url: "https://target.test/hook",
+          http_method: null,
+          path_forwarding_disabled: false,
+          rate_limit: 10,
+          rate_limit_period: "second",
+          auth_type: "CUSTOM_HEADER",
+          auth: { header_name: "x-token", value: "****oken" }
+        },
+        disabled_at: null,
+        attempts_24h_count: 0,
+        attempts_24h_bins: [0, 0, 0, 0, 0, 0],
+        created_at: created.created_at,
+        updated_at: created.created_at
+      })
+      assert.deepStrictEqual(yield* destinations.get(team, id), created)
+      assert.strictEqual(yield* destinations.findByName(team, "shop"), id)
+      assert.strictEqual(yield* destinations.findByName(otherTeam, "shop"), null)
+      const [row] = yield* sql`select auth, config from destinations where id = ${id}`
+      assert.notInclude(JSON.stringify(row), "a-secret-token")
+      assert.deepStrictEqual(yield* destinations.create(team, id, destinationFields({ name: "shop" })), created)
+    })
+  )
+
+  it.effect("refuses a name that is taken, also to creates at once", () =>
+    Effect.gen(function* () {
+      const destinations = yield* Destinations
+      const exits = yield* Effect.forEach(
+        Array.from({ length: 4 }, () => createDestination({ name: "contended" })),
+        Effect.exit,
+        { concurrency: "unbounded" }
+      )
+      const winner = exits.find(Exit.isSuccess)?.value
+      const expected = fail("RESOURCE_ALREADY_EXISTS", "Resource already exists", {
+        id: winner?.id ?? "",
+        resource_type: "destination"
+      })
+      for (const exit of exits.filter(Exit.isFailure)) assert.deepStrictEqual(yield* Effect.flip(exit), expected)
+      assert.strictEqual(exits.filter(Exit.isFailure).length, 3)
+      const other = yield* createDestination()
+      const renamed = yield* Effect.flip(destinations.update(team, other.id, change({ name: "contended" })))
+      assert.deepStrictEqual(renamed, expected)
+    })
+  )
+
+  it.effect("is not there for another team, and not once deleted", () =>
+    Effect.gen(function* () {
+      const destinations = yield* Destinations
+      const { id } = yield* createDestination()
+      const assertMissing = Effect.fnUntraced(function* (teamId: string) {
+        const calls: ReadonlyArray<Effect.Effect<unknown, GatewayError>> = [
+          destinations.get(teamId, id),
+          destinations.update(teamId, id, change({})),
+          destinations.setDisabled(teamId, id, true),
+          destinations.delete(teamId, id)
+        ]
+        for (const call of calls) {
+          const { code, data } = yield* Effect.flip(call)
+          assert.deepStrictEqual({ code, data }, { code: "NOT_FOUND", data: { resource_type: "destination", id } })
+        }
+      })
+      yield* assertMissing(otherTeam)
+      yield* destinations.delete(team, id)
+      yield* assertMissing(team)
+    })
+  )
+
+  it.effect("is disabled and enabled, again without effect", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const destinations = yield* Destinations
+      const { destination_id: id, source_id } = yield* createConnection()
+      const version = (yield* versionOf(source_id)) ?? 0
+      const cancelBefore = Effect.map(
+        sql<{ at: Date | null }>`select cancel_before as at from destinations where id = ${id}`,
+        ([row]) => row?.at?.toISOString() ?? null
+      )
+      assert.strictEqual(yield* cancelBefore, null)
+      const disabled = yield* destinations.setDisabled(team, id, true)
+      assert.strictEqual(yield* cancelBefore, disabled.disabled_at)
+      assert.deepStrictEqual(yield* destinations.setDisabled(team, id, true), disabled)
+      assert.strictEqual(yield* versionOf(source_id), version + 1)
+      const enabled = yield* destinations.setDisabled(team, id, false)
+      assert.strictEqual(enabled.disabled_at, null)
+      // What waited meanwhile does not come back.
+      assert.strictEqual(yield* cancelBefore, enabled.updated_at)
+      assert.deepStrictEqual(yield* destinations.setDisabled(team, id, false), enabled)
+      assert.strictEqual(yield* versionOf(source_id), version + 2)
+    })
+  )
+
+  it.effect("raises the versions of its sources when it decides their routing, and only then", () =>
+    Effect.gen(function* () {
+      const destinations = yield* Destinations
+      const connections = yield* Connections
+      const destination = yield* createDestination()
+      const [first, second, gone, stranger] = yield* Effect.all([
+        createSource(),
+        createSource(),
+        createSource(),
+        createSource()
+      ])
+      yield* createConnection({ source_id: first.id, destination_id: destination.id })
+      yield* createConnection({ source_id: second.id, destination_id: destination.id })
+      const removed = yield* createConnection({ source_id: gone.id, destination_id: destination.id })
+      yield* connections.delete(team, removed.id)
+      const versions = Effect.forEach([first, second, gone, stranger], ({ id }) => versionOf(id))
+      assert.deepStrictEqual(yield* versions, [2, 2, 3, 1])
+      yield* destinations.update(team, destination.id, change({ description: "same routing" }))
+      assert.deepStrictEqual(yield* versions, [2, 2, 3, 1])
+      yield* destinations.update(team, destination.id, change({ type: "MOCK_API" }))
+      assert.deepStrictEqual(yield* versions, [3, 3, 3, 1])
+      yield* destinations.setDisabled(team, destination.id, true)
+      assert.deepStrictEqual(yield* versions, [4, 4, 3, 1])
+      yield* destinations.delete(team, destination.id)
+      assert.deepStrictEqual(yield* versions, [5, 5, 3, 1])
+    })
+  )
+
+  it.effect("deletes its connections with it", () =>
+    Effect.gen(function* () {
+      const destinations = yield* Destinations
+      const connections = yield* Connections
+      const connection = yield* createConnection()
+      yield* destinations.delete(team, connection.destination_id)
+      assert.strictEqual((yield* Effect.flip(connections.get(team, connection.id))).code, "NOT_FOUND")
+    })
+  )
+
+  it.effect("deleted while connections are made to it, it leaves none behind", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const destinations = yield* Destinations
+      const destination = yield* createDestination()
+      const attempts = yield* Effect.all(
+        [
+          Effect.forEach(
+            Array.from({ length: 8 }),
+            () => Effect.exit(createConnection({ destination_id: destination.id })),
+            { concurrency: 4 }
+          ),
+          destinations.delete(team, destination.id)
+        ],
+        { concurrency: "unbounded" }
+      ).pipe(Effect.map(([attempts]) => attempts))
+      for (const exit of attempts.filter(Exit.isFailure)) {
+        assert.deepStrictEqual((yield* Effect.flip(exit)).data, { resource_type: "destination", id: destination.id })
+      }
+      const [left] = yield* sql<{ count: number }>`
+        select count(*)::int4 as count from connections where destination_id = ${destination.id} and deleted_at is null`
+      assert.strictEqual(left?.count, 0)
+    })
+  )
+
+  it.effect("counts its attempts of the last 24 hours in six bins", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const now = Date.UTC(2026, 0, 2, 12, 0, 30)
+      const count = Effect.fnUntraced(function* (
+        key: string,
+        minutesAgo: number,
+        measure: string,
+        slot: number,
+        n: number
+      ) {
+        const minute = new Date(Math.floor(now / 60_000) * 60_000 - minutesAgo * 60_000)
+        yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)
+          values (${key}, ${measure}, ${minute}, ${slot}, ${team}, ${n})`
+      })
+      yield* count("des_a", 0, "attempt_successful", 1, 1)
+      yield* count("des_a", 0, "attempt_failed", 1, 10)
+      yield* count("des_a", 0, "attempt_failed", 2, 100)
+      yield* count("des_a", 239, "attempt_successful", 1, 1_000)
+      yield* count("des_a", 241, "attempt_successful", 1, 7)
+      yield* count("des_a", 24 * 60 - 1, "attempt_successful", 1, 3)
+      yield* count("des_a", 24 * 60, "attempt_successful", 1, 10_000)
+      yield* count("des_a", 5, "created", 1, 20_000)
+      yield* count("des_b", 5, "attempt_failed", 1, 5)
+      const bins = yield* attemptBins(sql, ["des_a", "des_b", "des_c"], now)
+      assert.deepStrictEqual(bins.get("des_a"), [3, 0, 0, 0, 7, 1_111])
+      assert.deepStrictEqual(bins.get("des_b"), [0, 0, 0, 0, 0, 5])
+      assert.deepStrictEqual(bins.get("des_c"), [0, 0, 0, 0, 0, 0])
+      assert.strictEqual((yield* attemptBins(sql, [], now)).size, 0)
+    })
+  )
+})

@@ -1,0 +1,149 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import { SqlClient } from "effect/sql"
+import { isId, prefixes } from "@tidegate/model/Ids"
+import { Connections } from "../src/Connections.ts"
+import { Destinations } from "../src/Destinations.ts"
+import { retryDestination, retryEvent } from "../src/EventRetry.ts"
+import { Sources } from "../src/Sources.ts"
+import * as ControlPlane from "./controlPlane.ts"
+
+const { createConnection, createDestination, insertEvent, otherTeam, team } = ControlPlane
+
+const retry = (event_id: string, team_id = team) => retryEvent({ team_id, event_id, shardOf: () => 42 })
+const refusal = (event_id: string, team_id = team) =>
+  Effect.map(Effect.flip(retry(event_id, team_id)), ({ code }) => code)
+
+layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
+  it.effect("makes a new event with the same payload, queued and counted, and notes the time on the old one", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const connection = yield* createConnection()
+      const parent = yield* insertEvent(connection, { state: "FAILED", createdAt: new Date(Date.now() - 60_000) })
+      const retried = yield* retry(parent)
+      assert.isTrue(isId(prefixes.event, retried.id))
+      assert.deepStrictEqual(retried, {
+        id: retried.id,
+        parent_event_id: parent,
+        connection_id: connection.id,
+        destination_id: connection.destination_id,
+        shard: 42,
+        created_at: retried.created_at
+      })
+      const [before, after] = yield* sql<Record<string, unknown>>`
+        select * from events where id in (${parent}, ${retried.id}) order by id`
+      assert.deepStrictEqual(after, {
+        ...before,
+        id: retried.id,
+        state: "PENDING",
+        failed: false,
+        trigger: "MANUAL",
+        due_at: retried.created_at,
+        root_event_id: parent,
+        retry_kind: "single",
+        retry_parent_event_id: parent,
+        retried_at: null,
+        created_at: retried.created_at,
+        updated_at: retried.created_at
+      })
+      assert.deepStrictEqual(before?.["retried_at"], retried.created_at)
+      assert.strictEqual(before?.["state"], "FAILED")
+      const queued = yield* sql`select * from deliveries where event_id = ${retried.id}`
+      assert.deepStrictEqual(queued, [
+        {
+          event_id: retried.id,
+          shard: 42,
+          destination_id: connection.destination_id,
+          connection_id: connection.id,
+          due_at: retried.created_at,
+          started_at: null
+        }
+      ])
+      const [created] = yield* sql`
+        select sum(count)::int4 as count from rollups
+        where key_id = ${connection.id} and measure = 'created' and minute = date_trunc('minute', ${retried.created_at})`
+      assert.deepStrictEqual(created, { count: 1 })
+    })
+  )
+
+  it.effect("keeps the first ancestor through retries of retries", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const connection = yield* createConnection()
+      const root = yield* insertEvent(connection, { state: "SUCCESSFUL" })
+      const first = yield* retry(root)
+      yield* sql`update events set state = 'FAILED' where id = ${first.id}`
+      const second = yield* retry(first.id)
+      const [row] = yield* sql`select root_event_id, retry_parent_event_id from events where id = ${second.id}`
+      assert.deepStrictEqual(row, { root_event_id: root, retry_parent_event_id: first.id })
+    })
+  )
+
+  it.effect("goes to the connection's current destination", () =>
+    Effect.gen(function* () {
+      const connections = yield* Connections
+      const connection = yield* createConnection()
+      const event = yield* insertEvent(connection, { state: "FAILED" })
+      const destination = yield* createDestination()
+      const { connection: moved } = yield* connections.update(team, connection.id, (stored) =>
+        Result.succeed({ ...stored, destination_id: destination.id })
+      )
+      assert.strictEqual(moved.destination_id, destination.id)
+      assert.strictEqual(yield* retryDestination(team, event), destination.id)
+      assert.strictEqual((yield* retry(event)).destination_id, destination.id)
+    })
+  )
+
+  it.effect("is refused while the event is still to be delivered", () =>
+    Effect.gen(function* () {
+      const connections = yield* Connections
+      const connection = yield* createConnection()
+      const queued = yield* insertEvent(connection)
+      const scheduled = yield* insertEvent(connection, { dueAt: new Date(Date.now() + 3_600_000) })
+      assert.strictEqual(yield* refusal(queued), "EVENT_NOT_RETRYABLE")
+      assert.strictEqual(yield* refusal(scheduled), "EVENT_NOT_RETRYABLE")
+      // Cancelled by a disable that has been taken back: final, whether or not its row says so yet.
+      yield* connections.disable(team, connection.id)
+      yield* connections.enable(team, connection.id)
+      assert.strictEqual((yield* retry(queued)).parent_event_id, queued)
+    })
+  )
+
+  it.effect("is refused while its source, connection or destination is off, or the connection paused", () =>
+    Effect.gen(function* () {
+      const sources = yield* Sources
+      const destinations = yield* Destinations
+      const connections = yield* Connections
+      const connection = yield* createConnection()
+      const { destination_id, id, source_id } = connection
+      const event = yield* insertEvent(connection, { state: "FAILED" })
+      yield* connections.pause(team, id)
+      assert.strictEqual(yield* refusal(event), "CONNECTION_PAUSED")
+      yield* connections.disable(team, id)
+      assert.strictEqual(yield* refusal(event), "CONNECTION_DISABLED")
+      yield* connections.enable(team, id)
+      yield* destinations.setDisabled(team, destination_id, true)
+      assert.strictEqual(yield* refusal(event), "DESTINATION_DISABLED")
+      yield* destinations.setDisabled(team, destination_id, false)
+      yield* sources.setDisabled(team, source_id, true)
+      assert.strictEqual(yield* refusal(event), "SOURCE_DISABLED")
+      yield* sources.setDisabled(team, source_id, false)
+      yield* retry(event)
+      yield* connections.delete(team, id)
+      assert.strictEqual(yield* refusal(event), "CONNECTION_DISABLED")
+    })
+  )
+
+  it.effect("is refused when the payload is gone, and for events that are not there", () =>
+    Effect.gen(function* () {
+      const connection = yield* createConnection()
+      const event = yield* insertEvent(connection, { state: "FAILED", body: null })
+      assert.strictEqual(yield* refusal(event), "PAYLOAD_UNAVAILABLE")
+      const stored = yield* insertEvent(connection, { state: "FAILED", body: "" })
+      assert.strictEqual((yield* retry(stored)).parent_event_id, stored)
+      assert.strictEqual(yield* refusal(stored, otherTeam), "NOT_FOUND")
+      assert.strictEqual(yield* refusal("evt_unknown"), "NOT_FOUND")
+      assert.strictEqual((yield* Effect.flip(retryDestination(otherTeam, stored))).code, "NOT_FOUND")
+    })
+  )
+})

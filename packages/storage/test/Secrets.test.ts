@@ -1,0 +1,331 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import { Effect, FileSystem, Logger, Result, Schema } from "effect"
+import { execFile } from "node:child_process"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { constantTimeEqual, hashToken, loadSecretKeys, parseSecretKeys, Secrets } from "@tidegate/storage/Secrets"
+
+const keys = (text: string) => Result.getOrThrow(parseSecretKeys(text))
+const failure = (text: string) => Result.getOrThrow(Result.flip(parseSecretKeys(text))).message
+
+const layer = (text: string) => Secrets.layer({ keys: keys(text) })
+
+const address = { team_id: "tm_1", table: "sources", column: "auth", id: "src_1" }
+
+// The bytes 0 to 31.
+const base64 = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+const hex = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+const other = "b25lLWZhbmN5LWtleS10aGF0LWlzLTMyLWJ5dGVzISE="
+
+const encrypt = (ring: string, plaintext: string, at = address) =>
+  Effect.flatMap(Secrets, (secrets) => secrets.encrypt(at, plaintext)).pipe(Effect.provide(layer(ring)))
+
+const decrypt = (ring: string, value: string, at = address) =>
+  Effect.flatMap(Secrets, (secrets) => secrets.decrypt(at, value)).pipe(Effect.provide(layer(ring)))
+
+const reason = (ring: string, value: string, at = address) =>
+  Effect.map(Effect.flip(decrypt(ring, value, at)), (error) => error.reason)
+
+describe("Secrets", () => {
+  it.effect("opens what another implementation sealed", () =>
+    Effect.gen(function* () {
+      // python3: AESGCM(bytes(range(32))).encrypt(bytes(range(12)), "top secret: ü".encode(), b"tm_1|sources|auth|src_1")
+      const value = "v1.k1.AAECAwQFBgcICQoL.M22mO7aAoWnoNa2rclVwaU0DjW0UR_WxRPiuVBZ0"
+      assert.strictEqual(yield* decrypt(`k1:${base64}`, value), "top secret: ü")
+    })
+  )
+
+  it.effect("gives every value its own nonce, and nothing of the text away", () =>
+    Effect.gen(function* () {
+      const values = yield* Effect.all(Array.from({ length: 50 }, () => encrypt(`k1:${base64}`, "top secret")))
+      assert.strictEqual(new Set(values.map((value) => value.split(".")[2])).size, 50)
+      for (const value of values) {
+        assert.match(value, /^v1\.k1\.[A-Za-z0-9_-]{16}\.[A-Za-z0-9_-]{35}$/)
+        assert.notInclude(Buffer.from(value.split(".")[3] ?? "", "base64url").toString("latin1"), "top secret")
+      }
+    })
+  )
+
+  it.effect("a value opens only in its own place", () =>
+    Effect.gen(function* () {
+      const value = yield* encrypt(base64, "top secret")
+      assert.strictEqual(yield* decrypt(base64, value), "top secret")
+      for (const elsewhere of [{ team_id: "tm_2" }, { table: "destinations" }, { column: "name" }, { id: "src_2" }]) {
+        assert.strictEqual(yield* reason(base64, value, { ...address, ...elsewhere }), "tampered")
+      }
+    })
+  )
+
+  it.effect("rotation: the newest key encrypts, older ones still open, a removed one does not", () =>
+    Effect.gen(function* () {
+      const old = yield* encrypt(`k1:${base64}`, "top secret")
+      const rotated = `k2:${other},k1:${base64}`
+      assert.strictEqual(yield* decrypt(rotated, old), "top secret")
+      const fresh = yield* encrypt(rotated, "top secret")
+      assert.isTrue(fresh.startsWith("v1.k2."))
+      assert.strictEqual(yield* decrypt(`k2:${other}`, fresh), "top secret")
+      assert.strictEqual(yield* reason(`k1:${base64}`, fresh), "unknown_key")
+      assert.strictEqual(yield* reason(`k2:${other}`, old), "unknown_key")
+      assert.strictEqual(yield* reason(`k1:${other}`, old), "tampered")
+    })
+  )
+
+  it.effect("a key that gets an id later still opens what it encrypted without one", () =>
+    Effect.gen(function* () {
+      const value = yield* encrypt(base64, "top secret")
+      assert.isTrue(value.startsWith("v1.630dcd29."))
+      assert.strictEqual(yield* decrypt(`k2:${other},k1:${hex}`, value), "top secret")
+    })
+  )
+
+  it.effect("refuses what is no encrypted value", () =>
+    Effect.gen(function* () {
+      const value = yield* encrypt(`k1:${base64}`, "")
+      const [, , nonce, sealed] = value.split(".")
+      for (const malformed of [
+        "",
+        "top secret",
+        "v1.k1..",
+        "v1...",
+        `v2.k1.${nonce}.${sealed}`,
+        `v1.k1.${nonce}`,
+        `v1.k1.${nonce}.${sealed}.`,
+        `v1.k1.${nonce}.${sealed}=`,
+        `v1.k1.${nonce}A.${sealed}`,
+        `v1.k1.${nonce}.${sealed?.slice(0, -2)}`,
+        ` ${value}`
+      ]) {
+        assert.strictEqual(yield* reason(`k1:${base64}`, malformed), "malformed", malformed)
+      }
+    })
+  )
+
+  it.effect("its error names the place and the key, and shows neither the value nor the text", () =>
+    Effect.gen(function* () {
+      const value = yield* encrypt(`k1:${base64}`, "top secret")
+      const error = yield* Effect.flip(decrypt(`k2:${other}`, value))
+      assert.strictEqual(error._tag, "SecretUnreadable")
+      assert.strictEqual(error.message, "sources.auth of src_1: is encrypted by the key k1, which is not configured")
+    })
+  )
+
+  const text = Schema.String
+  const index = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000 }))
+  const shift = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 63 }))
+  const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+  it.effect.prop(
+    "what is encrypted is decrypted; with any character changed it is refused",
+    [text, index, shift],
+    ([plaintext, at, by]) =>
+      Effect.gen(function* () {
+        const expected = plaintext.toWellFormed()
+        const value = yield* encrypt(`k1:${base64}`, expected)
+        assert.strictEqual(yield* decrypt(`k1:${base64}`, value), expected)
+
+        const start = "v1.k1.".length
+        const position = start + (at % (value.length - start))
+        const changed = alphabet[(alphabet.indexOf(value.charAt(position)) + by) % alphabet.length]
+        const altered = value.slice(0, position) + changed + value.slice(position + 1)
+        if (altered === value) return
+        assert.include(["malformed", "tampered"], yield* reason(`k1:${base64}`, altered))
+      })
+  )
+})
+
+describe("parseSecretKeys", () => {
+  it("reads a single key in base64, base64url or hex, and names it by its fingerprint", () => {
+    const unpadded = base64.replace("=", "")
+    for (const text of [base64, unpadded, hex, hex.toUpperCase(), `\n ${base64}\n`, `k:${base64}`]) {
+      const [key, ...others] = keys(text)
+      assert.lengthOf(others, 0)
+      assert.strictEqual(key.id, text.startsWith("k:") ? "k" : "630dcd29")
+      assert.strictEqual(key.key.export().toString("hex"), hex)
+    }
+    const [key] = keys(Buffer.alloc(32, 0xff).toString("base64url"))
+    assert.deepStrictEqual(key.key.export(), Buffer.alloc(32, 0xff))
+  })
+
+  it("reads a list, newest first", () => {
+    assert.deepStrictEqual(
+      keys(`2026-11:${other}, 2025_01:${hex} ,${Buffer.alloc(32).toString("base64")}`).map(({ id }) => id),
+      ["2026-11", "2025_01", "66687aad"]
+    )
+  })
+
+  it.each([
+    ["", "no secret key is given"],
+    [" \n", "no secret key is given"],
+    [`${base64},`, "secret key 2 is empty"],
+    [`a:${base64},,b:${hex}`, "secret key 2 is empty"],
+    ["passphrase!", "secret key 1 is neither base64 nor hex"],
+    ["cGFzc3dvcmQ=", "secret key 1 has 8 bytes; 32 are needed"],
+    [hex.slice(2), "secret key 1 has 31 bytes; 32 are needed"],
+    [`k1:${base64}AAAA`, "secret key 1 is neither base64 nor hex"],
+    ["k1:", "secret key 1 is neither base64 nor hex"],
+    [`:${base64}`, "secret key 1: the id before the colon must be 1 to 32 letters, digits, _ or -"],
+    [`k.1:${base64}`, "secret key 1: the id before the colon must be 1 to 32 letters, digits, _ or -"],
+    [`a:b:${base64}`, "secret key 1 is neither base64 nor hex"],
+    [`k1:${base64},k1:${other}`, "secret key 2 has the id of another key"],
+    [`${base64},${hex}`, "secret key 2 has the id of another key"]
+  ])("refuses %j", (text, message) => {
+    assert.strictEqual(failure(text), message)
+  })
+
+  it("keeps keys out of what is printed", () => {
+    const printed = JSON.stringify(keys(`k1:${base64}`))
+    assert.notInclude(printed, base64)
+    assert.notInclude(printed, hex)
+  })
+})
+
+const inHome = <A, E>(body: (home: string, fs: FileSystem.FileSystem) => Effect.Effect<A, E, FileSystem.FileSystem>) =>
+  Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    const folder = yield* fs.makeTempDirectoryScoped({ prefix: "tidegate-secrets-" })
+    return yield* body(join(folder, "home", ".tidegate"), fs)
+  }).pipe(Effect.provide(NodeFileSystem.layer))
+
+const fingerprints = (ring: ReadonlyArray<{ readonly fingerprint: string }>) => ring.map((key) => key.fingerprint)
+
+describe("loadSecretKeys", () => {
+  it.effect("makes a key that only its owner can read, and loads the same one ever after", () =>
+    inHome((home, fs) =>
+      Effect.gen(function* () {
+        const first = yield* loadSecretKeys(home)
+        assert.lengthOf(first, 1)
+        assert.deepStrictEqual(fingerprints(yield* loadSecretKeys(home)), fingerprints(first))
+        assert.deepStrictEqual(yield* fs.readDirectory(home), ["secrets.key"])
+        assert.strictEqual((yield* fs.stat(join(home, "secrets.key"))).mode & 0o777, 0o600)
+        assert.strictEqual((yield* fs.stat(home)).mode & 0o777, 0o700)
+      })
+    )
+  )
+
+  it.effect("twenty at once end with one key", () =>
+    inHome((home, fs) =>
+      Effect.gen(function* () {
+        const rings = yield* Effect.all(
+          Array.from({ length: 20 }, () => loadSecretKeys(home)),
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(new Set(rings.flatMap(fingerprints)).size, 1)
+        assert.deepStrictEqual(yield* fs.readDirectory(home), ["secrets.key"])
+      })
+    )
+  )
+
+  it.effect("a process that another overtakes uses the other's key, and does not replace it", () =>
+    inHome((home, real) =>
+      Effect.gen(function* () {
+        const path = join(home, "secrets.key")
+        // The other process makes its file when this one has found none and is about to make its own.
+        const overtaken = FileSystem.FileSystem.of({
+          ...real,
+          open: (file, options) =>
+            options?.flag === "wx"
+              ? Effect.andThen(real.writeFileString(path, `k1:${base64}`), real.open(file, options))
+              : real.open(file, options)
+        })
+        const [key] = yield* Effect.provideService(loadSecretKeys(home), FileSystem.FileSystem, overtaken)
+        assert.strictEqual(key.id, "k1")
+        assert.strictEqual(yield* real.readFileString(path), `k1:${base64}`)
+        assert.deepStrictEqual(yield* real.readDirectory(home), ["secrets.key"])
+      })
+    )
+  )
+
+  it.effect("processes that start at once end with one key", () =>
+    inHome((home) =>
+      Effect.gen(function* () {
+        const script = `
+          import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+          import { Effect } from "effect"
+          import { loadSecretKeys } from "@tidegate/storage/Secrets"
+          const [key] = await Effect.runPromise(Effect.provide(loadSecretKeys(process.env.SECRETS_HOME), NodeFileSystem.layer))
+          process.stdout.write(key.fingerprint)`
+        const start = Effect.promise(() =>
+          promisify(execFile)(process.execPath, ["--input-type=module", "--eval", script], {
+            cwd: import.meta.dirname,
+            env: { ...process.env, SECRETS_HOME: home }
+          })
+        )
+        const outputs = yield* Effect.all([start, start, start], { concurrency: "unbounded" })
+        const [key] = yield* loadSecretKeys(home)
+        assert.deepStrictEqual(
+          outputs.map(({ stdout }) => stdout),
+          [key.fingerprint, key.fingerprint, key.fingerprint]
+        )
+      })
+    )
+  )
+
+  it.effect("reads a ring that its operator wrote, and warns when others can read it", () =>
+    inHome((home, fs) =>
+      Effect.gen(function* () {
+        const path = join(home, "secrets.key")
+        yield* fs.makeDirectory(home, { recursive: true })
+        yield* fs.writeFileString(path, `k2:${other},k1:${base64}\n`, { mode: 0o644 })
+        const warnings: Array<unknown> = []
+        const capture = Logger.layer([Logger.make(({ message }) => void warnings.push(message))])
+        const ring = yield* Effect.provide(loadSecretKeys(home), capture)
+        assert.deepStrictEqual(
+          ring.map(({ id }) => id),
+          ["k2", "k1"]
+        )
+        assert.deepStrictEqual(warnings.flat(), [`${path} is readable by others than its owner`])
+      })
+    )
+  )
+
+  it.effect("never replaces a file that it cannot understand", () =>
+    inHome((home, fs) =>
+      Effect.gen(function* () {
+        const path = join(home, "secrets.key")
+        yield* fs.makeDirectory(home, { recursive: true })
+        for (const [content, message] of [
+          ["", "no secret key is given"],
+          ["cGFzc3dvcmQ=", "secret key 1 has 8 bytes; 32 are needed"]
+        ] as const) {
+          yield* fs.writeFileString(path, content)
+          const error = yield* Effect.flip(loadSecretKeys(home))
+          assert.strictEqual(error.message, `${path}: ${message}`)
+          assert.strictEqual(yield* fs.readFileString(path), content)
+        }
+      })
+    )
+  )
+
+  it.effect("fails with its own error where there can be no file", () =>
+    inHome((home, fs) =>
+      Effect.gen(function* () {
+        yield* fs.makeDirectory(join(home, "secrets.key"), { recursive: true })
+        assert.strictEqual((yield* Effect.flip(loadSecretKeys(home)))._tag, "SecretKeyError")
+        const file = join(home, "file")
+        yield* fs.writeFileString(file, "")
+        assert.strictEqual((yield* Effect.flip(loadSecretKeys(join(file, "below"))))._tag, "SecretKeyError")
+      })
+    )
+  )
+})
+
+describe("tokens", () => {
+  it("hashToken is the SHA-256 in hex", () => {
+    // printf 'gwk_0123' | openssl dgst -sha256 -r
+    assert.strictEqual(hashToken("gwk_0123"), "b78de3eb224b74098b52d81d62ba45d9aa900e91d39a6efd74a079bfbe3cbda9")
+  })
+
+  it("constantTimeEqual compares texts of any length", () => {
+    assert.isTrue(constantTimeEqual("", ""))
+    assert.isTrue(constantTimeEqual("tökén", "tökén"))
+    for (const [left, right] of [
+      ["", "a"],
+      ["a", "A"],
+      ["token", "token "],
+      ["token", "toke"]
+    ] as const) {
+      assert.isFalse(constantTimeEqual(left, right))
+    }
+  })
+})

@@ -1,0 +1,321 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Exit, Result } from "effect"
+import { SqlClient } from "effect/sql"
+import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import { Connections } from "../src/Connections.ts"
+import { type SourceFields, Sources } from "../src/Sources.ts"
+import * as ControlPlane from "./controlPlane.ts"
+
+const { createConnection, createSource, otherTeam, sourceFields, team, versionOf } = ControlPlane
+
+/** A change of what is stored that leaves the rest, its secrets included. */
+const change = (fields: Partial<SourceFields>) => (stored: SourceFields) =>
+  Result.succeed({ ...stored, auth: "unchanged" as const, ...fields })
+
+layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
+  it.effect("stores a source and shows it with its URL", () =>
+    Effect.gen(function* () {
+      const sources = yield* Sources
+      const id = newId(prefixes.source, Date.now())
+      const created = yield* sources.create(team, id, sourceFields({ name: "orders", description: "from the shop" }))
+      assert.deepStrictEqual(created, {
+        id,
+        team_id: team,
+        name: "orders",
+        description: "from the shop",
+        type: "WEBHOOK",
+        input_type: "webhook",
+        status: "enabled",
+        url: `http://ingress.test/e/${id}`,
+        config: {
+          auth_type: null,
+          auth: {},
+          allowed_http_methods: ["POST"],
+          custom_response: null,
+          mode: "webhook",
+          proxy: null
+        },
+        disabled_at: null,
+        created_at: created.created_at,
+        updated_at: created.created_at
+      })
+      assert.match(created.created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+      assert.deepStrictEqual(yield* sources.get(team, id), created)
+      assert.strictEqual(yield* sources.findByName(team, "orders"), id)
+      assert.strictEqual(yield* sources.findByName(otherTeam, "orders"), null)
+    })
+  )
+
+  it.effect("shows secrets masked and stores them encrypted", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const sources = yield* Sources
+      const auth = {
+        header_key: "x-signature",
+        algorithm: "sha256",
+        encoding: "hex",
+        webhook_secret_key: "a-long-secret"
+      }
+      const config = { ...sourceFields().config, auth_type: "HMAC" as const }
+      const { id, ...created } = yield* createSource({ config, auth })
+      assert.deepStrictEqual(created.config.auth, { ...auth, webhook_secret_key: "****cret" })
+      const [row] = yield* sql<{ auth: string; config: object }>`select auth, config from sources where id = ${id}`
+      assert.notInclude(JSON.stringify(row), "a-long-secret")
+      // Left alone, the ciphertext stays; changed, the new one is what a change is given.
+      yield* sources.update(team, id, change({ description: "touched" }))
+      const [same] = yield* sql<{ auth: string }>`select auth from sources where id = ${id}`
+      assert.strictEqual(same?.auth, row?.auth)
+      yield* sources.update(team, id, change({ auth: { ...auth, webhook_secret_key: "another-secret" } }))
+      let seen: SourceFields | undefined
+      yield* sources.update(team, id, (stored) => {
+        seen = stored
+        return change({})(stored)
+      })
+      assert.strictEqual(seen?.auth["webhook_secret_key"], "another-secret")
+    })
+  )
+
+  it.effect("can still be read and repaired when its secrets cannot", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const sources = yield* Sources
+      const config = { ...sourceFields().config, auth_type: "API_KEY" as const }
+      const { id } = yield* createSource({ config, auth: { header_key: "x-key", api_key: "secret-api-key" } })
+      yield* sql`update sources set auth = 'v1.gone.AAAAAAAAAAAAAAAA.AAAAAAAAAAAAAAAAAAAAAAAA' where id = ${id}`
+      assert.deepStrictEqual((yield* sources.get(team, id)).config.auth, {})
+      const { source } = yield* sources.update(
+        team,
+        id,
+        change({ auth: { header_key: "x-key", api_key: "new-secret" } })
+      )
+      assert.deepStrictEqual(source.config.auth, { header_key: "x-key", api_key: "****cret" })
+    })
+  )
+
+  it.effect("refuses a name that is taken, naming its holder", () =>
+    Effect.gen(function* () {
+      const sources = yield* Sources
+      const holder = yield* createSource({ name: "taken" })
+      const other = yield* createSource()
+      const expected = fail("RESOURCE_ALREADY_EXISTS", "Resource already exists", {
+        id: holder.id,
+        resource_type: "source"
+      })
+      assert.deepStrictEqual(yield* Effect.flip(createSource({ name: "taken" })), expected)
+      assert.deepStrictEqual(yield* Effect.flip(sources.update(team, other.id, change({ name: "taken" }))), expected)
+      // Case matters, and a deleted source's name is free.
+      yield* createSource({ name: "Taken" })
+      yield* sources.delete(team, holder.id)
+      assert.strictEqual((yield* sources.update(team, other.id, change({ name: "taken" }))).source.name, "taken")
+    })
+  )
+
+  it.effect("a create that comes twice changes nothing", () =>
+    Effect.gen(function* () {
+      const sources = yield* Sources
+      const id = newId(prefixes.source, Date.now())
+      const fields = sourceFields()
+      const first = yield* sources.create(team, id, fields)
+      assert.deepStrictEqual(yield* sources.create(team, id, fields), first)
+      yield* sources.delete(team, id)
+      assert.strictEqual((yield* Effect.flip(sources.create(team, id, fields))).code, "NOT_FOUND")
+    })
+  )
+
+  it.effect("of creates of one name at once, one wins and the others are told so", () =>
+    Effect.gen(function* () {
+      const exits = yield* Effect.forEach(
+        Array.from({ length: 6 }, () => createSource({ name: "contended" })),
+        Effect.exit,
+        { concurrency: "unbounded" }
+      )
+      const winner = exits.find(Exit.isSuccess)
+      assert.strictEqual(exits.filter(Exit.isSuccess).length, 1)
+      const failures = yield* Effect.forEach(exits.filter(Exit.isFailure), (exit) => Effect.flip(exit))
+      assert.deepStrictEqual(
+        failures.map(({ data }) => data),
+        failures.map(() => ({ id: winner?.value.id ?? "", resource_type: "source" }))
+      )
+    })
+  )
+
+  it.effect("of renames to one name at once, one wins and the others are told so", () =>
+    Effect.gen(function* () {
+      const sources = yield* Sources
+      const all = yield* Effect.forEach([1, 2, 3, 4], () => createSource())
+      const exits = yield* Effect.forEach(
+        all,
+        ({ id }) => Effect.exit(sources.update(team, id, change({ name: "wanted" }))),
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(exits.filter(Exit.isSuccess).length, 1)
+      for (const exit of exits.filter(Exit.isFailure)) {
+        assert.strictEqual((yield* Effect.flip(exit)).code, "RESOURCE_ALREADY_EXISTS")
+      }
+    })
+  )
+
+  it.effect("is not there for another team, and not once deleted", () =>
+    Effect.gen(function* () {
+      const sources = yield* Sources
+      const { id } = yield* createSource()
+      const missing = { code: "NOT_FOUND", data: { resource_type: "source", id } }
+      const assertMissing = Effect.fnUntraced(function* (teamId: string) {
+        const calls: ReadonlyArray<Effect.Effect<unknown, GatewayError>> = [
+          sources.get(teamId, id),
+          sources.update(teamId, id, change({})),
+          sources.setDisabled(teamId, id, true),
+          sources.delete(teamId, id)
+        ]
+        for (const call of calls) {
+          const { code, data } = yield* Effect.flip(call)
+          assert.deepStrictEqual({ code, data }, missing)
+        }
+      })
+      yield* assertMissing(otherTeam)
+      assert.strictEqual((yield* sources.get(team, id)).status, "enabled")
+      yield* sources.delete(team, id)
+      yield* assertMissing(team)
+    })
+  )
+
+  it.effect("a change that is refused writes nothing", () =>
+    Effect.gen(function* () {
+      const sources = yield* Sources
+      const source = yield* createSource()
+      const refusal = fail("VALIDATION_ERROR", "no")
+      assert.deepStrictEqual(yield* Effect.flip(sources.update(team, source.id, () => Result.fail(refusal))), refusal)
+      assert.deepStrictEqual(yield* sources.get(team, source.id), source)
+      assert.strictEqual(yield* versionOf(source.id), 1)
+    })
+  )
+
+  it.effect("switches its enabled connections off with it, and on again exactly those", () =>
+    Effect.gen(function* () {
+      const sources = yield* Sources
+      const connections = yield* Connections
+      const source = yield* createSource()
+      const open = yield* createConnection({ source_id: source.id })
+      const paused = yield* createConnection({ source_id: source.id, paused_at: new Date(1_000) })
+      const off = yield* createConnection({ source_id: source.id })
+      const bystander = yield* createConnection()
+      yield* connections.disable(team, off.id)
+
+      const disabled = yield* sources.setDisabled(team, source.id, true)
+      assert.strictEqual(disabled.source.status, "disabled")
+      assert.deepStrictEqual([...disabled.cancelled].sort(), [open.id, paused.id].sort())
+      assert.deepStrictEqual(
+        [...disabled.destinations].sort(),
+        [open, paused, off].map((connection) => connection.destination_id).sort()
+      )
+      const afterDisable = yield* connections.get(team, paused.id)
+      assert.strictEqual(afterDisable.disabled_at, disabled.source.disabled_at)
+      assert.strictEqual(afterDisable.paused_at, null)
+      assert.strictEqual((yield* connections.get(team, bystander.id)).disabled_at, null)
+
+      // Again: nothing happens, but those concerned are told again.
+      const version = yield* versionOf(source.id)
+      const again = yield* sources.setDisabled(team, source.id, true)
+      assert.deepStrictEqual({ ...again, destinations: [] }, { ...disabled, cancelled: [], destinations: [] })
+      assert.deepStrictEqual([...again.destinations].sort(), [...disabled.destinations].sort())
+      assert.strictEqual(yield* versionOf(source.id), version)
+
+      const enabled = yield* sources.setDisabled(team, source.id, false)
+      assert.strictEqual(enabled.source.disabled_at, null)
+      assert.strictEqual((yield* connections.get(team, open.id)).disabled_at, null)
+      assert.strictEqual((yield* connections.get(team, paused.id)).disabled_at, null)
+      assert.notStrictEqual((yield* connections.get(team, off.id)).disabled_at, null)
+      yield* sources.setDisabled(team, source.id, false)
+      assert.strictEqual(yield* versionOf(source.id), (version ?? 0) + 1)
+    })
+  )
+
+  it.effect("a connection disabled by itself stays off when its source comes back", () =>
+    Effect.gen(function* () {
+      const sources = yield* Sources
+      const connections = yield* Connections
+      const { id, source_id } = yield* createConnection()
+      yield* sources.setDisabled(team, source_id, true)
+      yield* connections.disable(team, id)
+      yield* sources.setDisabled(team, source_id, false)
+      assert.notStrictEqual((yield* connections.get(team, id)).disabled_at, null)
+    })
+  )
+
+  it.effect("an update can switch it off and on as well", () =>
+    Effect.gen(function* () {
+      const sources = yield* Sources
+      const connections = yield* Connections
+      const { id, source_id } = yield* createConnection()
+      const off = yield* sources.update(team, source_id, change({ disabled: true }))
+      assert.deepStrictEqual(off.cancelled, [id])
+      assert.notStrictEqual((yield* connections.get(team, id)).disabled_at, null)
+      const renamed = yield* sources.update(team, source_id, change({ description: "still off" }))
+      assert.strictEqual(renamed.source.disabled_at, off.source.disabled_at)
+      assert.deepStrictEqual(renamed.cancelled, [])
+      yield* sources.update(team, source_id, change({ disabled: false }))
+      assert.strictEqual((yield* connections.get(team, id)).disabled_at, null)
+    })
+  )
+
+  it.effect("deletes its connections with it", () =>
+    Effect.gen(function* () {
+      const sources = yield* Sources
+      const connections = yield* Connections
+      const connection = yield* createConnection()
+      assert.deepStrictEqual(yield* sources.delete(team, connection.source_id), {
+        cancelled: [connection.id],
+        destinations: [connection.destination_id]
+      })
+      assert.strictEqual((yield* Effect.flip(connections.get(team, connection.id))).code, "NOT_FOUND")
+      assert.strictEqual(yield* versionOf(connection.source_id), 3)
+    })
+  )
+
+  it.effect("every change raises the version that doors route by", () =>
+    Effect.gen(function* () {
+      const sources = yield* Sources
+      const { id } = yield* createSource()
+      assert.strictEqual(yield* versionOf(id), 1)
+      yield* sources.update(team, id, change({ description: "changed" }))
+      assert.strictEqual(yield* versionOf(id), 2)
+      yield* sources.setDisabled(team, id, true)
+      assert.strictEqual(yield* versionOf(id), 3)
+      yield* sources.setDisabled(team, id, false)
+      assert.strictEqual(yield* versionOf(id), 4)
+      yield* sources.delete(team, id)
+      assert.strictEqual(yield* versionOf(id), 5)
+    })
+  )
+
+  it.effect("disabled while connections are made to it, it leaves none of them half-way", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const sources = yield* Sources
+      const source = yield* createSource()
+      const destination = yield* ControlPlane.createDestination()
+      const made = yield* Effect.all(
+        [
+          Effect.forEach(
+            Array.from({ length: 8 }),
+            () => createConnection({ source_id: source.id, destination_id: destination.id }),
+            { concurrency: 4 }
+          ),
+          sources.setDisabled(team, source.id, true)
+        ],
+        { concurrency: "unbounded" }
+      ).pipe(Effect.map(([made]) => made))
+      // Each is either one that the disable found and switched off, or one that came after it and is on.
+      const rows = yield* sql<{ id: string; disabled_by: string | null; off: boolean }>`
+        select id, disabled_by, disabled_at is not null as off from connections where source_id = ${source.id}`
+      assert.strictEqual(rows.length, made.length)
+      for (const row of rows) assert.strictEqual(row.off, row.disabled_by === "source")
+      assert.strictEqual(yield* versionOf(source.id), 1 + made.length + 1)
+      yield* sources.setDisabled(team, source.id, false)
+      const [off] = yield* sql<{ count: number }>`
+        select count(*)::int4 as count from connections where source_id = ${source.id} and disabled_at is not null`
+      assert.strictEqual(off?.count, 0)
+    })
+  )
+})

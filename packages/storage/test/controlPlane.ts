@@ -1,0 +1,142 @@
+import { Effect, Layer, Logger, Result } from "effect"
+import { SqlClient } from "effect/sql"
+import { newId, type Prefix, prefixes } from "@tidegate/model/Ids"
+import { Ingress } from "@tidegate/model/Ingress"
+import type { ConnectionFields } from "../src/ConnectionState.ts"
+import { Connections } from "../src/Connections.ts"
+import * as Database from "../src/Database.ts"
+import { type DestinationFields, Destinations } from "../src/Destinations.ts"
+import { migrate } from "../src/Migrations.ts"
+import { parseSecretKeys, Secrets } from "../src/Secrets.ts"
+import { type SourceFields, Sources } from "../src/Sources.ts"
+import { freshDatabase } from "../../../test/postgres.ts"
+
+/** The stores over a migrated database of the suite's own, with two teams. */
+export const team = "tm_one"
+export const otherTeam = "tm_two"
+export const ingress = "http://ingress.test/e"
+
+const database = Layer.unwrap(
+  Effect.map(freshDatabase, (url) => Database.layer({ url, connections: 6, hotConnections: 1 }))
+)
+
+const schema = Layer.effectDiscard(
+  Effect.gen(function* () {
+    yield* migrate
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`insert into teams (id, name) values (${team}, 'One'), (${otherTeam}, 'Two')`
+  })
+).pipe(Layer.orDie)
+
+const secrets = Secrets.layer({ keys: Result.getOrThrow(parseSecretKeys("ab".repeat(32))) })
+
+export const layer = Connections.layer.pipe(
+  Layer.provideMerge(Layer.merge(Sources.layer, Destinations.layer)),
+  Layer.provideMerge(schema),
+  Layer.provideMerge(Layer.mergeAll(database, secrets, Ingress.layer(ingress))),
+  // What is logged on purpose would hide what is not.
+  Layer.provideMerge(Logger.layer([]))
+)
+
+const fresh = (prefix: Prefix): string => newId(prefix, Date.now())
+let count = 0
+/** A name that no other test uses. */
+export const unique = (text: string): string => `${text}-${++count}`
+
+export const sourceFields = (fields: Partial<SourceFields> = {}): SourceFields => ({
+  name: unique("source"),
+  description: null,
+  type: "WEBHOOK",
+  disabled: false,
+  config: { auth_type: null, allowed_http_methods: ["POST"], custom_response: null, mode: "webhook", proxy: null },
+  auth: {},
+  ...fields
+})
+
+export const destinationFields = (fields: Partial<DestinationFields> = {}): DestinationFields => ({
+  name: unique("destination"),
+  description: null,
+  type: "HTTP",
+  config: {
+    url: "https://target.test/hook",
+    http_method: null,
+    path_forwarding_disabled: false,
+    rate_limit: null,
+    rate_limit_period: "second",
+    auth_type: null
+  },
+  auth: {},
+  ...fields
+})
+
+export const connectionFields = (
+  fields: Pick<ConnectionFields, "source_id" | "destination_id"> & Partial<ConnectionFields>
+): ConnectionFields => ({
+  name: unique("connection"),
+  description: null,
+  rules: [],
+  disabled_at: null,
+  paused_at: null,
+  ...fields
+})
+
+export const createSource = (fields?: Partial<SourceFields>) =>
+  Effect.flatMap(Sources, (sources) => sources.create(team, fresh(prefixes.source), sourceFields(fields)))
+
+export const createDestination = (fields?: Partial<DestinationFields>) =>
+  Effect.flatMap(Destinations, (destinations) =>
+    destinations.create(team, fresh(prefixes.destination), destinationFields(fields))
+  )
+
+/** A connection, with the source and destination that are not given. */
+export const createConnection = Effect.fnUntraced(function* (fields: Partial<ConnectionFields> = {}) {
+  const source_id = fields.source_id ?? (yield* createSource()).id
+  const destination_id = fields.destination_id ?? (yield* createDestination()).id
+  const connections = yield* Connections
+  const { connection } = yield* connections.create(
+    team,
+    fresh(prefixes.connection),
+    connectionFields({ ...fields, source_id, destination_id })
+  )
+  return connection
+})
+
+/** The version that doors route by. */
+export const versionOf = Effect.fnUntraced(function* (sourceId: string) {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ version: number }>`select version::int4 as version from sources where id = ${sourceId}`
+  return row?.version
+})
+
+/** A stored event, waiting in its queue when it is pending. */
+export const insertEvent = Effect.fnUntraced(function* (
+  connection: { readonly id: string; readonly source_id: string; readonly destination_id: string },
+  fields: {
+    readonly state?: string
+    readonly createdAt?: Date
+    readonly dueAt?: Date
+    readonly body?: string | null
+    readonly rootEventId?: string
+  } = {}
+) {
+  const sql = yield* SqlClient.SqlClient
+  const { body = "{}", createdAt = new Date(), dueAt = createdAt, rootEventId = null, state = "PENDING" } = fields
+  const id = fresh(prefixes.event)
+  const requestId = fresh(prefixes.request)
+  yield* sql`
+    insert into requests (id, team_id, source_id, status, verified, method, path, query, headers, body, body_size,
+      events_count, ignored_count, ingested_at, created_at, updated_at)
+    values (${requestId}, ${team}, ${connection.source_id}, 'accepted', false, 'POST', '/', '', '{}',
+      ${body === null ? null : Buffer.from(body)}, ${body?.length ?? 0}, 1, 0, ${createdAt}, ${createdAt}, ${createdAt})`
+  yield* sql`
+    insert into events (id, team_id, request_id, connection_id, source_id, destination_id, state, failed, trigger, due_at,
+      root_event_id, ingested_at, created_at, updated_at)
+    values (${id}, ${team}, ${requestId}, ${connection.id}, ${connection.source_id}, ${connection.destination_id},
+      ${state}, ${state === "FAILED"}, 'INITIAL', ${dueAt}, ${rootEventId}, ${createdAt}, ${createdAt}, ${createdAt})`
+  if (state === "PENDING") {
+    yield* sql`
+      insert into deliveries (event_id, shard, destination_id, connection_id, due_at)
+      values (${id}, 1, ${connection.destination_id}, ${connection.id}, ${dueAt})`
+  }
+  return id
+})

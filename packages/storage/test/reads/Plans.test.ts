@@ -1,0 +1,316 @@
+import { expect, layer } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import { SqlClient, type SqlError, Statement } from "effect/sql"
+import { freshDatabase } from "../../../../test/postgres.ts"
+import type { GatewayError } from "@tidegate/model/GatewayError"
+import { prefixes } from "@tidegate/model/Ids"
+import * as Database from "../../src/Database.ts"
+import { migrate } from "../../src/Migrations.ts"
+import * as AttemptReads from "../../src/reads/AttemptReads.ts"
+import * as EventReads from "../../src/reads/EventReads.ts"
+import * as RequestReads from "../../src/reads/RequestReads.ts"
+import * as TraceReads from "../../src/reads/TraceReads.ts"
+import { type History, makeHistory } from "./History.ts"
+
+/*
+ * Every list, along every filter, on a team with a long history beside another team's: no plan may read a table of records
+ * through, and none may look at more than a bounded number of rows, however many there are.
+ */
+
+const team = "tm_plans"
+const requests = Number(process.env["TIDEGATE_PLAN_ROWS"] ?? 100_000)
+
+class Filled extends Context.Service<Filled, History>()("@tidegate/storage/test/Filled") {
+  static readonly layer = Layer.effect(
+    Filled,
+    Effect.gen(function* () {
+      yield* migrate
+      const to = Date.now()
+      yield* makeHistory({ team: "tm_other", requests: requests / 10, from: to - 20 * 3_600_000, to })
+      return yield* makeHistory({ team, requests, from: to - 20 * 3_600_000, to })
+    })
+  ).pipe(Layer.provideMerge(Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url })))))
+}
+
+interface Node {
+  readonly "Node Type": string
+  readonly "Relation Name"?: string
+  readonly "Index Name"?: string
+  readonly "Actual Rows": number
+  readonly "Actual Loops": number
+  readonly "Rows Removed by Filter"?: number
+  readonly "Rows Removed by Index Recheck"?: number
+  readonly "Shared Hit Blocks": number
+  readonly "Shared Read Blocks": number
+  readonly Plans?: ReadonlyArray<Node>
+}
+
+const nodesOf = (node: Node): ReadonlyArray<Node> => [node, ...(node.Plans ?? []).flatMap(nodesOf)]
+
+/** Runs a read; answers it and how the database carried out each of its statements. */
+const explained = Effect.fnUntraced(function* <A>(
+  read: Effect.Effect<A, GatewayError | SqlError.SqlError, SqlClient.SqlClient>
+) {
+  const sql = yield* SqlClient.SqlClient
+  const statements: Array<readonly [string, ReadonlyArray<unknown>]> = []
+  const answer = yield* Effect.provideService(read, Statement.CurrentTransformer, (statement) =>
+    Effect.sync(() => {
+      statements.push(statement.compile())
+      return statement
+    })
+  )
+  let rows = 0
+  let blocks = 0
+  let ms = 0
+  const through: Array<string> = []
+  const used = new Set<string>()
+  for (const [text, parameters] of statements) {
+    const [row] = yield* sql.unsafe<{ "QUERY PLAN": ReadonlyArray<{ Plan: Node; "Execution Time": number }> }>(
+      `explain (analyze, buffers, timing off, format json) ${text}`,
+      parameters
+    ).unprepared
+    const explanation = row!["QUERY PLAN"][0]!
+    ms += explanation["Execution Time"]
+    blocks += explanation.Plan["Shared Hit Blocks"] + explanation.Plan["Shared Read Blocks"]
+    for (const node of nodesOf(explanation.Plan)) {
+      const scanned = node["Node Type"].includes("Scan")
+      if (scanned && node["Relation Name"] !== undefined) {
+        const examined =
+          node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0) + (node["Rows Removed by Index Recheck"] ?? 0)
+        rows += examined * node["Actual Loops"]
+      }
+      const relation = node["Relation Name"] ?? ""
+      if (
+        node["Node Type"] === "Seq Scan" &&
+        /^(?:requests|events|attempts|ignored_events|deliveries)/.test(relation)
+      ) {
+        through.push(relation)
+      }
+      if (node["Index Name"] !== undefined) used.add(node["Index Name"].replace(/_\d{8}/, ""))
+    }
+  }
+  return { answer, rows, blocks, ms, through, used: [...used] }
+})
+
+const anyEvent: EventReads.EventFilter = {
+  statuses: [],
+  sources: [],
+  connections: [],
+  destinations: [],
+  operation: undefined,
+  operationScope: "retries",
+  search: undefined
+}
+const anyRequest: RequestReads.RequestFilter = {
+  status: undefined,
+  verified: undefined,
+  sources: [],
+  connections: [],
+  operation: undefined,
+  isRetry: undefined,
+  retryKind: undefined,
+  search: undefined
+}
+const anyAttempt: AttemptReads.AttemptFilter = {
+  events: [],
+  request: undefined,
+  destinations: [],
+  status: undefined,
+  search: undefined
+}
+
+const page = { key: "test", window: {}, cursor: undefined, limit: 100 }
+const plain = { data: false }
+const whole = { data: true, eventSummary: true }
+
+type Read = Effect.Effect<{ readonly count: number } | object, GatewayError | SqlError.SqlError, SqlClient.SqlClient>
+
+const someRequest = Effect.gen(function* () {
+  const { models } = yield* RequestReads.list(team, { ...anyRequest, status: "accepted" }, page, {
+    data: false,
+    eventSummary: false
+  })
+  return models[50]!.id
+})
+
+/** `least`: a page at least that full; `most`: rows looked at in all. */
+const cases: ReadonlyArray<readonly [name: string, read: (history: History) => Read, least: number, most: number]> = [
+  ["events", () => EventReads.list(team, anyEvent, page, plain), 100, 500],
+  ["events with data", () => EventReads.list(team, anyEvent, page, { data: true }), 100, 800],
+  [
+    "events of a source",
+    ({ sources }) => EventReads.list(team, { ...anyEvent, sources: [sources[0]!] }, page, plain),
+    100,
+    500
+  ],
+  [
+    "events of a connection",
+    ({ connections }) => EventReads.list(team, { ...anyEvent, connections: [connections[7]!] }, page, plain),
+    100,
+    500
+  ],
+  [
+    "events of ten connections",
+    ({ connections }) => EventReads.list(team, { ...anyEvent, connections: connections.slice(0, 10) }, page, plain),
+    100,
+    2_500
+  ],
+  [
+    "events of a destination",
+    ({ destinations }) => EventReads.list(team, { ...anyEvent, destinations: [destinations[3]!] }, page, plain),
+    100,
+    500
+  ],
+  [
+    "events of a source to a destination",
+    ({ destinations, sources }) =>
+      EventReads.list(team, { ...anyEvent, destinations: [destinations[3]!], sources: [sources[3]!] }, page, plain),
+    100,
+    500
+  ],
+  ["successful events", () => EventReads.list(team, { ...anyEvent, statuses: ["SUCCESSFUL"] }, page, plain), 100, 600],
+  ["failed events", () => EventReads.list(team, { ...anyEvent, statuses: ["FAILED"] }, page, plain), 100, 800],
+  [
+    "failed events of a destination",
+    ({ destinations }) =>
+      EventReads.list(team, { ...anyEvent, statuses: ["FAILED"], destinations: [destinations[2]!] }, page, plain),
+    100,
+    5_000
+  ],
+  [
+    "failed or cancelled events",
+    () => EventReads.list(team, { ...anyEvent, statuses: ["FAILED", "CANCELLED"] }, page, plain),
+    100,
+    10_000
+  ],
+  ["queued events", () => EventReads.list(team, { ...anyEvent, statuses: ["QUEUED"] }, page, plain), 100, 10_000],
+  [
+    "held events, of which there are none",
+    () => EventReads.list(team, { ...anyEvent, statuses: ["HOLD"] }, page, plain),
+    0,
+    10_000
+  ],
+  [
+    "queued events of a connection",
+    ({ connections }) =>
+      EventReads.list(team, { ...anyEvent, statuses: ["QUEUED"], connections: [connections[5]!] }, page, plain),
+    100,
+    10_000
+  ],
+  [
+    "events of a bulk operation that made none",
+    () => EventReads.list(team, { ...anyEvent, operation: "bch_none" }, page, plain),
+    0,
+    10
+  ],
+  [
+    "events by a request's external id",
+    () => EventReads.list(team, { ...anyEvent, search: "ext-4242" }, page, plain),
+    1,
+    200
+  ],
+  [
+    "events by an id's beginning",
+    () => EventReads.list(team, { ...anyEvent, search: prefixes.event }, page, plain),
+    100,
+    500
+  ],
+  ["requests", () => RequestReads.list(team, anyRequest, page, whole), 100, 2_000],
+  [
+    "requests of a source",
+    ({ sources }) => RequestReads.list(team, { ...anyRequest, sources: [sources[0]!] }, page, whole),
+    100,
+    2_000
+  ],
+  [
+    "requests of all sources",
+    ({ sources }) => RequestReads.list(team, { ...anyRequest, sources }, page, whole),
+    100,
+    2_500
+  ],
+  ["accepted requests", () => RequestReads.list(team, { ...anyRequest, status: "accepted" }, page, whole), 100, 2_000],
+  ["rejected requests", () => RequestReads.list(team, { ...anyRequest, status: "rejected" }, page, whole), 100, 2_000],
+  [
+    "rejected requests of a source",
+    ({ sources }) =>
+      RequestReads.list(team, { ...anyRequest, status: "rejected", sources: [sources[0]!] }, page, whole),
+    10,
+    45_000
+  ],
+  [
+    "requests of a source that rejected none",
+    ({ sources }) =>
+      RequestReads.list(team, { ...anyRequest, status: "rejected", sources: [sources[1]!] }, page, whole),
+    0,
+    45_000
+  ],
+  ["unverified requests", () => RequestReads.list(team, { ...anyRequest, verified: false }, page, whole), 100, 2_000],
+  [
+    "replays, of which there are none",
+    () => RequestReads.list(team, { ...anyRequest, isRetry: true }, page, whole),
+    0,
+    45_000
+  ],
+  [
+    "requests of a connection",
+    ({ connections }) => RequestReads.list(team, { ...anyRequest, connections: [connections[7]!] }, page, whole),
+    100,
+    15_000
+  ],
+  [
+    "requests by external id",
+    () => RequestReads.list(team, { ...anyRequest, search: "ext-4242" }, page, whole),
+    1,
+    200
+  ],
+  [
+    "requests by a common beginning",
+    () => RequestReads.list(team, { ...anyRequest, search: "ext-" }, page, whole),
+    100,
+    5_000
+  ],
+  ["attempts", () => AttemptReads.list(team, anyAttempt, "desc", page), 100, 500],
+  ["attempts, oldest first", () => AttemptReads.list(team, anyAttempt, "asc", page), 100, 500],
+  [
+    "attempts to a destination",
+    ({ destinations }) => AttemptReads.list(team, { ...anyAttempt, destinations: [destinations[6]!] }, "desc", page),
+    100,
+    500
+  ],
+  ["failed attempts", () => AttemptReads.list(team, { ...anyAttempt, status: "FAILED" }, "desc", page), 100, 10_000],
+  [
+    "attempts by error",
+    () => AttemptReads.list(team, { ...anyAttempt, search: "bad_response" }, "desc", page),
+    100,
+    10_000
+  ],
+  [
+    "attempts by URL",
+    () => AttemptReads.list(team, { ...anyAttempt, search: "example.com/hooks" }, "desc", page),
+    100,
+    500
+  ],
+  [
+    "attempts of a request",
+    () => Effect.flatMap(someRequest, (request) => AttemptReads.list(team, { ...anyAttempt, request }, "desc", page)),
+    1,
+    800
+  ],
+  ["a trace", () => Effect.flatMap(someRequest, (id) => TraceReads.get(team, id)), 0, 800]
+]
+
+layer(Filled.layer, { timeout: "2 minutes", excludeTestServices: true })("plans of reads", (it) => {
+  for (const [name, read, least, most] of cases) {
+    it.effect(name, () =>
+      Effect.gen(function* () {
+        const { answer, blocks, ms, rows, through, used } = yield* explained(read(yield* Filled))
+        if (process.env["TIDEGATE_PLAN_PRINT"] !== undefined) {
+          process.stdout.write(`| ${name} | ${rows} | ${blocks} | ${ms.toFixed(1)} | ${used.join(", ")} |\n`)
+        }
+        expect(through).toEqual([])
+        expect(rows).toBeLessThanOrEqual(most)
+        if ("count" in answer) expect(answer.count).toBeGreaterThanOrEqual(least)
+      })
+    )
+  }
+})

@@ -1,0 +1,36 @@
+import * as PgClient from "@effect/sql-pg/PgClient"
+import * as PgConnection from "@effect/sql-pg/PgConnection"
+import { Effect, Layer, Redacted } from "effect"
+import type { Scope } from "effect"
+import type { SqlClient } from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import { randomBytes } from "node:crypto"
+import { inject } from "vitest"
+
+/**
+ * An empty database of the suite's own on the server of this run, so that no suite sees what another does. Gives its URL; the
+ * database is dropped when the scope closes, whoever is still connected.
+ *
+ * Usually for a whole suite: `layer(...)` over it, or `freshDatabase` with the scope of `it.effect` for a single test.
+ */
+export const freshDatabase: Effect.Effect<Redacted.Redacted, SqlError, Scope.Scope> = Effect.gen(function* () {
+  const server = inject("postgresUrl")
+  const name = `test_${randomBytes(8).toString("hex")}`
+  yield* Effect.acquireRelease(run(server, `CREATE DATABASE ${name}`), () =>
+    Effect.orDie(run(server, `DROP DATABASE ${name} WITH (FORCE)`))
+  )
+  const url = new URL(server)
+  url.pathname = name
+  return Redacted.make(url.href)
+})
+
+/** A client of a fresh database, which lives as long as the layer. */
+export const layer: Layer.Layer<PgClient.PgClient | SqlClient, SqlError> = Layer.unwrap(
+  Effect.map(freshDatabase, (url) => PgClient.layer({ url }))
+)
+
+const run = (url: string, statement: string) =>
+  PgConnection.make({ url: Redacted.make(url) }).pipe(
+    Effect.flatMap((connection) => connection.query(statement)),
+    Effect.scoped
+  )

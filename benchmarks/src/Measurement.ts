@@ -55,7 +55,7 @@ export interface Measurement {
     readonly generator: number
     readonly target: number
   }
-  /** CPU cores that processes outside the benchmark used meanwhile: figures of a disturbed run say little. */
+  /** CPU cores that the benchmark's processes did not get meanwhile: figures of a disturbed phase say little. */
   readonly otherCores: number
   /** The subject's memory in megabytes: at the end, and the highest of its main process so far. */
   readonly residentMegabytes: number

@@ -50,6 +50,17 @@ const storeAttempts = `
     attempts = attempts + 1
   from done where events.id = done.event_id`
 
+/**
+ * A fresh table has no statistics, and until it has some the planner joins a batch of attempts with a scan of all events:
+ * every commit then costs more than the last one. There is only one good plan, so it gets no other choice.
+ */
+const PLANNER = {
+  plan_cache_mode: "force_generic_plan",
+  enable_hashjoin: "off",
+  enable_mergejoin: "off",
+  enable_seqscan: "off"
+}
+
 interface Accepted {
   readonly requestId: string
   readonly eventId: string
@@ -108,7 +119,9 @@ export const makePipeline = async (input: { readonly databaseUrl: string; readon
   const scope = Scope.makeUnsafe()
   const connect = () =>
     Effect.runPromise(
-      PgConnection.make({ url: Redacted.make(input.databaseUrl), multiplex: true }).pipe(Scope.provide(scope))
+      PgConnection.make({ url: Redacted.make(input.databaseUrl), multiplex: true, startupParameters: PLANNER }).pipe(
+        Scope.provide(scope)
+      )
     )
   const [requests, attempts] = await Promise.all([connect(), connect()])
   for (const table of tables) await Effect.runPromise(requests.query(table))

@@ -72,8 +72,11 @@ export const processStats = (root: number): ProcessStats => {
   }
 }
 
-/** Seconds all CPUs together have worked since boot, by the text of /proc/stat: user, nice, system and interrupts. */
+/**
+ * Seconds all CPUs together have been taken since boot, by the text of /proc/stat: user, nice, system, interrupts, and what
+ * the host gave to other machines.
+ */
 export const busySeconds = (text: string): number => {
   const fields = text.slice(0, text.indexOf("\n")).trim().split(/\s+/)
-  return [1, 2, 3, 6, 7].reduce((sum, at) => sum + Number(fields[at]), 0) / TICKS
+  return [1, 2, 3, 6, 7, 8].reduce((sum, at) => sum + Number(fields[at]), 0) / TICKS
 }

@@ -257,7 +257,7 @@ export const throughput = Effect.fnUntraced(function* (plan: Plan) {
       saturated("sender to target p50", "ms", (one) => one.senderToTarget.p50),
       saturated("sender to target p99", "ms", (one) => one.senderToTarget.p99),
       saturated("resident memory, peak", "MB", (one) => one.peakMegabytes),
-      saturated("cores used by other processes", "", (one) => one.otherCores),
+      saturated("cores taken by other processes", "", (one) => one.otherCores),
       offered("acknowledge p50", "ms", (one) => one.acknowledge.p50, atMost("ratio", 2)),
       offered("acknowledge p99", "ms", (one) => one.acknowledge.p99, atMost("ratio", 2)),
       offered("sender to target p50", "ms", (one) => one.senderToTarget.p50, atMost("ratio", 2)),
@@ -265,7 +265,7 @@ export const throughput = Effect.fnUntraced(function* (plan: Plan) {
       offered("events delivered", "events/s", (one) => one.perSecond),
       offered("SQL statements per event", "", (one) => one.statements),
       offered("CPU per 1,000 events, relay and PostgreSQL", "s", relayAndPostgres),
-      offered("cores used by other processes", "", (one) => one.otherCores),
+      offered("cores taken by other processes", "", (one) => one.otherCores),
       ...faults("Faults of the gateway in these runs", [...measured.offered.gateway, ...measured.saturated.gateway])
     ],
     measured
@@ -294,7 +294,7 @@ export const fanOut = Effect.fnUntraced(function* (plan: Plan) {
       row("events delivered", "events/s", (one) => one.perSecond),
       row("SQL statements per event", "", (one) => one.statements),
       row("resident memory, peak", "MB", (one) => one.peakMegabytes),
-      row("cores used by other processes", "", (one) => one.otherCores),
+      row("cores taken by other processes", "", (one) => one.otherCores),
       ...faults("Faults of the gateway with three connections", measured.saturated.gateway)
     ],
     measured
@@ -349,7 +349,7 @@ export const backlog = Effect.fnUntraced(function* (plan: Plan) {
       offered(`acknowledge p99 ${at}`, "ms", (one) => one.acknowledge.p99),
       saturated("SQL statements per event, saturated", "", (one) => one.statements),
       saturated("gateway's resident memory, peak", "MB", (one) => one.peakMegabytes, atMost("value", 600)),
-      saturated("cores used by other processes", "", (one) => one.otherCores),
+      saturated("cores taken by other processes", "", (one) => one.otherCores),
       ...faults("Faults of the gateway beside the backlog", [
         ...measured.offered.gateway,
         ...measured.saturated.gateway

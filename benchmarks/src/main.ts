@@ -152,7 +152,7 @@ const bench = Effect.gen(function* () {
     `Figures are medians of ${options.settings.rounds} rounds; ratios are taken within each round.`,
     ...(disturbed === 0
       ? []
-      : [`In ${disturbed} of ${phases.length} phases other processes used more than ${DISTURBED} cores.`]),
+      : [`In ${disturbed} of ${phases.length} phases other processes took more than ${DISTURBED} cores.`]),
     ...(options.quick ? ["Quick run: the figures mean little."] : [])
   ].join(" ")
   const files = [join(results, `${stamp}.md`), join(results, `${stamp}.json`)] as const

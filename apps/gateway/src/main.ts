@@ -1,3 +1,5 @@
+import { createServer } from "node:http"
+import { join } from "node:path"
 import { NodeHttpServer, NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Effect, Layer, Logger, type Redacted } from "effect"
 import { HttpRouter } from "effect/http"
@@ -25,7 +27,6 @@ import { maintainPartitions } from "@tidegate/storage/Partitions"
 import { Secrets } from "@tidegate/storage/Secrets"
 import { Sources } from "@tidegate/storage/Sources"
 import { bootstrapTeam } from "@tidegate/storage/Teams"
-import { join } from "node:path"
 import * as Bootstrap from "./Bootstrap.ts"
 import * as DoorServer from "./DoorServer.ts"
 import * as Health from "./Health.ts"
@@ -65,27 +66,35 @@ const actors = Layer.mergeAll(
   Sweep.layer
 ).pipe(Layer.provide(Cancellations.layer))
 
+const serving = { disableLogger: true, disableListenLog: true }
+
 /** Doors and control API on the public port. */
 const publicServer = (settings: Settings) =>
-  HttpRouter.serve(Layer.merge(ApiRoutes.layer, Health.layer(settings.role)), { disableLogger: true, disableListenLog: true }).pipe(
+  HttpRouter.serve(Layer.merge(ApiRoutes.layer, Health.layer(settings.role)), serving).pipe(
     Layer.provide([DoorServer.layer({ host: settings.host, port: settings.port }), NodeHttpServer.layerHttpServices]),
     Layer.provide(IngressDoor.layer),
     Layer.provide([SourceSnapshots.layer, Hints.layer])
+  )
+
+/** A runner has no public port: it answers whether it lives and is ready. */
+const healthServer = (settings: Settings) =>
+  HttpRouter.serve(Health.layer(settings.role), serving).pipe(
+    Layer.provide(NodeHttpServer.layer(createServer, { host: settings.host, port: settings.port }))
   )
 
 const gateway = Effect.gen(function* () {
   const given = yield* settings
   const postgres = given.databaseUrl === null ? yield* EmbeddedPostgres.start({ home: join(given.home, "postgres") }) : null
   const url = postgres?.url ?? given.databaseUrl!
-  const runnerPort = yield* Bootstrap.pickRunnerPort(given)
-  const egress = Layer.merge(Egress.layer({ allow: given.egressAllow }), DeliveryRuntime.layer(deliveryLimits))
-  const runner = Cluster.layerRunner({ url, host: given.runnerHost, port: runnerPort })
-
-  const app =
-    given.role === "edge"
-      ? publicServer(given).pipe(Layer.provide(core(given, url, Cluster.layerClient({ url }))))
-      : publicServer(given).pipe(Layer.provideMerge(actors), Layer.provide([core(given, url, runner), egress]))
-  yield* Layer.build(app)
+  const port = given.role === "edge" ? 0 : yield* Bootstrap.pickRunnerPort(given)
+  const runner = core(given, url, Cluster.layerRunner({ url, host: given.runnerHost, port }))
+  const outbound = Layer.merge(Egress.layer({ allow: given.egressAllow }), DeliveryRuntime.layer(deliveryLimits))
+  const roles = {
+    all: publicServer(given).pipe(Layer.provideMerge(actors), Layer.provide([runner, outbound])),
+    runner: healthServer(given).pipe(Layer.provideMerge(actors), Layer.provide([runner, outbound])),
+    edge: publicServer(given).pipe(Layer.provide(core(given, url, Cluster.layerClient({ url }))))
+  }
+  yield* Layer.build(roles[given.role])
   yield* welcome(given, postgres !== null)
   return yield* Effect.never
 }).pipe(Effect.scoped)

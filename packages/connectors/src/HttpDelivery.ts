@@ -1,5 +1,4 @@
 import { signDelivery, type SigningSecret } from "@tidegate/signatures/DeliverySignature"
-import type { DeliveryAuth } from "@tidegate/signatures/OutboundAuth"
 
 /** The settings of an HTTP (or MOCK_API) destination, as stored. */
 export interface HttpTarget {
@@ -7,9 +6,10 @@ export interface HttpTarget {
   readonly url: string
   readonly http_method: string | null
   readonly path_forwarding_disabled: boolean
-  readonly auth: DeliveryAuth
-  /** The team's signing secrets in force, newest first; used when `auth.signs`. */
-  readonly secrets: readonly [SigningSecret, ...ReadonlyArray<SigningSecret>]
+  /** Headers that every delivery carries, by lower-case name. */
+  readonly authHeaders: Readonly<Record<string, string>>
+  /** The team's signing secrets in force, newest first; null when deliveries are not signed. */
+  readonly signing: readonly [SigningSecret, ...ReadonlyArray<SigningSecret>] | null
 }
 
 /** What one attempt says about itself. */
@@ -86,12 +86,12 @@ const splitOnce = (text: string, separator: string): readonly [string, string?] 
 export const prepare = (target: HttpTarget, inbound: InboundParts, context: AttemptContext): OutboundParts => {
   const method = target.http_method ?? (deliverable.has(inbound.method) ? inbound.method : "POST")
   const headers: Array<string> = ["user-agent", "event-gateway/1"]
-  const set = target.auth.headers
+  const set = target.authHeaders
   const dropped = connectionNames(inbound.headers["connection"])
   let hasIdempotencyKey = false
   for (const name in inbound.headers) {
     if (notForwarded.has(name) || name.startsWith("x-gateway-") || name in set || dropped?.has(name)) continue
-    if (target.auth.signs && name.startsWith("webhook-")) continue
+    if (target.signing !== null && name.startsWith("webhook-")) continue
     if (name === "idempotency-key") hasIdempotencyKey = true
     const value = inbound.headers[name]!
     if (typeof value === "string") headers.push(name, value)
@@ -119,9 +119,9 @@ export const prepare = (target: HttpTarget, inbound: InboundParts, context: Atte
   if (context.willRetryAfter !== null) headers.push("x-gateway-will-retry-after", String(context.willRetryAfter))
   if (context.originalIp !== null) headers.push("x-gateway-original-ip", context.originalIp)
   for (const name in set) headers.push(name, set[name]!)
-  if (target.auth.signs) {
+  if (target.signing !== null) {
     const signature = signDelivery({
-      secrets: target.secrets,
+      secrets: target.signing,
       webhookId: context.webhookId,
       timestampSeconds: context.timestampSeconds,
       body: inbound.body

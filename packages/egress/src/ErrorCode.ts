@@ -112,8 +112,14 @@ export const errorCodeOf = (error: Error & { readonly code?: unknown }, answerin
   return error instanceof errors.HTTPParserError || cause.startsWith("ERR_SSL_") ? "PROTOCOL_ERROR" : "UNKNOWN"
 }
 
-/** The message for the same error, also where it is an aggregate of one failure per address. */
-export const errorMessageOf = (error: Error): string =>
-  error instanceof AggregateError && error.message === ""
-    ? error.errors.map((each) => (each instanceof Error ? each.message : String(each))).join("; ")
-    : error.message
+/**
+ * The message for the same error: for an aggregate the failure at each address, for a TLS alert its reason alone, because
+ * the library's own text is full of its source lines and of addresses in our memory.
+ */
+export const errorMessageOf = (error: Error & { readonly reason?: unknown }): string => {
+  if (error instanceof AggregateError && error.message === "") {
+    return error.errors.map((each) => (each instanceof Error ? each.message : String(each))).join("; ")
+  }
+  const isAlert = typeof error.reason === "string" && error.message.includes(":SSL routines:")
+  return isAlert ? `TLS: ${error.reason}` : error.message
+}

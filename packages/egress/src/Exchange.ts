@@ -94,19 +94,20 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#settle(errorCodeOf(error, this.#status !== null), errorMessageOf(error), false)
   }
 
+  /** Called by the timer. */
+  expire(): void {
+    this.#cancel("TIMEOUT", `no full answer within ${this.#options.timeoutMs} ms`)
+  }
+
+  readonly #onAbort = (): void => this.#cancel("NETWORK_REQUEST_CANCELED", "cancelled by the gateway")
+
   /** Ends the exchange from our side; no effect if it has ended. */
-  cancel(code: ErrorCode, message: string): void {
+  #cancel(code: ErrorCode, message: string): void {
     if (this.#settled) return
     this.#settle(code, message, false)
     // Without a controller the request still waits for a connection: `onRequestStart` drops it.
     this.#controller?.abort(dropped)
   }
-
-  expire(): void {
-    this.cancel("TIMEOUT", `no full answer within ${this.#options.timeoutMs} ms`)
-  }
-
-  readonly #onAbort = (): void => this.cancel("NETWORK_REQUEST_CANCELED", "cancelled by the gateway")
 
   /** Kept in one buffer, because a body that comes byte by byte would otherwise cost hundreds of bytes for each. */
   #capture(chunk: Buffer): void {

@@ -96,8 +96,20 @@ const closedIpv6 = [
   "3fff::/20"
 ]
 
-const parseNetwork = (entry: string): Result.Result<IpNetwork.IpNetwork, InvalidNetwork> =>
-  Result.mapError(IpNetwork.fromString(entry), (error) => new InvalidNetwork({ entry, reason: error.message }))
+const ipv4Mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)/
+
+const parseNetwork = (entry: string): Result.Result<IpNetwork.IpNetwork, InvalidNetwork> => {
+  const network = Result.mapError(
+    IpNetwork.fromString(entry),
+    (error) => new InvalidNetwork({ entry, reason: error.message })
+  )
+  // Such an address is judged by the IPv4 address in it, so this network would never match.
+  return Result.filterOrFail(
+    network,
+    (parsed) => !ipv4Mapped.test(IpNetwork.format(parsed)),
+    () => new InvalidNetwork({ entry, reason: "it has to be written as an IPv4 network" })
+  )
+}
 
 /** The networks of an operator's setting, separated by commas or white space. Empty text is an empty list. */
 export const parseNetworks = (text: string): Result.Result<ReadonlyArray<string>, InvalidNetwork> => {
@@ -125,8 +137,6 @@ const makeNetworkSet = (networks: ReadonlyArray<string>) => {
   }
   return (address: string, family: "ipv4" | "ipv6"): boolean => lists[family].check(address, family)
 }
-
-const ipv4Mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/
 
 /** How long one address is tried before the next; a second SYN fits in. Node's own half second cuts off slow routes. */
 const attemptTimeoutMs = 2_000
@@ -158,7 +168,7 @@ export const makeGuard = (options: GuardOptions): Guard => {
     return embedded === undefined ? passes(canonical, "ipv6") : passes(embedded, "ipv4")
   }
 
-  const refused = (host: string) => new GuardError("TARGET_NOT_ALLOWED", `${host} is not a public address`)
+  const refused = (host: string) => new GuardError("TARGET_NOT_ALLOWED", `${host} is not a public host`)
 
   /** An IP address as the host is never looked up, so it has to be judged before. */
   const refusesLiteral = (host: string): boolean => isIP(host) !== 0 && !permits(host)

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import { getEventListeners } from "node:events"
 import type { Socket } from "node:net"
 import { text } from "node:stream/consumers"
 import type { TLSSocket } from "node:tls"
@@ -35,11 +36,16 @@ describe("a request", () => {
     expect(answer).toMatchObject({ status: 200, errorCode: null, errorMessage: null, bodyTruncated: false })
     const received = JSON.parse(answer.body.toString()) as Echoed
     expect(received).toMatchObject({ method: "PATCH", url: "/a%20b/%C3%BC?c=d&e=%2F", body: '{"a":"ä"}' })
-    expect(received.headers).toEqual([
-      ...["host", `127.0.0.1:${target.port}`, "connection", "keep-alive"],
-      ...["Content-Type", "application/json", "X-Twice", "1", "x-twice", "2", "x-latin", "caf\u00e9"],
-      ...["content-length", "10"]
-    ])
+    const headers = [
+      ["host", `127.0.0.1:${target.port}`],
+      ["connection", "keep-alive"],
+      ["Content-Type", "application/json"],
+      ["X-Twice", "1"],
+      ["x-twice", "2"],
+      ["x-latin", "caf\u00e9"],
+      ["content-length", "10"]
+    ]
+    expect(received.headers).toEqual(headers.flat())
     expect(answer.sentAt).toBeGreaterThanOrEqual(before)
     expect(answer.respondedAt).toBeGreaterThanOrEqual(answer.sentAt)
     expect(answer.respondedAt).toBeLessThanOrEqual(after + 1)
@@ -58,9 +64,13 @@ describe("a request", () => {
     })
     const received = JSON.parse(answer.body.toString()) as Echoed
     expect(received.body).toBe("hello world")
-    expect(received.headers).toEqual([
-      ...["host", `127.0.0.1:${target.port}`, "connection", "keep-alive", "x-kept", "host", "content-length", "11"]
-    ])
+    const headers = [
+      ["host", `127.0.0.1:${target.port}`],
+      ["connection", "keep-alive"],
+      ["x-kept", "host"],
+      ["content-length", "11"]
+    ]
+    expect(received.headers).toEqual(headers.flat())
   })
 
   it.each([null, "", undefined])("without a body (%j) says so", async (body) => {
@@ -254,7 +264,7 @@ describe("the budget", () => {
       errorMessage: `no full answer within ${timeoutMs} ms`
     })
     expect(took).toBeGreaterThanOrEqual(timeoutMs - 2)
-    expect(took).toBeLessThan(timeoutMs + 250)
+    expect(took).toBeLessThan(timeoutMs + 1_000)
     expect(answer.respondedAt - answer.sentAt).toBeGreaterThanOrEqual(timeoutMs - 2)
     await target.allClosed()
     return answer
@@ -354,6 +364,7 @@ describe("cancelling", () => {
     await using egress = await openEgress()
     const controller = new AbortController()
     const answer = await egress.deliver({ method: "POST", url: target.url, signal: controller.signal })
+    expect(getEventListeners(controller.signal, "abort")).toEqual([])
     controller.abort()
     expect(answer.status).toBe(200)
     expect((await egress.deliver({ method: "POST", url: target.url })).status).toBe(200)

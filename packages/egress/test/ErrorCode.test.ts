@@ -87,7 +87,6 @@ describe("connections", () => {
     ["EADDRNOTAVAIL", "NETWORK_ERROR"],
     ["EACCES", "NETWORK_ERROR"],
     ["EMFILE", "INTERNAL_ERROR"],
-    ["ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE", "PROTOCOL_ERROR"],
     ["ESOMETHINGNEW", "UNKNOWN"]
   ])("the system says %s: %s", (cause, code) => expect(errorCodeOf(coded(cause))).toBe(code))
 
@@ -144,6 +143,21 @@ describe("TLS", () => {
     await using egress = await openEgress({ ca: [authority] })
     const answer = await egress.deliver({ method: "POST", url: `https://127.0.0.1:${target.port}/`, body: "x" })
     expect(answer.errorCode).toBe("ERR_SSL_WRONG_VERSION_NUMBER")
+  })
+
+  it.each([
+    [
+      "a certificate of ours",
+      { requestCert: true, rejectUnauthorized: true, maxVersion: "TLSv1.2" } as const,
+      "TLS: ssl/tls alert handshake failure"
+    ],
+    ["HTTP/2", { ALPNProtocols: ["h2"] }, "TLS: tlsv1 alert no application protocol"]
+  ])("a target that wants %s: PROTOCOL_ERROR", async (_, settings, message) => {
+    await using target = await tlsTarget("valid.pem", { settings })
+    await using egress = await openEgress({ ca: [authority] })
+    const answer = await egress.deliver({ method: "POST", url: `https://127.0.0.1:${target.port}/`, body: "x" })
+    expect(answer).toMatchObject({ status: null, errorCode: "PROTOCOL_ERROR" })
+    expect(answer.errorMessage).toBe(message)
   })
 
   it("closed during the handshake: CONNECTION_RESET", async () => {

@@ -111,7 +111,8 @@ describe("the allow-list", () => {
     ["010.0.0.0/8", "leading"],
     ["localhost/8", "octets"],
     ["::1/129", "prefix"],
-    ["fe80::%lo/10", "zone"]
+    ["fe80::%lo/10", "zone"],
+    ["::ffff:10.0.0.0/104", "IPv4"]
   ])("names the entry that cannot be read: %s", (entry, reason) => {
     const parsed = parseNetworks(`192.168.0.0/16, ${entry}`)
     expect(Result.isFailure(parsed) && parsed.failure.entry).toBe(entry)
@@ -219,7 +220,7 @@ describe("hosts that lead to a private address", () => {
     await using egress = await openEgress({ allow: [], resolve: async () => ["10.11.12.13"] })
     const answer = await egress.deliver({ method: "GET", url: "http://intranet.example/" })
     expect(answer.errorCode).toBe("TARGET_NOT_ALLOWED")
-    expect(answer.errorMessage).toBe("intranet.example is not a public address")
+    expect(answer.errorMessage).toBe("intranet.example is not a public host")
   })
 })
 

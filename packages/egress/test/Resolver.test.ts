@@ -1,6 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
 import { createSocket } from "node:dgram"
-import type { AddressInfo } from "node:net"
 import { writeFileSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -38,7 +37,7 @@ const nameServer = async (reply: (name: string, type: "A" | "AAAA") => Reply) =>
     socket.send(Buffer.concat(parts), peer.port, peer.address)
   })
   await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve))
-  const { port } = socket.address() as AddressInfo
+  const { port } = socket.address()
   return {
     asked,
     nameServers: [`127.0.0.1:${port}`],

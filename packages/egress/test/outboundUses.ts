@@ -11,44 +11,34 @@ export interface OutboundUse {
 }
 
 type Names = ReadonlySet<string>
-const names = (...list: ReadonlyArray<string>): Names => new Set(list)
+const names = (...lists: ReadonlyArray<string>): Names => new Set(lists.join(" ").split(" "))
 
 /** Built-in modules that reach nothing outside the machine. A new one is not trusted before it stands here. */
 const quietBuiltins = names(
-  ...["assert", "assert/strict", "async_hooks", "buffer", "child_process", "console", "constants", "crypto"],
-  ...["diagnostics_channel", "events", "fs", "fs/promises", "os", "path", "path/posix", "path/win32", "perf_hooks"],
-  ...["process", "punycode", "querystring", "readline", "readline/promises", "sqlite", "stream", "stream/consumers"],
-  ...[
-    "stream/promises",
-    "stream/web",
-    "string_decoder",
-    "timers",
-    "timers/promises",
-    "tty",
-    "url",
-    "util",
-    "util/types"
-  ],
-  ...["v8", "vm", "worker_threads", "zlib"]
+  "assert assert/strict async_hooks buffer child_process console constants crypto",
+  "diagnostics_channel events fs fs/promises os path path/posix path/win32 perf_hooks",
+  "process punycode querystring readline readline/promises sqlite stream stream/consumers",
+  "stream/promises stream/web string_decoder timers timers/promises tty url util util/types",
+  "v8 vm worker_threads zlib"
 )
 
 /** Of modules that open connections, what does not. */
 const quietNames: ReadonlyMap<string, Names> = new Map([
-  ["net", names("createServer", "Server", "isIP", "isIPv4", "isIPv6", "BlockList", "SocketAddress")],
-  ["http", names("createServer", "Server", "IncomingMessage", "ServerResponse", "STATUS_CODES", "METHODS")],
-  ["https", names("createServer", "Server")],
-  ["http2", names("createServer", "createSecureServer", "constants")],
-  ["tls", names("createServer", "Server", "createSecureContext")],
+  ["net", names("createServer Server isIP isIPv4 isIPv6 BlockList SocketAddress")],
+  ["http", names("createServer Server IncomingMessage ServerResponse STATUS_CODES METHODS")],
+  ["https", names("createServer Server")],
+  ["http2", names("createServer createSecureServer constants")],
+  ["tls", names("createServer Server createSecureContext")],
   // `createRequire` would load any of these without an import.
-  ["module", names("builtinModules", "isBuiltin", "stripTypeScriptTypes")],
+  ["module", names("builtinModules isBuiltin stripTypeScriptTypes")],
   ["@effect/sql-pg", names("PgTypes")],
   [
     "@effect/platform-node",
     names(
-      ...["NodeChildProcessSpawner", "NodeCrypto", "NodeFileSystem", "NodeHttpIncomingMessage", "NodeHttpPlatform"],
-      ...["NodeHttpServer", "NodeHttpServerRequest", "NodeMultipart", "NodeMultipartParser", "NodePath", "NodeRuntime"],
-      ...["NodeServices", "NodeSink", "NodeSocketServer", "NodeStdio", "NodeStream", "NodeTerminal", "NodeWorker"],
-      ...["NodeWorkerRunner"]
+      "NodeChildProcessSpawner NodeCrypto NodeFileSystem NodeHttpIncomingMessage NodeHttpPlatform",
+      "NodeHttpServer NodeHttpServerRequest NodeMultipart NodeMultipartParser NodePath NodeRuntime",
+      "NodeServices NodeSink NodeSocketServer NodeStdio NodeStream NodeTerminal NodeWorker",
+      "NodeWorkerRunner"
     )
   ]
 ])
@@ -65,7 +55,7 @@ export const loudEffectModules: ReadonlyArray<string> = [...loudNames].flatMap((
 )
 
 /** Packages that reach nothing outside, whatever is imported from them. Any other is taken to, until it stands here. */
-const quietPackages = names("effect", "re2js")
+const quietPackages = names("effect re2js")
 
 const isQuiet = (specifier: string, name: string): boolean => {
   if (specifier.startsWith(".") || specifier.startsWith("@tidegate/")) return true
@@ -92,10 +82,10 @@ const packageOf = (module: string): string =>
     .slice(0, module.startsWith("@") ? 2 : 1)
     .join("/")
 
-const loudGlobals = names("fetch", "WebSocket", "EventSource", "XMLHttpRequest", "WebTransport", "require")
-const globalObjects = names("globalThis", "global")
+const loudGlobals = names("fetch WebSocket EventSource XMLHttpRequest WebTransport require")
+const globalObjects = names("globalThis global")
 /** Members that hand out modules without an import, on whatever object. */
-const loudMembers = names("getBuiltinModule", "_linkedBinding")
+const loudMembers = names("getBuiltinModule _linkedBinding")
 
 interface Node {
   readonly type: string

@@ -6,7 +6,7 @@ import type { RequestListener } from "node:http"
 import { createServer } from "node:net"
 import type { AddressInfo, Server, Socket } from "node:net"
 import { createServer as createTlsServer } from "node:tls"
-import type { SecureContextOptions, TLSSocket } from "node:tls"
+import type { TlsOptions, TLSSocket } from "node:tls"
 import { Egress } from "../src/Egress.ts"
 import type { EgressOptions } from "../src/Egress.ts"
 import { loopbackOnly } from "../src/Guard.ts"
@@ -31,7 +31,7 @@ export interface Target extends AsyncDisposable {
   readonly allClosed: () => Promise<void>
 }
 
-const open = async (server: Server, host: string): Promise<Target> => {
+const open = async (server: Server, host = "127.0.0.1"): Promise<Target> => {
   let connections = 0
   const sockets = new Set<Socket>()
   server.on("connection", (socket: Socket) => {
@@ -77,7 +77,7 @@ export const authority = fixture("authority.pem")
 /** A target behind TLS that shows one of the certificates in `fixtures` and answers each request with "ok". */
 export const tlsTarget = (
   certificate: string,
-  options: { readonly onConnection?: (socket: TLSSocket) => void; readonly settings?: SecureContextOptions } = {}
+  options: { readonly onConnection?: (socket: TLSSocket) => void; readonly settings?: TlsOptions } = {}
 ): Promise<Target> =>
   open(
     createTlsServer({ ...options.settings, key: fixture("key.pem"), cert: fixture(certificate) }, (socket) => {

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Queue } from "effect"
-import { SqlClient } from "effect/sql"
 import { cancelPending, type PendingOf } from "@tidegate/storage/CancelPending"
+import type { HotSql } from "@tidegate/storage/Database"
 
 /** How many may wait. More are dropped: what they would write down is read off all the same. */
 const waiting = 1_000
@@ -14,14 +14,14 @@ export class Cancellations extends Context.Service<
   Cancellations,
   { readonly request: (of: PendingOf) => Effect.Effect<void> }
 >()("@tidegate/entities/Cancellations") {
-  static readonly layer: Layer.Layer<Cancellations, never, SqlClient.SqlClient> = Layer.effect(
+  static readonly layer: Layer.Layer<Cancellations, never, HotSql> = Layer.effect(
     Cancellations,
     Effect.gen(function* () {
       const requests = yield* Queue.dropping<PendingOf>(waiting)
       yield* Queue.take(requests).pipe(
         Effect.flatMap((of) =>
-          Effect.catch(cancelPending(of), (error) =>
-            Effect.logWarning("pending events could not be cancelled yet", { ...of, error })
+          cancelPending(of).pipe(
+            Effect.catch((error) => Effect.logWarning("pending events could not be cancelled yet", { ...of, error }))
           )
         ),
         Effect.forever,

@@ -43,9 +43,9 @@ export const isStorableJson = (value: Schema.Json): boolean => {
 export const OneOf = <const Words extends ReadonlyArray<string>>(words: Words): Schema.Literals<Words> =>
   Schema.Literals(words).annotate({ message: `must be one of ${words.join(", ")}` })
 
+// What no schema has a message of its own for. Never with the value: it may be a secret.
 const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1({
-  leafHook: (issue) =>
-    issue._tag === "MissingKey" ? "is required" : SchemaIssue.defaultLeafHook(issue).replace(/^Expected /, "must be ")
+  leafHook: (issue) => (issue._tag === "MissingKey" ? "is required" : SchemaIssue.defaultLeafHook(issue))
 })
 
 export type FieldErrors = ReadonlyArray<FieldError>
@@ -59,27 +59,29 @@ export const decodeBody = <S extends Schema.ConstraintDecoder<unknown>>(
   body: unknown
 ): Result.Result<S["Type"], FieldErrors> =>
   Result.mapError(SchemaParser.decodeUnknownResult(schema, { errors: "all" })(body), (issue) =>
-    issuesOf(issue).issues.map(({ message, path }) => ({ path: (path ?? []).map(String).join("."), message }))
+    issuesOf(issue).issues.map(({ message, path }) => ({
+      path: (path ?? []).map(String).join("."),
+      message: message.replace(/^Expected /, "must be ")
+    }))
   )
 
 /** 400 VALIDATION_ERROR for what is wrong. */
 export const orInvalid = <A>(result: Result.Result<A, FieldErrors>): Result.Result<A, GatewayError> =>
   Result.mapError(result, invalid)
 
-const isObject = (value: unknown): value is Schema.JsonObject =>
-  Predicate.isReadonlyObject(value) && !Array.isArray(value)
+/** A JSON object. */
+export type Members = Readonly<Record<string, Schema.Json>>
+
+const isObject = (value: unknown): value is Members => Predicate.isReadonlyObject(value) && !Array.isArray(value)
 
 /** The body itself, when it is an object. */
-export const asObject = (input: Schema.Json): Result.Result<Schema.JsonObject, FieldErrors> =>
+export const asObject = (input: Schema.Json): Result.Result<Members, FieldErrors> =>
   isObject(input) ? Result.succeed(input) : fieldError("body", "must be a JSON object")
 
 /** The body with all its settings in `config`: those named may also have been written at its top. */
-export const nestConfig = (
-  input: Schema.Json,
-  names: ReadonlyArray<string>
-): Result.Result<Schema.JsonObject, FieldErrors> =>
+export const nestConfig = (input: Schema.Json, names: ReadonlyArray<string>): Result.Result<Members, FieldErrors> =>
   Result.flatMap(asObject(input), (body) => {
-    const written = body["config"] ?? {}
+    const written: unknown = body["config"] ?? {}
     if (!isObject(written)) return fieldError("config", "must be an object")
     const config: Record<string, Schema.Json> = { ...written }
     for (const name of names) {

@@ -33,8 +33,8 @@ export const TimelineItem = Schema.Struct({
 export interface TimelineItem extends Schema.Schema.Type<typeof TimelineItem> {}
 
 /**
- * A request with all that became of it. Lists are bounded (see `truncated`): a request with more than a thousand attempts
- * shows its oldest thousand, the counts are those of what is shown.
+ * A request with all that became of it. Lists are bounded (see `truncated`): a request with more than three hundred
+ * attempts shows the oldest of them, the counts are those of what is shown.
  */
 export const Trace = Schema.Struct({
   request: Request,

@@ -72,11 +72,16 @@ export const memberOf = (members: ReadonlyArray<unknown>): ((value: unknown) => 
   }
 }
 
-/** Texts up to this length are found in linear time by `String.includes`; longer ones can take the product of both. */
+/**
+ * Texts up to this length are found in linear time by `String.includes`; for a longer one it can compare the whole of
+ * it at every place where it could begin.
+ */
 const linearSearch = 250
 
 /** Whether `text` contains `part`; false when looking for it would cost more than the evaluation may. */
-export const contains = (text: string, part: string, scope: Scope): boolean =>
-  part.length <= text.length &&
-  scope.spend(part.length <= linearSearch ? text.length >> 4 : (text.length >> 5) * part.length) &&
-  text.includes(part)
+export const contains = (text: string, part: string, scope: Scope): boolean => {
+  const places = text.length - part.length + 1
+  if (places <= 0) return false
+  const cost = part.length <= linearSearch ? text.length >> 4 : (places * part.length) / 32
+  return scope.spend(cost) && text.includes(part)
+}

@@ -13,9 +13,9 @@ export interface Condition {
 }
 
 /**
- * Work allowed to one evaluation, in steps of roughly 10–20 ns, so some 50 ms at worst. A document that needs more
- * does not match. Fails closed, because what an operator wanted kept out cannot be called back once delivered, while
- * an ignored event stays on record and can be replayed.
+ * Work allowed to one evaluation, in steps of 5–40 ns, so some 100 ms at worst. A document that needs more does not
+ * match, whatever the condition. Fails closed, because what an operator wanted kept out cannot be called back once it
+ * is delivered, while an ignored event stays on record and can be replayed.
  */
 const stepsPerEvaluation = 4_000_000
 

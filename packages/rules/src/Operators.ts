@@ -139,7 +139,6 @@ const maxSubjectLength = 65_536
 const maxProgramSize = 2_000
 /** The sum of all counted repetitions in a pattern. */
 const maxRepetitions = 1_000
-const tooComplex = "the pattern is too complex"
 
 /**
  * RE2 syntax, so no look-around and no back-references, and time linear in the text. The search runs the engine's NFA
@@ -151,11 +150,11 @@ const regex: Operator = {
   compile: (operand, maxPatternLength) => {
     const pattern = String(operand)
     if (pattern.length > maxPatternLength) return `the pattern is longer than ${maxPatternLength} characters`
-    if (repetitions(pattern) > maxRepetitions) return tooComplex
+    if (repetitions(pattern) > maxRepetitions) return `the pattern's repetitions add up to more than ${maxRepetitions}`
     const compiled = compilePattern(pattern)
     if (typeof compiled === "string") return compiled
     const size = compiled.programSize()
-    if (size > maxProgramSize) return tooComplex
+    if (size > maxProgramSize) return "the pattern is too complex"
     return anyElement(
       (value, scope) =>
         typeof value === "string" &&

@@ -62,7 +62,7 @@ const names: Record<string, string> = {
   ends_with: "endsWith",
   exists: "exist"
 }
-const known = [
+const known = new Set([
   "eq",
   "neq",
   "gt",
@@ -76,12 +76,12 @@ const known = [
   "contains",
   "regex",
   "exist"
-]
+])
 
 const operatorNamed = (key: string): string | undefined => {
   const bare = key.replace(/^\$/, "")
   const name = Object.hasOwn(names, bare) ? names[bare]! : bare
-  return known.includes(name) ? name : undefined
+  return known.has(name) ? name : undefined
 }
 
 const isReference = (operand: unknown): operand is { $ref: string } =>
@@ -217,7 +217,7 @@ const follow = (steps: ReadonlyArray<string>, found: Found): Array<Found> => {
     return found.value.flatMap((value: unknown, i) => follow(steps, { value, indexes: [...found.indexes, i] }))
   }
   const own = isObject(found.value) && Object.hasOwn(found.value, step)
-  return follow(rest, { ...found, value: own ? (found.value as Record<string, unknown>)[step] : missing })
+  return follow(rest, { ...found, value: own ? found.value[step] : missing })
 }
 
 type Level = Context["subject"] | "nested"
@@ -256,7 +256,7 @@ const holdsKey = (key: string, operand: unknown, level: Level, found: Found, con
   const name = operatorNamed(key)!
   if (found.value === missing) return name === "exist" && operand === false
   const named = !key.startsWith("$") && level !== "text" && isObject(found.value)
-  if (named && (level === "document" || Object.hasOwn(found.value as object, key))) return asField()
+  if (named && (level === "document" || Object.hasOwn(found.value, key))) return asField()
   return operate(name, operand, found, context)
 }
 

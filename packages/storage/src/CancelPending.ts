@@ -1,5 +1,6 @@
 import { Clock, Effect } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import type { SqlError } from "effect/sql"
+import { HotSql } from "./Database.ts"
 import { isCancelled } from "./EventStatus.ts"
 import { controlSlot } from "./RollupSlot.ts"
 
@@ -17,39 +18,51 @@ export type PendingOf = { readonly connection_id: string } | { readonly destinat
 export const cancelPending = Effect.fnUntraced(function* (
   of: PendingOf,
   chunk = 5000
-): Effect.fn.Return<number, SqlError.SqlError, SqlClient.SqlClient> {
-  const sql = yield* SqlClient.SqlClient
-  const owner =
-    "connection_id" in of ? sql`q.connection_id = ${of.connection_id}` : sql`q.destination_id = ${of.destination_id}`
+): Effect.fn.Return<number, SqlError.SqlError, HotSql> {
   let total = 0
-  let cancelled: number
-  do {
-    const now = new Date(yield* Clock.currentTimeMillis)
-    const [row] = yield* sql<{ count: number }>`
-      with doomed as materialized (
-        select e.id, e.team_id, e.connection_id, e.created_at
-        from deliveries q
-          join events e on e.id = q.event_id and e.state = 'PENDING'
-          join connections c on c.id = e.connection_id
-          join destinations d on d.id = e.destination_id
-        where ${owner} and ${isCancelled(sql)}
-        limit ${chunk}
-        for update of e, q skip locked
-      ), marked as (
-        update events set state = 'CANCELLED', failed = true, error_code = 'CANCELLED', due_at = null,
-          cancelled_at = ${now}, updated_at = ${now}
-        from doomed where events.id = doomed.id
-      ), removed as (
-        delete from deliveries using doomed where deliveries.event_id = doomed.id
-      ), counted as (
-        insert into rollups (key_id, measure, minute, slot, team_id, count)
-        select connection_id, 'cancelled', date_trunc('minute', created_at), ${controlSlot}, team_id, count(*)
-        from doomed group by 1, 3, 5 order by 1, 3
-        on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count
-      )
-      select count(*)::int4 as count from doomed`
-    cancelled = row?.count ?? 0
-    total += cancelled
-  } while (cancelled === chunk)
+  for (const connection of "connection_id" in of ? [of.connection_id] : yield* lanesOf(of.destination_id)) {
+    let cancelled: number
+    do {
+      cancelled = yield* cancelChunk(connection, chunk)
+      total += cancelled
+    } while (cancelled === chunk)
+  }
   return total
+})
+
+/** The connections with events waiting for a destination; one that has been moved away since is among them. */
+const lanesOf = Effect.fnUntraced(function* (destinationId: string) {
+  const sql = yield* HotSql
+  const rows = yield* sql<{ connection_id: string }>`
+    select distinct connection_id from deliveries where destination_id = ${destinationId}`
+  return rows.map((row) => row.connection_id)
+})
+
+const cancelChunk = Effect.fnUntraced(function* (connectionId: string, chunk: number) {
+  const sql = yield* HotSql
+  const now = new Date(yield* Clock.currentTimeMillis)
+  const [row] = yield* sql<{ count: number }>`
+    with doomed as materialized (
+      select e.id, e.team_id, e.connection_id, e.created_at
+      from deliveries q
+        join events e on e.id = q.event_id and e.state = 'PENDING'
+        join connections c on c.id = e.connection_id
+        join destinations d on d.id = e.destination_id
+      where q.connection_id = ${connectionId} and ${isCancelled(sql)}
+      limit ${chunk}
+      for update of e, q skip locked
+    ), marked as (
+      update events set state = 'CANCELLED', failed = true, error_code = 'CANCELLED', due_at = null,
+        cancelled_at = ${now}, updated_at = ${now}
+      from doomed where events.id = doomed.id
+    ), removed as (
+      delete from deliveries using doomed where deliveries.event_id = doomed.id
+    ), counted as (
+      insert into rollups (key_id, measure, minute, slot, team_id, count)
+      select connection_id, 'cancelled', date_trunc('minute', created_at), ${controlSlot}::int2, team_id, count(*)
+      from doomed group by 1, 3, 5 order by 1, 3
+      on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count
+    )
+    select count(*)::int4 as count from doomed`
+  return row?.count ?? 0
 })

@@ -132,7 +132,7 @@ const make = Effect.gen(function* () {
   const holdDestination = Effect.fnUntraced(function* (team_id: string, id: string) {
     const [row] = yield* sql`
       select 1 from destinations where id = ${id} and team_id = ${team_id} and deleted_at is null for share`
-    if (row === undefined) return yield* notFound("destination", id)
+    if (row === undefined) yield* notFound("destination", id)
   })
 
   /** Makes doors route again what they routed by these sources, and keeps others from changing them. */
@@ -144,7 +144,7 @@ const make = Effect.gen(function* () {
       )
       update sources set version = version + 1 from concerned where sources.id = concerned.id returning sources.id`
     const missing = ids.find((id) => !raised.some((row) => row.id === id))
-    if (missing !== undefined) return yield* notFound("source", missing)
+    if (missing !== undefined) yield* notFound("source", missing)
   })
 
   const create = Effect.fnUntraced(function* (

@@ -38,7 +38,7 @@ export const layer = (
       HotSql,
       PgClient.make({
         url: options.url,
-        maxConnections: options.hotConnections ?? 8,
+        maxConnections: options.hotConnections ?? 12,
         applicationName: "tidegate-hot",
         transformJson: false,
         startupParameters: {

@@ -79,7 +79,7 @@ export const start = Effect.fnUntraced(function* (
     yield* Effect.logWarning(`The PostgreSQL server (pid ${watched.pid}) is gone (${how})`)
     const [took, now] = yield* ensureRunning.pipe(
       Effect.tapError((error) => Effect.logError("The PostgreSQL server cannot be started again yet", error)),
-      Effect.retry(Schedule.spaced("500 millis")),
+      Effect.retry(Schedule.spaced("1 second")),
       Effect.timed
     )
     yield* Effect.logInfo(

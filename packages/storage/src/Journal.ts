@@ -55,6 +55,9 @@ const acceptPatienceMs = 4_000
 const fullAtBytes = 96 * 1024 * 1024
 const fullAtItems = 20_000
 
+/** Commits of requests under way at the same time, and as many of attempts. */
+const lanesEach = 4
+
 const bytesOf = (record: RequestRecord): number => record.bodySize + record.headers.length + 512
 
 /**
@@ -85,8 +88,8 @@ const make = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const context = yield* Effect.context<Scope.Scope>()
   const run = Effect.runForkWith(context)
-  // Writers count in slots of their own, so that they never wait for each other's rows. 2 lanes a writer.
-  const slot = randomInt(0, 8_000) * 4
+  // Writers count in slots of their own, so that they never wait for each other's rows.
+  const slot = randomInt(0, 4_000) * lanesEach * 2
 
   const now = (): number => clock.currentTimeMillisUnsafe()
 
@@ -124,15 +127,10 @@ const make = Effect.gen(function* () {
       return ensurePartitions(now()).pipe(
         Effect.provideService(SqlClient.SqlClient, sql),
         Effect.andThen(accept(items, lane)),
-        Effect.catch((again) => refuse(items, again))
+        Effect.catch((again) => isolate(items, lane, again))
       )
     }
-    if (!isTransient(error) && error.reason._tag !== "UniqueViolation") {
-      if (items.length === 1) return refuse(items, error)
-      // One record the database refuses must not take the others with it.
-      const half = items.length >> 1
-      return Effect.andThen(commitAccepted(items.slice(0, half), lane), commitAccepted(items.slice(half), lane))
-    }
+    if (!isTransient(error) && error.reason._tag !== "UniqueViolation") return isolate(items, lane, error)
     if (now() >= until) {
       return Effect.andThen(
         Effect.logWarning("requests turned away: the database does not answer", error),
@@ -148,6 +146,13 @@ const make = Effect.gen(function* () {
       }),
       Effect.catch((again) => recoverAccepted(items, lane, again, until))
     )
+  }
+
+  /** One record the database refuses must not take the others with it. */
+  const isolate = (items: ReadonlyArray<Acceptance>, lane: number, error: SqlError.SqlError): Effect.Effect<void> => {
+    if (items.length === 1) return refuse(items, error)
+    const half = items.length >> 1
+    return Effect.andThen(commitAccepted(items.slice(0, half), lane), commitAccepted(items.slice(half), lane))
   }
 
   const refuse = (items: ReadonlyArray<Acceptance>, error: SqlError.SqlError): Effect.Effect<void> =>
@@ -166,7 +171,7 @@ const make = Effect.gen(function* () {
         attemptStatement,
         attemptParameters(
           items.map((item) => item.record),
-          slot + 2 + lane
+          slot + lanesEach + lane
         )
       ).values
     ).pipe(
@@ -205,7 +210,7 @@ const make = Effect.gen(function* () {
 
   const acceptances = new GroupCommit<Acceptance>({
     commit: commitAccepted,
-    lanes: 2,
+    lanes: lanesEach,
     maxItems: 400,
     maxBytes: 8 * 1024 * 1024,
     parallelFrom: 48,
@@ -214,7 +219,7 @@ const make = Effect.gen(function* () {
   })
   const attempts = new GroupCommit<Attempt>({
     commit: commitAttempts,
-    lanes: 2,
+    lanes: lanesEach,
     maxItems: 400,
     maxBytes: 8 * 1024 * 1024,
     parallelFrom: 48,

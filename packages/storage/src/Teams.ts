@@ -35,7 +35,7 @@ export const bootstrapTeam = Effect.fnUntraced(function* (options: {
   const secrets = yield* Secrets
   const apiKey = Redacted.value(options.apiKey)
   if (apiKey.length < leastKeyLength) {
-    return yield* invalid([{ path: "api_key", message: `must have at least ${leastKeyLength} characters` }])
+    yield* invalid([{ path: "api_key", message: `must have at least ${leastKeyLength} characters` }])
   }
   const now = new Date(yield* Clock.currentTimeMillis)
   const signingSecret = `gws_${randomBytes(32).toString("hex")}`

@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Exit, Result } from "effect"
+import { Deferred, Effect, Exit, Fiber, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
@@ -140,19 +140,35 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
     })
   )
 
-  it.effect("of renames to one name at once, one wins and the others are told so", () =>
+  it.effect("a name that is taken between look-up and write is refused all the same", () =>
     Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
       const sources = yield* Sources
-      const all = yield* Effect.forEach([1, 2, 3, 4], () => createSource())
-      const exits = yield* Effect.forEach(
-        all,
-        ({ id }) => Effect.exit(sources.update(team, id, change({ name: "wanted" }))),
-        { concurrency: "unbounded" }
+      const [first, second] = yield* Effect.all([createSource(), createSource()])
+      const renamed = yield* Deferred.make<void>()
+      const commit = yield* Deferred.make<void>()
+      const rival = yield* Effect.forkChild(
+        sql.withTransaction(
+          Effect.gen(function* () {
+            yield* sql`update sources set name = 'wanted' where id = ${first.id}`
+            yield* Deferred.succeed(renamed, undefined)
+            yield* Deferred.await(commit)
+          })
+        )
       )
-      assert.strictEqual(exits.filter(Exit.isSuccess).length, 1)
-      for (const exit of exits.filter(Exit.isFailure)) {
-        assert.strictEqual((yield* Effect.flip(exit)).code, "RESOURCE_ALREADY_EXISTS")
-      }
+      yield* Deferred.await(renamed)
+      const rename = yield* Effect.forkChild(Effect.flip(sources.update(team, second.id, change({ name: "wanted" }))))
+      const isWaiting = Effect.map(
+        sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        (rows) => rows.length > 0
+      )
+      yield* Effect.repeat(isWaiting, { until: (waiting) => waiting })
+      yield* Deferred.succeed(commit, undefined)
+      yield* Fiber.join(rival)
+      assert.deepStrictEqual(
+        yield* Fiber.join(rename),
+        fail("RESOURCE_ALREADY_EXISTS", "Resource already exists", { id: first.id, resource_type: "source" })
+      )
     })
   )
 

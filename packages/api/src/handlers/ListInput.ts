@@ -32,12 +32,12 @@ export const statusesOf = Effect.fnUntraced(function* (
 })
 
 /** What a list shall show of each row beyond its record. */
-export const includesOf = Effect.fnUntraced(function* <const Name extends string>(
+export const includesOf = Effect.fnUntraced(function* (
   list: Values,
-  known: ReadonlyArray<Name>
+  known: ReadonlyArray<string>
 ): Effect.fn.Return<ReadonlySet<string>, GatewayError> {
   const names = yield* valuesOf("include", list)
-  if (!names.every((name) => (known as ReadonlyArray<string>).includes(name))) {
+  if (!names.every((name) => known.includes(name))) {
     return yield* invalid([{ path: "include", message: `must be of ${known.join(", ")}` }])
   }
   return new Set(names)

@@ -87,7 +87,7 @@ export const layer = HttpApiBuilder.group(
           }
           return yield* reading(
             Effect.gen(function* () {
-              yield* RequestReads.get(team, params.id)
+              yield* RequestReads.check(team, params.id)
               return subList(yield* EventReads.ofRequest(team, params.id, filter, limit), limit)
             })
           )
@@ -103,7 +103,7 @@ export const layer = HttpApiBuilder.group(
           }
           return yield* reading(
             Effect.gen(function* () {
-              yield* RequestReads.get(team, params.id)
+              yield* RequestReads.check(team, params.id)
               return subList(yield* IgnoredEventReads.ofRequest(team, params.id, filter, limit), limit)
             })
           )

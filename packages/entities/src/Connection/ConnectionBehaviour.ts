@@ -27,7 +27,7 @@ export const layer = <R>(work: (connectionId: string) => Effect.Effect<void, nev
       const { entityId: id } = yield* Entity.CurrentAddress
       const connections = yield* Connections
       const cancellations = yield* Cancellations
-      const oneAtATime = Semaphore.makeUnsafe(1).withPermit
+      const oneAtATime = Semaphore.withPermit(Semaphore.makeUnsafe(1))
 
       const requirements = Effect.gen(function* () {
         return { now: new Date(yield* Clock.currentTimeMillis), slowRules: yield* SlowRules }
@@ -49,23 +49,28 @@ export const layer = <R>(work: (connectionId: string) => Effect.Effect<void, nev
           )
         )
 
+      // The flags change together with what they decide, with no suspension in between: no wake is lost.
       let working = false
       let again = false
-      const wake = Effect.gen(function* () {
-        again = true
-        if (working) return
-        working = true
+      const workItOff = Effect.gen(function* () {
         while (again) {
           again = false
           yield* work(id)
         }
+        working = false
       }).pipe(
-        Effect.ensuring(
+        Effect.onError(() =>
           Effect.sync(() => {
             working = false
           })
         )
       )
+      const wake = Effect.suspend(() => {
+        again = true
+        if (working) return Effect.void
+        working = true
+        return workItOff
+      })
 
       return ConnectionEntity.of({
         Create: ({ payload }: Write) =>

@@ -79,7 +79,9 @@ export const workOffPendingRoutes = Effect.fnUntraced(
       const destinationId = connection.destination_id
       const shard = shardOf(sharding, destinationId)
       yield* settlePendingRoutes({ connectionId, destinationId, shard, now, settled })
-      yield* destination(destinationId).Wake(undefined, { discard: true }).pipe(Effect.timeout("1 second"), Effect.ignore)
+      yield* destination(destinationId)
+        .Wake(undefined, { discard: true })
+        .pipe(Effect.timeout("1 second"), Effect.ignore)
       if (settled.length < waiting.length) return
     }
   },

@@ -21,6 +21,8 @@ import { Pacer } from "./Pacer.ts"
 
 /** How many due rows one refill may read. */
 const refillRows = 1_000
+/** How many of them it may take into a window that is full, so that every lane gets to its turn. */
+const leastRefill = 64
 /** An actor that is told to stop waits this long for what it has on the wire, so that the next one need not repeat it. */
 const drainPatience = "10 seconds"
 /** An unknown connection is asked about no more often than this (ms). */
@@ -205,16 +207,16 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     const counts = new Map<string, number>()
     const wanted: Array<string> = []
     const behind = new Set<string>()
-    const room = Math.max(64, queue.room)
-    for (const row of due) {
-      const count = (counts.get(row.connection_id) ?? 0) + 1
-      counts.set(row.connection_id, count)
-      if (count >= perLane) behind.add(row.connection_id)
-      if (wanted.length < room) wanted.push(row.event_id)
-      else behind.add(row.connection_id)
+    const room = Math.max(leastRefill, queue.room)
+    for (const { connection_id, event_id } of due) {
+      const count = (counts.get(connection_id) ?? 0) + 1
+      counts.set(connection_id, count)
+      if (count === perLane) behind.add(connection_id)
+      if (queue.isKnown(event_id)) continue
+      if (wanted.length < room) wanted.push(event_id)
+      else behind.add(connection_id)
     }
-    const unknown = wanted.filter((eventId) => !queue.has(eventId, 0))
-    queue.refilled((yield* pendingEvents(unknown)).map(itemOf), behind)
+    queue.refilled((yield* pendingEvents(wanted)).map(itemOf), behind)
   }).pipe(
     Effect.catch((error) =>
       Effect.andThen(

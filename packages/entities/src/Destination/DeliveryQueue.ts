@@ -165,8 +165,13 @@ export class DeliveryQueue {
     this.#host.changed()
   }
 
-  /** Whether an event read from SQL is already here, or has gone on since it was read. */
-  has(eventId: string, attempts: number): boolean {
+  /** Whether an event is in memory: waiting, on the wire, or being recorded. */
+  isKnown(eventId: string): boolean {
+    return this.#known.has(eventId)
+  }
+
+  /** Whether an event in this state is already here, or has gone on since. */
+  #has(eventId: string, attempts: number): boolean {
     if (this.#known.has(eventId)) return true
     const recorded = this.#finished.get(eventId) ?? this.#finishedBefore.get(eventId)
     return recorded !== undefined && attempts < recorded
@@ -320,7 +325,7 @@ export class DeliveryQueue {
   }
 
   #insert(lane: Lane, item: DeliveryItem, now: number): boolean {
-    if (this.has(item.eventId, item.attempts)) return true
+    if (this.#has(item.eventId, item.attempts)) return true
     if (!this.#rules.has(item.connectionId)) this.#host.unknown()
     const weight = weightOf(item)
     if (this.#stopped || this.#inWindow >= windowSize) return false

@@ -17,8 +17,7 @@ const flat = [
   "auth"
 ]
 
-const types = ["HTTP", "MOCK_API"] as const
-type DestinationType = (typeof types)[number]
+const types: ReadonlyArray<string> = ["HTTP", "MOCK_API"]
 
 /** Types that exist in the contract and not yet here. */
 const notYet: ReadonlySet<string> = new Set([
@@ -39,7 +38,7 @@ const notYet: ReadonlySet<string> = new Set([
 
 const Type = Schema.String.annotate({ message: "must be a string" }).check(
   Schema.makeFilter((type: string) => {
-    if ((types as ReadonlyArray<string>).includes(type)) return true
+    if (types.includes(type)) return true
     return notYet.has(type) ? `${type} destinations are not available yet` : `must be one of ${types.join(", ")}`
   })
 )
@@ -63,23 +62,26 @@ const Path = string.check(
     message: "must begin with / and be at most 2048 characters without spaces or a fragment"
   })
 )
-const RateLimit = Schema.Int.annotate({ message: "must be a positive whole number or null" }).check(
-  Schema.isGreaterThan(0, { message: "must be a positive whole number or null" })
+const wholeNumber = "must be a positive whole number or null"
+const RateLimit = Schema.Number.check(
+  Schema.makeFilter((limit: number) => (Number.isSafeInteger(limit) && limit > 0) || wholeNumber)
 )
 
-const setting = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+/** A setting that may be left out, or null: then it has its default. */
+const setting = <S extends Schema.Top>(schema: S, message: string) =>
+  Schema.optionalKey(Schema.NullOr(schema).annotate({ message }))
 
 const Body = Schema.Struct({
   name: Schema.optionalKey(Name),
   description: Schema.optionalKey(Description),
   type: Schema.optionalKey(Type),
   config: Schema.Struct({
-    url: setting(Url),
-    path: setting(Path),
-    http_method: setting(OneOf(DeliveryMethod.literals)),
-    path_forwarding_disabled: setting(Schema.Boolean.annotate({ message: "must be true or false" })),
-    rate_limit: setting(RateLimit),
-    rate_limit_period: setting(OneOf(RatePeriod.literals)),
+    url: setting(Url, "must be a string"),
+    path: setting(Path, "must be a string"),
+    http_method: setting(OneOf(DeliveryMethod.literals), "must be a string or null"),
+    path_forwarding_disabled: setting(Schema.Boolean, "must be true or false"),
+    rate_limit: setting(RateLimit, wholeNumber),
+    rate_limit_period: setting(OneOf(RatePeriod.literals), "must be a string"),
     ...authMembers
   })
 })
@@ -103,18 +105,17 @@ const settings = (
     rate_limit_period: rate_limit_period ?? "second",
     auth_type
   }
-  switch (type as DestinationType) {
-    case "HTTP":
-      if (typeof path === "string")
-        return fieldError("config.path", "is for MOCK_API destinations; write it into config.url")
-      return typeof url === "string"
-        ? Result.succeed({ url, ...common })
-        : fieldError("config.url", "is required: an absolute http or https URL")
-    case "MOCK_API":
-      return typeof url === "string"
-        ? fieldError("config.url", "is fixed for MOCK_API destinations; use config.path")
-        : Result.succeed({ path: path ?? "/", ...common })
+  if (type === "MOCK_API") {
+    return typeof url === "string"
+      ? fieldError("config.url", "is fixed for MOCK_API destinations; use config.path")
+      : Result.succeed({ path: path ?? "/", ...common })
   }
+  if (typeof path === "string") {
+    return fieldError("config.path", "is for MOCK_API destinations; write it into config.url")
+  }
+  return typeof url === "string"
+    ? Result.succeed({ url, ...common })
+    : fieldError("config.url", "is required: an absolute http or https URL")
 }
 
 const noAuth = { auth_type: null, auth: {} }
@@ -153,8 +154,7 @@ export const updateDestination =
   (stored: DestinationFields): Result.Result<DestinationChange, GatewayError> =>
     orInvalid(
       Result.flatMap(decode(input), ({ config, description, name, type = stored.type }) => {
-        const { path, url, ...common } = stored.config
-        const target = type === stored.type ? stored.config : common
+        const target = type === stored.type ? stored.config : { ...stored.config, url: null, path: null }
         return Result.flatMap(
           changeAuth(config, { auth_type: stored.config.auth_type, auth: stored.auth }, validateOutboundAuth),
           ({ auth, auth_type }) =>

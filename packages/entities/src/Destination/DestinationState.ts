@@ -126,9 +126,9 @@ const parseJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Json))
 const loadTarget = Effect.fnUntraced(function* (
   row: DestinationRow
 ): Effect.fn.Return<HttpTarget | null, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
-  const secrets = yield* signingKeys(row.team_id)
   const auth = yield* deliveryAuth(row)
-  if (secrets === null || auth === null) {
+  const signing = auth?.signs === true ? yield* signingKeys(row.team_id) : null
+  if (auth === null || (auth.signs && signing === null)) {
     yield* Effect.logError("a destination cannot deliver: its secrets cannot be read", { destination_id: row.id })
     return null
   }
@@ -136,8 +136,8 @@ const loadTarget = Effect.fnUntraced(function* (
     url: row.type === "MOCK_API" ? mockBase + (row.config.path ?? "/") : (row.config.url ?? ""),
     http_method: row.config.http_method,
     path_forwarding_disabled: row.config.path_forwarding_disabled,
-    auth,
-    secrets
+    authHeaders: auth.headers,
+    signing
   }
   return target
 })

@@ -15,6 +15,10 @@ const toleranceMs = 20
  * The rate of one destination, exact: never more than `limit` starts in any window of one period, and spread evenly over
  * it (a burst of 1 up to one a second, else of 10, or of what 20 ms are worth).
  *
+ * A slot is reserved before a delivery may start (`take`) and used when it does (`start`), which may be much later: it
+ * has to be marked in SQL first. Until then it counts as if it were used at any moment, so that marks that were held up
+ * and come back together are still no more than `limit`.
+ *
  * Starts are remembered in slices of a ten-thousandth of the period, rounded up, so that the memory is bounded and the
  * error is on the side of the target.
  */
@@ -28,7 +32,11 @@ export class Pacer {
   readonly #counts: Array<number> = []
   #head = 0
   #inWindow = 0
+  #reserved = 0
   #next = 0
+  /** How far the clock has been set back, and when it was read last. */
+  #setBack = 0
+  #seen = 0
 
   constructor(limit: number, period: RatePeriod) {
     this.limit = limit
@@ -42,36 +50,47 @@ export class Pacer {
   /** Takes over starts made before, by an earlier owner or under an earlier limit. Oldest first. */
   remember(starts: ReadonlyArray<readonly [at: number, count: number]>): void {
     for (const [at, count] of starts) {
-      this.#add(at, count)
-      this.#next = Math.max(this.#next, at + this.#interval)
+      this.#add(at + this.#setBack, count)
+      this.#next = Math.max(this.#next, at + this.#setBack + this.#interval)
     }
   }
 
-  /** The earliest time a delivery may start: `now` or later. */
+  /** The earliest time a slot may be taken: `now` or later; Infinity: when one that is reserved has been used or given back. */
   nextAt(now: number): number {
-    this.#forget(now)
+    const at = this.#monotonic(now)
+    this.#forget(at)
     const spread = this.#next - this.#tolerance
-    const window = this.#inWindow < this.limit ? now : this.#times[this.#head]! + this.period + guardMs
-    return Math.max(now, spread, window)
+    const window =
+      this.#inWindow + this.#reserved < this.limit
+        ? at
+        : this.#inWindow === 0
+          ? Number.POSITIVE_INFINITY
+          : this.#times[this.#head]! + this.period + guardMs
+    return Math.max(at, spread, window) - this.#setBack
   }
 
+  /** Reserves a slot, to be used (`start`) or given back (`release`). */
   take(now: number): void {
-    this.#add(now, 1)
-    this.#next = Math.max(this.#next, now) + this.#interval
+    this.#reserved++
+    this.#next = Math.max(this.#next, this.#monotonic(now)) + this.#interval
   }
 
-  /** A start taken at `at` happens only now: it counts as of now. */
-  postpone(at: number, now: number): void {
-    const slice = Math.ceil(at / this.slice) * this.slice
-    for (let i = this.#times.length - 1; i >= this.#head; i--) {
-      if (this.#times[i]! > slice) continue
-      if (this.#counts[i]! > 0) {
-        this.#counts[i]!--
-        this.#inWindow--
-        this.#add(now, 1)
-      }
-      return
-    }
+  /** A delivery that has a slot starts now. */
+  start(now: number): void {
+    this.#reserved--
+    this.#add(this.#monotonic(now), 1)
+  }
+
+  /** A slot that was taken is not used. */
+  release(): void {
+    this.#reserved--
+  }
+
+  /** A clock that is set back goes on from where it was: what has started does not become later by it. */
+  #monotonic(now: number): number {
+    if (now < this.#seen) this.#setBack += this.#seen - now
+    this.#seen = now
+    return now + this.#setBack
   }
 
   #add(at: number, count: number): void {

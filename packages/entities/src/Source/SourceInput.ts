@@ -19,11 +19,11 @@ const notYet = Schema.NullOr(Schema.JsonObject)
     )
   )
 
-const Methods = Schema.Array(SourceMethod.annotate({ message: `must be one of ${SourceMethod.literals.join(", ")}` }))
-  .annotate({ message: "must be an array of methods" })
-  .check(
-    Schema.makeFilter((methods: ReadonlyArray<SourceMethod>) => methods.length > 0 || "must name at least one method")
-  )
+const Methods = Schema.Array(
+  SourceMethod.annotate({ message: `must be one of ${SourceMethod.literals.join(", ")}` })
+).check(
+  Schema.makeFilter((methods: ReadonlyArray<SourceMethod>) => methods.length > 0 || "must name at least one method")
+)
 
 const Body = Schema.Struct({
   name: Schema.optionalKey(Name),
@@ -39,7 +39,9 @@ const Body = Schema.Struct({
   url: Schema.optionalKey(Schema.NullOr(Schema.String).annotate({ message: "must be a string or null" })),
   config: Schema.Struct({
     ...authMembers,
-    allowed_http_methods: Schema.optionalKey(Schema.NullOr(Methods)),
+    allowed_http_methods: Schema.optionalKey(
+      Schema.NullOr(Methods).annotate({ message: "must be an array of methods" })
+    ),
     custom_response: Schema.optionalKey(notYet),
     mode: Schema.optionalKey(
       OneOf(["webhook", "proxy"]).check(

@@ -4,7 +4,7 @@ import { spawn, spawnSync } from "node:child_process"
 import { closeSync, openSync, readFileSync, readdirSync, readlinkSync } from "node:fs"
 import { join } from "node:path"
 import type { Binaries } from "./Binaries.ts"
-import { EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
+import { attempt, EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
 
 /** A PostgreSQL program that this process started. */
 export interface Program {
@@ -24,22 +24,25 @@ export const run = (
   log: string
 ): Effect.Effect<Program, EmbeddedPostgresError, Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.callback<Program, EmbeddedPostgresError>((resume) => {
-      const [program = "", ...args] = [...binaries.prefix, ...command]
-      const output = openSync(log, "a", 0o600)
-      const child = spawn(program, args, { env: binaries.env, stdio: ["ignore", output, output] })
-      closeSync(output)
-      const ended = Deferred.makeUnsafe<string>()
-      child.once("exit", (code, signal) => {
-        Deferred.doneUnsafe(ended, Effect.succeed(signal ?? `exit code ${code}`))
-      })
-      child.once("error", (cause) =>
-        resume(Effect.fail(new EmbeddedPostgresError({ message: `${program} cannot be run`, cause })))
-      )
-      const { pid } = child
-      const isRunning = () => child.exitCode === null && child.signalCode === null
-      if (pid !== undefined) resume(Effect.succeed({ pid, isRunning, ended: Deferred.await(ended) }))
-    }),
+    Effect.flatMap(
+      attempt(`The log ${log} cannot be written`, () => openSync(log, "a", 0o600)),
+      (output) =>
+        Effect.callback<Program, EmbeddedPostgresError>((resume) => {
+          const [program = "", ...args] = [...binaries.prefix, ...command]
+          const child = spawn(program, args, { env: binaries.env, stdio: ["ignore", output, output] })
+          closeSync(output)
+          const ended = Deferred.makeUnsafe<string>()
+          child.once("exit", (code, signal) => {
+            Deferred.doneUnsafe(ended, Effect.succeed(signal ?? `exit code ${code}`))
+          })
+          child.on("error", (cause) =>
+            resume(Effect.fail(new EmbeddedPostgresError({ message: `${program} cannot be run`, cause })))
+          )
+          const { pid } = child
+          const isRunning = () => child.exitCode === null && child.signalCode === null
+          if (pid !== undefined) resume(Effect.succeed({ pid, isRunning, ended: Deferred.await(ended) }))
+        })
+    ),
     stop
   )
 

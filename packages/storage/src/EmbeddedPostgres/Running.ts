@@ -160,7 +160,7 @@ const startPatienceMillis = 10_000
 
 /**
  * Starts the server. What a killed one has left behind can stand in the way of a new one for a moment, as can another program
- * at the port: such starts are repeated for up to 10 seconds. A server that is up and recovering is waited for as long as it
+ * at the port, and somebody may kill the new one too: such starts are repeated for up to 10 seconds. A server that is up and recovering is waited for as long as it
  * takes, since a recovery cut short begins again.
  */
 const startOwn = Effect.fnUntraced(function* (
@@ -178,14 +178,19 @@ const startOwn = Effect.fnUntraced(function* (
     const url = addressOf(chosen, password)
     const server = yield* Postmaster.run(binaries, Postmaster.serve(binaries, home.data, settings(chosen)), home.log)
     const failure = yield* Effect.raceFirst(
-      Effect.as(prepare(home, server.pid, chosen, password), undefined),
+      prepare(home, server.pid, chosen, password).pipe(
+        // A connection breaks before it is known that the server has ended, which is then the cause.
+        Effect.tapError(() => Effect.sleep("100 millis")),
+        Effect.as(undefined)
+      ),
       Effect.map(server.ended, (how) => ({ how, said: Home.logSince(home, position) }))
     )
     if (failure === undefined) {
       yield* Home.rememberPort(home, chosen)
       return { ...server, url, port: chosen, attached: false } satisfies Running
     }
-    if (!passing.test(failure.said) || performance.now() > deadline) {
+    const mayPass = failure.how.startsWith("SIG") || passing.test(failure.said)
+    if (!mayPass || performance.now() > deadline) {
       return yield* new EmbeddedPostgresError({
         message: `PostgreSQL does not start (${failure.how}): ${gist(failure.said)}; see ${home.log}`
       })

@@ -4,8 +4,8 @@ import { Effect } from "effect"
  * Group commit: what callers hand in gathers while a commit is under way and goes into the next one. There is no
  * window: at low load an item is committed alone and at once, under load the batches grow by themselves.
  *
- * A second commit runs beside the first only when enough has gathered to fill it, so that parallel commits raise
- * throughput and not the number of statements.
+ * While batches are small, commits run beside each other, so that nobody waits for a commit that is not his own; once they
+ * grow, another one starts only when enough has gathered to fill it, so that load lowers the statements per item.
  */
 export interface GroupCommitOptions<Item> {
   /** Writes a batch and tells every item of it what became of it. Must not fail, and must answer every item. */
@@ -16,15 +16,19 @@ export interface GroupCommitOptions<Item> {
   readonly sizeOf: (item: Item) => number
   /** Runs a commit; supplied by the owner so that it runs in the owner's context. */
   readonly run: (commit: Effect.Effect<void>) => void
-  /** A second lane starts at this many waiting items. */
+  /** Under load, another commit starts beside one under way when this many wait for it. */
   readonly parallelFrom: number
 }
+
+/** A batch of fewer items than this is no sign of load. */
+const smallBatch = 8
 
 export class GroupCommit<Item> {
   readonly #options: GroupCommitOptions<Item>
   readonly #freeLanes: Array<number>
   #waiting: Array<Item> = []
   #scheduled = false
+  #lastBatch = 0
   /** Items handed in and not yet answered. */
   pendingItems = 0
   /** Their bytes. */
@@ -58,9 +62,11 @@ export class GroupCommit<Item> {
   #start(): void {
     const { lanes, parallelFrom } = this.#options
     while (this.#waiting.length > 0 && this.#freeLanes.length > 0) {
-      if (this.#freeLanes.length < lanes && this.#waiting.length < parallelFrom) return
+      const busy = this.#freeLanes.length < lanes
+      if (busy && this.#lastBatch >= smallBatch && this.#waiting.length < parallelFrom) return
       const lane = this.#freeLanes.pop()!
       const batch = this.#take()
+      this.#lastBatch = batch.length
       this.commits++
       this.items += batch.length
       this.#options.run(

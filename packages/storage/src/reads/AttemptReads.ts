@@ -92,7 +92,10 @@ export const list = Effect.fnUntraced(function* (
   request: PageRequest
 ) {
   const sql = yield* SqlClient.SqlClient
-  const { position, window } = yield* Effect.fromResult(resolvePage(request, yield* Clock.currentTimeMillis))
+  // All there are, unless a window is asked for: an old event's attempts are looked for by its id.
+  const { position, window } = yield* Effect.fromResult(
+    resolvePage(request, yield* Clock.currentTimeMillis, Number.POSITIVE_INFINITY)
+  )
   const back = position?.back ?? false
   // Towards the start, the page is read in reverse.
   const reading = back === (dir === "desc") ? "asc" : "desc"

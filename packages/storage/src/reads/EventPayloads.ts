@@ -1,7 +1,8 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import type { Event, EventData } from "@tidegate/model/Event"
+import type { EventData } from "@tidegate/model/Event"
 import * as Columns from "../journal/Columns.ts"
+import type { EventRow } from "./EventRow.ts"
 import { readHeaders } from "./Payload.ts"
 import { anyBody, listedBody, payloadColumns, type PayloadRow, toRequestData } from "./RequestRow.ts"
 
@@ -17,7 +18,7 @@ interface AnswerRow {
 /** What each of these events sends, and what its last attempt was answered; an event whose payload is gone has none. */
 export const eventData = Effect.fnUntraced(function* (
   team: string,
-  events: ReadonlyArray<Event>,
+  events: ReadonlyArray<EventRow>,
   use: "list" | "detail"
 ): Effect.fn.Return<ReadonlyMap<string, EventData>, SqlError.SqlError, SqlClient.SqlClient> {
   if (events.length === 0) return new Map()

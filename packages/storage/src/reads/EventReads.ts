@@ -166,13 +166,18 @@ export const list = Effect.fnUntraced(function* (
     }
   }
   const page = toPage(parts, "desc", request.limit)
-  const events = page.rows.map(toEvent)
-  return envelope(request, at, page, include.data ? yield* withData(team, events, "list") : events)
+  return envelope(request, at, page, yield* show(team, page.rows, include.data ? "list" : null))
 })
 
-const withData = Effect.fnUntraced(function* (team: string, events: ReadonlyArray<Event>, use: "list" | "detail") {
-  const data = yield* eventData(team, events, use)
-  return events.map((event) => ({ ...event, data: data.get(event.id) ?? null }))
+/** Rows as records, with their data when it is for a list or a detail. */
+const show = Effect.fnUntraced(function* (
+  team: string,
+  rows: ReadonlyArray<EventRow>,
+  data: "list" | "detail" | null
+): Effect.fn.Return<ReadonlyArray<Event>, SqlError.SqlError, SqlClient.SqlClient> {
+  if (data === null) return rows.map((row) => toEvent(row))
+  const found = yield* eventData(team, rows, data)
+  return rows.map((row) => toEvent(row, { data: found.get(row.id) ?? null }))
 })
 
 /** How many events of the window meet the filter, counted on the events themselves. */
@@ -222,9 +227,7 @@ export const get = Effect.fnUntraced(function* (
   team: string,
   id: string
 ): Effect.fn.Return<Event, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
-  const [row] = yield* byIds(team, [id], [], 1)
-  if (row === undefined) return yield* notFound("event", id)
-  const [event] = yield* withData(team, [toEvent(row)], "detail")
+  const [event] = yield* show(team, yield* byIds(team, [id], [], 1), "detail")
   return event ?? (yield* notFound("event", id))
 })
 
@@ -247,5 +250,5 @@ export const ofRequest = Effect.fnUntraced(function* (
   for (const [column, name] of dimensions) {
     if (filter[name].length > 0) residual.push(sql`${sql.literal(`e.${column}`)} = any(${Columns.text(filter[name])})`)
   }
-  return (yield* byIds(team, ids, residual, limit)).map(toEvent)
+  return yield* show(team, yield* byIds(team, ids, residual, limit), null)
 })

@@ -48,7 +48,7 @@ export const eventTable = (sql: SqlClient.SqlClient, now: number): Table & { rea
 
 const iso = (at: Date | null): string | null => at?.toISOString() ?? null
 
-export const toEvent = (row: EventRow): Event => {
+export const toEvent = (row: EventRow, shown: Pick<Event, "data"> = {}): Event => {
   // A cancelled event says so whether or not its row has been brought up to date.
   const overdueCancel = row.status === "CANCELLED" && row.state === "PENDING"
   return {
@@ -78,6 +78,7 @@ export const toEvent = (row: EventRow): Event => {
     retried_at: iso(row.retried_at),
     ingested_at: row.ingested_at.toISOString(),
     created_at: row.created_at.toISOString(),
-    updated_at: row.updated_at.toISOString()
+    updated_at: row.updated_at.toISOString(),
+    ...shown
   }
 }

@@ -14,10 +14,11 @@ export interface PageRequest {
   readonly limit: number
 }
 
-/** The window and, after the first page, the position it goes on from. */
+/** The window (of that span unless told) and, after the first page, the position it goes on from. */
 export const resolvePage = (
   request: PageRequest,
-  now: number
+  now: number,
+  span?: number
 ): Result.Result<{ readonly window: Window; readonly position: Position | null }, GatewayError> => {
   const { cursor, key, prev } = request
   if (cursor !== undefined && prev !== undefined) {
@@ -25,7 +26,7 @@ export const resolvePage = (
   }
   const text = cursor ?? prev
   if (text === undefined) {
-    return Result.map(parseWindow(request.window, now), (window) => ({ window, position: null }))
+    return Result.map(parseWindow(request.window, now, span), (window) => ({ window, position: null }))
   }
   return Result.flatMap(readCursor(key, text), (position) =>
     position.back === (prev !== undefined)

@@ -19,7 +19,8 @@ export const gatherAtMost = 2_000
  */
 export const eventsOfRequests = Effect.fnUntraced(function* (
   team: string,
-  requestIds: ReadonlyArray<string>
+  requestIds: ReadonlyArray<string>,
+  limit: number = gatherAtMost
 ): Effect.fn.Return<ReadonlyArray<{ id: string; request_id: string }>, SqlError.SqlError, SqlClient.SqlClient> {
   const generated = requestIds.filter((id) => idTime(id) !== null)
   if (generated.length === 0) return []
@@ -38,7 +39,7 @@ export const eventsOfRequests = Effect.fnUntraced(function* (
         where request_id = wanted.id and retry_parent_event_id is not null
         order by request_id limit ${gatherAtMost})
     ) e
-    where e.team_id = ${team} order by 1 limit ${gatherAtMost}`.unprepared
+    where e.team_id = ${team} order by 1 limit ${limit}`.unprepared
 })
 
 /** The ignored events of one request, oldest first: in the range of its time. */
@@ -110,7 +111,7 @@ export const requestsByExternalId = Effect.fnUntraced(function* (
     select id from requests
     where team_id = ${team} and external_id is not null and external_id like ${likePrefix(text)}
       and id >= ${range.lower} and id < ${range.upper}
-    limit ${gatherAtMost + 1}`.unprepared
+    order by external_id using ~<~ limit ${gatherAtMost + 1}`.unprepared
   return rows.length > gatherAtMost ? null : rows.map(({ id }) => id)
 })
 
@@ -121,7 +122,10 @@ export const pendingEvents = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<string> | null, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<{ event_id: string }>`
-    select d.event_id from connections c join deliveries d on d.connection_id = c.id
+    select d.event_id from connections c
+    cross join lateral (
+      select event_id from deliveries where connection_id = c.id order by connection_id limit ${gatherAtMost + 1}
+    ) d
     where c.team_id = ${team} limit ${gatherAtMost + 1}`.unprepared
   if (rows.length > gatherAtMost) return null
   return rows.map(({ event_id }) => event_id).filter((id) => id >= range.lower && id < range.upper)

@@ -7,7 +7,7 @@ import type { Request, RequestStatus } from "@tidegate/model/Request"
 import * as Columns from "../journal/Columns.ts"
 import { byIds as eventsByIds } from "./EventReads.ts"
 import { envelope, type PageRequest, resolvePage } from "./Paging.ts"
-import { eventsOfRequests, gatherAtMost, likePrefix, requestsByExternalId, requestsOfConnections } from "./Relations.ts"
+import { eventsOfRequests, likePrefix, requestsByExternalId, requestsOfConnections } from "./Relations.ts"
 import {
   anyBody,
   listedBody,
@@ -111,7 +111,7 @@ export const list = Effect.fnUntraced(function* (
           return scan<RequestRow>({ ...options, drive, residual: [...residual, ...external] })
         })
   const page = toPage([{ rows: part.rows, examinedTo: routed?.examinedTo ?? part.examinedTo }], "desc", request.limit)
-  const models = yield* included(team, page.rows.map(toRequest), include)
+  const models = yield* show(team, page.rows, include)
   return { ...envelope(request, at, page, models), ...whole }
 })
 
@@ -120,14 +120,14 @@ const both = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): ReadonlyArray
   return a.filter((id) => other.has(id))
 }
 
-const included = Effect.fnUntraced(function* (
+/** Rows as records, with what was asked for beside. */
+const show = Effect.fnUntraced(function* (
   team: string,
-  requests: ReadonlyArray<Request>,
+  rows: ReadonlyArray<RequestRow>,
   include: RequestIncludes
 ): Effect.fn.Return<ReadonlyArray<Request>, SqlError.SqlError, SqlClient.SqlClient> {
-  if (requests.length === 0 || (!include.data && !include.eventSummary)) return requests
   const sql = yield* SqlClient.SqlClient
-  const ids = requests.map(({ id }) => id)
+  const ids = rows.map(({ id }) => id)
   const data = include.data
     ? new Map(
         (yield* sql<PayloadRow>`
@@ -139,21 +139,25 @@ const included = Effect.fnUntraced(function* (
       )
     : null
   const summaries = include.eventSummary ? yield* summarize(team, ids) : null
-  return requests.map((request) => ({
-    ...request,
-    ...(data === null ? {} : { data: data.get(request.id) ?? null }),
-    ...(summaries === null ? {} : { event_summary: summaries.get(request.id) ?? { total: 0 } })
-  }))
+  return rows.map((row) =>
+    toRequest(row, {
+      ...(data === null ? {} : { data: data.get(row.id) ?? null }),
+      ...(summaries === null ? {} : { event_summary: summaries.get(row.id) ?? { total: 0 } })
+    })
+  )
 })
+
+/** A page of requests has at most this many events to summarize. */
+const summarizeAtMost = 20_000
 
 /** How many events of each request are in which status. */
 const summarize = Effect.fnUntraced(function* (team: string, requestIds: ReadonlyArray<string>) {
-  const events = yield* eventsOfRequests(team, requestIds)
+  const events = yield* eventsOfRequests(team, requestIds, summarizeAtMost)
   const rows = yield* eventsByIds(
     team,
     events.map(({ id }) => id),
     [],
-    gatherAtMost
+    summarizeAtMost
   )
   const summaries = new Map<string, { total: number; [status: string]: number }>()
   for (const { request_id, status } of rows) {
@@ -191,16 +195,18 @@ export const count = Effect.fnUntraced(function* (team: string, filter: RequestF
   return { total, count: total, total_exact: true, applied_range: appliedRange(window), ...whole }
 })
 
-/** One request, without its payload. */
-export const get = Effect.fnUntraced(function* (
+const rowOf = Effect.fnUntraced(function* (
   team: string,
   id: string
-): Effect.fn.Return<Request, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
+): Effect.fn.Return<RequestRow, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<RequestRow>`
     select ${requestTable(sql).columns} from requests r where r.id = ${id} and r.team_id = ${team}`
-  return row === undefined ? yield* notFound("request", id) : toRequest(row)
+  return row ?? (yield* notFound("request", id))
 })
+
+/** Fails unless the team has that request. */
+export const check = (team: string, id: string) => Effect.asVoid(rowOf(team, id))
 
 const payloadOf = Effect.fnUntraced(function* (team: string, id: string) {
   const sql = yield* SqlClient.SqlClient
@@ -214,8 +220,8 @@ export const detail = Effect.fnUntraced(function* (
   team: string,
   id: string
 ): Effect.fn.Return<Request, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
-  const request = yield* get(team, id)
-  return { ...request, data: yield* payloadOf(team, id), proxy_exchange: null }
+  const row = yield* rowOf(team, id)
+  return toRequest(row, { data: yield* payloadOf(team, id), proxy_exchange: null })
 })
 
 /** The latest request that a source accepted, among its last thousand. */

@@ -34,7 +34,10 @@ export const requestTable = (sql: SqlClient.SqlClient): Table => ({
   joins: ""
 })
 
-export const toRequest = (row: RequestRow): Request => ({
+export const toRequest = (
+  row: RequestRow,
+  shown: Pick<Request, "data" | "event_summary" | "proxy_exchange"> = {}
+): Request => ({
   id: row.id,
   team_id: row.team_id,
   source_id: row.source_id,
@@ -53,7 +56,8 @@ export const toRequest = (row: RequestRow): Request => ({
   retried_at: row.retried_at?.toISOString() ?? null,
   ingested_at: row.ingested_at.toISOString(),
   created_at: row.created_at.toISOString(),
-  updated_at: row.updated_at.toISOString()
+  updated_at: row.updated_at.toISOString(),
+  ...shown
 })
 
 /** What is stored of a request's payload. `kept`: there is a body, whether or not it was read. */

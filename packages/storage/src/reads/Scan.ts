@@ -45,7 +45,7 @@ export interface Scanned<Row> {
  * How many rows a scan may look at for one page. A list with a rare match in a window of millions of rows answers what it
  * has found within this bound, with a cursor to go on, instead of reading the window through.
  */
-const examineAtMost = 20_000
+const examineAtMost = 10_000
 
 /** One page of a table, read along an index and newest first (or oldest first), at a bounded cost. */
 export const scan = Effect.fnUntraced(function* <Row extends { readonly id: string }>(

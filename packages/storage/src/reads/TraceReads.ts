@@ -12,7 +12,7 @@ import * as IgnoredEventReads from "./IgnoredEventReads.ts"
 import * as RequestReads from "./RequestReads.ts"
 
 /** Of each kind, a trace shows at most this many. */
-const showAtMost = 1000
+const showAtMost = 300
 
 /** A request with everything that became of it, and a timeline of it all. */
 export const get = Effect.fnUntraced(function* (
@@ -101,5 +101,5 @@ const timeline = (
   ]
   return items
     .sort((a, b) => (a.at === b.at ? (rank.get(a.kind) ?? 0) - (rank.get(b.kind) ?? 0) : a.at < b.at ? -1 : 1))
-    .map((item, index) => ({ id: `tl_${index + 1}`, ...item }))
+    .map((item, index) => Object.assign({ id: `tl_${index + 1}` }, item))
 }

@@ -41,8 +41,12 @@ export const parseTime = (text: string, now: number): number | null => {
 
 const day = units.d
 
-/** The window asked for; the last 24 hours (or those before `to`) where nothing was said. */
-export const parseWindow = (input: WindowInput, now: number): Result.Result<Window, GatewayError> => {
+/** The window asked for; where its start was not told, `span` before its end: 24 hours unless said otherwise. */
+export const parseWindow = (
+  input: WindowInput,
+  now: number,
+  span: number = day
+): Result.Result<Window, GatewayError> => {
   const wrong: Array<FieldError> = []
   const read = (name: "from" | "to"): number | null => {
     const text = input[name]
@@ -54,7 +58,7 @@ export const parseWindow = (input: WindowInput, now: number): Result.Result<Wind
   const from = read("from")
   const to = read("to") ?? now
   if (wrong.length > 0) return Result.fail(invalid(wrong))
-  const start = from ?? Math.max(0, to - day)
+  const start = from ?? Math.max(0, to - span)
   if (start > to) return Result.fail(fail("INVALID_TIME_RANGE", "from is later than to"))
   return Result.succeed({ from: start, to })
 }

@@ -25,6 +25,23 @@ const idFunction = `create or replace function history_id(salt text, ms bigint, 
     from generate_series(0, 9) i
   ) || substr(md5(salt || n), 1, 16)`
 
+const sourceConfig = JSON.stringify({
+  auth_type: null,
+  allowed_http_methods: ["POST"],
+  custom_response: null,
+  mode: "webhook",
+  proxy: null
+})
+
+const destinationConfig = JSON.stringify({
+  url: "https://example.com/hooks",
+  http_method: null,
+  path_forwarding_disabled: false,
+  rate_limit: null,
+  rate_limit_period: "second",
+  auth_type: null
+})
+
 /**
  * Fills the tables with `requests` requests. Of a hundred: one is rejected, one ignored (filtered), the others are one event
  * each with an attempt; of these three failed, one waits. Of a thousand, one event was retried. Everything is spread
@@ -47,9 +64,9 @@ export const makeHistory = Effect.fnUntraced(function* (
   yield* sql.unsafe(idFunction)
   yield* sql`insert into teams (id, name) values (${team}, ${team}) on conflict do nothing`
   yield* sql`insert into sources (id, team_id, name, type, config, created_at, updated_at)
-    select id, ${team}, id, 'WEBHOOK', '{"auth_type":null}', now(), now() from unnest(${[...sources]}::text[]) id`
+    select id, ${team}, id, 'WEBHOOK', ${sourceConfig}, now(), now() from unnest(${[...sources]}::text[]) id`
   yield* sql`insert into destinations (id, team_id, name, type, config, created_at, updated_at)
-    select id, ${team}, id, 'HTTP', '{"auth_type":null}', now(), now() from unnest(${[...destinations]}::text[]) id`
+    select id, ${team}, id, 'HTTP', ${destinationConfig}, now(), now() from unnest(${[...destinations]}::text[]) id`
   yield* sql`insert into connections (id, team_id, name, source_id, destination_id, rules, created_at, updated_at)
     select id, ${team}, id, (${[...sources]}::text[])[1 + (n - 1) % 5], (${[...destinations]}::text[])[1 + (n - 1) % 10], '[]',
       now(), now()

@@ -1,5 +1,5 @@
 import { expect, layer } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Redacted } from "effect"
 import { SqlClient, type SqlError, Statement } from "effect/sql"
 import { freshDatabase } from "../../../../test/postgres.ts"
 import type { GatewayError } from "@tidegate/model/GatewayError"
@@ -20,6 +20,10 @@ import { type History, makeHistory } from "./History.ts"
 const team = "tm_plans"
 const requests = Number(process.env["TIDEGATE_PLAN_ROWS"] ?? 100_000)
 
+/** Solid-state storage, where a page read out of order costs what one read in order does. */
+const onFlash = (url: Redacted.Redacted): Redacted.Redacted =>
+  Redacted.make(`${Redacted.value(url)}?options=-c%20random_page_cost%3D1.1`)
+
 class Filled extends Context.Service<Filled, History>()("@tidegate/storage/test/Filled") {
   static readonly layer = Layer.effect(
     Filled,
@@ -29,8 +33,10 @@ class Filled extends Context.Service<Filled, History>()("@tidegate/storage/test/
       yield* makeHistory({ team: "tm_other", requests: requests / 10, from: to - 20 * 3_600_000, to })
       return yield* makeHistory({ team, requests, from: to - 20 * 3_600_000, to })
     })
-  ).pipe(Layer.provideMerge(Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url })))))
+  ).pipe(Layer.provideMerge(Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url: onFlash(url) })))))
 }
+
+const records = /^(?:requests|events|attempts|ignored_events|deliveries)/
 
 interface Node {
   readonly "Node Type": string
@@ -80,12 +86,9 @@ const explained = Effect.fnUntraced(function* <A>(
         rows += examined * node["Actual Loops"]
       }
       const relation = node["Relation Name"] ?? ""
-      if (
-        node["Node Type"] === "Seq Scan" &&
-        /^(?:requests|events|attempts|ignored_events|deliveries)/.test(relation)
-      ) {
-        through.push(relation)
-      }
+      // Partitions that are (nearly) empty are read any way at all.
+      const read = (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0)) * node["Actual Loops"]
+      if (node["Node Type"] === "Seq Scan" && records.test(relation) && read > 100) through.push(relation)
       if (node["Index Name"] !== undefined) used.add(node["Index Name"].replace(/_\d{8}/, ""))
     }
   }

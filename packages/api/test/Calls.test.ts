@@ -1,0 +1,87 @@
+import { expect, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber } from "effect"
+import { ClusterError } from "effect/cluster"
+import { SqlError } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { fail } from "@tidegate/model/GatewayError"
+import { command, read, upsert } from "../src/handlers/Calls.ts"
+
+const unavailable = { _tag: "GatewayError", code: "QUEUE_UNAVAILABLE" }
+
+it.effect("an owner that does not answer is a 503 after fifteen seconds, not before", () =>
+  Effect.gen(function* () {
+    const call = yield* Effect.forkChild(Effect.flip(command(Effect.never)))
+    yield* TestClock.adjust("14 seconds")
+    expect(call.pollUnsafe()).toBeUndefined()
+    yield* TestClock.adjust("1 second")
+    expect(yield* Fiber.join(call)).toMatchObject(unavailable)
+  })
+)
+
+it.effect("a read that does not come back is a 503", () =>
+  Effect.gen(function* () {
+    const call = yield* Effect.forkChild(Effect.flip(read(Effect.never)))
+    yield* TestClock.adjust("15 seconds")
+    expect(yield* Fiber.join(call)).toMatchObject(unavailable)
+  })
+)
+
+it.effect("a database that cannot be reached is a 503", () =>
+  Effect.gen(function* () {
+    const reason = new SqlError.ConnectionError({ message: "refused", cause: undefined })
+    const call = yield* Effect.forkChild(Effect.flip(read(Effect.fail(new SqlError.SqlError({ reason })))))
+    yield* TestClock.adjust("15 seconds")
+    expect(yield* Fiber.join(call)).toMatchObject(unavailable)
+  })
+)
+
+it.effect("a resource without an owner is a 503, its own error its own", () =>
+  Effect.gen(function* () {
+    const full = new ClusterError.PersistenceError({ cause: new Error("storage is gone") })
+    expect(yield* Effect.flip(command(Effect.fail(full)))).toMatchObject(unavailable)
+    const conflict = fail("SOURCE_DISABLED", "the source is disabled")
+    expect(yield* Effect.flip(command(Effect.fail(conflict)))).toBe(conflict)
+  })
+)
+
+it.effect("a command goes on when its caller has hung up", () =>
+  Effect.gen(function* () {
+    const started = yield* Deferred.make<void>()
+    const proceed = yield* Deferred.make<void>()
+    const done = yield* Deferred.make<string>()
+    const caller = yield* Effect.forkChild(
+      command(
+        Effect.gen(function* () {
+          yield* Deferred.succeed(started, undefined)
+          yield* Deferred.await(proceed)
+          yield* Deferred.succeed(done, "stored")
+        })
+      )
+    )
+    yield* Deferred.await(started)
+    yield* Fiber.interrupt(caller)
+    expect(Exit.isFailure(yield* Fiber.await(caller))).toBe(true)
+    yield* Deferred.succeed(proceed, undefined)
+    expect(yield* Deferred.await(done)).toBe("stored")
+  })
+)
+
+it.effect("an upsert that loses the race to create updates what the winner made", () =>
+  Effect.gen(function* () {
+    const finds = [null, "src_1"]
+    const answer = yield* upsert({
+      find: Effect.sync(() => finds.shift() ?? null),
+      create: Effect.fail(fail("RESOURCE_ALREADY_EXISTS", "taken")),
+      update: (id) => Effect.succeed(`updated ${id}`)
+    })
+    expect(answer).toBe("updated src_1")
+    const lost = yield* Effect.flip(
+      upsert({
+        find: Effect.succeed(null),
+        create: Effect.fail(fail("RESOURCE_ALREADY_EXISTS", "taken by another kind")),
+        update: () => Effect.die("not to be called")
+      })
+    )
+    expect(lost.code).toBe("RESOURCE_ALREADY_EXISTS")
+  })
+)

@@ -1,0 +1,326 @@
+import { assert, layer } from "@effect/vitest"
+import { Context, Deferred, Effect, Fiber, Layer, Ref, Result } from "effect"
+import { Entity, TestRunner } from "effect/cluster"
+import { SqlClient } from "effect/sql"
+import type { GatewayError } from "@tidegate/model/GatewayError"
+import { newId, type Prefix, prefixes } from "@tidegate/model/Ids"
+import { Sources } from "@tidegate/storage/Sources"
+import * as ControlPlane from "../../storage/test/controlPlane.ts"
+import { Cancellations } from "../src/Cancellations.ts"
+import * as ConnectionBehaviour from "../src/Connection/ConnectionBehaviour.ts"
+import { ConnectionEntity } from "../src/Connection/ConnectionProtocol.ts"
+import * as DestinationCommands from "../src/Destination/DestinationCommands.ts"
+import { DestinationEntity } from "../src/Destination/DestinationProtocol.ts"
+import * as SourceBehaviour from "../src/Source/SourceBehaviour.ts"
+import type { Members } from "../src/Input.ts"
+import { SourceEntity } from "../src/Source/SourceProtocol.ts"
+
+const { insertEvent, otherTeam, team: team_id, unique } = ControlPlane
+
+interface Reload {
+  readonly id: string
+  /** Its connections that were open in SQL when it was told. */
+  readonly open: ReadonlyArray<string>
+}
+
+/** What the destinations were told since it was last asked. */
+class Reloads extends Context.Service<
+  Reloads,
+  { readonly add: (reload: Reload) => Effect.Effect<void>; readonly take: Effect.Effect<ReadonlyArray<Reload>> }
+>()("Reloads") {
+  static readonly layer = Layer.effect(
+    Reloads,
+    Effect.map(Ref.make<ReadonlyArray<Reload>>([]), (told) => ({
+      add: (reload) => Ref.update(told, (all) => [...all, reload]),
+      take: Ref.getAndSet(told, [])
+    }))
+  )
+}
+
+/** What a connection does on `Wake`: the test's, once it has set it. */
+class Work extends Context.Service<Work, Ref.Ref<(connectionId: string) => Effect.Effect<void>>>()("Work") {
+  static readonly layer = Layer.effect(
+    Work,
+    Ref.make<(connectionId: string) => Effect.Effect<void>>(() => Effect.void)
+  )
+}
+
+const unused = () => Effect.die("not part of this suite")
+
+/** Destinations that deliver nothing and note what they are told. */
+const destinationsThatListen = DestinationEntity.toLayer(
+  Effect.gen(function* () {
+    const { entityId: id } = yield* Entity.CurrentAddress
+    const sql = yield* SqlClient.SqlClient
+    const reloads = yield* Reloads
+    return DestinationEntity.of({
+      Create: unused,
+      Update: unused,
+      Replace: unused,
+      Disable: unused,
+      Enable: unused,
+      Delete: unused,
+      RetryEvent: unused,
+      Deliver: unused,
+      Wake: unused,
+      Reload: () =>
+        sql<{ id: string }>`
+          select id from connections where destination_id = ${id}
+            and disabled_at is null and paused_at is null and deleted_at is null order by id`.pipe(
+          Effect.orDie,
+          Effect.flatMap((rows) => reloads.add({ id, open: rows.map((row) => row.id) }))
+        )
+    })
+  })
+)
+
+const connections = ConnectionBehaviour.layer((id) =>
+  Effect.flatMap(Work, (work) => Effect.flatMap(Ref.get(work), (run) => run(id)))
+)
+
+const entities = Layer.mergeAll(SourceBehaviour.layer, connections, destinationsThatListen).pipe(
+  Layer.provideMerge(TestRunner.layer),
+  Layer.provideMerge(Layer.mergeAll(Cancellations.layer, Reloads.layer, Work.layer)),
+  Layer.provideMerge(ControlPlane.layer)
+)
+
+const fresh = (prefix: Prefix): string => newId(prefix, Date.now())
+const url = "https://target.test/hook"
+
+const sourceClient = Effect.map(SourceEntity.client, (client) => (id: string) => client(id))
+const connectionClient = Effect.map(ConnectionEntity.client, (client) => (id: string) => client(id))
+
+const createSource = Effect.fnUntraced(function* (input: Members = {}) {
+  const client = yield* sourceClient
+  return yield* client(fresh(prefixes.source)).Create({ team_id, input: { name: unique("source"), ...input } })
+})
+const createDestination = Effect.suspend(() =>
+  DestinationCommands.create(team_id, fresh(prefixes.destination), { name: unique("destination"), url })
+)
+const createConnection = Effect.fnUntraced(function* (input: Members = {}) {
+  const client = yield* connectionClient
+  const source_id = input["source_id"] ?? (yield* createSource()).id
+  const destination_id = input["destination_id"] ?? (yield* createDestination).id
+  const whole = { name: unique("connection"), ...input, source_id, destination_id }
+  return yield* client(fresh(prefixes.connection)).Create({ team_id, input: whole })
+})
+
+const codeOf = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effect<A, E | GatewayError, R>) =>
+  Effect.map(Effect.flip(effect), (error) => ("code" in error ? error.code : error._tag))
+
+/** Looks again until it is so; the suite's time limit is the only other end. */
+const until = <E, R>(condition: Effect.Effect<boolean, E, R>) =>
+  Effect.repeat(
+    Effect.tap(condition, () => Effect.yieldNow),
+    { until: (met) => met }
+  )
+
+layer(entities, { excludeTestServices: true })("Commands", (it) => {
+  it.effect("a source is created, changed, switched off and on, and deleted", () =>
+    Effect.gen(function* () {
+      const source = yield* createSource({ description: "a source" })
+      const owner = (yield* sourceClient)(source.id)
+      assert.strictEqual(source.url, `${ControlPlane.ingress}/${source.id}`)
+      const updated = yield* owner.Update({ team_id, input: { config: { allowed_http_methods: ["PUT"] } } })
+      assert.deepStrictEqual(updated.config.allowed_http_methods, ["PUT"])
+      assert.strictEqual(updated.description, "a source")
+      const disabled = yield* owner.Disable({ team_id })
+      assert.strictEqual(disabled.status, "disabled")
+      assert.deepStrictEqual(yield* owner.Disable({ team_id }), disabled)
+      assert.strictEqual((yield* owner.Enable({ team_id })).disabled_at, null)
+      assert.strictEqual(yield* codeOf(owner.Update({ team_id, input: { name: "" } })), "VALIDATION_ERROR")
+      assert.strictEqual(yield* codeOf(owner.Disable({ team_id: otherTeam })), "NOT_FOUND")
+      assert.deepStrictEqual(yield* owner.Delete({ team_id }), { id: source.id })
+      assert.strictEqual(yield* codeOf(owner.Delete({ team_id })), "NOT_FOUND")
+    })
+  )
+
+  it.effect("a record that is written back with its masks keeps its secrets", () =>
+    Effect.gen(function* () {
+      const source = yield* createSource({ auth_type: "API_KEY", auth: { api_key: "the-secret-key" } })
+      const owner = (yield* sourceClient)(source.id)
+      const back = yield* owner.Update({ team_id, input: { ...source, description: "written back" } })
+      assert.deepStrictEqual(back.config, source.config)
+      const sources = yield* Sources
+      yield* sources.update(team_id, source.id, (stored) => {
+        assert.strictEqual(stored.auth["api_key"], "the-secret-key")
+        return Result.succeed({ ...stored, auth: "unchanged" as const })
+      })
+      const connection = yield* createConnection({ source_id: source.id })
+      const again = (yield* connectionClient)(connection.id)
+      const { updated_at, ...rest } = connection
+      const written = yield* again.Update({ team_id, input: { ...connection } })
+      assert.deepStrictEqual({ ...written, updated_at }, { ...rest, updated_at })
+    })
+  )
+
+  it.effect("when a source's change has returned, its destinations have been told, of what is stored", () =>
+    Effect.gen(function* () {
+      const { take } = yield* Reloads
+      const source = yield* createSource()
+      const owner = (yield* sourceClient)(source.id)
+      const first = yield* createConnection({ source_id: source.id })
+      const second = yield* createConnection({ source_id: source.id })
+      yield* take
+      const told = Effect.map(take, (reloads) => new Map(reloads.map(({ id, open }) => [id, open])))
+      const off = new Map([first, second].map((connection) => [connection.destination_id, [] as ReadonlyArray<string>]))
+      const on = new Map(
+        [first, second].map((connection) => [connection.destination_id, [connection.id] as ReadonlyArray<string>])
+      )
+      yield* owner.Disable({ team_id })
+      assert.deepStrictEqual(yield* told, off)
+      // Repeated because the first answer was lost: told again, in case they were not.
+      yield* owner.Disable({ team_id })
+      assert.deepStrictEqual(yield* told, off)
+      yield* owner.Enable({ team_id })
+      assert.deepStrictEqual(yield* told, on)
+      yield* owner.Update({ team_id, input: { name: unique("renamed") } })
+      assert.deepStrictEqual(yield* told, on)
+      yield* owner.Delete({ team_id })
+      assert.deepStrictEqual(yield* told, off)
+    })
+  )
+
+  it.effect("a connection is created, changed, paused, switched off and on, and deleted", () =>
+    Effect.gen(function* () {
+      const { take } = yield* Reloads
+      const connection = yield* createConnection({ rules: [{ type: "delay", delay: 5 }] })
+      const owner = (yield* connectionClient)(connection.id)
+      const { destination_id: id } = connection
+      const told = (open: ReadonlyArray<string>) =>
+        Effect.map(take, (reloads) => assert.deepStrictEqual(reloads, [{ id, open }]))
+      yield* told([connection.id])
+      const paused = yield* owner.Pause({ team_id })
+      assert.isString(paused.paused_at)
+      yield* told([])
+      assert.deepStrictEqual(yield* owner.Pause({ team_id }), paused)
+      yield* told([])
+      assert.strictEqual((yield* owner.Unpause({ team_id })).paused_at, null)
+      yield* told([connection.id])
+      assert.strictEqual((yield* owner.Unpause({ team_id })).paused_at, null)
+      yield* told([connection.id])
+      const disabled = yield* owner.Disable({ team_id })
+      yield* told([])
+      assert.deepStrictEqual(yield* owner.Disable({ team_id }), disabled)
+      yield* told([])
+      assert.strictEqual(yield* codeOf(owner.Pause({ team_id })), "CONNECTION_DISABLED")
+      assert.strictEqual((yield* owner.Enable({ team_id })).disabled_at, null)
+      yield* told([connection.id])
+      const elsewhere = yield* createDestination
+      yield* owner.Update({ team_id, input: { destination_id: elsewhere.id } })
+      const reloads = yield* take
+      assert.deepStrictEqual(new Set(reloads.map((reload) => reload.id)), new Set([id, elsewhere.id]))
+      assert.strictEqual(yield* codeOf(owner.Update({ team_id, input: { rules: [{ type: "fax" }] } })), "RULE_INVALID")
+      assert.strictEqual(yield* codeOf(owner.Update({ team_id: otherTeam, input: {} })), "NOT_FOUND")
+      assert.deepStrictEqual(yield* owner.Delete({ team_id }), { id: connection.id })
+      assert.deepStrictEqual(yield* take, [{ id: elsewhere.id, open: [] }])
+      assert.strictEqual(yield* codeOf(owner.Pause({ team_id })), "NOT_FOUND")
+    })
+  )
+
+  it.effect("rules that are worked off later are refused for now", () =>
+    Effect.gen(function* () {
+      const rules = [{ type: "deduplicate", window: 1_000 }]
+      assert.strictEqual(yield* codeOf(createConnection({ rules })), "RULE_INVALID")
+    })
+  )
+
+  it.effect("a destination is created, changed, replaced, switched off and on, and deleted", () =>
+    Effect.gen(function* () {
+      const { id, ...created } = yield* createDestination
+      const input = { rate_limit: 5, auth_type: "CUSTOM_HEADER", auth: { header_name: "x-key", value: "secret-value" } }
+      const updated = yield* DestinationCommands.update(team_id, id, input)
+      assert.deepStrictEqual(updated.config, {
+        ...created.config,
+        ...input,
+        auth: { header_name: "x-key", value: "****alue" }
+      })
+      const replaced = yield* DestinationCommands.replace(team_id, id, { name: updated.name, config: { url } })
+      assert.deepStrictEqual(replaced.config, created.config)
+      const disabled = yield* DestinationCommands.disable(team_id, id)
+      assert.isString(disabled.disabled_at)
+      assert.deepStrictEqual(yield* DestinationCommands.disable(team_id, id), disabled)
+      assert.strictEqual((yield* DestinationCommands.enable(team_id, id)).disabled_at, null)
+      assert.strictEqual(yield* codeOf(DestinationCommands.update(team_id, id, { type: "CLI" })), "VALIDATION_ERROR")
+      assert.strictEqual(yield* codeOf(DestinationCommands.replace(otherTeam, id, { name: "a", url })), "NOT_FOUND")
+      assert.deepStrictEqual(yield* DestinationCommands.remove(team_id, id), { id })
+      assert.strictEqual(yield* codeOf(DestinationCommands.enable(team_id, id)), "NOT_FOUND")
+    })
+  )
+
+  it.effect("what a disable or delete cancels is written down behind the caller's back", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const cancelled = (id: string) =>
+        Effect.map(sql`select 1 from events where id = ${id} and state = 'CANCELLED'`, (rows) => rows.length === 1)
+      const bySource = yield* createConnection()
+      const byItself = yield* createConnection()
+      const byDestination = yield* createConnection()
+      const events = yield* Effect.forEach([bySource, byItself, byDestination], (connection) => insertEvent(connection))
+      yield* (yield* sourceClient)(bySource.source_id).Disable({ team_id })
+      yield* (yield* connectionClient)(byItself.id).Delete({ team_id })
+      yield* DestinationCommands.disable(team_id, byDestination.destination_id)
+      yield* Effect.forEach(events, (id) => until(cancelled(id)))
+      const left = yield* sql`select 1 from deliveries where event_id = any(${events})`
+      assert.strictEqual(left.length, 0)
+    })
+  )
+
+  it.effect("a connection works once at a time, again when woken meanwhile, and takes commands all along", () =>
+    Effect.gen(function* () {
+      const connection = yield* createConnection()
+      const owner = (yield* connectionClient)(connection.id)
+      const started = yield* Deferred.make<void>()
+      const finish = yield* Deferred.make<void>()
+      let running = 0
+      const runs: Array<number> = []
+      yield* Ref.set(yield* Work, (id) =>
+        Effect.gen(function* () {
+          assert.strictEqual(id, connection.id)
+          runs.push(++running)
+          yield* Deferred.succeed(started, undefined)
+          yield* Deferred.await(finish)
+          running--
+        })
+      )
+      const first = yield* Effect.forkChild(owner.Wake())
+      yield* Deferred.await(started)
+      yield* owner.Wake()
+      yield* owner.Wake()
+      assert.isString((yield* owner.Pause({ team_id })).paused_at)
+      assert.deepStrictEqual(runs, [1])
+      yield* Deferred.succeed(finish, undefined)
+      yield* Fiber.join(first)
+      assert.deepStrictEqual(runs, [1, 1])
+      yield* owner.Wake()
+      assert.deepStrictEqual(runs, [1, 1, 1])
+    })
+  )
+
+  it.effect("upserts of one name at once all succeed, on one source", () =>
+    Effect.gen(function* () {
+      const sources = yield* Sources
+      const client = yield* sourceClient
+      const name = unique("upserted")
+      const upsert = Effect.fnUntraced(function* (description: string) {
+        const input = { name, description }
+        const found = yield* sources.findByName(team_id, name)
+        if (found !== null) return yield* client(found).Update({ team_id, input })
+        return yield* client(fresh(prefixes.source))
+          .Create({ team_id, input })
+          .pipe(
+            Effect.catchTag("GatewayError", ({ code, data }) => {
+              assert.strictEqual(code, "RESOURCE_ALREADY_EXISTS")
+              return client((data as { readonly id: string }).id).Update({ team_id, input })
+            })
+          )
+      })
+      const all = yield* Effect.forEach(["a", "b", "c", "d", "e"], upsert, { concurrency: "unbounded" })
+      assert.strictEqual(new Set(all.map(({ id }) => id)).size, 1)
+      assert.deepStrictEqual(
+        all.map(({ description }) => description),
+        ["a", "b", "c", "d", "e"]
+      )
+    })
+  )
+})

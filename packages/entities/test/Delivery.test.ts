@@ -1,0 +1,258 @@
+import { assert, layer } from "@effect/vitest"
+import { Clock, Context, Effect, Layer, Queue } from "effect"
+import { MessageStorage, RunnerHealth, Runners, RunnerStorage, Sharding, ShardingConfig } from "effect/cluster"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { Egress, type Outbound } from "@tidegate/egress/Egress"
+import type { Answer } from "@tidegate/egress/Exchange"
+import type { Rule } from "@tidegate/model/Rule"
+import { Connections } from "@tidegate/storage/Connections"
+import { Journal } from "@tidegate/storage/Journal"
+import * as ControlPlane from "../../storage/test/controlPlane.ts"
+import { Cancellations } from "../src/Cancellations.ts"
+import { DeliveryRuntime } from "../src/Destination/DeliveryRuntime.ts"
+import * as DestinationBehaviour from "../src/Destination/DestinationBehaviour.ts"
+import { DestinationEntity } from "../src/Destination/DestinationProtocol.ts"
+import { Lease } from "../src/Lease.ts"
+import { shardOf, shardsPerGroup } from "../src/Shards.ts"
+import { sweepOnce } from "../src/Sweep.ts"
+
+const { createConnection, createDestination, insertEvent, team } = ControlPlane
+
+interface Arrival {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly answer: (status: number, headers?: Record<string, string>) => void
+}
+
+/** The network: every delivery arrives here and waits for the test's answer. */
+class Arrivals extends Context.Service<Arrivals, Queue.Queue<Arrival>>()("Arrivals") {}
+
+const network = Layer.effectContext(
+  Effect.gen(function* () {
+    const arrivals = yield* Queue.unbounded<Arrival>()
+    const clock = yield* Clock.Clock
+    const deliver = (outbound: Outbound): Promise<Answer> =>
+      new Promise((resolve) => {
+        const flat = outbound.headers ?? []
+        const headers: Record<string, string> = {}
+        for (let i = 0; i < flat.length; i += 2) headers[flat[i]!] = flat[i + 1]!
+        Queue.offerUnsafe(arrivals, {
+          url: outbound.url,
+          headers,
+          answer: (status, answered = {}) =>
+            resolve({
+              status,
+              headers: answered,
+              body: Buffer.alloc(0),
+              bodyTruncated: false,
+              errorCode: null,
+              errorMessage: null,
+              sentAt: clock.currentTimeMillisUnsafe(),
+              respondedAt: clock.currentTimeMillisUnsafe()
+            })
+        })
+      })
+    return Context.make(Arrivals, arrivals).pipe(
+      Context.add(Egress, { deliver } as unknown as Egress["Service"])
+    )
+  })
+)
+
+/** One runner, in this process, with the shards of a real one. */
+const runner = Sharding.layer.pipe(
+  Layer.provide([Runners.layerNoop, RunnerStorage.layerMemory, RunnerHealth.layerNoop]),
+  Layer.provide([MessageStorage.layerNoop, ShardingConfig.layer({ shardsPerGroup })])
+)
+
+const world = DestinationBehaviour.layer.pipe(
+  Layer.provideMerge(
+    Layer.mergeAll(
+      network,
+      Lease.layerAlways,
+      DeliveryRuntime.layer({ deliveries: 100, windowBytes: 1e7 }),
+      Cancellations.layer,
+      Journal.layer,
+      runner
+    )
+  ),
+  Layer.provideMerge(ControlPlane.layer),
+  // Ids hold the time, and partitions are made for the days around it.
+  Layer.provide(Layer.effectDiscard(TestClock.setTime(Date.now())))
+)
+
+const arrival = Effect.flatMap(Arrivals, Queue.take)
+const noArrival = Effect.flatMap(Arrivals, (arrivals) =>
+  Effect.map(Queue.size(arrivals), (size) => assert.strictEqual(size, 0))
+)
+
+const destination = (id: string) => Effect.map(DestinationEntity.client, (client) => client(id))
+
+/** A connection with these rules, and one event waiting on it since now. */
+const waiting = Effect.fnUntraced(function* (rules: ReadonlyArray<Rule> = []) {
+  const sql = yield* SqlClient.SqlClient
+  const sharding = yield* Sharding.Sharding
+  const connection = yield* createConnection({
+    rules: rules as never,
+    destination_id: (yield* createDestination()).id
+  })
+  const createdAt = new Date((yield* Clock.Clock).currentTimeMillisUnsafe())
+  const add = Effect.fnUntraced(function* () {
+    const event = yield* insertEvent(connection, { createdAt })
+    yield* sql`update deliveries set shard = ${shardOf(sharding, connection.destination_id)} where event_id = ${event}`
+    return event
+  })
+  const event = yield* add()
+  const actor = yield* destination(connection.destination_id)
+  return { connection, event, add, actor }
+})
+
+interface EventRow {
+  readonly state: string
+  readonly attempts: number
+  readonly error_code: string | null
+}
+
+/** Waits until the event has that many attempts recorded, and answers its row. */
+const recorded = Effect.fnUntraced(function* (event: string, attempts: number) {
+  const sql = yield* SqlClient.SqlClient
+  for (;;) {
+    const [row] = yield* sql<EventRow>`select state, attempts, error_code from events where id = ${event}`
+    if (row!.attempts >= attempts) return row!
+    yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+  }
+})
+
+const triggers = Effect.fnUntraced(function* (event: string) {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<{ trigger: string }>`select trigger from attempts where event_id = ${event} order by attempt_number`
+  return rows.map((row) => row.trigger)
+})
+
+const wake = (actor: Effect.Success<ReturnType<typeof destination>>) => actor.Wake(undefined, { discard: true })
+
+const linear = (interval: number, count: number): Rule => ({ type: "retry", strategy: "linear", interval, count }) as Rule
+
+layer(world)("a destination's deliveries", (it) => {
+  it.effect("retries on the rule's schedule, in memory, and gives up when its count is used up", () =>
+    Effect.gen(function* () {
+      const { actor, event } = yield* waiting([linear(2_000, 2)])
+      yield* wake(actor)
+      ;(yield* arrival).answer(500)
+      yield* recorded(event, 1)
+      for (const number of [2, 3]) {
+        yield* TestClock.adjust("1999 millis")
+        yield* noArrival
+        yield* TestClock.adjust("1 millis")
+        const next = yield* arrival
+        assert.strictEqual(next.headers["x-gateway-attempt-count"], String(number))
+        assert.strictEqual(next.headers["idempotency-key"], event)
+        next.answer(503)
+        yield* recorded(event, number)
+      }
+      assert.deepStrictEqual(yield* recorded(event, 3), { state: "FAILED", attempts: 3, error_code: "BAD_RESPONSE" })
+      assert.deepStrictEqual(yield* triggers(event), ["INITIAL", "AUTOMATIC", "AUTOMATIC"])
+    })
+  )
+
+  it.effect("finds a retry that left its memory by the sweep, and honours Retry-After over the rule", () =>
+    Effect.gen(function* () {
+      const { actor, event } = yield* waiting([linear(60_000, 5)])
+      yield* wake(actor)
+      ;(yield* arrival).answer(429, { "retry-after": "600" })
+      yield* recorded(event, 1)
+      yield* TestClock.adjust("599 seconds")
+      yield* sweepOnce
+      yield* noArrival
+      yield* TestClock.adjust("2 seconds")
+      yield* sweepOnce
+      ;(yield* arrival).answer(200)
+      assert.strictEqual((yield* recorded(event, 2)).state, "SUCCESSFUL")
+    })
+  )
+
+  it.effect("delivers nothing of a paused connection, and goes on with UNPAUSE", () =>
+    Effect.gen(function* () {
+      const connections = yield* Connections
+      const { actor, connection, event } = yield* waiting()
+      yield* connections.pause(team, connection.id)
+      yield* actor.Reload()
+      yield* wake(actor)
+      yield* actor.Reload()
+      yield* noArrival
+      yield* TestClock.adjust("1 second")
+      yield* connections.unpause(team, connection.id)
+      yield* actor.Reload()
+      const first = yield* arrival
+      assert.strictEqual(first.headers["x-gateway-attempt-trigger"], "UNPAUSE")
+      first.answer(200)
+      assert.strictEqual((yield* recorded(event, 1)).state, "SUCCESSFUL")
+    })
+  )
+
+  it.effect("lets a delivery on the wire end when its connection is paused, and holds the retry", () =>
+    Effect.gen(function* () {
+      const connections = yield* Connections
+      const { actor, connection, event } = yield* waiting([linear(1_000, 3)])
+      yield* wake(actor)
+      const onTheWire = yield* arrival
+      yield* connections.pause(team, connection.id)
+      yield* actor.Reload()
+      onTheWire.answer(500)
+      assert.strictEqual((yield* recorded(event, 1)).state, "PENDING")
+      yield* TestClock.adjust("10 seconds")
+      yield* sweepOnce
+      yield* actor.Reload()
+      yield* noArrival
+      yield* TestClock.adjust("1 second")
+      yield* connections.unpause(team, connection.id)
+      yield* actor.Reload()
+      ;(yield* arrival).answer(204)
+      assert.strictEqual((yield* recorded(event, 2)).state, "SUCCESSFUL")
+      assert.deepStrictEqual(yield* triggers(event), ["INITIAL", "UNPAUSE"])
+    })
+  )
+
+  it.effect("cancels what waits when its connection is disabled, and keeps the outcome of what is on the wire", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const connections = yield* Connections
+      const { actor, add, connection, event } = yield* waiting()
+      yield* wake(actor)
+      const onTheWire = yield* arrival
+      yield* connections.disable(team, connection.id)
+      yield* actor.Reload()
+      const late = yield* add()
+      onTheWire.answer(200)
+      assert.strictEqual((yield* recorded(event, 1)).state, "SUCCESSFUL")
+      yield* TestClock.adjust("1 second")
+      yield* sweepOnce
+      for (;;) {
+        const [row] = yield* sql<EventRow>`select state, attempts, error_code from events where id = ${late}`
+        if (row!.state === "PENDING") {
+          yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+          continue
+        }
+        assert.deepStrictEqual(row, { state: "CANCELLED", attempts: 0, error_code: "CANCELLED" })
+        break
+      }
+      yield* noArrival
+    })
+  )
+
+  it.effect("makes a manual retry a new event of its own that names its root", () =>
+    Effect.gen(function* () {
+      const { actor, event } = yield* waiting()
+      yield* wake(actor)
+      ;(yield* arrival).answer(400)
+      assert.strictEqual((yield* recorded(event, 1)).state, "FAILED")
+      const retried = yield* actor.RetryEvent({ team_id: team, event_id: event })
+      const again = yield* arrival
+      assert.strictEqual(again.headers["x-gateway-event-id"], retried.replay_event_id)
+      assert.strictEqual(again.headers["x-gateway-attempt-trigger"], "MANUAL")
+      again.answer(200)
+      assert.strictEqual((yield* recorded(retried.replay_event_id, 1)).state, "SUCCESSFUL")
+      assert.strictEqual((yield* recorded(event, 1)).state, "FAILED")
+    })
+  )
+})

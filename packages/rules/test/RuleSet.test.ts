@@ -1,0 +1,269 @@
+import type { Rule } from "@tidegate/model/Rule"
+import { Rule as RuleSchema } from "@tidegate/model/Rule"
+import type { FilterInput } from "@tidegate/rules/Filter"
+import { compileRules, normalizeRules, type RuleInvalid } from "@tidegate/rules/RuleSet"
+import { assert, describe, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+
+const normalized = (input: unknown): ReadonlyArray<Rule> => Result.getOrThrow(normalizeRules(input))
+
+const refusal = (input: unknown): RuleInvalid => {
+  const result = normalizeRules(input)
+  return Result.isFailure(result) ? result.failure : assert.fail("accepted")
+}
+
+const example = [
+  { type: "deduplicate", window: 60_000, include_fields: ["body.id", "headers.x-event-id"] },
+  { type: "transform", transformation_id: "trs_1" },
+  {
+    type: "filter",
+    body: { type: { $in: ["order.created"] } },
+    headers: { "x-env": "prod" },
+    query: {},
+    path: { $startsWith: "/orders" }
+  },
+  { type: "delay", delay: 60_000 },
+  {
+    type: "retry",
+    strategy: "exponential",
+    count: 5,
+    interval: 60_000,
+    response_status_codes: ["429", "500-599", "!501"]
+  }
+]
+
+describe("normalizeRules", () => {
+  it("keeps what is written", () => {
+    assert.deepStrictEqual<unknown>(normalized(example), example)
+    assert.deepStrictEqual(normalized([]), [])
+  })
+  it("puts rules in the order of evaluation, filters among themselves as written", () => {
+    const first = { type: "filter", body: { a: 1 } }
+    const second = { type: "filter", path: "/x" }
+    const [deduplicate, transform, filter, delay, retry] = example
+    assert.deepStrictEqual<unknown>(normalized([retry, first, delay, transform, second, deduplicate, filter]), [
+      deduplicate,
+      transform,
+      first,
+      second,
+      filter,
+      delay,
+      retry
+    ])
+  })
+  it("is stable: what it returns is what it accepts", () => {
+    assert.deepStrictEqual(normalized(normalized(example)), normalized(example))
+    assert.deepStrictEqual(Schema.decodeUnknownSync(Schema.Array(RuleSchema))(example), normalized(example))
+  })
+  it("fills in a retry's defaults", () => {
+    assert.deepStrictEqual<unknown>(normalized([{ type: "retry" }]), [
+      { type: "retry", strategy: "exponential", count: 5, interval: 60_000 }
+    ])
+  })
+  it("reads transformation as transform, linked or inline", () => {
+    const transformation = { name: "add-tenant", code: "addHandler()", env: { A: "1" } }
+    assert.deepStrictEqual<unknown>(normalized([{ type: "transformation", transformation_id: "trs_1" }]), [
+      { type: "transform", transformation_id: "trs_1" }
+    ])
+    assert.deepStrictEqual<unknown>(normalized([{ type: "transformation", transformation }]), [
+      { type: "transform", transformation }
+    ])
+  })
+  it("keeps the spelling of conditions, also of keys that name a prototype", () => {
+    const body: unknown = JSON.parse('{"a":{"starts_with":"x"},"$or":[{"b":{"$ne":1}},{"__proto__":{"gt":1}}]}')
+    assert.deepStrictEqual<unknown>(normalized([{ type: "filter", body }]), [{ type: "filter", body }])
+    assert.strictEqual(
+      JSON.stringify(normalized([{ type: "filter", body }])[0]),
+      JSON.stringify({ type: "filter", body })
+    )
+  })
+  it("drops a target that is null", () => {
+    assert.deepStrictEqual<unknown>(normalized([{ type: "filter", body: { a: null }, query: null, path: null }]), [
+      { type: "filter", body: { a: null } }
+    ])
+  })
+  it("accepts an empty target, which matches everything", () => {
+    assert.deepStrictEqual<unknown>(normalized([{ type: "filter", body: {} }]), [{ type: "filter", body: {} }])
+  })
+  it("accepts a link to a stored filter, for the caller to resolve, and what a deleted one leaves", () => {
+    const link = { type: "filter", filter_id: "flt_1" }
+    assert.deepStrictEqual<unknown>(normalized([link]), [link])
+    const detached = {
+      type: "filter",
+      body: { a: 1 },
+      detached_from_filter: { id: "flt_1", name: "paid", detached_at: "2026-01-01T00:00:00.000Z" }
+    }
+    assert.deepStrictEqual<unknown>(normalized([detached]), [detached])
+  })
+  it("accepts every shape of a deduplicate rule", () => {
+    const rules = [
+      { type: "deduplicate", window: 1_000 },
+      { type: "deduplicate", window: 3_600_000, exclude_fields: ["body.items[*].seen_at", "headers", "body[0]"] },
+      { type: "deduplicate", window: 5_000, include_fields: ["path", "method"], headers: { "x-env": "prod" }, body: {} }
+    ]
+    for (const rule of rules) assert.deepStrictEqual<unknown>(normalized([rule]), [rule])
+  })
+
+  const delay = { type: "delay", delay: 1 }
+  const refused: ReadonlyArray<readonly [input: unknown, index: number | null, path: string, message: RegExp]> = [
+    ["x", null, "", /must be an array/],
+    [null, null, "", /must be an array/],
+    [Array.from({ length: 51 }, () => ({ type: "filter", path: "/" })), null, "", /at most 50/],
+    [[delay, 1], 1, "", /must be an object/],
+    [[{}], 0, "type", /must be one of/],
+    [[{ type: "throttle" }], 0, "type", /must be one of/],
+    [[delay, delay], 1, "type", /only one delay/],
+    [[{ type: "retry" }, delay, { type: "retry" }], 2, "type", /only one retry/],
+    [
+      [
+        { type: "transform", transformation_id: "trs_1" },
+        { type: "transformation", transformation_id: "trs_2" }
+      ],
+      1,
+      "type",
+      /only one transform/
+    ],
+    [
+      [
+        { type: "deduplicate", window: 1_000 },
+        { type: "deduplicate", window: 1_000 }
+      ],
+      1,
+      "type",
+      /only one/
+    ],
+    [[{ type: "delay" }], 0, "delay", /required/],
+    [[{ type: "delay", delay: -1 }], 0, "delay", /0 and 86400000/],
+    [[{ type: "delay", delay: 86_400_001 }], 0, "delay", /0 and 86400000/],
+    [[{ type: "delay", delay: 1.5 }], 0, "delay", /integer/],
+    [[{ type: "delay", delay: "5" }], 0, "delay", /number/],
+    [[{ type: "delay", delay: 5, unit: "s" }], 0, "unit", /not a field/],
+    [[{ type: "retry", count: 0 }], 0, "count", /1 and 50/],
+    [[{ type: "retry", count: 51 }], 0, "count", /1 and 50/],
+    [[{ type: "retry", interval: 999 }], 0, "interval", /1000 and 604800000/],
+    [[{ type: "retry", interval: 604_800_001 }], 0, "interval", /1000 and/],
+    [[{ type: "retry", strategy: "fibonacci" }], 0, "strategy", /linear/],
+    [[{ type: "retry", response_status_codes: [] }], 0, "response_status_codes", /between 1 and 10/],
+    [[{ type: "retry", response_status_codes: Array(11).fill(500) }], 0, "response_status_codes", /1 and 10/],
+    [[{ type: "retry", response_status_codes: [500, "5xx"] }], 0, "response_status_codes[1]", /not a status/],
+    [[{ type: "retry", response_status_codes: [true] }], 0, "response_status_codes[0]", /string/],
+    [[{ type: "deduplicate" }], 0, "window", /required/],
+    [[{ type: "deduplicate", window: 999 }], 0, "window", /1000 and 3600000/],
+    [[{ type: "deduplicate", window: 3_600_001 }], 0, "window", /1000 and/],
+    [
+      [{ type: "deduplicate", window: 1_000, include_fields: ["body"], exclude_fields: ["body.a"] }],
+      0,
+      "exclude_fields",
+      /together/
+    ],
+    [[{ type: "deduplicate", window: 1_000, include_fields: ["body.id", "id"] }], 0, "include_fields[1]", /not a path/],
+    [[{ type: "deduplicate", window: 1_000, include_fields: ["path.a"] }], 0, "include_fields[0]", /not a path/],
+    [[{ type: "deduplicate", window: 1_000, exclude_fields: [] }], 0, "exclude_fields", /between 1 and 50/],
+    [[{ type: "deduplicate", window: 1_000, body: { a: { $x: 1 } } }], 0, "body.a.$x", /not an operator/],
+    [[{ type: "deduplicate", window: 1_000, query: {} }], 0, "query", /not a field/],
+    [[{ type: "transform" }], 0, "transformation_id", /required/],
+    [[{ type: "transform", transformation_id: "1" }], 0, "transformation_id", /trs_/],
+    [[{ type: "transform", transformation: { name: "a" } }], 0, "transformation.code", /required/],
+    [
+      [{ type: "transform", transformation: { name: "a", code: "b", env: { X: 1 } } }],
+      0,
+      "transformation.env.X",
+      /string/
+    ],
+    [
+      [{ type: "transform", transformation_id: "trs_1", transformation: { name: "a", code: "b" } }],
+      0,
+      "transformation",
+      /together/
+    ],
+    [[{ type: "filter" }], 0, "", /needs one of/],
+    [[{ type: "filter", body: null }], 0, "", /needs one of/],
+    [[{ type: "filter", body: {}, method: "POST" }], 0, "method", /not a field/],
+    [[delay, { type: "filter", body: { total: { $gt: {} } } }], 1, "body.total.$gt", /takes a number/],
+    [[{ type: "filter", headers: { a: { $regex: "[" } } }], 0, "headers.a.$regex", /not valid/],
+    [[{ type: "filter", filter_id: "flt_1", body: { a: 1 } }], 0, "filter_id", /linked filter/],
+    [[{ type: "filter", filter_id: "1" }], 0, "filter_id", /flt_/],
+    [
+      [{ type: "filter", path: "/", filter_snapshot: { name: "a", hash: "b", captured_at: "c" } }],
+      0,
+      "filter_snapshot",
+      /belongs to/
+    ],
+    [[JSON.parse('{"type":"delay","delay":1,"__proto__":{"delay":5}}')], 0, "__proto__", /not a field/]
+  ]
+  for (const [input, index, path, message] of refused) {
+    it(`refuses ${JSON.stringify(input).slice(0, 100)}`, () => {
+      const failure = refusal(input)
+      assert.strictEqual(failure.rule_index, index)
+      assert.strictEqual(failure.path, path)
+      assert.match(failure.message, message)
+    })
+  }
+  it("refuses a body nested beyond any stack, wherever it stands", () => {
+    const deep: unknown = JSON.parse('{"a":'.repeat(100_000) + "1" + "}".repeat(100_000))
+    assert.match(refusal([{ type: "filter", body: deep }]).message, /deeper/)
+    assert.match(refusal([{ type: "deduplicate", window: 1_000, body: deep }]).message, /deeper/)
+    assert.strictEqual(refusal([{ type: "delay", delay: 1, extra: deep }]).path, "extra")
+    assert.strictEqual(refusal([{ type: "delay", delay: deep }]).path, "delay")
+  })
+})
+
+describe("compileRules", () => {
+  const request: FilterInput = { headers: {}, query: {}, path: "/orders", body: () => ({ type: "a" }) }
+  const compiled = (rules: unknown) => Result.getOrThrow(compileRules(normalized(rules)))
+
+  it("nothing to do", () => {
+    assert.deepStrictEqual(compiled([]), { filter: null, slow: null, delay: 0, retry: null })
+  })
+  it("filters alone are the door's, all of them together", () => {
+    const { filter, slow } = compiled([
+      { type: "filter", body: { type: "b" } },
+      { type: "filter", path: "/x" },
+      { type: "filter", path: "/orders" }
+    ])
+    assert.isNull(slow)
+    assert.deepStrictEqual(filter?.failingTargets(request), ["body", "path"])
+  })
+  it("a filter behind a transformation or a deduplication is not", () => {
+    const filter = { type: "filter", path: "/x" }
+    const transform = { type: "transform", transformation_id: "trs_1" }
+    const deduplicate = { type: "deduplicate", window: 1_000 }
+    for (const before of [transform, deduplicate]) {
+      const rules = compiled([filter, before])
+      assert.isNull(rules.filter)
+      assert.deepStrictEqual(rules.slow?.filter?.failingTargets(request), ["path"])
+    }
+    const both = compiled([transform, deduplicate])
+    assert.deepStrictEqual<unknown>(both.slow, { deduplicate, transform, filter: null })
+  })
+  it("delay and retry", () => {
+    const { delay, retry } = compiled([
+      { type: "delay", delay: 5 },
+      { type: "retry", response_status_codes: ["!501"] }
+    ])
+    assert.strictEqual(delay, 5)
+    assert.strictEqual(retry?.count, 5)
+    assert.deepStrictEqual(
+      [500, 501].map((status) => retry?.covers(status)),
+      [true, false]
+    )
+  })
+  it("fails closed on a link that was not resolved and on conditions that are not valid any more", () => {
+    const failure = (rules: ReadonlyArray<Rule>) => {
+      const result = compileRules(rules)
+      return Result.isFailure(result) ? result.failure : assert.fail("compiled")
+    }
+    assert.strictEqual(
+      failure([
+        { type: "delay", delay: 1 },
+        { type: "filter", filter_id: "flt_1" }
+      ]).rule_index,
+      1
+    )
+    assert.strictEqual(failure([{ type: "filter", body: { a: { $x: 1 } } }]).path, "body.a.$x")
+    assert.strictEqual(
+      failure([{ type: "retry", strategy: "linear", count: 1, interval: 1_000, response_status_codes: ["x"] }]).path,
+      "response_status_codes[0]"
+    )
+  })
+})

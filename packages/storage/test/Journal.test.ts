@@ -1,0 +1,317 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Fiber, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { derivedId, newId, prefixes } from "@tidegate/model/Ids"
+import * as Database from "@tidegate/storage/Database"
+import { type Accepted, Journal, type Recorded } from "@tidegate/storage/Journal"
+import type { AttemptRecord } from "@tidegate/storage/journal/AttemptStatement"
+import type { RequestRecord } from "@tidegate/storage/journal/AcceptStatement"
+import { migrate } from "@tidegate/storage/Migrations"
+import { freshDatabase } from "../../../test/postgres.ts"
+
+const team = "tm_demo"
+
+/** The hot statements on a migrated database with one team. */
+const journal = Journal.layer.pipe(
+  Layer.provideMerge(
+    Layer.effectDiscard(
+      Effect.gen(function* () {
+        yield* migrate
+        yield* (yield* SqlClient.SqlClient)`insert into teams (id, name) values (${team}, 'Demo')`
+      })
+    )
+  ),
+  Layer.provideMerge(Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url }))))
+)
+
+const makeSource = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const at = new Date()
+  const id = newId(prefixes.source, at.getTime())
+  yield* sql`insert into sources (id, team_id, name, type, config, created_at, updated_at)
+    values (${id}, ${team}, ${id}, 'WEBHOOK', '{}', ${at}, ${at})`
+  return id
+})
+
+const connection = newId(prefixes.connection, Date.now())
+const destination = newId(prefixes.destination, Date.now())
+
+const request = (sourceId: string, version = 1, change: Partial<RequestRecord> = {}): RequestRecord => {
+  const at = Date.now()
+  const id = newId(prefixes.request, at)
+  return {
+    id,
+    teamId: team,
+    sourceId,
+    version,
+    status: "accepted",
+    verified: false,
+    rejectionCause: null,
+    method: "POST",
+    path: "/",
+    query: "",
+    headers: "{}",
+    body: Buffer.from("body"),
+    bodySize: 4,
+    externalId: null,
+    originalIp: null,
+    ingestedAt: at,
+    events: [
+      {
+        id: derivedId(prefixes.event, id, connection),
+        connectionId: connection,
+        destinationId: destination,
+        shard: 1,
+        dueAt: at
+      }
+    ],
+    ignored: [],
+    pending: [],
+    ...change
+  }
+}
+
+const accept = (record: RequestRecord) =>
+  Effect.flatMap(Journal, (journal) =>
+    Effect.callback<Accepted>((resume) => journal.accept(record, (outcome) => resume(Effect.succeed(outcome))))
+  )
+
+const attempt = (of: RequestRecord, number: number, change: Partial<AttemptRecord> = {}): AttemptRecord => ({
+  id: newId(prefixes.attempt, Date.now()),
+  teamId: team,
+  eventId: of.events[0]!.id,
+  requestId: of.id,
+  connectionId: connection,
+  sourceId: of.sourceId,
+  destinationId: destination,
+  attemptNumber: number,
+  trigger: "INITIAL",
+  successful: true,
+  responseStatus: 200,
+  errorCode: null,
+  failureMessage: null,
+  body: Buffer.from("ok"),
+  responseHeaders: "{}",
+  requestedUrl: "http://127.0.0.1/",
+  httpMethod: "POST",
+  bulkRetryId: null,
+  deliveredAt: Date.now(),
+  respondedAt: Date.now(),
+  deliveryLatency: 1,
+  finishedAt: Date.now(),
+  eventCreatedAt: of.ingestedAt,
+  retryAt: null,
+  ...change
+})
+
+const record = (of: AttemptRecord) =>
+  Effect.flatMap(Journal, (journal) =>
+    Effect.callback<Recorded>((resume) => journal.record(of, (outcome) => resume(Effect.succeed(outcome))))
+  )
+
+const failing = { successful: false, responseStatus: 500, errorCode: "BAD_RESPONSE", failureMessage: "HTTP 500" } as const
+
+const counts = Effect.fnUntraced(function* (sourceId: string) {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ requests: number; events: number; deliveries: number; counted: number }>`
+    select (select count(*)::int4 from requests where source_id = ${sourceId}) as requests,
+      (select count(*)::int4 from events where source_id = ${sourceId}) as events,
+      (select count(*)::int4 from deliveries d join events e on e.id = d.event_id where e.source_id = ${sourceId}) as deliveries,
+      (select coalesce(sum(count), 0)::int4 from rollups where key_id = ${sourceId}) as counted`
+  return row!
+})
+
+const eventOf = Effect.fnUntraced(function* (of: RequestRecord) {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ state: string; failed: boolean; attempts: number; due_at: Date | null; queued: boolean }>`
+    select state, failed, attempts, due_at, exists (select from deliveries d where d.event_id = e.id) as queued
+    from events e where id = ${of.events[0]!.id}`
+  return row!
+})
+
+layer(journal, { excludeTestServices: true })("Journal", (it) => {
+  it.effect("stores a request with its event, queue row and count in one go", () =>
+    Effect.gen(function* () {
+      const source = yield* makeSource
+      const stored = request(source)
+      assert.strictEqual(yield* accept(stored), "committed")
+      assert.deepStrictEqual(yield* counts(source), { requests: 1, events: 1, deliveries: 1, counted: 1 })
+      const sql = yield* SqlClient.SqlClient
+      const [row] = yield* sql<{ body: Uint8Array; events_count: number }>`
+        select body, events_count from requests where id = ${stored.id}`
+      assert.strictEqual(Buffer.from(row!.body).toString(), "body")
+      assert.strictEqual(row!.events_count, 1)
+    })
+  )
+
+  it.effect("writes nothing of a request that was routed by an old version, and all of its neighbours in the batch", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const source = yield* makeSource
+      yield* sql`update sources set version = 2 where id = ${source}`
+      const outcomes = yield* Effect.all([accept(request(source, 1)), accept(request(source, 2)), accept(request(source, 1))], {
+        concurrency: "unbounded"
+      })
+      assert.deepStrictEqual(outcomes, ["stale", "committed", "stale"])
+      assert.deepStrictEqual(yield* counts(source), { requests: 1, events: 1, deliveries: 1, counted: 1 })
+    })
+  )
+
+  it.effect("knows a deleted source as stale, whatever the version", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const source = yield* makeSource
+      yield* sql`update sources set deleted_at = now() where id = ${source}`
+      assert.strictEqual(yield* accept(request(source)), "stale")
+    })
+  )
+
+  it.effect("stores a thousand requests handed in at once with few statements", () =>
+    Effect.gen(function* () {
+      const source = yield* makeSource
+      const before = (yield* Journal).stats()
+      const outcomes = yield* Effect.forEach(Array.from({ length: 1000 }), () => accept(request(source)), {
+        concurrency: "unbounded"
+      })
+      assert.isTrue(outcomes.every((outcome) => outcome === "committed"))
+      const after = (yield* Journal).stats()
+      assert.strictEqual(after.requests - before.requests, 1000)
+      assert.isBelow(after.statements - before.statements, 20)
+      assert.deepStrictEqual(yield* counts(source), { requests: 1000, events: 1000, deliveries: 1000, counted: 1000 })
+    })
+  )
+
+  it.effect("does not let a record that the database refuses take the others with it", () =>
+    Effect.gen(function* () {
+      const source = yield* makeSource
+      const outcomes = yield* Effect.all(
+        [accept(request(source)), accept(request(source, 1, { path: "/\u0000" })), accept(request(source))],
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(outcomes, ["committed", "failed", "committed"])
+    })
+  )
+
+  it.effect("stores what was under way once when every connection is cut", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const source = yield* makeSource
+      const load = yield* Effect.forkChild(
+        Effect.forEach(Array.from({ length: 400 }), () => accept(request(source)), { concurrency: 40 })
+      )
+      for (let i = 0; i < 10; i++) {
+        yield* sql`select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'tidegate-hot'
+          and datname = current_database()`
+        yield* Effect.sleep(20)
+      }
+      const outcomes = yield* Fiber.await(load)
+      assert.strictEqual(outcomes._tag, "Success")
+      if (outcomes._tag === "Success") assert.isTrue(outcomes.value.every((outcome) => outcome === "committed"))
+      assert.deepStrictEqual(yield* counts(source), { requests: 400, events: 400, deliveries: 400, counted: 400 })
+    })
+  )
+
+  it.effect("refuses a record of a day that has no partition, and only that", () =>
+    Effect.gen(function* () {
+      const source = yield* makeSource
+      const at = Date.now() + 20 * 86_400_000
+      const id = newId(prefixes.request, at)
+      const outcomes = yield* Effect.all([accept(request(source)), accept({ ...request(source), id, events: [] })], {
+        concurrency: "unbounded"
+      })
+      assert.deepStrictEqual(outcomes, ["committed", "failed"])
+    })
+  )
+
+  it.effect("records a success: the event is final, its queue row gone, the attempt and the counts there", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const of = request(yield* makeSource)
+      yield* accept(of)
+      assert.strictEqual(yield* record(attempt(of, 1)), "SUCCESSFUL")
+      const event = yield* eventOf(of)
+      assert.deepStrictEqual(event, { state: "SUCCESSFUL", failed: false, attempts: 1, due_at: null, queued: false })
+      const rows = yield* sql<{ status: string; attempt_number: number }>`
+        select status, attempt_number from attempts where event_id = ${of.events[0]!.id}`
+      assert.deepStrictEqual(rows, [{ status: "SUCCESSFUL", attempt_number: 1 }])
+    })
+  )
+
+  it.effect("records a failure with a retry, then the last one", () =>
+    Effect.gen(function* () {
+      const of = request(yield* makeSource)
+      yield* accept(of)
+      const retryAt = Date.now() + 60_000
+      assert.strictEqual(yield* record(attempt(of, 1, { ...failing, retryAt })), "PENDING")
+      const waiting = yield* eventOf(of)
+      assert.strictEqual(waiting.due_at?.getTime(), retryAt)
+      assert.isTrue(waiting.queued)
+      assert.strictEqual(yield* record(attempt(of, 2, failing)), "FAILED")
+      assert.deepStrictEqual(yield* eventOf(of), { state: "FAILED", failed: true, attempts: 2, due_at: null, queued: false })
+    })
+  )
+
+  it.effect("takes only the attempt that follows the last: a repeated or overtaken one changes nothing", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const of = request(yield* makeSource)
+      yield* accept(of)
+      assert.strictEqual(yield* record(attempt(of, 2)), "superseded")
+      assert.strictEqual(yield* record(attempt(of, 1, { ...failing, retryAt: Date.now() })), "PENDING")
+      assert.strictEqual(yield* record(attempt(of, 1)), "superseded")
+      assert.strictEqual(yield* record(attempt(of, 2)), "SUCCESSFUL")
+      assert.strictEqual(yield* record(attempt(of, 3)), "superseded")
+      const rows = yield* sql<{ attempt_number: number }>`
+        select attempt_number from attempts where event_id = ${of.events[0]!.id} order by attempt_number`
+      assert.deepStrictEqual(
+        rows.map((row) => row.attempt_number),
+        [1, 2]
+      )
+    })
+  )
+
+  it.effect("lets a delivery that was on the wire have the last word over a cancellation", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const source = yield* makeSource
+      const cancelled = Effect.fnUntraced(function* () {
+        const of = request(source)
+        yield* accept(of)
+        const id = of.events[0]!.id
+        yield* sql`update events set state = 'CANCELLED', failed = true, error_code = 'CANCELLED', cancelled_at = now(), due_at = null
+          where id = ${id}`
+        yield* sql`delete from deliveries where event_id = ${id}`
+        return of
+      })
+      const arrived = yield* cancelled()
+      assert.strictEqual(yield* record(attempt(arrived, 1)), "SUCCESSFUL")
+      assert.isFalse((yield* eventOf(arrived)).failed)
+      const lost = yield* cancelled()
+      assert.strictEqual(yield* record(attempt(lost, 1, { ...failing, retryAt: Date.now() + 1000 })), "CANCELLED")
+      assert.deepStrictEqual(yield* eventOf(lost), { state: "CANCELLED", failed: true, attempts: 1, due_at: null, queued: false })
+    })
+  )
+
+  it.effect("records every attempt once while connections are cut", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const source = yield* makeSource
+      const all = Array.from({ length: 300 }, () => request(source))
+      yield* Effect.forEach(all, accept, { concurrency: "unbounded" })
+      const recording = yield* Effect.forkChild(
+        Effect.forEach(all, (of) => record(attempt(of, 1)), { concurrency: 30 })
+      )
+      for (let i = 0; i < 5; i++) {
+        yield* sql`select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'tidegate-hot'
+          and datname = current_database()`
+        yield* Effect.sleep(20)
+      }
+      yield* Fiber.await(recording)
+      const [row] = yield* sql<{ attempts: number; successful: number }>`
+        select (select count(*)::int4 from attempts where source_id = ${source}) as attempts,
+          (select count(*)::int4 from events where source_id = ${source} and state = 'SUCCESSFUL') as successful`
+      assert.deepStrictEqual(row, { attempts: 300, successful: 300 })
+      assert.strictEqual((yield* counts(source)).deliveries, 0)
+    })
+  )
+})

@@ -1,0 +1,53 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Ref } from "effect"
+import { SqlError } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { fail } from "@tidegate/model/GatewayError"
+import { overtaken, query } from "../src/Transaction.ts"
+
+const cause = new Error("a detail for the log")
+const lost = new SqlError.SqlError({ reason: new SqlError.ConnectionError({ cause }) })
+const deadlock = new SqlError.SqlError({ reason: new SqlError.DeadlockError({ cause }) })
+const slow = new SqlError.SqlError({ reason: new SqlError.StatementTimeoutError({ cause }) })
+const wrong = new SqlError.SqlError({ reason: new SqlError.SqlSyntaxError({ cause }) })
+
+/** Fails with these in turn, then succeeds; tells the outcome and how often it was tried. */
+const run = Effect.fnUntraced(function* (errors: ReadonlyArray<SqlError.SqlError>) {
+  const tries = yield* Ref.make(0)
+  const fiber = yield* Ref.getAndUpdate(tries, (count) => count + 1).pipe(
+    Effect.flatMap((index) => {
+      const error = errors[index]
+      return error === undefined ? Effect.succeed("done") : Effect.fail(error)
+    }),
+    query,
+    Effect.match({ onSuccess: (answer) => answer, onFailure: ({ code }) => code }),
+    Effect.forkChild
+  )
+  yield* TestClock.adjust("10 seconds")
+  return [yield* Fiber.join(fiber), yield* Ref.get(tries)]
+})
+
+describe("Transaction", () => {
+  it.effect("tries again what may do better a moment later", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* run([deadlock, lost, overtaken("changed")]), ["done", 4])
+    })
+  )
+
+  it.effect("answers 503 when the database is not there or too slow, 500 for the rest", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* run(Array.from({ length: 99 }, () => lost)), ["QUEUE_UNAVAILABLE", 6])
+      assert.deepStrictEqual(yield* run([slow]), ["QUEUE_UNAVAILABLE", 1])
+      assert.deepStrictEqual(yield* run([wrong]), ["INTERNAL_ERROR", 1])
+    })
+  )
+
+  it.effect("tells the caller nothing of the cause, and passes its own errors on", () =>
+    Effect.gen(function* () {
+      const { data, message } = yield* Effect.flip(query(Effect.fail(wrong)))
+      assert.deepStrictEqual([message, data], ["the request could not be carried out", undefined])
+      const refusal = fail("CONNECTION_PAUSED", "it is paused")
+      assert.strictEqual(yield* Effect.flip(query(Effect.fail(refusal))), refusal)
+    })
+  )
+})

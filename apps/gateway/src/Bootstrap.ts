@@ -29,7 +29,8 @@ export const loadApiKey = Effect.fnUntraced(function* (settings: Settings) {
       }
       return Redacted.make((await readFile(path, "utf8")).trim())
     },
-    catch: (error) => new SettingsError({ message: `TIDEGATE_HOME: the API key file cannot be kept there: ${String(error)}` })
+    catch: (error) =>
+      new SettingsError({ message: `TIDEGATE_HOME: the API key file cannot be kept there: ${String(error)}` })
   })
 })
 
@@ -64,28 +65,30 @@ export const agreeWithDatabase = Effect.gen(function* () {
       })
   )
   if (stored.get("shards") !== String(shardsPerGroup)) {
-    return yield* new SettingsError({
+    yield* new SettingsError({
       message: `this database was sharded into ${stored.get("shards")} shards, this version uses ${shardsPerGroup}`
     })
   }
 })
 
-
-
 const defaultRunnerPort = 34_431
 
+/** The port that a listener on `port` of `host` gets: itself, or a free one for 0. */
+const probe = (host: string, port: number): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once("error", reject)
+    server.listen(port, host, () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : port))
+    })
+  })
+
 /** A port for the runner: the one asked for, else the usual one, else (another process has it) any free one. */
-export const pickRunnerPort = (settings: Settings): Effect.Effect<number> =>
-  settings.runnerPort !== null && settings.runnerPort !== 0
-    ? Effect.succeed(settings.runnerPort)
-    : Effect.callback<number>((resume) => {
-        const probe = (port: number): void => {
-          const server = createServer()
-          server.once("error", () => probe(0))
-          server.listen(port, settings.runnerHost, () => {
-            const address = server.address()
-            server.close(() => resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : port)))
-          })
-        }
-        probe(settings.runnerPort === 0 ? 0 : defaultRunnerPort)
+export const pickRunnerPort = ({ runnerHost, runnerPort }: Settings): Effect.Effect<number, SettingsError> =>
+  runnerPort !== null && runnerPort !== 0
+    ? Effect.succeed(runnerPort)
+    : Effect.tryPromise({
+        try: () => probe(runnerHost, runnerPort ?? defaultRunnerPort).catch(() => probe(runnerHost, 0)),
+        catch: (error) => new SettingsError({ message: `TIDEGATE_RUNNER_HOST: no port can be opened there: ${String(error)}` })
       })

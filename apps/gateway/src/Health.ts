@@ -11,7 +11,9 @@ const databasePatience = "2 seconds"
  * `GET /healthz`: the process lives. `GET /readyz`: it can do its work: the database answers, and a process that runs
  * actors holds shards (one that has just joined may hold none until the others hand some over).
  */
-export const layer = (role: Role): Layer.Layer<never, never, HttpRouter.HttpRouter | Sharding.Sharding | SqlClient.SqlClient> =>
+export const layer = (
+  role: Role
+): Layer.Layer<never, never, HttpRouter.HttpRouter | Sharding.Sharding | SqlClient.SqlClient> =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
       const sharding = yield* Sharding.Sharding

@@ -24,7 +24,8 @@ export interface Settings {
 /** A setting that cannot be used; `message` names the variable. */
 export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", { message: Schema.String }) {}
 
-const port = (name: string) => Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: 65535 })), name)
+const port = (name: string) =>
+  Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: 65535 })), name)
 
 const optional = (name: string) => Config.option(Config.Redacted(name))
 
@@ -73,8 +74,4 @@ export const settings = Effect.gen(function* () {
           .filter((part) => part !== ""),
     egressByDefault
   } satisfies Settings
-}).pipe(
-  Effect.catchTag("ConfigError", (error) =>
-    Effect.fail(new SettingsError({ message: error.message }))
-  )
-)
+}).pipe(Effect.catchTag("ConfigError", (error) => Effect.fail(new SettingsError({ message: error.message }))))

@@ -84,7 +84,8 @@ const healthServer = (settings: Settings) =>
 
 const gateway = Effect.gen(function* () {
   const given = yield* settings
-  const postgres = given.databaseUrl === null ? yield* EmbeddedPostgres.start({ home: join(given.home, "postgres") }) : null
+  const postgres =
+    given.databaseUrl === null ? yield* EmbeddedPostgres.start({ home: join(given.home, "postgres") }) : null
   const url = postgres?.url ?? given.databaseUrl!
   const port = given.role === "edge" ? 0 : yield* Bootstrap.pickRunnerPort(given)
   const runner = core(given, url, Cluster.layerRunner({ url, host: given.runnerHost, port }))

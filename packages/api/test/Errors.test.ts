@@ -1,7 +1,9 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import { connect } from "node:net"
 import { newId, prefixes } from "@tidegate/model/Ids"
+import { hashToken } from "@tidegate/storage/Secrets"
 import { BaseUrl, call, type CallOptions, layer as server, teams } from "./ControlServer.ts"
 
 const json = (text: string | Uint8Array): CallOptions => ({ body: text })
@@ -193,6 +195,40 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("errors", (i
           body: { code: "RESOURCE_ALREADY_EXISTS", data: { id: first.body.id, resource_type: type } }
         })
       }
+    })
+  )
+
+  it.effect("a key that was rotated is dead at once", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const key = { key: teams.b.key }
+      expect((yield* call("GET", "/sources", key)).status).toBe(200)
+      yield* sql`update project_secrets set api_key_hash = ${hashToken("gwk_new_key_of_b")} where team_id = ${teams.b.id}`
+      expect((yield* call("GET", "/sources", key)).body.code).toBe("INVALID_API_KEY")
+      expect((yield* call("GET", "/sources", { key: "gwk_new_key_of_b" })).status).toBe(200)
+      yield* sql`update project_secrets set api_key_hash = ${hashToken(teams.b.key)} where team_id = ${teams.b.id}`
+    })
+  )
+
+  it.effect("the key's own team may be named", () =>
+    Effect.gen(function* () {
+      expect((yield* call("GET", "/sources", { headers: { "x-team-id": teams.a.id } })).status).toBe(200)
+      expect((yield* call("GET", `/sources?team_id=${teams.a.id}`)).status).toBe(200)
+      // The header goes before the query.
+      const both = yield* call("GET", `/sources?team_id=${teams.b.id}`, { headers: { "x-team-id": teams.a.id } })
+      expect(both.status).toBe(200)
+    })
+  )
+
+  it.effect("a fault of ours tells nothing of itself", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { body } = yield* call("POST", "/sources", { body: { name: "damaged" } })
+      yield* sql`update sources set config = '{"allowed_http_methods":"confidential"}' where id = ${body.id}`
+      const answer = yield* call("GET", `/sources/${body.id}`)
+      expect(answer).toMatchObject({ status: 500, body: { error: "Internal error", code: "INTERNAL_ERROR" } })
+      expect(JSON.stringify(answer.body)).not.toMatch(/confidential|Schema|config/)
+      yield* sql`delete from sources where id = ${body.id}`
     })
   )
 

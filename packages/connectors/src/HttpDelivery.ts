@@ -69,9 +69,13 @@ const notForwarded = new Set([
 const headerText = (text: string): string => (/^[\t\x20-\x7e\xa0-\xff]*$/.test(text) ? text : encodeURIComponent(text))
 
 /** Where this request goes: the destination's URL, with the inbound path and query appended unless that is disabled. */
-export const targetUrl = (target: Pick<HttpTarget, "url" | "path_forwarding_disabled">, path: string, query: string): string => {
+export const targetUrl = (
+  target: Pick<HttpTarget, "url" | "path_forwarding_disabled">,
+  path: string,
+  query: string
+): string => {
   if (target.path_forwarding_disabled || (query === "" && (path === "" || path === "/"))) return target.url
-  const [base = "", ownQuery = ""] = splitOnce(target.url, "?")
+  const [base, ownQuery = ""] = splitOnce(target.url, "?")
   const joined = path === "" || path === "/" ? base : base.endsWith("/") ? base + path.slice(1) : base + path
   const parts = [ownQuery, query].filter((part) => part !== "")
   return parts.length === 0 ? joined : `${joined}?${parts.join("&")}`

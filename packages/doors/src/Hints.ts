@@ -30,7 +30,7 @@ export class Hints extends Context.Service<
 const make = Effect.gen(function* () {
   const destination = yield* DestinationEntity.client
   const connection = yield* ConnectionEntity.client
-  const run = Effect.runForkWith(yield* Effect.context<never>())
+  const run = Effect.runForkWith(yield* Effect.context())
 
   let items = new Map<string, Array<DeliveryItem>>()
   let connections = new Set<string>()

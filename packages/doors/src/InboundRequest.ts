@@ -27,7 +27,8 @@ export const readHeaders = (raw: ReadonlyArray<string>): Record<string, string |
     // A header may be called __proto__: assigning it would not make a property.
     const known = Object.hasOwn(headers, name) ? headers[name] : undefined
     if (known === undefined) {
-      if (name === "__proto__") Object.defineProperty(headers, name, { value, enumerable: true, configurable: true, writable: true })
+      if (name === "__proto__")
+        Object.defineProperty(headers, name, { value, enumerable: true, configurable: true, writable: true })
       else headers[name] = value
     } else if (typeof known === "string") headers[name] = [known, value]
     else known.push(value)
@@ -84,4 +85,3 @@ export const parseQuery = (query: string): Record<string, string | ReadonlyArray
   }
   return parsed
 }
-

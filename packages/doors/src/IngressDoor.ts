@@ -44,23 +44,31 @@ const make = Effect.gen(function* () {
   const snapshots = yield* SourceSnapshots
   const hints = yield* Hints
   const clock = yield* Clock.Clock
-  const run = Effect.runForkWith(yield* Effect.context<never>())
+  const run = Effect.runForkWith(yield* Effect.context())
   let reading = 0
 
-  const refuse = (response: ServerResponse, code: ErrorCode, message: string, headers: Record<string, string> = {}): void => {
+  const refuse = (
+    response: ServerResponse,
+    code: ErrorCode,
+    message: string,
+    headers: Record<string, string> = {}
+  ): void => {
     const answer = toResponse(fail(code, message))
     send(response, answer.status, JSON.stringify(answer.body), headers)
   }
 
   const shed = (response: ServerResponse): void =>
-    refuse(response, "QUEUE_UNAVAILABLE", "the gateway cannot store requests right now; try again", { "retry-after": "1" })
+    refuse(response, "QUEUE_UNAVAILABLE", "the gateway cannot store requests right now; try again", {
+      "retry-after": "1"
+    })
 
   const fault = (response: ServerResponse, cause: unknown): void => {
     run(Effect.logError("an ingress request failed", cause))
     refuse(response, "INTERNAL_ERROR", "the request could not be processed")
   }
 
-  const unknownSource = (response: ServerResponse): void => refuse(response, "NOT_FOUND", "there is no source at this URL")
+  const unknownSource = (response: ServerResponse): void =>
+    refuse(response, "NOT_FOUND", "there is no source at this URL")
 
   const answer = (response: ServerResponse, snapshot: SourceSnapshot, decision: Decision): void => {
     if (decision.rejection === null) {
@@ -72,7 +80,12 @@ const make = Effect.gen(function* () {
       )
     }
     const { cause, code, message } = decision.rejection
-    refuse(response, code, message, cause === "SOURCE_METHOD_NOT_ALLOWED" ? { allow: snapshot.allowedMethods.join(", ") } : {})
+    refuse(
+      response,
+      code,
+      message,
+      cause === "SOURCE_METHOD_NOT_ALLOWED" ? { allow: snapshot.allowedMethods.join(", ") } : {}
+    )
   }
 
   const hint = (request: InboundRequest, { record }: Decision): void => {
@@ -109,7 +122,12 @@ const make = Effect.gen(function* () {
     }
   }
 
-  const store = (snapshot: SourceSnapshot, request: InboundRequest, response: ServerResponse, routings: number): void => {
+  const store = (
+    snapshot: SourceSnapshot,
+    request: InboundRequest,
+    response: ServerResponse,
+    routings: number
+  ): void => {
     const decision = decide(snapshot, request)
     journal.accept(decision.record, (outcome) => {
       switch (outcome) {
@@ -147,7 +165,10 @@ const make = Effect.gen(function* () {
       if (over) return
       size += chunk.length
       reading += chunk.length
-      if (size <= largestBody) return void chunks.push(chunk)
+      if (size <= largestBody) {
+        chunks.push(chunk)
+        return
+      }
       const read = size
       end()
       done(null, read)
@@ -163,7 +184,12 @@ const make = Effect.gen(function* () {
     })
   }
 
-  const receive = (snapshot: SourceSnapshot | null, target: Target, message: IncomingMessage, response: ServerResponse): void => {
+  const receive = (
+    snapshot: SourceSnapshot | null,
+    target: Target,
+    message: IncomingMessage,
+    response: ServerResponse
+  ): void => {
     if (snapshot === null) {
       message.resume()
       return unknownSource(response)

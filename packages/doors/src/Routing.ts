@@ -50,7 +50,12 @@ export const decide = (snapshot: SourceSnapshot, request: InboundRequest): Decis
   return { rejection: null, record: route(snapshot, request, request.body, verification === "verified") }
 }
 
-const route = (snapshot: SourceSnapshot, request: InboundRequest, body: Uint8Array, verified: boolean): RequestRecord => {
+const route = (
+  snapshot: SourceSnapshot,
+  request: InboundRequest,
+  body: Uint8Array,
+  verified: boolean
+): RequestRecord => {
   const events: Array<RoutedEvent> = []
   const ignored: Array<IgnoredEvent> = []
   const pending: Array<PendingRoute> = []
@@ -78,7 +83,16 @@ const route = (snapshot: SourceSnapshot, request: InboundRequest, body: Uint8Arr
       })
     }
   }
-  return { ...base(snapshot, request), status: "accepted", verified, rejectionCause: null, body, events, ignored, pending }
+  return {
+    ...base(snapshot, request),
+    status: "accepted",
+    verified,
+    rejectionCause: null,
+    body,
+    events,
+    ignored,
+    pending
+  }
 }
 
 /** What filters look at; the body and the query are parsed when the first filter asks for them. */

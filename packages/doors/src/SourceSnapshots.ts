@@ -75,7 +75,7 @@ const make = Effect.gen(function* () {
   const sql = yield* HotSql
   const secrets = yield* Secrets
   const sharding = yield* Sharding.Sharding
-  const context = yield* Effect.context<never>()
+  const context = yield* Effect.context()
   const runPromise = Effect.runPromiseWith(context)
 
   const cached = new Map<string, SourceSnapshot>()
@@ -96,12 +96,17 @@ const make = Effect.gen(function* () {
           : Effect.fail(checked.failure)
       }),
       Effect.catch((error) =>
-        Effect.as(Effect.logError("a source's verification settings cannot be read", { source_id: row.id, error }), verifyNobody)
+        Effect.as(
+          Effect.logError("a source's verification settings cannot be read", { source_id: row.id, error }),
+          verifyNobody
+        )
       )
     )
   }
 
-  const read = Effect.fnUntraced(function* (sourceId: string): Effect.fn.Return<SourceSnapshot | null, SqlError.SqlError> {
+  const read = Effect.fnUntraced(function* (
+    sourceId: string
+  ): Effect.fn.Return<SourceSnapshot | null, SqlError.SqlError> {
     const [row] = yield* sql<Row>`
       select s.id, s.team_id, s.version, s.disabled_at, s.config, s.auth, coalesce((
         select json_agg(json_build_object('id', c.id, 'destination_id', c.destination_id, 'rules', c.rules) order by c.id)

@@ -20,7 +20,10 @@ export const reloadDestinations = Effect.fnUntraced(function* (
   }).pipe(
     Effect.timeout(reloadDeadline),
     Effect.mapError(() =>
-      fail("QUEUE_UNAVAILABLE", "the change is stored, but not every destination has confirmed it yet; repeat the request")
+      fail(
+        "QUEUE_UNAVAILABLE",
+        "the change is stored, but not every destination has confirmed it yet; repeat the request"
+      )
     )
   )
 })

@@ -53,9 +53,7 @@ const network = Layer.effectContext(
             })
         })
       })
-    return Context.make(Arrivals, arrivals).pipe(
-      Context.add(Egress, { deliver } as unknown as Egress["Service"])
-    )
+    return Context.make(Arrivals, arrivals).pipe(Context.add(Egress, { deliver } as unknown as Egress["Service"]))
   })
 )
 
@@ -93,7 +91,7 @@ const waiting = Effect.fnUntraced(function* (rules: ReadonlyArray<Rule> = []) {
   const sql = yield* SqlClient.SqlClient
   const sharding = yield* Sharding.Sharding
   const connection = yield* createConnection({
-    rules: rules as never,
+    rules,
     destination_id: (yield* createDestination()).id
   })
   const createdAt = new Date((yield* Clock.Clock).currentTimeMillisUnsafe())
@@ -125,13 +123,16 @@ const recorded = Effect.fnUntraced(function* (event: string, attempts: number) {
 
 const triggers = Effect.fnUntraced(function* (event: string) {
   const sql = yield* SqlClient.SqlClient
-  const rows = yield* sql<{ trigger: string }>`select trigger from attempts where event_id = ${event} order by attempt_number`
+  const rows = yield* sql<{
+    trigger: string
+  }>`select trigger from attempts where event_id = ${event} order by attempt_number`
   return rows.map((row) => row.trigger)
 })
 
 const wake = (actor: Effect.Success<ReturnType<typeof destination>>) => actor.Wake(undefined, { discard: true })
 
-const linear = (interval: number, count: number): Rule => ({ type: "retry", strategy: "linear", interval, count }) as Rule
+const linear = (interval: number, count: number): Rule =>
+  ({ type: "retry", strategy: "linear", interval, count })
 
 layer(world)("a destination's deliveries", (it) => {
   it.effect("retries on the rule's schedule, in memory, and gives up when its count is used up", () =>

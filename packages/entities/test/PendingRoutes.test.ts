@@ -57,7 +57,10 @@ const pending = Effect.fnUntraced(function* (paths: ReadonlyArray<string>) {
   const sharding = yield* Sharding.Sharding
   const journal = yield* Journal
   const connection = yield* createConnection({
-    rules: [{ type: "deduplicate", window: 1000 }, { type: "delay", delay: 5000 }] as never
+    rules: [
+      { type: "deduplicate", window: 1000 },
+      { type: "delay", delay: 5000 }
+    ] as never
   })
   const version = (yield* versionOf(connection.source_id))!
   const ids = yield* Effect.forEach(paths, (path) =>

@@ -22,7 +22,8 @@ export const EventData = Schema.Struct({
     Schema.Struct({
       status: Schema.NullOr(Schema.Number),
       headers: Schema.NullOr(Values),
-      body: Schema.NullOr(Schema.String)
+      body: Schema.NullOr(Schema.String),
+      encoding: Schema.Literals(["text", "base64"])
     })
   )
 }).annotate({ identifier: "EventData" })

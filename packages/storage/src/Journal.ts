@@ -166,14 +166,15 @@ const make = Effect.gen(function* () {
   }
 
   const commitAttempts = (items: ReadonlyArray<Attempt>, lane: number): Effect.Effect<void> =>
-    Effect.suspend(() =>
-      sql.unsafe(
-        attemptStatement,
-        attemptParameters(
-          items.map((item) => item.record),
-          slot + lanesEach + lane
-        )
-      ).values
+    Effect.suspend(
+      () =>
+        sql.unsafe(
+          attemptStatement,
+          attemptParameters(
+            items.map((item) => item.record),
+            slot + lanesEach + lane
+          )
+        ).values
     ).pipe(
       Effect.map((rows) => {
         const states = new Map(rows.map((row) => [row[0] as string, row[1] as Recorded]))
@@ -252,4 +253,5 @@ const make = Effect.gen(function* () {
   })
 })
 
-const isPartitionMissing = (error: SqlError.SqlError): boolean => String(error.reason.cause).includes("no partition of relation")
+const isPartitionMissing = (error: SqlError.SqlError): boolean =>
+  String(error.reason.cause).includes("no partition of relation")

@@ -21,11 +21,9 @@ const fillFactor: Record<string, number> = { events: 75 }
  * Creates the partitions from yesterday to three days ahead of `nowMs`; those that exist stay. A lock makes two
  * processes starting together take turns.
  */
-export const ensurePartitions = Effect.fnUntraced(function* (nowMs: number): Effect.fn.Return<
-  void,
-  SqlError.SqlError,
-  SqlClient.SqlClient
-> {
+export const ensurePartitions = Effect.fnUntraced(function* (
+  nowMs: number
+): Effect.fn.Return<void, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const today = Math.floor(nowMs / day) * day
   const existing = new Set(

@@ -109,7 +109,12 @@ const record = (of: AttemptRecord) =>
     Effect.callback<Recorded>((resume) => journal.record(of, (outcome) => resume(Effect.succeed(outcome))))
   )
 
-const failing = { successful: false, responseStatus: 500, errorCode: "BAD_RESPONSE", failureMessage: "HTTP 500" } as const
+const failing = {
+  successful: false,
+  responseStatus: 500,
+  errorCode: "BAD_RESPONSE",
+  failureMessage: "HTTP 500"
+} as const
 
 const counts = Effect.fnUntraced(function* (sourceId: string) {
   const sql = yield* SqlClient.SqlClient
@@ -144,17 +149,22 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
     })
   )
 
-  it.effect("writes nothing of a request that was routed by an old version, and all of its neighbours in the batch", () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const source = yield* makeSource
-      yield* sql`update sources set version = 2 where id = ${source}`
-      const outcomes = yield* Effect.all([accept(request(source, 1)), accept(request(source, 2)), accept(request(source, 1))], {
-        concurrency: "unbounded"
+  it.effect(
+    "writes nothing of a request that was routed by an old version, and all of its neighbours in the batch",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const source = yield* makeSource
+        yield* sql`update sources set version = 2 where id = ${source}`
+        const outcomes = yield* Effect.all(
+          [accept(request(source, 1)), accept(request(source, 2)), accept(request(source, 1))],
+          {
+            concurrency: "unbounded"
+          }
+        )
+        assert.deepStrictEqual(outcomes, ["stale", "committed", "stale"])
+        assert.deepStrictEqual(yield* counts(source), { requests: 1, events: 1, deliveries: 1, counted: 1 })
       })
-      assert.deepStrictEqual(outcomes, ["stale", "committed", "stale"])
-      assert.deepStrictEqual(yield* counts(source), { requests: 1, events: 1, deliveries: 1, counted: 1 })
-    })
   )
 
   it.effect("knows a deleted source as stale, whatever the version", () =>
@@ -247,7 +257,13 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
       assert.strictEqual(waiting.due_at?.getTime(), retryAt)
       assert.isTrue(waiting.queued)
       assert.strictEqual(yield* record(attempt(of, 2, failing)), "FAILED")
-      assert.deepStrictEqual(yield* eventOf(of), { state: "FAILED", failed: true, attempts: 2, due_at: null, queued: false })
+      assert.deepStrictEqual(yield* eventOf(of), {
+        state: "FAILED",
+        failed: true,
+        attempts: 2,
+        due_at: null,
+        queued: false
+      })
     })
   )
 
@@ -288,7 +304,13 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
       assert.isFalse((yield* eventOf(arrived)).failed)
       const lost = yield* cancelled()
       assert.strictEqual(yield* record(attempt(lost, 1, { ...failing, retryAt: Date.now() + 1000 })), "CANCELLED")
-      assert.deepStrictEqual(yield* eventOf(lost), { state: "CANCELLED", failed: true, attempts: 1, due_at: null, queued: false })
+      assert.deepStrictEqual(yield* eventOf(lost), {
+        state: "CANCELLED",
+        failed: true,
+        attempts: 1,
+        due_at: null,
+        queued: false
+      })
     })
   )
 

@@ -74,10 +74,15 @@ export const layer = <R>(work: (connectionId: string) => Effect.Effect<void, nev
 
       return ConnectionEntity.of({
         Create: ({ payload }: Write) =>
-          change(
-            Effect.flatMap(requirements, (requirements) =>
-              Effect.flatMap(Effect.fromResult(createConnection(payload.input, requirements)), (fields) =>
-                connections.create(payload.team_id, id, fields)
+          oneAtATime(
+            command(
+              requirements.pipe(
+                Effect.flatMap((requirements) => Effect.fromResult(createConnection(payload.input, requirements))),
+                Effect.flatMap((fields) => connections.create(payload.team_id, id, fields)),
+                // Its destination asks about a connection that it does not know: a create that is stored must not fail
+                // for it, because it could not be repeated.
+                Effect.tap(({ destinations }) => Effect.ignore(reloadDestinations(destinations))),
+                Effect.map(({ connection }) => connection)
               )
             )
           ),

@@ -27,8 +27,8 @@ const encode = (batch: Batch): Uint8Array => {
   const head = Buffer.from(
     JSON.stringify({
       more: batch.more || items.length < batch.items.length,
-      payloads: payloads.map((payload) => ({ ...payload, body: payload.body.length })),
-      items: items.map((item) => ({ ...item, payload: positions.get(item.payload) }))
+      payloads: payloads.map(({ body, ...payload }) => Object.assign(payload, { body: body.length })),
+      items: items.map(({ payload, ...item }) => Object.assign(item, { payload: positions.get(payload) }))
     })
   )
   const length = Buffer.alloc(4)
@@ -50,14 +50,17 @@ const decode = (bytes: Uint8Array): Batch => {
   const payloads = head.payloads.map((payload): DeliveryPayload => {
     const body = buffer.subarray(at, at + payload.body)
     at += payload.body
-    return { ...payload, body }
+    return Object.assign(payload, { body })
   })
   return new Batch(
-    head.items.map((item): DeliveryItem => ({ ...item, payload: payloads[item.payload]! })),
+    head.items.map((item): DeliveryItem => Object.assign(item, { payload: payloads[item.payload]! })),
     head.more
   )
 }
 
 export const DeliveryBatch = Schema.instanceOf(Batch).pipe(
-  Schema.encodeTo(Schema.Uint8Array, SchemaTransformation.transform({ decode: (bytes: Uint8Array) => decode(bytes), encode }))
+  Schema.encodeTo(
+    Schema.Uint8Array,
+    SchemaTransformation.transform({ decode: (bytes: Uint8Array) => decode(bytes), encode })
+  )
 )

@@ -138,7 +138,15 @@ export const makeDeliveryLoop = Effect.gen(function* () {
         finish(
           item,
           connection,
-          { ...answer, body: Buffer.from(answer.body), bodyTruncated: false, errorCode: null, errorMessage: null, sentAt: startedAt, respondedAt: now() },
+          {
+            ...answer,
+            body: Buffer.from(answer.body),
+            bodyTruncated: false,
+            errorCode: null,
+            errorMessage: null,
+            sentAt: startedAt,
+            respondedAt: now()
+          },
           sent
         )
       )
@@ -153,7 +161,8 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     answer: Answer,
     sent: { readonly startedAt: number; readonly url: string; readonly method: string; readonly trigger: string }
   ): void => {
-    const successful = answer.errorCode === null && answer.status !== null && answer.status >= 200 && answer.status < 300
+    const successful =
+      answer.errorCode === null && answer.status !== null && answer.status >= 200 && answer.status < 300
     const errorCode = answer.errorCode ?? (successful ? null : "BAD_RESPONSE")
     const finishedAt = now()
     const attemptNumber = item.attempts + 1
@@ -260,7 +269,8 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       const wait = queue.nextAt - now()
       if (wait <= 0) queue.tick()
       else if (wait === Number.POSITIVE_INFINITY) yield* changed.await
-      else yield* Effect.raceFirst(changed.await, Effect.sleep(wait)).pipe(Effect.andThen(Effect.sync(() => queue.tick())))
+      else
+        yield* Effect.raceFirst(changed.await, Effect.sleep(wait)).pipe(Effect.andThen(Effect.sync(() => queue.tick())))
       yield* Effect.yieldNow
     }
   }).pipe(
@@ -335,7 +345,14 @@ const retryAfterOf = (answer: Answer): string | null => {
 
 /** Seconds until the next attempt should this one fail without saying when; null when it is the last. */
 const willRetryAfter = (connection: ConnectionState, item: DeliveryItem, now: number): number | null => {
-  const next = nextRetry(connection.retry, item.attempts + 1, { status: null, retryAfter: null }, now, item.firstAttemptAt ?? now, 0.5)
+  const next = nextRetry(
+    connection.retry,
+    item.attempts + 1,
+    { status: null, retryAfter: null },
+    now,
+    item.firstAttemptAt ?? now,
+    0.5
+  )
   return next.final ? null : Math.round((next.retryAt - now) / 1000)
 }
 

@@ -49,6 +49,8 @@ const mostUnrecorded = 1_000
 export const horizonMs = 30_000
 /** Without a lease, look again after (ms). */
 const leaseRetryMs = 100
+/** Between a refill that could not use what it read, and the next (ms). */
+const refillPauseMs = 50
 /** Deliveries of one destination on the wire. */
 const mostConcurrent = 50
 /** A target that times out or cannot be reached gets fewer at once, down to this many. */
@@ -81,6 +83,7 @@ export class DeliveryQueue {
   #unrecorded = 0
   #concurrency = mostConcurrent
   #refilling = false
+  #refillAt = 0
   #look = false
   #stopped = false
   #ticking = false
@@ -126,10 +129,7 @@ export class DeliveryQueue {
     const now = this.#host.now()
     for (const item of items) {
       const lane = this.#lane(item.connectionId)
-      if (lane.behind || !this.#insert(lane, item, now)) {
-        lane.behind = true
-        lane.missed = true
-      }
+      if (lane.behind || !this.#insert(lane, item, now)) this.#turnAway(lane)
     }
     if (more) this.#look = true
     this.tick()
@@ -147,13 +147,19 @@ export class DeliveryQueue {
   refilled(items: ReadonlyArray<DeliveryItem>, behind: ReadonlySet<string>): void {
     this.#refilling = false
     const now = this.#host.now()
+    const before = this.#inWindow
+    let refused = false
     for (const lane of this.#lanes.values()) lane.behind = lane.missed
     for (const item of items) {
       const lane = this.#lane(item.connectionId)
       if (this.#stateOf(item.connectionId) === "cancelled") this.#host.cancel(item.connectionId)
-      else if (!this.#insert(lane, item, now)) lane.behind = true
+      else if (!this.#insert(lane, item, now)) {
+        lane.behind = true
+        refused = true
+      }
     }
     for (const connectionId of behind) this.#lane(connectionId).behind = true
+    if (refused || this.#inWindow <= before) this.#refillAt = now + refillPauseMs
     this.tick()
   }
 
@@ -179,7 +185,7 @@ export class DeliveryQueue {
 
   /** Room for a refill, in events. */
   get room(): number {
-    return Math.max(0, windowSize - this.#inWindow)
+    return this.#hasRoom(0) ? windowSize - this.#inWindow : 0
   }
 
   /** The exchange with the target is over. `reachable` is false when it timed out or could not be reached. */
@@ -204,7 +210,7 @@ export class DeliveryQueue {
     if (result.kind === "superseded") this.#look = true
     if (result.kind === "retry") {
       const lane = this.#lane(item.connectionId)
-      if (!this.#insert(lane, result.item, this.#host.now())) lane.behind = true
+      if (!this.#insert(lane, result.item, this.#host.now())) this.#turnAway(lane)
     }
     this.tick()
   }
@@ -272,12 +278,13 @@ export class DeliveryQueue {
       }
       this.#startOne(item, now)
     }
-    if (!this.#refilling && (this.#look || (this.#anyBehind() && this.#inWindow * 2 <= windowSize))) {
+    const refillAt = this.#look ? now : this.#runsShort() ? Math.max(now, this.#refillAt) : Number.POSITIVE_INFINITY
+    if (!this.#refilling && refillAt <= now) {
       this.#look = false
       this.#refilling = true
       for (const lane of this.#lanes.values()) lane.missed = false
       this.#host.refill()
-    }
+    } else if (!this.#refilling) next = Math.min(next, refillAt)
     const idle = next === Number.POSITIVE_INFINITY && this.#known.size === 0 && !this.#refilling && !this.#look
     return idle ? null : next
   }
@@ -295,17 +302,26 @@ export class DeliveryQueue {
       const startedAt = this.#host.now()
       // Without the mark, a take-over would not know of this slot: it waits for the database to answer again. A new rate
       // may have come meanwhile, which does not know of it either.
-      if (marked && pacer === this.#pacer && this.#host.mayDeliver() && this.#stateOf(item.connectionId) === "open") {
-        pacer.postpone(now, startedAt)
+      if (marked && pacer === this.#pacer && this.#mayStillStart(item)) {
+        pacer.start(startedAt)
         this.#host.deliver(item, startedAt)
       } else {
+        pacer.release()
         this.#onWire--
         this.#host.slots.release()
         this.#drop(item)
         this.#look = true
-        this.tick()
       }
+      this.tick()
     })
+  }
+
+  /** Whether what has been let through may still go, after a wait in which everything may have changed. */
+  #mayStillStart(item: DeliveryItem): boolean {
+    if (this.#stopped || !this.#host.mayDeliver() || this.#stateOf(item.connectionId) !== "open") return false
+    if (!this.#isCancelled(item)) return true
+    this.#host.cancel(item.connectionId)
+    return false
   }
 
   /** The next item in turn that may still be delivered; lanes take turns. */
@@ -328,15 +344,38 @@ export class DeliveryQueue {
     if (this.#has(item.eventId, item.attempts)) return true
     if (!this.#rules.has(item.connectionId)) this.#host.unknown()
     const weight = weightOf(item)
-    if (this.#stopped || this.#inWindow >= windowSize) return false
-    if (this.#inWindow >= leastWindow && !this.#host.slots.hasRoom(weight)) return false
-    if (this.#stateOf(lane.connectionId) !== "open") return false
+    if (this.#stopped || this.#stateOf(lane.connectionId) !== "open") return false
     if (item.dueAt > now + horizonMs) return true
+    if (!this.#makeRoom(lane, weight)) return false
     this.#known.add(item.eventId)
     this.#host.slots.hold(weight)
     this.#inWindow++
     lane.add(item, now)
     return true
+  }
+
+  #hasRoom(weight: number): boolean {
+    if (this.#inWindow >= windowSize) return false
+    return this.#inWindow < leastWindow || this.#host.slots.hasRoom(weight)
+  }
+
+  /** A full window makes room at the expense of its longest lane, so that no backlog keeps the other lanes out. */
+  #makeRoom(lane: Lane, weight: number): boolean {
+    while (!this.#hasRoom(weight)) {
+      let longest = lane
+      for (const other of this.#lanes.values()) if (other.size > longest.size) longest = other
+      if (longest.size <= lane.size + 1) return false
+      this.#inWindow--
+      this.#drop(longest.takeLast()!)
+      this.#turnAway(longest)
+    }
+    return true
+  }
+
+  /** Something of this lane stays in SQL. A refill under way may have read before it was there. */
+  #turnAway(lane: Lane): void {
+    lane.behind = true
+    lane.missed = true
   }
 
   #drop(item: DeliveryItem): void {
@@ -380,9 +419,11 @@ export class DeliveryQueue {
     return item.createdAt <= before
   }
 
-  #anyBehind(): boolean {
+  /** Whether rows in SQL should be read: the window is half empty, or a lane that has some has none in it. */
+  #runsShort(): boolean {
     for (const lane of this.#lanes.values()) {
-      if (lane.behind && this.#stateOf(lane.connectionId) === "open") return true
+      if (!lane.behind || this.#stateOf(lane.connectionId) !== "open") continue
+      if (lane.size === 0 || this.#inWindow * 2 <= windowSize) return true
     }
     return false
   }

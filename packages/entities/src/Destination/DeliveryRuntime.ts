@@ -6,6 +6,9 @@ export class DeliveryRuntime extends Context.Service<DeliveryRuntime, { readonly
   "@tidegate/entities/DeliveryRuntime"
 ) {
   /** `deliveries`: on the wire at once. `windowBytes`: what all windows may hold. */
-  static readonly layer = (options: { readonly deliveries: number; readonly windowBytes: number }): Layer.Layer<DeliveryRuntime> =>
+  static readonly layer = (options: {
+    readonly deliveries: number
+    readonly windowBytes: number
+  }): Layer.Layer<DeliveryRuntime> =>
     Layer.sync(DeliveryRuntime, () => DeliveryRuntime.of({ slots: new Slots(options.deliveries, options.windowBytes) }))
 }

@@ -143,7 +143,9 @@ const loadTarget = Effect.fnUntraced(function* (
 })
 
 /** The stored settings, decrypted and compiled; null when they cannot be read. */
-const deliveryAuth = Effect.fnUntraced(function* (row: DestinationRow): Effect.fn.Return<DeliveryAuth | null, never, Secrets> {
+const deliveryAuth = Effect.fnUntraced(function* (
+  row: DestinationRow
+): Effect.fn.Return<DeliveryAuth | null, never, Secrets> {
   const secrets = yield* Secrets
   const written =
     row.auth === null

@@ -52,10 +52,9 @@ export class Lane {
     return item
   }
 
-  /** Puts back what could not start after all, in front. */
-  unshift(item: DeliveryItem): void {
-    if (this.#head > 0) this.#ready[--this.#head] = item
-    else this.#ready.unshift(item)
+  /** Takes out one of those whose turn is farthest away. */
+  takeLast(): DeliveryItem | undefined {
+    return this.#waiting.pop() ?? (this.readyCount > 0 ? this.#ready.pop() : undefined)
   }
 
   /** Empties the lane and returns what was in it. */

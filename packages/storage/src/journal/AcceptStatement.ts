@@ -1,5 +1,6 @@
 import type { PgTypes } from "@effect/sql-pg"
 import * as Columns from "./Columns.ts"
+import { column } from "./Columns.ts"
 
 /** An event that a request becomes on one connection. */
 export interface RoutedEvent {
@@ -146,7 +147,10 @@ select ords from stale`
 
 /** Counts by (pair, key, measure, minute), gathered over a batch. */
 class Counts {
-  readonly #byKey = new Map<string, [pair: number, key: string, measure: string, minute: number, team: string, n: number]>()
+  readonly #byKey = new Map<
+    string,
+    [pair: number, key: string, measure: string, minute: number, team: string, n: number]
+  >()
 
   add(pair: number, key: string, measure: string, at: number, team: string): void {
     const minute = at - (at % 60_000)
@@ -156,7 +160,7 @@ class Counts {
     else row[5]++
   }
 
-  column<const I extends 0 | 1 | 2 | 3 | 4 | 5>(index: I): Array<string | number> {
+  values(index: 0 | 1 | 2 | 3 | 4 | 5): Array<string | number> {
     return Array.from(this.#byKey.values(), (row) => row[index])
   }
 }
@@ -232,12 +236,12 @@ export const acceptParameters = (
       ...bind("events", e),
       ...bind("ignored", g),
       ...bind("pending", p),
-      Columns.int4(counts.column(0)),
-      Columns.text(counts.column(1)),
-      Columns.text(counts.column(2)),
-      Columns.timestamptz(counts.column(3)),
-      Columns.text(counts.column(4)),
-      Columns.int8(counts.column(5).map(BigInt)),
+      Columns.int4(counts.values(0)),
+      Columns.text(counts.values(1)),
+      Columns.text(counts.values(2)),
+      Columns.timestamptz(counts.values(3)),
+      Columns.text(counts.values(4)),
+      Columns.int8(counts.values(5).map(BigInt)),
       slot
     ]
   }
@@ -248,4 +252,4 @@ const push = (columns: ReadonlyArray<Array<unknown>>, ...values: ReadonlyArray<u
 }
 
 const bind = (group: keyof typeof groups, columns: ReadonlyArray<ReadonlyArray<unknown>>): Array<PgTypes.Parameter> =>
-  columns.map((values, index) => Columns[groups[group][index]!](values))
+  columns.map((values, index) => column(groups[group][index]!, values))

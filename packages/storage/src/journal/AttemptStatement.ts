@@ -1,5 +1,6 @@
 import type { PgTypes } from "@effect/sql-pg"
 import * as Columns from "./Columns.ts"
+import { column } from "./Columns.ts"
 
 /** A finished attempt, and what it makes of its event. Times are Unix milliseconds. */
 export interface AttemptRecord {
@@ -156,5 +157,5 @@ export const attemptParameters = (
     ]
     for (let c = 0; c < row.length; c++) table[c]!.push(row[c])
   }
-  return [...table.map((values, c) => Columns[types[c]!](values)), slot]
+  return [...table.map((values, c) => column(types[c]!, values)), slot]
 }

@@ -38,38 +38,45 @@ export const attemptTable = (sql: SqlClient.SqlClient): Table => ({
   joins: ""
 })
 
-const readCaptured = (body: Uint8Array): { readonly body: string; readonly body_encoding: "text" | "base64" } => {
+/** A captured answer's body: text when it is UTF-8, else base64. */
+export const readCaptured = (
+  body: Uint8Array | null
+): { readonly body: string | null; readonly encoding: "text" | "base64" } => {
+  if (body === null) return { body, encoding: "text" }
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  return isUtf8(bytes)
-    ? { body: bytes.toString("utf8"), body_encoding: "text" }
-    : { body: bytes.toString("base64"), body_encoding: "base64" }
+  const encoding = isUtf8(bytes) ? "utf8" : "base64"
+  return { body: bytes.toString(encoding), encoding: encoding === "utf8" ? "text" : encoding }
 }
 
-export const toAttempt = (row: AttemptRow): Attempt => ({
-  id: row.id,
-  team_id: row.team_id,
-  event_id: row.event_id,
-  request_id: row.request_id,
-  connection_id: row.connection_id,
-  webhook_id: row.connection_id,
-  source_id: row.source_id,
-  destination_id: row.destination_id,
-  attempt_number: row.attempt_number,
-  trigger: row.trigger,
-  status: row.status,
-  response_status: row.response_status,
-  error_code: row.error_code,
-  ...(row.body === null ? { body: null, body_encoding: "text" } : readCaptured(row.body)),
-  response_headers: row.response_headers === null ? null : readHeaders(row.response_headers),
-  requested_url: row.requested_url,
-  http_method: row.http_method,
-  bulk_retry_id: row.bulk_retry_id,
-  successful_at: row.successful_at?.toISOString() ?? null,
-  delivered_at: row.delivered_at.toISOString(),
-  responded_at: row.responded_at?.toISOString() ?? null,
-  delivery_latency: row.delivery_latency,
-  response_latency: row.response_latency,
-  created_at: row.created_at.toISOString(),
-  // Written once.
-  updated_at: row.created_at.toISOString()
-})
+export const toAttempt = (row: AttemptRow): Attempt => {
+  const { body, encoding } = readCaptured(row.body)
+  return {
+    id: row.id,
+    team_id: row.team_id,
+    event_id: row.event_id,
+    request_id: row.request_id,
+    connection_id: row.connection_id,
+    webhook_id: row.connection_id,
+    source_id: row.source_id,
+    destination_id: row.destination_id,
+    attempt_number: row.attempt_number,
+    trigger: row.trigger,
+    status: row.status,
+    response_status: row.response_status,
+    error_code: row.error_code,
+    body,
+    body_encoding: encoding,
+    response_headers: row.response_headers === null ? null : readHeaders(row.response_headers),
+    requested_url: row.requested_url,
+    http_method: row.http_method,
+    bulk_retry_id: row.bulk_retry_id,
+    successful_at: row.successful_at?.toISOString() ?? null,
+    delivered_at: row.delivered_at.toISOString(),
+    responded_at: row.responded_at?.toISOString() ?? null,
+    delivery_latency: row.delivery_latency,
+    response_latency: row.response_latency,
+    created_at: row.created_at.toISOString(),
+    // Written once.
+    updated_at: row.created_at.toISOString()
+  }
+}

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { EventData } from "@tidegate/model/Event"
 import * as Columns from "../journal/Columns.ts"
+import { readCaptured } from "./AttemptRow.ts"
 import type { EventRow } from "./EventRow.ts"
 import { readHeaders } from "./Payload.ts"
 import { anyBody, listedBody, payloadColumns, type PayloadRow, toRequestData } from "./RequestRow.ts"
@@ -62,7 +63,7 @@ export const eventData = Effect.fnUntraced(function* (
           : {
               status: answer.response_status,
               headers: answer.response_headers === null ? null : readHeaders(answer.response_headers),
-              body: answer.body === null ? null : Buffer.from(answer.body).toString("utf8")
+              ...readCaptured(answer.body)
             }
     })
   }

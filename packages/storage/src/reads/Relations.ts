@@ -63,9 +63,8 @@ export const requestsOfConnections = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   const each = Math.max(limit + 1, Math.floor((2 * gatherAtMost) / connectionIds.length))
   const from = range.lower.slice(prefixes.request.length)
-  // The last request's own millisecond included: what shares it may sort before or after.
-  const last = idTime(`${range.upper}0000000000`.slice(0, prefixes.request.length + 10)) ?? 0
-  const to = idBound(prefixes.event, last + 1).slice(prefixes.event.length)
+  // The millisecond that the range ends in is included: what shares it may sort before or after.
+  const to = idBound(prefixes.event, (idTime(range.upper) ?? 0) + 1).slice(prefixes.event.length)
   const rows = yield* sql<{ request_id: string; id: string; position: number }>`
     select found.* from unnest(${Columns.text(connectionIds)}) as c (id)
     cross join lateral (

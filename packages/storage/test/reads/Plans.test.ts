@@ -184,21 +184,21 @@ const cases: ReadonlyArray<readonly [name: string, read: (history: History) => R
     "failed or cancelled events",
     () => EventReads.list(team, { ...anyEvent, statuses: ["FAILED", "CANCELLED"] }, page, plain),
     100,
-    10_000
+    25_000
   ],
-  ["queued events", () => EventReads.list(team, { ...anyEvent, statuses: ["QUEUED"] }, page, plain), 100, 10_000],
+  ["queued events", () => EventReads.list(team, { ...anyEvent, statuses: ["QUEUED"] }, page, plain), 100, 25_000],
   [
     "held events, of which there are none",
     () => EventReads.list(team, { ...anyEvent, statuses: ["HOLD"] }, page, plain),
     0,
-    10_000
+    25_000
   ],
   [
     "queued events of a connection",
     ({ connections }) =>
       EventReads.list(team, { ...anyEvent, statuses: ["QUEUED"], connections: [connections[5]!] }, page, plain),
     100,
-    10_000
+    25_000
   ],
   [
     "events of a bulk operation that made none",
@@ -210,7 +210,7 @@ const cases: ReadonlyArray<readonly [name: string, read: (history: History) => R
     "events by a request's external id",
     () => EventReads.list(team, { ...anyEvent, search: "ext-4242" }, page, plain),
     1,
-    200
+    600
   ],
   [
     "events by an id's beginning",
@@ -264,7 +264,7 @@ const cases: ReadonlyArray<readonly [name: string, read: (history: History) => R
     "requests by external id",
     () => RequestReads.list(team, { ...anyRequest, search: "ext-4242" }, page, whole),
     1,
-    200
+    800
   ],
   [
     "requests by a common beginning",

@@ -1,0 +1,147 @@
+import { mkdir } from "node:fs/promises"
+import { join } from "node:path"
+import { GatewayProcess } from "./GatewayProcess.ts"
+import { embedded, type Postgres, standalone } from "./Postgres.ts"
+import { now, sleep } from "./Waiting.ts"
+
+/**
+ * `cluster`: one edge process with the doors and two runners on a PostgreSQL of its own. `single`: one process that does
+ * everything, with the PostgreSQL that it brings along.
+ */
+export type Topology = "cluster" | "single"
+
+export type ProcessName = "edge" | "runner-1" | "runner-2" | "all"
+
+const apiKey = "gwk_fault_test_key"
+
+/** A running gateway, and the verbs for what may happen to it. */
+export class Cluster {
+  readonly topology: Topology
+  readonly postgres: Postgres
+  readonly #processes: ReadonlyMap<ProcessName, GatewayProcess>
+
+  private constructor(topology: Topology, postgres: Postgres, processes: ReadonlyMap<ProcessName, GatewayProcess>) {
+    this.topology = topology
+    this.postgres = postgres
+    this.#processes = processes
+  }
+
+  /** Starts everything in an empty folder; completes when all processes are ready. */
+  static async start(topology: Topology, folder: string): Promise<Cluster> {
+    const home = join(folder, "home")
+    await mkdir(home, { recursive: true })
+    const settings = { TIDEGATE_HOME: home, TIDEGATE_API_KEY: apiKey, TIDEGATE_EGRESS_ALLOW: "127.0.0.0/8" }
+    if (topology === "single") {
+      const all = await GatewayProcess.make("all", "all", folder, settings)
+      await all.start()
+      return new Cluster(topology, await embedded(home), new Map([["all", all]]))
+    }
+    const postgres = await standalone(folder)
+    const shared = { ...settings, DATABASE_URL: postgres.url }
+    const processes = new Map<ProcessName, GatewayProcess>([
+      ["edge", await GatewayProcess.make("edge", "edge", folder, shared)],
+      ["runner-1", await GatewayProcess.make("runner-1", "runner", folder, shared)],
+      ["runner-2", await GatewayProcess.make("runner-2", "runner", folder, shared)]
+    ])
+    const cluster = new Cluster(topology, postgres, processes)
+    // One after the other: the first one makes the schema and the keys.
+    for (const name of processes.keys()) await cluster.start(name)
+    return cluster
+  }
+
+  /** Where senders and operators find it. */
+  get origin(): string {
+    return this.#process(this.topology === "single" ? "all" : "edge").origin
+  }
+
+  get names(): ReadonlyArray<ProcessName> {
+    return [...this.#processes.keys()]
+  }
+
+  /** Process ids by name, of those that run. */
+  pids(): ReadonlyMap<number, ProcessName> {
+    const pids = new Map<number, ProcessName>()
+    for (const [name, { pid }] of this.#processes) if (pid !== null) pids.set(pid, name)
+    return pids
+  }
+
+  async start(name: ProcessName): Promise<void> {
+    await this.#process(name).start()
+  }
+
+  /** Starts every process that does not run; completes when all are ready. */
+  async startAll(): Promise<void> {
+    for (const process of this.#processes.values()) if (process.pid === null) process.spawn()
+    await Promise.all([...this.#processes.values()].map((process) => process.ready()))
+  }
+
+  /** SIGTERM: it finishes what it has begun. */
+  async stop(name: ProcessName): Promise<void> {
+    await this.#process(name).end("SIGTERM")
+  }
+
+  /** SIGKILL: it has no say in it. */
+  async kill(...names: ReadonlyArray<ProcessName>): Promise<void> {
+    await Promise.all(names.map((name) => this.#process(name).end("SIGKILL")))
+  }
+
+  /** SIGSTOP: it stands still, and does not know. */
+  freeze(name: ProcessName): void {
+    this.#process(name).signal("SIGSTOP")
+  }
+
+  /** SIGCONT. */
+  thaw(name: ProcessName): void {
+    this.#process(name).signal("SIGCONT")
+  }
+
+  /** Ends the database sessions of all processes again and again for `forMs`. */
+  async terminateBackends(forMs: number): Promise<number> {
+    const until = now() + forMs
+    let ended = 0
+    while (now() < until) {
+      const rows = await this.postgres.query(
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'tidegate%'"
+      )
+      ended += rows.length
+      await sleep(100)
+    }
+    return ended
+  }
+
+  /** Kills PostgreSQL as often as it comes back, for `forMs`. */
+  async keepPostgresDown(forMs: number): Promise<void> {
+    const until = now() + forMs
+    while (now() < until) {
+      this.postgres.kill()
+      await sleep(10)
+    }
+  }
+
+  /** A call of the control API; fails on any answer but 2xx. */
+  async api(method: string, path: string, body?: unknown): Promise<Record<string, unknown>> {
+    const response = await fetch(`${this.origin}/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(20_000)
+    })
+    const text = await response.text()
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`)
+    return JSON.parse(text) as Record<string, unknown>
+  }
+
+  async close(): Promise<void> {
+    for (const process of this.#processes.values()) {
+      process.signal("SIGCONT")
+      if (process.pid !== null) await process.end("SIGTERM")
+    }
+    await this.postgres.close()
+  }
+
+  #process(name: ProcessName): GatewayProcess {
+    const process = this.#processes.get(name)
+    if (process === undefined) throw new Error(`there is no ${name} in the topology ${this.topology}`)
+    return process
+  }
+}

@@ -1,0 +1,60 @@
+import * as PgConnection from "@effect/sql-pg/PgConnection"
+import { Effect, Exit, Redacted, Scope } from "effect"
+import { join } from "node:path"
+import { start } from "../../packages/storage/src/EmbeddedPostgres.ts"
+import * as Home from "../../packages/storage/src/EmbeddedPostgres/Home.ts"
+import * as Postmaster from "../../packages/storage/src/EmbeddedPostgres/Postmaster.ts"
+import { waitUntil } from "./Waiting.ts"
+
+export type Row = Readonly<Record<string, unknown>>
+
+/** The database of the processes under test, as the harness sees it: to look into, and to kill. */
+export interface Postgres {
+  readonly url: string
+  /** Runs one statement on a connection of its own, so that no fault of an earlier moment stays with it. */
+  readonly query: (statement: string, parameters?: ReadonlyArray<unknown>) => Promise<ReadonlyArray<Row>>
+  /** SIGKILL to the server's main process. */
+  readonly kill: () => void
+  /** Completes when the server answers, whoever has brought it back. */
+  readonly back: () => Promise<number>
+  readonly close: () => Promise<void>
+}
+
+/** A server of the harness's own for processes that are given a DATABASE_URL. When it is killed, it is started again. */
+export const standalone = async (folder: string): Promise<Postgres> => {
+  const scope = Scope.makeUnsafe()
+  const home = await Effect.runPromise(Home.open(join(folder, "postgres")))
+  const server = await Effect.runPromise(start({ home: home.path }).pipe(Scope.provide(scope)))
+  return postgres(Redacted.value(server.url), home, () => Effect.runPromise(Scope.close(scope, Exit.void)))
+}
+
+/** The server that a gateway without DATABASE_URL keeps in its home folder. It is the gateway's to bring back. */
+export const embedded = async (gatewayHome: string): Promise<Postgres> => {
+  const home = await Effect.runPromise(Home.open(join(gatewayHome, "postgres")))
+  const password = Redacted.value(await Effect.runPromise(Home.password(home)))
+  const port = Home.rememberedPort(home)
+  return postgres(`postgresql://tidegate:${password}@127.0.0.1:${port}/tidegate`, home, () => Promise.resolve())
+}
+
+const postgres = (url: string, home: Home.Home, close: () => Promise<void>): Postgres => {
+  const query: Postgres["query"] = async (statement, parameters) => {
+    const { rows } = await Effect.runPromise(
+      PgConnection.make({ url: Redacted.make(url), applicationName: "fault-test", connectTimeout: "2 seconds" }).pipe(
+        Effect.flatMap((connection) => connection.query(statement, parameters)),
+        Effect.scoped
+      )
+    )
+    return rows
+  }
+  return {
+    url,
+    query,
+    kill: () => {
+      const server = Postmaster.find(home.data)
+      if (server !== undefined) Postmaster.send(server.pid, "SIGKILL")
+    },
+    back: () =>
+      waitUntil("PostgreSQL is back", async () => (await query("select 1")).length === 1, { patienceMs: 30_000 }),
+    close
+  }
+}

@@ -1,0 +1,183 @@
+import { hash } from "node:crypto"
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import type { AddressInfo, Socket } from "node:net"
+import { peerOf } from "./Peers.ts"
+import { now, sleep } from "./Waiting.ts"
+
+/** A delivery that reached the target whole: one attempt at one event. */
+export interface Arrival {
+  readonly key: string
+  readonly eventId: string
+  readonly requestId: string
+  readonly attempt: number
+  /** The number in the body, by which the load knows the request; null when the body is not what was sent. */
+  readonly n: number | null
+  readonly at: number
+  /** The process it came from, where that can be told. */
+  readonly pid: number | null
+  /** The status answered in full, or null when the target broke off or never ended its answer. */
+  answered: number | null
+  /** When the answer was over; Infinity while it is not. */
+  endedAt: number
+}
+
+/** What the target does to a destination's deliveries: what it should, or one of the ways to misbehave. */
+export type Behaviour = "answer" | "fail" | "hang" | "reset" | "half" | "endless"
+
+/** The share of deliveries to a flaky destination that fail. */
+const flakyShare = 0.25
+/** Long enough that a killed process has some on the wire. */
+const thinkMs = 15
+
+/**
+ * The server that all deliveries go to. It remembers every one. Whether a flaky delivery fails is decided by the event and
+ * the attempt, so that a repeated delivery is answered as the first one was.
+ */
+export class Target {
+  arrivals: Array<Arrival> = []
+  readonly #server: Server
+  readonly #behaviours = new Map<string, Behaviour>()
+  /** Answers that the present behaviours hold back. */
+  readonly #held = new Set<Socket>()
+  readonly #peers = new WeakMap<Socket, number | null>()
+  /** Process ids that deliveries may come from. */
+  #candidates: () => Iterable<number> = () => []
+  #open = 0
+
+  private constructor() {
+    this.#server = createServer((request, response) => void this.#receive(request, response))
+    this.#server.keepAliveTimeout = 60_000
+    this.#server.on("connection", (socket: Socket) => {
+      // At once: the other end may be killed a moment later.
+      this.#peers.set(socket, peerOf(socket.remotePort ?? 0, socket.localPort ?? 0, this.#candidates()))
+    })
+  }
+
+  static async start(): Promise<Target> {
+    const target = new Target()
+    await new Promise<void>((resolve) => target.#server.listen(0, "127.0.0.1", () => resolve()))
+    return target
+  }
+
+  get origin(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  /** Whether nothing has come or been answered for `forMs`. */
+  isIdle(forMs: number): boolean {
+    const last = this.arrivals.at(-1)?.at ?? 0
+    return this.#open === 0 && now() - last >= forMs
+  }
+
+  attribute(candidates: () => Iterable<number>): void {
+    this.#candidates = candidates
+  }
+
+  behave(key: string, behaviour: Behaviour): void {
+    this.#behaviours.set(key, behaviour)
+  }
+
+  /** Answers everything again, and breaks off what it has held back. */
+  heal(): void {
+    this.#behaviours.clear()
+    for (const socket of this.#held) socket.destroy()
+    this.#held.clear()
+  }
+
+  /** Forgets what has arrived so far, and returns it. */
+  take(): ReadonlyArray<Arrival> {
+    const arrivals = this.arrivals
+    this.arrivals = []
+    return arrivals
+  }
+
+  async close(): Promise<void> {
+    this.heal()
+    this.#server.closeAllConnections()
+    await new Promise((resolve) => this.#server.close(resolve))
+  }
+
+  async #receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Array<Buffer> = []
+    try {
+      for await (const chunk of request) chunks.push(chunk as Buffer)
+    } catch {
+      // Broken off by the sender: not a delivery.
+      return
+    }
+    const key = (request.url ?? "/").slice(1)
+    const arrival: Arrival = {
+      key,
+      eventId: headerOf(request, "x-gateway-event-id"),
+      requestId: headerOf(request, "x-gateway-request-id"),
+      attempt: Number(headerOf(request, "x-gateway-attempt-count")),
+      n: numberIn(Buffer.concat(chunks)),
+      at: now(),
+      pid: this.#peers.get(request.socket) ?? null,
+      answered: null,
+      endedAt: Number.POSITIVE_INFINITY
+    }
+    this.arrivals.push(arrival)
+    this.#open++
+    response.once("close", () => {
+      this.#open--
+      arrival.endedAt = now()
+    })
+    await this.#answer(arrival, request, response)
+  }
+
+  async #answer(arrival: Arrival, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { socket } = request
+    switch (this.#behaviours.get(arrival.key) ?? "answer") {
+      case "answer": {
+        await sleep(thinkMs)
+        const fails = arrival.key.startsWith("flaky") && chance(`${arrival.eventId}/${arrival.attempt}`) < flakyShare
+        return finish(arrival, response, fails ? 500 : 200)
+      }
+      case "fail":
+        return finish(arrival, response, 503)
+      case "hang":
+        this.#held.add(socket)
+        return
+      case "reset":
+        socket.resetAndDestroy()
+        return
+      case "half":
+        response.writeHead(200, { "content-length": 1_000 })
+        response.write("only the beginning of it", () => socket.destroy())
+        return
+      case "endless": {
+        this.#held.add(socket)
+        response.writeHead(200, { "content-type": "text/plain" })
+        while (!response.destroyed) {
+          response.write("and so on ")
+          await sleep(200)
+        }
+        return
+      }
+    }
+  }
+}
+
+const finish = (arrival: Arrival, response: ServerResponse, status: number): void => {
+  response.writeHead(status, { "content-type": "application/json" })
+  response.end(`{"received":true}`)
+  // Not a promise that the sender has read it: only that nothing stood in its way from here.
+  response.once("finish", () => {
+    arrival.answered = status
+  })
+}
+
+const headerOf = (request: IncomingMessage, name: string): string => String(request.headers[name] ?? "")
+
+const numberIn = (body: Buffer): number | null => {
+  try {
+    const { n } = JSON.parse(body.toString()) as { n?: unknown }
+    return typeof n === "number" ? n : null
+  } catch {
+    return null
+  }
+}
+
+/** A number in [0, 1) that is always the same for the same text. */
+const chance = (text: string): number => hash("sha1", text, "buffer").readUInt32BE(0) / 2 ** 32

@@ -25,7 +25,7 @@ export interface Settings {
   readonly backlogFill: number
 }
 
-/** About eight minutes. */
+/** About nine minutes. */
 export const fullSettings: Settings = {
   rounds: 5,
   warmUp: 3,

@@ -131,12 +131,21 @@ export class Cluster {
     return JSON.parse(text) as Record<string, unknown>
   }
 
-  async close(): Promise<void> {
-    for (const process of this.#processes.values()) {
+  /** Ends everything; answers the processes that did not end by SIGTERM and had to be killed. */
+  async close(): Promise<ReadonlyArray<ProcessName>> {
+    const stuck: Array<ProcessName> = []
+    for (const [name, process] of this.#processes) {
       process.signal("SIGCONT")
-      if (process.pid !== null) await process.end("SIGTERM")
+      if (process.pid === null) continue
+      try {
+        await process.end("SIGTERM")
+      } catch {
+        stuck.push(name)
+        await process.end("SIGKILL")
+      }
     }
     await this.postgres.close()
+    return stuck
   }
 
   #process(name: ProcessName): GatewayProcess {

@@ -70,7 +70,7 @@ export class Load {
   async #send(): Promise<void> {
     const n = ++this.#n
     const route = this.#routes[n % this.#routes.length]!
-    const kind: Kind = n % 3 === 0 ? "note" : "order"
+    const kind: Kind = Math.floor(n / this.#routes.length) % 3 === 0 ? "note" : "order"
     const sent: Sent = {
       n,
       sourceId: route.sourceId,

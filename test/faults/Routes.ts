@@ -40,10 +40,22 @@ const retry = { count: 12, intervalMs: 1_000 }
 const plans: ReadonlyArray<ReadonlyArray<Plan>> = [
   [{ key: "plain-1" }, { key: "flaky-1", retry }],
   [{ key: "plain-2" }, { key: "flaky-2", retry }],
-  [{ key: "steady-1", retry }, { key: "flaky-3", retry }],
-  [{ key: "paced-1", retry, ratePerSecond: 60 }, { key: "steady-2", retry }],
-  [{ key: "delayed-1", retry, delayMs: 1_500 }, { key: "flaky-4", retry, onlyKind: "order" }],
-  [{ key: "steady-3", retry, onlyKind: "order" }, { key: "paced-2", ratePerSecond: 40, retry }]
+  [
+    { key: "steady-1", retry },
+    { key: "flaky-3", retry }
+  ],
+  [
+    { key: "paced-1", retry, ratePerSecond: 60 },
+    { key: "steady-2", retry }
+  ],
+  [
+    { key: "delayed-1", retry, delayMs: 1_500 },
+    { key: "flaky-4", retry, onlyKind: "order" }
+  ],
+  [
+    { key: "steady-3", retry, onlyKind: "order" },
+    { key: "paced-2", ratePerSecond: 40, retry }
+  ]
 ]
 
 /** Makes the sources, destinations and connections of the test through the control API. */

@@ -148,7 +148,8 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("whatever is
       Schema.Literals(lists),
       Schema.Array(Schema.Tuple([Schema.Literals(parameters), Value])).check(Schema.isMaxLength(4))
     ],
-    ([path, query]) => check("GET", `${path}?${new URLSearchParams(query.map(([name, value]) => [name, value]))}`),
+    ([path, query]) =>
+      check("GET", `${path}?${new URLSearchParams(query.map(([name, value]) => [name, value])).toString()}`),
     { arbitrary: { runs: 300 } }
   )
 

@@ -68,16 +68,36 @@ const notForwarded = new Set([
 /** Header values cannot hold everything a name may: what is outside latin-1 is percent-encoded. */
 const headerText = (text: string): string => (/^[\t\x20-\x7e\xa0-\xff]*$/.test(text) ? text : encodeURIComponent(text))
 
+const dotSegments = /\/(?:\.|%2e){1,2}(?:\/|$)/i
+const here = /^(?:\.|%2e)$/i
+const above = /^(?:\.|%2e){2}$/i
+
+/**
+ * An inbound path as it may follow the destination's own: steps up are taken within it and end at its root, because a
+ * sender must not reach what lies beside the path the operator wrote. A backslash (which URLs take for a slash) and a hash
+ * (which would cut off the query) are encoded; everything else stays as it came.
+ */
+const containedPath = (path: string): string => {
+  const plain = path.replaceAll("\\", "%5C").replaceAll("#", "%23")
+  if (!dotSegments.test(plain)) return plain
+  const kept: Array<string> = []
+  const segments = plain.slice(1).split("/")
+  for (const [index, segment] of segments.entries()) {
+    const isUp = above.test(segment)
+    if (isUp) kept.pop()
+    if (!isUp && !here.test(segment)) kept.push(segment)
+    else if (index === segments.length - 1) kept.push("")
+  }
+  return `/${kept.join("/")}`
+}
+
 /** Where this request goes: the destination's URL, with the inbound path and query appended unless that is disabled. */
-export const targetUrl = (
-  target: Pick<HttpTarget, "url" | "path_forwarding_disabled">,
-  path: string,
-  query: string
-): string => {
+export const targetUrl = (target: Pick<HttpTarget, "url" | "path_forwarding_disabled">, path: string, query: string): string => {
   if (target.path_forwarding_disabled || (query === "" && (path === "" || path === "/"))) return target.url
-  const [base, ownQuery = ""] = splitOnce(target.url, "?")
-  const joined = path === "" || path === "/" ? base : base.endsWith("/") ? base + path.slice(1) : base + path
-  const parts = [ownQuery, query].filter((part) => part !== "")
+  const [base = "", ownQuery = ""] = splitOnce(target.url, "?")
+  const suffix = containedPath(path)
+  const joined = suffix === "" || suffix === "/" ? base : base.endsWith("/") ? base + suffix.slice(1) : base + suffix
+  const parts = [ownQuery, query.replaceAll("#", "%23")].filter((part) => part !== "")
   return parts.length === 0 ? joined : `${joined}?${parts.join("&")}`
 }
 
@@ -89,12 +109,13 @@ const splitOnce = (text: string, separator: string): readonly [string, string?] 
 /** The request of one attempt: the inbound one, forwarded, with the gateway's own headers. */
 export const prepare = (target: HttpTarget, inbound: InboundParts, context: AttemptContext): OutboundParts => {
   const method = target.http_method ?? (deliverable.has(inbound.method) ? inbound.method : "POST")
-  const headers: Array<string> = ["user-agent", "event-gateway/1"]
   const set = target.authHeaders
+  // What the operator sets takes the place of what the gateway would say, as it does of what the sender said.
+  const headers: Array<string> = Object.hasOwn(set, "user-agent") ? [] : ["user-agent", "event-gateway/1"]
   const dropped = connectionNames(inbound.headers["connection"])
-  let hasIdempotencyKey = false
+  let hasIdempotencyKey = Object.hasOwn(set, "idempotency-key")
   for (const name in inbound.headers) {
-    if (notForwarded.has(name) || name.startsWith("x-gateway-") || name in set || dropped?.has(name)) continue
+    if (notForwarded.has(name) || name.startsWith("x-gateway-") || Object.hasOwn(set, name) || dropped?.has(name)) continue
     if (target.signing !== null && name.startsWith("webhook-")) continue
     if (name === "idempotency-key") hasIdempotencyKey = true
     const value = inbound.headers[name]!

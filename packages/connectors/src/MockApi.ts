@@ -13,8 +13,14 @@ export interface MockAnswer {
 export const answer = (request: OutboundParts): MockAnswer => {
   const path = new URL(request.url).pathname
   const code = /\/status\/([2-5]\d\d)$/.exec(path)?.[1]
-  const headers: Record<string, string> = {}
-  for (let i = 0; i < request.headers.length; i += 2) headers[request.headers[i]!] = request.headers[i + 1]!
+  // A repeated header is a list; and one may be called __proto__.
+  const headers = Object.create(null) as Record<string, string | Array<string>>
+  for (let i = 0; i < request.headers.length; i += 2) {
+    const name = request.headers[i]!
+    const value = request.headers[i + 1]!
+    const known = headers[name]
+    headers[name] = known === undefined ? value : [known, value].flat()
+  }
   return {
     status: code === undefined ? 200 : Number(code),
     headers: { "content-type": "application/json" },

@@ -15,6 +15,8 @@ export const ingressPath = "/e/"
 
 /** The largest body a sender may post, in bytes. */
 const largestBody = 10 * 1024 * 1024
+/** The largest size that can be kept of a body that is not: a sender may announce any number of bytes. */
+const largestSize = 2 ** 31 - 1
 /** Bodies that are being read and not yet handed to the journal, all together. Beyond it, the door sheds. */
 const mostReading = 256 * 1024 * 1024
 /** A source that changes faster than its requests can be routed: told to come again, because nothing was written. */
@@ -152,7 +154,7 @@ const make = Effect.gen(function* () {
   /** Reads the body, bounded; `done` gets null when it is too large. A sender that goes away is forgotten. */
   const readBody = (message: IncomingMessage, done: (body: Uint8Array | null, size: number) => void): void => {
     const declared = Number(message.headers["content-length"] ?? 0)
-    if (declared > largestBody) return done(null, declared)
+    if (declared > largestBody) return done(null, Math.min(declared, largestSize))
     const chunks: Array<Buffer> = []
     let size = 0
     let over = false

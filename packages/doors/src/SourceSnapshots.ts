@@ -110,9 +110,9 @@ const make = Effect.gen(function* () {
     const [row] = yield* sql<Row>`
       select s.id, s.team_id, s.version, s.disabled_at, s.config, s.auth, coalesce((
         select json_agg(json_build_object('id', c.id, 'destination_id', c.destination_id, 'rules', c.rules) order by c.id)
-        from connections c join destinations d on d.id = c.destination_id
+        from connections c
         where c.source_id = s.id and c.deleted_at is null and c.disabled_at is null
-          and d.deleted_at is null and d.disabled_at is null
+          and (select d.deleted_at is null and d.disabled_at is null from destinations d where d.id = c.destination_id)
       ), '[]') as connections
       from sources s where s.id = ${sourceId} and s.deleted_at is null`
     if (row === undefined) {

@@ -131,8 +131,7 @@ const triggers = Effect.fnUntraced(function* (event: string) {
 
 const wake = (actor: Effect.Success<ReturnType<typeof destination>>) => actor.Wake(undefined, { discard: true })
 
-const linear = (interval: number, count: number): Rule =>
-  ({ type: "retry", strategy: "linear", interval, count })
+const linear = (interval: number, count: number): Rule => ({ type: "retry", strategy: "linear", interval, count })
 
 layer(world)("a destination's deliveries", (it) => {
   it.effect("retries on the rule's schedule, in memory, and gives up when its count is used up", () =>

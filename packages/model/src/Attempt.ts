@@ -21,10 +21,10 @@ export const Attempt = Schema.Struct({
   webhook_id: Schema.String,
   source_id: Schema.String,
   destination_id: Schema.String,
-  attempt_number: Schema.Number,
+  attempt_number: Schema.Int,
   trigger: AttemptTrigger,
   status: AttemptStatus,
-  response_status: Schema.NullOr(Schema.Number),
+  response_status: Schema.NullOr(Schema.Int),
   error_code: Schema.NullOr(Schema.String),
   body: Schema.NullOr(Schema.String),
   body_encoding: Schema.Literals(["text", "base64"]),
@@ -35,8 +35,8 @@ export const Attempt = Schema.Struct({
   successful_at: Schema.NullOr(Timestamp),
   delivered_at: Timestamp,
   responded_at: Schema.NullOr(Timestamp),
-  delivery_latency: Schema.Number,
-  response_latency: Schema.NullOr(Schema.Number),
+  delivery_latency: Schema.Int,
+  response_latency: Schema.NullOr(Schema.Int),
   created_at: Timestamp,
   updated_at: Timestamp
 }).annotate({ identifier: "Attempt" })

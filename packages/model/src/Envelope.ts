@@ -5,7 +5,7 @@ import { Timestamp } from "./Timestamp.ts"
 export const Pagination = Schema.Struct({
   order_by: Schema.String,
   dir: Schema.Literals(["asc", "desc"]),
-  limit: Schema.Number
+  limit: Schema.Int
 })
 
 const Cursor = Schema.NullOr(Schema.String)
@@ -15,21 +15,21 @@ export const TimeRange = Schema.Struct({ from: Timestamp, to: Timestamp })
 
 /** Sources, destinations, connections: one page, no cursor. */
 export const ResourceList = <S extends Schema.Top>(model: S) =>
-  Schema.Struct({ pagination: Pagination, count: Schema.Number, models: Schema.Array(model) })
+  Schema.Struct({ pagination: Pagination, count: Schema.Int, models: Schema.Array(model) })
 
 const paged = {
-  total: Schema.Number,
+  total: Schema.Int,
   total_exact: Schema.Boolean,
-  limit: Schema.Number,
+  limit: Schema.Int,
   applied_range: TimeRange,
   next_cursor: Cursor,
   next: Cursor,
   prev: Cursor,
   pagination: Pagination,
-  count: Schema.Number
+  count: Schema.Int
 }
 
-const partial = { partial: Schema.Boolean, unavailable_shard_count: Schema.Number }
+const partial = { partial: Schema.Boolean, unavailable_shard_count: Schema.Int }
 
 /**
  * `count` is the rows of this page; `total` is exact when `next_cursor` is null, else the rows seen so far. A page may be
@@ -43,8 +43,8 @@ export const RequestList = <S extends Schema.Top>(model: S) =>
   Schema.Struct({ ...paged, ...partial, models: Schema.Array(model) })
 
 const counted = {
-  total: Schema.Number,
-  count: Schema.Number,
+  total: Schema.Int,
+  count: Schema.Int,
   total_exact: Schema.Boolean,
   applied_range: TimeRange
 }
@@ -56,7 +56,7 @@ export const RequestCount = Schema.Struct({ ...counted, ...partial }).annotate({
 export const AttemptList = <S extends Schema.Top>(model: S) =>
   Schema.Struct({
     pagination: Schema.Struct({ ...Pagination.fields, next: Cursor, prev: Cursor }),
-    count: Schema.Number,
+    count: Schema.Int,
     models: Schema.Array(model)
   })
 
@@ -66,6 +66,6 @@ export const SubList = <S extends Schema.Top>(model: S) =>
     pagination: Pagination,
     next: Cursor,
     prev: Cursor,
-    count: Schema.Number,
+    count: Schema.Int,
     models: Schema.Array(model)
   })

@@ -20,7 +20,7 @@ export const EventData = Schema.Struct({
   }),
   response: Schema.NullOr(
     Schema.Struct({
-      status: Schema.NullOr(Schema.Number),
+      status: Schema.NullOr(Schema.Int),
       headers: Schema.NullOr(Values),
       body: Schema.NullOr(Schema.String),
       encoding: Schema.Literals(["text", "base64"])
@@ -48,8 +48,8 @@ export const Event = Schema.Struct({
   rejection_cause: Schema.NullOr(Schema.String),
   failure_message: Schema.NullOr(Schema.String),
   ignored_reason: Schema.NullOr(Schema.String),
-  attempts: Schema.Number,
-  response_status: Schema.NullOr(Schema.Number),
+  attempts: Schema.Int,
+  response_status: Schema.NullOr(Schema.Int),
   error_code: Schema.NullOr(Schema.String),
   last_attempt_at: Schema.NullOr(Timestamp),
   next_attempt_at: Schema.NullOr(Timestamp),

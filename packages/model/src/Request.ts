@@ -25,7 +25,7 @@ export const RequestData = Schema.Struct({
   headers: Values,
   body: Schema.Json,
   content_type: Schema.NullOr(Schema.String),
-  size_bytes: Schema.Number,
+  size_bytes: Schema.Int,
   is_large_payload: Schema.Boolean,
   encoding: BodyEncoding
 }).annotate({ identifier: "RequestData" })
@@ -33,8 +33,8 @@ export const RequestData = Schema.Struct({
 export interface RequestData extends Schema.Schema.Type<typeof RequestData> {}
 
 /** How many of a request's events are in each status; the statuses that none is in are left out. */
-export const EventSummary = Schema.StructWithRest(Schema.Struct({ total: Schema.Number }), [
-  Schema.Record(Schema.String, Schema.Number)
+export const EventSummary = Schema.StructWithRest(Schema.Struct({ total: Schema.Int }), [
+  Schema.Record(Schema.String, Schema.Int)
 ])
 
 /** An inbound delivery as the API shows it. `data` is there when it was asked for, null when retention took the payload. */
@@ -47,9 +47,9 @@ export const Request = Schema.Struct({
   rejection_cause: Schema.NullOr(Schema.String),
   original_event_data_id: Schema.String,
   external_id: Schema.NullOr(Schema.String),
-  events_count: Schema.Number,
-  ignored_count: Schema.Number,
-  cli_events_count: Schema.Number,
+  events_count: Schema.Int,
+  ignored_count: Schema.Int,
+  cli_events_count: Schema.Int,
   is_retry: Schema.Boolean,
   retry_kind: Schema.NullOr(RetryKind),
   retry_parent_request_id: Schema.NullOr(Schema.String),

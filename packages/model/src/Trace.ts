@@ -48,11 +48,11 @@ export const Trace = Schema.Struct({
   timeline: Schema.Array(TimelineItem),
   truncated: Schema.Boolean,
   counts: Schema.Struct({
-    events: Schema.Number,
-    ignored_events: Schema.Number,
-    attempts: Schema.Number,
-    transformations: Schema.Number,
-    proxy_exchanges: Schema.Number
+    events: Schema.Int,
+    ignored_events: Schema.Int,
+    attempts: Schema.Int,
+    transformations: Schema.Int,
+    proxy_exchanges: Schema.Int
   })
 }).annotate({ identifier: "Trace" })
 

@@ -4,17 +4,27 @@ import { Reactivity } from "effect/reactivity"
 import type { SqlClient, SqlError } from "effect/sql"
 
 /**
- * Two clients on one database. The ordinary one (`SqlClient`) is for transactions, control calls, lists and whatever may
- * take long. `HotSql` is for the event path's few fixed statements: it plans them once, and always by index, because a
- * plan made while the tables were small must not turn into a sequential scan when they are not.
+ * Three clients on one database. The ordinary one (`SqlClient`) is for transactions, control calls, lists and whatever may
+ * take long. The two others are for the event path's few fixed statements, planned once, and always by index: a plan made
+ * while the tables were small must not turn into a scan of the whole when they are not. A test runs them by such plans.
+ *
+ * `HotSql` reads. Its statements want one row by its id, or the first of a lane: by nested subqueries, never by a join
+ * that leaves open from which side to start.
  */
 export class HotSql extends Context.Service<HotSql, PgClient.PgClient>()("@tidegate/storage/HotSql") {}
 
+/**
+ * `JournalSql` writes batches. Its statements name the rows they touch (`= any(ids)`) and join them with the batch by
+ * hashing; without that the planner, who cannot know how long a batch is, compares each with each.
+ */
+export class JournalSql extends Context.Service<JournalSql, PgClient.PgClient>()("@tidegate/storage/JournalSql") {}
+
 export interface DatabaseOptions {
   readonly url: Redacted.Redacted
-  /** Connections of the ordinary pool; the hot pool has `hotConnections` more. */
+  /** Connections at the most: of the ordinary pool, of `HotSql`, and of `JournalSql`. */
   readonly connections?: number
   readonly hotConnections?: number
+  readonly journalConnections?: number
 }
 
 const session = {
@@ -23,35 +33,36 @@ const session = {
   idle_in_transaction_session_timeout: "30s"
 }
 
+const planned = {
+  ...session,
+  statement_timeout: "20s",
+  plan_cache_mode: "force_generic_plan",
+  enable_seqscan: "off",
+  enable_mergejoin: "off",
+  random_page_cost: "1.1"
+}
+
 export const layer = (
   options: DatabaseOptions
-): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient | HotSql, SqlError.SqlError> =>
-  Layer.merge(
-    PgClient.layer({
-      url: options.url,
-      maxConnections: options.connections ?? 12,
-      applicationName: "tidegate",
-      transformJson: false,
-      startupParameters: { ...session, statement_timeout: "60s" }
-    }),
-    Layer.effect(
-      HotSql,
-      PgClient.make({
-        url: options.url,
-        maxConnections: options.hotConnections ?? 12,
-        applicationName: "tidegate-hot",
-        transformJson: false,
-        startupParameters: {
-          ...session,
-          statement_timeout: "20s",
-          plan_cache_mode: "force_generic_plan",
-          enable_seqscan: "off",
-          enable_hashjoin: "off",
-          enable_mergejoin: "off"
-        }
+): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient | HotSql | JournalSql, SqlError.SqlError> => {
+  const client = (applicationName: string, maxConnections: number, startupParameters: Record<string, string>) =>
+    PgClient.make({ url: options.url, maxConnections, applicationName, transformJson: false, startupParameters })
+  return Layer.mergeAll(
+    PgClient.layerFrom(
+      client("tidegate", options.connections ?? 12, {
+        ...session,
+        statement_timeout: "60s",
+        // An index entry costs about what its neighbour costs, on flash and in memory.
+        random_page_cost: "1.1"
       })
-    ).pipe(Layer.provide(Reactivity.layer))
-  )
+    ),
+    Layer.effect(HotSql, client("tidegate-hot", options.hotConnections ?? 6, planned)),
+    Layer.effect(
+      JournalSql,
+      client("tidegate-journal", options.journalConnections ?? 9, { ...planned, enable_nestloop: "off" })
+    )
+  ).pipe(Layer.provide(Reactivity.layer))
+}
 
 /** Whether the database could not be reached or gave up for a passing reason: the same call may work later. */
 export const isTransient = (error: SqlError.SqlError): boolean => error.reason.isRetryable

@@ -70,14 +70,15 @@ export const pendingEvents = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<PendingEventRow>, SqlError.SqlError, HotSql> {
   if (eventIds.length === 0) return []
   const sql = yield* HotSql
+  const ids = Columns.text(eventIds)
   return yield* sql<PendingEventRow>`
     select e.id, e.team_id, e.connection_id, e.source_id, e.created_at, d.due_at, e.attempts, e.first_attempt_at,
       e.last_attempt_at, e.trigger, e.root_event_id, e.retry_operation_id, e.request_id, r.method, r.path, r.query,
       r.headers, r.body, r.verified, r.original_ip
     from deliveries d
-      join events e on e.id = d.event_id and e.state = 'PENDING'
-      join requests r on r.id = e.request_id
-    where d.event_id = any(${Columns.text(eventIds)})
+      cross join lateral (select * from events where events.id = d.event_id and events.state = 'PENDING' limit 1) e
+      cross join lateral (select * from requests where requests.id = e.request_id limit 1) r
+    where d.event_id = any(${ids})
     order by d.due_at, d.event_id`
 })
 
@@ -100,9 +101,7 @@ export const recentStarts = Effect.fnUntraced(function* (
       union all
       select started_at from deliveries d
       where shard = ${shard} and destination_id = ${destinationId} and started_at is not null
-        and not exists (
-          select from attempts a where a.event_id = d.event_id and a.delivered_at = d.started_at
-        )
+        and (select count(*) from attempts a where a.event_id = d.event_id and a.delivered_at = d.started_at) = 0
     ) starts
     where at > ${new Date(since)}
     group by 1 order by 1`
@@ -135,8 +134,10 @@ export const dueDestinations = Effect.fnUntraced(function* (
     )
     select distinct lanes.destination_id from lanes
     where lanes.due_at <= ${new Date(before)}
-      and not exists (select from connections c where c.id = lanes.connection_id and c.paused_at is not null
-        and c.disabled_at is null and c.deleted_at is null)`
+      and not coalesce((
+        select c.paused_at is not null and c.disabled_at is null and c.deleted_at is null
+        from connections c where c.id = lanes.connection_id
+      ), false)`
   return rows.map((row) => row.destination_id)
 })
 

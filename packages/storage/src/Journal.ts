@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto"
 import { Clock, Context, Effect, Layer, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { isTransient, HotSql } from "./Database.ts"
+import { isTransient, JournalSql } from "./Database.ts"
 import { acceptParameters, acceptStatement, type RequestRecord } from "./journal/AcceptStatement.ts"
 import { type AttemptRecord, attemptParameters, attemptStatement } from "./journal/AttemptStatement.ts"
 import * as Columns from "./journal/Columns.ts"
@@ -77,14 +77,14 @@ export class Journal extends Context.Service<
     readonly stats: () => JournalStats
   }
 >()("@tidegate/storage/Journal") {
-  static readonly layer: Layer.Layer<Journal, never, HotSql> = Layer.effect(
+  static readonly layer: Layer.Layer<Journal, never, JournalSql> = Layer.effect(
     Journal,
     Effect.suspend(() => make)
   )
 }
 
 const make = Effect.gen(function* () {
-  const sql = yield* HotSql
+  const sql = yield* JournalSql
   const clock = yield* Clock.Clock
   const context = yield* Effect.context<Scope.Scope>()
   const run = Effect.runForkWith(context)
@@ -199,7 +199,8 @@ const make = Effect.gen(function* () {
     sql
       .unsafe(
         `update deliveries set started_at = m.at
-         from unnest($1::text[], $2::timestamptz[]) as m (id, at) where deliveries.event_id = m.id`,
+         from unnest($1::text[], $2::timestamptz[]) as m (id, at)
+         where deliveries.event_id = any($1::text[]) and deliveries.event_id = m.id`,
         [Columns.text(items.map((item) => item.eventId)), Columns.timestamptz(items.map((item) => item.startedAt))]
       )
       .pipe(

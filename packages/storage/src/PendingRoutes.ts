@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import type { Rule } from "@tidegate/model/Rule"
-import { HotSql } from "./Database.ts"
+import { HotSql, JournalSql } from "./Database.ts"
 import * as Columns from "./journal/Columns.ts"
 import { controlSlot } from "./RollupSlot.ts"
 
@@ -45,7 +45,7 @@ export const readPendingRoutes = Effect.fnUntraced(function* (
     select p.request_id, p.team_id, p.source_id, r.ingested_at, r.method, r.path, r.query, r.headers, r.body
     from (
       select * from pending_routes where connection_id = ${connectionId} order by connection_id, request_id limit ${limit}
-    ) p join requests r on r.id = p.request_id
+    ) p cross join lateral (select * from requests where requests.id = p.request_id limit 1) r
     order by p.request_id`
   return { connection, waiting }
 })
@@ -73,15 +73,16 @@ export const settlePendingRoutes = Effect.fnUntraced(function* (options: {
   readonly shard: number
   readonly now: number
   readonly settled: ReadonlyArray<Settled>
-}): Effect.fn.Return<void, SqlError.SqlError, HotSql> {
-  const sql = yield* HotSql
+}): Effect.fn.Return<void, SqlError.SqlError, JournalSql> {
+  const sql = yield* JournalSql
   const { connectionId, destinationId, now, settled, shard } = options
   const column = <A>(of: (one: Settled) => A): Array<A> => settled.map(of)
   const at = new Date(now)
+  const ids = Columns.text(column((one) => one.requestId))
   yield* sql`
     with s as (
       select * from unnest(
-        ${Columns.text(column((one) => one.requestId))}, ${Columns.text(column((one) => one.kind))},
+        ${ids}, ${Columns.text(column((one) => one.kind))},
         ${Columns.text(column((one) => (one.kind === "event" ? one.eventId : one.kind === "ignored" ? one.ignoredId : null)))},
         ${Columns.timestamptz(column((one) => (one.kind === "event" ? one.dueAt : null)))},
         ${Columns.text(column((one) => (one.kind === "ignored" ? one.cause : null)))},
@@ -89,7 +90,8 @@ export const settlePendingRoutes = Effect.fnUntraced(function* (options: {
       ) as t (request_id, kind, id, due_at, cause, meta)
     ), taken as (
       delete from pending_routes p using s
-      where p.connection_id = ${connectionId} and p.request_id = s.request_id
+      where p.connection_id = ${connectionId} and p.request_id = any(${ids})
+        and p.request_id = s.request_id
       returning p.request_id, p.team_id, p.source_id, p.created_at, s.kind, s.id, s.due_at, s.cause, s.meta
     ), made as (
       insert into events (id, team_id, request_id, connection_id, source_id, destination_id, state, trigger, due_at,
@@ -114,5 +116,5 @@ export const settlePendingRoutes = Effect.fnUntraced(function* (options: {
     update requests set
       events_count = events_count + (case taken.kind when 'event' then 1 else 0 end),
       ignored_count = ignored_count + (case taken.kind when 'ignored' then 1 else 0 end)
-    from taken where requests.id = taken.request_id and taken.kind <> 'dropped'`
+    from taken where requests.id = any(${ids}) and requests.id = taken.request_id and taken.kind <> 'dropped'`
 })

@@ -210,7 +210,7 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
         Effect.forEach(Array.from({ length: 400 }), () => accept(request(source)), { concurrency: 40 })
       )
       for (let i = 0; i < 10; i++) {
-        yield* sql`select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'tidegate-hot'
+        yield* sql`select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'tidegate-journal'
           and datname = current_database()`
         yield* Effect.sleep(20)
       }
@@ -324,7 +324,7 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
         Effect.forEach(all, (of) => record(attempt(of, 1)), { concurrency: 30 })
       )
       for (let i = 0; i < 5; i++) {
-        yield* sql`select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'tidegate-hot'
+        yield* sql`select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'tidegate-journal'
           and datname = current_database()`
         yield* Effect.sleep(20)
       }

@@ -26,7 +26,11 @@ const limit = (maximum: number, byDefault: number) =>
   )
 
 /** Either case is understood. */
-const dir = Schema.optionalKey(Schema.Literals(["asc", "desc", "ASC", "DESC"]))
+const dir = Schema.optionalKey(
+  Schema.String.check(Schema.isPattern(/^(?:asc|desc)$/i, { message: "must be asc or desc" })).annotate({
+    description: "asc or desc"
+  })
+)
 
 const team = { team_id: text("The team to act on, when there is no x-team-id header") }
 

@@ -22,7 +22,15 @@ const source = {
   config
 }
 
-export const SourceWrite = open({ name, ...source }).annotate({ identifier: "SourceWrite" })
+export const SourceWrite = open({ name, ...source }).annotate({
+  identifier: "SourceWrite",
+  examples: [
+    {
+      name: "orders",
+      config: { auth_type: "HMAC", auth: { webhook_secret_key: "a long secret", header_key: "x-signature" } }
+    }
+  ]
+})
 export const SourcePatch = open({ name: optional(name), ...source }).annotate({ identifier: "SourcePatch" })
 
 const destination = {
@@ -31,7 +39,16 @@ const destination = {
   config
 }
 
-export const DestinationWrite = open({ name, ...destination }).annotate({ identifier: "DestinationWrite" })
+export const DestinationWrite = open({ name, ...destination }).annotate({
+  identifier: "DestinationWrite",
+  examples: [
+    {
+      name: "orders-api",
+      type: "HTTP",
+      config: { url: "https://api.example.com/hooks", rate_limit: 10, rate_limit_period: "second" }
+    }
+  ]
+})
 export const DestinationPatch = open({ name: optional(name), ...destination }).annotate({
   identifier: "DestinationPatch"
 })
@@ -50,7 +67,17 @@ export const ConnectionWrite = open({
   source_id: optional(endpoint),
   destination_id: optional(endpoint),
   ...connection
-}).annotate({ identifier: "ConnectionWrite" })
+}).annotate({
+  identifier: "ConnectionWrite",
+  examples: [
+    {
+      name: "orders-to-api",
+      source_id: "src_…",
+      destination_id: "des_…",
+      rules: [{ type: "retry", strategy: "exponential", count: 5, interval: 60_000 }]
+    }
+  ]
+})
 
 export const ConnectionUpsert = open({
   id: optional(Schema.String.annotate({ description: "Selects the connection; else source_id and name do" })),

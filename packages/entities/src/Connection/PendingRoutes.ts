@@ -3,7 +3,7 @@ import { Sharding } from "effect/cluster"
 import type { SqlError } from "effect/sql"
 import { derivedId, prefixes } from "@tidegate/model/Ids"
 import { compileRules, type CompiledRules } from "@tidegate/rules/RuleSet"
-import type { HotSql } from "@tidegate/storage/Database"
+import type { HotSql, JournalSql } from "@tidegate/storage/Database"
 import {
   type PendingRouteRow,
   readPendingRoutes,
@@ -37,7 +37,7 @@ const batchSize = 200
  * transaction in which it leaves the list. Interrupted anywhere, it begins again where SQL says it was.
  */
 export const workOffPendingRoutes = Effect.fnUntraced(
-  function* (connectionId: string): Effect.fn.Return<void, SqlError.SqlError, HotSql | Sharding.Sharding> {
+  function* (connectionId: string): Effect.fn.Return<void, SqlError.SqlError, HotSql | JournalSql | Sharding.Sharding> {
     const sharding = yield* Sharding.Sharding
     const runner = yield* SlowRuleRunner
     const destination = yield* DestinationEntity.client

@@ -13,7 +13,7 @@ const toleranceMs = 20
 
 /**
  * The rate of one destination, exact: never more than `limit` starts in any window of one period, and spread evenly over
- * it (a burst of 1 up to one a second, else of 10, or of what 20 ms are worth).
+ * it (after a rest, a burst of 1 up to one a second, else of 10, or of what 20 ms are worth).
  *
  * A slot is reserved before a delivery may start (`take`) and used when it does (`start`), which may be much later: it
  * has to be marked in SQL first. Until then it counts as if it were used at any moment, so that marks that were held up
@@ -55,18 +55,21 @@ export class Pacer {
     }
   }
 
-  /** The earliest time a slot may be taken: `now` or later; Infinity: when one that is reserved has been used or given back. */
+  /**
+   * The earliest time a slot may be taken: `now` or later; Infinity: when one that is reserved has been used or given
+   * back. To be asked when something waits: what the window holds back is spread out again, because a burst that came
+   * back with every period would reach the target in less than a period if it took a little longer on its way than the next.
+   */
   nextAt(now: number): number {
     const at = this.#monotonic(now)
     this.#forget(at)
-    const spread = this.#next - this.#tolerance
-    const window =
-      this.#inWindow + this.#reserved < this.limit
-        ? at
-        : this.#inWindow === 0
-          ? Number.POSITIVE_INFINITY
-          : this.#times[this.#head]! + this.period + guardMs
-    return Math.max(at, spread, window) - this.#setBack
+    if (this.#inWindow + this.#reserved < this.limit) {
+      return Math.max(at, this.#next - this.#tolerance) - this.#setBack
+    }
+    if (this.#inWindow === 0) return Number.POSITIVE_INFINITY
+    const free = this.#times[this.#head]! + this.period + guardMs
+    this.#next = Math.max(this.#next, free + this.#tolerance)
+    return this.#next - this.#tolerance - this.#setBack
   }
 
   /** Reserves a slot, to be used (`start`) or given back (`release`). */

@@ -1,8 +1,19 @@
 import { Effect, Predicate, Schema } from "effect"
 import { execFile } from "node:child_process"
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs"
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync
+} from "node:fs"
 import { createRequire } from "node:module"
-import { userInfo } from "node:os"
+import { tmpdir, userInfo } from "node:os"
 import { basename, delimiter, dirname, join } from "node:path"
 import { attempt, EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
 
@@ -40,10 +51,43 @@ export const locate = Effect.fnUntraced(function* (home: string) {
       [process.platform === "darwin" ? "DYLD_LIBRARY_PATH" : "LD_LIBRARY_PATH"]: libraryPath.join(delimiter)
     })
   }
-  const postgres = join(native, "bin", "postgres")
-  const { prefix, owner } = yield* choosePrivileges(postgres, env)
-  return { initdb: join(native, "bin", "initdb"), postgres, env, prefix, owner } satisfies Binaries
+  const { prefix, owner } = yield* choosePrivileges(join(native, "bin", "postgres"), env)
+  const reachable =
+    owner !== nobody ||
+    (yield* tryRunning([...prefix, "test", "-x", join(native, "bin", "postgres")], env)) === undefined
+  const folder = reachable
+    ? native
+    : yield* attempt("The PostgreSQL binaries cannot be copied to where they may be run", () => copyForNobody(native))
+  return {
+    initdb: join(folder, "bin", "initdb"),
+    postgres: join(folder, "bin", "postgres"),
+    env,
+    prefix,
+    owner
+  } satisfies Binaries
 })
+
+/**
+ * initdb looks whether it may run the server by the rights of its user alone, not by the capability it was given, so under a
+ * folder that only root may enter it finds nothing. Then the programs are copied to where everybody may run them; what
+ * is there is used only when root put it there whole.
+ */
+const copyForNobody = (native: string): string => {
+  const { mtimeMs, size } = statSync(join(native, "bin", "postgres"))
+  const folder = join(tmpdir(), `tidegate-postgres-${size}-${Math.floor(mtimeMs)}`)
+  if (statSync(folder, { throwIfNoEntry: false })?.uid === 0) return folder
+  const making = mkdtempSync(`${folder}-`)
+  cpSync(native, making, { recursive: true, verbatimSymlinks: true })
+  chmodSync(making, 0o755)
+  try {
+    renameSync(making, folder)
+  } catch (error) {
+    rmSync(making, { recursive: true, force: true })
+    // Another process was first; anything else is not ours to use.
+    if (statSync(folder, { throwIfNoEntry: false })?.uid !== 0) throw error
+  }
+  return folder
+}
 
 const Links = Schema.fromJsonString(Schema.Array(Schema.Struct({ source: Schema.String, target: Schema.String })))
 

@@ -103,9 +103,8 @@ export const acceptStatement = `
 with stale as materialized (
   select coalesce(array_agg(s.v::int4), '{}'::int4[]) as ords
   from unnest(${Columns.placeholders(groups.sources, from.sources)}) with ordinality as s (id, version, v)
-  where not exists (
-    select from sources where sources.id = s.id and sources.version = s.version and sources.deleted_at is null
-  )
+  where (select case when deleted_at is null then sources.version end from sources where sources.id = s.id)
+    is distinct from s.version
 ), insert_requests as (
   insert into requests (id, team_id, source_id, status, verified, rejection_cause, method, path, query, headers, body,
     body_size, external_id, original_ip, events_count, ignored_count, ingested_at, created_at, updated_at)

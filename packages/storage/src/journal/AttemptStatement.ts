@@ -89,7 +89,8 @@ with i as materialized (
     successful_at = case when i.successful then i.finished_at end,
     updated_at = i.finished_at
   from i
-  where events.id = i.event_id and events.attempts = i.n - 1 and events.state in ('PENDING', 'CANCELLED')
+  where events.id = any($3::text[]) and events.id = i.event_id and events.attempts = i.n - 1
+    and events.state in ('PENDING', 'CANCELLED')
   returning i.*, events.state, events.cancelled_at
 ), a as (
   insert into attempts (id, team_id, event_id, request_id, connection_id, source_id, destination_id, attempt_number, trigger,
@@ -101,10 +102,11 @@ with i as materialized (
     case when responded_at is null then null else (extract(epoch from responded_at - delivered_at) * 1000)::int4 end, finished_at
   from e
 ), finished as (
-  delete from deliveries using e where deliveries.event_id = e.event_id and e.state <> 'PENDING'
+  delete from deliveries where event_id = any(array(select event_id from e where state <> 'PENDING'))
 ), waiting as (
   update deliveries set due_at = e.retry_at, started_at = e.delivered_at
-  from e where deliveries.event_id = e.event_id and e.state = 'PENDING'
+  from e where deliveries.event_id = any(array(select event_id from e where state = 'PENDING'))
+    and deliveries.event_id = e.event_id
 ), counted as (
   select destination_id as key_id, case when successful then 'attempt_successful' else 'attempt_failed' end as measure,
     date_trunc('minute', finished_at) as minute, team_id, 1 as n from e

@@ -22,7 +22,8 @@ export const timestamptz = of(PgTypes.OID.timestamptz)
 const byType = { text, int2, int4, int8, bool, bytea, timestamptz }
 
 /** The array of a column of that type. */
-export const column = (type: keyof typeof byType, values: ReadonlyArray<unknown>): PgTypes.Parameter => byType[type](values)
+export const column = (type: keyof typeof byType, values: ReadonlyArray<unknown>): PgTypes.Parameter =>
+  byType[type](values)
 
 /** `$from::text[], …` for a statement's text. */
 export const placeholders = (types: ReadonlyArray<string>, from: number): string =>

@@ -18,7 +18,7 @@ import { type History, makeHistory } from "./History.ts"
  */
 
 const team = "tm_plans"
-const requests = Number(process.env["TIDEGATE_PLAN_ROWS"] ?? 100_000)
+const requests = Number(process.env["TIDEGATE_PLAN_ROWS"] ?? 60_000)
 
 /** Solid-state storage, where a page read out of order costs what one read in order does. */
 const onFlash = (url: Redacted.Redacted): Redacted.Redacted =>

@@ -1,0 +1,396 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Arbitrary, Schema } from "effect"
+import { Pacer } from "@tidegate/entities/Destination/Pacer"
+import { mostBytes, QueueWorld } from "./QueueWorld.ts"
+import { Random } from "./Random.ts"
+
+const windowSize = 1_000
+const mostConcurrent = 50
+
+/** How many of the first `first` starts each lane got. */
+const shares = (world: QueueWorld, first = world.starts.length): Record<string, number> => {
+  const counts: Record<string, number> = {}
+  for (const { lane } of world.starts.slice(0, first)) counts[lane] = (counts[lane] ?? 0) + 1
+  return counts
+}
+
+/** Delivers `count` events, one after the other, 5 ms each. */
+const deliver = (world: QueueWorld, count: number): void => {
+  const until = world.starts.length + count
+  for (let step = 0; world.starts.length < until; step++) {
+    assert.isBelow(step, 20 * count, "nothing starts any more")
+    world.now += 5
+    world.end()
+    world.record()
+    world.stepRefill()
+    world.queue.tick()
+  }
+}
+
+const closed = (world: QueueWorld): void => {
+  assert.strictEqual(world.slots.taken, 0)
+  assert.isTrue(world.slots.hasRoom(mostBytes), "no memory is held")
+  assert.isNull(world.queue.nextAt)
+  assert.strictEqual(world.queue.underWay, 0)
+}
+
+describe("lanes", () => {
+  it("take turns, whatever their backlogs", () => {
+    const world = new QueueWorld(["a", "b", "c"], { slots: 1 })
+    world.send("a", 300)
+    world.send("b", 30)
+    world.send("c", 30)
+    deliver(world, 88)
+    const counts = shares(world, 89)
+    for (const lane of ["a", "b", "c"]) assert.approximately(counts[lane]!, 30, 2)
+    world.settle()
+    assert.strictEqual(world.pending, 0)
+    closed(world)
+  })
+
+  it("are not kept out of a full window by a backlog that was there first", () => {
+    const world = new QueueWorld(["a", "b", "c"], { slots: 1 })
+    world.send("a", 10 * windowSize)
+    world.send("b", windowSize)
+    world.send("c", windowSize)
+    deliver(world, 600)
+    const counts = shares(world)
+    for (const lane of ["a", "b", "c"]) assert.approximately(counts[lane]!, 200, 20)
+    assert.isAtMost(world.inWindow, windowSize)
+  })
+
+  it("come back to their turn when they are opened beside a backlog", () => {
+    const world = new QueueWorld(["a", "b"], { slots: 1 })
+    world.setLane("b", "paused")
+    world.send("b", 2 * windowSize)
+    world.send("a", 10 * windowSize)
+    deliver(world, 100)
+    world.setLane("b", "open")
+    const before = world.starts.length
+    deliver(world, 600)
+    const after = world.starts.slice(before).filter(({ lane }) => lane === "b").length
+    assert.approximately(after, 300, 60)
+  })
+
+  it("wait for their time", () => {
+    const world = new QueueWorld(["a"])
+    world.send("a", 1, { dueIn: 500 })
+    assert.lengthOf(world.starts, 0)
+    assert.strictEqual(world.queue.nextAt, world.now + 500)
+    world.now += 500
+    world.queue.tick()
+    assert.lengthOf(world.starts, 1)
+  })
+
+  it("leave to SQL what is due later than a window looks ahead", () => {
+    const world = new QueueWorld(["a"])
+    const [row] = world.send("a", 1, { dueIn: 60_000 })
+    assert.isFalse(world.queue.isKnown(row!.id))
+    assert.isNull(world.queue.nextAt)
+    world.now += 60_000
+    world.queue.wake()
+    world.settle()
+    assert.strictEqual(row!.state, "DONE")
+  })
+})
+
+describe("the window", () => {
+  it("is bounded, and refilled from SQL until nothing is left", () => {
+    const world = new QueueWorld(["a", "b"])
+    for (let i = 0; i < 20; i++) {
+      world.send("a", 400)
+      world.send("b", 50)
+      assert.isAtMost(world.inWindow, windowSize)
+    }
+    assert.lengthOf(world.wire, mostConcurrent)
+    world.settle()
+    assert.lengthOf(world.starts, 20 * 450)
+    assert.strictEqual(world.pending, 0)
+    assert.isBelow(world.refills, 40, "a refill brings many")
+    closed(world)
+  })
+
+  it("does not read again and again what finds no room", () => {
+    const world = new QueueWorld(["a"])
+    // Another destination holds all memory.
+    world.slots.hold(mostBytes)
+    world.send("a", 500)
+    const before = world.refills
+    for (let i = 0; i < 100; i++) {
+      world.stepRefill()
+      world.now += 1
+      world.queue.tick()
+    }
+    assert.isAtMost(world.refills - before, 4)
+    world.slots.letGo(mostBytes)
+    world.settle()
+    assert.strictEqual(world.pending, 0)
+    closed(world)
+  })
+
+  it("finds a retry again that it had no room for, although a refill was under way", () => {
+    const world = new QueueWorld(["a", "b"], { slots: 1 })
+    const [row] = world.send("a", 1)
+    world.end(0, false)
+    world.queue.wake()
+    world.stepRefill()
+    // The refill has read: the row was known. Now the window fills up, and the retry is turned away.
+    world.slots.hold(mostBytes)
+    world.slots.take(() => {})
+    world.send("a", 20)
+    world.record(0, 10)
+    assert.isFalse(world.queue.isKnown(row!.id))
+    world.slots.letGo(mostBytes)
+    world.slots.release()
+    world.settle()
+    assert.strictEqual(row!.state, "DONE")
+  })
+
+  it("asks SQL again when it could not be read", () => {
+    const world = new QueueWorld(["a"])
+    world.commit("a", 3)
+    world.queue.wake()
+    world.failRefill()
+    assert.strictEqual(world.queue.nextAt, world.now + 100)
+    world.settle()
+    assert.strictEqual(world.pending, 0)
+  })
+})
+
+describe("a change", () => {
+  it("stops a lane that is paused; what waits is delivered once it is opened", () => {
+    const world = new QueueWorld(["a", "b"], { slots: 4 })
+    world.send("a", 100)
+    world.send("b", 100)
+    world.setLane("a", "paused")
+    const before = shares(world)["a"]
+    world.settle()
+    assert.strictEqual(shares(world)["a"], before)
+    assert.strictEqual(shares(world)["b"], 100)
+    closed(world)
+    world.setLane("a", "open")
+    world.settle()
+    assert.strictEqual(world.pending, 0)
+  })
+
+  it("cancels what was created before it, also when the lane is open again at once", () => {
+    const world = new QueueWorld(["a"], { slots: 1 })
+    world.send("a", 100)
+    world.setLane("a", "cancelled")
+    world.setLane("a", "open")
+    world.now += 1
+    const [later] = world.send("a", 1)
+    world.settle()
+    assert.lengthOf(world.starts, 2)
+    assert.strictEqual(later!.state, "DONE")
+    assert.strictEqual(world.pending, 0)
+  })
+
+  for (const change of [
+    "paused",
+    "cancelled",
+    "cancelled and open again",
+    "new rate",
+    "no lease",
+    "stopped"
+  ] as const) {
+    it(`(${change}) that comes while a start is being marked holds for it`, () => {
+      const world = new QueueWorld(["a"], { pacer: new Pacer(5_000, "second") })
+      world.send("a", 20)
+      assert.lengthOf(world.marks, 20)
+      assert.lengthOf(world.starts, 0)
+      if (change === "paused") world.setLane("a", "paused")
+      else if (change === "new rate") world.setPacer(new Pacer(1, "second"))
+      else if (change === "no lease") world.lease = false
+      else if (change === "stopped") {
+        world.queue.stop()
+        world.stopped = true
+      } else {
+        world.setLane("a", "cancelled")
+        if (change !== "cancelled") world.setLane("a", "open")
+      }
+      while (world.marks.length > 0) world.marked()
+      assert.isAtMost(world.starts.length, change === "new rate" ? 1 : 0)
+      if (change === "paused" || change === "no lease") {
+        world.lease = true
+        world.setLane("a", "open")
+        world.settle()
+        assert.strictEqual(world.pending, 0)
+      }
+      if (change.startsWith("cancelled")) world.settle()
+      if (change !== "new rate") closed(world)
+    })
+  }
+})
+
+describe("a paced destination", () => {
+  it("waits for the database when a start cannot be marked, and loses nothing", () => {
+    const world = new QueueWorld(["a"], { pacer: new Pacer(50, "second") })
+    world.send("a", 60)
+    for (let i = 0; i < 300; i++) {
+      world.marked(0, false)
+      world.refillNow()
+      world.now += 5
+      world.queue.tick()
+    }
+    assert.lengthOf(world.starts, 0)
+    world.settle()
+    assert.lengthOf(world.starts, 60)
+    assert.strictEqual(world.pending, 0)
+    closed(world)
+  })
+
+  it("shares its rate equally among connections with a backlog", () => {
+    const lanes = ["a", "b", "c", "d", "e"]
+    const world = new QueueWorld(lanes, { pacer: new Pacer(20, "second") })
+    world.send("a", 10_000)
+    for (const lane of lanes.slice(1)) world.send(lane, 1_000)
+    const began = world.now
+    while (world.now < began + 50_000) {
+      while (world.marks.length > 0) world.marked()
+      while (world.wire.length > 0) world.end()
+      while (world.recording.length > 0) world.record()
+      if (world.refill !== null) world.refillNow()
+      world.now = Math.max(world.now + 1, Math.min(world.queue.nextAt ?? 0, world.now + 100))
+      world.queue.tick()
+    }
+    assert.isAtLeast(world.starts.length, 950)
+    const counts = shares(world)
+    for (const lane of lanes) assert.approximately(counts[lane]!, world.starts.length / 5, 10)
+  })
+})
+
+describe("without the lease", () => {
+  it("nothing starts, and it is looked at again", () => {
+    const world = new QueueWorld(["a"])
+    world.lease = false
+    world.send("a", 5)
+    assert.lengthOf(world.starts, 0)
+    assert.strictEqual(world.queue.nextAt, world.now + 100)
+    world.lease = true
+    world.settle()
+    assert.lengthOf(world.starts, 5)
+  })
+})
+
+describe("a queue that is stopped", () => {
+  it("starts nothing more and lets what is under way end", () => {
+    const world = new QueueWorld(["a"])
+    world.send("a", 200)
+    world.queue.stop()
+    world.stopped = true
+    assert.isNull(world.queue.nextAt)
+    assert.strictEqual(world.queue.underWay, mostConcurrent)
+    world.send("a", 10)
+    while (world.wire.length > 0) world.end(0, world.wire.length % 2 === 0)
+    assert.strictEqual(world.queue.underWay, mostConcurrent)
+    while (world.recording.length > 0) world.record()
+    assert.lengthOf(world.starts, mostConcurrent)
+    closed(world)
+  })
+})
+
+describe("slots that destinations share", () => {
+  it("go round, and to whoever can use them", () => {
+    const world = new QueueWorld(["a"], { slots: 1 })
+    world.slots.take(() => {})
+    world.send("a", 3)
+    assert.lengthOf(world.starts, 0)
+    assert.strictEqual(world.queue.nextAt, Number.POSITIVE_INFINITY)
+    world.slots.release()
+    assert.lengthOf(world.starts, 1)
+    world.settle()
+    closed(world)
+  })
+})
+
+describe("whatever the interleaving", () => {
+  const seed = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 })))
+
+  it.prop(
+    "no attempt is made twice, nothing starts that may not, and in the end nothing is left",
+    { seed },
+    ({ seed }) => {
+      const random = new Random(seed)
+      const lanes = ["a", "b", "c", "d"].slice(0, random.between(1, 4))
+      const paced = random.chance(0.4)
+      const rate = () => new Pacer(random.between(1, 400), "second")
+      const burst = random.chance(0.3) ? 700 : 12
+      const world = new QueueWorld(lanes, {
+        slots: random.between(1, 80),
+        ...(paced ? { pacer: rate() } : {})
+      })
+      /** Events committed whose hint is still on its way. */
+      const hints: Array<string> = []
+      /** Whether something happened that only a sweep can find. */
+      let excused = false
+
+      const steps: ReadonlyArray<readonly [weight: number, step: () => void]> = [
+        [8, () => hints.push(...world.commit(random.pick(lanes), random.between(1, burst)).map((row) => row.id))],
+        [
+          8,
+          () => {
+            // A hint tells what was committed, however old that is by now; some come twice.
+            const count = random.between(1, hints.length)
+            const told = random.chance(0.9) ? hints.splice(0, count) : hints.slice(0, count)
+            const items = told.map((id) => ({ ...world.itemOf(world.rows.get(id)!), attempts: 0 }))
+            world.queue.offer(
+              items.map((item) => ({ ...item, dueAt: item.createdAt })),
+              random.chance(0.1)
+            )
+          }
+        ],
+        [1, () => (excused = hints.splice(0, random.between(0, 3)).length > 0 || excused)],
+        [20, () => world.end(random.between(0, Math.max(0, world.wire.length - 1)), random.chance(0.7))],
+        [20, () => world.record(random.between(0, Math.max(0, world.recording.length - 1)), random.between(0, 2_000))],
+        [20, () => world.marked(random.between(0, Math.max(0, world.marks.length - 1)), random.chance(0.9))],
+        [12, () => world.stepRefill()],
+        [1, () => world.failRefill()],
+        [2, () => world.queue.wake()],
+        [2, () => world.setLane(random.pick(lanes), random.pick(["open", "open", "paused", "cancelled"] as const))],
+        [1, () => world.setDestination(random.pick(["open", "open", "open", "cancelled"] as const))],
+        [1, () => paced && world.setPacer(rate())],
+        [1, () => (world.lease = random.chance(0.7))],
+        [
+          1,
+          () => {
+            // Another runner, which has had the shard for a moment, has made the next attempt.
+            const row = random.pick([...world.rows.values()])
+            if (row?.state !== "PENDING") return
+            row.attempts++
+            excused = true
+            if (random.chance(0.5)) row.state = "DONE"
+          }
+        ],
+        [10, () => (world.now += random.between(0, 200))],
+        [10, () => world.queue.tick()]
+      ]
+      const wheel = steps.flatMap(([weight, step]) => Array.from({ length: weight }, () => step))
+
+      for (let i = 0; i < 600; i++) {
+        if (world.rows.size > 0 || i === 0) random.pick(wheel)()
+        else steps[0]![1]()
+        assert.strictEqual(world.slots.taken, world.wire.length + world.marks.length)
+        assert.strictEqual(world.queue.underWay, world.slots.taken + world.recording.length)
+        if (i % 50 === 0) assert.isAtMost(world.inWindow, windowSize)
+      }
+
+      world.now++
+      world.lease = true
+      world.setDestination("open")
+      for (const lane of lanes) world.setLane(lane, "open")
+      world.queue.offer(
+        hints.map((id) => world.itemOf(world.rows.get(id)!)),
+        false
+      )
+      world.settle()
+      if (excused) {
+        world.queue.wake()
+        world.settle()
+      }
+      assert.strictEqual(world.pending, 0)
+      closed(world)
+    },
+    { arbitrary: { runs: 60 } }
+  )
+})

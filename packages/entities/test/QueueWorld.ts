@@ -1,0 +1,309 @@
+import { assert } from "@effect/vitest"
+import type { DeliveryItem } from "@tidegate/entities/Destination/DeliveryItem"
+import { DeliveryQueue, horizonMs, type LaneRules, type LaneState } from "@tidegate/entities/Destination/DeliveryQueue"
+import type { Pacer } from "@tidegate/entities/Destination/Pacer"
+import { Slots } from "@tidegate/entities/Destination/Slots"
+
+/** An event's row as SQL has it. */
+export interface Row {
+  readonly id: string
+  readonly lane: string
+  readonly createdAt: number
+  dueAt: number
+  attempts: number
+  state: "PENDING" | "DONE" | "CANCELLED"
+}
+
+interface Mark {
+  readonly item: DeliveryItem
+  readonly done: (marked: boolean) => void
+}
+
+interface Attempt {
+  readonly item: DeliveryItem
+  readonly startedAt: number
+}
+
+type Refill =
+  | { readonly step: "asked" }
+  | { readonly step: "read"; readonly wanted: ReadonlyArray<string>; readonly behind: ReadonlySet<string> }
+  | { readonly step: "fetched"; readonly items: ReadonlyArray<DeliveryItem>; readonly behind: ReadonlySet<string> }
+
+export const mostBytes = 64 * 1024 * 1024
+const refillRows = 1_000
+const leastRefill = 64
+
+/**
+ * A queue in a world that a test runs: the clock, the network and SQL do one step at a time, when they are told to. What
+ * must never happen is checked as it would happen: an event twice on the wire, an attempt made twice, a start that
+ * nothing allows.
+ */
+export class QueueWorld {
+  now = 1_790_000_000_000
+  lease = true
+  readonly slots: Slots
+  readonly rows = new Map<string, Row>()
+  readonly starts: Array<{ readonly id: string; readonly lane: string; readonly at: number }> = []
+  /** What the host was asked for and has not done. */
+  readonly marks: Array<Mark> = []
+  readonly wire: Array<Attempt> = []
+  readonly recording: Array<Attempt & { readonly successful: boolean }> = []
+  refill: Refill | null = null
+  readonly cancels = new Set<string>()
+  refills = 0
+  readonly queue: DeliveryQueue
+  stopped = false
+  readonly #lanes = new Map<string, LaneRules>()
+  #destination: LaneRules = { state: "open", cancelBefore: 0 }
+  #pacer: Pacer | null = null
+  readonly #attempted = new Set<string>()
+
+  constructor(lanes: ReadonlyArray<string>, options: { readonly slots?: number; readonly pacer?: Pacer } = {}) {
+    this.slots = new Slots(options.slots ?? 1_000, mostBytes)
+    for (const lane of lanes) this.#lanes.set(lane, { state: "open", cancelBefore: 0 })
+    this.#pacer = options.pacer ?? null
+    this.queue = new DeliveryQueue({
+      now: () => this.now,
+      mayDeliver: () => this.lease,
+      slots: this.slots,
+      deliver: (item, startedAt) => this.#deliver(item, startedAt),
+      mark: (item, _startedAt, done) => void this.marks.push({ item, done }),
+      refill: () => {
+        assert.isNull(this.refill, "one refill at a time")
+        this.refills++
+        this.refill = { step: "asked" }
+      },
+      unknown: () => assert.fail("every lane is known"),
+      cancel: (lane) => void this.cancels.add(lane),
+      changed: () => {}
+    })
+    this.configure()
+    this.refillNow()
+  }
+
+  #deliver(item: DeliveryItem, startedAt: number): void {
+    assert.strictEqual(startedAt, this.now)
+    assert.isTrue(this.lease, "nothing starts without the lease")
+    assert.isFalse(this.stopped, "nothing starts after the end")
+    assert.strictEqual(this.stateOf(item.connectionId), "open")
+    const before = Math.max(this.#destination.cancelBefore, this.#lanes.get(item.connectionId)!.cancelBefore)
+    assert.isAbove(item.createdAt, before, "nothing starts that is cancelled")
+    assert.isAtMost(item.dueAt, this.now, "nothing starts before it is due")
+    assert.isFalse(
+      this.wire.some((attempt) => attempt.item.eventId === item.eventId),
+      "an event is on the wire once"
+    )
+    const attempt = `${item.eventId}/${item.attempts}`
+    assert.isFalse(this.#attempted.has(attempt), "an attempt is made once")
+    this.#attempted.add(attempt)
+    this.wire.push({ item, startedAt })
+    this.starts.push({ id: item.eventId, lane: item.connectionId, at: startedAt })
+  }
+
+  stateOf(lane: string): LaneState {
+    return this.#destination.state === "open" ? this.#lanes.get(lane)!.state : this.#destination.state
+  }
+
+  /** Commits events of a lane. They are offered by the caller, or not. */
+  commit(lane: string, count: number, options: { readonly dueIn?: number; readonly bytes?: number } = {}): Array<Row> {
+    return Array.from({ length: count }, () => {
+      const row: Row = {
+        id: `evt_${this.rows.size}`,
+        lane,
+        createdAt: this.now,
+        dueAt: this.now + (options.dueIn ?? 0),
+        attempts: 0,
+        state: "PENDING"
+      }
+      this.rows.set(row.id, row)
+      return row
+    })
+  }
+
+  itemOf(row: Row): DeliveryItem {
+    return {
+      eventId: row.id,
+      teamId: "tm_1",
+      connectionId: row.lane,
+      sourceId: "src_1",
+      createdAt: row.createdAt,
+      dueAt: row.dueAt,
+      attempts: row.attempts,
+      firstAttemptAt: null,
+      lastAttemptAt: null,
+      trigger: "INITIAL",
+      rootEventId: null,
+      retryOperationId: null,
+      payload
+    }
+  }
+
+  /** Commits and offers. */
+  send(lane: string, count: number, options: { readonly dueIn?: number } = {}): Array<Row> {
+    const rows = this.commit(lane, count, options)
+    this.queue.offer(
+      rows.map((row) => this.itemOf(row)),
+      false
+    )
+    return rows
+  }
+
+  /** What a reload tells the queue. */
+  configure(): void {
+    this.queue.configure({
+      ...this.#destination,
+      lanes: new Map(this.#lanes),
+      pacer: this.#pacer
+    })
+  }
+
+  setLane(lane: string, state: LaneState): void {
+    this.#lanes.set(lane, this.#next(this.#lanes.get(lane)!, state))
+    this.#cancelRows()
+    this.configure()
+  }
+
+  setDestination(state: LaneState): void {
+    this.#destination = this.#next(this.#destination, state)
+    this.#cancelRows()
+    this.configure()
+  }
+
+  setPacer(pacer: Pacer | null): void {
+    this.#pacer = pacer
+    this.configure()
+  }
+
+  #next(rules: LaneRules, state: LaneState): LaneRules {
+    const turned = (rules.state === "cancelled") !== (state === "cancelled")
+    return { state, cancelBefore: turned ? this.now : rules.cancelBefore }
+  }
+
+  /** What is cancelled by a change reads so from then on. */
+  #cancelRows(): void {
+    for (const row of this.rows.values()) {
+      const { cancelBefore } = this.#lanes.get(row.lane)!
+      const before = Math.max(this.#destination.cancelBefore, cancelBefore)
+      if (row.state === "PENDING" && (row.createdAt <= before || this.stateOf(row.lane) === "cancelled")) {
+        row.state = "CANCELLED"
+      }
+    }
+  }
+
+  // The steps of the world.
+
+  marked(index = 0, marked = true): void {
+    const [mark] = this.marks.splice(index, 1)
+    mark?.done(marked)
+  }
+
+  end(index = 0, successful = true): void {
+    const [attempt] = this.wire.splice(index, 1)
+    if (attempt === undefined) return
+    this.recording.push({ ...attempt, successful })
+    this.queue.ended(true)
+  }
+
+  record(index = 0, retryIn = 1_000): void {
+    const [attempt] = this.recording.splice(index, 1)
+    if (attempt === undefined) return
+    const { item, successful } = attempt
+    const row = this.rows.get(item.eventId)!
+    if (row.attempts !== item.attempts || row.state === "DONE") {
+      return this.queue.recorded(item, { kind: "superseded" })
+    }
+    row.attempts++
+    if (successful) row.state = "DONE"
+    if (row.state !== "PENDING") return this.queue.recorded(item, { kind: "finished" })
+    row.dueAt = this.now + retryIn
+    this.queue.recorded(item, { kind: "retry", item: this.itemOf(row) })
+  }
+
+  /** The next step of a refill: it reads the queue's rows, then the events, then answers. */
+  stepRefill(): void {
+    const refill = this.refill
+    if (refill === null) return
+    if (refill.step === "asked") this.refill = this.#read()
+    else if (refill.step === "read") {
+      const items = refill.wanted
+        .map((id) => this.rows.get(id)!)
+        .filter((row) => row.state === "PENDING")
+        .map((row) => this.itemOf(row))
+      this.refill = { step: "fetched", items, behind: refill.behind }
+    } else {
+      this.refill = null
+      this.queue.refilled(refill.items, refill.behind)
+    }
+  }
+
+  failRefill(): void {
+    if (this.refill === null) return
+    this.refill = null
+    this.queue.refillFailed()
+  }
+
+  refillNow(): void {
+    for (let i = 0; i < 3; i++) this.stepRefill()
+  }
+
+  #read(): Refill {
+    const perLane = Math.max(50, Math.ceil(refillRows / this.#lanes.size))
+    const wanted: Array<string> = []
+    const behind = new Set<string>()
+    const room = Math.max(leastRefill, this.queue.room)
+    for (const lane of this.#lanes.keys()) {
+      const due = [...this.rows.values()]
+        .filter((row) => row.lane === lane && row.state === "PENDING" && row.dueAt <= this.now + horizonMs)
+        .sort((a, b) => a.dueAt - b.dueAt)
+        .slice(0, perLane)
+      if (due.length === perLane) behind.add(lane)
+      for (const row of due) {
+        if (this.queue.isKnown(row.id)) continue
+        if (wanted.length < room) wanted.push(row.id)
+        else behind.add(lane)
+      }
+    }
+    return { step: "read", wanted, behind }
+  }
+
+  /** Events in the window: in memory and not under way. */
+  get inWindow(): number {
+    let known = 0
+    for (const id of this.rows.keys()) if (this.queue.isKnown(id)) known++
+    return known - this.queue.underWay
+  }
+
+  get pending(): number {
+    let pending = 0
+    for (const row of this.rows.values()) if (row.state === "PENDING") pending++
+    return pending
+  }
+
+  /** Lets the world do all it was asked for, and time pass, until the queue is idle; every delivery succeeds. */
+  settle(mostSteps = 200_000): void {
+    for (let step = 0; step < mostSteps; step++) {
+      if (this.marks.length > 0) this.marked()
+      else if (this.wire.length > 0) this.end()
+      else if (this.recording.length > 0) this.record()
+      else if (this.refill !== null) this.stepRefill()
+      else if (this.queue.nextAt === null) return
+      else {
+        assert.isTrue(Number.isFinite(this.queue.nextAt), "waits for something that nobody does")
+        this.now = Math.max(this.now, this.queue.nextAt)
+        this.queue.tick()
+      }
+    }
+    assert.fail("the queue does not come to rest")
+  }
+}
+
+const payload: DeliveryItem["payload"] = {
+  requestId: "req_1",
+  method: "POST",
+  path: "/",
+  query: "",
+  headers: {},
+  body: new Uint8Array(100),
+  verified: false,
+  originalIp: null
+}

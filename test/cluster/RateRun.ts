@@ -1,0 +1,134 @@
+import { Target } from "../faults/Target.ts"
+import { sleep, waitUntil } from "../faults/Waiting.ts"
+import type { Gateways } from "./Gateways.ts"
+
+/** A delivery that was started: when, for which connection. */
+export interface Start {
+  /** Unix ms. */
+  readonly at: number
+  readonly connection: string
+}
+
+/** Most starts in any window of `periodMs`, whole windows and not calendar ones. */
+export const mostInWindow = (starts: ReadonlyArray<number>, periodMs: number): number => {
+  const sorted = starts.toSorted((a, b) => a - b)
+  let most = 0
+  let first = 0
+  for (let last = 0; last < sorted.length; last++) {
+    while (sorted[last]! - sorted[first]! >= periodMs) first++
+    most = Math.max(most, last - first + 1)
+  }
+  return most
+}
+
+/** A destination with a rate, connections to it with a backlog each, and a target that remembers what came when. */
+export class RateRun<Name extends string> {
+  readonly target: Target
+  readonly destination: string
+  readonly connections: ReadonlyArray<string>
+  readonly #gateways: Gateways<Name>
+  readonly #name: string
+  readonly #sources: ReadonlyArray<string>
+
+  private constructor(options: {
+    readonly gateways: Gateways<Name>
+    readonly target: Target
+    readonly name: string
+    readonly destination: string
+    readonly connections: ReadonlyArray<string>
+    readonly sources: ReadonlyArray<string>
+  }) {
+    this.#gateways = options.gateways
+    this.target = options.target
+    this.#name = options.name
+    this.destination = options.destination
+    this.connections = options.connections
+    this.#sources = options.sources
+  }
+
+  static async make<Name extends string>(
+    gateways: Gateways<Name>,
+    by: Name,
+    options: {
+      readonly name: string
+      readonly limit: number
+      readonly period: "second" | "minute"
+      readonly connections: number
+    }
+  ): Promise<RateRun<Name>> {
+    const { connections, limit, name, period } = options
+    const target = await Target.start()
+    target.attribute(() => gateways.pids())
+    const { id: destination } = await gateways.api(by, "POST", "/destinations", {
+      name,
+      config: { url: `${target.origin}/${name}`, rate_limit: limit, rate_limit_period: period }
+    })
+    const made = await Promise.all(
+      Array.from({ length: connections }, async (_, index) => {
+        const { id: source } = await gateways.api(by, "POST", "/sources", { name: `${name}-${index}` })
+        const { id } = await gateways.api(by, "POST", "/connections", {
+          name: `${name}-${index}`,
+          source_id: source,
+          destination_id: destination
+        })
+        return { id, source }
+      })
+    )
+    return new RateRun({
+      gateways,
+      target,
+      name,
+      destination,
+      connections: made.map(({ id }) => id),
+      sources: made.map(({ source }) => source)
+    })
+  }
+
+  /** Sends that many events through each connection, all of the first before those of the second. */
+  async send(by: Name, counts: ReadonlyArray<number>): Promise<void> {
+    for (const [index, count] of counts.entries()) {
+      for (let sent = 0; sent < count; sent += 50) {
+        await Promise.all(
+          Array.from({ length: Math.min(50, count - sent) }, async () => {
+            const answer = await this.#gateways.call(by, "POST", `/e/${this.#sources[index]!}`, {
+              headers: { "content-type": "application/json" },
+              body: `{"n":${sent}}`
+            })
+            if (answer.status !== 200) throw new Error(`not accepted: ${answer.status} ${answer.body}`)
+          })
+        )
+      }
+    }
+  }
+
+  /** Waits until that many more deliveries have come, or until none has come for `patienceMs`. */
+  async deliveries(more: number, patienceMs = 20_000): Promise<void> {
+    const until = this.target.arrivals.length + more
+    await waitUntil(`${this.#name} gets ${more} more`, () => this.target.arrivals.length >= until, { patienceMs })
+  }
+
+  async setRate(by: Name, limit: number): Promise<number> {
+    await this.#gateways.api(by, "PATCH", `/destinations/${this.destination}`, { config: { rate_limit: limit } })
+    return Date.now()
+  }
+
+  /** The process that delivers now: the latest delivery came from it. */
+  owner(): Name {
+    const owner = this.#gateways.named(this.target.arrivals.at(-1)?.pid ?? null)
+    if (owner === null) throw new Error("nothing has been delivered by a process that still runs")
+    return owner
+  }
+
+  /** What the attempts say, once all that has arrived is recorded or can no longer be. */
+  async starts(): Promise<ReadonlyArray<Start>> {
+    await sleep(300)
+    const rows = await this.#gateways.query(
+      "select delivered_at as at, connection_id as connection from attempts where destination_id = $1 order by delivered_at",
+      [this.destination]
+    )
+    return rows.map((row) => ({
+      at: new Date(row["at"] as string | Date).getTime(),
+      connection: String(row["connection"])
+    }))
+  }
+}

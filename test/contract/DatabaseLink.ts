@@ -1,0 +1,68 @@
+import { createServer, connect, type Server, type Socket } from "node:net"
+import type { AddressInfo } from "node:net"
+
+/**
+ * The way of one gateway to its database, which a test can cut: connections end, and new ones are refused, as with a
+ * server that is down. The database itself is shared and goes on.
+ */
+export class DatabaseLink {
+  /** The URL to give to the gateway. */
+  readonly url: string
+  readonly #server: URL
+  readonly #port: number
+  readonly #open = new Set<Socket>()
+  #listener: Server
+
+  private constructor(server: URL, listener: Server) {
+    this.#server = server
+    this.#listener = listener
+    this.#port = (listener.address() as AddressInfo).port
+    const url = new URL(server)
+    url.host = `127.0.0.1:${this.#port}`
+    this.url = url.href
+    listener.on("connection", this.#join)
+  }
+
+  static async to(databaseUrl: string): Promise<DatabaseLink> {
+    return new DatabaseLink(new URL(databaseUrl), await listen(0))
+  }
+
+  readonly #join = (near: Socket): void => {
+    const far = connect(Number(this.#server.port), this.#server.hostname)
+    for (const [socket, other] of [
+      [near, far],
+      [far, near]
+    ] as const) {
+      this.#open.add(socket)
+      socket.setNoDelay(true)
+      socket.on("error", () => other.destroy())
+      socket.on("close", () => {
+        this.#open.delete(socket)
+        other.destroy()
+      })
+      socket.pipe(other)
+    }
+  }
+
+  async cut(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#listener.close(() => resolve()))
+    for (const socket of this.#open) socket.destroy()
+    await closed
+  }
+
+  async mend(): Promise<void> {
+    this.#listener = await listen(this.#port)
+    this.#listener.on("connection", this.#join)
+  }
+
+  async close(): Promise<void> {
+    if (this.#listener.listening) await this.cut()
+  }
+}
+
+const listen = (port: number): Promise<Server> =>
+  new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once("error", reject)
+    server.listen(port, "127.0.0.1", () => resolve(server))
+  })

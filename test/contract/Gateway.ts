@@ -1,0 +1,173 @@
+import * as PgConnection from "@effect/sql-pg/PgConnection"
+import { Effect, Exit, Redacted, Scope } from "effect"
+import { GatewayProcess } from "../faults/GatewayProcess.ts"
+import { freshDatabase } from "../postgres.ts"
+import { waitUntil } from "../faults/Waiting.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
+import { DatabaseLink } from "./DatabaseLink.ts"
+import type { Target } from "./Target.ts"
+
+/** A JSON object as the API answers it; a test reads whatever is there. */
+// oxlint-disable-next-line typescript/no-explicit-any
+export type Body = any
+
+export interface ApiAnswer {
+  readonly status: number
+  readonly body: Body
+}
+
+const apiKey = "gwk_contract_test_key"
+
+/** One gateway process that does everything, on a database of its own that its tests can cut it off from. */
+export class Gateway {
+  readonly key = apiKey
+  readonly link: DatabaseLink
+  readonly #process: GatewayProcess
+  readonly #databaseUrl: string
+  readonly #scope: Scope.Closeable
+  #names = 0
+
+  private constructor(process: GatewayProcess, link: DatabaseLink, databaseUrl: string, scope: Scope.Closeable) {
+    this.#process = process
+    this.link = link
+    this.#databaseUrl = databaseUrl
+    this.#scope = scope
+  }
+
+  static async start(): Promise<Gateway> {
+    const scope = Scope.makeUnsafe()
+    const { folder, url } = await Effect.runPromise(
+      Effect.all({ folder: temporaryFolder, url: freshDatabase }).pipe(Scope.provide(scope))
+    )
+    const databaseUrl = Redacted.value(url)
+    const link = await DatabaseLink.to(databaseUrl)
+    const process = await GatewayProcess.make("gateway", "all", folder, {
+      TIDEGATE_HOME: folder,
+      TIDEGATE_API_KEY: apiKey,
+      TIDEGATE_EGRESS_ALLOW: "127.0.0.0/8",
+      DATABASE_URL: link.url
+    })
+    await process.start()
+    return new Gateway(process, link, databaseUrl, scope)
+  }
+
+  get port(): number {
+    return this.#process.port
+  }
+
+  get origin(): string {
+    return this.#process.origin
+  }
+
+  async close(): Promise<void> {
+    if (this.#process.pid !== null) await this.#process.end("SIGTERM")
+    await this.link.close()
+    await Effect.runPromise(Scope.close(this.#scope, Exit.void))
+  }
+
+  /** A call of the control API, whatever it answers. */
+  async call(method: string, path: string, body?: unknown): Promise<ApiAnswer> {
+    const response = await fetch(`${this.origin}/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(20_000)
+    })
+    const text = await response.text()
+    return { status: response.status, body: text === "" ? null : (JSON.parse(text) as Body) }
+  }
+
+  /** A call that has to succeed; its body. */
+  async api(method: string, path: string, body?: unknown): Promise<Body> {
+    const answer = await this.call(method, path, body)
+    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
+    return answer.body
+  }
+
+  /** A name that nothing else of this gateway has. */
+  name(prefix: string): string {
+    return `${prefix}-${++this.#names}`
+  }
+
+  source(config: Record<string, unknown> = {}): Promise<Body> {
+    return this.api("POST", "/sources", { name: this.name("source"), config })
+  }
+
+  destination(config: Record<string, unknown>, type = "HTTP"): Promise<Body> {
+    return this.api("POST", "/destinations", { name: this.name("destination"), type, config })
+  }
+
+  connection(source: Body, destination: Body, rules: ReadonlyArray<unknown> = []): Promise<Body> {
+    return this.api("POST", "/connections", {
+      name: this.name("connection"),
+      source_id: source.id,
+      destination_id: destination.id,
+      rules
+    })
+  }
+
+  /** A source connected to `target`. */
+  async route(
+    target: Target,
+    options: {
+      readonly source?: Record<string, unknown>
+      readonly destination?: Record<string, unknown>
+      readonly rules?: ReadonlyArray<unknown>
+    } = {}
+  ): Promise<{ readonly source: Body; readonly destination: Body; readonly connection: Body }> {
+    const source = await this.source(options.source)
+    const destination = await this.destination({ url: target.origin, ...options.destination })
+    return { source, destination, connection: await this.connection(source, destination, options.rules) }
+  }
+
+  /** What `read` gives once it gives something: for what happens behind the sender's back. */
+  async eventually<A>(what: string, read: () => Promise<A | null | undefined>): Promise<A> {
+    let found: A | null | undefined
+    await waitUntil(what, async () => ((found = await read()) ?? null) !== null, { patienceMs: 8_000 })
+    return found as A
+  }
+
+  /** Rows straight from the database. */
+  sql(statement: string, parameters: ReadonlyArray<unknown> = []): Promise<ReadonlyArray<Body>> {
+    return Effect.runPromise(
+      PgConnection.make({ url: Redacted.make(this.#databaseUrl) }).pipe(
+        Effect.flatMap((connection) => connection.query(statement, parameters)),
+        Effect.map(({ rows }) => rows),
+        Effect.scoped
+      )
+    )
+  }
+
+  /** The stored requests of a source, oldest first. */
+  requests(sourceId: string): Promise<ReadonlyArray<Body>> {
+    return this.sql("select * from requests where source_id = $1 order by id", [sourceId])
+  }
+
+  /** Every table with the number of its rows and a hash of all they hold. */
+  async state(tables: ReadonlyArray<string> = allTables): Promise<ReadonlyArray<Body>> {
+    return this.sql(
+      tables
+        .map(
+          (table) =>
+            `select '${table}' as name, count(*)::int as rows, md5(coalesce(string_agg(t::text, chr(10) order by t::text), '')) as hash from ${table} t`
+        )
+        .join(" union all ")
+    )
+  }
+}
+
+/** What a call or a request can change. */
+export const allTables = [
+  "teams",
+  "project_secrets",
+  "sources",
+  "destinations",
+  "connections",
+  "requests",
+  "events",
+  "deliveries",
+  "pending_routes",
+  "attempts",
+  "ignored_events",
+  "rollups"
+]

@@ -1,0 +1,396 @@
+import type { Cluster, ProcessName, Topology } from "./Cluster.ts"
+import type { Behaviour, Target } from "./Target.ts"
+import { now, sleep, waitUntil } from "./Waiting.ts"
+
+export interface Stage {
+  readonly cluster: Cluster
+  readonly target: Target
+}
+
+/** What a fault did, and what may follow from it. */
+export interface Course {
+  /** From here on the gateway had all it needs to deliver: when the process was killed, the database was back, … */
+  readonly recoverableAt: number
+  /** How long after that a destination may be without a delivery. */
+  readonly limitMs: number
+  /** When memory was lost: what was on the wire or not recorded at such a moment may be delivered again. */
+  readonly crashes: ReadonlyArray<number>
+  /** Destinations that cannot be delivered to until the fault is mended. */
+  readonly disturbed: ReadonlyArray<string>
+  /** Takes the fault back, once deliveries go on. */
+  readonly mend?: () => Promise<Mended>
+}
+
+/** A process that stood still, and when it went on. */
+export interface Mended {
+  readonly thawed?: { readonly pid: number; readonly at: number }
+  readonly crashes?: ReadonlyArray<number>
+}
+
+/** One kind of disaster. */
+export interface Fault {
+  readonly name: string
+  readonly topology: Topology
+  /** Whether senders must not notice. */
+  readonly doorsStayUp: boolean
+  readonly inflict: (stage: Stage) => Promise<Course>
+}
+
+/** The take-over after a crash: a runner that is silent for 4 s has lost its shards, and the others go through what it left. */
+const takeOverMs = 5_000
+/** A process has to start first: Node, migrations, joining the cluster. On a busy machine that alone takes seconds. */
+const restartMs = 10_000
+/** Nothing stands in the way of these destinations. */
+const unimpededMs = 1_500
+
+const holdMs = 4_000
+
+const quiet = { crashes: [], disturbed: [] } as const
+
+const nothing: Fault = {
+  name: "nothing",
+  topology: "cluster",
+  doorsStayUp: true,
+  inflict: async () => {
+    const at = now()
+    await sleep(holdMs)
+    return { recoverableAt: at, limitMs: unimpededMs, ...quiet }
+  }
+}
+
+const killRunner = (name: ProcessName): Fault => ({
+  name: `SIGKILL ${name}`,
+  topology: "cluster",
+  doorsStayUp: true,
+  inflict: async ({ cluster }) => {
+    const at = now()
+    await cluster.kill(name)
+    return {
+      recoverableAt: at,
+      limitMs: takeOverMs,
+      crashes: [at],
+      disturbed: [],
+      mend: async () => {
+        await cluster.start(name)
+        return {}
+      }
+    }
+  }
+})
+
+const stopRunner = (name: ProcessName): Fault => ({
+  name: `SIGTERM ${name}`,
+  topology: "cluster",
+  doorsStayUp: true,
+  inflict: async ({ cluster }) => {
+    const at = now()
+    await cluster.stop(name)
+    return {
+      recoverableAt: at,
+      limitMs: takeOverMs,
+      ...quiet,
+      mend: async () => {
+        await cluster.start(name)
+        return {}
+      }
+    }
+  }
+})
+
+const rollingRestart: Fault = {
+  name: "rolling restart of the runners",
+  topology: "cluster",
+  doorsStayUp: true,
+  inflict: async ({ cluster }) => {
+    const at = now()
+    for (const name of ["runner-1", "runner-2"] as const) {
+      await cluster.stop(name)
+      await cluster.start(name)
+    }
+    return { recoverableAt: at, limitMs: takeOverMs, ...quiet }
+  }
+}
+
+/** Frozen beyond the lease: the others take over, and it must not go on where it was. */
+const freezeRunner = (name: ProcessName, frozenMs: number): Fault => ({
+  name: `SIGSTOP ${name} for ${frozenMs / 1000} s`,
+  topology: "cluster",
+  doorsStayUp: true,
+  inflict: async ({ cluster }) => {
+    const at = now()
+    const pid = pidOf(cluster, name)
+    cluster.freeze(name)
+    return {
+      recoverableAt: at,
+      limitMs: takeOverMs,
+      crashes: [at],
+      disturbed: [],
+      mend: async () => {
+        await sleep(Math.max(0, at + frozenMs - now()))
+        cluster.thaw(name)
+        const thawedAt = now()
+        // Whatever it does wrong, it does in its first seconds.
+        await sleep(2_500)
+        return { thawed: { pid, at: thawedAt } }
+      }
+    }
+  }
+})
+
+/** Frozen for less than the lease: nobody takes over, and it goes on where it was. */
+const pauseRunner = (name: ProcessName, frozenMs: number): Fault => ({
+  name: `SIGSTOP ${name} for ${frozenMs / 1000} s`,
+  topology: "cluster",
+  doorsStayUp: true,
+  inflict: async ({ cluster }) => {
+    const at = now()
+    cluster.freeze(name)
+    await sleep(frozenMs)
+    cluster.thaw(name)
+    return { recoverableAt: at, limitMs: takeOverMs, ...quiet }
+  }
+})
+
+const killBothRunners: Fault = {
+  name: "SIGKILL both runners, start them again",
+  topology: "cluster",
+  doorsStayUp: true,
+  inflict: async ({ cluster }) => {
+    const at = now()
+    await cluster.kill("runner-1", "runner-2")
+    await cluster.startAll()
+    return { recoverableAt: at, limitMs: restartMs, crashes: [at], disturbed: [] }
+  }
+}
+
+const onlyDoors: Fault = {
+  name: "only doors for 6 s",
+  topology: "cluster",
+  doorsStayUp: true,
+  inflict: async ({ cluster }) => {
+    const at = now()
+    await cluster.kill("runner-1", "runner-2")
+    await sleep(6_000)
+    const startedAt = now()
+    await cluster.startAll()
+    return { recoverableAt: startedAt, limitMs: restartMs, crashes: [at], disturbed: [] }
+  }
+}
+
+const killEdge: Fault = {
+  name: "SIGKILL edge",
+  topology: "cluster",
+  doorsStayUp: false,
+  inflict: async ({ cluster }) => {
+    await cluster.kill("edge")
+    await cluster.startAll()
+    return { recoverableAt: now(), limitMs: unimpededMs, ...quiet }
+  }
+}
+
+const killPostgres = (topology: Topology): Fault => ({
+  name: topology === "single" ? "SIGKILL the embedded PostgreSQL" : "SIGKILL PostgreSQL",
+  topology,
+  doorsStayUp: false,
+  inflict: async ({ cluster }) => {
+    cluster.postgres.kill()
+    return { recoverableAt: await cluster.postgres.back(), limitMs: takeOverMs, ...quiet }
+  }
+})
+
+const postgresDown = (topology: Topology, downMs: number): Fault => ({
+  name: `${topology === "single" ? "the embedded PostgreSQL" : "PostgreSQL"} down for ${downMs / 1000} s`,
+  topology,
+  doorsStayUp: false,
+  inflict: async ({ cluster }) => {
+    await cluster.keepPostgresDown(downMs)
+    return { recoverableAt: await cluster.postgres.back(), limitMs: takeOverMs, ...quiet }
+  }
+})
+
+const terminateBackends: Fault = {
+  name: "pg_terminate_backend in a loop for 5 s",
+  topology: "cluster",
+  doorsStayUp: false,
+  inflict: async ({ cluster }) => {
+    await cluster.terminateBackends(5_000)
+    return { recoverableAt: now(), limitMs: takeOverMs, ...quiet }
+  }
+}
+
+const terminateAndKill: Fault = {
+  name: "pg_terminate_backend for 3 s, SIGKILL runner-1 amid it",
+  topology: "cluster",
+  doorsStayUp: false,
+  inflict: async ({ cluster }) => {
+    const terminating = cluster.terminateBackends(3_000)
+    await sleep(1_000)
+    const at = now()
+    await cluster.kill("runner-1")
+    await terminating
+    return {
+      recoverableAt: now(),
+      limitMs: takeOverMs,
+      crashes: [at],
+      disturbed: [],
+      mend: async () => {
+        await cluster.start("runner-1")
+        return {}
+      }
+    }
+  }
+}
+
+/** Some of the destinations misbehave; the others must not notice. */
+const badTarget = (behaviour: Behaviour): Fault => ({
+  name: `targets that ${wrongs[behaviour]} for ${holdMs / 1000} s`,
+  topology: "cluster",
+  doorsStayUp: true,
+  inflict: async ({ target }) => {
+    const at = now()
+    const disturbed = ["plain-1", "steady-1", "flaky-4", "paced-1"]
+    for (const key of disturbed) target.behave(key, behaviour)
+    await sleep(holdMs)
+    return {
+      recoverableAt: at,
+      limitMs: unimpededMs,
+      crashes: [],
+      disturbed,
+      mend: () => {
+        target.heal()
+        return Promise.resolve({})
+      }
+    }
+  }
+})
+
+const wrongs: Record<Behaviour, string> = {
+  answer: "answer",
+  fail: "fail",
+  hang: "hang",
+  reset: "reset",
+  half: "send half an answer",
+  endless: "never end their answer"
+}
+
+/** Everything fails with retries piling up, and then a runner dies. */
+const killWhileFailing: Fault = {
+  name: "SIGKILL runner-2 while all targets fail",
+  topology: "cluster",
+  doorsStayUp: true,
+  inflict: async ({ cluster, target }) => {
+    const failing = ["steady-1", "steady-2", "steady-3", "flaky-1", "flaky-2", "flaky-3", "flaky-4", "delayed-1"]
+    for (const key of failing) target.behave(key, "fail")
+    await sleep(2_500)
+    const at = now()
+    await cluster.kill("runner-2")
+    await sleep(1_000)
+    target.heal()
+    return {
+      recoverableAt: at,
+      limitMs: takeOverMs,
+      crashes: [at],
+      disturbed: [],
+      mend: async () => {
+        await cluster.start("runner-2")
+        return {}
+      }
+    }
+  }
+}
+
+const killAll: Fault = {
+  name: "SIGKILL the only process",
+  topology: "single",
+  doorsStayUp: false,
+  inflict: async ({ cluster }) => {
+    const at = now()
+    await cluster.kill("all")
+    await cluster.startAll()
+    return { recoverableAt: at, limitMs: restartMs, crashes: [at], disturbed: [] }
+  }
+}
+
+const killAllAgainAndAgain: Fault = {
+  name: "SIGKILL the only process three times",
+  topology: "single",
+  doorsStayUp: false,
+  inflict: async ({ cluster, target }) => {
+    const crashes: Array<number> = []
+    for (let time = 0; time < 3; time++) {
+      const at = now()
+      crashes.push(at)
+      await cluster.kill("all")
+      await cluster.startAll()
+      const seen = target.arrivals.length
+      await waitUntil("deliveries go on", () => target.arrivals.length > seen + 20, { patienceMs: restartMs })
+    }
+    return { recoverableAt: crashes.at(-1)!, limitMs: restartMs, crashes, disturbed: [] }
+  }
+}
+
+const stopAll: Fault = {
+  name: "SIGTERM the only process",
+  topology: "single",
+  doorsStayUp: false,
+  inflict: async ({ cluster }) => {
+    await cluster.stop("all")
+    const startedAt = now()
+    await cluster.startAll()
+    return { recoverableAt: startedAt, limitMs: restartMs, ...quiet }
+  }
+}
+
+const freezeAll: Fault = {
+  name: "SIGSTOP the only process for 6 s",
+  topology: "single",
+  doorsStayUp: false,
+  inflict: async ({ cluster }) => {
+    cluster.freeze("all")
+    await sleep(6_000)
+    cluster.thaw("all")
+    return { recoverableAt: now(), limitMs: takeOverMs, ...quiet }
+  }
+}
+
+const pidOf = (cluster: Cluster, name: ProcessName): number => {
+  for (const [pid, process] of cluster.pids()) if (process === name) return pid
+  throw new Error(`${name} does not run`)
+}
+
+/** The rounds of the full form, in order. */
+export const allFaults: ReadonlyArray<Fault> = [
+  nothing,
+  killRunner("runner-1"),
+  killRunner("runner-2"),
+  stopRunner("runner-1"),
+  rollingRestart,
+  freezeRunner("runner-1", 8_000),
+  freezeRunner("runner-2", 6_000),
+  pauseRunner("runner-1", 2_000),
+  killPostgres("cluster"),
+  postgresDown("cluster", 6_000),
+  terminateBackends,
+  terminateAndKill,
+  onlyDoors,
+  killBothRunners,
+  killEdge,
+  badTarget("hang"),
+  badTarget("reset"),
+  badTarget("half"),
+  badTarget("endless"),
+  killWhileFailing,
+  killAll,
+  killAllAgainAndAgain,
+  stopAll,
+  freezeAll,
+  killPostgres("single"),
+  postgresDown("single", 6_000)
+]
+
+/** A few of them, for every run of the test suites. */
+export const shortForm: ReadonlyArray<Fault> = [
+  killRunner("runner-1"),
+  freezeRunner("runner-2", 6_000),
+  killPostgres("cluster")
+]

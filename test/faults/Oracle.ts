@@ -1,0 +1,337 @@
+import { idBound, prefixes } from "../../packages/model/src/Ids.ts"
+import type { Findings } from "./Findings.ts"
+import type { Sent } from "./Load.ts"
+import type { Postgres } from "./Postgres.ts"
+import type { Connection, Route } from "./Routes.ts"
+import type { Arrival } from "./Target.ts"
+
+/** What the database says about a round, once everything in it has come to an end. */
+export interface Records {
+  readonly requests: ReadonlyMap<string, StoredRequest>
+  readonly events: ReadonlyMap<string, StoredEvent>
+  readonly attempts: ReadonlyMap<string, ReadonlyArray<StoredAttempt>>
+  readonly ignored: ReadonlyArray<{ readonly requestId: string; readonly connectionId: string }>
+}
+
+interface StoredRequest {
+  readonly sourceId: string
+  readonly status: string
+  readonly n: number
+  readonly kind: string
+}
+
+interface StoredEvent {
+  readonly id: string
+  readonly requestId: string
+  readonly connectionId: string
+  readonly state: string
+  readonly attempts: number
+  readonly createdAt: number
+}
+
+interface StoredAttempt {
+  readonly n: number
+  readonly successful: boolean
+  readonly responseStatus: number | null
+  readonly deliveredAt: number
+  readonly finishedAt: number
+}
+
+const ms = (column: string): string => `(extract(epoch from ${column}) * 1000)::float8`
+
+/** Reads all that has come in since `since` (Unix ms). */
+export const readRecords = async (postgres: Postgres, since: number): Promise<Records> => {
+  const from = (prefix: (typeof prefixes)[keyof typeof prefixes]): [string] => [idBound(prefix, since)]
+  const requests = await postgres.query(
+    "select id, source_id, status, convert_from(body, 'UTF8') as body from requests where id >= $1",
+    from(prefixes.request)
+  )
+  const events = await postgres.query(
+    `select id, request_id, connection_id, state, attempts, ${ms("created_at")} as created_at from events where id >= $1`,
+    from(prefixes.event)
+  )
+  const attempts = await postgres.query(
+    `select event_id, attempt_number, status, response_status, ${ms("delivered_at")} as delivered_at,
+       ${ms("created_at")} as finished_at
+     from attempts where event_id >= $1 order by event_id, attempt_number`,
+    from(prefixes.event)
+  )
+  const ignored = await postgres.query(
+    "select request_id, connection_id from ignored_events where id >= $1",
+    from(prefixes.ignoredEvent)
+  )
+  const byEvent = new Map<string, Array<StoredAttempt>>()
+  for (const row of attempts) {
+    const eventId = String(row["event_id"])
+    const list = byEvent.get(eventId) ?? []
+    byEvent.set(eventId, list)
+    list.push({
+      n: Number(row["attempt_number"]),
+      successful: row["status"] === "SUCCESSFUL",
+      responseStatus: row["response_status"] === null ? null : Number(row["response_status"]),
+      deliveredAt: Number(row["delivered_at"]),
+      finishedAt: Number(row["finished_at"])
+    })
+  }
+  return {
+    requests: new Map(
+      requests.map((row) => {
+        const { kind, n } = JSON.parse(String(row["body"])) as { n: number; kind: string }
+        return [String(row["id"]), { sourceId: String(row["source_id"]), status: String(row["status"]), n, kind }]
+      })
+    ),
+    events: new Map(
+      events.map((row) => [
+        String(row["id"]),
+        {
+          id: String(row["id"]),
+          requestId: String(row["request_id"]),
+          connectionId: String(row["connection_id"]),
+          state: String(row["state"]),
+          attempts: Number(row["attempts"]),
+          createdAt: Number(row["created_at"])
+        }
+      ])
+    ),
+    attempts: byEvent,
+    ignored: ignored.map((row) => ({
+      requestId: String(row["request_id"]),
+      connectionId: String(row["connection_id"])
+    }))
+  }
+}
+
+/** Whether nothing waits any more: no delivery that is due or will be, and no route that is undecided. */
+export const isSettled = async (postgres: Postgres): Promise<boolean> => {
+  const [row] = await postgres.query(
+    "select (exists (select from deliveries) or exists (select from pending_routes)) as waiting"
+  )
+  return row?.["waiting"] === false
+}
+
+/** What still waits, for a person to read. */
+export const describeWaiting = async (postgres: Postgres): Promise<string> => {
+  const rows = await postgres.query(
+    `select d.shard::int4 as shard, c.name, count(*)::int4 as count, min(e.attempts)::int4 as attempts,
+       min(d.due_at)::text as due_at, now()::text as now
+     from deliveries d left join connections c on c.id = d.connection_id left join events e on e.id = d.event_id
+     group by 1, 2 order by 3 desc limit 4`
+  )
+  return JSON.stringify(rows)
+}
+
+/** Every sender was told the truth: what was acknowledged is stored, as it was sent. */
+export const checkSenders = (findings: Findings, sent: ReadonlyArray<Sent>, records: Records): void => {
+  for (const one of sent) {
+    if (one.requestId !== null) {
+      const stored = records.requests.get(one.requestId)
+      if (stored?.n !== one.n || stored.status !== "accepted" || stored.sourceId !== one.sourceId) {
+        findings.broke("an acknowledged request is stored", `request ${one.n}: ${one.requestId} ${show(stored)}`)
+      }
+    } else if (one.status !== null && (one.status !== 503 || one.retryAfter === null)) {
+      findings.broke(
+        "senders are told 2xx, or 503 with Retry-After",
+        `request ${one.n}: ${one.status}, Retry-After ${one.retryAfter}, ${one.failure}`
+      )
+    }
+  }
+}
+
+/** Every stored request became exactly what its source's connections make of it. */
+export const checkRouting = (findings: Findings, routes: ReadonlyArray<Route>, records: Records): void => {
+  const made = new Map<string, number>()
+  const count = (kind: string, requestId: string, connectionId: string): void => {
+    const name = `${kind} ${requestId} ${connectionId}`
+    made.set(name, (made.get(name) ?? 0) + 1)
+  }
+  for (const event of records.events.values()) count("event", event.requestId, event.connectionId)
+  for (const { connectionId, requestId } of records.ignored) count("ignored", requestId, connectionId)
+  const bySource = new Map(routes.map((route) => [route.sourceId, route.connections]))
+  let expected = 0
+  for (const [requestId, request] of records.requests) {
+    for (const connection of bySource.get(request.sourceId) ?? []) {
+      const passes = connection.onlyKind === null || connection.onlyKind === request.kind
+      expected++
+      const events = made.get(`event ${requestId} ${connection.id}`) ?? 0
+      const ignored = made.get(`ignored ${requestId} ${connection.id}`) ?? 0
+      if (events !== (passes ? 1 : 0) || ignored !== (passes ? 0 : 1)) {
+        findings.broke(
+          "one request, one event per connection",
+          `${requestId} on ${connection.key}: ${events} events, ${ignored} ignored`
+        )
+      }
+    }
+  }
+  if (expected !== records.events.size + records.ignored.length) {
+    findings.broke(
+      "one request, one event per connection",
+      `${records.events.size} events and ${records.ignored.length} ignored for ${expected} routes`
+    )
+  }
+}
+
+/** The clocks of the rows are the gateway's own, in whole milliseconds. */
+const roundingMs = 2
+
+/** Every event has ended as its rules say, with an unbroken row of attempts. */
+export const checkEvents = (findings: Findings, routes: ReadonlyArray<Route>, records: Records): void => {
+  const connections = new Map(routes.flatMap((route) => route.connections).map((one) => [one.id, one]))
+  for (const event of records.events.values()) {
+    const connection = connections.get(event.connectionId)
+    if (connection === undefined) continue
+    const attempts = records.attempts.get(event.id) ?? []
+    const who = `${event.id} (${connection.key})`
+    if (attempts.length !== event.attempts || attempts.some((attempt, index) => attempt.n !== index + 1)) {
+      findings.broke(
+        "attempts are recorded once, without gaps",
+        `${who}: says ${event.attempts}, has ${attempts.map(({ n }) => n).join(",")}`
+      )
+      continue
+    }
+    const most = 1 + (connection.retry?.count ?? 0)
+    const succeeded = attempts.findIndex(({ successful }) => successful)
+    const consistent =
+      event.state === "SUCCESSFUL"
+        ? succeeded === attempts.length - 1 && attempts.length > 0
+        : event.state === "FAILED" && succeeded === -1 && attempts.length === most
+    if (!consistent) {
+      findings.broke(
+        "what is accepted comes to an end",
+        `${who}: ${event.state} after ${attempts.length} of ${most} attempts, success at ${succeeded + 1}`
+      )
+    }
+    checkSchedule(findings, connection, event, attempts)
+  }
+}
+
+const checkSchedule = (
+  findings: Findings,
+  connection: Connection,
+  event: StoredEvent,
+  attempts: ReadonlyArray<StoredAttempt>
+): void => {
+  for (const [index, attempt] of attempts.entries()) {
+    const before = attempts[index - 1]
+    const earliest =
+      before === undefined
+        ? event.createdAt + connection.delayMs
+        : before.finishedAt + (connection.retry?.intervalMs ?? 0)
+    if (attempt.deliveredAt < earliest - roundingMs) {
+      findings.broke(
+        "retries and delays keep to their rule",
+        `${event.id} (${connection.key}): attempt ${attempt.n} ${Math.round(earliest - attempt.deliveredAt)} ms too early`
+      )
+    }
+  }
+}
+
+/** What the target has seen and what the gateway has written down are the same story. */
+export const checkDeliveries = (
+  findings: Findings,
+  routes: ReadonlyArray<Route>,
+  records: Records,
+  arrivals: ReadonlyArray<Arrival>
+): void => {
+  const connections = new Map(routes.flatMap((route) => route.connections).map((one) => [one.id, one]))
+  const answered = new Set<string>()
+  for (const arrival of arrivals) {
+    if (arrival.answered === 200) answered.add(`${arrival.eventId}/${arrival.attempt}`)
+    const event = records.events.get(arrival.eventId)
+    const who = `${arrival.eventId} attempt ${arrival.attempt} at ${arrival.key}`
+    if (event === undefined) {
+      findings.broke("what was delivered is recorded", `${who}: there is no such event`)
+      continue
+    }
+    if (arrival.attempt > event.attempts) {
+      findings.broke("what was delivered is recorded", `${who}: ${event.attempts} attempts are recorded`)
+    }
+    const request = records.requests.get(event.requestId)
+    const key = connections.get(event.connectionId)?.key
+    if (arrival.requestId !== event.requestId || arrival.n !== request?.n || arrival.key !== key) {
+      findings.broke(
+        "what is delivered is what was sent",
+        `${who}: body ${arrival.n}, stored ${request?.n}, for ${key}`
+      )
+    }
+  }
+  for (const event of records.events.values()) {
+    if (event.state === "SUCCESSFUL" && !answered.has(`${event.id}/${event.attempts}`)) {
+      findings.broke("a recorded success was received", `${event.id} attempt ${event.attempts}`)
+    }
+  }
+}
+
+/** Starts of a paced destination are counted by the gateway's clock, to the millisecond. */
+const paceWindowMs = 1_000 - 2 * roundingMs
+
+/** No window of a second has more recorded starts than a paced destination allows. */
+export const checkPace = (findings: Findings, routes: ReadonlyArray<Route>, records: Records): void => {
+  for (const connection of routes.flatMap((route) => route.connections)) {
+    const limit = connection.ratePerSecond
+    if (limit === null) continue
+    const starts: Array<number> = []
+    for (const event of records.events.values()) {
+      if (event.connectionId !== connection.id) continue
+      for (const attempt of records.attempts.get(event.id) ?? []) starts.push(attempt.deliveredAt)
+    }
+    starts.sort((a, b) => a - b)
+    for (let last = limit; last < starts.length; last++) {
+      const span = starts[last]! - starts[last - limit]!
+      if (span < paceWindowMs) {
+        findings.broke(
+          "a rate is kept",
+          `${connection.key}: ${limit + 1} starts within ${Math.round(span)} ms, until ${time(starts[last]!)}`
+        )
+      }
+    }
+  }
+}
+
+/**
+ * Every count in the rollups is the number of rows it counts, over the whole life of the database.
+ */
+export const checkCounts = async (findings: Findings, postgres: Postgres): Promise<void> => {
+  const rows = await postgres.query(`
+    with counted as (
+      select key_id, measure, sum(count)::int8 as n from rollups group by 1, 2
+    ), actual as (
+      select source_id as key_id, status as measure, count(*) as n from requests group by 1, 2
+      union all select connection_id, 'created', count(*) from events group by 1
+      union all select connection_id, 'ignored', count(*) from ignored_events group by 1
+      union all select connection_id, lower(state), count(*) from events where state <> 'PENDING' group by 1, 2
+      union all select destination_id, 'attempt_' || lower(status), count(*) from attempts group by 1, 2
+    )
+    select key_id, measure, coalesce(counted.n, 0)::int4 as counted, coalesce(actual.n, 0)::int4 as actual
+    from counted full join actual using (key_id, measure)
+    where coalesce(counted.n, 0) <> coalesce(actual.n, 0)`)
+  for (const row of rows) {
+    findings.broke(
+      "counts are exact",
+      `${String(row["measure"])} of ${String(row["key_id"])}: counted ${String(row["counted"])}, there are ${String(row["actual"])}`
+    )
+  }
+}
+
+/** A second copy of an attempt, or a third. */
+export interface Duplicate {
+  readonly first: Arrival
+  readonly copy: Arrival
+}
+
+/** Attempts that arrived more than once, in the order of the copies. */
+export const duplicatesOf = (arrivals: ReadonlyArray<Arrival>): ReadonlyArray<Duplicate> => {
+  const firsts = new Map<string, Arrival>()
+  const duplicates: Array<Duplicate> = []
+  for (const arrival of arrivals) {
+    const name = `${arrival.eventId}/${arrival.attempt}`
+    const first = firsts.get(name)
+    if (first === undefined) firsts.set(name, arrival)
+    else duplicates.push({ first, copy: arrival })
+  }
+  return duplicates
+}
+
+/** A clock time with milliseconds. */
+export const time = (at: number): string => new Date(at).toISOString().slice(11, 23)
+
+const show = (value: unknown): string => JSON.stringify(value) ?? "is not stored"

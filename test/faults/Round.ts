@@ -1,0 +1,230 @@
+import type { Cluster } from "./Cluster.ts"
+import type { Course, Fault, Mended } from "./Faults.ts"
+import { Findings } from "./Findings.ts"
+import type { Load, Sent } from "./Load.ts"
+import * as Oracle from "./Oracle.ts"
+import type { Route } from "./Routes.ts"
+import type { Arrival, Target } from "./Target.ts"
+import { NotReached, now, sleep, waitUntil } from "./Waiting.ts"
+
+export interface World {
+  readonly cluster: Cluster
+  readonly target: Target
+  readonly load: Load
+  readonly routes: ReadonlyArray<Route>
+}
+
+/** What came of a round. */
+export interface Outcome {
+  readonly fault: Fault
+  readonly findings: Findings
+  /** Null when the round could not be carried through. */
+  readonly figures: Figures | null
+  /** Whether the next round may be held in the same world. */
+  readonly worldIsSound: boolean
+}
+
+export interface Figures {
+  readonly acknowledged: number
+  readonly refused: number
+  readonly lost: number
+  readonly deliveries: number
+  readonly retries: number
+  /** Repeated deliveries of what was under way when memory was lost, and others. */
+  readonly repeated: number
+  readonly unexplained: number
+  /** The longest that a destination was without a delivery, and the senders without a 2xx, since the gateway could go on (ms). */
+  readonly deliveryGapMs: number
+  readonly acknowledgeGapMs: number
+  /** From the last request to the end of the last delivery and retry (ms). */
+  readonly settledMs: number
+}
+
+/** How fast a round has to be under way, and how long all that waits may take in the end. */
+const steadyMs = 30_000
+const recoveryMs = 45_000
+const settleMs = 90_000
+/** Deliveries that a process had written when it died still come in for so long. */
+const stragglersMs = 300
+/** The load goes on so long after all is well again. */
+const aftermathMs = 1_500
+
+/** Load, fault, recovery, peace; and then the books are compared. */
+export const hold = async (world: World, fault: Fault): Promise<Outcome> => {
+  const findings = new Findings()
+  const { cluster, load, routes, target } = world
+  const keys = routes.flatMap((route) => route.connections).map(({ key }) => key)
+  try {
+    const beganAt = now()
+    target.take()
+    load.start()
+    await everyKeyArrives(target, keys, beganAt, steadyMs)
+    await sleep(aftermathMs)
+
+    const course = await fault.inflict(world)
+    const undisturbed = keys.filter((key) => !course.disturbed.includes(key))
+    await everyKeyArrives(target, undisturbed, course.recoverableAt + stragglersMs, recoveryMs)
+    const mended: Mended = (await course.mend?.()) ?? {}
+    const mendedAt = now()
+    await everyKeyArrives(target, keys, mendedAt, recoveryMs)
+    await sleep(aftermathMs)
+
+    const loadEndedAt = now()
+    await load.stop()
+    const settled = await settle(world, findings)
+    await waitUntil("the target is idle", () => target.isIdle(400), { patienceMs: 45_000 })
+
+    const arrivals = target.take()
+    const records = await Oracle.readRecords(cluster.postgres, beganAt - 5)
+    Oracle.checkSenders(findings, load.sent, records)
+    Oracle.checkRouting(findings, routes, records)
+    Oracle.checkEvents(findings, routes, records)
+    Oracle.checkDeliveries(findings, routes, records, arrivals)
+    Oracle.checkPace(findings, routes, records)
+    await Oracle.checkCounts(findings, cluster.postgres)
+    const repetition = checkDuplicates(findings, course, mended, Oracle.duplicatesOf(arrivals))
+    if (fault.doorsStayUp) checkDoors(findings, load.sent)
+    const deliveryGapMs = checkGaps(findings, course, undisturbed, arrivals, loadEndedAt)
+    return {
+      fault,
+      findings,
+      worldIsSound: settled,
+      figures: {
+        acknowledged: load.acknowledged,
+        refused: load.sent.length - load.acknowledged,
+        lost: findings.count("an acknowledged request is stored"),
+        deliveries: arrivals.length,
+        retries: arrivals.filter(({ attempt }) => attempt > 1).length,
+        ...repetition,
+        deliveryGapMs,
+        acknowledgeGapMs: longestGap(
+          load.sent.flatMap(({ answeredAt, requestId }) => (requestId === null ? [] : [answeredAt ?? 0])),
+          course.recoverableAt,
+          loadEndedAt
+        ),
+        settledMs: now() - loadEndedAt
+      }
+    }
+  } catch (error) {
+    const what = error instanceof NotReached ? "deliveries go on in time" : "the harness could do its part"
+    findings.broke(what, error instanceof Error ? (error.stack ?? error.message) : String(error))
+    await load.stop().catch(() => {})
+    return { fault, findings, figures: null, worldIsSound: false }
+  }
+}
+
+/** Completes when every one of these destinations has had a delivery since. */
+const everyKeyArrives = async (
+  target: Target,
+  keys: ReadonlyArray<string>,
+  since: number,
+  patienceMs: number
+): Promise<void> => {
+  const missing = (): ReadonlyArray<string> => {
+    const seen = new Set<string>()
+    for (let index = target.arrivals.length - 1; index >= 0; index--) {
+      const arrival = target.arrivals[index]!
+      if (arrival.at < since) break
+      seen.add(arrival.key)
+    }
+    return keys.filter((key) => !seen.has(key))
+  }
+  try {
+    await waitUntil("every destination has a delivery", () => missing().length === 0, { patienceMs })
+  } catch (error) {
+    throw new NotReached(`no delivery for ${missing().join(", ")} since ${Oracle.time(since)}`, { cause: error })
+  }
+}
+
+const settle = async ({ cluster }: World, findings: Findings): Promise<boolean> => {
+  try {
+    await waitUntil("everything has come to an end", () => Oracle.isSettled(cluster.postgres), {
+      patienceMs: settleMs,
+      everyMs: 100
+    })
+    return true
+  } catch {
+    findings.broke("what is accepted comes to an end", `waiting: ${await Oracle.describeWaiting(cluster.postgres)}`)
+    return false
+  }
+}
+
+/** An attempt was at most so long over, and not recorded yet, when memory was lost. */
+const unrecordedMs = 2_000
+
+/**
+ * A repeated delivery is in order when the first was on its way, or not recorded yet, at the moment of a crash. Otherwise two
+ * processes believed at the same time that they had to deliver it, or one did not know what it had done. A process that was
+ * frozen and goes on may repeat nothing at all: others have what it had.
+ */
+const checkDuplicates = (
+  findings: Findings,
+  course: Course,
+  { crashes = [], thawed }: Mended,
+  duplicates: ReadonlyArray<Oracle.Duplicate>
+): Pick<Figures, "repeated" | "unexplained"> => {
+  let repeated = 0
+  for (const { copy, first } of duplicates) {
+    const who = `${first.eventId} attempt ${first.attempt} at ${first.key}: ${about(first)}, again ${about(copy)}`
+    const woken = (arrival: Arrival): boolean =>
+      thawed !== undefined && arrival.at > thawed.at && (arrival.pid === null || arrival.pid === thawed.pid)
+    if (woken(first) || woken(copy)) {
+      findings.broke(
+        "who lost a shard delivers nothing from it",
+        `${who}; ${thawed?.pid} went on at ${Oracle.time(thawed?.at ?? 0)}`
+      )
+      continue
+    }
+    const explained = [...course.crashes, ...crashes].some(
+      (at) => first.at <= at + stragglersMs && first.endedAt >= at - unrecordedMs && copy.at > at
+    )
+    if (explained) repeated++
+    else findings.broke("nothing is delivered twice without a crash", who)
+  }
+  return { repeated, unexplained: duplicates.length - repeated }
+}
+
+const about = ({ answered, at, pid }: Arrival): string => `${Oracle.time(at)} from ${pid} (${answered})`
+
+const checkDoors = (findings: Findings, sent: ReadonlyArray<Sent>): void => {
+  for (const one of sent) {
+    if (one.requestId === null) {
+      findings.broke(
+        "doors do not depend on runners",
+        `request ${one.n} at ${Oracle.time(one.sentAt)}: ${one.status} ${one.failure}`
+      )
+    }
+  }
+}
+
+const checkGaps = (
+  findings: Findings,
+  course: Course,
+  undisturbed: ReadonlyArray<string>,
+  arrivals: ReadonlyArray<Arrival>,
+  until: number
+): number => {
+  let longest = 0
+  for (const key of undisturbed) {
+    const times = arrivals.filter((arrival) => arrival.key === key).map(({ at }) => at)
+    const gap = longestGap(times, course.recoverableAt, until)
+    longest = Math.max(longest, gap)
+    if (gap <= course.limitMs) continue
+    findings.broke(
+      course.disturbed.length > 0 ? "one bad target costs the others nothing" : "deliveries go on in time",
+      `${key}: ${Math.round(gap)} ms without a delivery, limit ${course.limitMs}`
+    )
+  }
+  return longest
+}
+
+/** The longest time without any of these moments between `from` and `until`. */
+const longestGap = (times: ReadonlyArray<number>, from: number, until: number): number => {
+  let longest = 0
+  let last = from
+  for (const time of times.filter((time) => time > from && time < until).sort((a, b) => a - b)) {
+    longest = Math.max(longest, time - last)
+    last = time
+  }
+  return Math.max(longest, until - last)
+}

@@ -1,0 +1,84 @@
+import { Effect, Exit, Scope } from "effect"
+import { cpSync, mkdirSync, readdirSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { temporaryFolder } from "../temporaryFolder.ts"
+import { Cluster, type Topology } from "./Cluster.ts"
+import type { Fault } from "./Faults.ts"
+import { Load } from "./Load.ts"
+import { hold, type Outcome, type World } from "./Round.ts"
+import { createRoutes } from "./Routes.ts"
+import { Target } from "./Target.ts"
+
+interface Opened {
+  readonly world: World
+  readonly folder: string
+  /** Answers the processes that would not end. */
+  readonly close: () => Promise<ReadonlyArray<string>>
+}
+
+const open = async (topology: Topology, perSecond: number): Promise<Opened> => {
+  const scope = Scope.makeUnsafe()
+  const folder = await Effect.runPromise(temporaryFolder.pipe(Scope.provide(scope)))
+  const target = await Target.start()
+  const cluster = await Cluster.start(topology, folder)
+  target.attribute(() => cluster.pids().keys())
+  const routes = await createRoutes(cluster, target.origin)
+  const load = new Load(cluster.origin, routes, perSecond)
+  return {
+    world: { cluster, target, load, routes },
+    folder,
+    close: async () => {
+      await load.close()
+      const stuck = await cluster.close()
+      await target.close()
+      await Effect.runPromise(Scope.close(scope, Exit.void))
+      return stuck
+    }
+  }
+}
+
+export interface SeriesOptions {
+  /** Requests a second. */
+  readonly perSecond: number
+  readonly onOutcome: (outcome: Outcome) => void
+  /** No round begins when this says so. */
+  readonly isOver?: () => boolean
+}
+
+/**
+ * Holds these rounds one after the other, in the same world for as long as the topology is the same and nothing in it is
+ * stuck. Answers where the logs of worlds with broken promises are.
+ */
+export const holdAll = async (faults: ReadonlyArray<Fault>, options: SeriesOptions): Promise<ReadonlyArray<string>> => {
+  const logs: Array<string> = []
+  const remaining = [...faults]
+  while (remaining.length > 0 && options.isOver?.() !== true) {
+    const { topology } = remaining[0]!
+    const { close, folder, world } = await open(topology, options.perSecond)
+    const outcomes: Array<Outcome> = []
+    // Each is told when the next begins: what the last one left behind may keep a process from ending, and belongs to it.
+    let last: Outcome | undefined
+    try {
+      while (remaining[0]?.topology === topology && last?.worldIsSound !== false && options.isOver?.() !== true) {
+        if (last !== undefined) options.onOutcome(last)
+        last = await hold(world, remaining.shift()!)
+        outcomes.push(last)
+      }
+    } finally {
+      const kept = keepLogs(folder)
+      for (const name of await close()) last?.findings.broke("a process ends by SIGTERM", `${name}: not within 30 s`)
+      if (last !== undefined) options.onOutcome(last)
+      if (outcomes.every(({ findings }) => findings.isClean)) rmSync(kept, { recursive: true })
+      else logs.push(kept)
+    }
+  }
+  return logs
+}
+
+const keepLogs = (folder: string): string => {
+  const kept = join(tmpdir(), `tidegate-faults-${Date.now()}`)
+  mkdirSync(kept, { recursive: true })
+  for (const name of readdirSync(folder)) if (name.endsWith(".log")) cpSync(join(folder, name), join(kept, name))
+  return kept
+}

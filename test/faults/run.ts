@@ -1,0 +1,56 @@
+/**
+ * `npm run test:faults`: kills, freezes and starves the processes of a gateway under load, and looks whether it has kept its
+ * promises: nothing that was acknowledged is lost, nothing is delivered twice without a crash, deliveries go on in time.
+ *
+ *   --only <text>    only rounds with this in their name (may be repeated)
+ *   --rate <n>       requests a second (120)
+ *   --minutes <n>    no round begins later than this (13)
+ *   --list           the names of the rounds
+ *
+ * Prints a table, and exits with 1 when a promise was broken or a round was left out. Needs nothing but this repository:
+ * the PostgreSQL servers and targets are its own.
+ */
+import { parseArgs } from "node:util"
+import { allFaults } from "./Faults.ts"
+import { render } from "./Report.ts"
+import type { Outcome } from "./Round.ts"
+import { holdAll } from "./Series.ts"
+import { now } from "./Waiting.ts"
+
+const { values } = parseArgs({
+  options: {
+    only: { type: "string", multiple: true },
+    rate: { type: "string", default: "120" },
+    minutes: { type: "string", default: "13" },
+    list: { type: "boolean", default: false }
+  }
+})
+
+const chosen = allFaults.filter(
+  ({ name }) => values.only === undefined || values.only.some((text) => name.includes(text))
+)
+
+if (values.list || chosen.length === 0) {
+  process.stdout.write(`${allFaults.map(({ name }) => name).join("\n")}\n`)
+  process.exit(values.list ? 0 : 1)
+}
+
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1))
+
+const outcomes: Array<Outcome> = []
+const overAt = now() + Number(values.minutes) * 60_000
+const logs = await holdAll(chosen, {
+  perSecond: Number(values.rate),
+  isOver: () => now() > overAt,
+  onOutcome: (outcome) => {
+    outcomes.push(outcome)
+    const lines = outcome.findings.isClean ? ["ok"] : outcome.findings.lines
+    process.stdout.write(`${outcomes.length}/${chosen.length} ${outcome.fault.name}: ${lines.join("\n")}\n`)
+  }
+})
+
+process.stdout.write(`\n${render(outcomes)}`)
+for (const folder of logs) process.stdout.write(`Logs of the processes: ${folder}\n`)
+const leftOut = chosen.length - outcomes.length
+if (leftOut > 0) process.stdout.write(`${leftOut} rounds were left out, because the time was over.\n`)
+process.exit(leftOut === 0 && outcomes.every(({ findings }) => findings.isClean) ? 0 : 1)

@@ -1,0 +1,220 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { allTables, type Body, Gateway } from "../contract/Gateway.ts"
+import { request, talk } from "../contract/RawHttp.ts"
+import { Target } from "../contract/Target.ts"
+import { type ControlCase, partsOf, type Present } from "./control/Case.ts"
+import { wrongCredentials } from "./control/WrongCredentials.ts"
+import { wrongJson, wrongTypes } from "./control/WrongJson.ts"
+import { conflicts, wrongChanges, wrongMembers } from "./control/WrongMembers.ts"
+import { slowPatterns, wrongRules } from "./control/WrongRules.ts"
+import { wrongPaths, wrongQueries } from "./control/WrongTargets.ts"
+import { type SourceName, sources, wrongRequests } from "./ingress/WrongRequests.ts"
+import { wireCases } from "./WrongWire.ts"
+
+/** Whatever comes in is answered with what is wrong about it, and changes nothing. One gateway takes all of it. */
+
+const controlCorpus: Readonly<Record<string, ReadonlyArray<ControlCase>>> = {
+  "bodies that are no JSON object": wrongJson,
+  "content types": wrongTypes,
+  "members that are not what they should be": wrongMembers,
+  "changes in part": wrongChanges,
+  "names that are taken and ids that are not there": conflicts,
+  rules: wrongRules,
+  queries: wrongQueries,
+  "paths, ids and methods": wrongPaths,
+  credentials: wrongCredentials
+}
+
+let gateway: Gateway
+let target: Target
+let present: Present
+let ids: Record<SourceName, string>
+
+beforeAll(async () => {
+  target = await Target.start()
+  gateway = await Gateway.start()
+  present = await furnish()
+  ids = await makeSources()
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await target.close()
+})
+
+/** One of everything, with one delivered event. */
+const furnish = async (): Promise<Present> => {
+  const source = await gateway.api("POST", "/sources", { name: "present" })
+  const destination = await gateway.api("POST", "/destinations", { name: "present", url: target.origin })
+  const connection = await gateway.api("POST", "/connections", {
+    name: "present",
+    source_id: source.id,
+    destination_id: destination.id
+  })
+  await request(gateway.port, { path: `/e/${source.id}`, body: '{"a":1}' })
+  await target.next()
+  const attempt = await gateway.eventually(
+    "an attempt",
+    async (): Promise<Body> => (await gateway.api("GET", "/attempts")).models[0]
+  )
+  return {
+    source: source.id,
+    destination: destination.id,
+    connection: connection.id,
+    request: attempt.request_id,
+    event: attempt.event_id,
+    attempt: attempt.id
+  }
+}
+
+const makeSources = async (): Promise<Record<SourceName, string>> => {
+  const made: Partial<Record<SourceName, string>> = {}
+  for (const [name, config] of Object.entries(sources)) {
+    const { id } = await gateway.source(config)
+    made[name as SourceName] = id
+    if (name === "disabled") await gateway.api("PUT", `/sources/${id}/disable`)
+    if (name === "deleted") await gateway.api("DELETE", `/sources/${id}`)
+  }
+  return made as Record<SourceName, string>
+}
+
+describe("the control API", () => {
+  let before: ReadonlyArray<Body>
+
+  beforeAll(async () => {
+    before = await gateway.state()
+  })
+
+  for (const [area, cases] of Object.entries(controlCorpus)) {
+    describe(area, () => {
+      for (const one of cases) {
+        it(`${one.method} ${one.name}`, async () => {
+          const answer = await request(gateway.port, partsOf(one, present, gateway.key))
+          const shown = { status: answer.status, code: codeOf(answer.body) }
+          expect(shown, answer.body.slice(0, 500)).toEqual({ status: one.status, code: one.code ?? shown.code })
+        })
+      }
+    })
+  }
+
+  describe("over the wire", () => {
+    const cases = (): ReturnType<typeof wireCases> =>
+      wireCases("/v1/sources", `Authorization: Bearer ${gateway.key}\r\nContent-Type: application/json\r\n`)
+    for (const [index, { name }] of wireCases("", "").entries()) {
+      it(name, () => speak(cases()[index]!))
+    }
+  })
+
+  it("has changed nothing", async () => {
+    expect(await gateway.state()).toEqual(before)
+  })
+
+  it("has been sent at least three hundred", () => {
+    expect(Object.values(controlCorpus).flat().length).toBeGreaterThanOrEqual(300)
+  })
+})
+
+describe("ingress URLs", () => {
+  /** What a rejected request adds to. */
+  const unconcerned = allTables.filter((table) => table !== "requests" && table !== "rollups")
+  let before: ReadonlyArray<Body>
+
+  beforeAll(async () => {
+    before = await gateway.state(unconcerned)
+  })
+
+  describe("requests that are turned away", () => {
+    for (const one of wrongRequests) {
+      it(one.name, async () => {
+        const [{ high }] = (await gateway.sql("select coalesce(max(id), '') as high from requests")) as [Body]
+        const { final } = await talk(gateway.port, one.bytes(ids), { answers: 1 })
+        const shown = { status: final.status, code: codeOf(final.body) }
+        expect(shown, final.body.slice(0, 500)).toEqual({ status: one.status, code: one.code })
+        const stored = await gateway.sql(
+          "select source_id, status, rejection_cause, verified, events_count from requests where id > $1",
+          [high]
+        )
+        expect(stored).toEqual(
+          one.stored === null
+            ? []
+            : [
+                {
+                  source_id: ids[one.stored.source],
+                  status: "rejected",
+                  rejection_cause: one.stored.cause,
+                  verified: false,
+                  events_count: 0
+                }
+              ]
+        )
+      })
+    }
+  })
+
+  describe("over the wire", () => {
+    let requests: ReadonlyArray<Body>
+    beforeAll(async () => {
+      requests = await gateway.state(["requests"])
+    })
+    for (const [index, { name }] of wireCases("", "").entries()) {
+      it(name, () => speak(wireCases(`/e/${ids.open}`, "Content-Type: application/json\r\n")[index]!))
+    }
+    it("have stored nothing", async () => {
+      expect(await gateway.state(["requests"])).toEqual(requests)
+    })
+  })
+
+  it("have changed nothing else", async () => {
+    expect(await gateway.state(unconcerned)).toEqual(before)
+  })
+
+  it("have been sent at least a hundred", () => {
+    expect(wrongRequests.length + wireCases("", "").length).toBeGreaterThanOrEqual(100)
+  })
+})
+
+describe("patterns that hang other engines", () => {
+  for (const pattern of slowPatterns) {
+    it(pattern, async () => {
+      const source = await gateway.source()
+      const destination = await gateway.destination({ url: target.origin })
+      await gateway.connection(source, destination, [{ type: "filter", body: { text: { $regex: pattern } } }])
+      const startedAt = performance.now()
+      const answer = await request(gateway.port, {
+        path: `/e/${source.id}`,
+        headers: [["Content-Type", "application/json"]],
+        body: JSON.stringify({ text: `${"a".repeat(50_000)}!` })
+      })
+      expect(answer.status).toBe(200)
+      expect(performance.now() - startedAt).toBeLessThan(1_000)
+    })
+  }
+})
+
+it("the gateway still works", async () => {
+  expect((await gateway.api("GET", "/sources?name=present")).count).toBe(1)
+  target.reset()
+  expect((await request(gateway.port, { path: `/e/${present.source}`, body: "last" })).status).toBe(200)
+  const [delivery] = await target.next()
+  expect(delivery?.body.toString()).toBe("last")
+})
+
+/** Sends what is not HTTP; the answer, if any, is the one expected and never a fault of the server's. */
+const speak = async (one: ReturnType<typeof wireCases>[number]): Promise<void> => {
+  const { answers } = await talk(gateway.port, one.parts, {
+    ...(one.cut === true ? { cut: true } : one.status === null ? {} : { answers: 1 }),
+    ...(one.end === true ? { end: true } : {}),
+    patienceMs: 5_000
+  })
+  for (const { status } of answers) expect(status).toBeLessThan(500)
+  if (one.status !== null) expect(answers.at(-1)?.status).toBe(one.status)
+}
+
+const codeOf = (body: string): unknown => {
+  try {
+    const parsed: unknown = JSON.parse(body)
+    return typeof parsed === "object" && parsed !== null && "code" in parsed ? parsed.code : null
+  } catch {
+    return null
+  }
+}

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto"
-import { Target } from "../faults/Target.ts"
 import { sleep, waitUntil } from "../faults/Waiting.ts"
 import type { Gateways } from "./Gateways.ts"
+import { Receiver } from "./Receiver.ts"
 
 /*
  * A configuration change that has returned holds for every request sent after it, on every process.
@@ -213,7 +213,7 @@ const loadPerSecond = 100
 const lasts = { least: 30, more: 150 }
 
 export const runChanges = async (gateways: Gateways<Process>, changes: number): Promise<ChangeReport> => {
-  const target = await Target.start()
+  const target = await Receiver.start()
   const sent: Array<Sent> = []
   const trouble: Array<string> = []
   const durations: Array<number> = []
@@ -264,14 +264,19 @@ export const runChanges = async (gateways: Gateways<Process>, changes: number): 
   }
 
   const changeOften = async (subject: Subject): Promise<void> => {
-    while (changed < changes) {
+    while (changed < changes && trouble.length === 0) {
       changed++
       const state = subject.asked + 1
       const [method, path, body] = subject.plan.change(state, subject.ids, target.origin)
       subject.asked = state
       subject.askedAt[state] = Date.now()
       const began = performance.now()
-      await gateways.api(other(), method, path, body)
+      try {
+        await gateways.api(other(), method, path, body)
+      } catch (error) {
+        trouble.push(`change ${changed}, state ${state} of ${subject.plan.name}: ${String(error)}`)
+        return
+      }
       durations.push(performance.now() - began)
       subject.returnedAt[state] = Date.now()
       subject.returned = state

@@ -60,15 +60,8 @@ export class Gateways<Name extends string> {
     return this.#processes.get(name)!
   }
 
-  /** Process ids of those that run. */
-  pids(): ReadonlyArray<number> {
-    return [...this.#processes.values()].flatMap(({ pid }) => (pid === null ? [] : [pid]))
-  }
-
-  /** The name of the process with this id. */
-  named(pid: number | null): Name | null {
-    for (const [name, process] of this.#processes) if (pid !== null && process.pid === pid) return name
-    return null
+  get names(): ReadonlyArray<Name> {
+    return [...this.#processes.keys()]
   }
 
   /** A call of the control API that has to succeed. */

@@ -1,6 +1,6 @@
-import { Target } from "../faults/Target.ts"
 import { sleep, waitUntil } from "../faults/Waiting.ts"
 import type { Gateways } from "./Gateways.ts"
+import { Receiver } from "./Receiver.ts"
 
 /** A delivery that was started: when, for which connection. */
 export interface Start {
@@ -23,7 +23,7 @@ export const mostInWindow = (starts: ReadonlyArray<number>, periodMs: number): n
 
 /** A destination with a rate, connections to it with a backlog each, and a target that remembers what came when. */
 export class RateRun<Name extends string> {
-  readonly target: Target
+  readonly target: Receiver
   readonly destination: string
   readonly connections: ReadonlyArray<string>
   readonly #gateways: Gateways<Name>
@@ -32,7 +32,7 @@ export class RateRun<Name extends string> {
 
   private constructor(options: {
     readonly gateways: Gateways<Name>
-    readonly target: Target
+    readonly target: Receiver
     readonly name: string
     readonly destination: string
     readonly connections: ReadonlyArray<string>
@@ -57,8 +57,7 @@ export class RateRun<Name extends string> {
     }
   ): Promise<RateRun<Name>> {
     const { connections, limit, name, period } = options
-    const target = await Target.start()
-    target.attribute(() => gateways.pids())
+    const target = await Receiver.start()
     const { id: destination } = await gateways.api(by, "POST", "/destinations", {
       name,
       config: { url: `${target.origin}/${name}`, rate_limit: limit, rate_limit_period: period }
@@ -114,8 +113,12 @@ export class RateRun<Name extends string> {
 
   /** The process that delivers now: the latest delivery came from it. */
   owner(): Name {
-    const owner = this.#gateways.named(this.target.arrivals.at(-1)?.pid ?? null)
-    if (owner === null) throw new Error("nothing has been delivered by a process that still runs")
+    const latest = this.target.arrivals.at(-1)
+    const owner = this.#gateways.names.find((name) => {
+      const { pid } = this.#gateways.process(name)
+      return pid !== null && latest !== undefined && this.target.from(pid).includes(latest)
+    })
+    if (owner === undefined) throw new Error("the latest delivery came from no process that still runs")
     return owner
   }
 

@@ -50,7 +50,9 @@ export class DatabaseLink {
     await closed
   }
 
+  /** Nothing to do when it is not cut. */
   async mend(): Promise<void> {
+    if (this.#listener.listening) return
     this.#listener = await listen(this.#port)
     this.#listener.on("connection", this.#join)
   }

@@ -1,5 +1,9 @@
+import { NodeServices } from "@effect/platform-node"
+import * as PgClient from "@effect/sql-pg/PgClient"
 import * as PgConnection from "@effect/sql-pg/PgConnection"
 import { Effect, Exit, Redacted, Scope } from "effect"
+import { loadSecretKeys, Secrets } from "@tidegate/storage/Secrets"
+import { demoTeam, signingSecrets } from "@tidegate/storage/Teams"
 import { GatewayProcess } from "../faults/GatewayProcess.ts"
 import { freshDatabase } from "../postgres.ts"
 import { waitUntil } from "../faults/Waiting.ts"
@@ -24,13 +28,21 @@ export class Gateway {
   readonly link: DatabaseLink
   readonly #process: GatewayProcess
   readonly #databaseUrl: string
+  readonly #home: string
   readonly #scope: Scope.Closeable
   #names = 0
 
-  private constructor(process: GatewayProcess, link: DatabaseLink, databaseUrl: string, scope: Scope.Closeable) {
+  private constructor(
+    process: GatewayProcess,
+    link: DatabaseLink,
+    databaseUrl: string,
+    home: string,
+    scope: Scope.Closeable
+  ) {
     this.#process = process
     this.link = link
     this.#databaseUrl = databaseUrl
+    this.#home = home
     this.#scope = scope
   }
 
@@ -48,7 +60,7 @@ export class Gateway {
       DATABASE_URL: link.url
     })
     await process.start()
-    return new Gateway(process, link, databaseUrl, scope)
+    return new Gateway(process, link, databaseUrl, folder, scope)
   }
 
   get port(): number {
@@ -141,6 +153,18 @@ export class Gateway {
   /** The stored requests of a source, oldest first. */
   requests(sourceId: string): Promise<ReadonlyArray<Body>> {
     return this.sql("select * from requests where source_id = $1 order by id", [sourceId])
+  }
+
+  /** The secret that signs the team's deliveries: no API shows it, so it is read with the gateway's own keys. */
+  signingSecret(): Promise<string> {
+    const home = this.#home
+    return Effect.runPromise(
+      Effect.gen(function* () {
+        const keys = yield* loadSecretKeys(home)
+        const [secret] = yield* Effect.provide(signingSecrets(demoTeam), Secrets.layer({ keys }))
+        return Redacted.value(secret!)
+      }).pipe(Effect.provide([PgClient.layer({ url: Redacted.make(this.#databaseUrl) }), NodeServices.layer]))
+    )
   }
 
   /** Every table with the number of its rows and a hash of all they hold. */

@@ -54,15 +54,16 @@ export class Cluster {
     return this.#process(this.topology === "single" ? "all" : "edge").origin
   }
 
-  get names(): ReadonlyArray<ProcessName> {
-    return [...this.#processes.keys()]
+  /** The process id of one that runs. */
+  pid(name: ProcessName): number {
+    const { pid } = this.#process(name)
+    if (pid === null) throw new Error(`${name} does not run`)
+    return pid
   }
 
-  /** Process ids by name, of those that run. */
-  pids(): ReadonlyMap<number, ProcessName> {
-    const pids = new Map<number, ProcessName>()
-    for (const [name, { pid }] of this.#processes) if (pid !== null) pids.set(pid, name)
-    return pids
+  /** What has ended without having been told to, since this was asked last. */
+  takeEnds(): ReadonlyArray<string> {
+    return [...this.#processes.values()].flatMap((process) => process.takeEnds())
   }
 
   async start(name: ProcessName): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Cluster, ProcessName, Topology } from "./Cluster.ts"
+import { portsOf } from "./Peers.ts"
 import type { Behaviour, Target } from "./Target.ts"
 import { now, sleep, waitUntil } from "./Waiting.ts"
 
@@ -21,10 +22,15 @@ export interface Course {
   readonly mend?: () => Promise<Mended>
 }
 
-/** A process that stood still, and when it went on. */
 export interface Mended {
-  readonly thawed?: { readonly pid: number; readonly at: number }
-  readonly crashes?: ReadonlyArray<number>
+  readonly thawed?: Thawed
+}
+
+/** A process that stood still for longer than its lease, and went on. */
+export interface Thawed {
+  readonly at: number
+  /** The ports it has delivered from, before and since; null where that cannot be told. */
+  readonly ports: ReadonlySet<number> | null
 }
 
 /** One kind of disaster. */
@@ -116,9 +122,9 @@ const freezeRunner = (name: ProcessName, frozenMs: number): Fault => ({
   name: `SIGSTOP ${name} for ${frozenMs / 1000} s`,
   topology: "cluster",
   doorsStayUp: true,
-  inflict: async ({ cluster }) => {
+  inflict: async ({ cluster, target }) => {
     const at = now()
-    const pid = pidOf(cluster, name)
+    const pid = cluster.pid(name)
     cluster.freeze(name)
     return {
       recoverableAt: at,
@@ -127,11 +133,15 @@ const freezeRunner = (name: ProcessName, frozenMs: number): Fault => ({
       disturbed: [],
       mend: async () => {
         await sleep(Math.max(0, at + frozenMs - now()))
+        let ports = portsOf(pid, target.port)
         cluster.thaw(name)
         const thawedAt = now()
         // Whatever it does wrong, it does in its first seconds.
-        await sleep(2_500)
-        return { thawed: { pid, at: thawedAt } }
+        while (now() < thawedAt + 3_000) {
+          await sleep(250)
+          ports = ports === null ? null : ports.union(portsOf(pid, target.port) ?? new Set())
+        }
+        return { thawed: { at: thawedAt, ports } }
       }
     }
   }
@@ -351,11 +361,6 @@ const freezeAll: Fault = {
     cluster.thaw("all")
     return { recoverableAt: now(), limitMs: takeOverMs, ...quiet }
   }
-}
-
-const pidOf = (cluster: Cluster, name: ProcessName): number => {
-  for (const [pid, process] of cluster.pids()) if (process === name) return pid
-  throw new Error(`${name} does not run`)
 }
 
 /** The rounds of the full form, in order. */

@@ -17,6 +17,7 @@ export type Promised =
   | "one bad target costs the others nothing"
   | "counts are exact"
   | "a process ends by SIGTERM"
+  | "a process does not end by itself"
   | "the harness could do its part"
 
 const mostExamples = 3

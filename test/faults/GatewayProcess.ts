@@ -24,6 +24,8 @@ export class GatewayProcess {
   readonly #environment: NodeJS.ProcessEnv
   readonly #log: string
   #child: ChildProcess | null = null
+  #mayEnd = false
+  #ends: Array<string> = []
 
   private constructor(options: {
     readonly name: string
@@ -65,6 +67,13 @@ export class GatewayProcess {
     return `http://127.0.0.1:${this.port}`
   }
 
+  /** How it has ended without having been told to, since this was asked last. */
+  takeEnds(): ReadonlyArray<string> {
+    const ends = this.#ends
+    this.#ends = []
+    return ends
+  }
+
   /** Null when it does not run. */
   get pid(): number | null {
     return this.#child?.pid ?? null
@@ -86,9 +95,12 @@ export class GatewayProcess {
     child.stderr.pipe(log, { end: false })
     living.add(child)
     this.#child = child
+    this.#mayEnd = false
     child.once("exit", (code, signal) => {
       living.delete(child)
-      log.end(`--- ${new Date().toISOString()} pid ${child.pid} ended: ${signal ?? `exit code ${code}`}\n`)
+      const how = `${new Date().toISOString()} pid ${child.pid} ended: ${signal ?? `exit code ${code}`}`
+      log.end(`--- ${how}\n`)
+      if (!this.#mayEnd) this.#ends.push(`${this.name} ${how}`)
       if (this.#child === child) this.#child = null
     })
   }
@@ -110,6 +122,7 @@ export class GatewayProcess {
 
   /** Sends a signal that ends it; completes when it has ended. */
   async end(signal: "SIGKILL" | "SIGTERM"): Promise<void> {
+    this.#mayEnd = true
     this.signal(signal)
     await waitUntil(`${this.name} ends by ${signal}`, () => this.#child === null, { patienceMs: 30_000 })
   }

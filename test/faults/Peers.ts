@@ -1,43 +1,38 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs"
 
 /**
- * The process at the other end of a loopback connection to `localPort`, or null when it cannot be told: the connection is
- * gone, the process is none of `candidates`, or the system is not Linux.
+ * The local ports of a process's loopback connections to the port `to`: by them a server knows what came from that process.
+ * Null where the system does not tell (anything but Linux). Takes some milliseconds, so it is not for every connection.
  */
-export const peerOf = (remotePort: number, localPort: number, candidates: Iterable<number>): number | null => {
+export const portsOf = (pid: number, to: number): ReadonlySet<number> | null => {
   if (process.platform !== "linux") return null
-  const inode = inodeOf(remotePort, localPort)
-  if (inode === null) return null
-  for (const pid of candidates) if (holds(pid, `socket:[${inode}]`)) return pid
-  return null
-}
-
-const hex = (port: number): string => port.toString(16).toUpperCase().padStart(4, "0")
-
-const inodeOf = (from: number, to: number): string | null => {
+  const sockets = socketsOf(pid)
+  const ports = new Set<number>()
   for (const line of readFileSync("/proc/net/tcp", "latin1").split("\n")) {
     // sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode
-    const columns = line.trim().split(/\s+/)
-    if (columns[1]?.endsWith(`:${hex(from)}`) === true && columns[2]?.endsWith(`:${hex(to)}`) === true) {
-      return columns[9] ?? null
-    }
+    const [, local = "", remote = "", , , , , , , inode = ""] = line.trim().split(/\s+/)
+    if (portIn(remote) === to && sockets.has(inode)) ports.add(portIn(local))
   }
-  return null
+  return ports
 }
 
-const holds = (pid: number, socket: string): boolean => {
-  try {
-    return readdirSync(`/proc/${pid}/fd`).some((fd) => linkOf(`/proc/${pid}/fd/${fd}`) === socket)
-  } catch {
-    // It has ended.
-    return false
+/** `0100007F:1F90`: the address and the port, in hexadecimal digits. */
+const portIn = (address: string): number => Number.parseInt(address.slice(address.indexOf(":") + 1), 16)
+
+const socketsOf = (pid: number): ReadonlySet<string> => {
+  const inodes = new Set<string>()
+  for (const fd of readdirSync(`/proc/${pid}/fd`)) {
+    const inode = /^socket:\[(\d+)\]$/.exec(linkOf(`/proc/${pid}/fd/${fd}`))?.[1]
+    if (inode !== undefined) inodes.add(inode)
   }
+  return inodes
 }
 
-const linkOf = (path: string): string | null => {
+const linkOf = (path: string): string => {
   try {
     return readlinkSync(path)
   } catch {
-    return null
+    // Closed since.
+    return ""
   }
 }

@@ -49,9 +49,15 @@ const stragglersMs = 300
 /** The load goes on so long after all is well again. */
 const aftermathMs = 1_500
 
-/** Load, fault, recovery, peace; and then the books are compared. */
 export const hold = async (world: World, fault: Fault): Promise<Outcome> => {
-  const findings = new Findings()
+  const outcome = await carryOut(world, fault, new Findings())
+  const ends = world.cluster.takeEnds()
+  for (const end of ends) outcome.findings.broke("a process does not end by itself", end)
+  return { ...outcome, worldIsSound: outcome.worldIsSound && ends.length === 0 }
+}
+
+/** Load, fault, recovery, peace; and then the books are compared. */
+const carryOut = async (world: World, fault: Fault, findings: Findings): Promise<Outcome> => {
   const { cluster, load, routes, target } = world
   const keys = routes.flatMap((route) => route.connections).map(({ key }) => key)
   try {
@@ -160,31 +166,27 @@ const unrecordedMs = 2_000
 const checkDuplicates = (
   findings: Findings,
   course: Course,
-  { crashes = [], thawed }: Mended,
+  { thawed }: Mended,
   duplicates: ReadonlyArray<Oracle.Duplicate>
 ): Pick<Figures, "repeated" | "unexplained"> => {
   let repeated = 0
+  const woken = ({ at, port }: Arrival): boolean =>
+    thawed !== undefined && at > thawed.at && thawed.ports?.has(port) !== false
+  const about = (arrival: Arrival): string =>
+    `${Oracle.time(arrival.at)} (answered ${arrival.answered}${woken(arrival) ? ", by the one that was frozen" : ""})`
   for (const { copy, first } of duplicates) {
     const who = `${first.eventId} attempt ${first.attempt} at ${first.key}: ${about(first)}, again ${about(copy)}`
-    const woken = (arrival: Arrival): boolean =>
-      thawed !== undefined && arrival.at > thawed.at && (arrival.pid === null || arrival.pid === thawed.pid)
-    if (woken(first) || woken(copy)) {
-      findings.broke(
-        "who lost a shard delivers nothing from it",
-        `${who}; ${thawed?.pid} went on at ${Oracle.time(thawed?.at ?? 0)}`
-      )
-      continue
-    }
-    const explained = [...course.crashes, ...crashes].some(
+    const explained = course.crashes.some(
       (at) => first.at <= at + stragglersMs && first.endedAt >= at - unrecordedMs && copy.at > at
     )
-    if (explained) repeated++
+    if (woken(first) || woken(copy)) {
+      const went = thawed === undefined ? "" : `; it went on at ${Oracle.time(thawed.at)}`
+      findings.broke("who lost a shard delivers nothing from it", who + went)
+    } else if (explained) repeated++
     else findings.broke("nothing is delivered twice without a crash", who)
   }
   return { repeated, unexplained: duplicates.length - repeated }
 }
-
-const about = ({ answered, at, pid }: Arrival): string => `${Oracle.time(at)} from ${pid} (${answered})`
 
 const checkDoors = (findings: Findings, sent: ReadonlyArray<Sent>): void => {
   for (const one of sent) {

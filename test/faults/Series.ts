@@ -22,7 +22,6 @@ const open = async (topology: Topology, perSecond: number): Promise<Opened> => {
   const folder = await Effect.runPromise(temporaryFolder.pipe(Scope.provide(scope)))
   const target = await Target.start()
   const cluster = await Cluster.start(topology, folder)
-  target.attribute(() => cluster.pids().keys())
   const routes = await createRoutes(cluster, target.origin)
   const load = new Load(cluster.origin, routes, perSecond)
   return {

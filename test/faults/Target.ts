@@ -1,7 +1,6 @@
 import { hash } from "node:crypto"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
-import { peerOf } from "./Peers.ts"
 import { now, sleep } from "./Waiting.ts"
 
 /** A delivery that reached the target whole: one attempt at one event. */
@@ -13,8 +12,8 @@ export interface Arrival {
   /** The number in the body, by which the load knows the request; null when the body is not what was sent. */
   readonly n: number | null
   readonly at: number
-  /** The process it came from, where that can be told. */
-  readonly pid: number | null
+  /** The port it came from. */
+  readonly port: number
   /** The status answered in full, or null when the target broke off or never ended its answer. */
   answered: number | null
   /** When the answer was over; Infinity while it is not. */
@@ -39,18 +38,11 @@ export class Target {
   readonly #behaviours = new Map<string, Behaviour>()
   /** Answers that the present behaviours hold back. */
   readonly #held = new Set<Socket>()
-  readonly #peers = new WeakMap<Socket, number | null>()
-  /** Process ids that deliveries may come from. */
-  #candidates: () => Iterable<number> = () => []
   #open = 0
 
   private constructor() {
     this.#server = createServer((request, response) => void this.#receive(request, response))
     this.#server.keepAliveTimeout = 60_000
-    this.#server.on("connection", (socket: Socket) => {
-      // At once: the other end may be killed a moment later.
-      this.#peers.set(socket, peerOf(socket.remotePort ?? 0, socket.localPort ?? 0, this.#candidates()))
-    })
   }
 
   static async start(): Promise<Target> {
@@ -59,18 +51,18 @@ export class Target {
     return target
   }
 
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
+  }
+
   get origin(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+    return `http://127.0.0.1:${this.port}`
   }
 
   /** Whether nothing has come or been answered for `forMs`. */
   isIdle(forMs: number): boolean {
     const last = this.arrivals.at(-1)?.at ?? 0
     return this.#open === 0 && now() - last >= forMs
-  }
-
-  attribute(candidates: () => Iterable<number>): void {
-    this.#candidates = candidates
   }
 
   behave(key: string, behaviour: Behaviour): void {
@@ -113,7 +105,7 @@ export class Target {
       attempt: Number(headerOf(request, "x-gateway-attempt-count")),
       n: numberIn(Buffer.concat(chunks)),
       at: now(),
-      pid: this.#peers.get(request.socket) ?? null,
+      port: request.socket.remotePort ?? 0,
       answered: null,
       endedAt: Number.POSITIVE_INFINITY
     }

@@ -92,7 +92,11 @@ const containedPath = (path: string): string => {
 }
 
 /** Where this request goes: the destination's URL, with the inbound path and query appended unless that is disabled. */
-export const targetUrl = (target: Pick<HttpTarget, "url" | "path_forwarding_disabled">, path: string, query: string): string => {
+export const targetUrl = (
+  target: Pick<HttpTarget, "url" | "path_forwarding_disabled">,
+  path: string,
+  query: string
+): string => {
   if (target.path_forwarding_disabled || (query === "" && (path === "" || path === "/"))) return target.url
   const [base = "", ownQuery = ""] = splitOnce(target.url, "?")
   const suffix = containedPath(path)
@@ -115,7 +119,8 @@ export const prepare = (target: HttpTarget, inbound: InboundParts, context: Atte
   const dropped = connectionNames(inbound.headers["connection"])
   let hasIdempotencyKey = Object.hasOwn(set, "idempotency-key")
   for (const name in inbound.headers) {
-    if (notForwarded.has(name) || name.startsWith("x-gateway-") || Object.hasOwn(set, name) || dropped?.has(name)) continue
+    if (notForwarded.has(name) || name.startsWith("x-gateway-") || Object.hasOwn(set, name) || dropped?.has(name))
+      continue
     if (target.signing !== null && name.startsWith("webhook-")) continue
     if (name === "idempotency-key") hasIdempotencyKey = true
     const value = inbound.headers[name]!

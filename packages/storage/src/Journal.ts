@@ -1,9 +1,9 @@
 import { randomInt } from "node:crypto"
 import { Clock, Context, Effect, Layer, type Scope } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { SqlClient, SqlError } from "effect/sql"
 import { isTransient, JournalSql } from "./Database.ts"
-import { acceptParameters, acceptStatement, type RequestRecord } from "./journal/AcceptStatement.ts"
-import { type AttemptRecord, attemptParameters, attemptStatement } from "./journal/AttemptStatement.ts"
+import { acceptCommit, type RequestRecord } from "./journal/AcceptStatement.ts"
+import { type AttemptRecord, attemptCommit } from "./journal/AttemptStatement.ts"
 import * as Columns from "./journal/Columns.ts"
 import { GroupCommit } from "./journal/GroupCommit.ts"
 import { ensurePartitions } from "./Partitions.ts"
@@ -47,6 +47,14 @@ export interface JournalStats {
   readonly waitingRequestBytes: number
   readonly waitingAttempts: number
 }
+
+/** A record that cannot even be sent is refused like one that the database refuses. */
+const refusable = <A>(commit: Effect.Effect<A, SqlError.SqlError>): Effect.Effect<A, SqlError.SqlError> =>
+  Effect.catchDefect(commit, (cause) =>
+    Effect.fail(
+      new SqlError.SqlError({ reason: new SqlError.UnknownError({ cause, message: "a record could not be encoded" }) })
+    )
+  )
 
 /** How long a request may wait for a database that does not answer, before its sender is told 503. */
 const acceptPatienceMs = 4_000
@@ -104,15 +112,15 @@ const make = Effect.gen(function* () {
 
   const accept = (items: ReadonlyArray<Acceptance>, lane: number): Effect.Effect<void, SqlError.SqlError> =>
     Effect.suspend(() => {
-      const { parameters, pairs } = acceptParameters(
+      const { pairs, parameters, statement } = acceptCommit(
         items.map((item) => item.record),
         slot + lane
       )
-      return Effect.map(sql.unsafe(acceptStatement, parameters).values, (rows) => {
+      return Effect.map(sql.unsafe(statement, parameters).values, (rows) => {
         const stale = new Set((rows[0]?.[0] ?? []) as ReadonlyArray<number>)
         for (let i = 0; i < items.length; i++) items[i]!.done(stale.has(pairs[i]!) ? "stale" : "committed")
       })
-    })
+    }).pipe(refusable)
 
   const commitAccepted = (items: ReadonlyArray<Acceptance>, lane: number): Effect.Effect<void> =>
     accept(items, lane).pipe(Effect.catch((error) => recoverAccepted(items, lane, error, now() + acceptPatienceMs)))
@@ -166,16 +174,14 @@ const make = Effect.gen(function* () {
   }
 
   const commitAttempts = (items: ReadonlyArray<Attempt>, lane: number): Effect.Effect<void> =>
-    Effect.suspend(
-      () =>
-        sql.unsafe(
-          attemptStatement,
-          attemptParameters(
-            items.map((item) => item.record),
-            slot + lanesEach + lane
-          )
-        ).values
-    ).pipe(
+    Effect.suspend(() => {
+      const { parameters, statement } = attemptCommit(
+        items.map((item) => item.record),
+        slot + lanesEach + lane
+      )
+      return sql.unsafe(statement, parameters).values
+    }).pipe(
+      refusable,
       Effect.map((rows) => {
         const states = new Map(rows.map((row) => [row[0] as string, row[1] as Recorded]))
         for (const item of items) item.done(states.get(item.record.eventId) ?? "superseded")
@@ -215,7 +221,7 @@ const make = Effect.gen(function* () {
     lanes: lanesEach,
     maxItems: 400,
     maxBytes: 8 * 1024 * 1024,
-    parallelFrom: 48,
+    parallelFrom: 24,
     sizeOf: (item) => bytesOf(item.record),
     run
   })
@@ -224,7 +230,7 @@ const make = Effect.gen(function* () {
     lanes: lanesEach,
     maxItems: 400,
     maxBytes: 8 * 1024 * 1024,
-    parallelFrom: 48,
+    parallelFrom: 24,
     sizeOf: (item) => 512 + (item.record.body?.length ?? 0),
     run
   })

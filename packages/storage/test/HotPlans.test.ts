@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import * as Database from "@tidegate/storage/Database"
 import { dueDestinations, dueRows, pendingEvents } from "@tidegate/storage/DeliveryRows"
-import { attemptParameters, attemptStatement } from "@tidegate/storage/journal/AttemptStatement"
+import { attemptCommit } from "@tidegate/storage/journal/AttemptStatement"
 import { migrate } from "@tidegate/storage/Migrations"
 import { freshDatabase } from "../../../test/postgres.ts"
 
@@ -81,9 +81,10 @@ const attempt = (eventId: string) => {
 
 const statements = {
   "recording 20 attempts": (events: ReadonlyArray<string>) =>
-    Effect.flatMap(Database.JournalSql, (sql) =>
-      sql.unsafe(attemptStatement, attemptParameters(events.map(attempt), 1))
-    ),
+    Effect.flatMap(Database.JournalSql, (sql) => {
+      const { parameters, statement } = attemptCommit(events.map(attempt), 1)
+      return sql.unsafe(statement, parameters)
+    }),
   "loading 20 pending events": (events: ReadonlyArray<string>) => pendingEvents(events),
   "the first 20 due rows of a lane": () => dueRows(1, destination, Date.now() + 1000, 20),
   "the destinations with due rows": () => dueDestinations([1, 2, 3], Date.now() + 1000)

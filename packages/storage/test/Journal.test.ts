@@ -202,6 +202,20 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
     })
   )
 
+  it.effect("does not let a record that cannot be encoded take the others with it, or leave anybody waiting", () =>
+    Effect.gen(function* () {
+      const source = yield* makeSource
+      const outcomes = yield* Effect.all(
+        [accept(request(source)), accept(request(source, 1, { bodySize: Number.NaN })), accept(request(source))],
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(outcomes, ["committed", "failed", "committed"])
+      const of = request(source)
+      yield* accept(of)
+      assert.strictEqual(yield* record(attempt(of, 1, { deliveryLatency: Number.NaN })), "superseded")
+    })
+  )
+
   it.effect("stores what was under way once when every connection is cut", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

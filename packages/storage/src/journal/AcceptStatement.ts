@@ -79,96 +79,126 @@ const groups = {
   rollups: ["int4", "text", "text", "timestamptz", "text", "int8"]
 } as const
 
-const from = {
-  sources: 1,
-  requests: 3,
-  events: 3 + groups.requests.length,
-  ignored: 3 + groups.requests.length + groups.events.length,
-  pending: 3 + groups.requests.length + groups.events.length + groups.ignored.length,
-  rollups: 3 + groups.requests.length + groups.events.length + groups.ignored.length + groups.pending.length
-}
-const slotParameter = from.rollups + groups.rollups.length
+type Group = keyof typeof groups
 
-const rows = (group: keyof typeof groups) => `unnest(${Columns.placeholders(groups[group], from[group])})`
+/** The groups that not every batch has rows for. */
+const optional = ["events", "ignored", "pending"] as const
+
+/** What each group's rows become. `v` is the place of the row's (source, version) pair. */
+const writes: { readonly [group in Exclude<Group, "sources">]: (rows: string, slot: string) => ReadonlyArray<string> } =
+  {
+    requests: (rows) => [
+      `insert into requests (id, team_id, source_id, status, verified, rejection_cause, method, path, query, headers, body,
+      body_size, external_id, original_ip, events_count, ignored_count, ingested_at, created_at, updated_at)
+    select id, team_id, source_id, status, verified, cause, method, path, query, headers, body, body_size, external_id, ip,
+      events_count, ignored_count, at, at, at
+    from ${rows} as r (v, id, team_id, source_id, status, verified, cause, method, path, query, headers, body,
+      body_size, external_id, ip, events_count, ignored_count, at)
+    where ${current}`
+    ],
+    events: (rows) => [
+      `insert into events (id, team_id, request_id, connection_id, source_id, destination_id, state, trigger, due_at,
+      ingested_at, created_at, updated_at)
+    select id, team_id, request_id, connection_id, source_id, destination_id, 'PENDING', 'INITIAL', due_at, at, at, at
+    from ${rows} as e (v, id, team_id, request_id, connection_id, source_id, destination_id, shard, due_at, at)
+    where ${current}`,
+      `insert into deliveries (event_id, shard, destination_id, connection_id, due_at)
+    select id, shard, destination_id, connection_id, due_at
+    from ${rows} as e (v, id, team_id, request_id, connection_id, source_id, destination_id, shard, due_at, at)
+    where ${current}`
+    ],
+    ignored: (rows) => [
+      `insert into ignored_events (id, team_id, request_id, connection_id, source_id, cause, meta, created_at)
+    select id, team_id, request_id, connection_id, source_id, cause, meta::jsonb, at
+    from ${rows} as i (v, id, team_id, request_id, connection_id, source_id, cause, meta, at)
+    where ${current}`
+    ],
+    pending: (rows) => [
+      `insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at)
+    select shard, connection_id, request_id, team_id, source_id, at
+    from ${rows} as p (v, shard, connection_id, request_id, team_id, source_id, at)
+    where ${current}`
+    ],
+    rollups: (rows, slot) => [
+      `insert into rollups (key_id, measure, minute, slot, team_id, count)
+    select key_id, measure, minute, ${slot}::int2, team_id, sum(n)
+    from ${rows} as c (v, key_id, measure, minute, team_id, n)
+    where ${current}
+    group by key_id, measure, minute, team_id
+    on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count`
+    ]
+  }
 
 /** Rows whose (source, version) pair is not current are left out, and answered. */
 const current = "v <> all ((select ords from stale)::int4[])"
 
 /**
  * One statement, hence one transaction: the requests with their events, queue rows, ignored events, pending routes and
- * rollups. Its snapshot is taken after every configuration change that has returned, so a row whose version is still
- * current was routed by what holds now.
+ * rollups, as far as the batch has any. Its snapshot is taken after every configuration change that has returned, so a
+ * row whose version is still current was routed by what holds now.
  */
-export const acceptStatement = `
+const buildStatement = (present: ReadonlyArray<Group>): string => {
+  let parameter = 1
+  const rowsOf = new Map<Group, string>()
+  for (const group of present) {
+    rowsOf.set(group, `unnest(${Columns.placeholders(groups[group], parameter)})`)
+    parameter += groups[group].length
+  }
+  const parts = present.flatMap((group) =>
+    group === "sources" ? [] : writes[group](rowsOf.get(group)!, `$${parameter}`)
+  )
+  return `
 with stale as materialized (
   select coalesce(array_agg(s.v::int4), '{}'::int4[]) as ords
-  from unnest(${Columns.placeholders(groups.sources, from.sources)}) with ordinality as s (id, version, v)
+  from ${rowsOf.get("sources")!} with ordinality as s (id, version, v)
   where (select case when deleted_at is null then sources.version end from sources where sources.id = s.id)
     is distinct from s.version
-), insert_requests as (
-  insert into requests (id, team_id, source_id, status, verified, rejection_cause, method, path, query, headers, body,
-    body_size, external_id, original_ip, events_count, ignored_count, ingested_at, created_at, updated_at)
-  select id, team_id, source_id, status, verified, cause, method, path, query, headers, body, body_size, external_id, ip,
-    events_count, ignored_count, at, at, at
-  from ${rows("requests")} as r (v, id, team_id, source_id, status, verified, cause, method, path, query, headers, body,
-    body_size, external_id, ip, events_count, ignored_count, at)
-  where ${current}
-), insert_events as (
-  insert into events (id, team_id, request_id, connection_id, source_id, destination_id, state, trigger, due_at,
-    ingested_at, created_at, updated_at)
-  select id, team_id, request_id, connection_id, source_id, destination_id, 'PENDING', 'INITIAL', due_at, at, at, at
-  from ${rows("events")} as e (v, id, team_id, request_id, connection_id, source_id, destination_id, shard, due_at, at)
-  where ${current}
-), insert_deliveries as (
-  insert into deliveries (event_id, shard, destination_id, connection_id, due_at)
-  select id, shard, destination_id, connection_id, due_at
-  from ${rows("events")} as e (v, id, team_id, request_id, connection_id, source_id, destination_id, shard, due_at, at)
-  where ${current}
-), insert_ignored as (
-  insert into ignored_events (id, team_id, request_id, connection_id, source_id, cause, meta, created_at)
-  select id, team_id, request_id, connection_id, source_id, cause, meta::jsonb, at
-  from ${rows("ignored")} as i (v, id, team_id, request_id, connection_id, source_id, cause, meta, at)
-  where ${current}
-), insert_pending as (
-  insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at)
-  select shard, connection_id, request_id, team_id, source_id, at
-  from ${rows("pending")} as p (v, shard, connection_id, request_id, team_id, source_id, at)
-  where ${current}
-), count_up as (
-  insert into rollups (key_id, measure, minute, slot, team_id, count)
-  select key_id, measure, minute, $${slotParameter}::int2, team_id, sum(n)
-  from ${rows("rollups")} as c (v, key_id, measure, minute, team_id, n)
-  where ${current}
-  group by key_id, measure, minute, team_id
-  on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count
-)
+), ${parts.map((part, index) => `write_${index} as (${part})`).join(", ")}
 select ords from stale`
+}
+
+const statements = new Map<string, string>()
+
+const statementFor = (present: ReadonlyArray<Group>): string => {
+  const name = present.join()
+  let statement = statements.get(name)
+  if (statement === undefined) {
+    statement = buildStatement(present)
+    statements.set(name, statement)
+  }
+  return statement
+}
 
 /** Counts by (pair, key, measure, minute), gathered over a batch. */
 class Counts {
   readonly #byKey = new Map<
     string,
-    [pair: number, key: string, measure: string, minute: number, team: string, n: number]
+    [pair: number, key: string, measure: string, minute: number, team: string, n: bigint]
   >()
 
   add(pair: number, key: string, measure: string, at: number, team: string): void {
     const minute = at - (at % 60_000)
     const name = `${pair}/${measure}/${key}/${minute}`
     const row = this.#byKey.get(name)
-    if (row === undefined) this.#byKey.set(name, [pair, key, measure, minute, team, 1])
+    if (row === undefined) this.#byKey.set(name, [pair, key, measure, minute, team, 1n])
     else row[5]++
   }
 
-  values(index: 0 | 1 | 2 | 3 | 4 | 5): Array<string | number> {
-    return Array.from(this.#byKey.values(), (row) => row[index])
+  columns(): ReadonlyArray<ReadonlyArray<unknown>> {
+    const rows = [...this.#byKey.values()]
+    return ([0, 1, 2, 3, 4, 5] as const).map((index) => rows.map((row) => row[index]))
   }
 }
 
-/** The statement's parameters, and for each item the pair (1-based) that the answer names when it was stale. */
-export const acceptParameters = (
+/** The commit of a batch: its statement, and for each item the pair (1-based) that the answer names when it was stale. */
+export const acceptCommit = (
   items: ReadonlyArray<RequestRecord>,
   slot: number
-): { readonly parameters: ReadonlyArray<PgTypes.Parameter | number>; readonly pairs: ReadonlyArray<number> } => {
+): {
+  readonly statement: string
+  readonly parameters: ReadonlyArray<PgTypes.Parameter | number>
+  readonly pairs: ReadonlyArray<number>
+} => {
   const pairOf = new Map<string, number>()
   const sourceIds: Array<string> = []
   const versions: Array<bigint> = []
@@ -226,21 +256,27 @@ export const acceptParameters = (
     }
   }
 
+  const rows = { requests: r, events: e, ignored: g, pending: p }
+  const present: ReadonlyArray<Group> = [
+    "sources",
+    "requests",
+    ...optional.filter((group) => rows[group][0]!.length > 0),
+    "rollups"
+  ]
   return {
     pairs,
+    statement: statementFor(present),
     parameters: [
-      Columns.text(sourceIds),
-      Columns.int8(versions),
-      ...bind("requests", r),
-      ...bind("events", e),
-      ...bind("ignored", g),
-      ...bind("pending", p),
-      Columns.int4(counts.values(0)),
-      Columns.text(counts.values(1)),
-      Columns.text(counts.values(2)),
-      Columns.timestamptz(counts.values(3)),
-      Columns.text(counts.values(4)),
-      Columns.int8(counts.values(5).map(BigInt)),
+      ...present.flatMap((group) => {
+        switch (group) {
+          case "sources":
+            return bind(group, [sourceIds, versions])
+          case "rollups":
+            return bind(group, counts.columns())
+          default:
+            return bind(group, rows[group])
+        }
+      }),
       slot
     ]
   }
@@ -250,5 +286,5 @@ const push = (columns: ReadonlyArray<Array<unknown>>, ...values: ReadonlyArray<u
   for (let i = 0; i < values.length; i++) columns[i]!.push(values[i])
 }
 
-const bind = (group: keyof typeof groups, columns: ReadonlyArray<ReadonlyArray<unknown>>): Array<PgTypes.Parameter> =>
+const bind = (group: Group, columns: ReadonlyArray<ReadonlyArray<unknown>>): Array<PgTypes.Parameter> =>
   columns.map((values, index) => column(groups[group][index]!, values))

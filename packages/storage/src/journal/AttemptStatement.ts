@@ -71,7 +71,7 @@ const columns = `id, team_id, event_id, request_id, connection_id, source_id, de
  * overtaken writer changes nothing. An event cancelled while its delivery was on the wire keeps the attempt; a success
  * is a success (the target has it), a failure leaves it CANCELLED.
  */
-export const attemptStatement = `
+const statement = (retries: boolean) => `
 with i as materialized (
   select * from unnest(${Columns.placeholders(types, 1)}) as t (${columns})
 ), e as (
@@ -103,11 +103,15 @@ with i as materialized (
   from e
 ), finished as (
   delete from deliveries where event_id = any(array(select event_id from e where state <> 'PENDING'))
-), waiting as (
+), ${
+  retries
+    ? `waiting as (
   update deliveries set due_at = e.retry_at, started_at = e.delivered_at
   from e where deliveries.event_id = any(array(select event_id from e where state = 'PENDING'))
     and deliveries.event_id = e.event_id
-), counted as (
+), `
+    : ""
+}counted as (
   select destination_id as key_id, case when successful then 'attempt_successful' else 'attempt_failed' end as measure,
     date_trunc('minute', finished_at) as minute, team_id, 1 as n from e
   union all
@@ -123,12 +127,16 @@ with i as materialized (
 )
 select event_id, state from e`
 
+const withRetries = statement(true)
+const withoutRetries = statement(false)
+
 const minute = (at: number): number => at - (at % 60_000)
 
-export const attemptParameters = (
+/** The commit of a batch: the statement (shorter when nothing of it is retried) and its parameters. */
+export const attemptCommit = (
   items: ReadonlyArray<AttemptRecord>,
   slot: number
-): ReadonlyArray<PgTypes.Parameter | number> => {
+): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter | number> } => {
   const table: Array<Array<unknown>> = types.map(() => [])
   for (const item of items) {
     const row = [
@@ -159,5 +167,8 @@ export const attemptParameters = (
     ]
     for (let c = 0; c < row.length; c++) table[c]!.push(row[c])
   }
-  return [...table.map((values, c) => column(types[c]!, values)), slot]
+  return {
+    statement: items.some((item) => item.retryAt !== null) ? withRetries : withoutRetries,
+    parameters: [...table.map((values, c) => column(types[c]!, values)), slot]
+  }
 }

@@ -21,7 +21,7 @@ export interface GroupCommitOptions<Item> {
 }
 
 /** A batch of fewer items than this is no sign of load. */
-const smallBatch = 8
+const smallBatch = 16
 
 export class GroupCommit<Item> {
   readonly #options: GroupCommitOptions<Item>

@@ -1,0 +1,235 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import {
+  type AttemptContext,
+  type HttpTarget,
+  type InboundParts,
+  prepare,
+  targetUrl
+} from "@tidegate/connectors/HttpDelivery"
+import { prepareSigningSecret } from "@tidegate/signatures/DeliverySignature"
+
+describe("targetUrl", () => {
+  const table: ReadonlyArray<readonly [url: string, path: string, query: string, expected: string]> = [
+    ["http://h", "/", "", "http://h"],
+    ["http://h", "", "", "http://h"],
+    ["http://h", "/", "a=1", "http://h?a=1"],
+    ["http://h", "/a", "", "http://h/a"],
+    ["http://h/", "/a", "", "http://h/a"],
+    ["http://h/b", "/a", "", "http://h/b/a"],
+    ["http://h/b/", "/a/", "", "http://h/b/a/"],
+    ["http://h/b//", "/a", "", "http://h/b//a"],
+    ["http://h/b", "//a", "", "http://h/b//a"],
+    ["http://h/b?k=v", "/a", "", "http://h/b/a?k=v"],
+    ["http://h/b?k=v", "/", "a=1&a=2", "http://h/b?k=v&a=1&a=2"],
+    ["http://h/b?", "/a", "x", "http://h/b/a?x"],
+    ["http://h/b?u=http://x/?y", "/a", "z", "http://h/b/a?u=http://x/?y&z"],
+    ["http://h/b", "/%2F%20%zz%", "q=%20+", "http://h/b/%2F%20%zz%?q=%20+"],
+    // Steps up end at the inbound path's own root.
+    ["http://h/b/c", "/..", "", "http://h/b/c"],
+    ["http://h/b/c", "/../..", "", "http://h/b/c"],
+    ["http://h/b/c", "/../x", "", "http://h/b/c/x"],
+    ["http://h/b/c", "/x/../../../y/", "", "http://h/b/c/y/"],
+    ["http://h/b", "/x/./y/.", "", "http://h/b/x/y/"],
+    ["http://h/b", "/%2e%2E/%2e./.%2E/x", "", "http://h/b/x"],
+    ["http://h/b", "/x//../y", "", "http://h/b/x/y"],
+    ["http://h/b", "/...", "", "http://h/b/..."],
+    ["http://h/b", "/..a/.b/c..", "", "http://h/b/..a/.b/c.."],
+    ["http://h/b", "/%252e%252e/x", "", "http://h/b/%252e%252e/x"],
+    ["http://h/b", "/\\..\\x", "", "http://h/b/%5C..%5Cx"],
+    // A hash does not cut off what follows.
+    ["http://h/b?k=v", "/a#b", "c#d", "http://h/b/a%23b?k=v&c%23d"]
+  ]
+  for (const [url, path, query, expected] of table) {
+    it(`${url} + ${path}${query === "" ? "" : `?${query}`}`, () => {
+      expect(targetUrl({ url, path_forwarding_disabled: false }, path, query)).toBe(expected)
+      expect(targetUrl({ url, path_forwarding_disabled: true }, path, query)).toBe(url)
+    })
+  }
+
+  const Part = Schema.Literals([
+    "..",
+    ".",
+    "%2e",
+    ".%2E",
+    "%2e%2e",
+    "a",
+    "",
+    "\\",
+    "\\..",
+    "#",
+    "@",
+    "?",
+    "%5c..",
+    "..;",
+    "&"
+  ])
+
+  it.prop("never leaves the destination's origin and path, and keeps its query", [Schema.Array(Part)], ([parts]) => {
+    const [path = "", query = ""] = `/${parts.join("/")}`.split(/\?(.*)/s)
+    const url = new URL(
+      targetUrl({ url: "https://h.example/base/hooks?key=v", path_forwarding_disabled: false }, path, query)
+    )
+    expect(url.origin).toBe("https://h.example")
+    expect(`${url.pathname}/`.startsWith("/base/hooks/")).toBe(true)
+    expect(url.searchParams.get("key")).toBe("v")
+    expect([url.hash, url.username]).toEqual(["", ""])
+  })
+})
+
+const target: HttpTarget = {
+  url: "http://h/b",
+  http_method: null,
+  path_forwarding_disabled: false,
+  authHeaders: {},
+  signing: null
+}
+
+const inbound: InboundParts = { method: "POST", path: "/", query: "", headers: {}, body: Buffer.from("body") }
+
+const context: AttemptContext = {
+  eventId: "evt_1",
+  requestId: "req_1",
+  webhookId: "evt_0",
+  attemptNumber: 2,
+  trigger: "AUTOMATIC",
+  willRetryAfter: 30,
+  sourceName: "source",
+  connectionName: "connection",
+  destinationName: "destination",
+  verified: true,
+  originalIp: "203.0.113.9",
+  timestampSeconds: 1_700_000_000
+}
+
+/** Name and value of every header, in order. */
+const pairs = (headers: ReadonlyArray<string>): ReadonlyArray<readonly [string, string]> =>
+  headers.flatMap((name, i) => (i % 2 === 0 ? [[name, headers[i + 1]!] as const] : []))
+
+const named = (headers: ReadonlyArray<string>, name: string): ReadonlyArray<string> =>
+  pairs(headers).flatMap(([other, value]) => (other === name ? [value] : []))
+
+describe("prepare", () => {
+  it("adds exactly this to a request without headers", () => {
+    expect(prepare(target, inbound, context)).toEqual({
+      method: "POST",
+      url: "http://h/b",
+      body: inbound.body,
+      headers: [
+        ...["user-agent", "event-gateway/1"],
+        ...["idempotency-key", "evt_1"],
+        ...["x-gateway-event-id", "evt_1"],
+        ...["x-gateway-request-id", "req_1"],
+        ...["x-gateway-attempt-count", "2"],
+        ...["x-gateway-attempt-trigger", "AUTOMATIC"],
+        ...["x-gateway-source-name", "source"],
+        ...["x-gateway-connection-name", "connection"],
+        ...["x-gateway-destination-name", "destination"],
+        ...["x-gateway-verified", "true"],
+        ...["x-gateway-will-retry-after", "30"],
+        ...["x-gateway-original-ip", "203.0.113.9"],
+        ...["x-gateway-timestamp", "1700000000"]
+      ]
+    })
+  })
+
+  it("says nothing of what it does not know", () => {
+    const { headers } = prepare(target, inbound, { ...context, willRetryAfter: null, originalIp: null })
+    expect(named(headers, "x-gateway-will-retry-after")).toEqual([])
+    expect(named(headers, "x-gateway-original-ip")).toEqual([])
+  })
+
+  const methods: ReadonlyArray<readonly [configured: string | null, sent: string, method: string]> = [
+    [null, "POST", "POST"],
+    [null, "PUT", "PUT"],
+    [null, "PATCH", "PATCH"],
+    [null, "DELETE", "DELETE"],
+    [null, "GET", "POST"],
+    [null, "HEAD", "POST"],
+    ["PUT", "GET", "PUT"],
+    ["DELETE", "POST", "DELETE"]
+  ]
+  for (const [configured, sent, method] of methods) {
+    it(`${sent} to a destination of ${configured ?? "any method"} is ${method}`, () => {
+      expect(prepare({ ...target, http_method: configured }, { ...inbound, method: sent }, context).method).toBe(method)
+    })
+  }
+
+  const keptOrNot: ReadonlyArray<
+    readonly [name: string, headers: InboundParts["headers"], header: string, expected: ReadonlyArray<string>]
+  > = [
+    ["a sender's header", { "x-a": "1" }, "x-a", ["1"]],
+    ["a repeated one", { "x-a": ["1", "2"] }, "x-a", ["1", "2"]],
+    ["one called like a member of every object", { constructor: "c" }, "constructor", ["c"]],
+    ["the sender's idempotency key", { "idempotency-key": "mine" }, "idempotency-key", ["mine"]],
+    [
+      "an idempotency key that the connection keeps to itself",
+      { connection: "Idempotency-Key", "idempotency-key": "mine" },
+      "idempotency-key",
+      ["evt_1"]
+    ],
+    ["the sender's user agent", { "user-agent": "curl" }, "user-agent", ["event-gateway/1"]],
+    ["a forged header of the gateway", { "x-gateway-verified": "false" }, "x-gateway-verified", ["true"]],
+    ["any header of the gateway's", { "x-gateway-more": "1" }, "x-gateway-more", []],
+    ["a header of the connection", { connection: "keep-alive, X-Hop", "x-hop": "1" }, "x-hop", []],
+    ["several connection headers", { connection: ["close", "x-hop"], "x-hop": "1" }, "x-hop", []],
+    ["webhook-id of an unsigned delivery", { "webhook-id": "msg" }, "webhook-id", ["msg"]],
+    ...[
+      "connection",
+      "keep-alive",
+      "te",
+      "trailer",
+      "transfer-encoding",
+      "upgrade",
+      "host",
+      "content-length",
+      "expect"
+    ].map((name) => [`the connection's ${name}`, { [name]: "x" }, name, []] as const)
+  ]
+  for (const [name, headers, header, expected] of keptOrNot) {
+    it(`${name}: ${expected.length === 0 ? "left out" : expected.join(", ")}`, () => {
+      expect(named(prepare(target, { ...inbound, headers }, context).headers, header)).toEqual(expected)
+    })
+  }
+
+  for (const name of ["authorization", "x-token", "idempotency-key", "user-agent", "webhook-id"]) {
+    it(`a destination's own ${name} is the only one`, () => {
+      const { headers } = prepare(
+        { ...target, authHeaders: { [name]: "set" } },
+        { ...inbound, headers: { [name]: ["sent", "twice"] } },
+        context
+      )
+      expect(named(headers, name)).toEqual(["set"])
+    })
+  }
+
+  it("names that no header can hold are encoded, others are not", () => {
+    const { headers } = prepare(target, inbound, {
+      ...context,
+      sourceName: "café",
+      connectionName: "заказ",
+      destinationName: "a\nb"
+    })
+    expect(named(headers, "x-gateway-source-name")).toEqual(["café"])
+    expect(named(headers, "x-gateway-connection-name")).toEqual([encodeURIComponent("заказ")])
+    expect(named(headers, "x-gateway-destination-name")).toEqual(["a%0Ab"])
+  })
+
+  it("a signed delivery carries the signature once, whatever the sender sent", () => {
+    const secret = Result.getOrThrow(prepareSigningSecret("gws_0123456789"))
+    const forged = {
+      "webhook-id": "forged",
+      "webhook-timestamp": "1",
+      "webhook-signature": "v1,x",
+      "webhook-anything": "y",
+      "x-gateway-signature": "v1=00"
+    }
+    const { headers } = prepare({ ...target, signing: [secret] }, { ...inbound, headers: forged }, context)
+    expect(named(headers, "webhook-id")).toEqual(["evt_0"])
+    expect(named(headers, "webhook-timestamp")).toEqual(["1700000000"])
+    expect(named(headers, "x-gateway-timestamp")).toEqual(["1700000000"])
+    expect(named(headers, "webhook-anything")).toEqual([])
+    expect(named(headers, "webhook-signature")).toEqual([expect.stringMatching(/^v1,[A-Za-z0-9+/]{43}=$/)])
+    expect(named(headers, "x-gateway-signature")).toEqual([expect.stringMatching(/^v1=[0-9a-f]{64}$/)])
+  })
+})

@@ -1,0 +1,174 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import type { InboundRequest } from "@tidegate/doors/InboundRequest"
+import { decide } from "@tidegate/doors/Routing"
+import type { Route, SourceSnapshot } from "@tidegate/doors/SourceSnapshots"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import type { Rule } from "@tidegate/model/Rule"
+import { compileRules } from "@tidegate/rules/RuleSet"
+import { compileSourceAuth } from "@tidegate/signatures/SourceAuth"
+
+const at = 1_700_000_000_000
+
+const route = (connectionId: string, rules: ReadonlyArray<Rule> | null): Route => ({
+  connectionId,
+  destinationId: `des_of_${connectionId}`,
+  destinationShard: 3,
+  connectionShard: 7,
+  rules: rules === null ? null : Result.getOrThrow(compileRules(rules))
+})
+
+const snapshot = (more: Partial<SourceSnapshot> = {}): SourceSnapshot => ({
+  id: "src_1",
+  teamId: "tm_1",
+  version: 5,
+  disabled: false,
+  allowedMethods: ["POST"],
+  verifier: compileSourceAuth({ auth_type: null, auth: {} }),
+  routes: [],
+  ...more
+})
+
+const request = (more: Partial<InboundRequest> = {}): InboundRequest => ({
+  id: newId(prefixes.request, at),
+  receivedAt: at,
+  method: "POST",
+  path: "/orders",
+  query: "a=1",
+  headers: { "content-type": "application/json", "x-request-id": "r-1" },
+  body: Buffer.from('{"total":10}'),
+  bodySize: 12,
+  originalIp: "203.0.113.9",
+  ...more
+})
+
+const keyed = compileSourceAuth({ auth_type: "API_KEY", auth: { api_key: "sender-key" } })
+const anyBody: Rule = { type: "filter", body: { total: { $gt: 5 } } }
+const noBody: Rule = { type: "filter", body: { total: { $gt: 50 } } }
+const otherPath: Rule = { type: "filter", path: "/invoices", query: { a: "2" } }
+const delay: Rule = { type: "delay", delay: 90_000 }
+const retry: Rule = { type: "retry", strategy: "linear", count: 1, interval: 1_000 }
+const deduplicate: Rule = { type: "deduplicate", window: 1_000 }
+
+describe("whether a request is accepted", () => {
+  const wrong = { disabled: true, allowedMethods: ["PUT"], verifier: keyed }
+  const tooLarge = { body: null, bodySize: 20_000_000 }
+  const table: ReadonlyArray<
+    readonly [name: string, Partial<SourceSnapshot>, Partial<InboundRequest>, cause: string | null]
+  > = [
+    ["nothing wrong", {}, {}, null],
+    ["everything wrong: disabled", wrong, tooLarge, "SOURCE_DISABLED"],
+    ["then the method", { ...wrong, disabled: false }, tooLarge, "SOURCE_METHOD_NOT_ALLOWED"],
+    ["then the size", { ...wrong, disabled: false, allowedMethods: ["POST"] }, tooLarge, "PAYLOAD_TOO_LARGE"],
+    ["then the verification", { verifier: keyed }, {}, "SOURCE_AUTH_FAILED"],
+    ["verified", { verifier: keyed }, { headers: { "x-api-key": "sender-key" } }, null]
+  ]
+  for (const [name, source, sent, cause] of table) {
+    it(name, () => {
+      const { record, rejection } = decide(snapshot({ ...source, routes: [route("web_1", [])] }), request(sent))
+      expect(rejection?.cause ?? null).toBe(cause)
+      expect(record).toMatchObject({
+        status: cause === null ? "accepted" : "rejected",
+        rejectionCause: cause,
+        verified: cause === null && source.verifier !== undefined
+      })
+      expect(record.events.length + record.ignored.length + record.pending.length).toBe(cause === null ? 1 : 0)
+    })
+  }
+
+  it("what is stored of it", () => {
+    const sent = request()
+    expect(decide(snapshot(), sent).record).toEqual({
+      id: sent.id,
+      teamId: "tm_1",
+      sourceId: "src_1",
+      version: 5,
+      status: "accepted",
+      verified: false,
+      rejectionCause: null,
+      method: "POST",
+      path: "/orders",
+      query: "a=1",
+      headers: JSON.stringify(sent.headers),
+      body: sent.body,
+      bodySize: 12,
+      externalId: "r-1",
+      originalIp: "203.0.113.9",
+      ingestedAt: at,
+      events: [],
+      ignored: [],
+      pending: []
+    })
+  })
+})
+
+describe("what a connection makes of it", () => {
+  const one = (rules: ReadonlyArray<Rule> | null) =>
+    decide(snapshot({ routes: [route("web_1", rules)] }), request()).record
+
+  it("an event, due at once", () => {
+    const { events, ignored, pending } = one([])
+    expect(events).toEqual([
+      { id: expect.stringMatching(/^evt_/), connectionId: "web_1", destinationId: "des_of_web_1", shard: 3, dueAt: at }
+    ])
+    expect([ignored, pending]).toEqual([[], []])
+  })
+
+  it("an event, due later", () => expect(one([anyBody, delay, retry]).events[0]?.dueAt).toBe(at + 90_000))
+
+  it("an ignored event that names every target that did not match", () => {
+    const { events, ignored } = one([noBody, otherPath, delay])
+    expect(events).toEqual([])
+    expect(ignored).toEqual([
+      { id: expect.stringMatching(/^ign_/), connectionId: "web_1", cause: "FILTERED", meta: expect.any(String) }
+    ])
+    expect(JSON.parse(ignored[0]!.meta).toSorted()).toEqual(["body", "path", "query"])
+  })
+
+  it("a route to work off later, where rules are slow or cannot be read", () => {
+    for (const rules of [[deduplicate], [deduplicate, noBody], null]) {
+      expect(one(rules)).toMatchObject({ events: [], ignored: [], pending: [{ connectionId: "web_1", shard: 7 }] })
+    }
+  })
+})
+
+describe("deciding", () => {
+  const kinds: ReadonlyArray<ReadonlyArray<Rule> | null> = [[], [anyBody], [noBody], [delay], [deduplicate], null]
+  const Routes = Schema.Array(Schema.Literals([0, 1, 2, 3, 4, 5])).check(Schema.isMaxLength(12))
+  const routesOf = (numbers: ReadonlyArray<number>): ReadonlyArray<Route> =>
+    numbers.map((kind, i) => route(`web_${i}`, kinds[kind] ?? null))
+  const idsOf = (record: ReturnType<typeof decide>["record"]): ReadonlyMap<string, string> =>
+    new Map(
+      [...record.events, ...record.ignored].map(({ connectionId, id }) => [`${id.slice(0, 4)}${connectionId}`, id])
+    )
+
+  it.prop("gives every connection exactly one event, ignored event or pending route", [Routes], ([numbers]) => {
+    const routes = routesOf(numbers)
+    const { events, ignored, pending } = decide(snapshot({ routes }), request()).record
+    const routed = [...events, ...ignored, ...pending].map(({ connectionId }) => connectionId)
+    expect(routed.toSorted()).toEqual(routes.map(({ connectionId }) => connectionId).toSorted())
+  })
+
+  it.prop("again by another snapshot gives the same ids", [Routes, Routes], ([first, second]) => {
+    const sent = request()
+    const before = decide(snapshot({ routes: routesOf(first) }), sent).record
+    const after = decide(snapshot({ version: 6, routes: routesOf(second).toReversed() }), sent).record
+    expect(after).toMatchObject({ id: before.id, version: 6 })
+    const ids = idsOf(before)
+    for (const [key, id] of idsOf(after)) if (ids.has(key)) expect(id).toBe(ids.get(key))
+    // The same connections in another order: the same in every respect.
+    expect(idsOf(decide(snapshot({ routes: routesOf(first).toReversed() }), sent).record)).toEqual(ids)
+  })
+
+  it("of another request gives other ids, which sort by their time", () => {
+    const routes = [route("web_1", []), route("web_2", [])]
+    const all = [at, at + 1, at + 2].flatMap((receivedAt) =>
+      decide(snapshot({ routes }), request({ id: newId(prefixes.request, receivedAt), receivedAt })).record.events.map(
+        ({ id }) => id
+      )
+    )
+    expect(new Set(all).size).toBe(6)
+    const timeOf = (id: string) => id.slice(4, 14)
+    expect(all.map(timeOf)).toEqual(all.map(timeOf).toSorted())
+  })
+})

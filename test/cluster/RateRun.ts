@@ -106,9 +106,10 @@ export class RateRun<Name extends string> {
     await waitUntil(`${this.#name} gets ${more} more`, () => this.target.arrivals.length >= until, { patienceMs })
   }
 
-  async setRate(by: Name, limit: number): Promise<number> {
+  async setRate(by: Name, limit: number): Promise<{ readonly askedAt: number; readonly returnedAt: number }> {
+    const askedAt = Date.now()
     await this.#gateways.api(by, "PATCH", `/destinations/${this.destination}`, { config: { rate_limit: limit } })
-    return Date.now()
+    return { askedAt, returnedAt: Date.now() }
   }
 
   /** The process that delivers now: the latest delivery came from it. */

@@ -59,7 +59,7 @@ describe("a rate limit", () => {
           const all = times(await run.starts())
           assert.isAtMost(
             mostInWindow(
-              all.filter((at) => at <= up),
+              all.filter((at) => at <= up.askedAt),
               1_000
             ),
             20
@@ -67,14 +67,17 @@ describe("a rate limit", () => {
           assert.isAtMost(mostInWindow(all, 1_000), 80)
           assert.isAtMost(
             mostInWindow(
-              all.filter((at) => at > down),
+              all.filter((at) => at > down.returnedAt),
               1_000
             ),
             10
           )
           // The twenty of the second before count as well.
-          assert.isAtLeast(all.filter((at) => at > up && at <= up + 2_000).length, 0.9 * 2 * 80 - 20)
-          assert.isAtLeast(all.filter((at) => at > down + 1_000).length, 0.9 * 2 * 10 - 1)
+          assert.isAtLeast(
+            all.filter((at) => at > up.returnedAt && at <= up.returnedAt + 2_000).length,
+            0.9 * 2 * 80 - 20
+          )
+          assert.isAtLeast(all.filter((at) => at > down.returnedAt + 1_000).length, 0.9 * 2 * 10 - 1)
           await run.target.close()
         })
       }),

@@ -86,7 +86,7 @@ export class Gateway {
       signal: AbortSignal.timeout(20_000)
     })
     const text = await response.text()
-    return { status: response.status, body: text === "" ? null : (JSON.parse(text) as Body) }
+    return { status: response.status, body: text === "" ? null : JSON.parse(text) }
   }
 
   /** A call that has to succeed; its body. */

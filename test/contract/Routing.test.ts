@@ -109,7 +109,7 @@ describe("several connections", () => {
     expect([stored.events_count, stored.ignored_count]).toEqual([3, 1])
     expect(ignored_events.map((ignored: Body) => ignored.connection_id)).toEqual([filtering.id])
     const byConnection = new Map<string, Body>(events.map((event: Body) => [event.connection_id, event]))
-    expect([...byConnection.keys()].toSorted()).toEqual([passing.id, delaying.id, paused.id].toSorted())
+    expect(new Set(byConnection.keys())).toEqual(new Set([passing.id, delaying.id, paused.id]))
 
     const delayed = byConnection.get(delaying.id)
     expect(delayed.status).toBe("SCHEDULED")

@@ -44,8 +44,8 @@ export interface Fault {
 
 /** The take-over after a crash: a runner that is silent for 4 s has lost its shards, and the others go through what it left. */
 const takeOverMs = 5_000
-/** A process has to start first: Node, migrations, joining the cluster. On a busy machine that alone takes seconds. */
-const restartMs = 10_000
+/** From the kill: on a busy machine Node, the migrations' check and joining the cluster take seconds before the take-over. */
+const restartMs = 15_000
 /** Nothing stands in the way of these destinations. */
 const unimpededMs = 1_500
 

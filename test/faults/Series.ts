@@ -10,14 +10,16 @@ import { hold, type Outcome, type World } from "./Round.ts"
 import { createRoutes } from "./Routes.ts"
 import { Target } from "./Target.ts"
 
-interface Opened {
+/** A running gateway with its load and target. */
+export interface OpenWorld {
   readonly world: World
   readonly folder: string
   /** Answers the processes that would not end. */
   readonly close: () => Promise<ReadonlyArray<string>>
 }
 
-const open = async (topology: Topology, perSecond: number): Promise<Opened> => {
+/** Starts everything in an empty folder, with routes but no load yet. */
+export const openWorld = async (topology: Topology, perSecond: number): Promise<OpenWorld> => {
   const scope = Scope.makeUnsafe()
   const folder = await Effect.runPromise(temporaryFolder.pipe(Scope.provide(scope)))
   const target = await Target.start()
@@ -54,7 +56,7 @@ export const holdAll = async (faults: ReadonlyArray<Fault>, options: SeriesOptio
   const remaining = [...faults]
   while (remaining.length > 0 && options.isOver?.() !== true) {
     const { topology } = remaining[0]!
-    const { close, folder, world } = await open(topology, options.perSecond)
+    const { close, folder, world } = await openWorld(topology, options.perSecond)
     const outcomes: Array<Outcome> = []
     // Each is told when the next begins: what the last one left behind may keep a process from ending, and belongs to it.
     let last: Outcome | undefined

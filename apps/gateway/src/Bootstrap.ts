@@ -90,5 +90,6 @@ export const pickRunnerPort = ({ runnerHost, runnerPort }: Settings): Effect.Eff
     ? Effect.succeed(runnerPort)
     : Effect.tryPromise({
         try: () => probe(runnerHost, runnerPort ?? defaultRunnerPort).catch(() => probe(runnerHost, 0)),
-        catch: (error) => new SettingsError({ message: `TIDEGATE_RUNNER_HOST: no port can be opened there: ${String(error)}` })
+        catch: (error) =>
+          new SettingsError({ message: `TIDEGATE_RUNNER_HOST: no port can be opened there: ${String(error)}` })
       })

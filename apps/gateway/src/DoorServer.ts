@@ -27,16 +27,25 @@ const serverOptions = {
   keepAliveTimeout: 65_000,
   headersTimeout: 20_000,
   requestTimeout: 120_000,
-  maxHeaderSize: 32 * 1024
+  connectionsCheckingInterval: 5_000,
+  maxHeaderSize: 32 * 1024,
+  // Some HTTP clients offer h2c with every request. A sender's offer is not taken, its request is.
+  shouldUpgradeCallback: ({ url = "" }: IncomingMessage): boolean => !pathOf(url).startsWith(ingressPath)
 }
+
+/** A request's target without the origin that it may begin with (RFC 9112, 3.2.2). */
+const pathOf = (url: string): string => (url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?]*/i, "") || "/")
 
 const intercept = (server: Server, handle: (request: IncomingMessage, response: ServerResponse) => void): Server => {
   const emit = server.emit.bind(server)
   server.emit = (event: string, ...args: ReadonlyArray<unknown>): boolean => {
-    if (event === "request") {
+    if (event === "request" || event === "checkContinue") {
       const request = args[0] as IncomingMessage
-      if (request.url?.startsWith(ingressPath) === true) {
-        handle(request, args[1] as ServerResponse)
+      request.url = pathOf(request.url ?? "")
+      if (request.url.startsWith(ingressPath)) {
+        const response = args[1] as ServerResponse
+        if (event === "checkContinue") response.writeContinue()
+        handle(request, response)
         return true
       }
     }

@@ -102,6 +102,10 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
             )
           )
         }
+        // The router ends a path at either of them, so what follows would be acted on unread.
+        if (/[;#]/.test(path)) {
+          return Effect.succeed(respond(fail("ROUTE_NOT_FOUND", `there is no route ${request.method} ${path}`)))
+        }
         return Effect.provideService(app, HttpServerRequest.HttpServerRequest, request).pipe(
           Effect.catchCause((cause) => {
             if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)

@@ -98,7 +98,7 @@ export const targetUrl = (
   query: string
 ): string => {
   if (target.path_forwarding_disabled || (query === "" && (path === "" || path === "/"))) return target.url
-  const [base = "", ownQuery = ""] = splitOnce(target.url, "?")
+  const [base, ownQuery = ""] = splitOnce(target.url, "?")
   const suffix = containedPath(path)
   const joined = suffix === "" || suffix === "/" ? base : base.endsWith("/") ? base + suffix.slice(1) : base + suffix
   const parts = [ownQuery, query.replaceAll("#", "%23")].filter((part) => part !== "")

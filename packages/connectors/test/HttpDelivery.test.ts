@@ -116,20 +116,20 @@ describe("prepare", () => {
       url: "http://h/b",
       body: inbound.body,
       headers: [
-        ...["user-agent", "event-gateway/1"],
-        ...["idempotency-key", "evt_1"],
-        ...["x-gateway-event-id", "evt_1"],
-        ...["x-gateway-request-id", "req_1"],
-        ...["x-gateway-attempt-count", "2"],
-        ...["x-gateway-attempt-trigger", "AUTOMATIC"],
-        ...["x-gateway-source-name", "source"],
-        ...["x-gateway-connection-name", "connection"],
-        ...["x-gateway-destination-name", "destination"],
-        ...["x-gateway-verified", "true"],
-        ...["x-gateway-will-retry-after", "30"],
-        ...["x-gateway-original-ip", "203.0.113.9"],
-        ...["x-gateway-timestamp", "1700000000"]
-      ]
+        ["user-agent", "event-gateway/1"],
+        ["idempotency-key", "evt_1"],
+        ["x-gateway-event-id", "evt_1"],
+        ["x-gateway-request-id", "req_1"],
+        ["x-gateway-attempt-count", "2"],
+        ["x-gateway-attempt-trigger", "AUTOMATIC"],
+        ["x-gateway-source-name", "source"],
+        ["x-gateway-connection-name", "connection"],
+        ["x-gateway-destination-name", "destination"],
+        ["x-gateway-verified", "true"],
+        ["x-gateway-will-retry-after", "30"],
+        ["x-gateway-original-ip", "203.0.113.9"],
+        ["x-gateway-timestamp", "1700000000"]
+      ].flat()
     })
   })
 

@@ -23,6 +23,8 @@ export type Recorded = "PENDING" | "SUCCESSFUL" | "FAILED" | "CANCELLED" | "supe
 
 interface Acceptance {
   readonly record: RequestRecord
+  /** When it was handed in (Unix ms): its patience runs from then, whatever it waits behind. */
+  readonly since: number
   readonly done: (outcome: Accepted) => void
 }
 
@@ -123,7 +125,9 @@ const make = Effect.gen(function* () {
     }).pipe(refusable)
 
   const commitAccepted = (items: ReadonlyArray<Acceptance>, lane: number): Effect.Effect<void> =>
-    accept(items, lane).pipe(Effect.catch((error) => recoverAccepted(items, lane, error, now() + acceptPatienceMs)))
+    accept(items, lane).pipe(
+      Effect.catch((error) => recoverAccepted(items, lane, error, items[0]!.since + acceptPatienceMs))
+    )
 
   const recoverAccepted = (
     items: ReadonlyArray<Acceptance>,
@@ -246,7 +250,7 @@ const make = Effect.gen(function* () {
 
   return Journal.of({
     isFull: () => acceptances.pendingBytes > fullAtBytes || acceptances.pendingItems > fullAtItems,
-    accept: (record, done) => acceptances.add({ record, done }),
+    accept: (record, done) => acceptances.add({ record, since: now(), done }),
     record: (record, done) => attempts.add({ record, done }),
     mark: (eventId, startedAt, done) => marks.add({ eventId, startedAt, done }),
     stats: () => ({

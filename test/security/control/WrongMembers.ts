@@ -105,7 +105,7 @@ const tables: ReadonlyArray<Table> = [
       "config.path": ["/x", 1],
       "config.http_method": ["GET", "HEAD", "post", "", 1, "CONNECT"],
       "config.path_forwarding_disabled": notBoolean,
-      "config.rate_limit": [0, -1, 1.5, "5", 1e21, 9_007_199_254_740_993, [], {}],
+      "config.rate_limit": [0, -1, 1.5, "5", 1e21, Number.MAX_SAFE_INTEGER + 1, [], {}],
       "config.rate_limit_period": ["", "seconds", "SECOND", "concurrent", 1],
       "config.auth_type": [1, "", "custom_header", "CUSTOM_HEADER", "OAUTH2_CLIENT_CREDENTIALS", "BASIC_AUTH"],
       "config.auth": [[], "x", 1, { header_name: "x-a", value: "b" }]
@@ -123,8 +123,19 @@ const tables: ReadonlyArray<Table> = [
     },
     wrong: {
       "config.auth.header_name": [
-        ...["", "a b", "a:b", "x\r\ny: z", 1, null, "Host", "content-length", "Transfer-Encoding", "connection"],
-        ...["x-gateway-event-id", "TE", "x".repeat(257)]
+        "",
+        "a b",
+        "a:b",
+        "x\r\ny: z",
+        1,
+        null,
+        "Host",
+        "content-length",
+        "Transfer-Encoding",
+        "connection",
+        "x-gateway-event-id",
+        "TE",
+        "x".repeat(257)
       ],
       "config.auth.value": ["", " x", "x ", "a\r\nb", "ü", "\u0000", 1, null, "x".repeat(16_385)],
       "config.auth.disabled": ["true", 1]
@@ -148,7 +159,7 @@ const tables: ReadonlyArray<Table> = [
       source: [null, "x", 1, [], {}, { id: 1 }, { id: "" }],
       destination_id: [null, 1, {}, "", "des/../x", "x".repeat(65)],
       destination: ["x", [], {}, { id: null }],
-      disabled_at: ["", "yesterday", 1, true, {}, "2026-01-01", "2999-01-01T00:00:00Z", "now"],
+      disabled_at: ["", "yesterday", 1, true, {}, "2026-01-01", "2999-01-01T00:00:00Z", "now", "2026-02-31T00:00:00Z"],
       paused_at: ["", "soon", 0, "2026-01-01T00:00:00", "2999-01-01T00:00:00Z", "1969-01-01T00:00:00Z"],
       rules: ["x", 1, {}, true]
     }

@@ -17,14 +17,20 @@ const ById = Schema.Struct({ id: Id }).annotate({ message: "must be an object wi
 
 const isoMoment = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/
 
+/** A time that there is: not the 31st of February, which a lenient parser takes for a day in March. */
+const isMoment = (text: string): boolean => {
+  const day = text.slice(0, 10)
+  const midnight = Date.parse(`${day}T00:00:00Z`)
+  return (
+    isoMoment.test(text) && Date.parse(text) >= 0 && midnight >= 0 && new Date(midnight).toISOString().startsWith(day)
+  )
+}
+
 const Moment = Schema.NullOr(Schema.String)
   .annotate({ message: "must be an ISO 8601 time or null" })
   .check(
     Schema.makeFilter(
-      (text: string | null) =>
-        text === null ||
-        (isoMoment.test(text) && !Number.isNaN(Date.parse(text)) && Date.parse(text) >= 0) ||
-        "must be an ISO 8601 time with a zone, or null"
+      (text: string | null) => text === null || isMoment(text) || "must be an ISO 8601 time with a zone, or null"
     )
   )
 

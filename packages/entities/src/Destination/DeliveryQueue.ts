@@ -303,8 +303,9 @@ export class DeliveryQueue {
       // Without the mark, a take-over would not know of this slot: it waits for the database to answer again. A new rate
       // may have come meanwhile, which does not know of it either.
       if (marked && pacer === this.#pacer && this.#mayStillStart(item)) {
-        pacer.start(startedAt)
         this.#host.deliver(item, startedAt)
+        // Counted from when it is under way: preparing it may have taken longer than the pacer keeps between windows.
+        pacer.start(this.#host.now())
       } else {
         pacer.release()
         this.#onWire--

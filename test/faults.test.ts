@@ -1,0 +1,23 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { shortForm } from "./faults/Faults.ts"
+import { hold } from "./faults/Round.ts"
+import { openWorld, type OpenWorld } from "./faults/Series.ts"
+
+/** A few rounds of the crash test, with little load; `npm run test:faults` is the whole of it. */
+describe("a gateway whose processes are killed", () => {
+  let opened: OpenWorld
+
+  beforeAll(async () => {
+    opened = await openWorld("cluster", 60)
+  }, 90_000)
+
+  afterAll(async () => {
+    expect(await opened.close()).toEqual([])
+  }, 90_000)
+
+  it.for(shortForm)("keeps its promises: $name", { timeout: 120_000 }, async (fault) => {
+    const { figures, findings } = await hold(opened.world, fault)
+    expect(findings.lines).toEqual([])
+    expect(figures?.acknowledged).toBeGreaterThan(0)
+  })
+})

@@ -44,9 +44,9 @@ const reads = Effect.gen(function* () {
   }
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<{ count: number }>`
-    select (select coalesce(sum(seq_tup_read), 0) from pg_stat_user_tables) +
-      (select coalesce(sum(idx_tup_read), 0) from pg_stat_user_indexes) as count`
-  return Number(row!.count)
+    select ((select coalesce(sum(seq_tup_read), 0) from pg_stat_user_tables) +
+      (select coalesce(sum(idx_tup_read), 0) from pg_stat_user_indexes))::int4 as count`
+  return row!.count
 })
 
 const attempt = (eventId: string) => {

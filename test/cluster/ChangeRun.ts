@@ -242,24 +242,26 @@ export const runChanges = async (gateways: Gateways<Process>, changes: number): 
     return new Subject(plan, { source: source.id, connection: connection.id, destination: destination.id })
   }
 
+  const ask = async (record: Sent): Promise<void> => {
+    const { n, probe, process, subject } = record
+    try {
+      const answer = await gateways.call(process, probe.method, `/e/${subject.ids.source}`, {
+        headers: { ...probe.headers, "webhook-id": String(n) },
+        body: probe.body
+      })
+      record.status = answer.status
+      record.to = subject.asked
+    } catch (error) {
+      trouble.push(`request ${n} to ${process}: ${String(error)}`)
+    }
+  }
+
   const send = (subject: Subject, process: Process): void => {
     const number = n++
     const probe = subject.plan.probe(number, subject.returned)
     const record: Sent = { n: number, subject, process, probe, from: subject.returned, to: subject.asked, status: 0 }
     sent.push(record)
-    const answered = gateways
-      .call(process, probe.method, `/e/${subject.ids.source}`, {
-        headers: { ...probe.headers, "webhook-id": String(number) },
-        body: probe.body
-      })
-      .then(
-        (answer) => {
-          record.status = answer.status
-          record.to = subject.asked
-        },
-        (error: unknown) => void trouble.push(`request ${number} to ${process}: ${String(error)}`)
-      )
-      .finally(() => underWay.delete(answered))
+    const answered = ask(record).finally(() => underWay.delete(answered))
     underWay.add(answered)
   }
 

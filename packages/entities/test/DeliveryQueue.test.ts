@@ -333,11 +333,11 @@ describe("whatever the interleaving", () => {
             // A hint tells what was committed, however old that is by now; some come twice.
             const count = random.between(1, hints.length)
             const told = random.chance(0.9) ? hints.splice(0, count) : hints.slice(0, count)
-            const items = told.map((id) => ({ ...world.itemOf(world.rows.get(id)!), attempts: 0 }))
-            world.queue.offer(
-              items.map((item) => ({ ...item, dueAt: item.createdAt })),
-              random.chance(0.1)
-            )
+            const items = told.map((id) => {
+              const row = world.rows.get(id)!
+              return world.itemOf({ ...row, attempts: 0, dueAt: row.createdAt })
+            })
+            world.queue.offer(items, random.chance(0.1))
           }
         ],
         [1, () => (excused = hints.splice(0, random.between(0, 3)).length > 0 || excused)],

@@ -249,6 +249,7 @@ export class QueueWorld {
   #read(): Refill {
     const perLane = Math.max(50, Math.ceil(refillRows / this.#lanes.size))
     const wanted: Array<string> = []
+    const unknown: Array<{ rank: number; id: string; lane: string }> = []
     const behind = new Set<string>()
     const room = Math.max(leastRefill, this.queue.room)
     for (const lane of this.#lanes.keys()) {
@@ -257,11 +258,12 @@ export class QueueWorld {
         .sort((a, b) => a.dueAt - b.dueAt)
         .slice(0, perLane)
       if (due.length === perLane) behind.add(lane)
-      for (const row of due) {
-        if (this.queue.isKnown(row.id)) continue
-        if (wanted.length < room) wanted.push(row.id)
-        else behind.add(lane)
-      }
+      for (const [rank, row] of due.entries()) if (!this.queue.isKnown(row.id)) unknown.push({ rank, id: row.id, lane })
+    }
+    unknown.sort((a, b) => a.rank - b.rank)
+    for (const { id, lane } of unknown) {
+      if (wanted.length < room) wanted.push(id)
+      else behind.add(lane)
     }
     return { step: "read", wanted, behind }
   }

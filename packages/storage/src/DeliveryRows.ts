@@ -64,22 +64,36 @@ export interface PendingEventRow {
   readonly original_ip: string | null
 }
 
-/** What a delivery needs of these events; the ones no longer pending are left out. */
+/**
+ * What a delivery needs of these events, in the order given; the ones no longer pending are left out, and so is what comes
+ * after `bytes` of bodies (the first event always comes).
+ */
 export const pendingEvents = Effect.fnUntraced(function* (
-  eventIds: ReadonlyArray<string>
+  eventIds: ReadonlyArray<string>,
+  bytes: number
 ): Effect.fn.Return<ReadonlyArray<PendingEventRow>, SqlError.SqlError, HotSql> {
   if (eventIds.length === 0) return []
   const sql = yield* HotSql
   const ids = Columns.text(eventIds)
   return yield* sql<PendingEventRow>`
-    select e.id, e.team_id, e.connection_id, e.source_id, e.created_at, d.due_at, e.attempts, e.first_attempt_at,
+    with chosen as (
+      select w.id, w.place, d.due_at, e.request_id,
+        sum(r.body_size) over (order by w.place) - r.body_size as before
+      from unnest(${ids}) with ordinality as w (id, place)
+        cross join lateral (select due_at from deliveries where deliveries.event_id = w.id limit 1) d
+        cross join lateral (
+          select request_id from events where events.id = w.id and events.state = 'PENDING' limit 1
+        ) e
+        cross join lateral (select body_size from requests where requests.id = e.request_id limit 1) r
+    )
+    select e.id, e.team_id, e.connection_id, e.source_id, e.created_at, c.due_at, e.attempts, e.first_attempt_at,
       e.last_attempt_at, e.trigger, e.root_event_id, e.retry_operation_id, e.request_id, r.method, r.path, r.query,
       r.headers, r.body, r.verified, r.original_ip
-    from deliveries d
-      cross join lateral (select * from events where events.id = d.event_id and events.state = 'PENDING' limit 1) e
-      cross join lateral (select * from requests where requests.id = e.request_id limit 1) r
-    where d.event_id = any(${ids})
-    order by d.due_at, d.event_id`
+    from chosen c
+      cross join lateral (select * from events where events.id = c.id limit 1) e
+      cross join lateral (select * from requests where requests.id = c.request_id limit 1) r
+    where c.before < ${bytes}
+    order by c.place`
 })
 
 /**

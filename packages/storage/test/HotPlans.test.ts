@@ -85,7 +85,7 @@ const statements = {
       const { parameters, statement } = attemptCommit(events.map(attempt), 1)
       return sql.unsafe(statement, parameters)
     }),
-  "loading 20 pending events": (events: ReadonlyArray<string>) => pendingEvents(events),
+  "loading 20 pending events": (events: ReadonlyArray<string>) => pendingEvents(events, 1e6),
   "the first 20 due rows of a lane": () => dueRows(1, destination, Date.now() + 1000, 20),
   "the destinations with due rows": () => dueDestinations([1, 2, 3], Date.now() + 1000)
 }

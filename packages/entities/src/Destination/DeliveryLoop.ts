@@ -9,7 +9,7 @@ import { newId, prefixes } from "@tidegate/model/Ids"
 import { nextRetry } from "@tidegate/rules/Retry"
 import { cancelPending } from "@tidegate/storage/CancelPending"
 import { HotSql } from "@tidegate/storage/Database"
-import { dueRows, pendingEvents, type PendingEventRow, recentStarts } from "@tidegate/storage/DeliveryRows"
+import { type DueRow, dueRows, pendingEvents, type PendingEventRow, recentStarts } from "@tidegate/storage/DeliveryRows"
 import { Journal } from "@tidegate/storage/Journal"
 import { Lease } from "../Lease.ts"
 import { shardOf } from "../Shards.ts"
@@ -21,6 +21,8 @@ import { Pacer } from "./Pacer.ts"
 
 /** How many due rows one refill may read. */
 const refillRows = 1_000
+/** How many bytes of bodies it reads at the most, and one body more. */
+const refillBytes = 8 * 1024 * 1024
 /** How many of them it may take into a window that is full, so that every lane gets to its turn. */
 const leastRefill = 64
 /** An actor that is told to stop waits this long for what it has on the wire, so that the next one need not repeat it. */
@@ -214,18 +216,27 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     const perLane = Math.max(50, Math.ceil(refillRows / lanes))
     const due = yield* dueRows(shard, id, now() + horizonMs, perLane)
     const counts = new Map<string, number>()
+    const unknown: Array<{ readonly rank: number; readonly row: DueRow }> = []
     const wanted: Array<string> = []
     const behind = new Set<string>()
     const room = Math.max(leastRefill, queue.room)
-    for (const { connection_id, event_id } of due) {
-      const count = (counts.get(connection_id) ?? 0) + 1
-      counts.set(connection_id, count)
-      if (count === perLane) behind.add(connection_id)
-      if (queue.isKnown(event_id)) continue
-      if (wanted.length < room) wanted.push(event_id)
-      else behind.add(connection_id)
+    for (const row of due) {
+      const rank = (counts.get(row.connection_id) ?? 0) + 1
+      counts.set(row.connection_id, rank)
+      if (rank === perLane) behind.add(row.connection_id)
+      if (!queue.isKnown(row.event_id)) unknown.push({ rank, row })
     }
-    queue.refilled((yield* pendingEvents(wanted)).map(itemOf), behind)
+    // By rank in their lane: the lanes that have the least in memory first, so that none is left out however many there are.
+    unknown.sort((a, b) => a.rank - b.rank)
+    for (const { row } of unknown) {
+      if (wanted.length < room) wanted.push(row.event_id)
+      else behind.add(row.connection_id)
+    }
+    const read = yield* pendingEvents(wanted, refillBytes)
+    const bodies = read.reduce((sum, row) => sum + (row.body?.length ?? 0), 0)
+    // Cut off by size: whatever was not read is still there.
+    if (bodies >= refillBytes) for (const { row } of unknown) behind.add(row.connection_id)
+    queue.refilled(read.map(itemOf), behind)
   }).pipe(
     Effect.catch((error) =>
       Effect.andThen(

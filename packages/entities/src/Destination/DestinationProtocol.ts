@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { Entity } from "effect/cluster"
+import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { Destination } from "@tidegate/model/Destination"
 import { GatewayError } from "@tidegate/model/GatewayError"
@@ -27,7 +27,7 @@ export const DestinationEntity = Entity.make("Destination", [
   Rpc.make("Enable", { payload: team, success: Destination, error: GatewayError }),
   Rpc.make("Delete", { payload: team, success: Schema.Struct({ id: Schema.String }), error: GatewayError }),
   Rpc.make("RetryEvent", { payload: { ...team, event_id: Schema.String }, success: EventRetry, error: GatewayError }),
-  Rpc.make("Deliver", { payload: { batch: DeliveryBatch } }),
-  Rpc.make("Wake"),
+  Rpc.make("Deliver", { payload: { batch: DeliveryBatch } }).annotate(ClusterSchema.InterruptOnTermination, true),
+  Rpc.make("Wake").annotate(ClusterSchema.InterruptOnTermination, true),
   Rpc.make("Reload")
 ])

@@ -3,12 +3,15 @@ import { shortForm } from "./faults/Faults.ts"
 import { hold } from "./faults/Round.ts"
 import { openWorld, type OpenWorld } from "./faults/Series.ts"
 
-/** A few rounds of the crash test, with little load; `npm run test:faults` is the whole of it. */
+/**
+ * A few rounds of the crash test, with little load and, because other suites run beside it, twice the time for everything;
+ * `npm run test:faults` is the whole of it.
+ */
 describe("a gateway whose processes are killed", () => {
   let opened: OpenWorld
 
   beforeAll(async () => {
-    opened = await openWorld("cluster", 60)
+    opened = await openWorld("cluster", 60, 2)
   }, 90_000)
 
   afterAll(async () => {

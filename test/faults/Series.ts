@@ -19,21 +19,25 @@ export interface OpenWorld {
 }
 
 /** Starts everything in an empty folder, with routes but no load yet. */
-export const openWorld = async (topology: Topology, perSecond: number): Promise<OpenWorld> => {
+export const openWorld = async (topology: Topology, perSecond: number, slack = 1): Promise<OpenWorld> => {
   const scope = Scope.makeUnsafe()
   const folder = await Effect.runPromise(temporaryFolder.pipe(Scope.provide(scope)))
+  // It may be in memory, so it must not stay when the harness is interrupted.
+  const remove = (): void => rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
+  process.once("exit", remove)
   const target = await Target.start()
   const cluster = await Cluster.start(topology, folder)
   const routes = await createRoutes(cluster, target.origin)
   const load = new Load(cluster.origin, routes, perSecond)
   return {
-    world: { cluster, target, load, routes },
+    world: { cluster, target, load, routes, slack },
     folder,
     close: async () => {
       await load.close()
       const stuck = await cluster.close()
       await target.close()
       await Effect.runPromise(Scope.close(scope, Exit.void))
+      process.off("exit", remove)
       return stuck
     }
   }

@@ -102,6 +102,18 @@ const gateway = Effect.gen(function* () {
 
 const log = process.stdout.isTTY ? Logger.layer([Logger.consolePretty()]) : Logger.layer([Logger.consoleJson])
 
+/** A process that is told to end has ended by then, whatever still holds it: what it leaves is in SQL. */
+const shutdownLimitMs = 14_000
+
+for (const signal of ["SIGTERM", "SIGINT"] as const) {
+  process.once(signal, () => {
+    setTimeout(() => {
+      process.stderr.write(`tidegate: not done ${shutdownLimitMs} ms after ${signal}, ending all the same\n`)
+      process.exit(1)
+    }, shutdownLimitMs).unref()
+  })
+}
+
 NodeRuntime.runMain(
   gateway.pipe(
     Effect.catchTag(["SettingsError", "SecretKeyError", "EmbeddedPostgresError"], (error) =>

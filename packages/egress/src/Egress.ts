@@ -25,6 +25,8 @@ export interface Outbound {
   readonly captureBytes?: number
   /** Ends the exchange as NETWORK_REQUEST_CANCELED. */
   readonly signal?: AbortSignal
+  /** Asked when the request is about to be written; false ends the exchange as NETWORK_REQUEST_CANCELED, unsent. */
+  readonly mayStart?: () => boolean
 }
 
 export interface EgressOptions extends GuardOptions {
@@ -98,6 +100,7 @@ const makeEgress = (options: EgressOptions) => {
       timeoutMs: outbound.timeoutMs ?? defaultTimeoutMs,
       captureBytes: outbound.captureBytes ?? defaultCaptureBytes,
       signal: outbound.signal,
+      mayStart: outbound.mayStart,
       onSettled: (answer) => {
         // It may still stand in the client's queue, where its body would wait along with it.
         options.body = null

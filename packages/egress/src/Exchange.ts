@@ -31,6 +31,7 @@ export interface ExchangeOptions {
   readonly timeoutMs: number
   readonly captureBytes: number
   readonly signal: AbortSignal | undefined
+  readonly mayStart: (() => boolean) | undefined
   /** Called exactly once. */
   readonly onSettled: (answer: Answer) => void
 }
@@ -61,6 +62,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     // Thrown, not aborted: an abort would take the fresh connection along.
+    if (this.#options.mayStart?.() === false) this.#cancel("NETWORK_REQUEST_CANCELED", "no longer allowed to start")
     if (this.#settled) throw dropped
     this.#controller = controller
   }

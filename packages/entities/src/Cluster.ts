@@ -15,7 +15,8 @@ const lockExpirationMs = 4_000
 
 const timing = {
   shardLockExpiration: lockExpirationMs,
-  shardLockRefreshInterval: "1 second",
+  // Also the patience with one lock operation: as long as three of them fit into the lease.
+  shardLockRefreshInterval: "1300 millis",
   refreshAssignmentsInterval: "500 millis",
   runnerHealthCheckInterval: "1 second",
   // Nothing is stored as a cluster message; this is only how often a shard that could not be locked is tried again.

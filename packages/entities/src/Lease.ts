@@ -1,40 +1,61 @@
 import { Context, Effect, Layer } from "effect"
-import { RunnerStorage } from "effect/cluster"
+import { RunnerStorage, type ShardId } from "effect/cluster"
 
 /** Kept back from the lease, so that a delivery that just may start is on the wire before the lease is over (ms). */
 const marginMs = 250
 
 /**
- * Whether this process may still act for the shards it holds. The cluster's locks end at the server after
- * `expirationMs` without a word from here; this counts the same time from the last refresh that was answered, on the
- * monotonic clock, from before it was sent. A process that was frozen finds its lease over before it learns what it lost.
+ * Whether this process may still act for a shard that it was given. The cluster's locks end at the server after
+ * `expirationMs` without a word from here; this counts the same time from the last answer that named the shard as held, on
+ * the monotonic clock, from before it was asked for. Shard by shard, because a process that was frozen is soon answered
+ * again, and the answer is that it holds nothing: its actors learn that later than their timers fire.
  */
-export class Lease extends Context.Service<Lease, { readonly isHeld: () => boolean }>()("@tidegate/entities/Lease") {
+export class Lease extends Context.Service<Lease, { readonly isHeld: (shard: number) => boolean }>()(
+  "@tidegate/entities/Lease"
+) {
   /** For processes without shards, and tests of one runner. */
   static readonly layerAlways: Layer.Layer<Lease> = Layer.succeed(Lease, { isHeld: () => true })
 
-  /** Watches the refreshes of the runner storage that it wraps, and provides both. */
+  /** Watches the lock operations of the runner storage that it wraps, and provides both. */
   static readonly layerWatching = (options: {
     readonly expirationMs: number
   }): Layer.Layer<Lease | RunnerStorage.RunnerStorage, never, RunnerStorage.RunnerStorage> =>
     Layer.effectContext(
       Effect.gen(function* () {
         const storage = yield* RunnerStorage.RunnerStorage
-        let until = 0
-        const renews = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+        /** Until when each shard is held, by its number. */
+        const until = new Map<number, number>()
+
+        const renews = <E>(
+          asked: Iterable<ShardId.ShardId>,
+          answer: (asked: ReadonlyArray<ShardId.ShardId>) => Effect.Effect<Array<ShardId.ShardId>, E>
+        ): Effect.Effect<Array<ShardId.ShardId>, E> =>
           Effect.suspend(() => {
-            const sentAt = performance.now()
-            return Effect.tap(effect, () =>
+            const shards = [...asked]
+            const askedAt = performance.now()
+            return Effect.tap(answer(shards), (held) =>
               Effect.sync(() => {
-                until = Math.max(until, sentAt + options.expirationMs - marginMs)
+                for (const { id } of shards) until.delete(id)
+                for (const { id } of held) until.set(id, askedAt + options.expirationMs - marginMs)
               })
             )
           })
-        return Context.make(Lease, { isHeld: () => performance.now() < until }).pipe(
+
+        return Context.make(Lease, { isHeld: (shard) => performance.now() < (until.get(shard) ?? 0) }).pipe(
           Context.add(RunnerStorage.RunnerStorage, {
             ...storage,
-            acquire: (address, shards) => renews(storage.acquire(address, shards)),
-            refresh: (address, shards) => renews(storage.refresh(address, shards))
+            acquire: (address, shards) => renews(shards, (shards) => storage.acquire(address, shards)),
+            refresh: (address, shards) => renews(shards, (shards) => storage.refresh(address, shards)),
+            release: (address, shard) =>
+              Effect.suspend(() => {
+                until.delete(shard.id)
+                return storage.release(address, shard)
+              }),
+            releaseAll: (address) =>
+              Effect.suspend(() => {
+                until.clear()
+                return storage.releaseAll(address)
+              })
           })
         )
       })

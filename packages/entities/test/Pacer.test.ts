@@ -251,6 +251,6 @@ describe("a slot that is taken", () => {
     pacer.take(epoch)
     pacer.start(epoch + 700)
     assert.isAbove(pacer.nextAt(epoch + 1_700), epoch + 1_700)
-    assert.strictEqual(pacer.nextAt(epoch + 1_720), epoch + 1_720)
+    assert.strictEqual(pacer.nextAt(epoch + 1_730), epoch + 1_730)
   })
 })

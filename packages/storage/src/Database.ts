@@ -64,8 +64,21 @@ export const layer = (
   ).pipe(Layer.provide(Reactivity.layer))
 }
 
-/** Whether the database could not be reached or gave up for a passing reason: the same call may work later. */
-export const isTransient = (error: SqlError.SqlError): boolean => error.reason.isRetryable
+/**
+ * SQLSTATEs that say nothing about the statement but that the server could not carry it out now: connection (08), resources
+ * (53), the server stopping, crashing or starting (57P), input and output (58), a session ended for its transaction (25P).
+ */
+const passing = /^(08|25P0[34]|53|57P|58)/
+
+/**
+ * Whether the database could not be reached or gave up for a passing reason: the same call may work later. Whatever keeps a
+ * connection from being made is one, because then nothing was asked.
+ */
+export const isTransient = ({ reason }: SqlError.SqlError): boolean =>
+  reason.isRetryable || reason.operation === "connect" || passing.test(sqlStateOf(reason.cause))
+
+const sqlStateOf = (cause: unknown): string =>
+  typeof cause === "object" && cause !== null && "code" in cause ? String(cause.code) : ""
 
 /** One row, to see that the database answers. */
 export const ping = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {

@@ -66,7 +66,7 @@ const fullAtBytes = 96 * 1024 * 1024
 const fullAtItems = 20_000
 
 /** Commits of requests under way at the same time, and as many of attempts. */
-const lanesEach = 4
+const lanesEach = 2
 
 const bytesOf = (record: RequestRecord): number => record.bodySize + record.headers.length + 512
 

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { Entity } from "effect/cluster"
+import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { Connection } from "@tidegate/model/Connection"
 import { GatewayError } from "@tidegate/model/GatewayError"
@@ -15,5 +15,5 @@ export const ConnectionEntity = Entity.make("Connection", [
   Rpc.make("Pause", { payload: team, success: Connection, error: GatewayError }),
   Rpc.make("Unpause", { payload: team, success: Connection, error: GatewayError }),
   Rpc.make("Delete", { payload: team, success: Schema.Struct({ id: Schema.String }), error: GatewayError }),
-  Rpc.make("Wake")
+  Rpc.make("Wake").annotate(ClusterSchema.InterruptOnTermination, true)
 ])

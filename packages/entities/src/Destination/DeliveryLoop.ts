@@ -48,6 +48,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const shard = shardOf(sharding, id)
   const changed = Latch.makeUnsafe(false)
   const now = (): number => clock.currentTimeMillisUnsafe()
+  const holdsLease = (): boolean => lease.isHeld(shard)
 
   let state: DestinationState | null = null
   let pump: Fiber.Fiber<void> | null = null
@@ -154,7 +155,14 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       )
       return
     }
-    void egress.deliver(request).then((answer) => finish(item, connection, answer, sent))
+    void egress.deliver({ ...request, mayStart: holdsLease }).then((answer) => {
+      // It waited for its connection until the shard was somebody else's: not an attempt, and no longer ours.
+      const unsent = answer.errorCode === "NETWORK_REQUEST_CANCELED" && answer.status === null
+      if (unsent && !holdsLease()) {
+        unrecorded.delete(item.eventId)
+        queue.abandoned(item)
+      } else finish(item, connection, answer, sent)
+    })
   }
 
   const finish = (
@@ -248,7 +256,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
 
   const host: QueueHost = {
     now,
-    mayDeliver: lease.isHeld,
+    mayDeliver: holdsLease,
     slots,
     deliver,
     mark: (item, startedAt, done) => journal.mark(item.eventId, startedAt, done),

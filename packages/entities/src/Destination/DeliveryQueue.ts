@@ -200,6 +200,15 @@ export class DeliveryQueue {
     this.tick()
   }
 
+  /** The exchange never began. */
+  abandoned(item: DeliveryItem): void {
+    this.#onWire--
+    this.#host.slots.release()
+    this.#drop(item)
+    this.#look = true
+    this.tick()
+  }
+
   /** The attempt is durable. */
   recorded(item: DeliveryItem, result: AttemptResult): void {
     this.#unrecorded--

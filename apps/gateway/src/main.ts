@@ -89,7 +89,14 @@ const gateway = Effect.gen(function* () {
   const url = postgres?.url ?? given.databaseUrl!
   const port = given.role === "edge" ? 0 : yield* Bootstrap.pickRunnerPort(given)
   const runner = core(given, url, Cluster.layerRunner({ url, host: given.runnerHost, port }))
-  const outbound = Layer.merge(Egress.layer({ allow: given.egressAllow }), DeliveryRuntime.layer(deliveryLimits))
+  const outbound = Layer.merge(
+    Egress.layer({
+      allow: given.egressAllow,
+      // Destinations of one origin share its connections: with fewer, those that hang would keep the others from theirs.
+      connectionsPerOrigin: deliveryLimits.deliveries
+    }),
+    DeliveryRuntime.layer(deliveryLimits)
+  )
   const roles = {
     all: publicServer(given).pipe(Layer.provideMerge(actors), Layer.provide([runner, outbound])),
     runner: healthServer(given).pipe(Layer.provideMerge(actors), Layer.provide([runner, outbound])),

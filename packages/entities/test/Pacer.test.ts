@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
-import { Pacer } from "@tidegate/entities/Destination/Pacer"
+import { guardMs, Pacer } from "@tidegate/entities/Destination/Pacer"
 import type { RatePeriod } from "@tidegate/model/Destination"
 import { Random } from "./Random.ts"
 
@@ -140,7 +140,7 @@ describe("a window of one period", () => {
       }
       assert.isAbove(tightest(usage.starts, limit), pacer.period)
       const clock = usage.now + usage.skew
-      assert.isAtMost(pacer.nextAt(clock), clock + pacer.period + 2 * pacer.slice + 20)
+      assert.isAtMost(pacer.nextAt(clock), clock + pacer.period + 2 * pacer.slice + 2 * guardMs)
     },
     { arbitrary: { runs: 60 } }
   )

@@ -6,7 +6,7 @@ const periodMs: Record<RatePeriod, number> = { second: 1_000, minute: 60_000, ho
  * Kept between windows (ms): starts are counted when the request is handed to the network, and reach it a little later,
  * some later than others.
  */
-const guardMs = 25
+export const guardMs = 25
 
 /** Timers are no finer than this: a fast rate needs that much tolerance, or its ticks come too late to use it up. */
 const toleranceMs = 20

@@ -1,5 +1,5 @@
 import { PgClient } from "@effect/sql-pg"
-import { Context, Effect, Layer, type Redacted } from "effect"
+import { Context, Layer, type Redacted } from "effect"
 import { Reactivity } from "effect/reactivity"
 import type { SqlClient, SqlError } from "effect/sql"
 
@@ -79,8 +79,3 @@ export const isTransient = ({ reason }: SqlError.SqlError): boolean =>
 
 const sqlStateOf = (cause: unknown): string =>
   typeof cause === "object" && cause !== null && "code" in cause ? String(cause.code) : ""
-
-/** One row, to see that the database answers. */
-export const ping = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
-  yield* sql`select 1`
-})

@@ -16,7 +16,7 @@ export class Batch {
 }
 
 /** A payload whose body is larger does not cross the network: the destination reads it from SQL. */
-export const largestCarriedBody = 64 * 1024
+const largestCarriedBody = 64 * 1024
 
 const encode = (batch: Batch): Uint8Array => {
   const payloads = [...new Set(batch.items.map((item) => item.payload))].filter(

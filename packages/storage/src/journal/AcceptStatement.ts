@@ -1,6 +1,5 @@
 import type { PgTypes } from "@effect/sql-pg"
 import * as Columns from "./Columns.ts"
-import { column } from "./Columns.ts"
 
 /** An event that a request becomes on one connection. */
 export interface RoutedEvent {
@@ -287,4 +286,4 @@ const push = (columns: ReadonlyArray<Array<unknown>>, ...values: ReadonlyArray<u
 }
 
 const bind = (group: Group, columns: ReadonlyArray<ReadonlyArray<unknown>>): Array<PgTypes.Parameter> =>
-  columns.map((values, index) => column(groups[group][index]!, values))
+  columns.map((values, index) => Columns.column(groups[group][index]!, values))

@@ -1,6 +1,5 @@
 import type { PgTypes } from "@effect/sql-pg"
 import * as Columns from "./Columns.ts"
-import { column } from "./Columns.ts"
 
 /** A finished attempt, and what it makes of its event. Times are Unix milliseconds. */
 export interface AttemptRecord {
@@ -169,6 +168,6 @@ export const attemptCommit = (
   }
   return {
     statement: items.some((item) => item.retryAt !== null) ? withRetries : withoutRetries,
-    parameters: [...table.map((values, c) => column(types[c]!, values)), slot]
+    parameters: [...table.map((values, c) => Columns.column(types[c]!, values)), slot]
   }
 }

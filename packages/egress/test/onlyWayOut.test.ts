@@ -37,6 +37,18 @@ const exceptions: ReadonlyArray<{
     from: /^node:module$/,
     names: ["createRequire"],
     reason: "finds where the database's programs are installed; loads nothing"
+  },
+  {
+    files: /^packages\/sandbox\/src\/ChildProcess\.ts$/,
+    from: /^(node:module|global)$/,
+    names: ["createRequire", "require"],
+    reason: "finds where the engine is installed; loads nothing"
+  },
+  {
+    files: /^packages\/sandbox\/src\/child\//,
+    from: /^(isolated-vm|global)$/,
+    names: ["Isolate", "ExternalCopy", "Callback", "globalThis"],
+    reason: "runs code in isolates that have no network, in processes that may open no socket"
   }
 ]
 

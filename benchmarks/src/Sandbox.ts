@@ -1,0 +1,87 @@
+/**
+ * What a transformation costs: `node benchmarks/src/Sandbox.ts`. Latency as the caller sees it, CPU of this process and of
+ * the children per call (Linux), and resident memory, for one transformation and for 200 that take turns.
+ */
+import { Sandbox } from "@tidegate/sandbox/Sandbox"
+import type { Call } from "@tidegate/sandbox/Sandbox"
+import { Effect } from "effect"
+import { readFileSync } from "node:fs"
+import { makeHistogram, record, summarize } from "./Latency.ts"
+
+const code = `addHandler("transform", (request, context) => {
+  request.body.region = context.env.REGION
+  request.headers["x-kind"] = request.body.items[0].kind
+  return request
+})`
+
+const callOf = (index: number): Call => ({
+  teamId: `tm_${index % 20}`,
+  code: `${code} // ${index}`,
+  codeHash: String(index),
+  env: { REGION: "eu" },
+  request: {
+    headers: { "content-type": "application/json", "user-agent": "sender/1.0" },
+    body: { id: index, items: Array.from({ length: 10 }, (_, id) => ({ id, kind: "order", price: 9.5 })) },
+    query: "",
+    parsed_query: {},
+    path: "/orders",
+    method: "POST"
+  },
+  context: {
+    connection_id: "web_1",
+    source_id: "src_1",
+    destination_id: "des_1",
+    request_id: "req_1",
+    team_id: "tm_1",
+    timestamp: null
+  }
+})
+
+const ofProc = (pid: number | "self") => {
+  const fields = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]?.split(" ") ?? []
+  const kib = /VmRSS:\s*(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1]
+  return { cpuMs: (Number(fields[11]) + Number(fields[12])) * 10, mib: Number(kib) / 1_024 }
+}
+
+const measure = Effect.fnUntraced(function* (
+  name: string,
+  options: { readonly calls: number; readonly atOnce: number; readonly codes: number; readonly pauseMs?: number }
+) {
+  const sandbox = yield* Sandbox
+  const usage = () => ({ own: ofProc("self"), children: sandbox.pids().map(ofProc) })
+  const cpuOf = (all: ReadonlyArray<{ readonly cpuMs: number }>) => all.reduce((sum, { cpuMs }) => sum + cpuMs, 0)
+  const histogram = makeHistogram()
+  const before = usage()
+  const start = performance.now()
+  yield* Effect.forEach(
+    Array.from({ length: options.calls }, (_, index) => callOf((index * 7_919) % options.codes)),
+    Effect.fnUntraced(function* (call) {
+      const at = performance.now()
+      const { error } = yield* sandbox.run(call)
+      record(histogram, (performance.now() - at) * 1_000)
+      if (error !== null) throw new Error(error.message)
+      if (options.pauseMs !== undefined) yield* Effect.sleep(options.pauseMs)
+    }),
+    { concurrency: options.atOnce, discard: true }
+  )
+  const seconds = (performance.now() - start) / 1_000
+  const after = usage()
+  const { p50, p99 } = summarize(histogram)
+  const own = (after.own.cpuMs - before.own.cpuMs) / options.calls
+  const children = (cpuOf(after.children) - cpuOf(before.children)) / options.calls
+  const mib = after.own.mib + after.children.reduce((sum, { mib }) => sum + mib, 0)
+  console.log(
+    `${name.padEnd(34)} p50 ${p50.toFixed(2)} ms  p99 ${p99.toFixed(2)} ms  ${(options.calls / seconds).toFixed(0)}/s  ` +
+      `CPU ms per call: here ${own.toFixed(2)}, children ${children.toFixed(2)}  RSS of all ${mib.toFixed(0)} MiB`
+  )
+})
+
+await Effect.runPromise(
+  Effect.gen(function* () {
+    yield* measure("(warm-up)", { calls: 1_000, atOnce: 1, codes: 1 })
+    yield* measure("one at a time", { calls: 3_000, atOnce: 1, codes: 1 })
+    yield* measure("one at a time, 2 ms between", { calls: 1_000, atOnce: 1, codes: 1, pauseMs: 2 })
+    yield* measure("eight at once, 4 transformations", { calls: 4_000, atOnce: 8, codes: 4 })
+    yield* measure("eight at once, 200 transformations", { calls: 4_000, atOnce: 8, codes: 200 })
+  }).pipe(Effect.provide(Sandbox.layer()))
+)

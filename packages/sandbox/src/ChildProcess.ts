@@ -1,0 +1,232 @@
+import { spawn } from "node:child_process"
+import { closeSync, openSync, readSync, realpathSync, writeFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { setPriority } from "node:os"
+import { dirname, join, sep } from "node:path"
+import { fileURLToPath } from "node:url"
+import { encodeFrame, makeFrameReader } from "./Frame.ts"
+import type { Frame } from "./Frame.ts"
+import { limits } from "./Limits.ts"
+import type { Answer } from "./Messages.ts"
+
+/**
+ * How an order ended. `time` and `memory`: it was killed here. `crash`: the child broke down. `killed`: somebody else ended
+ * it, or the system did for want of memory.
+ */
+export type Ending =
+  | { readonly type: "answered"; readonly answer: Answer; readonly body: string }
+  | { readonly type: "died"; readonly cause: "time" | "memory" | "crash" | "killed" }
+
+export interface Child {
+  readonly pid: number
+  /** Gives it the one order that it may have at a time. `deadlineMs`: when it is killed for not answering. */
+  readonly order: (frame: Frame, deadlineMs: number, done: (ending: Ending) => void) => void
+  /** To be called every few milliseconds while an order is out: kills a child over its deadline or its memory. */
+  readonly watch: () => void
+  /** Bytes of memory, as far as this platform tells. */
+  readonly residentBytes: () => number | null
+  /** Lets it end when it is idle. */
+  readonly retire: () => void
+  /** Ends it at once. */
+  readonly kill: () => void
+  readonly gone: Promise<void>
+}
+
+export interface ChildOptions {
+  /** Bytes of heap that it keeps warm between calls. */
+  readonly warmBytes: number
+  /** Bytes of resident memory that no child exceeds for longer than the watch takes to notice. */
+  readonly maxResidentBytes: number
+  readonly onReady: () => void
+  /** Once, however it ended; `complaint` is the end of what it wrote to its standard error. */
+  readonly onGone: (complaint: string) => void
+}
+
+const program = fileURLToPath(new URL("child/main.ts", import.meta.url))
+const folderOf = (name: string, require: NodeJS.Require): string => dirname(realpathSync(require.resolve(name)))
+
+/**
+ * What a child may read is its own source and the engine; it may write nothing, open no socket, start no process and no
+ * thread. Addons are allowed because the engine is one: what must hold is V8, and behind it there is little to take.
+ *
+ * TurboFan is off: its loops do without the checks by which V8 stops code, so that a loop that only allocates ran past both
+ * its time and its memory; and most of V8's broken promises were found in it. Maglev stays.
+ */
+const makeArguments = (): ReadonlyArray<string> => {
+  const require = createRequire(import.meta.url)
+  const engine = folderOf("isolated-vm", require)
+  const loader = folderOf("node-gyp-build", createRequire(join(engine, "package.json")))
+  const readable = [dirname(dirname(program)), engine, loader].map((folder) => `--allow-fs-read=${folder}${sep}`)
+  return [
+    "--no-node-snapshot",
+    "--no-turbofan",
+    "--no-warnings",
+    "--permission",
+    "--allow-addons",
+    ...readable,
+    // By it the loader tells which C library it runs on.
+    "--allow-fs-read=/etc/alpine-release",
+    program
+  ]
+}
+
+let childArguments: ReadonlyArray<string> | undefined
+
+/** A small file of /proc, read again and again without opening it. Null where there is none. */
+const openProc = (path: string) => {
+  let file: number | null = null
+  try {
+    file = openSync(path, "r")
+  } catch {
+    // Not Linux: the deadline and the isolates' own limits remain.
+  }
+  const buffer = Buffer.alloc(4_096)
+  return {
+    read: (): string | null => {
+      if (file === null) return null
+      try {
+        return buffer.toString("latin1", 0, readSync(file, buffer, 0, buffer.length, 0))
+      } catch {
+        return null
+      }
+    },
+    close: (): void => {
+      if (file !== null) closeSync(file)
+      file = null
+    }
+  }
+}
+
+/** Under pressure the system takes a child before it takes the gateway, and the gateway's work comes first. */
+const giveWay = (pid: number): void => {
+  try {
+    setPriority(pid, 10)
+    writeFileSync(`/proc/${pid}/oom_score_adj`, "1000")
+  } catch {
+    // Not allowed or not Linux: they compete as equals.
+  }
+}
+
+/** The order that is out, with what the child had used when it was first looked at. */
+interface Out {
+  readonly done: (ending: Ending) => void
+  readonly deadlineMs: number
+  readonly at: number
+  readonly before: { readonly cpuMs: number | null; readonly residentBytes: number | null } | null
+}
+
+/** Clock ticks of /proc are 100 a second on every Linux that Node runs on. */
+const tickMs = 10
+const complaintBytes = 2_000
+/** Signals that a process does not give itself when it breaks down. */
+const fromOutside: ReadonlySet<string> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"])
+/** A child that got no time to run is not slow: it is left alone for so many times its deadline. */
+const patience = 10
+
+/** Starts a child. It counts as ready when it says so. Throws when no process can be started at all. */
+export const startChild = (options: ChildOptions): Child => {
+  childArguments ??= makeArguments()
+  // One time zone everywhere, and nothing of this process' environment.
+  const env = { TZ: "UTC" }
+  const process_ = spawn(process.execPath, [...childArguments, String(options.warmBytes)], {
+    stdio: ["pipe", "pipe", "pipe"],
+    env
+  })
+  const pid = process_.pid ?? 0
+  const status = openProc(`/proc/${pid}/status`)
+  const stat = openProc(`/proc/${pid}/stat`)
+  let out: Out | undefined
+  /** Why it was killed here; null when it was not. */
+  let reason: "time" | "memory" | "crash" | null = null
+  let complaint = ""
+  let isGone = false
+
+  const cpuMs = (): number | null => {
+    // The second field is the name in brackets; utime and stime are the 14th and the 15th.
+    const fields = stat.read()?.split(") ")[1]?.split(" ")
+    return fields === undefined ? null : (Number(fields[11]) + Number(fields[12])) * tickMs
+  }
+  const residentBytes = (): number | null => {
+    const kib = /VmRSS:\s*(\d+)/.exec(status.read() ?? "")?.[1]
+    return kib === undefined ? null : Number(kib) * 1_024
+  }
+  const kill = (why: typeof reason): void => {
+    reason ??= why
+    process_.kill("SIGKILL")
+  }
+  const finish = (ending: Ending): void => {
+    const current = out
+    out = undefined
+    current?.done(ending)
+  }
+
+  const gone = new Promise<void>((resolve) => {
+    const end = (): void => {
+      if (isGone) return
+      isGone = true
+      status.close()
+      stat.close()
+      const isFromOutside = process_.signalCode !== null && fromOutside.has(process_.signalCode)
+      finish({ type: "died", cause: reason ?? (isFromOutside ? "killed" : "crash") })
+      options.onGone(complaint)
+      resolve()
+    }
+    process_.on("exit", end)
+    // It was never started.
+    process_.on("error", (error) => {
+      complaint ||= error.message
+      if (process_.pid === undefined) end()
+    })
+  })
+  const read = makeFrameReader(([control, , body]) => {
+    const answer: Answer = JSON.parse(control)
+    if (answer.type === "ready") options.onReady()
+    else finish({ type: "answered", answer, body })
+  })
+  process_.stdout.on("data", (chunk: Buffer) => {
+    try {
+      read(chunk)
+    } catch {
+      // Not what a child says: it is not one of ours any more.
+      kill("crash")
+    }
+  })
+  process_.stderr.setEncoding("utf8")
+  process_.stderr.on("data", (text: string) => {
+    complaint = (complaint + text).slice(-complaintBytes)
+  })
+  // It ended while it was written to; its exit tells.
+  process_.stdin.on("error", () => {})
+  process_.stdout.on("error", () => {})
+  if (pid !== 0) giveWay(pid)
+
+  return {
+    pid,
+    order: (frame, deadlineMs, done) => {
+      out = { done, deadlineMs, at: performance.now(), before: null }
+      process_.stdin.write(encodeFrame(frame))
+    },
+    watch: () => {
+      if (out === undefined || isGone) return
+      const resident = residentBytes()
+      if (resident !== null && resident > options.maxResidentBytes) return kill("memory")
+      const { at, deadlineMs, before } = (out = {
+        ...out,
+        before: out.before ?? { cpuMs: cpuMs(), residentBytes: resident }
+      })
+      const lateMs = performance.now() - at
+      if (lateMs < deadlineMs) return
+      const cpu = cpuMs()
+      const isStarved =
+        cpu !== null && before?.cpuMs !== undefined && before.cpuMs !== null && cpu - before.cpuMs < deadlineMs / 2
+      if (isStarved && lateMs < deadlineMs * patience) return
+      // The collector at work on what does not fit looks like code that does not end.
+      const grownBytes = (resident ?? 0) - (before?.residentBytes ?? resident ?? 0)
+      kill(grownBytes > 2 * limits.memoryMib * 1_048_576 ? "memory" : "time")
+    },
+    residentBytes,
+    retire: () => process_.stdin.end(),
+    kill: () => kill(null),
+    gone
+  }
+}

@@ -1,0 +1,62 @@
+import type { Call, Execution, ExecutionError, LogLevel, LogLine } from "./Call.ts"
+import { limits } from "./Limits.ts"
+import type { Answer } from "./Messages.ts"
+import type { Offence } from "./Strikes.ts"
+
+const levels: Readonly<Record<LogLine["type"], number>> = { debug: 0, log: 1, info: 1, warn: 2, error: 3 }
+const levelNames = ["debug", "info", "warn", "error"] as const
+
+const logLevel = (logs: ReadonlyArray<LogLine>, error: ExecutionError | null): LogLevel => {
+  if (error !== null) return "fatal"
+  if (logs.length === 0) return "info"
+  return levelNames[Math.max(...logs.map(({ type }) => levels[type]))] ?? "info"
+}
+
+/** For code that was stopped by force. */
+export const killedError = (offence: Offence): ExecutionError =>
+  offence === "TIMEOUT"
+    ? {
+        code: offence,
+        name: "TimeoutError",
+        message: `the code ran for more than ${limits.wallMs} ms and could not be stopped`,
+        line: null
+      }
+    : {
+        code: offence,
+        name: "RangeError",
+        message: `the code used more than ${limits.memoryMib} MiB and could not be stopped`,
+        line: null
+      }
+
+/** An execution without a result, now ended. */
+export const withoutResult = (error: ExecutionError, warnings: ReadonlyArray<string>, startedAt: number): Execution => {
+  const finishedAt = Date.now()
+  return {
+    request: null,
+    error,
+    logs: [],
+    logLevel: "fatal",
+    warnings,
+    startedAt,
+    finishedAt,
+    durationMs: finishedAt - startedAt,
+    memoryBytes: 0
+  }
+}
+
+/** What a child's answer comes to. */
+export const executionOf = (call: Call, answer: Extract<Answer, { type: "ran" }>, body: string): Execution => {
+  const { error, request, logs, warnings, startedAt, durationMs, memoryBytes } = answer
+  return {
+    request:
+      request === null ? null : { ...request, body: answer.bodyUnchanged ? call.request.body : JSON.parse(body) },
+    error,
+    logs,
+    logLevel: logLevel(logs, error),
+    warnings,
+    startedAt,
+    finishedAt: startedAt + Math.round(durationMs),
+    durationMs,
+    memoryBytes
+  }
+}

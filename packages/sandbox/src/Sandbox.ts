@@ -1,0 +1,120 @@
+import { Context, Effect, Layer, Schema } from "effect"
+import { availableParallelism } from "node:os"
+import type { Call, Execution, SyntaxProblem } from "./Call.ts"
+import { makePool } from "./Pool.ts"
+
+export type {
+  Call,
+  Execution,
+  ExecutionError,
+  ExecutionErrorCode,
+  LogLevel,
+  LogLine,
+  SyntaxProblem,
+  TransformRequest
+} from "./Call.ts"
+
+/**
+ * The call was not run, through no fault of its own: the sandbox is shutting down, cannot start processes, or too much was
+ * waiting for too long. The work stays pending and is tried again.
+ */
+export class SandboxUnavailable extends Schema.TaggedError<SandboxUnavailable>()("SandboxUnavailable", {
+  message: Schema.String
+}) {}
+
+export interface SandboxOptions {
+  /** Calls that run at the same time, each in a process of its own. Default: one per core, from 3 to 6. */
+  readonly children?: number
+  /** Processes kept ready beyond those. Default 1. */
+  readonly spares?: number
+  /** Calls that may wait for a turn; a quarter of them from one team. Default 1,000. */
+  readonly maxWaiting?: number
+  /** Milliseconds that a call waits for a turn before it is `SandboxUnavailable`. Default 30 s. */
+  readonly maxWaitMs?: number
+  /** Bytes of memory of one process, above which it is killed. Default 512 MiB. Watched on Linux only. */
+  readonly maxResidentBytes?: number
+}
+
+/**
+ * Runs the code of strangers. Each call has a fresh world of its own, in an isolate of its team's code, in a process without
+ * rights; nothing is kept from one call to the next, and nothing is shared between teams.
+ *
+ * The code calls `addHandler("transform", (request, context) => request)`; the last handler counts. It has the language
+ * (no code from strings, no WebAssembly, no shared memory, no timers, no modules), `console`, `process.env`, `URL`,
+ * `URLSearchParams`, `TextEncoder`, `TextDecoder`, `atob`, `btoa`, and `crypto`:
+ *
+ * - `crypto.hash(algorithm, data, encoding = "hex")`, `crypto.hmac(algorithm, key, data, encoding = "hex")`: text;
+ *   algorithms md5, sha1, sha256, sha384, sha512; encodings hex, base64, base64url; data and keys are strings (UTF-8) or bytes.
+ * - `crypto.timingSafeEqual(left, right)`: strings or bytes of any length.
+ * - `crypto.randomUUID()`.
+ *
+ * What it returns: an object; members that it lacks are the request's. `query` may be a string or an object and counts if it
+ * differs from the request's, else `parsed_query` counts. Header names are lowered; values become strings, null leaves a
+ * header out. Time is UTC. The limits are in `Limits.ts`.
+ *
+ * **Fairness.** Teams take turns; a team has at most half of the children, and teams whose calls were slow (a moving mean
+ * above 50 ms) share half of them; with teams that are new here, all but one.
+ *
+ * **Force.** Code that does not stop when it is told to, or that takes more memory than a process may have, costs its process,
+ * and ends as TIMEOUT or MEMORY_LIMIT. With the third time it is not run but answered so at once, for 10 s, and for twice as long with
+ * each further time, up to an hour (per team and code hash; forgotten after two hours without). A process that dies by itself or
+ * from outside fails nothing at first: the call runs again, and only when it crashes again, or is killed for the sixth time,
+ * it was the call's own doing, as MEMORY_LIMIT.
+ */
+export class Sandbox extends Context.Service<
+  Sandbox,
+  {
+    /** Never fails for what the code does: that is in the `Execution`. Interrupted while it waits, it is not run. */
+    readonly run: (call: Call) => Effect.Effect<Execution, SandboxUnavailable>
+    /** Compiles, and runs nothing: what is wrong with the code's syntax, or null. */
+    readonly check: (code: string) => Effect.Effect<SyntaxProblem | null, SandboxUnavailable>
+    /** The processes that run now, spares and starting ones included. */
+    readonly pids: () => ReadonlyArray<number>
+  }
+>()("@tidegate/sandbox/Sandbox") {
+  /** The processes start with the layer, in the background, and are killed with its scope; calls are then `SandboxUnavailable`. */
+  static readonly layer = (options: SandboxOptions = {}): Layer.Layer<Sandbox> =>
+    Layer.effect(
+      Sandbox,
+      Effect.map(
+        Effect.acquireRelease(
+          Effect.sync(() => {
+            const pool = makePool({
+              children: options.children ?? Math.min(6, Math.max(3, availableParallelism())),
+              spares: options.spares ?? 1,
+              maxWaiting: options.maxWaiting ?? 1_000,
+              maxWaitMs: options.maxWaitMs ?? 30_000,
+              maxResidentBytes: options.maxResidentBytes ?? 512 * 1_048_576
+            })
+            pool.start()
+            return pool
+          }),
+          (pool) => Effect.promise(pool.close)
+        ),
+        (pool) => {
+          const unavailable = (message: string) => Effect.fail(new SandboxUnavailable({ message }))
+          return Sandbox.of({
+            run: (call) =>
+              Effect.callback((resume) => {
+                const cancel = pool.run(
+                  call,
+                  (execution) => resume(Effect.succeed(execution)),
+                  (reason) => resume(unavailable(reason))
+                )
+                return Effect.sync(cancel)
+              }),
+            check: (code) =>
+              Effect.callback((resume) => {
+                const cancel = pool.check(
+                  code,
+                  (problem) => resume(Effect.succeed(problem)),
+                  (reason) => resume(unavailable(reason))
+                )
+                return Effect.sync(cancel)
+              }),
+            pids: pool.pids
+          })
+        }
+      )
+    )
+}

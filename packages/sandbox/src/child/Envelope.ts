@@ -1,0 +1,180 @@
+import type { TransformRequest, Values } from "../Call.ts"
+import { limits } from "../Limits.ts"
+
+type Members = Omit<TransformRequest, "body">
+
+/** Thrown for a returned request that cannot be sent on; the message is for the author of the code. */
+export class InvalidEnvelope extends Error {}
+
+const methods: ReadonlySet<string> = new Set(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"])
+const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+// What a field value may hold (RFC 9110): no control characters but tab, and nothing beyond one byte.
+const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
+const isControl = /\p{Cc}/u
+const notInPath = /[?#\\]/
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const quoted = (text: string): string => JSON.stringify(text.slice(0, 64))
+
+const scalar = (value: unknown, what: string): string => {
+  if (typeof value === "string") return value
+  if (typeof value === "number" || typeof value === "boolean") return String(value)
+  throw new InvalidEnvelope(`${what} is not a string`)
+}
+
+/** Text for each value; null leaves the name out, a list of one is a text. */
+const valuesOf = (given: unknown, what: string, check: (name: string, value: string) => string): Values => {
+  if (!isObject(given)) throw new InvalidEnvelope(`${what} is not an object`)
+  const values: Array<[string, string | ReadonlyArray<string>]> = []
+  for (const [name, value] of Object.entries(given)) {
+    if (value === null) continue
+    if (!Array.isArray(value)) {
+      values.push([name, check(name, scalar(value, `${what} ${quoted(name)}`))])
+      continue
+    }
+    const list = value.map((one) => check(name, scalar(one, `${what} ${quoted(name)}`)))
+    if (list.length > 0) values.push([name, list.length === 1 ? (list[0] ?? "") : list])
+  }
+  return Object.fromEntries(values)
+}
+
+/** Names in lower case; of names that differ only in case, the last counts. */
+const headersOf = (given: unknown): Values => {
+  const headers = valuesOf(given, "headers", (name, value) => {
+    if (!token.test(name)) throw new InvalidEnvelope(`${quoted(name)} is not a header name`)
+    if (!fieldValue.test(value)) throw new InvalidEnvelope(`the value of header ${quoted(name)} cannot be sent`)
+    return value
+  })
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+}
+
+const escaped = (text: string): string => encodeURIComponent(text.toWellFormed())
+
+const pathOf = (given: unknown): string => {
+  if (typeof given !== "string" || !given.startsWith("/")) throw new InvalidEnvelope('path does not start with "/"')
+  if (isControl.test(given) || notInPath.test(given))
+    throw new InvalidEnvelope("path holds a character that no path has")
+  return given.replaceAll(/[^\x21-\x7e]+/g, escaped)
+}
+
+const methodOf = (given: unknown): string => {
+  const method = typeof given === "string" ? given.toUpperCase() : ""
+  if (!methods.has(method)) throw new InvalidEnvelope(`method is none of ${[...methods].join(", ")}`)
+  return method
+}
+
+const formatQuery = (values: Values): string => {
+  const pairs = new URLSearchParams()
+  for (const [name, value] of Object.entries(values)) {
+    for (const one of typeof value === "string" ? [value] : value) pairs.append(name, one)
+  }
+  return pairs.toString()
+}
+
+const parseQuery = (query: string): Values => {
+  const pairs = new URLSearchParams(query)
+  return Object.fromEntries(
+    [...new Set(pairs.keys())].map((name) => {
+      const all = pairs.getAll(name)
+      return [name, all.length === 1 ? (all[0] ?? "") : all]
+    })
+  )
+}
+
+const queryText = (given: string): string => {
+  if (isControl.test(given)) throw new InvalidEnvelope("query holds a control character")
+  return given.replace(/^\?/, "").replaceAll(/[^\x21-\x7e]+|["#<>]/g, escaped)
+}
+
+const sameValues = (left: Values, right: Values): boolean => {
+  const names = Object.keys(left)
+  if (names.length !== Object.keys(right).length) return false
+  return names.every((name) => Object.hasOwn(right, name) && String(left[name]) === String(right[name]))
+}
+
+/** `query` where it differs from the original, else `parsed_query` where that does. */
+const queryOf = (original: Members, query: unknown, parsed: unknown): Pick<Members, "query" | "parsed_query"> => {
+  if (isObject(query)) {
+    const values = valuesOf(query, "query", (_, value) => value)
+    return { query: formatQuery(values), parsed_query: values }
+  }
+  if (query !== undefined && query !== original.query) {
+    if (query !== null && typeof query !== "string")
+      throw new InvalidEnvelope("query is neither a string nor an object")
+    const text = queryText(query ?? "")
+    return { query: text, parsed_query: parseQuery(text) }
+  }
+  if (parsed !== undefined) {
+    const values = valuesOf(parsed, "parsed_query", (_, value) => value)
+    if (!sameValues(values, original.parsed_query)) return { query: formatQuery(values), parsed_query: values }
+  }
+  return { query: original.query, parsed_query: original.parsed_query }
+}
+
+/**
+ * The request that a handler returned, from its members as JSON text. What is missing is the original's. Throws
+ * `InvalidEnvelope`.
+ */
+export const settleMembers = (original: Members, text: string): Members => {
+  const members: unknown = JSON.parse(text)
+  if (!isObject(members)) throw new InvalidEnvelope("the returned request is not an object")
+  const { headers, query, parsed_query, path, method } = members
+  return {
+    headers: headers === undefined ? original.headers : headersOf(headers),
+    ...queryOf(original, query, parsed_query),
+    path: path === undefined || path === original.path ? original.path : pathOf(path),
+    method: method === undefined || method === original.method ? original.method : methodOf(method)
+  }
+}
+
+const quote = 0x22
+const backslash = 0x5c
+const comma = 0x2c
+const openings: ReadonlySet<number> = new Set([0x5b, 0x7b])
+const closings: ReadonlySet<number> = new Set([0x5d, 0x7d])
+
+/** How deep JSON text nests, and how many values it holds; `stop` ends the count early. */
+const measure = (json: string, stop: (depth: number) => boolean) => {
+  let depth = 0
+  let objects = 0
+  let commas = 0
+  let inString = false
+  for (let i = 0; i < json.length; i++) {
+    const unit = json.charCodeAt(i)
+    if (inString) {
+      if (unit === backslash) i++
+      else if (unit === quote) inString = false
+    } else if (unit === quote) inString = true
+    else if (unit === comma) commas++
+    else if (openings.has(unit)) {
+      objects++
+      if (stop(++depth)) break
+    } else if (closings.has(unit)) depth--
+  }
+  return { depth, objects, commas }
+}
+
+/** Whether JSON text nests deeper than what reads it later can be expected to follow. */
+export const isTooDeep = (json: string): boolean => {
+  // Shorter text cannot.
+  if (json.length <= 2 * limits.depth) return false
+  return measure(json, (depth) => depth > limits.depth).depth > limits.depth
+}
+
+/** Text that cannot come to more than the memory that there is. */
+const alwaysFits = 1_048_576
+/** Bytes of an empty object or list, and of a place for one more value. Measured; the text itself is there twice, as it comes and goes. */
+const objectBytes = 56
+const placeBytes = 16
+
+/**
+ * Whether the values of JSON text are more than an isolate can hold. Asked before they are parsed there: V8 parses in one
+ * go, and would first take the memory and then, for longer than the call has time, look for some to free.
+ */
+export const isTooMuch = (json: string): boolean => {
+  if (json.length <= alwaysFits) return false
+  const { objects, commas } = measure(json, () => false)
+  return json.length * 2 + objects * objectBytes + commas * placeBytes > limits.memoryMib * 1_048_576
+}

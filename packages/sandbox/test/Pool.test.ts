@@ -1,0 +1,269 @@
+import { describe, expect, it } from "@effect/vitest"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { readFileSync } from "node:fs"
+import { getPriority } from "node:os"
+import { createInterface } from "node:readline"
+import { fileURLToPath } from "node:url"
+import { callOf, handler, openSandbox } from "./openSandbox.ts"
+
+const loop = (name: string) => handler(`for (;;); /* ${name} */`)
+const fine = callOf(handler("return { body: 'fine' }"))
+/** It cannot be stopped from inside: only its child's end ends it. */
+const monster = handler("new Array(5e8).fill(1)")
+
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return !/^State:\s*Z/m.test(readFileSync(`/proc/${pid}/status`, "latin1"))
+  } catch {
+    return false
+  }
+}
+/** Other processes tell nobody that they end. */
+const areGone = async (pids: ReadonlyArray<number>): Promise<void> => {
+  const end = performance.now() + 10_000
+  while (pids.some(isAlive) && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 10))
+  expect(pids.filter(isAlive)).toEqual([])
+}
+
+describe("the children", () => {
+  it("end with the sandbox, in the middle of a call too, whose work stays pending", async () => {
+    const sandbox = await openSandbox({ children: 2, spares: 1 })
+    expect((await sandbox.run(fine)).request?.body).toBe("fine")
+    const pids = sandbox.pids()
+    expect(pids.length).toBe(3)
+    const pending = Promise.allSettled([
+      sandbox.run(callOf(loop("a"), { teamId: "a" })),
+      sandbox.run(callOf(loop("b"), { teamId: "b" })),
+      sandbox.run(callOf(loop("c"), { teamId: "c" }))
+    ])
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    await sandbox[Symbol.asyncDispose]()
+    for (const result of await pending) expect(result).toMatchObject({ status: "rejected" })
+    await areGone(pids)
+    expect(sandbox.pids()).toEqual([])
+  })
+
+  it.each(["idle", "busy"])("end with a process that is killed, when %s", async (how) => {
+    const program = fileURLToPath(new URL("survivor.ts", import.meta.url))
+    const survivor = spawn(process.execPath, [program, how], { stdio: ["ignore", "pipe", "inherit"] })
+    const [line] = await once(createInterface(survivor.stdout), "line")
+    const pids: ReadonlyArray<number> = JSON.parse(String(line))
+    expect(pids.length).toBe(3)
+    expect(pids.filter(isAlive)).toEqual(pids)
+    survivor.kill("SIGKILL")
+    await areGone(pids)
+  })
+
+  it.runIf(process.platform === "linux")("give way to the gateway, and are the first to go", async () => {
+    await using sandbox = await openSandbox({ children: 1, spares: 0 })
+    await sandbox.run(fine)
+    for (const pid of sandbox.pids()) {
+      expect(getPriority(pid)).toBeGreaterThanOrEqual(10)
+      expect(readFileSync(`/proc/${pid}/oom_score_adj`, "latin1").trim()).toBe("1000")
+      const environment = readFileSync(`/proc/${pid}/environ`, "latin1").split("\0").filter(Boolean)
+      expect(environment).toEqual(["TZ=UTC"])
+      // Reading its own source and the engine is all it may do.
+      const flags = readFileSync(`/proc/${pid}/cmdline`, "latin1")
+        .split("\0")
+        .filter((flag) => flag.startsWith("--"))
+      expect(flags).toContain("--permission")
+      expect(flags.filter((flag) => flag.startsWith("--allow-") && !flag.startsWith("--allow-fs-read="))).toEqual([
+        "--allow-addons"
+      ])
+      expect(
+        flags.filter(
+          (flag) =>
+            flag.startsWith("--allow-fs-read=") &&
+            !/(isolated-vm|node-gyp-build|sandbox\/src)\/$|alpine-release$/.test(flag)
+        )
+      ).toEqual([])
+    }
+  })
+
+  it("that die from outside fail nothing", async () => {
+    await using sandbox = await openSandbox({ children: 2, spares: 1 })
+    await sandbox.run(fine)
+    const slow = callOf(handler("const end = Date.now() + 300; while (Date.now() < end); return { body: 'slow' }"))
+    const running = sandbox.run(slow)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    for (const pid of sandbox.pids()) process.kill(pid, "SIGKILL")
+    expect((await running).request?.body).toBe("slow")
+    expect((await sandbox.run(fine)).request?.body).toBe("fine")
+    expect(sandbox.pids().filter(isAlive).length).toBeGreaterThan(0)
+  })
+})
+
+describe("a sandbox without children", () => {
+  it("says so at once, and works as soon as they can be started", async () => {
+    const node = process.execPath
+    try {
+      process.execPath = "/nonexistent/node"
+      await using sandbox = await openSandbox({ children: 2, spares: 1 })
+      await expect(sandbox.run(fine)).rejects.toThrow("no sandbox process can be started")
+      process.execPath = node
+      const end = performance.now() + 20_000
+      const answer = async (): Promise<unknown> =>
+        sandbox.run(fine).then(
+          ({ request }) => request?.body,
+          (error) => (performance.now() < end ? new Promise((resolve) => setTimeout(resolve, 20)).then(answer) : error)
+        )
+      expect(await answer()).toBe("fine")
+    } finally {
+      process.execPath = node
+    }
+  })
+})
+
+describe("code that cannot be stopped", () => {
+  it("costs its own call only, and with the third time is not run any more", async () => {
+    await using sandbox = await openSandbox({ children: 3, spares: 1 })
+    await sandbox.run(fine)
+    for (let i = 0; i < 3; i++) {
+      const [bad, good] = await Promise.all([sandbox.run(callOf(monster, { teamId: "evil" })), sandbox.run(fine)])
+      expect(["MEMORY_LIMIT", "TIMEOUT"]).toContain(bad.error?.code)
+      expect(bad.warnings).toEqual(["its log lines are lost"])
+      expect(good.request?.body).toBe("fine")
+    }
+    const before = sandbox.pids()
+    const start = performance.now()
+    const refused = await sandbox.run(callOf(monster, { teamId: "evil" }))
+    expect(performance.now() - start).toBeLessThan(100)
+    expect(refused).toMatchObject({ request: null, logLevel: "fatal" })
+    expect(["MEMORY_LIMIT", "TIMEOUT"]).toContain(refused.error?.code)
+    expect(refused.warnings[0]).toContain("not run")
+    expect(sandbox.pids()).toEqual(before)
+    // Another team's equal code is judged by its own deeds.
+    expect((await sandbox.run(callOf(monster, { teamId: "other" }))).warnings).toEqual(["its log lines are lost"])
+    expect((await sandbox.run(fine)).request?.body).toBe("fine")
+  })
+
+  it("that does stop when told is not counted", async () => {
+    await using sandbox = await openSandbox({ children: 2, spares: 0 })
+    const call = callOf(handler("const a = []; for (;;) a.push(new Array(1000).fill(1))"))
+    for (let i = 0; i < 5; i++) {
+      expect(await sandbox.run(call)).toMatchObject({ error: { code: "MEMORY_LIMIT" }, warnings: [] })
+    }
+  })
+})
+
+describe("the queue", () => {
+  it("lets a quick team by while slow ones loop", async () => {
+    await using sandbox = await openSandbox({ children: 2, spares: 0 })
+    await sandbox.run(fine)
+    const order: Array<string> = []
+    const loops = ["a", "b", "c"].map(async (name) => {
+      await sandbox.run(callOf(loop(name), { teamId: name }))
+      order.push(name)
+    })
+    for (let i = 0; i < 20; i++) {
+      await sandbox.run(fine)
+      order.push("fine")
+    }
+    await Promise.all(loops)
+    expect(order.slice(0, 15)).toEqual(Array.from({ length: 15 }, () => "fine"))
+  })
+
+  it("is bounded, and says so", async () => {
+    await using sandbox = await openSandbox({ children: 1, spares: 0, maxWaiting: 8 })
+    await sandbox.run(fine)
+    const calls = Array.from({ length: 6 }, () => sandbox.run(callOf(loop("x"), { teamId: "a" })))
+    const results = Promise.allSettled(calls)
+    await expect(sandbox.run(callOf(loop("x"), { teamId: "a" }))).rejects.toThrow("too many calls are waiting")
+    await sandbox[Symbol.asyncDispose]()
+    expect((await results).every(({ status }) => status === "rejected")).toBe(true)
+  })
+
+  it("is not waited in for ever", async () => {
+    await using sandbox = await openSandbox({ children: 1, spares: 0, maxWaitMs: 500 })
+    // The child may take longer to start.
+    while (
+      !(await sandbox.run(fine).then(
+        () => true,
+        () => false
+      ))
+    );
+    const first = sandbox.run(callOf(loop("x"), { teamId: "a" }))
+    await expect(sandbox.run(fine)).rejects.toThrow("no child was free for 500 ms")
+    expect((await first).error?.code).toBe("TIMEOUT")
+    expect((await sandbox.run(fine)).request?.body).toBe("fine")
+  })
+
+  it("is left when the caller is interrupted", async () => {
+    await using sandbox = await openSandbox({ children: 1, spares: 0, maxWaiting: 4 })
+    await sandbox.run(fine)
+    const first = sandbox.run(callOf(loop("x"), { teamId: "a" }))
+    const controller = new AbortController()
+    // The one place that team b has: it is free again after the interruption.
+    const given = Promise.allSettled([sandbox.run(callOf(loop("y"), { teamId: "b" }), controller.signal)])
+    controller.abort()
+    expect(await given).toMatchObject([{ status: "rejected" }])
+    const next = sandbox.run({ ...fine, teamId: "b" })
+    expect((await first).error?.code).toBe("TIMEOUT")
+    expect((await next).request?.body).toBe("fine")
+  })
+})
+
+describe("limits", () => {
+  it("let bodies of ten mebibytes through, as text and as values", async () => {
+    await using sandbox = await openSandbox({ children: 1, spares: 0 })
+    const text = "x".repeat(10 * 1_048_576 - 200)
+    const texts = callOf(handler("return { body: request.body.replace(/^x/, 'y') }"), { request: { body: text } })
+    expect((await sandbox.run(texts)).request?.body).toBe(`y${text.slice(1)}`)
+    const wide = "é".repeat(4_900_000)
+    const wides = callOf(handler("return { body: request.body + '!' }"), { request: { body: wide } })
+    expect((await sandbox.run(wides)).request?.body).toBe(`${wide}!`)
+    const items = Array.from({ length: 60_000 }, (_, id) => ({
+      id,
+      name: `name of ${id}`,
+      tags: ["a", "b"],
+      text: "z".repeat(100)
+    }))
+    expect(JSON.stringify(items).length).toBeGreaterThan(8.5e6)
+    const values = callOf(handler("request.body[0].id = -1; return request"), { request: { body: items } })
+    const { request, error } = await sandbox.run(values)
+    expect(error).toBe(null)
+    expect(request?.body).toEqual([{ ...items[0], id: -1 }, ...items.slice(1)])
+  })
+
+  it("of memory hold for a body that does not fit", async () => {
+    await using sandbox = await openSandbox({ children: 1, spares: 0 })
+    const body = Array.from({ length: 1_500_000 }, () => ({}))
+    const call = callOf(handler("return request"), { request: { body } })
+    expect((await sandbox.run(call)).error?.code).toBe("MEMORY_LIMIT")
+    expect((await sandbox.run(fine)).request?.body).toBe("fine")
+  })
+
+  it("of nesting hold for a body that would take the gateway long to write", async () => {
+    await using sandbox = await openSandbox({ children: 1, spares: 0 })
+    const nested = (depth: number) => {
+      const body = JSON.parse(`{"a":${"[".repeat(depth)}${"]".repeat(depth)}}`)
+      return sandbox.run(callOf(handler("return { body: 1 }"), { request: { body } }))
+    }
+    expect((await nested(3_999)).request?.body).toBe(1)
+    for (const depth of [4_001, 3_000_000]) {
+      expect((await nested(depth)).error).toMatchObject({
+        code: "MEMORY_LIMIT",
+        message: expect.stringContaining("nested")
+      })
+    }
+    expect((await sandbox.run(fine)).request?.body).toBe("fine")
+  })
+
+  it("of the log are a hundred lines of four kibibytes", async () => {
+    await using sandbox = await openSandbox({ children: 1, spares: 0 })
+    const code = handler(
+      "console.log('é'.repeat(4000)); for (let i = 0; i < 150; i++) console.log(i); console.error('late'); return {}"
+    )
+    const { logs, warnings, logLevel, error } = await sandbox.run(callOf(code))
+    expect(error).toBe(null)
+    expect(logs.length).toBe(100)
+    expect(logs[0]?.message).toBe("é".repeat(2_048))
+    expect(logs[99]?.message).toBe("98")
+    expect(warnings).toEqual(["only the first 100 log lines are kept", "log lines longer than 4096 bytes are cut"])
+    expect(logLevel).toBe("info")
+    // What an earlier call left out is not a later one's.
+    expect((await sandbox.run(fine)).warnings).toEqual([])
+  })
+})

@@ -1,0 +1,114 @@
+import { describe, expect, it } from "@effect/vitest"
+import { makeTurns } from "../src/Turns.ts"
+
+const make = (change: Partial<Parameters<typeof makeTurns>[0]> = {}) =>
+  makeTurns<string>({ perTeam: 2, forSlow: 1, forUnproven: 3, maxWaiting: 100, maxWaitingPerTeam: 50, ...change })
+
+type Turns = ReturnType<typeof make>
+
+/** Runs all that may run, one after the other, each for `ms`. */
+const runAll = (turns: Turns, ms: number): ReadonlyArray<string> => {
+  const ran: Array<string> = []
+  for (let turn = turns.take(); turn !== undefined; turn = turns.take()) {
+    ran.push(turn.item)
+    turn.done(ms)
+  }
+  return ran
+}
+
+/** Makes a team known for calls of `ms`. */
+const prove = (turns: Turns, teamId: string, ms: number): void => {
+  turns.add(teamId, "proof")
+  runAll(turns, ms)
+}
+
+const takeAll = (turns: Turns) => {
+  const taken = []
+  for (let turn = turns.take(); turn !== undefined; turn = turns.take()) taken.push(turn)
+  return taken
+}
+
+describe("turns", () => {
+  it("go round the teams, however much each has waiting", () => {
+    const turns = make()
+    for (const item of ["a1", "a2", "a3", "a4"]) turns.add("a", item)
+    for (const item of ["b1", "b2"]) turns.add("b", item)
+    turns.add("c", "c1")
+    expect(runAll(turns, 1)).toEqual(["a1", "b1", "c1", "a2", "b2", "a3", "a4"])
+    expect(turns.waiting()).toBe(0)
+  })
+
+  it("leave a team its share and no more", () => {
+    const turns = make({ forUnproven: 9 })
+    for (const item of ["a1", "a2", "a3"]) turns.add("a", item)
+    turns.add("b", "b1")
+    expect(takeAll(turns).map(({ item }) => item)).toEqual(["a1", "b1", "a2"])
+    expect(turns.waiting()).toBe(1)
+  })
+
+  it("give back a share when a call is done", () => {
+    const turns = make()
+    for (const item of ["a1", "a2", "a3"]) turns.add("a", item)
+    const [first] = takeAll(turns)
+    expect(turns.take()).toBe(undefined)
+    first?.done(1)
+    expect(turns.take()?.item).toBe("a3")
+  })
+
+  it("keep the slow together, and out of the way of the quick", () => {
+    const turns = make({ forUnproven: 9 })
+    for (const slow of ["s1", "s2", "s3"]) prove(turns, slow, 1_000)
+    prove(turns, "q", 1)
+    for (const team of ["s1", "s2", "s3", "q"]) turns.add(team, team)
+    const taken = takeAll(turns)
+    expect(taken.map(({ item }) => item)).toEqual(["s1", "q"])
+    taken[0]?.done(1_000)
+    expect(takeAll(turns).map(({ item }) => item)).toEqual(["s2"])
+  })
+
+  it("keep a child free of strangers", () => {
+    const turns = make({ forUnproven: 2 })
+    prove(turns, "q", 1)
+    for (const team of ["n1", "n2", "n3", "q"]) turns.add(team, team)
+    expect(takeAll(turns).map(({ item }) => item)).toEqual(["n1", "n2", "q"])
+  })
+
+  it("forgive a team that has become quick", () => {
+    const turns = make()
+    prove(turns, "s", 1_000)
+    for (let i = 0; i < 12; i++) prove(turns, "s", 1)
+    turns.add("s", "x")
+    turns.add("s", "y")
+    expect(takeAll(turns).map(({ item }) => item)).toEqual(["x", "y"])
+  })
+
+  it("have an end, in all and for each team", () => {
+    const turns = make({ maxWaiting: 4, maxWaitingPerTeam: 3 })
+    expect(["1", "2", "3", "4"].map((item) => turns.add("a", item))).toEqual([true, true, true, false])
+    expect(["1", "2"].map((item) => turns.add("b", item))).toEqual([true, false])
+    expect(turns.add("a", "again", true)).toBe(true)
+    expect(runAll(turns, 1)[0]).toBe("again")
+  })
+
+  it("can be given up", () => {
+    const turns = make()
+    turns.add("a", "a1")
+    turns.add("a", "a2")
+    expect(turns.remove("a", "a1")).toBe(true)
+    expect(turns.remove("a", "a1")).toBe(false)
+    expect(turns.remove("b", "a1")).toBe(false)
+    expect(runAll(turns, 1)).toEqual(["a2"])
+    turns.add("a", "a3")
+    expect(turns.drain()).toEqual(["a3"])
+    expect(turns.take()).toBe(undefined)
+    expect(turns.waiting()).toBe(0)
+  })
+
+  it("remember no more teams than they should, and stay right", () => {
+    const turns = make({ maxWaiting: 1e6 })
+    for (let i = 0; i < 12_000; i++) prove(turns, `t${i}`, 1)
+    turns.add("t0", "x")
+    turns.add("t11999", "y")
+    expect(runAll(turns, 1)).toEqual(["x", "y"])
+  })
+})

@@ -2,7 +2,8 @@ import { createServer, type IncomingMessage, Server, type ServerResponse } from 
 import { NodeHttpServer } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
 import type { HttpServer, HttpServerError } from "effect/http"
-import { IngressDoor, ingressPath } from "@tidegate/doors/IngressDoor"
+import { ingressPath } from "@tidegate/doors/InboundRequest"
+import { IngressDoor } from "@tidegate/doors/IngressDoor"
 
 /**
  * One port for two listeners: ingress URLs go straight to the door, everything else to the router. The door is not a

@@ -4,19 +4,25 @@ import { NodeHttpServer, NodeRuntime, NodeServices } from "@effect/platform-node
 import { Effect, Layer, Logger, type Redacted } from "effect"
 import { HttpRouter } from "effect/http"
 import * as ApiRoutes from "@tidegate/api/ApiRoutes"
+import { Certificates } from "@tidegate/doors/Certificates"
+import { HandshakeSteps } from "@tidegate/doors/HandshakeSteps"
 import { Hints } from "@tidegate/doors/Hints"
-import { IngressDoor, ingressPath } from "@tidegate/doors/IngressDoor"
+import { ingressPath } from "@tidegate/doors/InboundRequest"
+import { IngressDoor } from "@tidegate/doors/IngressDoor"
+import { ProxyUpstream } from "@tidegate/doors/ProxyUpstream"
 import { SourceSnapshots } from "@tidegate/doors/SourceSnapshots"
 import { Egress } from "@tidegate/egress/Egress"
 import * as Cluster from "@tidegate/entities/Cluster"
 import { Cancellations } from "@tidegate/entities/Cancellations"
 import * as ConnectionBehaviour from "@tidegate/entities/Connection/ConnectionBehaviour"
-import { workOffPendingRoutes } from "@tidegate/entities/Connection/PendingRoutes"
+import { makePendingRoutesWorker } from "@tidegate/entities/Connection/PendingRoutes"
 import * as DestinationBehaviour from "@tidegate/entities/Destination/DestinationBehaviour"
 import { DeliveryRuntime } from "@tidegate/entities/Destination/DeliveryRuntime"
 import * as SourceBehaviour from "@tidegate/entities/Source/SourceBehaviour"
 import * as Sweep from "@tidegate/entities/Sweep"
+import * as TransformationBehaviour from "@tidegate/entities/Transformation/TransformationBehaviour"
 import { Ingress } from "@tidegate/model/Ingress"
+import { Sandbox } from "@tidegate/sandbox/Sandbox"
 import { Connections } from "@tidegate/storage/Connections"
 import * as Database from "@tidegate/storage/Database"
 import { Destinations } from "@tidegate/storage/Destinations"
@@ -24,8 +30,11 @@ import * as EmbeddedPostgres from "@tidegate/storage/EmbeddedPostgres"
 import { Journal } from "@tidegate/storage/Journal"
 import { migrate } from "@tidegate/storage/Migrations"
 import { maintainPartitions } from "@tidegate/storage/Partitions"
+import { forgetDedupeWindows } from "@tidegate/storage/PendingRoutes"
+import { ProxyExchanges } from "@tidegate/storage/ProxyExchanges"
 import { Secrets } from "@tidegate/storage/Secrets"
 import { Sources } from "@tidegate/storage/Sources"
+import { Transformations } from "@tidegate/storage/Transformations"
 import { bootstrapTeam } from "@tidegate/storage/Teams"
 import * as Bootstrap from "./Bootstrap.ts"
 import * as DoorServer from "./DoorServer.ts"
@@ -45,6 +54,7 @@ const database = (settings: Settings, url: Redacted.Redacted) => {
       yield* Bootstrap.agreeWithDatabase
       yield* bootstrapTeam({ apiKey: yield* Bootstrap.loadApiKey(settings) })
       yield* Effect.forkScoped(maintainPartitions)
+      yield* Effect.forkScoped(forgetDedupeWindows)
     })
   )
   return prepared.pipe(Layer.provideMerge(Layer.merge(Database.layer({ url }), secrets)))
@@ -53,7 +63,7 @@ const database = (settings: Settings, url: Redacted.Redacted) => {
 /** What every process has: the database, its rows as services, and the way to the actors. */
 const core = <A, E>(settings: Settings, url: Redacted.Redacted, cluster: Layer.Layer<A, E>) =>
   Layer.mergeAll(Connections.layer, Journal.layer, cluster).pipe(
-    Layer.provideMerge(Layer.merge(Sources.layer, Destinations.layer)),
+    Layer.provideMerge(Layer.mergeAll(Sources.layer, Destinations.layer, Transformations.layer)),
     Layer.provideMerge(Ingress.layer(settings.publicUrl + ingressPath)),
     Layer.provideMerge(database(settings, url))
   )
@@ -61,8 +71,9 @@ const core = <A, E>(settings: Settings, url: Redacted.Redacted, cluster: Layer.L
 /** The actors of the shards that this process holds. */
 const actors = Layer.mergeAll(
   SourceBehaviour.layer,
-  ConnectionBehaviour.layer(workOffPendingRoutes),
+  ConnectionBehaviour.layer(makePendingRoutesWorker()),
   DestinationBehaviour.layer,
+  TransformationBehaviour.layer,
   Sweep.layer
 ).pipe(Layer.provide(Cancellations.layer))
 
@@ -73,7 +84,14 @@ const publicServer = (settings: Settings) =>
   HttpRouter.serve(Layer.merge(ApiRoutes.layer, Health.layer(settings.role)), serving).pipe(
     Layer.provide([DoorServer.layer({ host: settings.host, port: settings.port }), NodeHttpServer.layerHttpServices]),
     Layer.provide(IngressDoor.layer),
-    Layer.provide([SourceSnapshots.layer, Hints.layer])
+    Layer.provide([
+      SourceSnapshots.layer,
+      Hints.layer,
+      HandshakeSteps.layer,
+      ProxyUpstream.layer,
+      ProxyExchanges.layer
+    ]),
+    Layer.provide(Certificates.layer)
   )
 
 /** A runner has no public port: it answers whether it lives and is ready. */
@@ -89,18 +107,16 @@ const gateway = Effect.gen(function* () {
   const url = postgres?.url ?? given.databaseUrl!
   const port = given.role === "edge" ? 0 : yield* Bootstrap.pickRunnerPort(given)
   const runner = core(given, url, Cluster.layerRunner({ url, host: given.runnerHost, port }))
-  const outbound = Layer.merge(
-    Egress.layer({
-      allow: given.egressAllow,
-      // Destinations of one origin share its connections: with fewer, those that hang would keep the others from theirs.
-      connectionsPerOrigin: deliveryLimits.deliveries
-    }),
-    DeliveryRuntime.layer(deliveryLimits)
-  )
+  const egress = Egress.layer({
+    allow: given.egressAllow,
+    // Destinations of one origin share its connections: with fewer, those that hang would keep the others from theirs.
+    connectionsPerOrigin: deliveryLimits.deliveries
+  })
+  const working = Layer.mergeAll(egress, DeliveryRuntime.layer(deliveryLimits), Sandbox.layer({}))
   const roles = {
-    all: publicServer(given).pipe(Layer.provideMerge(actors), Layer.provide([runner, outbound])),
-    runner: healthServer(given).pipe(Layer.provideMerge(actors), Layer.provide([runner, outbound])),
-    edge: publicServer(given).pipe(Layer.provide(core(given, url, Cluster.layerClient({ url }))))
+    all: publicServer(given).pipe(Layer.provideMerge(actors), Layer.provide([runner, working])),
+    runner: healthServer(given).pipe(Layer.provideMerge(actors), Layer.provide([runner, working])),
+    edge: publicServer(given).pipe(Layer.provide([core(given, url, Cluster.layerClient({ url })), egress]))
   }
   yield* Layer.build(roles[given.role])
   yield* welcome(given, postgres !== null)

@@ -11,6 +11,7 @@ import * as DestinationHandlers from "./handlers/DestinationHandlers.ts"
 import * as EventHandlers from "./handlers/EventHandlers.ts"
 import * as RequestHandlers from "./handlers/RequestHandlers.ts"
 import * as SourceHandlers from "./handlers/SourceHandlers.ts"
+import * as TransformationHandlers from "./handlers/TransformationHandlers.ts"
 import * as Routing from "./Routing.ts"
 
 /** What an HTTP server's layer provides to its routes. */
@@ -22,13 +23,18 @@ type Platform = Etag.Generator | FileSystem.FileSystem | HttpPlatform.HttpPlatfo
  */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Platform | Sharding | Stores> = Layer.mergeAll(
   HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }),
-  HttpApiScalar.layer(Api, { path: "/docs" }),
+  // Without fonts from elsewhere: the page asks nobody but this gateway.
+  HttpApiScalar.layer(Api, {
+    path: "/docs",
+    scalar: { withDefaultFonts: false, authentication: { preferredSecurityScheme: "bearer" } }
+  }),
   Routing.layer
 ).pipe(
   Layer.provide([
     SourceHandlers.layer,
     DestinationHandlers.layer,
     ConnectionHandlers.layer,
+    TransformationHandlers.layer,
     RequestHandlers.layer,
     EventHandlers.layer,
     AttemptHandlers.layer

@@ -14,7 +14,7 @@ const knownPaths: ReadonlyArray<KnownPath> = [
   ...Object.values(Api.groups)
     .flatMap((group) => Object.values(group.endpoints))
     .map(({ method, path }) => ({
-      pattern: new RegExp(`^${path.replaceAll(/:[a-z]+/g, "[^/]+")}/?$`, "i"),
+      pattern: new RegExp(`^${path.replaceAll(/:[a-z]+/gi, "[^/]+")}/?$`, "i"),
       methods: [method]
     })),
   { pattern: /^\/(?:openapi\.json|docs)\/?$/i, methods: ["GET"] }

@@ -200,8 +200,8 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("commands", 
       for (const prefix of ["", "/v1"]) {
         const { body, status } = yield* call("GET", `${prefix}/openapi.json`, { key: null })
         expect([status, body.openapi]).toEqual([200, "3.1.0"])
-        expect(Object.keys(body.paths)).toHaveLength(27)
-        expect(body.components.securitySchemes.bearer).toMatchObject({ type: "http", scheme: "Bearer" })
+        expect(Object.keys(body.paths)).toHaveLength(32)
+        expect(body.components.securitySchemes.bearer).toMatchObject({ type: "http", scheme: "bearer" })
         expect(body.paths["/sources"].post).toMatchObject({ tags: ["Sources"], summary: "Create a source" })
         expect(Object.keys(body.paths["/sources"].post.responses)).toEqual(
           expect.arrayContaining(["200", "400", "401", "403", "404", "409", "413", "415", "500", "503"])

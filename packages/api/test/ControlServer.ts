@@ -11,6 +11,7 @@ import { Cancellations } from "@tidegate/entities/Cancellations"
 import * as commands from "@tidegate/entities/Destination/DestinationCommands"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
 import * as SourceBehaviour from "@tidegate/entities/Source/SourceBehaviour"
+import * as TransformationBehaviour from "@tidegate/entities/Transformation/TransformationBehaviour"
 import { Ingress } from "@tidegate/model/Ingress"
 import { Connections } from "@tidegate/storage/Connections"
 import * as Database from "@tidegate/storage/Database"
@@ -19,6 +20,8 @@ import { retryEvent } from "@tidegate/storage/EventRetry"
 import { migrate } from "@tidegate/storage/Migrations"
 import { hashToken, parseSecretKeys, Secrets } from "@tidegate/storage/Secrets"
 import { Sources } from "@tidegate/storage/Sources"
+import { Transformations } from "@tidegate/storage/Transformations"
+import * as FakeSandbox from "../../entities/test/FakeSandbox.ts"
 import * as ApiRoutes from "../src/ApiRoutes.ts"
 import { Api } from "../src/contract/Api.ts"
 import { Authorization } from "../src/contract/Authorization.ts"
@@ -68,7 +71,7 @@ const database = Layer.effectDiscard(
 ).pipe(Layer.provideMerge(Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url })))))
 
 const stores = Connections.layer.pipe(
-  Layer.provideMerge(Layer.merge(Sources.layer, Destinations.layer)),
+  Layer.provideMerge(Layer.mergeAll(Sources.layer, Destinations.layer, Transformations.layer)),
   Layer.provideMerge(Layer.merge(Secrets.layer({ keys }), Ingress.layer("http://ingress.test/e"))),
   Layer.provideMerge(database)
 )
@@ -76,8 +79,9 @@ const stores = Connections.layer.pipe(
 const entities = Layer.mergeAll(
   SourceBehaviour.layer,
   ConnectionBehaviour.layer(() => Effect.void),
+  TransformationBehaviour.layer,
   destinationEntity
-).pipe(Layer.provide(Cancellations.layer))
+).pipe(Layer.provide(Layer.merge(Cancellations.layer, FakeSandbox.layer)))
 
 /** The control API on a free port, over real entities and a real database. */
 const server = HttpRouter.serve(ApiRoutes.layer, { disableLogger: true, disableListenLog: true }).pipe(

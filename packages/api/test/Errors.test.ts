@@ -88,6 +88,13 @@ const table: ReadonlyArray<
     [400, "VALIDATION_ERROR", "rate_limit"]
   ],
   ["too deep", "POST", "/sources", json(nested(5_000)), [400, "VALIDATION_ERROR"]],
+  [
+    "too many values",
+    "POST",
+    "/sources",
+    json(`{"name":"x","x":[${"0,".repeat(100_000)}0]}`),
+    [400, "VALIDATION_ERROR"]
+  ],
   ["too large", "POST", "/sources", { body: { name: "x".repeat(1024 * 1024) } }, [413, "PAYLOAD_TOO_LARGE"]],
   [
     "text",
@@ -124,6 +131,25 @@ const table: ReadonlyArray<
   ["a strange order", "GET", "/sources?order_by=id", {}, [400, "VALIDATION_ERROR", "order_by"]],
   ["a strange direction", "GET", "/attempts?dir=up", {}, [400, "VALIDATION_ERROR", "dir"]],
   ["a strange boolean", "GET", "/sources?include_disabled=yes", {}, [400, "VALIDATION_ERROR", "include_disabled"]],
+  ["a strange flag", "GET", "/transformations?include_counts=1", {}, [400, "VALIDATION_ERROR", "include_counts"]],
+  [
+    "a strange level",
+    "GET",
+    `/transformations/${unknown}/executions?log_level=loud`,
+    {},
+    [400, "VALIDATION_ERROR", "log_level"]
+  ],
+  ["an unknown transformation", "GET", `/transformations/${unknown}`, {}, [404, "NOT_FOUND"]],
+  ["an unknown transformation's executions", "GET", "/transformations/trs_1/executions", {}, [404, "NOT_FOUND"]],
+  ["an unknown execution", "GET", "/transformations/trs_1/executions/txe_1", {}, [404, "NOT_FOUND"]],
+  ["no code", "POST", "/transformations", { body: { name: "x" } }, [400, "VALIDATION_ERROR", "code"]],
+  [
+    "code that does not compile",
+    "POST",
+    "/transformations",
+    { body: { name: "x", code: "syntax" } },
+    [400, "TRANSFORMATION_INVALID"]
+  ],
   ["a strange status", "GET", "/events?status=DONE", {}, [400, "VALIDATION_ERROR", "status"]],
   ["a strange request status", "GET", "/requests?status=maybe", {}, [400, "VALIDATION_ERROR", "status"]],
   ["a strange include", "GET", "/requests?include=everything", {}, [400, "VALIDATION_ERROR", "include"]],

@@ -46,6 +46,21 @@ const Body = Schema.Struct({
   status: Schema.optionalKey(Member),
   config: Schema.optionalKey(Schema.Union([Config, Member])),
   name: Schema.optionalKey(Schema.String),
+  code: Schema.optionalKey(Schema.Union([Member, Schema.Literal("syntax")])),
+  env: Schema.optionalKey(Member),
+  request: Schema.optionalKey(
+    Schema.Union([
+      Schema.Struct({
+        headers: Schema.optionalKey(Member),
+        body: Schema.optionalKey(Member),
+        query: Schema.optionalKey(Member),
+        path: Schema.optionalKey(Member)
+      }),
+      Member
+    ])
+  ),
+  timestamp: Schema.optionalKey(Member),
+  context: Schema.optionalKey(Member),
   source_id: Schema.optionalKey(Member),
   destination: Schema.optionalKey(Member),
   disabled_at: Schema.optionalKey(Member),
@@ -63,7 +78,10 @@ const writes = [
   ["POST", "/destinations"],
   ["PUT", "/destinations"],
   ["POST", "/connections"],
-  ["PUT", "/connections"]
+  ["PUT", "/connections"],
+  ["POST", "/transformations"],
+  ["PUT", "/transformations"],
+  ["POST", "/transformations/run"]
 ] as const
 
 let made = 0
@@ -79,6 +97,8 @@ const flatten = (body: typeof Body.Type): string =>
 const lists = [
   "/sources",
   "/connections",
+  "/transformations",
+  "/transformations/trs_00000000000000000000000000/executions",
   "/requests",
   "/requests/count",
   "/events",
@@ -111,6 +131,8 @@ const parameters = [
   "verified",
   "is_retry",
   "retry_kind",
+  "log_level",
+  "include_counts",
   "batch_operation_id",
   "batch_operation_scope",
   "team_id"
@@ -156,7 +178,7 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("whatever is
   it.effect.prop(
     "paths",
     [
-      Schema.Literals(["sources", "connections", "requests", "events", "attempts"]),
+      Schema.Literals(["sources", "connections", "transformations", "requests", "events", "attempts"]),
       Schema.String,
       Schema.Literals(["GET", "DELETE", "POST"])
     ],

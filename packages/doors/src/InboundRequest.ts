@@ -1,4 +1,5 @@
-import type { Json } from "@tidegate/model/Rule"
+/** The path that all ingress URLs begin with. */
+export const ingressPath = "/e/"
 
 /** A request as it arrived at a door, before anything is decided about it. */
 export interface InboundRequest {
@@ -6,6 +7,8 @@ export interface InboundRequest {
   /** Unix ms. */
   readonly receivedAt: number
   readonly method: string
+  /** The request target as it was sent: path and query. */
+  readonly target: string
   /** What follows the source's id in the URL, undecoded; at least "/". */
   readonly path: string
   /** Without the question mark, undecoded. */
@@ -54,34 +57,4 @@ export const externalId = (headers: InboundRequest["headers"]): string | null =>
     if (typeof value === "string" && value !== "") return value.slice(0, 255)
   }
   return null
-}
-
-const form = (contentType: string | undefined): "json" | "text" | "unknown" =>
-  contentType === undefined ? "unknown" : /[/+]json\b/i.test(contentType) ? "json" : "text"
-
-/**
- * The body as rules see it: parsed when it is JSON (or does not say what it is and parses), else its text. A body that
- * says it is JSON and is not stays text: it is never rejected for that.
- */
-export const parseBody = (headers: InboundRequest["headers"], body: Uint8Array): Json => {
-  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8")
-  const type = headers["content-type"]
-  if (form(typeof type === "string" ? type : undefined) === "text") return text
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    return text
-  }
-}
-
-/** The query as rules see it: text by name, a repeated name is a list. */
-export const parseQuery = (query: string): Record<string, string | ReadonlyArray<string>> => {
-  const parsed: Record<string, string | Array<string>> = Object.create(null)
-  for (const [name, value] of new URLSearchParams(query)) {
-    const known = parsed[name]
-    if (known === undefined) parsed[name] = value
-    else if (typeof known === "string") parsed[name] = [known, value]
-    else known.push(value)
-  }
-  return parsed
 }

@@ -5,19 +5,21 @@ import type { DeliveryPayload } from "@tidegate/entities/Destination/DeliveryIte
 import { type ErrorCode, fail, toResponse } from "@tidegate/model/GatewayError"
 import { isId, newId, prefixes } from "@tidegate/model/Ids"
 import { Journal } from "@tidegate/storage/Journal"
+import { ProxyExchanges } from "@tidegate/storage/ProxyExchanges"
 import { Hints } from "./Hints.ts"
-import { type InboundRequest, readHeaders } from "./InboundRequest.ts"
-import { decide, type Decision } from "./Routing.ts"
+import { Certificates } from "./Certificates.ts"
+import { HandshakeSteps } from "./HandshakeSteps.ts"
+import { type InboundRequest, ingressPath, readHeaders } from "./InboundRequest.ts"
+import { ProxyUpstream } from "./ProxyUpstream.ts"
+import { acceptedReply, type Reply } from "./Reply.ts"
+import { decide, type Decision, type Rejection } from "./Routing.ts"
 import { type SourceSnapshot, SourceSnapshots } from "./SourceSnapshots.ts"
-
-/** The path that all ingress URLs begin with. */
-export const ingressPath = "/e/"
 
 /** The largest body a sender may post, in bytes. */
 const largestBody = 10 * 1024 * 1024
 /** The largest size that can be kept of a body that is not: a sender may announce any number of bytes. */
 const largestSize = 2 ** 31 - 1
-/** Bodies that are being read and not yet handed to the journal, all together. Beyond it, the door sheds. */
+/** Bodies that are being read, or kept for an upstream that has not answered, all together. Beyond it, the door sheds. */
 const mostReading = 256 * 1024 * 1024
 /** A source that changes faster than its requests can be routed: told to come again, because nothing was written. */
 const mostRoutings = 50
@@ -35,7 +37,11 @@ export class IngressDoor extends Context.Service<
     readonly handle: (request: IncomingMessage, response: ServerResponse) => void
   }
 >()("@tidegate/doors/IngressDoor") {
-  static readonly layer: Layer.Layer<IngressDoor, never, Journal | SourceSnapshots | Hints> = Layer.effect(
+  static readonly layer: Layer.Layer<
+    IngressDoor,
+    never,
+    Journal | SourceSnapshots | Hints | Certificates | HandshakeSteps | ProxyUpstream | ProxyExchanges
+  > = Layer.effect(
     IngressDoor,
     Effect.suspend(() => make)
   )
@@ -45,9 +51,14 @@ const make = Effect.gen(function* () {
   const journal = yield* Journal
   const snapshots = yield* SourceSnapshots
   const hints = yield* Hints
+  const certificates = yield* Certificates
+  const handshakes = yield* HandshakeSteps
+  const upstream = yield* ProxyUpstream
+  const exchanges = yield* ProxyExchanges
   const clock = yield* Clock.Clock
   const run = Effect.runForkWith(yield* Effect.context())
   let reading = 0
+  let proxying = 0
 
   const refuse = (
     response: ServerResponse,
@@ -56,7 +67,7 @@ const make = Effect.gen(function* () {
     headers: Record<string, string> = {}
   ): void => {
     const answer = toResponse(fail(code, message))
-    send(response, answer.status, JSON.stringify(answer.body), headers)
+    reply(response, { status: answer.status, contentType: json, headers, body: JSON.stringify(answer.body) })
   }
 
   const shed = (response: ServerResponse): void =>
@@ -72,21 +83,28 @@ const make = Effect.gen(function* () {
   const unknownSource = (response: ServerResponse): void =>
     refuse(response, "NOT_FOUND", "there is no source at this URL")
 
-  const answer = (response: ServerResponse, snapshot: SourceSnapshot, decision: Decision): void => {
-    if (decision.rejection === null) {
-      return send(
-        response,
-        200,
-        `{"ok":true,"queued":true,"transport":"queue","request_id":"${decision.record.id}"}`,
-        noHeaders
-      )
-    }
-    const { cause, code, message } = decision.rejection
+  const reject = (response: ServerResponse, snapshot: SourceSnapshot, { cause, code, message }: Rejection): void =>
     refuse(
       response,
       code,
       message,
       cause === "SOURCE_METHOD_NOT_ALLOWED" ? { allow: snapshot.allowedMethods.join(", ") } : {}
+    )
+
+  /** Answers what has been stored: the upstream's answer in proxy mode, else the source's own. */
+  const answer = (exchange: Exchange, snapshot: SourceSnapshot, decision: Decision): void => {
+    const { message, request, response } = exchange
+    const { handshake, input, record, rejection } = decision
+    if (rejection !== null) return reject(response, snapshot, rejection)
+    if (handshake !== null) return reply(response, { headers: noHeaders, ...handshake })
+    if (snapshot.proxy === null) return reply(response, acceptedReply(snapshot.reply, record.id, input))
+    proxying += request.bodySize
+    upstream.forward(
+      { settings: snapshot.proxy, request, publicUrl: snapshot.origin, message, response, requestId: record.id },
+      (outcome) => {
+        proxying -= request.bodySize
+        exchanges.write({ ...outcome, teamId: snapshot.teamId, sourceId: snapshot.id })
+      }
     )
   }
 
@@ -124,22 +142,47 @@ const make = Effect.gen(function* () {
     }
   }
 
-  const store = (
-    snapshot: SourceSnapshot,
-    request: InboundRequest,
-    response: ServerResponse,
-    routings: number
-  ): void => {
+  /** Decides by a snapshot and stores; again with a newer one when that was old, and with a certificate that was missing. */
+  const store = (snapshot: SourceSnapshot, exchange: Exchange, routings: number): void => {
+    const { request, response } = exchange
+    if (routings >= mostRoutings) return shed(response)
     const decision = decide(snapshot, request)
+    if ("certificateUrl" in decision) {
+      certificates.load(decision.certificateUrl).then(
+        () => attempt(exchange, () => store(snapshot, exchange, routings + 1)),
+        (error: unknown) => {
+          run(Effect.logWarning("a sender's certificate could not be fetched", { source_id: snapshot.id, error }))
+          shed(response)
+        }
+      )
+      return
+    }
+    const { handshake } = decision
+    if (handshake === null || (handshake.remember === undefined && handshake.confirmUrl === undefined)) {
+      return commit(snapshot, exchange, decision, routings)
+    }
+    handshakes.take(snapshot, handshake).then(
+      () => attempt(exchange, () => commit(snapshot, exchange, decision, routings)),
+      (error: unknown) => {
+        run(Effect.logWarning("a handshake could not be completed", { source_id: snapshot.id, error }))
+        shed(response)
+      }
+    )
+  }
+
+  const commit = (snapshot: SourceSnapshot, exchange: Exchange, decision: Decision, routings: number): void => {
+    const { request, response } = exchange
     journal.accept(decision.record, (outcome) => {
       switch (outcome) {
         case "committed":
-          answer(response, snapshot, decision)
-          return hint(request, decision)
+          hint(request, decision)
+          return attempt(exchange, () => answer(exchange, snapshot, decision))
         case "stale":
-          if (routings >= mostRoutings) return shed(response)
           snapshots.load(snapshot.id).then(
-            (current) => (current === null ? unknownSource(response) : store(current, request, response, routings + 1)),
+            (current) =>
+              attempt(exchange, () =>
+                current === null ? unknownSource(response) : store(current, exchange, routings + 1)
+              ),
             () => shed(response)
           )
           return
@@ -149,6 +192,14 @@ const make = Effect.gen(function* () {
           return refuse(response, "INTERNAL_ERROR", "the request could not be stored")
       }
     })
+  }
+
+  const attempt = ({ response }: Exchange, step: () => void): void => {
+    try {
+      step()
+    } catch (cause) {
+      fault(response, cause)
+    }
   }
 
   /** Reads the body, bounded; `done` gets null when it is too large. A sender that goes away is forgotten. */
@@ -202,23 +253,21 @@ const make = Effect.gen(function* () {
         response.setHeader("connection", "close")
         message.resume()
       }
-      try {
-        const receivedAt = clock.currentTimeMillisUnsafe()
-        const request: InboundRequest = {
-          id: newId(prefixes.request, receivedAt),
-          receivedAt,
-          method: message.method ?? "POST",
-          path: target.path,
-          query: target.query,
-          headers: readHeaders(message.rawHeaders),
-          body,
-          bodySize: size,
-          originalIp: message.socket.remoteAddress ?? null
-        }
-        store(snapshot, request, response, 1)
-      } catch (cause) {
-        fault(response, cause)
+      const receivedAt = clock.currentTimeMillisUnsafe()
+      const request: InboundRequest = {
+        id: newId(prefixes.request, receivedAt),
+        receivedAt,
+        method: message.method ?? "POST",
+        target: message.url ?? "",
+        path: target.path,
+        query: target.query,
+        headers: readHeaders(message.rawHeaders),
+        body,
+        bodySize: size,
+        originalIp: message.socket.remoteAddress ?? null
       }
+      const exchange = { request, message, response }
+      attempt(exchange, () => store(snapshot, exchange, 1))
     })
   }
 
@@ -229,7 +278,7 @@ const make = Effect.gen(function* () {
         message.resume()
         return unknownSource(response)
       }
-      if (journal.isFull() || reading > mostReading) {
+      if (journal.isFull() || reading + proxying > mostReading) {
         message.resume()
         return shed(response)
       }
@@ -253,6 +302,7 @@ interface Target {
 }
 
 const noHeaders: Record<string, string> = {}
+const json = "application/json; charset=utf-8"
 const noBody = new Uint8Array(0)
 
 /** `/e/{source_id}[/suffix][?query]`; null when that cannot be a source's URL. */
@@ -269,12 +319,18 @@ const readTarget = (url: string): Target | null => {
   }
 }
 
-const send = (response: ServerResponse, status: number, body: string, headers: Record<string, string>): void => {
+/** A request, and the means to answer it. */
+interface Exchange {
+  readonly request: InboundRequest
+  readonly message: IncomingMessage
+  readonly response: ServerResponse
+}
+
+const reply = (response: ServerResponse, { body, contentType, headers, status }: Reply): void => {
   if (response.headersSent || response.destroyed) return
-  response.writeHead(status, {
-    ...headers,
-    "content-type": "application/json; charset=utf-8",
-    "content-length": Buffer.byteLength(body)
-  })
-  response.end(body)
+  const length = Buffer.byteLength(body)
+  const framed = status === 204 || status === 304 ? headers : { ...headers, "content-length": length }
+  response.writeHead(status, contentType === null ? framed : { ...framed, "content-type": contentType })
+  // Node writes the headers in the encoding of a text that follows them, and in latin-1 they are the bytes they are meant to be.
+  response.end(length === body.length ? body : Buffer.from(body), "latin1")
 }

@@ -1,9 +1,9 @@
 import { derivedId, prefixes } from "@tidegate/model/Ids"
 import type { ErrorCode } from "@tidegate/model/GatewayError"
-import type { Json } from "@tidegate/model/Rule"
-import type { FilterInput } from "@tidegate/rules/Filter"
+import { requestInput, type RequestInput } from "@tidegate/rules/RequestInput"
+import type { CertificateNeeded, Handshake } from "@tidegate/signatures/Provider"
 import type { IgnoredEvent, PendingRoute, RequestRecord, RoutedEvent } from "@tidegate/storage/journal/AcceptStatement"
-import { externalId, type InboundRequest, parseBody, parseQuery } from "./InboundRequest.ts"
+import { externalId, type InboundRequest } from "./InboundRequest.ts"
 import type { SourceSnapshot } from "./SourceSnapshots.ts"
 
 /** Why a request is turned away, and what its sender is told. The cause is stored with the request. */
@@ -13,9 +13,15 @@ export interface Rejection {
   readonly message: string
 }
 
+/** What is stored of a request, and what its sender is to be told. */
 export interface Decision {
-  readonly rejection: Rejection | null
   readonly record: RequestRecord
+  /** Null: it is accepted. */
+  readonly rejection: Rejection | null
+  /** Set when the request is a provider's handshake: accepted, answered with this, and routed nowhere. */
+  readonly handshake: Handshake | null
+  /** What rules see of it. */
+  readonly input: () => RequestInput
 }
 
 const rejections = {
@@ -30,36 +36,50 @@ const rejections = {
 } as const satisfies Record<string, Rejection>
 
 const nothing: ReadonlyArray<never> = []
+const noBody = new Uint8Array(0)
 
 /**
  * Everything that is decided about a request before it is stored, from the request and one snapshot of its source alone:
- * enabled, method, size, verification, then for each connection what its cheap rules make of it. Deciding again with
- * another snapshot yields the same ids, so a request that has to be routed again is still routed once.
+ * enabled, handshake, method, size, verification, then for each connection what its cheap rules make of it. Deciding again
+ * with another snapshot yields the same ids, so a request that has to be routed again is still routed once.
+ *
+ * A verification that needs a certificate first says so instead: the request is decided again with it.
  */
-export const decide = (snapshot: SourceSnapshot, request: InboundRequest): Decision => {
+export const decide = (snapshot: SourceSnapshot, request: InboundRequest): Decision | CertificateNeeded => {
   if (snapshot.disabled) return reject(snapshot, request, rejections.disabled)
-  if (!snapshot.allowedMethods.includes(request.method)) return reject(snapshot, request, rejections.method)
-  if (request.body === null) return reject(snapshot, request, rejections.size)
-  const verification = snapshot.verifier.verify({
-    headers: request.headers,
-    query: request.query,
-    body: request.body,
-    nowSeconds: Math.floor(request.receivedAt / 1000)
-  })
+  const { body } = request
+  const asked =
+    body === null
+      ? null
+      : {
+          method: request.method,
+          url: snapshot.origin + request.target,
+          headers: request.headers,
+          query: request.query,
+          body,
+          nowSeconds: Math.floor(request.receivedAt / 1000)
+        }
+  // Before the method: providers say hello with a GET or HEAD to sources that take neither.
+  const handshake = asked === null ? null : snapshot.verifier.handshake(asked)
+  if (handshake === "refuse") return reject(snapshot, request, rejections.auth)
+  if (handshake === null && !snapshot.allowedMethods.includes(request.method)) {
+    return reject(snapshot, request, rejections.method)
+  }
+  if (body === null || asked === null) return reject(snapshot, request, rejections.size)
+  const verification = handshake?.needsCheck === false ? "unverified" : snapshot.verifier.verify(asked)
+  if (typeof verification === "object") return verification
   if (verification === "failed") return reject(snapshot, request, rejections.auth)
-  return { rejection: null, record: route(snapshot, request, request.body, verification === "verified") }
+  const verified = verification === "verified"
+  return handshake === null
+    ? route(snapshot, request, body, verified)
+    : greet(snapshot, request, body, verified, handshake)
 }
 
-const route = (
-  snapshot: SourceSnapshot,
-  request: InboundRequest,
-  body: Uint8Array,
-  verified: boolean
-): RequestRecord => {
+const route = (snapshot: SourceSnapshot, request: InboundRequest, body: Uint8Array, verified: boolean): Decision => {
   const events: Array<RoutedEvent> = []
   const ignored: Array<IgnoredEvent> = []
   const pending: Array<PendingRoute> = []
-  const input = lazyInput(request, body)
+  const input = requestInput(request, body)
   for (const { connectionId, connectionShard, destinationId, destinationShard, rules } of snapshot.routes) {
     if (rules === null || rules.slow !== null) {
       pending.push({ connectionId, shard: connectionShard })
@@ -67,12 +87,7 @@ const route = (
     }
     const missed = rules.filter === null ? nothing : rules.filter.failingTargets(input)
     if (missed.length > 0) {
-      ignored.push({
-        id: derivedId(prefixes.ignoredEvent, request.id, connectionId),
-        connectionId,
-        cause: "FILTERED",
-        meta: JSON.stringify(missed)
-      })
+      ignored.push(ignore(request, connectionId, "FILTERED", missed))
     } else {
       events.push({
         id: derivedId(prefixes.event, request.id, connectionId),
@@ -83,35 +98,49 @@ const route = (
       })
     }
   }
-  return {
+  const accepted = { status: "accepted", verified, rejectionCause: null, body, events, ignored, pending } as const
+  return { rejection: null, handshake: null, input: () => input, record: { ...base(snapshot, request), ...accepted } }
+}
+
+const ignore = (
+  request: InboundRequest,
+  connectionId: string,
+  cause: IgnoredEvent["cause"],
+  meta: ReadonlyArray<string>
+): IgnoredEvent => ({
+  id: derivedId(prefixes.ignoredEvent, request.id, connectionId),
+  connectionId,
+  cause,
+  meta: JSON.stringify(meta)
+})
+
+/** A handshake is for the gateway: its connections ignore it, and say so. */
+const greet = (
+  snapshot: SourceSnapshot,
+  request: InboundRequest,
+  body: Uint8Array,
+  verified: boolean,
+  handshake: Handshake
+): Decision => ({
+  rejection: null,
+  handshake,
+  input: () => requestInput(request, body),
+  record: {
     ...base(snapshot, request),
     status: "accepted",
     verified,
     rejectionCause: null,
     body,
-    events,
-    ignored,
-    pending
+    events: nothing,
+    ignored: snapshot.routes.map(({ connectionId }) => ignore(request, connectionId, "HANDSHAKE", [handshake.kind])),
+    pending: nothing
   }
-}
-
-/** What filters look at; the body and the query are parsed when the first filter asks for them. */
-const lazyInput = (request: InboundRequest, body: Uint8Array): FilterInput => {
-  let parsedBody: { readonly value: Json } | undefined
-  let parsedQuery: ReturnType<typeof parseQuery> | undefined
-  return {
-    headers: request.headers,
-    path: request.path,
-    method: request.method,
-    get query() {
-      return (parsedQuery ??= parseQuery(request.query))
-    },
-    body: () => (parsedBody ??= { value: parseBody(request.headers, body) }).value
-  }
-}
+})
 
 const reject = (snapshot: SourceSnapshot, request: InboundRequest, rejection: Rejection): Decision => ({
   rejection,
+  handshake: null,
+  input: () => requestInput(request, request.body ?? noBody),
   record: {
     ...base(snapshot, request),
     status: "rejected",

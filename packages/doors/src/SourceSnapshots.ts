@@ -3,10 +3,17 @@ import { Sharding } from "effect/cluster"
 import type { SqlError } from "effect/sql"
 import type { Rule } from "@tidegate/model/Rule"
 import { compileRules, type CompiledRules } from "@tidegate/rules/RuleSet"
-import { compileSourceAuth, type SourceVerifier, validateSourceAuth } from "@tidegate/signatures/SourceAuth"
+import { shardOf } from "@tidegate/entities/Shards"
+import { Ingress } from "@tidegate/model/Ingress"
+import { compileCustomResponse } from "@tidegate/rules/CustomResponse"
+import { compileSourceAuth, type SourceVerifier } from "@tidegate/signatures/SourceAuth"
 import { HotSql } from "@tidegate/storage/Database"
 import { Secrets } from "@tidegate/storage/Secrets"
-import { shardOf } from "@tidegate/entities/Shards"
+import type { SourceConfig } from "@tidegate/storage/Sources"
+import { Certificates } from "./Certificates.ts"
+import type { ProxySettings } from "./ProxyUpstream.ts"
+import { acknowledgementOf, type ReplySettings } from "./Reply.ts"
+import { ingressPath } from "./InboundRequest.ts"
 
 /** One enabled connection to an enabled destination, ready to route by. */
 export interface Route {
@@ -24,9 +31,14 @@ export interface SourceSnapshot {
   readonly id: string
   readonly teamId: string
   readonly version: number
+  /** What a request target is appended to, to be the URL that the sender has called. */
+  readonly origin: string
   readonly disabled: boolean
   readonly allowedMethods: ReadonlyArray<string>
   readonly verifier: SourceVerifier
+  readonly reply: ReplySettings
+  /** Where the answer comes from when the source is in proxy mode, else null. */
+  readonly proxy: ProxySettings | null
   readonly routes: ReadonlyArray<Route>
 }
 
@@ -35,7 +47,8 @@ interface Row {
   readonly team_id: string
   readonly version: bigint
   readonly disabled_at: Date | null
-  readonly config: { readonly auth_type: string | null; readonly allowed_http_methods: ReadonlyArray<string> }
+  readonly type: string
+  readonly config: SourceConfig
   readonly auth: string | null
   readonly connections: ReadonlyArray<{
     readonly id: string
@@ -51,7 +64,7 @@ const unknownForMs = 5_000
 const parseJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Json))
 
 /** Verifies nobody: for a source whose stored secret cannot be read. Fails closed, because open would accept forgeries. */
-const verifyNobody: SourceVerifier = { verify: () => "failed" }
+const verifyNobody: SourceVerifier = { verify: () => "failed", handshake: () => null }
 
 /**
  * The snapshots that a door routes by. A cached one may be old: the commit finds out and the door asks for a newer one.
@@ -65,7 +78,11 @@ export class SourceSnapshots extends Context.Service<
     readonly load: (sourceId: string) => Promise<SourceSnapshot | null>
   }
 >()("@tidegate/doors/SourceSnapshots") {
-  static readonly layer: Layer.Layer<SourceSnapshots, never, HotSql | Secrets | Sharding.Sharding> = Layer.effect(
+  static readonly layer: Layer.Layer<
+    SourceSnapshots,
+    never,
+    HotSql | Secrets | Sharding.Sharding | Certificates | Ingress
+  > = Layer.effect(
     SourceSnapshots,
     Effect.suspend(() => make)
   )
@@ -75,6 +92,8 @@ const make = Effect.gen(function* () {
   const sql = yield* HotSql
   const secrets = yield* Secrets
   const sharding = yield* Sharding.Sharding
+  const certificates = yield* Certificates
+  const ingress = yield* Ingress
   const context = yield* Effect.context()
   const runPromise = Effect.runPromiseWith(context)
 
@@ -84,17 +103,15 @@ const make = Effect.gen(function* () {
   const reading = new Map<string, Promise<SourceSnapshot | null>>()
   const following = new Map<string, Promise<SourceSnapshot | null>>()
 
+  const origin = ingress.baseUrl.slice(0, -ingressPath.length + 1)
+
   const verifierOf = (row: Row): Effect.Effect<SourceVerifier> => {
-    if (row.config.auth_type === null) return Effect.succeed(compileSourceAuth({ auth_type: null, auth: {} }))
-    if (row.auth === null) return Effect.succeed(verifyNobody)
+    const compile = (auth: unknown) =>
+      compileSourceAuth({ type: row.type, auth_type: row.config.auth_type, auth }, certificates.get)
+    if (row.auth === null) return Effect.succeed(compile({}))
     return secrets.decrypt({ team_id: row.team_id, table: "sources", column: "auth", id: row.id }, row.auth).pipe(
       Effect.flatMap(parseJson),
-      Effect.flatMap((auth) => {
-        const checked = validateSourceAuth(row.config.auth_type, auth)
-        return Result.isSuccess(checked)
-          ? Effect.succeed(compileSourceAuth(checked.success))
-          : Effect.fail(checked.failure)
-      }),
+      Effect.map(compile),
       Effect.catch((error) =>
         Effect.as(
           Effect.logError("a source's verification settings cannot be read", { source_id: row.id, error }),
@@ -104,11 +121,25 @@ const make = Effect.gen(function* () {
     )
   }
 
+  /** How it answers. A custom response that cannot be read is left out: what comes in is worth more than its answer. */
+  const replyOf = (row: Row): Effect.Effect<ReplySettings> => {
+    const acknowledgement = acknowledgementOf(row.type, row.config.chat_defer_ephemeral)
+    const written = row.config.custom_response
+    if (written === null) return Effect.succeed({ customResponse: null, acknowledgement })
+    const compiled = compileCustomResponse(written)
+    return Result.isSuccess(compiled)
+      ? Effect.succeed({ customResponse: compiled.success, acknowledgement })
+      : Effect.as(
+          Effect.logError("a source's custom response cannot be read", { source_id: row.id, error: compiled.failure }),
+          { customResponse: null, acknowledgement }
+        )
+  }
+
   const read = Effect.fnUntraced(function* (
     sourceId: string
   ): Effect.fn.Return<SourceSnapshot | null, SqlError.SqlError> {
     const [row] = yield* sql<Row>`
-      select s.id, s.team_id, s.version, s.disabled_at, s.config, s.auth, coalesce((
+      select s.id, s.team_id, s.version, s.disabled_at, s.type, s.config, s.auth, coalesce((
         select json_agg(json_build_object('id', c.id, 'destination_id', c.destination_id, 'rules', c.rules) order by c.id)
         from connections c
         where c.source_id = s.id and c.deleted_at is null and c.disabled_at is null
@@ -125,9 +156,12 @@ const make = Effect.gen(function* () {
       id: row.id,
       teamId: row.team_id,
       version: Number(row.version),
+      origin,
       disabled: row.disabled_at !== null,
       allowedMethods: row.config.allowed_http_methods,
       verifier: yield* verifierOf(row),
+      reply: yield* replyOf(row),
+      proxy: row.config.mode === "proxy" ? row.config.proxy : null,
       routes: row.connections.map((connection) => ({
         connectionId: connection.id,
         destinationId: connection.destination_id,

@@ -1,11 +1,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import type { InboundRequest } from "@tidegate/doors/InboundRequest"
-import { decide } from "@tidegate/doors/Routing"
+import { decide as decideOr, type Decision } from "@tidegate/doors/Routing"
 import type { Route, SourceSnapshot } from "@tidegate/doors/SourceSnapshots"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import type { Rule } from "@tidegate/model/Rule"
 import { compileRules } from "@tidegate/rules/RuleSet"
+import type { Handshake } from "@tidegate/signatures/Provider"
 import { compileSourceAuth } from "@tidegate/signatures/SourceAuth"
 
 const at = 1_700_000_000_000
@@ -22,9 +23,12 @@ const snapshot = (more: Partial<SourceSnapshot> = {}): SourceSnapshot => ({
   id: "src_1",
   teamId: "tm_1",
   version: 5,
+  origin: "https://hooks.example.com",
   disabled: false,
   allowedMethods: ["POST"],
-  verifier: compileSourceAuth({ auth_type: null, auth: {} }),
+  verifier: compileSourceAuth({ type: "WEBHOOK", auth_type: null, auth: {} }),
+  reply: { customResponse: null, acknowledgement: { kind: "queued" } },
+  proxy: null,
   routes: [],
   ...more
 })
@@ -33,6 +37,7 @@ const request = (more: Partial<InboundRequest> = {}): InboundRequest => ({
   id: newId(prefixes.request, at),
   receivedAt: at,
   method: "POST",
+  target: "/e/src_1/orders?a=1",
   path: "/orders",
   query: "a=1",
   headers: { "content-type": "application/json", "x-request-id": "r-1" },
@@ -42,7 +47,14 @@ const request = (more: Partial<InboundRequest> = {}): InboundRequest => ({
   ...more
 })
 
-const keyed = compileSourceAuth({ auth_type: "API_KEY", auth: { api_key: "sender-key" } })
+/** What is decided when no certificate is missing. */
+const decide = (by: SourceSnapshot, about: InboundRequest): Decision => {
+  const decision = decideOr(by, about)
+  if ("certificateUrl" in decision) throw new Error("a certificate is asked for")
+  return decision
+}
+
+const keyed = compileSourceAuth({ type: "WEBHOOK", auth_type: "API_KEY", auth: { api_key: "sender-key" } })
 const anyBody: Rule = { type: "filter", body: { total: { $gt: 5 } } }
 const noBody: Rule = { type: "filter", body: { total: { $gt: 50 } } }
 const otherPath: Rule = { type: "filter", path: "/invoices", query: { a: "2" } }
@@ -100,6 +112,76 @@ describe("whether a request is accepted", () => {
       pending: []
     })
   })
+})
+
+describe("a provider's greeting", () => {
+  const hello: Handshake = {
+    kind: "url_verification",
+    status: 200,
+    contentType: "text/plain",
+    body: "hi",
+    needsCheck: true
+  }
+  const greeting = (verification: "verified" | "failed" | "unverified", handshake: Handshake | "refuse") => ({
+    verifier: { verify: () => verification, handshake: () => handshake },
+    routes: [route("web_1", []), route("web_2", [deduplicate]), route("web_3", [noBody])]
+  })
+
+  it("is accepted with any method, answered, and ignored by every connection", () => {
+    const decision = decide(snapshot(greeting("verified", hello)), request({ method: "GET" }))
+    expect(decision).toMatchObject({ handshake: hello, rejection: null })
+    expect(decision.record).toMatchObject({ status: "accepted", verified: true, events: [], pending: [] })
+    expect(decision.record.ignored.map(({ cause, connectionId, meta }) => [connectionId, cause, meta])).toEqual(
+      ["web_1", "web_2", "web_3"].map((id) => [id, "HANDSHAKE", '["url_verification"]'])
+    )
+  })
+
+  const table: ReadonlyArray<
+    readonly [
+      name: string,
+      verification: "verified" | "failed" | "unverified",
+      handshake: Handshake | "refuse",
+      accepted: boolean,
+      verified: boolean
+    ]
+  > = [
+    ["with a wrong signature is rejected", "failed", hello, false, false],
+    ["of a source that verifies nobody is answered", "unverified", hello, true, false],
+    ["that cannot be signed is answered unverified", "failed", { ...hello, needsCheck: false }, true, false],
+    ["with a wrong token is rejected", "verified", "refuse", false, false]
+  ]
+  for (const [name, verification, handshake, accepted, verified] of table) {
+    it(name, () => {
+      const { record, rejection } = decide(snapshot(greeting(verification, handshake)), request())
+      expect(rejection?.cause ?? null).toBe(accepted ? null : "SOURCE_AUTH_FAILED")
+      expect(record).toMatchObject({ status: accepted ? "accepted" : "rejected", verified })
+      expect(record.ignored.length).toBe(accepted ? 3 : 0)
+    })
+  }
+
+  it("to a disabled source is rejected", () => {
+    const { rejection } = decide(snapshot({ ...greeting("verified", hello), disabled: true }), request())
+    expect(rejection?.cause).toBe("SOURCE_DISABLED")
+  })
+
+  it("is told the URL as it was called", () => {
+    const asked: Array<string> = []
+    const verifier = {
+      verify: () => "verified" as const,
+      handshake: ({ url }: { readonly url: string }) => {
+        asked.push(url)
+        return null
+      }
+    }
+    decide(snapshot({ verifier }), request())
+    expect(asked).toEqual(["https://hooks.example.com/e/src_1/orders?a=1"])
+  })
+})
+
+it("a certificate that is missing is asked for before anything is decided", () => {
+  const needed = { certificateUrl: "https://sns.us-east-1.amazonaws.com/cert.pem" }
+  const verifier = { verify: () => needed, handshake: () => null }
+  expect(decideOr(snapshot({ verifier, routes: [route("web_1", [])] }), request())).toBe(needed)
 })
 
 describe("what a connection makes of it", () => {

@@ -2,7 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import type { Dispatcher } from "undici"
 import type { ErrorCode } from "./ErrorCode.ts"
 import { Exchange } from "./Exchange.ts"
-import type { Answer } from "./Exchange.ts"
+import type { Answer, AnswerReader } from "./Exchange.ts"
 import { InvalidNetwork, makeGuard } from "./Guard.ts"
 import type { Guard, GuardOptions } from "./Guard.ts"
 import { makeOrigins } from "./Origins.ts"
@@ -32,10 +32,20 @@ export interface Outbound {
 export interface EgressOptions extends GuardOptions {
   /** Connections to one origin at the same time. Further exchanges wait, on their own budget. Default 128. */
   readonly connectionsPerOrigin?: number
+  /** The same for answers that are streamed, which have connections of their own. Default 512. */
+  readonly streamsPerOrigin?: number
   /** Origins kept open for reuse with nothing in flight. Default 1,000. */
   readonly maxIdleOrigins?: number
   /** Milliseconds that closing waits for what is in flight, before it is cancelled. Default 10 s. */
   readonly drainMs?: number
+}
+
+/** An exchange whose answer is streamed. */
+export interface Streaming {
+  /** Goes on after `onData` has returned false. Not to be called from inside a method of a reader. */
+  readonly resume: () => void
+  /** Ends the exchange as NETWORK_REQUEST_CANCELED, with that message; no effect if it has ended. */
+  readonly cancel: (message: string) => void
 }
 
 const defaultTimeoutMs = 30_000
@@ -73,21 +83,66 @@ const refusal = (code: ErrorCode, message: string): Answer => {
   }
 }
 
+/** The URL to send to, or the answer to one that nothing is sent to. */
+const parseUrl = (text: string): URL | Answer => {
+  if (text === "") return refusal("MISSING_URL", "no URL")
+  const url = URL.parse(text)
+  // The URL stays out of the messages: its query may hold a secret.
+  if (url === null) return refusal("INVALID_URL", "not an absolute URL")
+  if (url.protocol !== "https:" && url.protocol !== "http:") {
+    return refusal("INVALID_URL", `${url.protocol} is not http: or https:`)
+  }
+  if (url.username !== "" || url.password !== "") {
+    return refusal("INVALID_URL", "user name and password do not belong in a URL")
+  }
+  return url
+}
+
+/**
+ * undici takes a reset for the end of a body that ends with its connection, and for the reset it knows a code. A broken body
+ * must not be handed on as a whole one, so it is told a sibling of that code.
+ */
+const distinguishingResets =
+  (connect: Guard["connect"]): Guard["connect"] =>
+  (target, callback) =>
+    connect(target, (...result) => {
+      result[1]?.on("error", (error: NodeJS.ErrnoException) => {
+        if (error.code === "ECONNRESET") error.code = "ECONNABORTED"
+      })
+      callback(...result)
+    })
+
+/** Of an exchange that never began. */
+const ended: Streaming = { resume: () => undefined, cancel: () => undefined }
+
 /**
  * The client without Effect around it, for `Egress.layer`. Throws `InvalidNetwork`.
  */
 const makeEgress = (options: EgressOptions) => {
   const guard = makeGuard(options)
-  const origins = makeOrigins({
+  const maxIdleOrigins = options.maxIdleOrigins ?? 1_000
+  const delivering = makeOrigins({
     guard,
     connectionsPerOrigin: options.connectionsPerOrigin ?? 128,
-    maxIdleOrigins: options.maxIdleOrigins ?? 1_000
+    maxIdleOrigins
+  })
+  // Apart, because a stream may hold its connection for hours: deliveries to the same origin must not wait for it.
+  const streaming = makeOrigins({
+    guard: { connect: distinguishingResets(guard.connect) },
+    connectionsPerOrigin: options.streamsPerOrigin ?? 512,
+    maxIdleOrigins
   })
   let inFlight = 0
   let closing = false
   let onDrained: (() => void) | undefined
 
-  const send = (outbound: Outbound, url: URL, resolve: (answer: Answer) => void): void => {
+  const send = (
+    outbound: Outbound,
+    url: URL,
+    reader: AnswerReader | undefined,
+    resolve: (answer: Answer) => void
+  ): Exchange => {
+    const origins = reader === undefined ? delivering : streaming
     const origin = origins.acquire(url.origin)
     inFlight++
     const options: Dispatcher.DispatchOptions = {
@@ -101,6 +156,7 @@ const makeEgress = (options: EgressOptions) => {
       captureBytes: outbound.captureBytes ?? defaultCaptureBytes,
       signal: outbound.signal,
       mayStart: outbound.mayStart,
+      reader,
       onSettled: (answer) => {
         // It may still stand in the client's queue, where its body would wait along with it.
         options.body = null
@@ -110,26 +166,31 @@ const makeEgress = (options: EgressOptions) => {
       }
     })
     origin.pool.dispatch(options, exchange)
+    return exchange
+  }
+
+  /** Where to send it, or why nothing is sent. */
+  const admit = (outbound: Outbound): URL | Answer => {
+    if (closing) return refusal("NETWORK_REQUEST_CANCELED", "the gateway is shutting down")
+    if (outbound.signal?.aborted === true) return refusal("NETWORK_REQUEST_CANCELED", "cancelled by the gateway")
+    return parseUrl(outbound.url)
   }
 
   const deliver = (outbound: Outbound): Promise<Answer> =>
     new Promise((resolve) => {
-      if (closing) return resolve(refusal("NETWORK_REQUEST_CANCELED", "the gateway is shutting down"))
-      if (outbound.signal?.aborted === true) {
-        return resolve(refusal("NETWORK_REQUEST_CANCELED", "cancelled by the gateway"))
-      }
-      if (outbound.url === "") return resolve(refusal("MISSING_URL", "no URL"))
-      const url = URL.parse(outbound.url)
-      // The URL stays out of the messages: its query may hold a secret.
-      if (url === null) return resolve(refusal("INVALID_URL", "not an absolute URL"))
-      if (url.protocol !== "https:" && url.protocol !== "http:") {
-        return resolve(refusal("INVALID_URL", `${url.protocol} is not http: or https:`))
-      }
-      if (url.username !== "" || url.password !== "") {
-        return resolve(refusal("INVALID_URL", "user name and password do not belong in a URL"))
-      }
-      return send(outbound, url, resolve)
+      const url = admit(outbound)
+      if (url instanceof URL) send(outbound, url, undefined, resolve)
+      else resolve(url)
     })
+
+  const stream = (outbound: Outbound, reader: AnswerReader): Streaming => {
+    // Later, so that it is never called before this returns.
+    const end = (answer: Answer): void => queueMicrotask(() => reader.onEnd(answer))
+    const url = admit(outbound)
+    if (url instanceof URL) return send(outbound, url, reader, end)
+    end(url)
+    return ended
+  }
 
   const close = async (): Promise<void> => {
     closing = true
@@ -140,15 +201,15 @@ const makeEgress = (options: EgressOptions) => {
       await Promise.race([drained, tooLong])
       clearTimeout(timer)
     }
-    await origins.destroy()
+    await Promise.all([delivering.destroy(), streaming.destroy()])
   }
 
-  return { guard, deliver, openOrigins: origins.size, close }
+  return { guard, deliver, stream, openOrigins: () => delivering.size() + streaming.size(), close }
 }
 
 /**
- * The gateway's only way out: every outbound HTTP request is made by `deliver`, every other outbound socket is opened by
- * `guard`; a test of this package reads all sources to keep it so.
+ * The gateway's only way out: every outbound HTTP request is made by `deliver` or `stream`, every other outbound socket is
+ * opened by `guard`; a test of this package reads all sources to keep it so.
  */
 export class Egress extends Context.Service<
   Egress,
@@ -169,6 +230,16 @@ export class Egress extends Context.Service<
      * `Effect.promise((signal) => egress.deliver({ ...outbound, signal }))`.
      */
     readonly deliver: (outbound: Outbound) => Promise<Answer>
+    /**
+     * Like `deliver`, but hands the answer on as it comes, of whatever length. `captureBytes` of it are kept besides.
+     *
+     * - `timeoutMs` is for the time until the headers are there, waiting for a connection included; after them it is how long
+     *   the target may be silent. While the reader holds it up, no time runs: how long that may last is up to the caller.
+     * - An answer that breaks off is an error, also where its body would have ended with the connection and that was reset.
+     * - What a reader throws ends the exchange (UNKNOWN).
+     * - `signal` and `mayStart` mean what they mean for `deliver`.
+     */
+    readonly stream: (outbound: Outbound, reader: AnswerReader) => Streaming
     readonly guard: Guard
     /** How many origins hold connections or memory now, in use or idle. */
     readonly openOrigins: () => number
@@ -189,7 +260,7 @@ export class Egress extends Context.Service<
           }),
           (egress) => Effect.promise(egress.close)
         ),
-        ({ deliver, guard, openOrigins }) => Egress.of({ deliver, guard, openOrigins })
+        ({ deliver, guard, openOrigins, stream }) => Egress.of({ deliver, guard, openOrigins, stream })
       )
     )
 }

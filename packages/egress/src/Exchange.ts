@@ -27,18 +27,35 @@ const noHeaders: Answer["headers"] = {}
 /** Thrown into the HTTP client to drop a request that has ended while it waited for a connection; nobody reads it. */
 const dropped = new Error("the exchange has ended")
 
+/** Takes an answer as it comes. */
+export interface AnswerReader {
+  /** Once, before any byte of the body: the final status, and the headers as `Answer` has them. */
+  readonly onHeaders: (status: number, headers: Answer["headers"]) => void
+  /**
+   * The next bytes of the body, as sent. False pauses the target until `resume`; what has been read from its connection by
+   * then (at most about 128 KiB) may still come.
+   */
+  readonly onData: (chunk: Buffer) => boolean
+  /** Exactly once, and last. Its `body` is what was kept of the bytes that passed; `bodyTruncated`: more passed than that. */
+  readonly onEnd: (answer: Answer) => void
+}
+
 export interface ExchangeOptions {
   readonly timeoutMs: number
   readonly captureBytes: number
   readonly signal: AbortSignal | undefined
   readonly mayStart: (() => boolean) | undefined
+  /** Who gets the answer as it comes; none: it is kept, and ends at the capture limit. */
+  readonly reader: Omit<AnswerReader, "onEnd"> | undefined
   /** Called exactly once. */
   readonly onSettled: (answer: Answer) => void
 }
 
 /**
  * One request and its answer, as the HTTP client's handler. Settles exactly once: when the answer is complete, when it
- * exceeds the capture limit, when the connection fails, when the budget is spent, or when the caller cancels.
+ * exceeds the capture limit (unless somebody reads it as it comes), when the connection fails, when the time is over, or
+ * when the caller cancels. The time is for the whole exchange; of an answer that is read as it comes, for its headers, and
+ * then for each silence of the target.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly #options: ExchangeOptions
@@ -47,6 +64,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly #timer: NodeJS.Timeout
   #controller: Dispatcher.DispatchController | undefined
   #settled = false
+  #paused = false
+  #truncated = false
   #status: number | null = null
   #headers: Answer["headers"] = noHeaders
   /** The captured bytes are its first `#length`. */
@@ -72,20 +91,33 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (status < 200) return
     this.#status = status
     this.#headers = headers
+    const reader = this.#options.reader
+    if (reader === undefined || this.#settled) return
+    this.#timer.refresh()
+    reader.onHeaders(status, headers)
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#settled) return
-    const room = this.#options.captureBytes - this.#length
-    this.#capture(chunk.length > room ? chunk.subarray(0, room) : chunk)
-    if (chunk.length <= room) return
-    this.#settle(null, null, true)
-    controller.abort(dropped)
+    // The parser may begin with nothing when it goes on.
+    if (this.#settled || chunk.length === 0) return
+    const { captureBytes, reader } = this.#options
+    const room = captureBytes - this.#length
+    if (!this.#truncated) this.#capture(chunk.length > room ? chunk.subarray(0, room) : chunk)
+    if (chunk.length > room) this.#truncated = true
+    if (reader !== undefined) {
+      this.#timer.refresh()
+      if (reader.onData(chunk) || this.#settled) return
+      this.#paused = true
+      controller.pause()
+    } else if (this.#truncated) {
+      this.#settle(null, null)
+      controller.abort(dropped)
+    }
   }
 
   onResponseEnd(): void {
     if (this.#settled) return
-    const answer = this.#conclude(null, null, false)
+    const answer = this.#conclude(null, null)
     // Told once the client has its connection back, which takes it one turn of the event loop: an exchange begun by whoever
     // waits for this one would find the connection taken and open a second (twice as many connections, measured).
     queueMicrotask(() => setImmediate(this.#options.onSettled, answer))
@@ -93,20 +125,37 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
     if (this.#settled) return
-    this.#settle(errorCodeOf(error, this.#status !== null), errorMessageOf(error), false)
+    this.#settle(errorCodeOf(error, this.#status !== null), errorMessageOf(error))
+  }
+
+  /** The reader takes more. Not to be called from inside one of its methods. */
+  resume(): void {
+    if (!this.#paused || this.#settled) return
+    this.#paused = false
+    this.#timer.refresh()
+    this.#controller?.resume()
+  }
+
+  /** Ends the exchange from our side; no effect if it has ended. */
+  cancel(message: string): void {
+    this.#cancel("NETWORK_REQUEST_CANCELED", message)
   }
 
   /** Called by the timer. */
   expire(): void {
-    this.#cancel("TIMEOUT", `no full answer within ${this.#options.timeoutMs} ms`)
+    const { reader, timeoutMs } = this.#options
+    // The target is silent because it is held up.
+    if (this.#paused) this.#timer.refresh()
+    else if (reader === undefined) this.#cancel("TIMEOUT", `no full answer within ${timeoutMs} ms`)
+    else if (this.#status === null) this.#cancel("TIMEOUT", `no answer within ${timeoutMs} ms`)
+    else this.#cancel("TIMEOUT", `no more of the answer within ${timeoutMs} ms`)
   }
 
-  readonly #onAbort = (): void => this.#cancel("NETWORK_REQUEST_CANCELED", "cancelled by the gateway")
+  readonly #onAbort = (): void => this.cancel("cancelled by the gateway")
 
-  /** Ends the exchange from our side; no effect if it has ended. */
   #cancel(code: ErrorCode, message: string): void {
     if (this.#settled) return
-    this.#settle(code, message, false)
+    this.#settle(code, message)
     // Without a controller the request still waits for a connection: `onRequestStart` drops it.
     this.#controller?.abort(dropped)
   }
@@ -128,11 +177,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#length = length
   }
 
-  #settle(errorCode: ErrorCode | null, errorMessage: string | null, bodyTruncated: boolean): void {
-    this.#options.onSettled(this.#conclude(errorCode, errorMessage, bodyTruncated))
+  #settle(errorCode: ErrorCode | null, errorMessage: string | null): void {
+    this.#options.onSettled(this.#conclude(errorCode, errorMessage))
   }
 
-  #conclude(errorCode: ErrorCode | null, errorMessage: string | null, bodyTruncated: boolean): Answer {
+  #conclude(errorCode: ErrorCode | null, errorMessage: string | null): Answer {
     this.#settled = true
     clearTimeout(this.#timer)
     this.#options.signal?.removeEventListener("abort", this.#onAbort)
@@ -140,7 +189,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
       status: this.#status,
       headers: this.#headers,
       body: this.#length === this.#body.length ? this.#body : this.#body.subarray(0, this.#length),
-      bodyTruncated,
+      bodyTruncated: this.#truncated,
       errorCode,
       errorMessage,
       sentAt: this.#sentAt,

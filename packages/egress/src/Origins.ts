@@ -2,7 +2,7 @@ import { Pool } from "undici"
 import type { Guard } from "./Guard.ts"
 
 export interface OriginsOptions {
-  readonly guard: Guard
+  readonly guard: Pick<Guard, "connect">
   readonly connectionsPerOrigin: number
   readonly maxIdleOrigins: number
 }

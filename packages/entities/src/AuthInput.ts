@@ -1,6 +1,8 @@
 import { Result, Schema } from "effect"
 import { restoreMasked } from "@tidegate/signatures/Masking"
-import type { FieldErrors } from "./Input.ts"
+import { providerFor, providerOf } from "@tidegate/signatures/Providers"
+import { resolveAuthType, type SourceAuth, validateSourceAuth } from "@tidegate/signatures/SourceAuth"
+import { type FieldErrors, fieldError } from "./Input.ts"
 
 /** The `auth` members of a `config`, before they are judged: what they may hold depends on the `auth_type`. */
 export const authMembers = {
@@ -18,6 +20,11 @@ interface Auth<Type> {
   readonly auth: Schema.JsonObject
 }
 
+/** What a change in part makes of stored settings. */
+type Changed<Type> = Auth<Type> | (Omit<Auth<Type>, "auth"> & { readonly auth: "unchanged" })
+
+type Validate<Type> = (authType: unknown, auth: unknown) => Result.Result<Auth<Type>, FieldErrors>
+
 /**
  * Checks written settings with `validate`. Masks are taken back for the secrets they stand for: for those stored under
  * the same `auth_type`, because a secret must not turn up in a setting of another meaning.
@@ -25,7 +32,7 @@ interface Auth<Type> {
 export const checkAuth = <Type extends string | null>(
   written: Written,
   stored: Auth<string | null>,
-  validate: (authType: unknown, auth: unknown) => Result.Result<Auth<Type>, FieldErrors>
+  validate: Validate<Type>
 ): Result.Result<Auth<Type>, FieldErrors> => {
   const { auth, auth_type } = written
   if (auth === undefined || auth === null || auth_type === undefined || auth_type === null) {
@@ -42,12 +49,58 @@ export const checkAuth = <Type extends string | null>(
 export const changeAuth = <Type extends string | null>(
   written: Written,
   stored: Auth<Type>,
-  validate: (authType: unknown, auth: unknown) => Result.Result<Auth<Type>, FieldErrors>
-): Result.Result<Auth<Type> | (Omit<Auth<Type>, "auth"> & { readonly auth: "unchanged" }), FieldErrors> => {
+  validate: Validate<Type>
+): Result.Result<Changed<Type>, FieldErrors> => {
   const { auth, auth_type } = written
   if (auth === undefined && (auth_type === undefined || auth_type === stored.auth_type)) {
     return Result.succeed({ auth_type: stored.auth_type, auth: "unchanged" })
   }
   const type = auth_type === undefined ? (stored.auth_type ?? undefined) : auth_type
   return checkAuth({ ...written, ...(type === undefined ? {} : { auth_type: type }) }, stored, validate)
+}
+
+/** `written` with the `auth_type` that it stands for on a source of `type`. */
+const resolved = (type: string, { auth, auth_type }: Written): Written => {
+  const authType = resolveAuthType(type, auth_type, auth)
+  return {
+    ...(auth === undefined ? {} : { auth }),
+    ...(typeof authType === "string" || authType === null ? { auth_type: authType } : {})
+  }
+}
+
+type SourceAuthType = SourceAuth["auth_type"]
+
+const validateFor =
+  (type: string): Validate<SourceAuthType> =>
+  (authType, auth) =>
+    Result.map(validateSourceAuth(type, authType, auth), ({ auth, auth_type }) => ({ auth_type, auth: { ...auth } }))
+
+/** Checks the settings of a new source of `type`. A provider that needs none is verified without any. */
+export const checkSourceAuth = (type: string, written: Written): Result.Result<Auth<SourceAuthType>, FieldErrors> =>
+  checkAuth(resolved(type, { auth: {}, ...written }), { auth_type: null, auth: {} }, validateFor(type))
+
+/**
+ * Checks the settings of a change in part, after which the source is of `type`. When that is another type than the
+ * stored one, settings that are not written anew have to be right for it: those of one provider are not those of
+ * another kind of verification, even where their names are the same.
+ */
+export const changeSourceAuth = (
+  type: string,
+  written: Written,
+  stored: Auth<SourceAuthType> & { readonly type: string }
+): Result.Result<Changed<SourceAuthType>, FieldErrors> => {
+  const validate = validateFor(type)
+  const isSameType = type === stored.type
+  // Settings alone are for the stored auth_type, unless there is none, or the new type has one of its own.
+  const isSettingsAlone = written.auth_type === undefined && stored.auth_type !== null
+  const isOfStored = isSettingsAlone && (isSameType || providerOf(type) === undefined)
+  const next = isOfStored ? written : resolved(type, written)
+  const isKept = next.auth === undefined && (next.auth_type === undefined || next.auth_type === stored.auth_type)
+  if (isSameType || !isKept || stored.auth_type === null) return changeAuth(next, stored, validate)
+
+  const wasOfProvider = providerFor(stored.type, stored.auth_type) !== undefined
+  if (wasOfProvider && providerOf(type) !== undefined && providerFor(type, stored.auth_type) === undefined) {
+    return fieldError("config.auth", `is required: the settings of ${stored.type} are not those of ${type}`)
+  }
+  return validate(stored.auth_type, stored.auth)
 }

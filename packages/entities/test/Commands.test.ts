@@ -1,10 +1,12 @@
 import { assert, layer } from "@effect/vitest"
-import { Context, Deferred, Effect, Fiber, Layer, Ref, Result } from "effect"
+import { Context, Deferred, Effect, Fiber, Layer, Redacted, Ref, Result } from "effect"
 import { Entity, TestRunner } from "effect/cluster"
 import { SqlClient } from "effect/sql"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { newId, type Prefix, prefixes } from "@tidegate/model/Ids"
+import { Sandbox } from "@tidegate/sandbox/Sandbox"
 import { Sources } from "@tidegate/storage/Sources"
+import { Transformations } from "@tidegate/storage/Transformations"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
 import { Cancellations } from "../src/Cancellations.ts"
 import * as ConnectionBehaviour from "../src/Connection/ConnectionBehaviour.ts"
@@ -78,7 +80,15 @@ const connections = ConnectionBehaviour.layer((id) =>
   Effect.flatMap(Work, (work) => Effect.flatMap(Ref.get(work), (run) => run(id)))
 )
 
-const entities = Layer.mergeAll(SourceBehaviour.layer, connections, destinationsThatListen).pipe(
+/** Takes everything for code that compiles, except an open brace. */
+const sandbox = Layer.succeed(Sandbox, {
+  run: unused,
+  check: (code) => Effect.succeed(code === "{" ? { line: 1, message: "unexpected end" } : null),
+  pids: () => []
+})
+
+const entities = Layer.mergeAll(SourceBehaviour.layer, connections, destinationsThatListen, Transformations.layer).pipe(
+  Layer.provide(sandbox),
   Layer.provideMerge(TestRunner.layer),
   Layer.provideMerge(Layer.mergeAll(Cancellations.layer, Reloads.layer, Work.layer)),
   Layer.provideMerge(ControlPlane.layer)
@@ -218,10 +228,54 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
     })
   )
 
-  it.effect("rules that are worked off later are refused for now", () =>
+  it.effect("a transformation inside a rule is stored by its name and linked, with the connection or not at all", () =>
     Effect.gen(function* () {
-      const rules = [{ type: "deduplicate", window: 1_000 }]
-      assert.strictEqual(yield* codeOf(createConnection({ rules })), "RULE_INVALID")
+      const sql = yield* SqlClient.SqlClient
+      const name = unique("transformation")
+      const stored = sql<{ id: string; code: string }>`
+        select id, code from transformations where name = ${name} and deleted_at is null`
+      const inline = (code: string) => [{ type: "transform", transformation: { name, code } }]
+
+      assert.strictEqual(yield* codeOf(createConnection({ rules: inline("{") })), "TRANSFORMATION_INVALID")
+      assert.strictEqual(yield* codeOf(createConnection({ rules: inline("1"), source_id: "src_none" })), "NOT_FOUND")
+      assert.deepStrictEqual(yield* stored, [])
+
+      const first = yield* createConnection({ rules: inline("1") })
+      const [made] = yield* stored
+      assert.deepStrictEqual(first.rules, [{ type: "transform", transformation_id: made!.id }])
+      const second = yield* createConnection({ rules: [{ type: "delay", delay: 1 }] })
+      const owner = (yield* connectionClient)(second.id)
+      const changed = yield* owner.Update({ team_id, input: { rules: inline("2") } })
+      assert.deepStrictEqual(changed.rules, first.rules)
+      assert.deepStrictEqual(yield* stored, [{ id: made!.id, code: "2" }])
+    })
+  )
+
+  it.effect("a transformation that is named has to be there, and cannot go while it is", () =>
+    Effect.gen(function* () {
+      const transformations = yield* Transformations
+      const id = fresh(prefixes.transformation)
+      const rules = [{ type: "transform", transformation_id: id }]
+      assert.strictEqual(yield* codeOf(createConnection({ rules })), "NOT_FOUND")
+      yield* transformations.create(otherTeam, id, { name: unique("transformation"), code: "1", env: {} })
+      assert.strictEqual(yield* codeOf(createConnection({ rules })), "NOT_FOUND")
+      const own = fresh(prefixes.transformation)
+      yield* transformations.create(team_id, own, { name: unique("transformation"), code: "1", env: {} })
+      const connection = yield* createConnection({ rules: [{ type: "transform", transformation_id: own }] })
+      assert.strictEqual(yield* codeOf(transformations.delete(team_id, own)), "RESOURCE_IN_USE")
+      yield* (yield* connectionClient)(connection.id).Delete({ team_id })
+      yield* transformations.delete(team_id, own)
+    })
+  )
+
+  it.effect("a source takes the secret that is announced to it, once", () =>
+    Effect.gen(function* () {
+      const source = yield* createSource({ type: "ASANA", config: { auth_type: "HMAC", auth: {} } })
+      const owner = (yield* sourceClient)(source.id)
+      const remember = (secret: string) => owner.RememberSecret({ team_id, secret: Redacted.make(secret) })
+      assert.deepStrictEqual((yield* remember("first-secret")).config.auth, { webhook_secret_key: "****cret" })
+      assert.strictEqual((yield* remember("first-secret")).config.auth["webhook_secret_key"], "****cret")
+      assert.strictEqual(yield* codeOf(remember("other-secret")), "SOURCE_AUTH_FAILED")
     })
   )
 

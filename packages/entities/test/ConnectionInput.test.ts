@@ -4,14 +4,13 @@ import type { GatewayError } from "@tidegate/model/GatewayError"
 import { createConnection, updateConnection } from "../src/Connection/ConnectionInput.ts"
 
 const now = new Date("2026-01-01T12:00:00.000Z")
-const requirements = { now, slowRules: false }
 const ends = { source_id: "src_1", destination_id: "des_1" }
 
-const created = (input: Schema.Json) => Result.getOrThrow(createConnection(input, requirements))
+const created = (input: Schema.Json) => Result.getOrThrow(createConnection(input, now))
 const failure = <A>(result: Result.Result<A, GatewayError>) =>
   Result.isFailure(result) ? result.failure : assert.fail("it was accepted")
-const refused = (input: Schema.Json, slowRules = false) => {
-  const { code, message } = failure(createConnection(input, { now, slowRules }))
+const refused = (input: Schema.Json) => {
+  const { code, message } = failure(createConnection(input, now))
   return `${code} ${message}`
 }
 
@@ -43,7 +42,7 @@ describe("ConnectionInput", () => {
   })
 
   it("names all that is missing", () => {
-    assert.deepStrictEqual(failure(createConnection({}, requirements)).data, {
+    assert.deepStrictEqual(failure(createConnection({}, now)).data, {
       fields: ["name", "source_id", "destination_id"].map((path) => ({ path, message: "is required" }))
     })
     assert.strictEqual(refused([]), "VALIDATION_ERROR body must be a JSON object")
@@ -94,7 +93,7 @@ describe("ConnectionInput", () => {
   it("tells which rule is wrong, by its place as written", () => {
     const good = { type: "retry" }
     const bad = { type: "delay", delay: -1 }
-    const { code, data, message } = failure(createConnection({ name: "a", ...ends, rules: [good, bad] }, requirements))
+    const { code, data, message } = failure(createConnection({ name: "a", ...ends, rules: [good, bad] }, now))
     assert.strictEqual(code, "RULE_INVALID")
     assert.match(message, /^rules\[1\]\.delay: /)
     assert.deepInclude(data, { rule_index: 1, path: "delay" })
@@ -109,28 +108,24 @@ describe("ConnectionInput", () => {
     )
   })
 
-  it("refuses the rules that are not available yet", () => {
-    const deduplicate = { type: "deduplicate", window: 1_000 }
-    const transform = { type: "transformation", transformation_id: "trs_1" }
+  it("takes deduplicate and transform rules, linked and inline, and not yet stored filters", () => {
     const write = (rule: Schema.Json) => ({ name: "a", ...ends, rules: [{ type: "delay", delay: 1 }, rule] })
-    assert.strictEqual(
-      refused(write(deduplicate)),
-      "RULE_INVALID rules[1].type: deduplicate rules are not available yet"
-    )
-    assert.strictEqual(refused(write(transform)), "RULE_INVALID rules[1].type: transform rules are not available yet")
+    const deduplicate = { type: "deduplicate", window: 1_000 } as const
+    assert.deepStrictEqual(created(write(deduplicate)).rules, [deduplicate, { type: "delay", delay: 1 }])
+    const linked = { type: "transformation", transformation_id: "trs_1" }
+    assert.deepStrictEqual(created(write(linked)).rules[0], { type: "transform", transformation_id: "trs_1" })
+    const inline = { type: "transform", transformation: { name: "t", code: "x" } } as const
+    assert.deepStrictEqual(created(write(inline)).rules[0], inline)
     assert.strictEqual(
       refused(write({ type: "filter", filter_id: "flt_1" })),
       "RULE_INVALID rules[1].type: stored filters are not available yet"
     )
-    const slow = Result.getOrThrow(createConnection(write(deduplicate), { now, slowRules: true }))
-    assert.deepStrictEqual(slow.rules, [deduplicate, { type: "delay", delay: 1 }])
-    const inline = { type: "transform", transformation: { name: "t", code: "x" } }
-    assert.match(refused(write(inline), true), /inline transformations are not available yet/)
   })
 
   it("a change in part leaves the rest, and replaces rules whole", () => {
     const stored = { ...created({ name: "a", ...ends, rules: [{ type: "delay", delay: 5 }] }), disabled_at: now }
-    const update = (input: Schema.Json) => Result.getOrThrow(updateConnection(input, requirements)(stored))
+    const update = (input: Schema.Json) =>
+      Result.getOrThrow(Result.getOrThrow(updateConnection(input, now)).apply(stored))
     assert.deepStrictEqual(update({}), stored)
     assert.deepStrictEqual(update({ disabled_at: now.toISOString() }), stored)
     assert.deepStrictEqual(update({ name: "b", disabled_at: null, destination: { id: "des_2" } }), {

@@ -1,16 +1,22 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Predicate } from "effect"
 import { Sharding, TestRunner } from "effect/cluster"
 import { SqlClient } from "effect/sql"
-import { derivedId, newId, prefixes } from "@tidegate/model/Ids"
+import { derivedId, newId, prefixes, sibling } from "@tidegate/model/Ids"
+import type { Json, Rule } from "@tidegate/model/Rule"
+import { type Call, type Execution, Sandbox, SandboxUnavailable } from "@tidegate/sandbox/Sandbox"
 import { Connections } from "@tidegate/storage/Connections"
+import { pendingEvents } from "@tidegate/storage/DeliveryRows"
 import { type Accepted, Journal } from "@tidegate/storage/Journal"
+import { Transformations } from "@tidegate/storage/Transformations"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
-import { type SlowOutcome, SlowRuleRunner, workOffPendingRoutes } from "../src/Connection/PendingRoutes.ts"
+import { makePendingRoutesWorker } from "../src/Connection/PendingRoutes.ts"
 import { DestinationEntity } from "../src/Destination/DestinationProtocol.ts"
 import { shardOf } from "../src/Shards.ts"
 
 const { createConnection, team, versionOf } = ControlPlane
+
+const workOffPendingRoutes = makePendingRoutesWorker()
 
 const unused = () => Effect.die("not part of this suite")
 
@@ -33,40 +39,73 @@ const destinations = DestinationEntity.toLayer(
 )
 
 const world = destinations.pipe(
-  Layer.provideMerge(Layer.mergeAll(Journal.layer, TestRunner.layer)),
+  Layer.provideMerge(Layer.mergeAll(Journal.layer, TestRunner.layer, Transformations.layer)),
   Layer.provideMerge(ControlPlane.layer)
 )
 
-/** A slow rule of the test's own: decides by the request's path, and counts how often it was asked. */
-const slowRule = (decide: (path: string) => SlowOutcome) => {
-  const asked: Array<string> = []
-  return {
-    asked,
-    rule: Effect.provideService(SlowRuleRunner, {
-      run: (_, request) =>
-        Effect.sync(() => {
-          asked.push(request.path)
-          return decide(request.path)
-        })
-    })
-  }
+type Outcome = Partial<Execution["request"] & object> | { readonly error: string } | "unavailable"
+
+/** A sandbox of the test's own: decides by the request, and keeps what it was asked. */
+const sandbox = (decide: (call: Call) => Outcome | Effect.Effect<Outcome>) => {
+  const calls: Array<Call> = []
+  const run = Effect.fnUntraced(function* (call: Call): Effect.fn.Return<Execution, SandboxUnavailable> {
+    calls.push(call)
+    const decided = decide(call)
+    const outcome = Effect.isEffect(decided) ? yield* decided : decided
+    if (outcome === "unavailable") return yield* new SandboxUnavailable({ message: "not now" })
+    const base = { warnings: [], startedAt: 0, finishedAt: 2, durationMs: 1.5, memoryBytes: 1000 }
+    return Predicate.hasProperty(outcome, "error")
+      ? {
+          ...base,
+          request: null,
+          error: { code: "RUNTIME_ERROR", name: "Error", message: outcome.error, line: 3 },
+          logs: [],
+          logLevel: "fatal"
+        }
+      : {
+          ...base,
+          request: { ...call.request, ...outcome },
+          error: null,
+          logs: [{ type: "log", message: "seen" }],
+          logLevel: "info"
+        }
+  })
+  const service = Sandbox.of({ run, check: () => Effect.succeed(null), pids: () => [] })
+  return { calls, provided: Effect.provideService(Sandbox, service) }
 }
 
-/** A connection with a deduplicate rule, and requests that a door left to it as pending routes. */
-const pending = Effect.fnUntraced(function* (paths: ReadonlyArray<string>) {
+const noTransformation = sandbox(() => "unavailable")
+
+interface Sent {
+  readonly path: string
+  readonly body?: Json
+  /** Milliseconds after the first. */
+  readonly at?: number
+}
+
+const transformation = Effect.fnUntraced(function* (env: Record<string, string> = {}) {
+  const transformations = yield* Transformations
+  const id = newId(prefixes.transformation, Date.now())
+  yield* transformations.create(team, id, { name: id, code: "addHandler('transform', (r) => r)", env })
+  return id
+})
+
+let lastMs = Date.now()
+
+/** A connection with these rules, and requests that a door left to it as pending routes. */
+const pending = Effect.fnUntraced(function* (rules: ReadonlyArray<Rule>, sent: ReadonlyArray<Sent>) {
   const sharding = yield* Sharding.Sharding
   const journal = yield* Journal
-  const connection = yield* createConnection({
-    rules: [
-      { type: "deduplicate", window: 1000 },
-      { type: "delay", delay: 5000 }
-    ] as never
-  })
+  const connection = yield* createConnection({ rules })
   const version = (yield* versionOf(connection.source_id))!
-  const ids = yield* Effect.forEach(paths, (path) =>
+  // A millisecond for each, so that they have an order.
+  const start = Math.max(Date.now(), lastMs + 1)
+  const ids = yield* Effect.forEach(sent, ({ at, body, path }, index) =>
     Effect.callback<string>((resume) => {
-      const at = Date.now()
-      const id = newId(prefixes.request, at)
+      const ingestedAt = start + (at ?? index)
+      lastMs = Math.max(lastMs, ingestedAt)
+      const id = newId(prefixes.request, ingestedAt)
+      const bytes = Buffer.from(JSON.stringify(body ?? {}, null, 2))
       journal.accept(
         {
           id,
@@ -78,13 +117,13 @@ const pending = Effect.fnUntraced(function* (paths: ReadonlyArray<string>) {
           rejectionCause: null,
           method: "POST",
           path,
-          query: "",
-          headers: "{}",
-          body: Buffer.from("{}"),
-          bodySize: 2,
+          query: "a=1",
+          headers: '{"content-type":"application/json","x-one":"1"}',
+          body: bytes,
+          bodySize: bytes.length,
           externalId: null,
           originalIp: null,
-          ingestedAt: at,
+          ingestedAt,
           events: [],
           ignored: [],
           pending: [{ connectionId: connection.id, shard: shardOf(sharding, connection.id) }]
@@ -101,42 +140,68 @@ const pending = Effect.fnUntraced(function* (paths: ReadonlyArray<string>) {
 
 const stored = Effect.fnUntraced(function* (connectionId: string) {
   const sql = yield* SqlClient.SqlClient
-  const events = yield* sql<{ id: string; request_id: string; queued: boolean; delay: number }>`
-    select id, request_id, exists (select from deliveries d where d.event_id = e.id) as queued,
+  const events = yield* sql<{
+    id: string
+    request_id: string
+    queued: boolean
+    delay: number
+    event_data_id: string | null
+  }>`
+    select id, request_id, exists (select from deliveries d where d.event_id = e.id) as queued, event_data_id,
       (extract(epoch from due_at - created_at) * 1000)::int4 as delay
     from events e where connection_id = ${connectionId} order by request_id`
-  const ignored = yield* sql<{ request_id: string; cause: string }>`
-    select request_id, cause from ignored_events where connection_id = ${connectionId} order by request_id`
+  const ignored = yield* sql<{ request_id: string; cause: string; meta: unknown }>`
+    select request_id, cause, meta from ignored_events where connection_id = ${connectionId} order by request_id`
+  const executions = yield* sql<Record<string, unknown>>`
+    select id, request_id, event_id, event_data_id, transformation_id, error_code, error_message, log_level, failed, logs,
+      duration from executions where connection_id = ${connectionId} order by request_id`
   const [left] = yield* sql<{ count: number }>`
     select count(*)::int4 as count from pending_routes where connection_id = ${connectionId}`
   const counts = yield* sql<{ id: string; events_count: number; ignored_count: number }>`
     select id, events_count, ignored_count from requests
     where id in (select request_id from events where connection_id = ${connectionId}
       union select request_id from ignored_events where connection_id = ${connectionId}) order by id`
-  return { events, ignored, left: left!.count, counts }
+  return { events, ignored, executions, left: left!.count, counts }
 })
 
+const deduplicate: Rule = { type: "deduplicate", window: 1_000, include_fields: ["body.id"] }
+
 layer(world, { excludeTestServices: true })("pending routes", (it) => {
-  it.effect("become an event or an ignored event each, in one step, with the rules behind the slow one applied", () =>
+  it.effect("become an event or an ignored event each, in one step, with delay and filter applied", () =>
     Effect.gen(function* () {
-      const { connection, ids } = yield* pending(["/a", "/twin", "/b"])
-      const { asked, rule } = slowRule((path) =>
-        path === "/twin" ? { kind: "ignore", cause: "DEDUPLICATED", meta: [{ key: "x" }] } : { kind: "pass" }
-      )
-      yield* workOffPendingRoutes(connection.id).pipe(rule)
-      assert.deepStrictEqual(asked, ["/a", "/twin", "/b"])
+      const rules: ReadonlyArray<Rule> = [
+        deduplicate,
+        { type: "filter", path: { $neq: "/no" } },
+        { type: "delay", delay: 5000 }
+      ]
+      const sent = [
+        { path: "/a", body: { id: 1 } },
+        { path: "/twin", body: { id: 1 } },
+        { path: "/no", body: { id: 2 } },
+        { path: "/b", body: { id: 3 } }
+      ]
+      const { connection, ids } = yield* pending(rules, sent)
+      yield* workOffPendingRoutes(connection.id).pipe(noTransformation.provided)
       const result = yield* stored(connection.id)
       assert.deepStrictEqual(
         result.events.map(({ id, request_id }) => [id, request_id]),
-        [ids[0]!, ids[2]!].map((id) => [derivedId(prefixes.event, id, connection.id), id])
+        [ids[0]!, ids[3]!].map((id) => [derivedId(prefixes.event, id, connection.id), id])
       )
-      assert.isTrue(result.events.every((event) => event.queued && event.delay === 5000))
-      assert.deepStrictEqual(result.ignored, [{ request_id: ids[1]!, cause: "DEDUPLICATED" }])
+      assert.isTrue(result.events.every(({ delay, queued }) => queued && Math.abs(delay - 5000) < 100))
+      assert.deepStrictEqual(
+        result.ignored.map(({ cause, request_id }) => [request_id, cause]),
+        [
+          [ids[1]!, "DEDUPLICATED"],
+          [ids[2]!, "FILTERED"]
+        ]
+      )
+      assert.deepInclude((result.ignored[0]!.meta as ReadonlyArray<object>)[0], { first_request_id: ids[0]! })
       assert.strictEqual(result.left, 0)
       assert.deepStrictEqual(
         result.counts.map((row) => [row.events_count, row.ignored_count]),
         [
           [1, 0],
+          [0, 1],
           [0, 1],
           [1, 0]
         ]
@@ -144,30 +209,181 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
     })
   )
 
-  it.effect("are worked off once, by however many at the same time", () =>
+  it.effect("are duplicates from the first event on until its window ends, in this batch and in later ones", () =>
     Effect.gen(function* () {
-      const { connection, ids } = yield* pending(Array.from({ length: 450 }, (_, i) => `/${i}`))
-      const { rule } = slowRule(() => ({ kind: "pass" }))
-      yield* Effect.all(
-        Array.from({ length: 4 }, () => workOffPendingRoutes(connection.id)),
-        { concurrency: "unbounded" }
-      ).pipe(rule)
+      const at = (ms: number): Sent => ({ path: `/${ms}`, body: { id: 1 }, at: ms })
+      const { connection, ids } = yield* pending([deduplicate], [at(0), at(999), at(1000), at(1999), at(2000)])
+      yield* workOffPendingRoutes(connection.id).pipe(noTransformation.provided)
       const result = yield* stored(connection.id)
-      assert.strictEqual(result.events.length, ids.length)
-      assert.strictEqual(result.left, 0)
-      assert.isTrue(result.counts.every((row) => row.events_count === 1))
+      assert.deepStrictEqual(
+        result.events.map((event) => event.request_id),
+        [ids[0]!, ids[2]!, ids[4]!]
+      )
+      const sql = yield* SqlClient.SqlClient
+      const [window] = yield* sql<{ request_id: string; count: number }>`
+        select request_id, count(*) over ()::int4 as count from dedupe_keys where connection_id = ${connection.id}`
+      assert.deepStrictEqual(window, { request_id: ids[4]!, count: 1 })
     })
   )
 
-  it.effect("wait while the slow rule says so, and lose nothing by an interruption", () =>
+  it.effect("of one key wait for the one before them: what made no event opens no window", () =>
     Effect.gen(function* () {
-      const { connection } = yield* pending(["/1", "/2"])
-      yield* workOffPendingRoutes(connection.id)
+      const id = yield* transformation()
+      const rules: ReadonlyArray<Rule> = [deduplicate, { type: "transform", transformation_id: id }]
+      const sent = ["/fails", "/first", "/twin"].map((path) => ({ path, body: { id: 1 } }))
+      const { connection, ids } = yield* pending(rules, sent)
+      const { calls, provided } = sandbox(({ request }): Outcome =>
+        request.path === "/fails" ? { error: "no \u0000" } : {}
+      )
+      yield* workOffPendingRoutes(connection.id).pipe(provided)
+      const result = yield* stored(connection.id)
+      assert.deepStrictEqual(
+        calls.map(({ request }) => request.path),
+        ["/fails", "/first"]
+      )
+      assert.deepStrictEqual(
+        result.ignored.map(({ cause, meta, request_id }) => [request_id, cause, (meta as ReadonlyArray<object>)[0]]),
+        [
+          [ids[0]!, "TRANSFORMATION_FAILED", { transformation_id: id, message: "no \ufffd (line 3)" }],
+          [
+            ids[2]!,
+            "DEDUPLICATED",
+            { first_request_id: ids[1]!, key: (result.ignored[1]!.meta as ReadonlyArray<{ key: string }>)[0]!.key }
+          ]
+        ]
+      )
+      assert.deepStrictEqual(
+        result.executions.map(({ error_code, event_id, failed, log_level }) => ({
+          error_code,
+          event_id,
+          failed,
+          log_level
+        })),
+        [
+          { error_code: "RUNTIME_ERROR", event_id: null, failed: true, log_level: "fatal" },
+          { error_code: null, event_id: result.events[0]!.id, failed: false, log_level: "info" }
+        ]
+      )
+    })
+  )
+
+  it.effect("carry what the transformation made of them; the filter behind it sees that", () =>
+    Effect.gen(function* () {
+      const id = yield* transformation({ TOKEN: "t" })
+      const rules: ReadonlyArray<Rule> = [
+        { type: "transform", transformation_id: id },
+        { type: "filter", body: { keep: true } }
+      ]
+      const bodies = [{ keep: true }, { keep: false }, { keep: true, same: 1 }]
+      const { connection, ids } = yield* pending(
+        rules,
+        bodies.map((body) => ({ path: "/in", body }))
+      )
+      const { calls, provided } = sandbox(({ request }) => {
+        const body = request.body as { keep: boolean; same?: number }
+        if (body.same === 1) return {}
+        return {
+          path: "/out",
+          query: "b=2",
+          headers: { "x-two": ["1", "2"] },
+          body: { keep: body.keep, ü: "ü" },
+          method: "PUT"
+        }
+      })
+      yield* workOffPendingRoutes(connection.id).pipe(provided)
+      assert.deepStrictEqual(calls[0]!.env, { TOKEN: "t" })
+      assert.deepInclude(calls[0]!.context, { request_id: ids[0]!, connection_id: connection.id, team_id: team })
+      const result = yield* stored(connection.id)
+      const dataId = derivedId(prefixes.eventData, ids[0]!, connection.id)
+      assert.deepStrictEqual(
+        result.events.map((event) => [event.request_id, event.event_data_id]),
+        [
+          [ids[0]!, dataId],
+          [ids[2]!, null]
+        ]
+      )
+      assert.deepStrictEqual(
+        result.ignored.map(({ cause, meta }) => [cause, meta]),
+        [["FILTERED", ["body"]]]
+      )
+      assert.strictEqual(result.executions.length, 3)
+      assert.deepInclude(result.executions[0], {
+        event_data_id: dataId,
+        transformation_id: id,
+        duration: 1500,
+        log_level: "info"
+      })
+      assert.isNull(result.executions[1]!["event_id"])
+      const sent = yield* pendingEvents(
+        result.events.map((event) => event.id),
+        1e6
+      )
+      assert.deepStrictEqual(
+        sent.map(({ headers, method, path, query }) => [method, path, query, JSON.parse(headers)]),
+        [
+          ["PUT", "/out", "b=2", { "x-two": ["1", "2"], "content-type": "application/json" }],
+          ["POST", "/in", "a=1", { "content-type": "application/json", "x-one": "1" }]
+        ]
+      )
+      assert.strictEqual(Buffer.from(sent[0]!.body!).toString(), '{"keep":true,"ü":"ü"}')
+      // Left alone, it goes out byte for byte.
+      assert.strictEqual(Buffer.from(sent[1]!.body!).toString(), JSON.stringify(bodies[2], null, 2))
+      assert.notStrictEqual(sibling(prefixes.eventData, ids[0]!), dataId)
+    })
+  )
+
+  it.effect("keep their body when only something else was changed", () =>
+    Effect.gen(function* () {
+      const rules: ReadonlyArray<Rule> = [{ type: "transform", transformation_id: yield* transformation() }]
+      const { connection } = yield* pending(rules, [{ path: "/in", body: { a: [1] } }])
+      yield* workOffPendingRoutes(connection.id).pipe(sandbox(() => ({ path: "/out" })).provided)
+      const { events } = yield* stored(connection.id)
+      const [sent] = yield* pendingEvents([events[0]!.id], 1e6)
+      assert.strictEqual(sent!.path, "/out")
+      assert.strictEqual(Buffer.from(sent!.body!).toString(), JSON.stringify({ a: [1] }, null, 2))
+      const sql = yield* SqlClient.SqlClient
+      const [row] = yield* sql`select body, same_body from event_data where id = ${events[0]!.event_data_id}`
+      assert.deepStrictEqual(row, { body: null, same_body: true })
+    })
+  )
+
+  it.effect("are worked off once, by however many at the same time", () =>
+    Effect.gen(function* () {
+      const rules: ReadonlyArray<Rule> = [
+        deduplicate,
+        { type: "transform", transformation_id: yield* transformation() }
+      ]
+      const sent = Array.from({ length: 450 }, (_, i) => ({ path: `/${i}`, body: { id: i >> 1 }, at: 0 }))
+      const { connection } = yield* pending(rules, sent)
+      const { provided } = sandbox(() => Effect.as(Effect.yieldNow, { path: "/out" }))
+      yield* Effect.all(
+        Array.from({ length: 4 }, () => workOffPendingRoutes(connection.id)),
+        { concurrency: "unbounded" }
+      ).pipe(provided)
+      const result = yield* stored(connection.id)
+      assert.strictEqual(result.events.length, 225)
+      assert.strictEqual(result.ignored.length, 225)
+      assert.strictEqual(result.executions.length, 225)
+      assert.strictEqual(result.left, 0)
+      assert.isTrue(result.counts.every((row) => row.events_count + row.ignored_count === 1))
+      const sql = yield* SqlClient.SqlClient
+      const [counted] = yield* sql<{ count: number }>`
+        select sum(count)::int4 as count from rollups where measure = 'execution_successful'
+          and key_id = (select distinct transformation_id from executions where connection_id = ${connection.id})`
+      assert.strictEqual(counted!.count, 225)
+    })
+  )
+
+  it.effect("wait while the sandbox cannot run anything, and lose nothing by an interruption", () =>
+    Effect.gen(function* () {
+      const rules: ReadonlyArray<Rule> = [{ type: "transform", transformation_id: yield* transformation() }]
+      const { connection } = yield* pending(rules, [{ path: "/1" }, { path: "/2" }])
+      yield* workOffPendingRoutes(connection.id).pipe(sandbox(() => "unavailable").provided)
       assert.strictEqual((yield* stored(connection.id)).left, 2)
-      const never = Effect.provideService(SlowRuleRunner, { run: () => Effect.never })
-      yield* workOffPendingRoutes(connection.id).pipe(never, Effect.timeoutOption("50 millis"))
+      const never = sandbox(() => Effect.never)
+      yield* workOffPendingRoutes(connection.id).pipe(never.provided, Effect.timeoutOption("50 millis"))
       assert.strictEqual((yield* stored(connection.id)).left, 2)
-      yield* workOffPendingRoutes(connection.id).pipe(slowRule(() => ({ kind: "pass" })).rule)
+      yield* workOffPendingRoutes(connection.id).pipe(sandbox(() => ({})).provided)
       const result = yield* stored(connection.id)
       assert.strictEqual(result.left, 0)
       assert.strictEqual(result.events.length, 2)
@@ -177,11 +393,9 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
   it.effect("go by the rules as they are when they are worked off", () =>
     Effect.gen(function* () {
       const connections = yield* Connections
-      const { connection } = yield* pending(["/1"])
+      const { connection } = yield* pending([deduplicate], [{ path: "/1", body: { id: 1 } }])
       yield* connections.disable(team, connection.id)
-      const { asked, rule } = slowRule(() => ({ kind: "pass" }))
-      yield* workOffPendingRoutes(connection.id).pipe(rule)
-      assert.deepStrictEqual(asked, [])
+      yield* workOffPendingRoutes(connection.id).pipe(noTransformation.provided)
       const result = yield* stored(connection.id)
       assert.strictEqual(result.left, 0)
       assert.strictEqual(result.events.length, 0)

@@ -37,7 +37,8 @@ describe("SourceInput", () => {
         allowed_http_methods: ["POST", "PUT", "PATCH", "DELETE"],
         custom_response: null,
         mode: "webhook",
-        proxy: null
+        proxy: null,
+        chat_defer_ephemeral: false
       },
       auth: {}
     })
@@ -116,25 +117,36 @@ describe("SourceInput", () => {
     ])
   })
 
-  it("refuses what is not available yet, and accepts that it is off", () => {
-    const later = "is not available yet: leave it out or write null"
-    assert.deepStrictEqual(refused({ name: "a", custom_response: { content_type: "json" } }), [
-      `config.custom_response: ${later}`
-    ])
-    assert.deepStrictEqual(refused({ name: "a", config: { proxy: { enabled: false } } }), [`config.proxy: ${later}`])
-    assert.deepStrictEqual(refused({ name: "a", mode: "proxy" }), ['config.mode: "proxy" is not available yet'])
-    assert.deepStrictEqual(refused({ name: "a", chat_defer_ephemeral: true }), [
-      "config.chat_defer_ephemeral: is not available yet"
-    ])
-    const off = { custom_response: {}, mode: "webhook", proxy: null, chat_defer_ephemeral: false }
-    assert.deepStrictEqual(created({ name: "a", config: off }), created({ name: "a" }))
-  })
-
   it("accepts a URL on the ingress host only", () => {
     for (const url of [null, "https://in.test/e/src_1", "https://in.test/anything"]) created({ name: "a", url })
     for (const url of ["https://elsewhere.test/e/src_1", "not a url", "https://in.test:8443/e"]) {
       assert.deepStrictEqual(refused({ name: "a", url }), ["url: must be on the ingress host, below https://in.test/e"])
     }
+  })
+
+  it("refuses a secret that stands beside auth, because it would verify nothing", () => {
+    assert.deepStrictEqual(refused({ name: "a", type: "STRIPE", config: { webhook_secret_key: "k" } }), [
+      "config.webhook_secret_key: belongs into config.auth.webhook_secret_key"
+    ])
+    assert.deepStrictEqual(refused({ name: "a", username: "u", password: "p" }), [
+      "username: belongs into config.auth.username",
+      "password: belongs into config.auth.password"
+    ])
+    assert.deepStrictEqual(refusedChange(signed, { config: { secret: "new" } }), [
+      "config.secret: belongs into config.auth.secret"
+    ])
+  })
+
+  it("verifies by the type alone where the provider needs no settings, and only when it is made", () => {
+    for (const type of ["ASANA", "NOTION", "AWS_SNS"]) {
+      assert.deepStrictEqual(created({ name: "a", type }).config.auth_type, "HMAC", type)
+      assert.deepStrictEqual(created({ name: "a", type, config: { auth: {} } }).config.auth_type, "HMAC", type)
+      assert.isNull(created({ name: "a", type, config: { auth_type: null } }).config.auth_type, type)
+    }
+    assert.isNull(created({ name: "a", type: "STRIPE" }).config.auth_type)
+    const open = created({ name: "a", type: "ASANA", config: { auth_type: null } })
+    const renamed = Result.getOrThrow(updateSource({ name: "b" }, ingress)(open))
+    assert.isNull(renamed.config.auth_type)
   })
 
   it("wants complete auth with an auth_type", () => {
@@ -143,7 +155,7 @@ describe("SourceInput", () => {
       "config.auth.secret: must not be empty"
     ])
     assert.deepStrictEqual(refused({ name: "a", auth: { api_key: "k" } }), [
-      "config.auth_type: is required when config.auth is given"
+      "config.auth_type: is required when config.auth is given, because the type WEBHOOK is no provider's"
     ])
     assert.deepStrictEqual(refused({ name: "a", auth_type: "OTHER" }), [
       "config.auth_type: must be one of BASIC_AUTH, API_KEY, HMAC or null"
@@ -153,6 +165,265 @@ describe("SourceInput", () => {
       "config.auth.password: is required"
     ])
     assert.deepStrictEqual(refusedChange(signed, { auth: {} }), ["config.auth.webhook_secret_key: is required"])
+  })
+
+  describe("custom_response", () => {
+    const response = (custom_response: Schema.Json) => ({ name: "a", config: { custom_response } })
+    const written: Schema.Json = {
+      content_type: "json",
+      body: '{"ok":true}',
+      rules: [
+        {
+          enabled: false,
+          match: { method: ["POST"], path: { starts_with: "/a" }, body: { "order.id": { $exists: true, $ne: null } } },
+          response: { status: 202, content_type: "xml", body: "<id>{{body.order.id}}</id>", headers: { "X-Mock": "1" } }
+        },
+        { match: null, response: { body: '"{{ path }}"' } }
+      ]
+    }
+
+    it("is stored as it was written, whatever the spelling", () => {
+      assert.deepStrictEqual<unknown>(created(response(written)).config.custom_response, written)
+      assert.deepStrictEqual<unknown>(created({ name: "a", custom_response: written }).config.custom_response, written)
+    })
+
+    it("null and an empty one are none", () => {
+      for (const none of [null, {}]) {
+        assert.isNull(created(response(none)).config.custom_response)
+        const stored = created(response(written))
+        assert.isNull(updated(stored, { custom_response: none }).config.custom_response)
+      }
+    })
+
+    it("is replaced whole by a change, and left alone without one", () => {
+      const stored = created(response(written))
+      assert.deepStrictEqual<unknown>(updated(stored, { description: "x" }).config.custom_response, written)
+      const changed = updated(stored, { config: { custom_response: { content_type: "text", body: "pong" } } })
+      assert.deepStrictEqual(changed.config, {
+        ...stored.config,
+        custom_response: { content_type: "text", body: "pong" }
+      })
+    })
+
+    it("is refused with the place of what is wrong", () => {
+      const rule = (rule: Schema.Json) => response({ rules: [{}, {}, rule] })
+      const at = "config.custom_response"
+      const cases: ReadonlyArray<readonly [Schema.Json, RegExp]> = [
+        [response("x"), /^config\.custom_response: must be an object or null$/],
+        [response([]), /^config\.custom_response: must be an object or null$/],
+        [response({ content_type: "html" }), /^config\.custom_response\.content_type: must be json, text or xml/],
+        [response({ body: "{" }), /^config\.custom_response\.body: is not valid JSON/],
+        [response({ body: '"{{nope}}"' }), /^config\.custom_response\.body: a placeholder begins with/],
+        [response({ rulez: [] }), /^config\.custom_response\.rulez: is not a field/],
+        [rule({ matcher: {} }), /^config\.custom_response\.rules\[2\]\.matcher: is not a field/],
+        [
+          rule({ match: { body: { a: { $regex: "(" } } } }),
+          /^config\.custom_response\.rules\[2\]\.match\.body\.a\.\$regex: the pattern is not valid/
+        ],
+        [rule({ response: { status: 100 } }), /^config\.custom_response\.rules\[2\]\.response\.status: /],
+        [
+          rule({ response: { headers: { "Set-Cookie": "a=b" } } }),
+          /^config\.custom_response\.rules\[2\]\.response\.headers\.Set-Cookie: cannot be set here/
+        ]
+      ]
+      for (const [input, message] of cases) {
+        const [first, ...others] = refused(input)
+        assert.match(first ?? "", message)
+        assert.lengthOf(others, 0)
+      }
+      const stored = created({ name: "a" })
+      assert.match(refusedChange(stored, { custom_response: { body: "{" } })[0] ?? "", new RegExp(`^${at}\\.body: `))
+    })
+  })
+
+  describe("mode and proxy", () => {
+    const url = "https://api.example.com/base?x=1"
+    const full = {
+      enabled: true,
+      target_url: url,
+      path_forwarding: true,
+      query_forwarding: true,
+      timeout_ms: 10_000,
+      capture_response_bytes: 65_536
+    }
+    const dormant = { ...full, enabled: false }
+    const source = (config: Schema.Json) => created({ name: "a", config }).config
+    const modeOf = ({ mode, proxy }: SourceFields["config"]) => ({ mode, proxy })
+    const proxied = created({ name: "a", config: { mode: "proxy", proxy: { target_url: url, timeout_ms: 2_000 } } })
+    const asleep = created({ name: "a", config: { proxy: { target_url: url, timeout_ms: 2_000 } } })
+
+    it("each implies the other", () => {
+      const on = { mode: "proxy", proxy: full }
+      const off = { mode: "webhook", proxy: dormant }
+      const table: ReadonlyArray<readonly [Schema.Json, object]> = [
+        [{ mode: "proxy", proxy: { target_url: url } }, on],
+        [{ proxy: { enabled: true, target_url: url } }, on],
+        [{ mode: "proxy", proxy: { enabled: true, target_url: url } }, on],
+        [{ mode: "proxy", proxy: { enabled: null, target_url: url } }, on],
+        [{ proxy: { target_url: url } }, off],
+        [{ proxy: { enabled: false, target_url: url } }, off],
+        [{ mode: "webhook", proxy: { target_url: url } }, off],
+        [{ mode: "webhook", proxy: { enabled: false, target_url: url } }, off],
+        [{ mode: "webhook" }, { mode: "webhook", proxy: null }],
+        [
+          { mode: "webhook", proxy: null },
+          { mode: "webhook", proxy: null }
+        ],
+        [{ proxy: {} }, { mode: "webhook", proxy: null }]
+      ]
+      for (const [config, expected] of table) {
+        assert.deepStrictEqual<object>(modeOf(source(config)), expected, JSON.stringify(config))
+      }
+      assert.deepStrictEqual<object>(
+        modeOf(created({ name: "a", mode: "proxy", proxy: { target_url: url } }).config),
+        on
+      )
+    })
+
+    it("must not contradict each other", () => {
+      assert.deepStrictEqual(refused({ name: "a", mode: "webhook", proxy: { enabled: true, target_url: url } }), [
+        'config.proxy.enabled: must not be true when config.mode is "webhook"'
+      ])
+      assert.deepStrictEqual(refused({ name: "a", mode: "proxy", proxy: { enabled: false, target_url: url } }), [
+        'config.proxy.enabled: must not be false when config.mode is "proxy"'
+      ])
+      for (const proxy of [undefined, null, {}]) {
+        assert.deepStrictEqual(
+          refused({ name: "a", config: { mode: "proxy", ...(proxy === undefined ? {} : { proxy }) } }),
+          ['config.proxy: is required while config.mode is "proxy"']
+        )
+      }
+      for (const proxy of [{ enabled: true }, { enabled: false }, { target_url: null }, { timeout_ms: 1_000 }]) {
+        assert.deepStrictEqual(refused({ name: "a", proxy }), [
+          "config.proxy.target_url: is required: an absolute http or https URL"
+        ])
+      }
+    })
+
+    it("a change of the mode wakes the settings up and puts them to sleep", () => {
+      const settings = { ...full, timeout_ms: 2_000 }
+      assert.deepStrictEqual(modeOf(proxied.config), { mode: "proxy", proxy: settings })
+      const off = updated(proxied, { mode: "webhook" })
+      assert.deepStrictEqual(modeOf(off.config), { mode: "webhook", proxy: { ...settings, enabled: false } })
+      assert.deepStrictEqual(modeOf(updated(asleep, { mode: "proxy" }).config), { mode: "proxy", proxy: settings })
+      assert.deepStrictEqual(modeOf(updated(proxied, { description: "x" }).config), modeOf(proxied.config))
+      assert.deepStrictEqual(modeOf(updated(asleep, { description: "x" }).config), modeOf(asleep.config))
+    })
+
+    it("a change of the settings replaces them whole, in the mode that is stored unless it says otherwise", () => {
+      const other = { target_url: "http://other.example" }
+      const expected = { ...full, ...other }
+      assert.deepStrictEqual(modeOf(updated(proxied, { proxy: other }).config), { mode: "proxy", proxy: expected })
+      assert.deepStrictEqual(modeOf(updated(asleep, { proxy: other }).config), {
+        mode: "webhook",
+        proxy: { ...expected, enabled: false }
+      })
+      assert.strictEqual(updated(asleep, { proxy: { enabled: true, ...other } }).config.mode, "proxy")
+      assert.strictEqual(updated(proxied, { proxy: { enabled: false, ...other } }).config.mode, "webhook")
+      assert.deepStrictEqual(refusedChange(proxied, { proxy: { timeout_ms: 5_000 } }), [
+        "config.proxy.target_url: is required: an absolute http or https URL"
+      ])
+    })
+
+    it("null clears the settings, but not under a source that needs them", () => {
+      assert.deepStrictEqual(modeOf(updated(asleep, { proxy: null }).config), { mode: "webhook", proxy: null })
+      const both = updated(proxied, { mode: "webhook", proxy: null })
+      assert.deepStrictEqual(modeOf(both.config), { mode: "webhook", proxy: null })
+      for (const config of [{ proxy: null }, { proxy: {} }]) {
+        assert.deepStrictEqual(refusedChange(proxied, { config }), [
+          'config.proxy: is required while config.mode is "proxy"'
+        ])
+      }
+      assert.deepStrictEqual(refusedChange(created({ name: "a" }), { mode: "proxy" }), [
+        'config.proxy: is required while config.mode is "proxy"'
+      ])
+    })
+
+    it("the settings have limits", () => {
+      const fault = (member: object) => refused({ name: "a", proxy: { target_url: url, ...member } })
+      const times = "must be a whole number from 1000 to 30000, or null"
+      for (const timeout_ms of [999, 30_001, 1_000.5, "2000", true, -1]) {
+        assert.deepStrictEqual(fault({ timeout_ms }), [`config.proxy.timeout_ms: ${times}`])
+      }
+      for (const capture_response_bytes of [-1, 65_537, 0.5, "0"]) {
+        assert.deepStrictEqual(fault({ capture_response_bytes }), [
+          "config.proxy.capture_response_bytes: must be a whole number from 0 to 65536, or null"
+        ])
+      }
+      for (const flag of ["enabled", "path_forwarding", "query_forwarding"]) {
+        assert.deepStrictEqual(fault({ [flag]: 1 }), [`config.proxy.${flag}: must be true, false or null`])
+      }
+      const accepted = {
+        timeout_ms: 30_000,
+        capture_response_bytes: 0,
+        path_forwarding: false,
+        query_forwarding: false
+      }
+      assert.deepStrictEqual(source({ proxy: { target_url: url, ...accepted } }).proxy, {
+        enabled: false,
+        target_url: url,
+        ...accepted
+      })
+      assert.deepStrictEqual(
+        source({ proxy: { target_url: url, timeout_ms: null, path_forwarding: null } }).proxy,
+        dormant
+      )
+      assert.deepStrictEqual(refused({ name: "a", proxy: "x" }), ["config.proxy: must be an object or null"])
+    })
+
+    it("the target is an absolute http or https URL", () => {
+      const long = `https://a.example/${"x".repeat(2048)}`
+      const table: ReadonlyArray<readonly [Schema.Json, string]> = [
+        ["", "must be an absolute http or https URL"],
+        ["/path", "must be an absolute http or https URL"],
+        ["//a.example", "must be an absolute http or https URL"],
+        ["ftp://a.example", "must be an absolute http or https URL"],
+        ["file:///etc/passwd", "must be an absolute http or https URL"],
+        ["https://", "must be an absolute http or https URL"],
+        ["https://a b.example", "must be an absolute http or https URL"],
+        ["https:\\\\a.example", "must be an absolute http or https URL"],
+        ["https://a.example/#x", "must not have a fragment"],
+        ["https://u:p@a.example", "must not contain a user name or password"],
+        ["https://u@a.example", "must not contain a user name or password"],
+        [long, "must be at most 2048 characters"],
+        [1, "must be a string"]
+      ]
+      for (const [target_url, message] of table) {
+        assert.deepStrictEqual(refused({ name: "a", proxy: { target_url } }), [`config.proxy.target_url: ${message}`])
+      }
+      for (const target_url of ["http://a.example", "HTTPS://a.example:8443/x@y?z=1", long.slice(0, 2048)]) {
+        assert.strictEqual(source({ proxy: { target_url } }).proxy?.target_url, target_url)
+      }
+    })
+  })
+
+  describe("chat_defer_ephemeral", () => {
+    const chat = created({ name: "a", type: "DISCORD", chat_defer_ephemeral: true })
+    const only = ["config.chat_defer_ephemeral: is for sources of type DISCORD only"]
+
+    it("is for chat interactions only", () => {
+      assert.isTrue(chat.config.chat_defer_ephemeral)
+      assert.isFalse(created({ name: "a", type: "DISCORD" }).config.chat_defer_ephemeral)
+      for (const off of [false, null]) {
+        assert.isFalse(created({ name: "a", config: { chat_defer_ephemeral: off } }).config.chat_defer_ephemeral)
+      }
+      assert.deepStrictEqual(refused({ name: "a", chat_defer_ephemeral: true }), only)
+      assert.deepStrictEqual(refused({ name: "a", type: "DISCORD_EVENTS", chat_defer_ephemeral: true }), only)
+      assert.deepStrictEqual(refused({ name: "a", chat_defer_ephemeral: "true" }), [
+        "config.chat_defer_ephemeral: must be true, false or null"
+      ])
+    })
+
+    it("stays unless it is changed, and ends with the type", () => {
+      assert.isTrue(updated(chat, { description: "x" }).config.chat_defer_ephemeral)
+      assert.isFalse(updated(chat, { chat_defer_ephemeral: false }).config.chat_defer_ephemeral)
+      assert.isFalse(updated(chat, { chat_defer_ephemeral: null }).config.chat_defer_ephemeral)
+      assert.isFalse(updated(chat, { type: "WEBHOOK" }).config.chat_defer_ephemeral)
+      assert.deepStrictEqual(refusedChange(chat, { type: "WEBHOOK", chat_defer_ephemeral: true }), only)
+      assert.isTrue(
+        updated(created({ name: "a" }), { type: "DISCORD", chat_defer_ephemeral: true }).config.chat_defer_ephemeral
+      )
+    })
   })
 
   describe("a change in part", () => {

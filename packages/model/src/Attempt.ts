@@ -1,6 +1,6 @@
 import { Schema } from "effect"
-import { Values } from "./Request.ts"
 import { Timestamp } from "./Timestamp.ts"
+import { Values } from "./Values.ts"
 
 export const AttemptStatus = Schema.Literals(["SUCCESSFUL", "FAILED"])
 export type AttemptStatus = typeof AttemptStatus.Type

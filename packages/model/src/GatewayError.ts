@@ -8,6 +8,7 @@ export const statusOf = {
   INVALID_TIME_RANGE: 400,
   RULE_INVALID: 400,
   EMPTY_FILTER: 400,
+  TRANSFORMATION_INVALID: 400,
   UNAUTHENTICATED: 401,
   INVALID_API_KEY: 401,
   SOURCE_AUTH_FAILED: 401,
@@ -29,7 +30,9 @@ export const statusOf = {
   UNSUPPORTED_CONTENT_TYPE: 415,
   RATE_LIMITED: 429,
   INTERNAL_ERROR: 500,
-  QUEUE_UNAVAILABLE: 503
+  UPSTREAM_ERROR: 502,
+  QUEUE_UNAVAILABLE: 503,
+  UPSTREAM_TIMEOUT: 504
 } as const
 
 export type ErrorCode = keyof typeof statusOf
@@ -45,7 +48,9 @@ const labels: Record<number, string> = {
   415: "Unsupported media type",
   429: "Too many requests",
   500: "Internal error",
-  503: "Service unavailable"
+  502: "Bad gateway",
+  503: "Service unavailable",
+  504: "Gateway timeout"
 }
 
 /**

@@ -15,6 +15,8 @@ export const prefixes = {
   attempt: "att_",
   ignoredEvent: "ign_",
   eventData: "edt_",
+  execution: "txe_",
+  proxyExchange: "prx_",
   team: "tm_"
 } as const
 

@@ -1,11 +1,15 @@
 import { Schema } from "effect"
 import { Timestamp } from "./Timestamp.ts"
 
-/** Why a connection made no event of a request it was routed to. */
+/**
+ * Why a connection made no event of a request it was routed to. HANDSHAKE: the request was the provider's greeting, which
+ * the gateway has answered.
+ */
 export const IgnoredCause = Schema.Literals([
   "FILTERED",
   "TRANSFORMATION_FAILED",
   "DEDUPLICATED",
+  "HANDSHAKE",
   "DISABLED",
   "CLI_DISCONNECTED"
 ])

@@ -1,5 +1,7 @@
 import { Schema } from "effect"
+import { ProxyExchange } from "./ProxyExchange.ts"
 import { Timestamp } from "./Timestamp.ts"
+import { Values } from "./Values.ts"
 
 export const RequestStatus = Schema.Literals(["accepted", "rejected"])
 export type RequestStatus = typeof RequestStatus.Type
@@ -9,9 +11,6 @@ export const RetryKind = Schema.Literals(["single", "bulk"])
 /** How `body` is written: as the JSON value it is, as text, or (bytes that are not UTF-8) in base64. */
 export const BodyEncoding = Schema.Literals(["json", "text", "base64"])
 export type BodyEncoding = typeof BodyEncoding.Type
-
-/** A name and its value, or its values in the order received. */
-export const Values = Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Array(Schema.String)]))
 
 /**
  * What was received. `body` is null when nothing is kept of it or (`is_large_payload`) when it is too large for where it is
@@ -37,7 +36,10 @@ export const EventSummary = Schema.StructWithRest(Schema.Struct({ total: Schema.
   Schema.Record(Schema.String, Schema.Int)
 ])
 
-/** An inbound delivery as the API shows it. `data` is there when it was asked for, null when retention took the payload. */
+/**
+ * An inbound delivery as the API shows it. `data` is there when it was asked for, null when retention took the payload.
+ * `proxy_exchange` is there in the detail, null unless its source is a proxy.
+ */
 export const Request = Schema.Struct({
   id: Schema.String,
   team_id: Schema.String,
@@ -60,7 +62,7 @@ export const Request = Schema.Struct({
   updated_at: Timestamp,
   data: Schema.optionalKey(Schema.NullOr(RequestData)),
   event_summary: Schema.optionalKey(EventSummary),
-  proxy_exchange: Schema.optionalKey(Schema.Null)
+  proxy_exchange: Schema.optionalKey(Schema.NullOr(ProxyExchange))
 }).annotate({ identifier: "Request" })
 
 export interface Request extends Schema.Schema.Type<typeof Request> {}

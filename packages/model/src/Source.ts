@@ -9,6 +9,88 @@ export type SourceMethod = typeof SourceMethod.Type
 export const SourceAuthType = Schema.Literals(["BASIC_AUTH", "API_KEY", "HMAC"])
 export type SourceAuthType = typeof SourceAuthType.Type
 
+/** A setting that may be left out or null: both mean its default. */
+const setting = <S extends Schema.Top>(schema: S, message: string) =>
+  Schema.optionalKey(Schema.NullOr(schema).annotate({ message }))
+
+const condition = setting(Schema.Json, "must be a JSON value")
+const statusMessage = "must be a whole number from 200 to 599"
+
+/** `application/json`, `text/plain` or `application/xml`, each in UTF-8. */
+export const ResponseContentType = Schema.Literals(["json", "text", "xml"]).annotate({
+  message: "must be json, text or xml"
+})
+export type ResponseContentType = typeof ResponseContentType.Type
+
+/**
+ * What senders are answered instead of the plain acknowledgement. The first enabled rule whose `match` holds decides,
+ * else `body`, with status 200. Bodies and header values may hold placeholders like `{{body.order.id}}`.
+ */
+export const CustomResponse = Schema.Struct({
+  /** `json` unless told. */
+  content_type: setting(ResponseContentType, "must be json, text or xml"),
+  /** The fallback; without it, what no rule matches gets the plain acknowledgement. */
+  body: setting(Schema.String, "must be a string"),
+  rules: setting(
+    Schema.Array(
+      Schema.Struct({
+        /** True unless told. */
+        enabled: setting(Schema.Boolean, "must be true, false or null"),
+        /** Conditions of the filter language, all of which must hold; none match every request. */
+        match: setting(
+          Schema.Struct({
+            method: condition,
+            path: condition,
+            query: condition,
+            headers: condition,
+            body: condition
+          }),
+          "must be an object or null"
+        ),
+        response: setting(
+          Schema.Struct({
+            /** 200 unless told. */
+            status: setting(
+              Schema.Number.check(
+                Schema.isInt({ message: statusMessage }),
+                Schema.isBetween({ minimum: 200, maximum: 599 }, { message: statusMessage })
+              ),
+              statusMessage
+            ),
+            /** The fallback's unless told. */
+            content_type: setting(ResponseContentType, "must be json, text or xml"),
+            /** Empty unless told. */
+            body: setting(Schema.String, "must be a string"),
+            headers: setting(
+              Schema.Record(Schema.String, Schema.String.annotate({ message: "must be a string" })),
+              "must be an object of texts"
+            )
+          }),
+          "must be an object or null"
+        )
+      }).annotate({ message: "must be an object" })
+    ),
+    "must be an array or null"
+  )
+}).annotate({ message: "must be an object" })
+export interface CustomResponse extends Schema.Schema.Type<typeof CustomResponse> {}
+
+/** How a source in proxy mode reaches its upstream. In webhook mode it is kept and not `enabled`. */
+export const ProxySettings = Schema.Struct({
+  /** Whether the source's mode is `proxy`. */
+  enabled: Schema.Boolean,
+  /** An absolute http or https URL. */
+  target_url: Schema.String,
+  /** Whether the path behind the source's URL is appended to the target's. */
+  path_forwarding: Schema.Boolean,
+  query_forwarding: Schema.Boolean,
+  /** 1,000 to 30,000. */
+  timeout_ms: Schema.Int,
+  /** Bytes of the upstream's answer that are stored with the request, 0 to 65,536; the sender gets all of it. */
+  capture_response_bytes: Schema.Int
+})
+export interface ProxySettings extends Schema.Schema.Type<typeof ProxySettings> {}
+
 /** A source as the API shows it: secrets in `config.auth` are masked, `status` repeats `disabled_at`. */
 export const Source = Schema.Struct({
   id: Schema.String,
@@ -23,9 +105,11 @@ export const Source = Schema.Struct({
     auth_type: Schema.NullOr(SourceAuthType),
     auth: Schema.JsonObject,
     allowed_http_methods: Schema.Array(SourceMethod),
-    custom_response: Schema.NullOr(Schema.JsonObject),
+    custom_response: Schema.NullOr(CustomResponse),
     mode: Schema.Literals(["webhook", "proxy"]),
-    proxy: Schema.NullOr(Schema.JsonObject)
+    proxy: Schema.NullOr(ProxySettings),
+    /** Whether the first answer to an interaction of the chat (type DISCORD) is shown to its sender only. */
+    chat_defer_ephemeral: Schema.Boolean
   }),
   disabled_at: Schema.NullOr(Timestamp),
   created_at: Timestamp,

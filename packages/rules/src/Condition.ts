@@ -1,8 +1,8 @@
+import { maxPathLength, parsePath, positionOf } from "@tidegate/model/JsonPath"
 import { Predicate } from "effect"
 import { below, refuse } from "./ConditionInvalid.ts"
 import { anyElement, type Condition, someElement, type Test } from "./Evaluation.ts"
-import { maxPathLength, parsePath, positionOf } from "./JsonPath.ts"
-import { equalTo, equalToReference, type Operator, operatorOf, type Read } from "./Operators.ts"
+import { equalTo, equalToReference, type Operator, operatorNames, operatorOf, type Read } from "./Operators.ts"
 
 /**
  * The compiler of one condition of the filter language into closures.
@@ -98,7 +98,7 @@ class Compiler {
     }
     const operator = operatorOf(key)
     if (operator === undefined) {
-      if (key.startsWith("$")) refuse(path, "is not an operator")
+      if (key.startsWith("$")) refuse(path, `is not an operator: there are ${operatorNames}`)
       if (subject === "text") refuse(path, "is not an operator, and a text has no fields")
     } else if (key.startsWith("$") || subject === "text") {
       return { ...this.operator(operator, operand, path), field: false }

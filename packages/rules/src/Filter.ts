@@ -99,6 +99,32 @@ export class CompiledFilter {
   }
 }
 
+/**
+ * The index of the first of `filters` that lets `input` pass, or -1; the limit on work is one for them together, and
+ * behind the one that exceeds it no condition holds. A filter is left at its first target that does not match, and the body, which may have to be parsed first, is looked at
+ * last. Must not be called from within `input.body`.
+ */
+export const firstPassing = (filters: ReadonlyArray<CompiledFilter>, input: FilterInput): number => {
+  let body: Json | undefined
+  sharedScope.begin()
+  const passes = ({ target, test }: TargetTest): boolean => {
+    if (target === "body" && body === undefined) body = input.body()
+    const value = target === "body" ? body : input[target]
+    sharedScope.over(value)
+    return value !== undefined && test(value, sharedScope) && sharedScope.completed
+  }
+  const found = filters.findIndex(({ tests }) => {
+    for (let i = 0; i < tests.length; i++) if (tests[i]!.target !== "body" && !passes(tests[i]!)) return false
+    for (let i = 0; i < tests.length; i++) if (tests[i]!.target === "body" && !passes(tests[i]!)) return false
+    return true
+  })
+  sharedScope.end()
+  return found
+}
+
+/** Evaluations are synchronous and one at a time. */
+const sharedScope = new Scope()
+
 /** The filter that lets pass what all of `filters` let pass; the limit on work is one for them together. */
 export const allOf = (filters: ReadonlyArray<CompiledFilter>): CompiledFilter =>
   new CompiledFilter(filters.flatMap((filter) => filter.tests))

@@ -219,5 +219,9 @@ const spellings: ReadonlyMap<string, Operator> = new Map([
   ["exists", exist]
 ])
 
+/** What there is, for who has written something else. */
+export const operatorNames =
+  "$eq, $neq, $gt, $gte, $lt, $lte, $in, $nin, $contains, $startsWith, $endsWith, $regex, $exist, $or, $and, $not, $ref"
+
 /** The operator a key spells, with or without `$`. */
 export const operatorOf = (key: string): Operator | undefined => spellings.get(key.startsWith("$") ? key.slice(1) : key)

@@ -1,3 +1,4 @@
+import { parsePath } from "@tidegate/model/JsonPath"
 import {
   DeduplicateRule,
   DelayRule,
@@ -9,10 +10,10 @@ import {
   type RuleType,
   type TransformRule
 } from "@tidegate/model/Rule"
-import { Predicate, Result, Schema, SchemaIssue } from "effect"
+import { Predicate, Result, Schema } from "effect"
 import { below } from "./ConditionInvalid.ts"
+import { complain, type Complaint, decode } from "./Decode.ts"
 import { allOf, type CompiledFilter, compileFilter } from "./Filter.ts"
-import { parsePath } from "./JsonPath.ts"
 import { compileRetry, type RetryPolicy } from "./Retry.ts"
 
 /**
@@ -28,14 +29,6 @@ export class RuleInvalid extends Schema.TaggedError<RuleInvalid>()("RuleInvalid"
   path: Schema.String,
   message: Schema.String
 }) {}
-
-/** What is wrong with one rule, before its index is known. */
-interface Complaint {
-  readonly path: string
-  readonly message: string
-}
-
-const complain = (path: string, message: string): Result.Result<never, Complaint> => Result.fail({ path, message })
 
 const invalid = (rule_index: number | null, { path, message }: Complaint): Result.Result<never, RuleInvalid> =>
   Result.fail(new RuleInvalid({ rule_index, path, message }))
@@ -79,7 +72,7 @@ const normalizeRule = (written: unknown): Result.Result<Rule, Complaint> => {
     case "filter":
       return normalizeFilter(withoutNullTargets(written))
     case "delay":
-      return decode(DelayRule, written)
+      return decode(DelayRule, written, "this rule")
     case "retry":
       return normalizeRetry(written)
     default:
@@ -97,7 +90,7 @@ const withoutNullTargets = (rule: Fields): Fields =>
 const normalizeDeduplicate = (written: Fields): Result.Result<Rule, Complaint> =>
   Result.gen(function* () {
     yield* compileFilter({ headers: written.headers, body: written.body })
-    const rule = yield* decode(DeduplicateRule, written)
+    const rule = yield* decode(DeduplicateRule, written, "this rule")
     if (rule.include_fields !== undefined && rule.exclude_fields !== undefined) {
       return yield* complain("exclude_fields", "include_fields and exclude_fields cannot be used together")
     }
@@ -124,8 +117,8 @@ const normalizeTransform = (written: Fields): Result.Result<Rule, Complaint> => 
     return complain("transformation", "transformation and transformation_id cannot be used together")
   }
   return linked || written.transformation === undefined
-    ? decode(LinkedTransformRule, written)
-    : decode(InlineTransformRule, written)
+    ? decode(LinkedTransformRule, written, "this rule")
+    : decode(InlineTransformRule, written, "this rule")
 }
 
 const normalizeFilter = (written: Fields): Result.Result<Rule, Complaint> =>
@@ -136,7 +129,7 @@ const normalizeFilter = (written: Fields): Result.Result<Rule, Complaint> =>
       query: written.query,
       path: written.path
     })
-    const rule = yield* decode(FilterRule, written)
+    const rule = yield* decode(FilterRule, written, "this rule")
     const conditions = targets.filter((target) => written[target] !== undefined)
     if (rule.filter_id === undefined) {
       if (conditions.length === 0) return yield* complain("", `a filter needs one of ${targets.join(", ")}`)
@@ -151,31 +144,12 @@ const normalizeFilter = (written: Fields): Result.Result<Rule, Complaint> =>
 
 const normalizeRetry = (written: Fields): Result.Result<Rule, Complaint> =>
   Result.gen(function* () {
-    const rule = yield* decode(RetryRule, written)
+    const rule = yield* decode(RetryRule, written, "this rule")
     yield* Result.mapError(compileRetry(rule), ({ index, message }) => ({
       path: below("response_status_codes", index),
       message
     }))
     return rule
-  })
-
-const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1({
-  leafHook: (issue) => {
-    if (issue._tag === "MissingKey") return "is required"
-    if (issue._tag === "UnexpectedKey") return "is not a field of this rule"
-    return SchemaIssue.defaultLeafHook(issue)
-  }
-})
-
-const decode = <S extends Schema.ConstraintDecoder<unknown>>(
-  schema: S,
-  written: Fields
-): Result.Result<S["Type"], Complaint> =>
-  Result.mapError(Schema.decodeUnknownResult(schema, { onExcessProperty: "error" })(written), ({ issue }) => {
-    const [first] = formatIssue(issue).issues
-    const keys = (first?.path ?? []).map((step) => (Predicate.isObject(step) ? step.key : step))
-    const path = keys.reduce<string>((at, key) => below(at, Predicate.isNumber(key) ? key : String(key)), "")
-    return { path, message: first?.message ?? "is not valid" }
   })
 
 /**
@@ -194,8 +168,8 @@ export interface CompiledRules {
   /**
    * The filter a door evaluates before it commits a request: null when there is none, and when it belongs to `slow`.
    * It stands behind a transformation there, whose output it sees; and behind a deduplication too, although it needs
-   * only the inbound request: duplicates are found first, so a request that misses the filter still opens its window,
-   * and filtering earlier would let a later twin through.
+   * only the inbound request: duplicates are found first, so a duplicate that would also miss the filter is recorded as
+   * the duplicate it is.
    */
   readonly filter: CompiledFilter | null
   /** Null when the door can decide everything. */

@@ -13,6 +13,9 @@ const oauth = [
   "authorization_url",
   "redirect_uri"
 ]
+const hmac = ["header_key", "algorithm", "encoding", "prefix", "timestamp_header", "tolerance_seconds"]
+/** What providers that sign are told and is no secret. A test holds these names against their table. */
+const ofProviders = ["public_key", "webhook_id", "topic_arn"]
 const accessKey = ["access_key_id"]
 
 /**
@@ -23,7 +26,7 @@ const readable: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   Object.entries({
     BASIC_AUTH: ["username"],
     API_KEY: ["header_key", "query_key"],
-    HMAC: ["header_key", "algorithm", "encoding", "prefix", "timestamp_header", "tolerance_seconds", "public_key"],
+    HMAC: [...hmac, ...ofProviders],
     CUSTOM_HEADER: ["header_name"],
     OAUTH2_CLIENT_CREDENTIALS: oauth,
     OAUTH2_AUTHORIZATION_CODE: oauth,

@@ -4,9 +4,9 @@ import type { KeyObject } from "node:crypto"
 /**
  * How the text of a secret becomes the bytes of an HMAC key.
  * `utf8`: its UTF-8 bytes. `whsec`: the Standard Webhooks form, the base64 after `whsec_`; without that prefix, the
- * UTF-8 bytes.
+ * UTF-8 bytes. `base64`: the base64, with or without `whsec_` before it.
  */
-export type SecretForm = "utf8" | "whsec"
+export type SecretForm = "utf8" | "whsec" | "base64"
 
 const whsecPrefix = "whsec_"
 
@@ -14,13 +14,14 @@ const whsecPrefix = "whsec_"
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/
 
 /**
- * The key of `secret`, or null when it has none: an empty secret, or a `whsec_` that is not followed by base64.
+ * The key of `secret`, or null when it has none: an empty secret, or one that is not base64 where it has to be.
  * Null and not some other reading of the bytes, because a receiver that decodes the same secret would refuse it.
  */
 export const signingKey = (secret: string, form: SecretForm): KeyObject | null => {
-  if (form === "utf8" || !secret.startsWith(whsecPrefix)) {
+  const isPrefixed = secret.startsWith(whsecPrefix)
+  if (form === "utf8" || (form === "whsec" && !isPrefixed)) {
     return secret === "" ? null : createSecretKey(secret, "utf8")
   }
-  const encoded = secret.slice(whsecPrefix.length)
+  const encoded = isPrefixed ? secret.slice(whsecPrefix.length) : secret
   return encoded === "" || !base64.test(encoded) ? null : createSecretKey(encoded, "base64")
 }

@@ -1,219 +1,181 @@
-import { hash, timingSafeEqual } from "node:crypto"
-import { Effect, Result, Schema } from "effect"
-import {
-  decodeAuth,
-  fieldError,
-  HeaderName,
-  HeaderSecret,
-  Identifier,
-  OneOf,
-  Secret,
-  TextSecret
-} from "./AuthSettings.ts"
+import { Result } from "effect"
+import { fieldError } from "./AuthSettings.ts"
 import type { FieldErrors } from "./AuthSettings.ts"
-import { algorithms, compileScheme, encodings } from "./SignatureScheme.ts"
-import type { Headers } from "./SignatureScheme.ts"
+import { compileGenericAuth, validateGenericAuth } from "./GenericAuth.ts"
+import type { GenericAuth } from "./GenericAuth.ts"
+import type { CertificateNeeded, Certificates, Handshake, InboundRequest, Provider, ProviderAuth } from "./Provider.ts"
+import { compileProvider, validateProviderAuth } from "./ProviderAuth.ts"
+import { providerFor, providerOf } from "./Providers.ts"
 
-const BasicAuth = Schema.Struct({
-  username: Identifier.check(
-    Schema.makeFilter((value: string) => !value.includes(":") || "must not contain a colon (it ends the user name)")
-  ),
-  password: TextSecret
-})
-
-const ApiKey = Schema.Struct({
-  header_key: Schema.optionalKey(HeaderName),
-  query_key: Schema.optionalKey(Identifier),
-  api_key: HeaderSecret
-})
-
-const defaultTolerance = 300
-
-const toleranceMessage = { message: "must be a whole number of seconds from 1 to 86400" }
-const Tolerance = Schema.Number.annotate(toleranceMessage).check(
-  Schema.isInt(toleranceMessage),
-  Schema.isBetween({ minimum: 1, maximum: 86_400 }, toleranceMessage)
-)
-
-const Hmac = Schema.Struct({
-  webhook_secret_key: Secret,
-  header_key: HeaderName.pipe(Schema.withDecodingDefaultKey(Effect.succeed("x-signature"))),
-  algorithm: OneOf(algorithms).pipe(Schema.withDecodingDefaultKey(Effect.succeed("sha256" as const))),
-  encoding: OneOf(encodings).pipe(Schema.withDecodingDefaultKey(Effect.succeed("hex" as const))),
-  prefix: Schema.optionalKey(
-    Schema.String.annotate({ message: "must be a string" }).check(
-      Schema.isPattern(/^(?:[\x21-\x7e][\x20-\x7e]{0,63})?$/, {
-        message: "must be at most 64 printable ASCII characters and not begin with a space"
-      })
-    )
-  ),
-  timestamp_header: Schema.optionalKey(HeaderName),
-  tolerance_seconds: Schema.optionalKey(Tolerance)
-})
-
-const hmacAliases = {
-  secret: "webhook_secret_key",
-  signature_header: "header_key",
-  header_name: "header_key"
-}
+export type { CertificateNeeded, Handshake, InboundRequest } from "./Provider.ts"
 
 /**
  * How a source verifies its senders, in canonical names and with every default filled in: what is stored, and what a
- * read shows (masked). `auth_type` null accepts everybody.
+ * read shows (masked). `auth_type` null accepts everybody. For a source whose type is a provider's, that provider's
+ * `auth_type` comes with the settings of the provider.
  */
 export type SourceAuth =
   | { readonly auth_type: null; readonly auth: Readonly<Record<string, never>> }
-  | { readonly auth_type: "BASIC_AUTH"; readonly auth: typeof BasicAuth.Type }
-  | { readonly auth_type: "API_KEY"; readonly auth: typeof ApiKey.Type }
-  | { readonly auth_type: "HMAC"; readonly auth: typeof Hmac.Type }
+  | { readonly auth_type: Provider["authType"]; readonly auth: ProviderAuth }
+  | GenericAuth
 
-const validateHmac = (written: unknown): Result.Result<typeof Hmac.Type, FieldErrors> =>
-  Result.flatMap(decodeAuth(Hmac, hmacAliases, written), ({ prefix, ...auth }) => {
-    const settings = prefix === undefined || prefix === "" ? auth : { ...auth, prefix }
-    const { header_key, timestamp_header, tolerance_seconds } = settings
-    if (timestamp_header === undefined) {
-      // Fails closed, because a tolerance alone looks like a protection against replays and is none.
-      return tolerance_seconds === undefined
-        ? Result.succeed(settings)
-        : fieldError("config.auth.tolerance_seconds", "needs timestamp_header")
-    }
-    if (timestamp_header.toLowerCase() === header_key.toLowerCase()) {
-      return fieldError("config.auth.timestamp_header", "must not be the header of the signature")
-    }
-    return Result.succeed({ ...settings, tolerance_seconds: tolerance_seconds ?? defaultTolerance })
-  })
+/** The same, with who has to check it. */
+type Validated =
+  | { readonly by: "nobody" }
+  | { readonly by: "provider"; readonly provider: Provider; readonly auth: ProviderAuth }
+  | { readonly by: "settings"; readonly generic: GenericAuth }
 
-const validateApiKey = (written: unknown): Result.Result<typeof ApiKey.Type, FieldErrors> =>
-  Result.map(decodeAuth(ApiKey, { header_name: "header_key" }, written), (auth) =>
-    auth.header_key === undefined && auth.query_key === undefined ? { ...auth, header_key: "x-api-key" } : auth
-  )
+/** Written for a source of a provider's type, it means what the type says. It is never stored. */
+const providerSignature = "PROVIDER_SIGNATURE"
+
+/** Whether a provider's sources can be verified without any settings: by a certificate, or a secret that comes later. */
+const needsNothing = (provider: Provider, type: string): boolean =>
+  Result.isSuccess(validateProviderAuth(provider, type, {}))
 
 /**
- * Checks the `config.auth_type` and `config.auth` of a written source. Masked secrets must have been restored before.
- * Without an `auth_type`, settings are an error and not ignored: their writer believes that verification is on.
- * With an explicit null they are dropped: that is how verification is turned off.
+ * The `auth_type` that a written one stands for on a source of `type`: settings without one are the provider's (also none,
+ * `{}`, where it needs none), and `PROVIDER_SIGNATURE` is its name for whatever it is. Everything else stands for itself.
  */
-export const validateSourceAuth = (authType: unknown, auth: unknown): Result.Result<SourceAuth, FieldErrors> => {
-  switch (authType) {
-    case undefined:
-    case null:
-      return authType === undefined && Object.keys(auth ?? {}).length > 0
-        ? fieldError("config.auth_type", "is required when config.auth is given")
-        : Result.succeed({ auth_type: null, auth: {} })
-    case "BASIC_AUTH":
-      return Result.map(decodeAuth(BasicAuth, {}, auth), (auth) => ({ auth_type: authType, auth }))
-    case "API_KEY":
-      return Result.map(validateApiKey(auth), (auth) => ({ auth_type: authType, auth }))
-    case "HMAC":
-      return Result.map(validateHmac(auth), (auth) => ({ auth_type: authType, auth }))
-    default:
-      return fieldError("config.auth_type", "must be one of BASIC_AUTH, API_KEY, HMAC or null")
-  }
+export const resolveAuthType = (type: string, authType: unknown, auth: unknown): unknown => {
+  const provider = providerOf(type)
+  if (provider === undefined) return authType
+  const isImplied =
+    authType === undefined &&
+    auth !== undefined &&
+    auth !== null &&
+    (Object.keys(auth).length > 0 || needsNothing(provider, type))
+  return isImplied || authType === providerSignature ? provider.authType : authType
 }
 
-/** What of a request its verification looks at. */
-export interface InboundRequest {
-  readonly headers: Headers
-  /** The query string as it arrived, without `?`; empty when there is none. */
-  readonly query: string
-  /** The raw bytes, before any parsing. */
-  readonly body: Uint8Array
-  readonly nowSeconds: number
+const validate = (type: string, written: unknown, auth: unknown): Result.Result<Validated, FieldErrors> => {
+  const authType = resolveAuthType(type, written, auth)
+  const provider = typeof authType === "string" ? providerFor(type, authType) : undefined
+  if (provider !== undefined) {
+    return Result.map(validateProviderAuth(provider, type, auth), (auth) => ({ by: "provider", provider, auth }))
+  }
+  if (authType === undefined || authType === null) {
+    return authType === undefined && Object.keys(auth ?? {}).length > 0
+      ? fieldError(
+          "config.auth_type",
+          `is required when config.auth is given, because the type ${type} is no provider's`
+        )
+      : Result.succeed({ by: "nobody" })
+  }
+  const generic = validateGenericAuth(authType, auth)
+  if (generic !== null) return Result.map(generic, (generic) => ({ by: "settings", generic }))
+  return fieldError(
+    "config.auth_type",
+    authType === providerSignature
+      ? `${providerSignature} needs a type that names a provider, and ${type} does not`
+      : "must be one of BASIC_AUTH, API_KEY, HMAC or null"
+  )
 }
+
+/**
+ * Checks the `config.auth_type` and `config.auth` of a written source of `type`. Masked secrets must have been restored
+ * before. Where the type is a provider's and the `auth_type` is its own (see `resolveAuthType`), the settings are the
+ * provider's; any other `auth_type` is the generic scheme of that name, because its writer said so.
+ * Without an `auth_type`, settings of other types are an error and not ignored: their writer believes that verification
+ * is on. With an explicit null they are dropped: that is how verification is turned off.
+ */
+export const validateSourceAuth = (
+  type: string,
+  authType: unknown,
+  auth: unknown
+): Result.Result<SourceAuth, FieldErrors> =>
+  Result.map(validate(type, authType, auth), (validated): SourceAuth => {
+    switch (validated.by) {
+      case "nobody":
+        return { auth_type: null, auth: {} }
+      case "provider":
+        return { auth_type: validated.provider.authType, auth: validated.auth }
+      default:
+        return validated.generic
+    }
+  })
 
 /** `unverified`: the source asks for no verification; the request is accepted and marked so. */
 export type Verification = "verified" | "failed" | "unverified"
 
+/** Both are synchronous and total: they never throw, whatever the request holds. */
 export interface SourceVerifier {
-  /** Synchronous and total: it never throws, whatever the request holds. */
-  readonly verify: (request: InboundRequest) => Verification
+  /** `CertificateNeeded`: fetch that certificate, so that `certificates` knows it, and ask again. */
+  readonly verify: (request: InboundRequest) => Verification | CertificateNeeded
+  /**
+   * How the request is answered when it is no event but a provider's question; null when it is an ordinary request, and
+   * `refuse` when it is a question with a wrong token (401). Ask this before `verify`.
+   */
+  readonly handshake: (request: InboundRequest) => Handshake | "refuse" | null
 }
 
-type Check = (request: InboundRequest) => boolean
+const noHandshake = () => null
 
-/** Compares digests of equal length, so that the time tells neither where two secrets differ nor how long they are. */
-const matcher = (secret: string): ((presented: Uint8Array) => boolean) => {
-  const expected = hash("sha256", Buffer.from(secret, "utf8"), "buffer")
-  return (presented) => timingSafeEqual(hash("sha256", presented, "buffer"), expected)
+const handshakeOf = (provider: Provider | undefined, auth: ProviderAuth): SourceVerifier["handshake"] => {
+  const answer = provider?.handshake
+  if (answer === undefined) return noHandshake
+  return (request) => {
+    try {
+      return answer(request, auth)
+    } catch {
+      // An ordinary request, which has to be verified: fails closed.
+      return null
+    }
+  }
 }
-
-const basicCredentials = /^basic +([A-Za-z0-9+/]+)(={0,2})$/i
 
 /**
- * User name and password have exactly one base64 form: comparing that form decides about both at once, needs no
- * decoding, and refuses credentials that are not the UTF-8 of the stored ones.
+ * The handshake of a source that verifies nobody: it refuses nobody either, takes no secret (that would turn on a
+ * verification that nobody asked for) and has nothing fetched for a sender who has proved nothing.
  */
-const basicCheck = ({ password, username }: typeof BasicAuth.Type): Check => {
-  const matches = matcher(Buffer.from(`${username}:${password}`, "utf8").toString("base64").replace(/=+$/, ""))
-  return ({ headers }) => {
-    const header = headers["authorization"]
-    const found = typeof header === "string" ? basicCredentials.exec(header) : null
-    if (found === null) return false
-    const [, digits = "", padding = ""] = found
-    const isWellPadded = padding === "" || (digits.length + padding.length) % 4 === 0
-    return isWellPadded && matches(Buffer.from(digits, "latin1"))
+const unverifiedHandshake =
+  (handshake: SourceVerifier["handshake"]): SourceVerifier["handshake"] =>
+  (request) => {
+    const found = handshake(request)
+    if (found === null || found === "refuse" || found.confirmUrl !== undefined) return null
+    const { remember: _, ...answer } = found
+    return answer
   }
-}
-
-/** The header decides when it is there, even when it is wrong; the query is looked at only without it. */
-const apiKeyCheck = ({ api_key, header_key, query_key }: typeof ApiKey.Type): Check => {
-  const matches = matcher(api_key)
-  const header = header_key?.toLowerCase()
-  return ({ headers, query }) => {
-    const value = header === undefined ? undefined : headers[header]
-    // Header strings hold one byte per character: a key beyond ASCII is compared as the UTF-8 that was sent.
-    if (value !== undefined) return typeof value === "string" && matches(Buffer.from(value, "latin1"))
-    if (query_key === undefined) return false
-    const [first, ...others] = new URLSearchParams(query).getAll(query_key)
-    return first !== undefined && others.length === 0 && matches(Buffer.from(first, "utf8"))
-  }
-}
-
-const hmacCheck = (auth: typeof Hmac.Type): Check => {
-  const { timestamp_header, tolerance_seconds = defaultTolerance } = auth
-  const hasTimestamp = timestamp_header !== undefined
-  const check = compileScheme(
-    {
-      header: auth.header_key.toLowerCase(),
-      separator: null,
-      prefix: auth.prefix ?? "",
-      algorithm: auth.algorithm,
-      encoding: auth.encoding,
-      content: hasTimestamp ? "{timestamp}.{body}" : "{body}",
-      timestamp: hasTimestamp
-        ? { from: { header: timestamp_header.toLowerCase() }, unit: "seconds", toleranceSeconds: tolerance_seconds }
-        : null,
-      secret: "utf8"
-    },
-    auth.webhook_secret_key
-  )
-  return check === null ? () => false : ({ body, headers, nowSeconds }) => check(headers, body, nowSeconds)
-}
-
-const compileCheck = (source: Exclude<SourceAuth, { readonly auth_type: null }>): Check => {
-  switch (source.auth_type) {
-    case "BASIC_AUTH":
-      return basicCheck(source.auth)
-    case "API_KEY":
-      return apiKeyCheck(source.auth)
-    default:
-      return hmacCheck(source.auth)
-  }
-}
 
 /**
- * Prepares the verification of a source once per change of its settings; `verify` then runs for every request.
+ * Prepares the verification of a source once per change of its settings; it then runs for every request. `certificates`
+ * is asked whenever one is needed.
  *
  * It takes stored settings as they are and validates them again. What does not validate verifies nobody: it fails
  * closed, because settings whose encryption key is gone read as none, and none must not become a guessable secret.
+ * Three providers' settings may be none (a first call brings the secret, or a certificate decides): who reads what is
+ * stored has to tell unreadable settings from none, and may not compile the former.
  */
-export const compileSourceAuth = (source: {
-  readonly auth_type: string | null
-  readonly auth: unknown
-}): SourceVerifier => {
-  const validated = validateSourceAuth(source.auth_type, source.auth)
-  if (Result.isFailure(validated)) return { verify: () => "failed" }
-  if (validated.success.auth_type === null) return { verify: () => "unverified" }
-  const check = compileCheck(validated.success)
-  return { verify: (request) => (check(request) ? "verified" : "failed") }
+export const compileSourceAuth = (
+  source: {
+    readonly type: string
+    readonly auth_type: string | null
+    readonly auth: unknown
+  },
+  certificates: Certificates = () => undefined
+): SourceVerifier => {
+  const result = validate(source.type, source.auth_type, source.auth)
+  if (Result.isFailure(result)) return { verify: () => "failed", handshake: noHandshake }
+  const validated = result.success
+  if (validated.by === "nobody") {
+    return { verify: () => "unverified", handshake: unverifiedHandshake(handshakeOf(providerOf(source.type), {})) }
+  }
+  // Whoever chose another auth_type than the provider's has taken the whole protocol into own hands.
+  const handshake = validated.by === "provider" ? handshakeOf(validated.provider, validated.auth) : noHandshake
+  const check =
+    validated.by === "provider"
+      ? compileProvider(validated.provider, validated.auth, certificates)
+      : compileGenericAuth(validated.generic)
+  if (check === null) return { verify: () => "failed", handshake }
+  return {
+    verify: (request) => {
+      try {
+        const verdict = check(request)
+        if (typeof verdict === "object") return verdict
+        return verdict ? "verified" : "failed"
+      } catch {
+        return "failed"
+      }
+    },
+    handshake
+  }
 }

@@ -21,7 +21,13 @@ const plain: SignatureScheme = {
 const check = (scheme: SignatureScheme, secret: string, headers: Headers, body: string | Uint8Array, at = now) => {
   const compiled = compileScheme(scheme, secret)
   assert.isNotNull(compiled)
-  return compiled(headers, typeof body === "string" ? Buffer.from(body, "utf8") : body, at)
+  return compiled({
+    method: "POST",
+    url: "https://in.test/e/src_1",
+    headers,
+    body: typeof body === "string" ? Buffer.from(body, "utf8") : body,
+    nowSeconds: at
+  })
 }
 
 // RFC 4231, test cases 1 to 4, 6 and 7.
@@ -96,8 +102,14 @@ describe("compileScheme", () => {
   })
 
   it("refuses a row that cannot work", () => {
-    assert.throws(() => compileScheme({ ...plain, content: "{url}{body}" }, "k"), /unknown placeholder \{url\}/)
+    assert.throws(() => compileScheme({ ...plain, content: "{host}{body}" }, "k"), /unknown placeholder \{host\}/)
     assert.throws(() => compileScheme({ ...plain, content: "{timestamp}.{body}" }, "k"), /needs a timestamp rule/)
+    // A timestamp inside the body is signed with it, and is nowhere else to be signed.
+    const timestamp = { from: { bodyMember: "at" }, unit: "seconds", toleranceSeconds: 60 } as const
+    assert.throws(
+      () => compileScheme({ ...plain, content: "{timestamp}.{body}", timestamp }, "k"),
+      /needs a timestamp rule/
+    )
   })
 })
 

@@ -11,12 +11,18 @@ const wire = (text: string) => utf8(text).toString("latin1")
 
 const now = 1_700_000_000
 
+const empty: InboundRequest = {
+  method: "POST",
+  url: "https://in.test/e/src_1",
+  headers: {},
+  query: "",
+  body: new Uint8Array(),
+  nowSeconds: now
+}
+
 const verify = (authType: unknown, auth: unknown, request: Partial<InboundRequest>) =>
-  compileSourceAuth(Result.getOrThrow(validateSourceAuth(authType, auth))).verify({
-    headers: {},
-    query: "",
-    body: new Uint8Array(),
-    nowSeconds: now,
+  compileSourceAuth({ type: "WEBHOOK", ...Result.getOrThrow(validateSourceAuth("WEBHOOK", authType, auth)) }).verify({
+    ...empty,
     ...request
   })
 
@@ -233,9 +239,13 @@ describe("BASIC_AUTH", () => {
 
   it("bytes that are not UTF-8 match nothing, not even the character that replaces them", () => {
     const bytes = Buffer.concat([utf8("user:"), Buffer.from([0xff])]).toString("base64")
-    const { verify } = compileSourceAuth({ auth_type: "BASIC_AUTH", auth: { username: "user", password: "\ufffd" } })
+    const { verify } = compileSourceAuth({
+      type: "WEBHOOK",
+      auth_type: "BASIC_AUTH",
+      auth: { username: "user", password: "\ufffd" }
+    })
     const headers = { authorization: `Basic ${bytes}` }
-    assert.strictEqual(verify({ headers, query: "", body, nowSeconds: now }), "failed")
+    assert.strictEqual(verify({ ...empty, headers, body }), "failed")
   })
 
   it("refuses everything else", () => {
@@ -318,7 +328,7 @@ describe("API_KEY", () => {
 
 describe("settings in the store that do not validate verify nobody", () => {
   const verifyStored = (auth_type: string | null, auth: unknown, headers: InboundRequest["headers"]) =>
-    compileSourceAuth({ auth_type, auth }).verify({ headers, query: "", body: new Uint8Array(), nowSeconds: now })
+    compileSourceAuth({ type: "WEBHOOK", auth_type, auth }).verify({ ...empty, headers })
 
   it("HMAC by an empty secret", () => {
     // printf '' | openssl dgst -sha256 -hmac '' -r

@@ -2,24 +2,31 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { validateSourceAuth } from "@tidegate/signatures/SourceAuth"
 
-const errors = (authType: unknown, auth: unknown) => Result.getOrThrow(Result.flip(validateSourceAuth(authType, auth)))
+const errors = (authType: unknown, auth: unknown) =>
+  Result.getOrThrow(Result.flip(validateSourceAuth("WEBHOOK", authType, auth)))
 
 describe("no auth_type", () => {
   it("is null", () => {
-    assert.deepStrictEqual(validateSourceAuth(null, {}), Result.succeed({ auth_type: null, auth: {} }))
-    assert.deepStrictEqual(validateSourceAuth(undefined, undefined), Result.succeed({ auth_type: null, auth: {} }))
+    assert.deepStrictEqual(validateSourceAuth("WEBHOOK", null, {}), Result.succeed({ auth_type: null, auth: {} }))
+    assert.deepStrictEqual(
+      validateSourceAuth("WEBHOOK", undefined, undefined),
+      Result.succeed({ auth_type: null, auth: {} })
+    )
   })
 
   it("null turns verification off, whatever settings are left over", () => {
     assert.deepStrictEqual(
-      validateSourceAuth(null, { webhook_secret_key: "k" }),
+      validateSourceAuth("WEBHOOK", null, { webhook_secret_key: "k" }),
       Result.succeed({ auth_type: null, auth: {} })
     )
   })
 
   it("settings without an auth_type are an error: their writer believes that requests are verified", () => {
     assert.deepStrictEqual(errors(undefined, { webhook_secret_key: "k" }), [
-      { path: "config.auth_type", message: "is required when config.auth is given" }
+      {
+        path: "config.auth_type",
+        message: "is required when config.auth is given, because the type WEBHOOK is no provider's"
+      }
     ])
   })
 
@@ -39,7 +46,7 @@ describe("no auth_type", () => {
 describe("HMAC", () => {
   it("fills in the defaults", () => {
     assert.deepStrictEqual(
-      validateSourceAuth("HMAC", { webhook_secret_key: "k" }),
+      validateSourceAuth("WEBHOOK", "HMAC", { webhook_secret_key: "k" }),
       Result.succeed({
         auth_type: "HMAC",
         auth: { webhook_secret_key: "k", header_key: "x-signature", algorithm: "sha256", encoding: "hex" }
@@ -57,7 +64,7 @@ describe("HMAC", () => {
       surprise: "unmasked"
     }
     assert.deepStrictEqual(
-      validateSourceAuth("HMAC", written),
+      validateSourceAuth("WEBHOOK", "HMAC", written),
       Result.succeed({
         auth_type: "HMAC",
         auth: {
@@ -75,9 +82,9 @@ describe("HMAC", () => {
 
   it("is stable: what is stored validates to itself", () => {
     const once = Result.getOrThrow(
-      validateSourceAuth("HMAC", { secret: "k", header_name: "x-s", prefix: "", timestamp_header: "x-t" })
+      validateSourceAuth("WEBHOOK", "HMAC", { secret: "k", header_name: "x-s", prefix: "", timestamp_header: "x-t" })
     )
-    assert.deepStrictEqual(Result.getOrThrow(validateSourceAuth(once.auth_type, once.auth)), once)
+    assert.deepStrictEqual(Result.getOrThrow(validateSourceAuth("WEBHOOK", once.auth_type, once.auth)), once)
   })
 
   it.each([
@@ -141,7 +148,7 @@ describe("BASIC_AUTH", () => {
 
 describe("API_KEY", () => {
   it("fills in the header, takes the other name, and adds no header beside a query parameter", () => {
-    const normalised = (auth: unknown) => Result.getOrThrow(validateSourceAuth("API_KEY", auth)).auth
+    const normalised = (auth: unknown) => Result.getOrThrow(validateSourceAuth("WEBHOOK", "API_KEY", auth)).auth
     assert.deepStrictEqual(normalised({ api_key: "k" }), { api_key: "k", header_key: "x-api-key" })
     assert.deepStrictEqual(normalised({ api_key: "k", header_name: "X-Token" }), {
       api_key: "k",

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
-import type { Connection } from "@tidegate/model/Connection"
+import type { Rule } from "@tidegate/model/Rule"
 
 /** What a caller can write of a connection, checked and complete. */
 export interface ConnectionFields {
@@ -8,7 +8,7 @@ export interface ConnectionFields {
   readonly description: string | null
   readonly source_id: string
   readonly destination_id: string
-  readonly rules: Connection["rules"]
+  readonly rules: ReadonlyArray<Rule>
   readonly disabled_at: Date | null
   readonly paused_at: Date | null
 }

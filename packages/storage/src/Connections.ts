@@ -2,11 +2,14 @@ import { Clock, Context, Effect, Layer, Result } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Connection } from "@tidegate/model/Connection"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
+import type { Rule } from "@tidegate/model/Rule"
 import * as State from "./ConnectionState.ts"
 import type { ConnectionFields, ConnectionState, Transition } from "./ConnectionState.ts"
 import { type DestinationRow, Destinations } from "./Destinations.ts"
+import { Secrets } from "./Secrets.ts"
 import { type SourceRow, Sources } from "./Sources.ts"
 import { overtaken, query, transaction } from "./Transaction.ts"
+import { holdTransformations, upsertTransformation } from "./TransformationLinks.ts"
 
 /** A row of `connections`. */
 export interface ConnectionRow extends ConnectionState {
@@ -31,7 +34,7 @@ const exists = (id: string): GatewayError =>
 /**
  * The rows of `connections`, for one team at a time. Every change is one transaction and raises the version of its
  * source (of both, when it moves), so that no door goes on routing by what was. Rows are locked in the order
- * destinations, sources, connections. A command that changes nothing writes nothing.
+ * destinations, sources, connections, transformations. A command that changes nothing writes nothing.
  */
 export class Connections extends Context.Service<
   Connections,
@@ -64,10 +67,11 @@ export class Connections extends Context.Service<
     readonly delete: (team_id: string, id: string) => Effect.Effect<Omit<ConnectionChanged, "connection">, GatewayError>
   }
 >()("@tidegate/storage/Connections") {
-  static readonly layer: Layer.Layer<Connections, never, SqlClient.SqlClient | Sources | Destinations> = Layer.effect(
-    Connections,
-    Effect.suspend(() => make)
-  )
+  static readonly layer: Layer.Layer<Connections, never, SqlClient.SqlClient | Secrets | Sources | Destinations> =
+    Layer.effect(
+      Connections,
+      Effect.suspend(() => make)
+    )
 }
 
 interface Changed {
@@ -78,6 +82,7 @@ interface Changed {
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  const secrets = yield* Secrets
   const sources = yield* Sources
   const destinations = yield* Destinations
 
@@ -147,6 +152,23 @@ const make = Effect.gen(function* () {
     if (missing !== undefined) yield* notFound("source", missing)
   })
 
+  /** The rules with their transformations linked: those written inside a rule are stored, all are kept from being deleted. */
+  const linkTransformations = Effect.fnUntraced(function* (team_id: string, rules: ConnectionFields["rules"]) {
+    const linked: Array<Rule> = []
+    for (const rule of rules) {
+      if (rule.type !== "transform" || !("transformation" in rule)) {
+        linked.push(rule)
+        continue
+      }
+      const { code, env = {}, name } = rule.transformation
+      const transformation_id = yield* upsertTransformation(sql, secrets, team_id, { name, code, env })
+      linked.push({ type: "transform", transformation_id })
+    }
+    const ids = linked.flatMap((rule) => ("transformation_id" in rule ? [rule.transformation_id] : []))
+    yield* holdTransformations(sql, team_id, ids)
+    return linked
+  })
+
   const create = Effect.fnUntraced(function* (
     team_id: string,
     id: string,
@@ -157,12 +179,13 @@ const make = Effect.gen(function* () {
     }
     yield* holdDestination(team_id, fields.destination_id)
     yield* raiseVersions(team_id, [fields.source_id])
+    const rules = yield* linkTransformations(team_id, fields.rules)
     const at = yield* now
     const [created] = yield* sql<ConnectionRow>`
       insert into connections (id, team_id, name, description, source_id, destination_id, rules, disabled_at, paused_at,
         created_at, updated_at)
       values (${id}, ${team_id}, ${fields.name}, ${fields.description}, ${fields.source_id}, ${fields.destination_id},
-        ${JSON.stringify(fields.rules)}, ${fields.disabled_at}, ${fields.paused_at}, ${at}, ${at})
+        ${JSON.stringify(rules)}, ${fields.disabled_at}, ${fields.paused_at}, ${at}, ${at})
       on conflict do nothing returning *`
     const concerned = { destinations: [fields.destination_id], cancelled: false }
     if (created !== undefined) return { row: created, ...concerned }
@@ -194,9 +217,10 @@ const make = Effect.gen(function* () {
 
     const holder = next.name === row.name ? null : yield* nameHolder(team_id, next.name)
     if (holder !== null) return yield* exists(holder)
+    const rules = next.rules === row.rules ? row.rules : yield* linkTransformations(team_id, next.rules)
     const [written] = yield* sql<ConnectionRow>`
       update connections set name = ${next.name}, description = ${next.description}, source_id = ${next.source_id},
-        destination_id = ${next.destination_id}, rules = ${JSON.stringify(next.rules)},
+        destination_id = ${next.destination_id}, rules = ${JSON.stringify(rules)},
         disabled_at = ${next.disabled_at}, disabled_by = ${next.disabled_by}, paused_at = ${next.paused_at},
         resumed_at = ${next.resumed_at}, cancel_before = ${next.cancel_before}, deleted_at = ${next.deleted_at},
         updated_at = ${at}

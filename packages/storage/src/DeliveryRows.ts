@@ -77,21 +77,29 @@ export const pendingEvents = Effect.fnUntraced(function* (
   const ids = Columns.text(eventIds)
   return yield* sql<PendingEventRow>`
     with chosen as (
-      select w.id, w.place, d.due_at, e.request_id,
+      select w.id, w.place, d.due_at, e.request_id, e.event_data_id,
         sum(r.body_size) over (order by w.place) - r.body_size as before
       from unnest(${ids}) with ordinality as w (id, place)
         cross join lateral (select due_at from deliveries where deliveries.event_id = w.id limit 1) d
         cross join lateral (
-          select request_id from events where events.id = w.id and events.state = 'PENDING' limit 1
+          select request_id, event_data_id from events where events.id = w.id and events.state = 'PENDING' limit 1
         ) e
-        cross join lateral (select body_size from requests where requests.id = e.request_id limit 1) r
+        cross join lateral (
+          select case when e.event_data_id is null
+            then (select body_size from requests where requests.id = e.request_id)
+            else (select body_size from event_data where event_data.id = e.event_data_id) end as body_size
+        ) r
     )
     select e.id, e.team_id, e.connection_id, e.source_id, e.created_at, c.due_at, e.attempts, e.first_attempt_at,
-      e.last_attempt_at, e.trigger, e.root_event_id, e.retry_operation_id, e.request_id, r.method, r.path, r.query,
-      r.headers, r.body, r.verified, r.original_ip
+      e.last_attempt_at, e.trigger, e.root_event_id, e.retry_operation_id, e.request_id, coalesce(t.method, r.method) as method,
+      coalesce(t.path, r.path) as path, coalesce(t.query, r.query) as query, coalesce(t.headers, r.headers) as headers,
+      case when t.same_body is false then t.body else r.body end as body, r.verified, r.original_ip
     from chosen c
       cross join lateral (select * from events where events.id = c.id limit 1) e
       cross join lateral (select * from requests where requests.id = c.request_id limit 1) r
+      left join lateral (
+        select method, path, query, headers, body, same_body from event_data where event_data.id = c.event_data_id limit 1
+      ) t on c.event_data_id is not null
     where c.before < ${bytes}
     order by c.place`
 })

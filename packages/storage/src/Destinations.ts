@@ -2,8 +2,8 @@ import { Clock, Context, Effect, Layer, type Result, type Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Destination } from "@tidegate/model/Destination"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
-import { attemptBins } from "./AttemptCounts.ts"
 import { openAuth, sealAuth, showAuth } from "./AuthColumn.ts"
+import { rollupBins, total } from "./RollupBins.ts"
 import { Secrets } from "./Secrets.ts"
 import { overtaken, query, transaction } from "./Transaction.ts"
 
@@ -88,9 +88,10 @@ const make = Effect.gen(function* () {
   const now = Effect.map(Clock.currentTimeMillis, (ms) => new Date(ms))
 
   const records = Effect.fnUntraced(function* (rows: ReadonlyArray<DestinationRow>) {
-    const counts = yield* attemptBins(
+    const counts = yield* rollupBins(
       sql,
       rows.map((row) => row.id),
+      ["attempt_successful", "attempt_failed"],
       yield* Clock.currentTimeMillis
     )
     return yield* Effect.forEach(rows, (row) =>
@@ -104,7 +105,7 @@ const make = Effect.gen(function* () {
           type: row.type,
           config: { ...row.config, auth },
           disabled_at: row.disabled_at?.toISOString() ?? null,
-          attempts_24h_count: attempts.reduce((sum, count) => sum + count, 0),
+          attempts_24h_count: total(attempts),
           attempts_24h_bins: attempts,
           created_at: row.created_at.toISOString(),
           updated_at: row.updated_at.toISOString()

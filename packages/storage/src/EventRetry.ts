@@ -76,7 +76,12 @@ export const retryEvent = Effect.fnUntraced(function* (options: {
         c.disabled_at is not null or c.deleted_at is not null as connection_off,
         c.paused_at is not null as paused,
         t.disabled_at is not null or t.deleted_at is not null as destination_off,
-        exists (select from requests r where r.id = e.request_id and r.body is not null) as payload_stored
+        case when e.event_data_id is null
+          then exists (select from requests r where r.id = e.request_id and r.body is not null)
+          else exists (
+            select from event_data m where m.id = e.event_data_id and (m.body is not null or (m.same_body
+              and exists (select from requests r where r.id = m.request_id and r.body is not null))))
+        end as payload_stored
       from events e
         join sources s on s.id = e.source_id
         join connections c on c.id = e.connection_id

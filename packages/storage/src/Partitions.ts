@@ -7,7 +7,10 @@ const partitioned: ReadonlyArray<readonly [table: string, prefix: Prefix]> = [
   ["requests", prefixes.request],
   ["events", prefixes.event],
   ["attempts", prefixes.event],
-  ["ignored_events", prefixes.ignoredEvent]
+  ["ignored_events", prefixes.ignoredEvent],
+  ["event_data", prefixes.eventData],
+  ["executions", prefixes.execution],
+  ["proxy_exchanges", prefixes.proxyExchange]
 ]
 
 const day = 86_400_000

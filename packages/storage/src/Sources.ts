@@ -10,6 +10,15 @@ import { overtaken, query, transaction } from "./Transaction.ts"
 /** `config` as stored: all of the record's but `auth`, which has a column of its own. */
 export type SourceConfig = Omit<Source["config"], "auth">
 
+type Later = "chat_defer_ephemeral"
+
+type StoredConfig = Omit<SourceConfig, Later> & Partial<Pick<SourceConfig, Later>>
+
+const configOf = ({ config }: SourceRow): SourceConfig => ({
+  ...config,
+  chat_defer_ephemeral: config.chat_defer_ephemeral ?? false
+})
+
 /** A row of `sources`. */
 export interface SourceRow {
   readonly id: string
@@ -17,7 +26,8 @@ export interface SourceRow {
   readonly name: string
   readonly description: string | null
   readonly type: string
-  readonly config: SourceConfig
+  /** Of an older version, it lacks the members that came later: `configOf` reads it. */
+  readonly config: StoredConfig
   /** Encrypted. */
   readonly auth: string | null
   readonly disabled_at: Date | null
@@ -103,7 +113,7 @@ const make = Effect.gen(function* () {
       input_type: "webhook",
       status: row.disabled_at === null ? "enabled" : "disabled",
       url: sourceUrl(ingress, row.id),
-      config: { ...row.config, auth: yield* showAuth(secrets, table, row) },
+      config: { ...configOf(row), auth: yield* showAuth(secrets, table, row) },
       disabled_at: row.disabled_at?.toISOString() ?? null,
       created_at: row.created_at.toISOString(),
       updated_at: row.updated_at.toISOString()
@@ -196,9 +206,9 @@ const make = Effect.gen(function* () {
     update: (team_id, id, change) =>
       Effect.gen(function* () {
         const row = yield* read(team_id, id, "lock")
-        const { config, description, name, type } = row
+        const { description, name, type } = row
         const auth = yield* openAuth(secrets, table, row)
-        const stored = { name, description, type, config, auth, disabled: row.disabled_at !== null }
+        const stored = { name, description, type, config: configOf(row), auth, disabled: row.disabled_at !== null }
         return yield* write(row, yield* Effect.fromResult(change(stored)))
       }).pipe(transaction(sql), Effect.flatMap(changed)),
 
@@ -207,7 +217,7 @@ const make = Effect.gen(function* () {
         const row = yield* read(team_id, id, "lock")
         return disabled === (row.disabled_at !== null)
           ? { row, cancelled: [], destinations: yield* destinationsOf(id) }
-          : yield* write(row, { ...row, auth: "unchanged", disabled })
+          : yield* write(row, { ...row, config: configOf(row), auth: "unchanged", disabled })
       }).pipe(transaction(sql), Effect.flatMap(changed)),
 
     delete: (team_id, id) =>

@@ -2,6 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Exit, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import type { Rule } from "@tidegate/model/Rule"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import type { ConnectionFields } from "../src/ConnectionState.ts"
 import { Connections } from "../src/Connections.ts"
@@ -33,7 +34,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
       const source = yield* createSource()
       const destination = yield* createDestination()
       const id = newId(prefixes.connection, Date.now())
-      const rules = [
+      const rules: ReadonlyArray<Rule> = [
         { type: "filter", body: { type: { $in: ["a", "b"] } } },
         { type: "delay", delay: 5_000 }
       ]

@@ -3,9 +3,9 @@ import { Effect, Exit, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import { attemptBins } from "../src/AttemptCounts.ts"
 import { Connections } from "../src/Connections.ts"
 import { type DestinationFields, Destinations } from "../src/Destinations.ts"
+import { rollupBins } from "../src/RollupBins.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
 const { createConnection, createDestination, createSource, destinationFields, otherTeam, team, versionOf } =
@@ -187,6 +187,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const now = Date.UTC(2026, 0, 2, 12, 0, 30)
+      const attempts = ["attempt_successful", "attempt_failed"]
       const count = Effect.fnUntraced(function* (
         key: string,
         minutesAgo: number,
@@ -207,11 +208,11 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
       yield* count("des_a", 24 * 60, "attempt_successful", 1, 10_000)
       yield* count("des_a", 5, "created", 1, 20_000)
       yield* count("des_b", 5, "attempt_failed", 1, 5)
-      const bins = yield* attemptBins(sql, ["des_a", "des_b", "des_c"], now)
+      const bins = yield* rollupBins(sql, ["des_a", "des_b", "des_c"], attempts, now)
       assert.deepStrictEqual(bins.get("des_a"), [3, 0, 0, 0, 7, 1_111])
       assert.deepStrictEqual(bins.get("des_b"), [0, 0, 0, 0, 0, 5])
       assert.deepStrictEqual(bins.get("des_c"), [0, 0, 0, 0, 0, 0])
-      assert.strictEqual((yield* attemptBins(sql, [], now)).size, 0)
+      assert.strictEqual((yield* rollupBins(sql, [], attempts, now)).size, 0)
     })
   )
 })

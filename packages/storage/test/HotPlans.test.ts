@@ -1,11 +1,17 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { newId, prefixes } from "@tidegate/model/Ids"
+import { derivedId, newId, prefixes, sibling } from "@tidegate/model/Ids"
 import * as Database from "@tidegate/storage/Database"
 import { dueDestinations, dueRows, pendingEvents } from "@tidegate/storage/DeliveryRows"
 import { attemptCommit } from "@tidegate/storage/journal/AttemptStatement"
 import { migrate } from "@tidegate/storage/Migrations"
+import {
+  readDedupeWindows,
+  readPendingRoutes,
+  type Settled,
+  settlePendingRoutes
+} from "@tidegate/storage/PendingRoutes"
 import { freshDatabase } from "../../../test/postgres.ts"
 
 const world = Layer.effectDiscard(migrate).pipe(
@@ -32,6 +38,12 @@ const fill = Effect.fnUntraced(function* (count: number) {
       ${connection}, 'src', ${destination}, 'PENDING', 'INITIAL', now(), now(), now(), now() from generate_series(1, ${count}::int) i`
   yield* sql`insert into deliveries (event_id, shard, destination_id, connection_id, due_at)
     select 'evt_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 1, ${destination}, ${connection}, now()
+    from generate_series(1, ${count}::int) i`
+  yield* sql`insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at)
+    select 1, ${connection}, 'req_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 'tm', 'src', now()
+    from generate_series(1, ${count}::int) i`
+  yield* sql`insert into dedupe_keys (connection_id, key, request_id, expires_at)
+    select ${connection}, 'req_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 'req', now() + interval '1 hour'
     from generate_series(1, ${count}::int) i`
   return Array.from({ length: 20 }, (_, i) => `evt_${base}${salt}${String(i + 1).padStart(10, "0")}`)
 })
@@ -79,6 +91,37 @@ const attempt = (eventId: string) => {
   }
 }
 
+/** A route that a transformation and a deduplicate rule have passed. */
+const settledAs = (eventId: string): Settled => {
+  const requestId = sibling(prefixes.request, eventId)
+  return {
+    requestId,
+    fate: { kind: "event", eventId: newId(prefixes.event, Date.now()), dueAt: Date.now() },
+    execution: {
+      id: derivedId(prefixes.execution, requestId, connection),
+      transformationId: "trs",
+      codeHash: "",
+      errorCode: null,
+      errorMessage: null,
+      logLevel: "info",
+      failed: false,
+      logs: "[]",
+      duration: 1,
+      memoryBytes: 1
+    },
+    transformed: {
+      id: derivedId(prefixes.eventData, requestId, connection),
+      method: "POST",
+      path: "/",
+      query: "",
+      headers: "{}",
+      body: Buffer.from("{}"),
+      bodySize: 2
+    },
+    opens: { key: requestId, expiresAt: Date.now() + 7_200_000 }
+  }
+}
+
 const statements = {
   "recording 20 attempts": (events: ReadonlyArray<string>) =>
     Effect.flatMap(Database.JournalSql, (sql) => {
@@ -87,6 +130,20 @@ const statements = {
     }),
   "loading 20 pending events": (events: ReadonlyArray<string>) => pendingEvents(events, 1e6),
   "the first 20 due rows of a lane": () => dueRows(1, destination, Date.now() + 1000, 20),
+  "the first 20 pending routes of a connection": () => readPendingRoutes(connection, 20, 1e6),
+  "the deduplication windows of 20 keys": (events: ReadonlyArray<string>) =>
+    readDedupeWindows(
+      connection,
+      events.map((id) => sibling(prefixes.request, id))
+    ),
+  "settling 20 pending routes": (events: ReadonlyArray<string>) =>
+    settlePendingRoutes({
+      connectionId: connection,
+      destinationId: destination,
+      shard: 1,
+      now: Date.now(),
+      settled: events.map((id) => settledAs(id))
+    }),
   "the destinations with due rows": () => dueDestinations([1, 2, 3], Date.now() + 1000)
 }
 

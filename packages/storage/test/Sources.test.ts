@@ -34,7 +34,8 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
           allowed_http_methods: ["POST"],
           custom_response: null,
           mode: "webhook",
-          proxy: null
+          proxy: null,
+          chat_defer_ephemeral: false
         },
         disabled_at: null,
         created_at: created.created_at,
@@ -73,6 +74,48 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
         return change({})(stored)
       })
       assert.strictEqual(seen?.auth["webhook_secret_key"], "another-secret")
+    })
+  )
+
+  it.effect("of an older version has the settings that came later at their defaults", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const sources = yield* Sources
+      const { id } = yield* createSource()
+      yield* sql`update sources set config = config - 'chat_defer_ephemeral' where id = ${id}`
+      assert.isFalse((yield* sources.get(team, id)).config.chat_defer_ephemeral)
+      let seen: SourceFields["config"] | undefined
+      yield* sources.update(team, id, (stored) => {
+        seen = stored.config
+        return change({ description: "changed" })(stored)
+      })
+      assert.deepStrictEqual(seen, sourceFields().config)
+      const [row] = yield* sql<{ config: object }>`select config from sources where id = ${id}`
+      assert.deepStrictEqual<unknown>(row?.config, sourceFields().config)
+    })
+  )
+
+  it.effect("keeps a custom response and proxy settings as they are", () =>
+    Effect.gen(function* () {
+      const sources = yield* Sources
+      const config: SourceFields["config"] = {
+        ...sourceFields().config,
+        custom_response: {
+          body: '{"t":"{{path}}"}',
+          rules: [{ match: { path: { starts_with: "/a" }, body: { "a.b": [1, null] } }, response: { status: 404 } }]
+        },
+        mode: "proxy",
+        proxy: {
+          enabled: true,
+          target_url: "https://example.com/base",
+          path_forwarding: false,
+          query_forwarding: true,
+          timeout_ms: 1_000,
+          capture_response_bytes: 0
+        }
+      }
+      const { id } = yield* createSource({ config })
+      assert.deepStrictEqual((yield* sources.get(team, id)).config, { ...config, auth: {} })
     })
   )
 

@@ -48,7 +48,14 @@ export const sourceFields = (fields: Partial<SourceFields> = {}): SourceFields =
   description: null,
   type: "WEBHOOK",
   disabled: false,
-  config: { auth_type: null, allowed_http_methods: ["POST"], custom_response: null, mode: "webhook", proxy: null },
+  config: {
+    auth_type: null,
+    allowed_http_methods: ["POST"],
+    custom_response: null,
+    mode: "webhook",
+    proxy: null,
+    chat_defer_ephemeral: false
+  },
   auth: {},
   ...fields
 })

@@ -5,10 +5,11 @@ import { DestinationsApi } from "./DestinationsApi.ts"
 import { EventsApi } from "./EventsApi.ts"
 import { RequestsApi } from "./RequestsApi.ts"
 import { SourcesApi } from "./SourcesApi.ts"
+import { TransformationsApi } from "./TransformationsApi.ts"
 
 /** The control API. `HttpApiClient.make(Api)` is its client. Every route also answers under `/v1`. */
 export class Api extends HttpApi.make("tidegate")
-  .add(SourcesApi, DestinationsApi, ConnectionsApi, RequestsApi, EventsApi, AttemptsApi)
+  .add(SourcesApi, DestinationsApi, ConnectionsApi, TransformationsApi, RequestsApi, EventsApi, AttemptsApi)
   .annotateMerge(
     OpenApi.annotations({
       title: "Tidegate control API",

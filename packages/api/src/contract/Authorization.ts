@@ -13,7 +13,8 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
   "@tidegate/api/Authorization",
   {
     security: {
-      bearer: HttpApiSecurity.bearer.pipe(
+      // In lower case, as it is registered: the page at /docs takes `Bearer` for Basic, which is not let in.
+      bearer: HttpApiSecurity.http({ scheme: "bearer" }).pipe(
         HttpApiSecurity.annotate(OpenApi.Description, "A team's API key. `x-team-id` names the team to act on.")
       )
     },

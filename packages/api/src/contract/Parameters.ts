@@ -60,18 +60,41 @@ const connection = { connection_id: values("Connections"), webhook_id: values("A
 
 export const onlyTeam = team
 
-/** Lists of sources, destinations and connections. */
-export const resources = {
+const listed = {
   ...team,
   id: values("Only these"),
   ids: values("Alias of id"),
   name: text("Exactly this name"),
-  type: text("Only this type"),
-  include_disabled: flag("false leaves out what is disabled; true unless told"),
   order_by: Schema.optionalKey(Schema.Literals(["name", "created_at", "updated_at"])),
   dir,
   limit: limit(255, 100)
 }
+
+/** Lists of sources, destinations and connections. */
+export const resources = {
+  ...listed,
+  type: text("Only this type"),
+  include_disabled: flag("false leaves out what is disabled; true unless told")
+}
+
+export const transformations = {
+  ...listed,
+  include_counts: flag("Counts executions and connections; without it they are shown as zeros"),
+  include_metrics: flag("Alias of include_counts")
+}
+
+export const executions = {
+  ...team,
+  ...window,
+  ...cursor,
+  log_level: values("debug, info, warn, error, fatal"),
+  limit: limit(255, 100)
+}
+
+export const executionPath = { id: Id, executionId: Id }
+
+/** An execution's id carries its time, so it is found at once: the hint is taken and not needed. */
+export const execution = { ...team, request_id: text("The request that it ran for; not needed") }
 
 export const connections = {
   ...resources,

@@ -1,11 +1,13 @@
-import { Duration, Effect, Fiber } from "effect"
+import { Clock, Duration, Effect, Fiber } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import type { ClusterError } from "effect/cluster"
 import type { SqlClient, SqlError } from "effect/sql"
-import { fail, GatewayError } from "@tidegate/model/GatewayError"
+import { fail, GatewayError, notFound } from "@tidegate/model/GatewayError"
+import { isId, newId, type Prefix } from "@tidegate/model/Ids"
 import type { Connections } from "@tidegate/storage/Connections"
 import type { Destinations } from "@tidegate/storage/Destinations"
 import type { Sources } from "@tidegate/storage/Sources"
+import type { Transformations } from "@tidegate/storage/Transformations"
 import { query } from "@tidegate/storage/Transaction"
 
 /** Longer than a take-over of a shard by another runner lasts, shorter than callers wait. */
@@ -32,6 +34,16 @@ export const read = <A, R>(
 ): Effect.Effect<A, GatewayError, R> =>
   Effect.timeoutOrElse(query(effect), late("the database did not answer in time; repeat the request"))
 
+/**
+ * The owners of one kind of resource: those there are, and a new one. What is no id of that kind has no owner: it is not
+ * found without one being started for it.
+ */
+export const ownersOf = <Client>(prefix: Prefix, resource: string, client: (id: string) => Client) => ({
+  owner: (id: string): Effect.Effect<Client, GatewayError> =>
+    isId(prefix, id) ? Effect.succeed(client(id)) : Effect.fail(notFound(resource, id)),
+  fresh: Effect.map(Clock.currentTimeMillis, (now) => client(newId(prefix, now)))
+})
+
 type NoOwner =
   | ClusterError.MailboxFull
   | ClusterError.AlreadyProcessingMessage
@@ -56,7 +68,7 @@ export const command = <A, R>(effect: Effect.Effect<A, GatewayError | NoOwner, R
   )
 
 /** What reads are made on. */
-export type Stores = SqlClient.SqlClient | Sources | Destinations | Connections
+export type Stores = SqlClient.SqlClient | Sources | Destinations | Connections | Transformations
 
 /** `read`, with the stores it needs already given. */
 export const reader = Effect.map(

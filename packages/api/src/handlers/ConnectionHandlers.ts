@@ -1,14 +1,13 @@
-import { Clock, Effect, type Schema } from "effect"
+import { Effect, type Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { ConnectionEntity } from "@tidegate/entities/Connection/ConnectionProtocol"
-import { notFound } from "@tidegate/model/GatewayError"
-import { isId, newId, prefixes } from "@tidegate/model/Ids"
+import { prefixes } from "@tidegate/model/Ids"
 import * as RequestReads from "@tidegate/storage/reads/RequestReads"
 import * as ResourceLists from "@tidegate/storage/reads/ResourceLists"
 import { Connections } from "@tidegate/storage/Connections"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
-import { type ById, command, read, reader, upsert, type WithBody } from "./Calls.ts"
+import { type ById, command, ownersOf, read, reader, upsert, type WithBody } from "./Calls.ts"
 import { readJsonObject, textOf } from "./JsonBody.ts"
 import { resourceQueryOf, valuesOf } from "./ListInput.ts"
 
@@ -22,17 +21,12 @@ export const layer = HttpApiBuilder.group(
   Api,
   "connections",
   Effect.fnUntraced(function* (handlers) {
-    const client = yield* ConnectionEntity.client
+    const { fresh, owner } = ownersOf(prefixes.connection, "connection", yield* ConnectionEntity.client)
     const connections = yield* Connections
     const reading = yield* reader
 
-    // What is no connection's id has no owner: it is not found without one being started for it.
-    const owner = (id: string) =>
-      isId(prefixes.connection, id) ? Effect.succeed(client(id)) : Effect.fail(notFound("connection", id))
     const create = Effect.fnUntraced(function* (team_id: string, input: Body) {
-      return yield* command(
-        client(newId(prefixes.connection, yield* Clock.currentTimeMillis)).Create({ team_id, input })
-      )
+      return yield* command((yield* fresh).Create({ team_id, input }))
     })
     const update = Effect.fnUntraced(function* (team_id: string, id: string, input: Body) {
       return yield* command((yield* owner(id)).Update({ team_id, input }))

@@ -1,13 +1,12 @@
-import { Clock, Effect, type Schema } from "effect"
+import { Effect, type Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
-import { notFound } from "@tidegate/model/GatewayError"
-import { isId, newId, prefixes } from "@tidegate/model/Ids"
+import { prefixes } from "@tidegate/model/Ids"
 import * as ResourceLists from "@tidegate/storage/reads/ResourceLists"
 import { Destinations } from "@tidegate/storage/Destinations"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
-import { type ById, command, read, reader, upsert, type WithBody } from "./Calls.ts"
+import { type ById, command, ownersOf, read, reader, upsert, type WithBody } from "./Calls.ts"
 import { readJsonObject, textOf } from "./JsonBody.ts"
 import { resourceQueryOf } from "./ListInput.ts"
 
@@ -17,17 +16,12 @@ export const layer = HttpApiBuilder.group(
   Api,
   "destinations",
   Effect.fnUntraced(function* (handlers) {
-    const client = yield* DestinationEntity.client
+    const { fresh, owner } = ownersOf(prefixes.destination, "destination", yield* DestinationEntity.client)
     const destinations = yield* Destinations
     const reading = yield* reader
 
-    // What is no destination's id has no owner: it is not found without one being started for it.
-    const owner = (id: string) =>
-      isId(prefixes.destination, id) ? Effect.succeed(client(id)) : Effect.fail(notFound("destination", id))
     const create = Effect.fnUntraced(function* (team_id: string, input: Body) {
-      return yield* command(
-        client(newId(prefixes.destination, yield* Clock.currentTimeMillis)).Create({ team_id, input })
-      )
+      return yield* command((yield* fresh).Create({ team_id, input }))
     })
     const write = (message: "Update" | "Replace") =>
       Effect.fnUntraced(function* (team_id: string, id: string, input: Body) {

@@ -2,9 +2,7 @@ import { isUtf8 } from "node:buffer"
 import { ByteSize, Effect, Schema } from "effect"
 import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } from "effect/http"
 import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
-import { maxControlBody } from "@tidegate/model/Limits"
-
-const tooLarge = fail("PAYLOAD_TOO_LARGE", `the body is larger than ${maxControlBody} bytes`)
+import { maxControlBody, maxJsonValues } from "@tidegate/model/Limits"
 
 /** Deeper than any of our bodies; what walks a value must not run out of stack. */
 const nestAtMost = 64
@@ -42,9 +40,33 @@ const unstorableText = (text: string): string | null => {
   return text.isWellFormed() ? null : "is not well-formed Unicode"
 }
 
-/** The body of a write: a JSON object as it was sent, free of what cannot be stored. What it means is its owner's to judge. */
+/** Whether a JSON text has too many values. Told from its bytes: making the values is what takes long. */
+const hasTooManyValues = (bytes: Buffer): boolean => {
+  let count = 1
+  let inText = false
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i]!
+    if (inText) {
+      if (byte === backslash) i++
+      else if (byte === quote) inText = false
+    } else if (byte === quote) inText = true
+    // Every comma is before a value, and so is every bracket that is not closed at once.
+    else if (byte === comma || ((byte === list || byte === object) && bytes[i + 1] !== byte + 2)) {
+      if (++count > maxJsonValues) return true
+    }
+  }
+  return false
+}
+
+const [quote, backslash, comma, list, object] = [34, 92, 44, 91, 123]
+
+/**
+ * The body of a write, of at most `largest` bytes: a JSON object as it was sent, free of what cannot be stored. What it
+ * means is its owner's to judge.
+ */
 export const readJsonObject = Effect.fnUntraced(function* (
-  request: HttpServerRequest.HttpServerRequest
+  request: HttpServerRequest.HttpServerRequest,
+  largest: number = maxControlBody
 ): Effect.fn.Return<Schema.JsonObject, GatewayError> {
   const type = request.headers["content-type"]
   if (type !== undefined && !jsonType.test(type.trim())) {
@@ -54,15 +76,18 @@ export const readJsonObject = Effect.fnUntraced(function* (
     return yield* fail("UNSUPPORTED_CONTENT_TYPE", "compressed bodies are not taken")
   }
   // Told in advance, it is refused before it is read.
-  if (Number(request.headers["content-length"] ?? 0) > maxControlBody) return yield* tooLarge
+  if (Number(request.headers["content-length"] ?? 0) > largest) return yield* tooLarge(largest)
   const bytes = Buffer.from(
     yield* request.arrayBuffer.pipe(
-      Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxControlBody)),
-      Effect.mapError(notReadable)
+      Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(largest)),
+      Effect.mapError(notReadable(largest))
     )
   )
   if (bytes.length === 0) return yield* fail("INVALID_JSON", "the body is empty; a JSON object is needed")
   if (!isUtf8(bytes)) return yield* fail("INVALID_JSON", "the body is not UTF-8")
+  if (hasTooManyValues(bytes)) {
+    return yield* invalid([{ path: "", message: `the body has more than ${maxJsonValues} values` }])
+  }
   const value = yield* Effect.try({
     try: (): unknown => JSON.parse(bytes.toString("utf8")),
     catch: () => fail("INVALID_JSON", "the body is not valid JSON")
@@ -75,10 +100,15 @@ export const readJsonObject = Effect.fnUntraced(function* (
   return value as Schema.JsonObject
 })
 
-const notReadable = ({ reason }: HttpServerError.HttpServerError): GatewayError =>
-  reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
-    ? tooLarge
-    : fail("INVALID_JSON", "the body could not be read to its end")
+const tooLarge = (largest: number): GatewayError =>
+  fail("PAYLOAD_TOO_LARGE", `the body is larger than ${largest} bytes`)
+
+const notReadable =
+  (largest: number) =>
+  ({ reason }: HttpServerError.HttpServerError): GatewayError =>
+    reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
+      ? tooLarge(largest)
+      : fail("INVALID_JSON", "the body could not be read to its end")
 
 /** A member of a body, where it is a text. */
 export const textOf = (body: Schema.JsonObject, name: string): string | null => {

@@ -1,5 +1,6 @@
 import { Effect, type Schema } from "effect"
 import { EventStatus } from "@tidegate/model/Event"
+import { LogLevel } from "@tidegate/model/Execution"
 import { type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { maxValues } from "@tidegate/model/Limits"
 import type { ResourceQuery } from "@tidegate/storage/reads/ResourceLists"
@@ -29,6 +30,19 @@ export const statusesOf = Effect.fnUntraced(function* (
     return yield* invalid([{ path: "status", message: `must be of ${EventStatus.literals.join(", ")}` }])
   }
   return names.filter(isStatus)
+})
+
+const isLevel = (text: string): text is LogLevel => (LogLevel.literals as ReadonlyArray<string>).includes(text)
+
+/** Levels of a log, in either case. */
+export const logLevelsOf = Effect.fnUntraced(function* (
+  list: Values
+): Effect.fn.Return<ReadonlyArray<LogLevel>, GatewayError> {
+  const names = (yield* valuesOf("log_level", list)).map((name) => name.toLowerCase())
+  if (!names.every(isLevel)) {
+    return yield* invalid([{ path: "log_level", message: `must be of ${LogLevel.literals.join(", ")}` }])
+  }
+  return names.filter(isLevel)
 })
 
 /** What a list shall show of each row beyond its record. */
@@ -67,7 +81,7 @@ export const limitOf = (limit: number | undefined, maximum: number): number => M
 
 /** The query of a list of resources. */
 export const resourceQueryOf = Effect.fnUntraced(function* (
-  query: Schema.Struct.Type<typeof import("../contract/Parameters.ts").resources>
+  query: Partial<Schema.Struct.Type<typeof import("../contract/Parameters.ts").resources>>
 ): Effect.fn.Return<ResourceQuery, GatewayError> {
   return {
     ids: yield* valuesOf("id", query.id, query.ids),

@@ -1,13 +1,12 @@
-import { Clock, Effect, type Schema } from "effect"
+import { Effect, type Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { SourceEntity } from "@tidegate/entities/Source/SourceProtocol"
-import { notFound } from "@tidegate/model/GatewayError"
-import { isId, newId, prefixes } from "@tidegate/model/Ids"
+import { prefixes } from "@tidegate/model/Ids"
 import * as ResourceLists from "@tidegate/storage/reads/ResourceLists"
 import { Sources } from "@tidegate/storage/Sources"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
-import { type ById, command, read, reader, upsert, type WithBody } from "./Calls.ts"
+import { type ById, command, ownersOf, read, reader, upsert, type WithBody } from "./Calls.ts"
 import { readJsonObject, textOf } from "./JsonBody.ts"
 import { resourceQueryOf } from "./ListInput.ts"
 
@@ -17,15 +16,12 @@ export const layer = HttpApiBuilder.group(
   Api,
   "sources",
   Effect.fnUntraced(function* (handlers) {
-    const client = yield* SourceEntity.client
+    const { fresh, owner } = ownersOf(prefixes.source, "source", yield* SourceEntity.client)
     const sources = yield* Sources
     const reading = yield* reader
 
-    // What is no source's id has no owner: it is not found without one being started for it.
-    const owner = (id: string) =>
-      isId(prefixes.source, id) ? Effect.succeed(client(id)) : Effect.fail(notFound("source", id))
     const create = Effect.fnUntraced(function* (team_id: string, input: Body) {
-      return yield* command(client(newId(prefixes.source, yield* Clock.currentTimeMillis)).Create({ team_id, input }))
+      return yield* command((yield* fresh).Create({ team_id, input }))
     })
     const update = Effect.fnUntraced(function* (team_id: string, id: string, input: Body) {
       return yield* command((yield* owner(id)).Update({ team_id, input }))

@@ -7,7 +7,7 @@ import { command } from "../Command.ts"
 import { reloadDestinations } from "../Notify.ts"
 import { createConnection, updateConnection } from "./ConnectionInput.ts"
 import { ConnectionEntity } from "./ConnectionProtocol.ts"
-import { SlowRules } from "./ConnectionRules.ts"
+import { checkInlineCode } from "./InlineTransformation.ts"
 
 interface Command {
   readonly payload: { readonly team_id: string }
@@ -29,9 +29,7 @@ export const layer = <R>(work: (connectionId: string) => Effect.Effect<void, nev
       const cancellations = yield* Cancellations
       const oneAtATime = Semaphore.withPermit(Semaphore.makeUnsafe(1))
 
-      const requirements = Effect.gen(function* () {
-        return { now: new Date(yield* Clock.currentTimeMillis), slowRules: yield* SlowRules }
-      })
+      const now = Effect.map(Clock.currentTimeMillis, (ms) => new Date(ms))
 
       const spread = Effect.fnUntraced(function* ({ cancelled, destinations }: Omit<ConnectionChanged, "connection">) {
         if (cancelled) yield* cancellations.request({ connection_id: id })
@@ -76,8 +74,9 @@ export const layer = <R>(work: (connectionId: string) => Effect.Effect<void, nev
         Create: ({ payload }: Write) =>
           oneAtATime(
             command(
-              requirements.pipe(
-                Effect.flatMap((requirements) => Effect.fromResult(createConnection(payload.input, requirements))),
+              now.pipe(
+                Effect.flatMap((now) => Effect.fromResult(createConnection(payload.input, now))),
+                Effect.tap(({ rules }) => checkInlineCode(rules)),
                 Effect.flatMap((fields) => connections.create(payload.team_id, id, fields)),
                 // Its destination asks about a connection that it does not know: a create that is stored must not fail
                 // for it, because it could not be repeated.
@@ -88,9 +87,11 @@ export const layer = <R>(work: (connectionId: string) => Effect.Effect<void, nev
           ),
         Update: ({ payload }: Write) =>
           change(
-            Effect.flatMap(requirements, (requirements) =>
-              connections.update(payload.team_id, id, updateConnection(payload.input, requirements))
-            )
+            Effect.gen(function* () {
+              const update = yield* Effect.fromResult(updateConnection(payload.input, yield* now))
+              yield* checkInlineCode(update.rules ?? [])
+              return yield* connections.update(payload.team_id, id, update.apply)
+            })
           ),
         Disable: ({ payload }: Command) => change(connections.disable(payload.team_id, id)),
         Enable: ({ payload }: Command) => change(connections.enable(payload.team_id, id)),

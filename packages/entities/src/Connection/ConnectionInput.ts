@@ -4,12 +4,6 @@ import type { ConnectionFields } from "@tidegate/storage/ConnectionState"
 import { asObject, decodeBody, Description, fieldError, type FieldErrors, Name, orInvalid } from "../Input.ts"
 import { checkRules } from "./ConnectionRules.ts"
 
-/** What the checks of a connection depend on beside its input. */
-export interface ConnectionRequirements {
-  readonly now: Date
-  readonly slowRules: boolean
-}
-
 const Id = Schema.String.annotate({ message: "must be an id" }).check(
   Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, { message: "must be an id" })
 )
@@ -55,7 +49,7 @@ const clockSkew = 60_000
 const moment = (
   path: "disabled_at" | "paused_at",
   body: Body,
-  { now }: ConnectionRequirements
+  now: Date
 ): Result.Result<Date | null | undefined, FieldErrors> => {
   const text = body[path]
   if (text === undefined || text === null) return Result.succeed(text)
@@ -76,7 +70,7 @@ interface Written {
 }
 
 /** An id beside an object of the same thing wins: a record that is written back has both. */
-const decode = (input: Schema.Json, requirements: ConnectionRequirements): Result.Result<Written, GatewayError> =>
+const decode = (input: Schema.Json, now: Date): Result.Result<Written, GatewayError> =>
   Result.gen(function* () {
     const body = yield* orInvalid(Result.flatMap(asObject(input), (body) => decodeBody(Body, body)))
     return {
@@ -84,18 +78,15 @@ const decode = (input: Schema.Json, requirements: ConnectionRequirements): Resul
       description: body.description,
       source_id: body.source_id ?? body.source?.id,
       destination_id: body.destination_id ?? body.destination?.id,
-      disabled_at: yield* orInvalid(moment("disabled_at", body, requirements)),
-      paused_at: yield* orInvalid(moment("paused_at", body, requirements)),
-      rules: body.rules === undefined ? undefined : yield* checkRules(body.rules ?? [], requirements.slowRules)
+      disabled_at: yield* orInvalid(moment("disabled_at", body, now)),
+      paused_at: yield* orInvalid(moment("paused_at", body, now)),
+      rules: body.rules === undefined ? undefined : yield* checkRules(body.rules ?? [])
     }
   })
 
 /** What a create stores. */
-export const createConnection = (
-  input: Schema.Json,
-  requirements: ConnectionRequirements
-): Result.Result<ConnectionFields, GatewayError> =>
-  Result.flatMap(decode(input, requirements), ({ destination_id, name, source_id, ...written }) => {
+export const createConnection = (input: Schema.Json, now: Date): Result.Result<ConnectionFields, GatewayError> =>
+  Result.flatMap(decode(input, now), ({ destination_id, name, source_id, ...written }) => {
     if (name === undefined || source_id === undefined || destination_id === undefined) {
       const missing = Object.entries({ name, source_id, destination_id }).filter(([, value]) => value === undefined)
       return orInvalid(Result.fail(missing.map(([path]) => ({ path, message: "is required" }))))
@@ -104,16 +95,27 @@ export const createConnection = (
     return Result.succeed({ name, source_id, destination_id, description, disabled_at, paused_at, rules })
   })
 
-/** What a change in part makes of what is stored; `rules` are replaced whole. */
-export const updateConnection =
-  (input: Schema.Json, requirements: ConnectionRequirements) =>
-  (stored: ConnectionFields): Result.Result<ConnectionFields, GatewayError> =>
-    Result.map(decode(input, requirements), (written): ConnectionFields => ({
-      name: written.name ?? stored.name,
-      description: written.description === undefined ? stored.description : written.description,
-      source_id: written.source_id ?? stored.source_id,
-      destination_id: written.destination_id ?? stored.destination_id,
-      disabled_at: written.disabled_at === undefined ? stored.disabled_at : written.disabled_at,
-      paused_at: written.paused_at === undefined ? stored.paused_at : written.paused_at,
-      rules: written.rules ?? stored.rules
-    }))
+/** A change in part: the rules that it writes, and what it makes of what is stored; `rules` are replaced whole. */
+export const updateConnection = (
+  input: Schema.Json,
+  now: Date
+): Result.Result<
+  {
+    readonly rules: ConnectionFields["rules"] | undefined
+    readonly apply: (stored: ConnectionFields) => Result.Result<ConnectionFields, GatewayError>
+  },
+  GatewayError
+> =>
+  Result.map(decode(input, now), (written) => ({
+    rules: written.rules,
+    apply: (stored) =>
+      Result.succeed({
+        name: written.name ?? stored.name,
+        description: written.description === undefined ? stored.description : written.description,
+        source_id: written.source_id ?? stored.source_id,
+        destination_id: written.destination_id ?? stored.destination_id,
+        disabled_at: written.disabled_at === undefined ? stored.disabled_at : written.disabled_at,
+        paused_at: written.paused_at === undefined ? stored.paused_at : written.paused_at,
+        rules: written.rules ?? stored.rules
+      })
+  }))

@@ -1,92 +1,261 @@
-import { Clock, Context, Effect, Result } from "effect"
+import { Clock, Effect, Result, Semaphore } from "effect"
 import { Sharding } from "effect/cluster"
 import type { SqlError } from "effect/sql"
 import { derivedId, prefixes } from "@tidegate/model/Ids"
-import { compileRules, type CompiledRules } from "@tidegate/rules/RuleSet"
+import { compileDeduplication } from "@tidegate/rules/Deduplication"
+import { compileRules, type SlowRules } from "@tidegate/rules/RuleSet"
+import type { Sandbox } from "@tidegate/sandbox/Sandbox"
 import type { HotSql, JournalSql } from "@tidegate/storage/Database"
 import {
-  type PendingRouteRow,
+  type DedupeWindow,
+  type Fate,
+  readDedupeWindows,
   readPendingRoutes,
+  readRoutedConnection,
   type Settled,
   settlePendingRoutes
 } from "@tidegate/storage/PendingRoutes"
+import { loadTransformation } from "@tidegate/storage/Transformations"
+import type { Secrets } from "@tidegate/storage/Secrets"
 import { DestinationEntity } from "../Destination/DestinationProtocol.ts"
 import { shardOf } from "../Shards.ts"
+import { type PendingRequest, pendingRequest, transform, type Transformation } from "./Transforming.ts"
 
-/** What a connection's slow rules say about one request. */
-export type SlowOutcome =
-  | { readonly kind: "pass" }
-  | { readonly kind: "ignore"; readonly cause: string; readonly meta: ReadonlyArray<unknown> }
-  /** Not now: the route stays pending and is looked at again by the next sweep. */
-  | { readonly kind: "wait" }
-
-/**
- * Runs the slow rules (deduplicate, transformation, and the filters behind them). Executing them is a part of its own;
- * until it is there, no such rule can be stored, and what meets this waits: closed, and nothing is lost.
- */
-export class SlowRuleRunner extends Context.Reference<{
-  readonly run: (rules: CompiledRules, request: PendingRouteRow) => Effect.Effect<SlowOutcome>
-}>("@tidegate/entities/SlowRuleRunner", {
-  defaultValue: () => ({ run: () => Effect.succeed({ kind: "wait" } as const) })
-}) {}
-
+/** Read at once: so many routes, and bodies of so many bytes. */
 const batchSize = 200
+const batchBytes = 2 * 1024 * 1024
+/** Settled at once when a transformation runs, so that what is done does not wait long for what is not. */
+const chunkSize = 50
+/** Transformations of one connection under way; the sandbox shares itself among all. */
+const concurrency = 4
+/** Connections of one team that have a batch in memory. What comes on top waits in SQL, and no other team waits for it. */
+const batchesPerTeam = 16
+
+/** What is decided about a request; null: not now, the route stays pending and the sweep comes back to it. */
+type Decided = Omit<Settled, "requestId"> | null
+
+/** The slow rules of a connection, ready to decide. */
+interface Decider {
+  readonly connectionId: string
+  readonly destinationId: string
+  readonly slow: SlowRules
+  readonly delay: number
+  readonly transformation: Transformation | null
+  readonly windowMs: number
+}
+
+const ignored = (requestId: string, connectionId: string, cause: string, meta: ReadonlyArray<unknown>): Fate => ({
+  kind: "ignored",
+  ignoredId: derivedId(prefixes.ignoredEvent, requestId, connectionId),
+  cause,
+  meta: JSON.stringify(meta)
+})
+
+/** Transformation, then the filters behind it. */
+const decide = Effect.fnUntraced(function* (
+  decider: Decider,
+  request: PendingRequest
+): Effect.fn.Return<Decided, never, Sandbox> {
+  const { connectionId, delay, slow, transformation } = decider
+  const requestId = request.row.request_id
+  let { input } = request
+  let outcome: Omit<Settled, "requestId" | "fate"> = { execution: null, transformed: null, opens: null }
+  if (slow.transform !== null) {
+    if (transformation === null) return null
+    const made = yield* Effect.option(transform(transformation, request, decider))
+    if (made._tag === "None") return null
+    if (made.value.kind === "failed") {
+      const meta = [{ transformation_id: transformation.id, message: made.value.message }]
+      const fate = ignored(requestId, connectionId, "TRANSFORMATION_FAILED", meta)
+      return { ...outcome, execution: made.value.execution, fate }
+    }
+    input = made.value.input
+    outcome = { ...outcome, execution: made.value.execution, transformed: made.value.data }
+  }
+  const missed = slow.filter === null ? [] : slow.filter.failingTargets(input)
+  if (missed.length > 0) return { ...outcome, fate: ignored(requestId, connectionId, "FILTERED", missed) }
+  const eventId = derivedId(prefixes.event, requestId, connectionId)
+  return { ...outcome, fate: { kind: "event", eventId, dueAt: (yield* Clock.currentTimeMillis) + delay } }
+})
+
+/** Requests that agree in the fields of a deduplicate rule, oldest first; those without a key are alone. */
+interface Group {
+  readonly key: string | null
+  readonly requests: ReadonlyArray<PendingRequest>
+}
+
+const groupByKey = (slow: SlowRules, requests: ReadonlyArray<PendingRequest>): ReadonlyArray<Group> => {
+  if (slow.deduplicate === null) return requests.map((request) => ({ key: null, requests: [request] }))
+  const deduplication = compileDeduplication(slow.deduplicate)
+  const groups: Array<Group> = []
+  const byKey = new Map<string, Array<PendingRequest>>()
+  for (const request of requests) {
+    // A replay is meant to happen again.
+    const key = request.row.retry_kind === null ? deduplication.key(request.input) : null
+    const known = key === null ? undefined : byKey.get(key)
+    if (known !== undefined) {
+      known.push(request)
+      continue
+    }
+    const own = [request]
+    if (key !== null) byKey.set(key, own)
+    groups.push({ key, requests: own })
+  }
+  return groups
+}
 
 /**
- * Works off a connection's pending routes in the order they came: each becomes an event or an ignored event, in the same
- * transaction in which it leaves the list. Interrupted anywhere, it begins again where SQL says it was.
+ * Decides about the requests of one key in their order. Only a request that becomes an event opens a window: if its
+ * transformation fails or a filter holds it back, the next one of its key has its turn, because nothing of it was delivered.
  */
-export const workOffPendingRoutes = Effect.fnUntraced(
-  function* (connectionId: string): Effect.fn.Return<void, SqlError.SqlError, HotSql | JournalSql | Sharding.Sharding> {
-    const sharding = yield* Sharding.Sharding
-    const runner = yield* SlowRuleRunner
-    const destination = yield* DestinationEntity.client
-    for (;;) {
-      const read = yield* readPendingRoutes(connectionId, batchSize)
-      if (read === null || read.waiting.length === 0) return
-      const { connection, waiting } = read
-      const rules = Result.getOrNull(compileRules(connection.rules))
-      const now = yield* Clock.currentTimeMillis
-      const settled: Array<Settled> = []
-      for (const request of waiting) {
-        const requestId = request.request_id
-        if (!connection.routes) {
-          settled.push({ kind: "dropped", requestId })
-          continue
-        }
-        if (rules === null) continue
-        // A rule that was removed meanwhile leaves nothing to wait for.
-        const outcome: SlowOutcome = rules.slow === null ? { kind: "pass" } : yield* runner.run(rules, request)
-        if (outcome.kind === "wait") continue
-        settled.push(
-          outcome.kind === "pass"
-            ? {
-                kind: "event",
-                requestId,
-                eventId: derivedId(prefixes.event, requestId, connectionId),
-                dueAt: now + rules.delay
-              }
-            : {
-                kind: "ignored",
-                requestId,
-                ignoredId: derivedId(prefixes.ignoredEvent, requestId, connectionId),
-                cause: outcome.cause,
-                meta: JSON.stringify(outcome.meta)
-              }
-        )
-      }
-      if (settled.length === 0) return
-      const destinationId = connection.destination_id
-      const shard = shardOf(sharding, destinationId)
-      yield* settlePendingRoutes({ connectionId, destinationId, shard, now, settled })
-      yield* destination(destinationId)
-        .Wake(undefined, { discard: true })
-        .pipe(Effect.timeout("1 second"), Effect.ignore)
-      if (settled.length < waiting.length) return
+const decideGroup = Effect.fnUntraced(function* (
+  decider: Decider,
+  { key, requests }: Group,
+  stored: DedupeWindow | undefined
+): Effect.fn.Return<ReadonlyArray<Settled>, never, Sandbox> {
+  const settled: Array<Settled> = []
+  let window = stored
+  for (const request of requests) {
+    const requestId = request.row.request_id
+    const at = request.row.ingested_at.getTime()
+    if (window !== undefined && at < window.expires_at) {
+      const meta = [{ key: window.key, first_request_id: window.request_id }]
+      const fate = ignored(requestId, decider.connectionId, "DEDUPLICATED", meta)
+      settled.push({ requestId, fate, execution: null, transformed: null, opens: null })
+      continue
     }
-  },
-  (effect, connectionId) =>
-    Effect.catch(effect, (error) =>
-      Effect.logWarning("pending routes could not be worked off", { connection_id: connectionId, error })
+    const decided = yield* decide(decider, request)
+    // Those behind it wait with it: whether they are duplicates depends on it.
+    if (decided === null) return settled
+    if (decided.fate.kind !== "event" || key === null) {
+      settled.push({ requestId, ...decided })
+      continue
+    }
+    window = { key, request_id: requestId, expires_at: at + decider.windowMs }
+    settled.push({ requestId, ...decided, opens: { key, expiresAt: window.expires_at } })
+  }
+  return settled
+})
+
+/** Groups in bundles of about so many requests. */
+const bundles = (groups: ReadonlyArray<Group>, size: number): ReadonlyArray<ReadonlyArray<Group>> => {
+  const found: Array<Array<Group>> = []
+  let room = 0
+  for (const group of groups) {
+    if (room <= 0) {
+      found.push([])
+      room = size
+    }
+    found.at(-1)!.push(group)
+    room -= group.requests.length
+  }
+  return found
+}
+
+const dropped = { fate: { kind: "dropped" }, execution: null, transformed: null, opens: null } as const
+
+type Requirements = HotSql | JournalSql | Sharding.Sharding | Sandbox | Secrets
+
+/**
+ * Decides about one batch and settles it. Answers whether there may be more to do now. The connection and its transformation
+ * are read after the requests: so a change that had returned before a request came is one that the request goes by.
+ */
+const workOffBatch = Effect.fnUntraced(function* (
+  connectionId: string
+): Effect.fn.Return<boolean, SqlError.SqlError, Requirements> {
+  const sharding = yield* Sharding.Sharding
+  const destination = yield* DestinationEntity.client
+  const waiting = yield* readPendingRoutes(connectionId, batchSize, batchBytes)
+  const connection = waiting.length === 0 ? null : yield* readRoutedConnection(connectionId)
+  if (connection === null) return false
+  const destinationId = connection.destination_id
+  const shard = shardOf(sharding, destinationId)
+  const settle = Effect.fnUntraced(function* (settled: ReadonlyArray<Settled>) {
+    if (settled.length === 0) return
+    const now = yield* Clock.currentTimeMillis
+    yield* settlePendingRoutes({ connectionId, destinationId, shard, now, settled })
+    yield* destination(destinationId).Wake(undefined, { discard: true }).pipe(Effect.timeout("1 second"), Effect.ignore)
+  })
+
+  if (!connection.routes) {
+    yield* settle(waiting.map(({ request_id }) => ({ requestId: request_id, ...dropped })))
+    return true
+  }
+  const rules = Result.getOrNull(compileRules(connection.rules))
+  if (rules === null) {
+    // Closed: rules that cannot be read let nothing through, and nothing is lost.
+    yield* Effect.logError("a connection's rules cannot be read", { connection_id: connectionId })
+    return false
+  }
+  // Rules that were removed meanwhile leave nothing to wait for.
+  const slow = rules.slow ?? { deduplicate: null, transform: null, filter: rules.filter }
+  const transformation = yield* transformationOf(slow, connection.team_id)
+  const windowMs = slow.deduplicate?.window ?? 0
+  const decider: Decider = { connectionId, destinationId, slow, delay: rules.delay, transformation, windowMs }
+  const groups = groupByKey(slow, waiting.map(pendingRequest))
+  const keys = groups.flatMap(({ key }) => (key === null ? [] : [key]))
+  const windows = new Map((yield* readDedupeWindows(connectionId, keys)).map((window) => [window.key, window]))
+  let settled = 0
+  for (const bundle of bundles(groups, slow.transform === null ? batchSize : chunkSize)) {
+    const decided = yield* Effect.forEach(
+      bundle,
+      (group) => decideGroup(decider, group, group.key === null ? undefined : windows.get(group.key)),
+      { concurrency }
     )
-)
+    yield* settle(decided.flat())
+    settled += decided.reduce((sum, { length }) => sum + length, 0)
+  }
+  return settled === waiting.length
+})
+
+/** A turn for each of a few batches of a team at a time. */
+const makeTurns = (perTeam: number) => {
+  const teams = new Map<string, { readonly semaphore: Semaphore.Semaphore; users: number }>()
+  return <A, E, R>(teamId: string, batch: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.suspend(() => {
+      const team = teams.get(teamId) ?? { semaphore: Semaphore.makeUnsafe(perTeam), users: 0 }
+      teams.set(teamId, team)
+      team.users++
+      return Effect.ensuring(
+        Semaphore.withPermit(team.semaphore)(batch),
+        Effect.sync(() => {
+          if (--team.users === 0) teams.delete(teamId)
+        })
+      )
+    })
+}
+
+/**
+ * What works off a connection's pending routes: each becomes an event or an ignored event, in the same transaction in which
+ * it leaves the list. Interrupted anywhere, it begins again where SQL says it was; nothing is kept in memory between two
+ * batches, so the windows of deduplication survive whatever the process does not.
+ */
+export const makePendingRoutesWorker = (): ((connectionId: string) => Effect.Effect<void, never, Requirements>) => {
+  const inTurn = makeTurns(batchesPerTeam)
+  return Effect.fnUntraced(
+    function* (connectionId: string): Effect.fn.Return<void, SqlError.SqlError, Requirements> {
+      const connection = yield* readRoutedConnection(connectionId)
+      if (connection === null) return
+      while (yield* inTurn(connection.team_id, workOffBatch(connectionId))) {
+        // The next batch has a turn of its own.
+      }
+    },
+    (effect, connectionId) =>
+      Effect.catch(effect, (error) =>
+        Effect.logWarning("pending routes could not be worked off", { connection_id: connectionId, error })
+      )
+  )
+}
+
+/** The transformation as it is now; null when there is none, or it cannot be read: its requests wait. */
+const transformationOf = Effect.fnUntraced(function* (
+  slow: SlowRules,
+  teamId: string
+): Effect.fn.Return<Transformation | null, SqlError.SqlError, HotSql | Secrets> {
+  if (slow.transform === null || !("transformation_id" in slow.transform)) return null
+  const id = slow.transform.transformation_id
+  const stored = yield* Effect.catchTag(loadTransformation(teamId, id), "SecretUnreadable", (error) =>
+    Effect.as(Effect.logError("a transformation's env cannot be read", { transformation_id: id, error }), null)
+  )
+  return stored === null ? null : { id, code: stored.code, codeHash: stored.code_hash, env: stored.env }
+})

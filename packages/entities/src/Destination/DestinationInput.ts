@@ -4,7 +4,17 @@ import type { GatewayError } from "@tidegate/model/GatewayError"
 import { validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
 import type { DestinationChange, DestinationConfig, DestinationFields } from "@tidegate/storage/Destinations"
 import { authMembers, changeAuth, checkAuth } from "../AuthInput.ts"
-import { decodeBody, Description, fieldError, type FieldErrors, Name, nestConfig, OneOf, orInvalid } from "../Input.ts"
+import {
+  decodeBody,
+  Description,
+  fieldError,
+  type FieldErrors,
+  Name,
+  nestConfig,
+  OneOf,
+  orInvalid,
+  urlFault
+} from "../Input.ts"
 
 const flat = [
   "url",
@@ -45,18 +55,8 @@ const Type = Schema.String.annotate({ message: "must be a string" }).check(
 
 const longestUrl = 4096
 
-/** Why the text cannot be the target of a delivery. Where it leads is checked when it is connected to. */
-const urlFault = (text: string): string | null => {
-  const url = URL.parse(text)
-  if (!/^https?:\/\/[^\s\\]+$/i.test(text) || url === null) return "must be an absolute http or https URL"
-  if (text.length > longestUrl) return `must be at most ${longestUrl} characters`
-  if (text.includes("#")) return "must not have a fragment"
-  if (/^https?:\/\/[^/?]*@/i.test(text)) return "must not contain a user name or password: use config.auth"
-  return null
-}
-
 const string = Schema.String.annotate({ message: "must be a string" })
-const Url = string.check(Schema.makeFilter((text: string) => urlFault(text) ?? true))
+const Url = string.check(Schema.makeFilter((text: string) => urlFault(text, longestUrl, ": use config.auth") ?? true))
 const Path = string.check(
   Schema.isPattern(/^\/[^\s#\p{Cc}\p{Cs}]{0,2047}$/u, {
     message: "must begin with / and be at most 2048 characters without spaces or a fragment"

@@ -1,4 +1,4 @@
-import { Effect, type Schema } from "effect"
+import { Effect, Redacted, type Schema } from "effect"
 import { Entity } from "effect/cluster"
 import { Ingress } from "@tidegate/model/Ingress"
 import { type SourceChanged, Sources } from "@tidegate/storage/Sources"
@@ -6,6 +6,7 @@ import { Cancellations } from "../Cancellations.ts"
 import { command } from "../Command.ts"
 import { reloadDestinations } from "../Notify.ts"
 import { createSource, updateSource } from "./SourceInput.ts"
+import { rememberSecret } from "./RememberSecret.ts"
 import { SourceEntity } from "./SourceProtocol.ts"
 
 interface Command {
@@ -49,6 +50,13 @@ export const layer = SourceEntity.toLayer(
       Update: ({ payload }: Write) =>
         command(
           sources.update(payload.team_id, id, updateSource(payload.input, ingress)).pipe(
+            Effect.tap(spread),
+            Effect.map(({ source }) => source)
+          )
+        ),
+      RememberSecret: ({ payload }: Command & { readonly payload: { readonly secret: Redacted.Redacted } }) =>
+        command(
+          sources.update(payload.team_id, id, rememberSecret(Redacted.value(payload.secret))).pipe(
             Effect.tap(spread),
             Effect.map(({ source }) => source)
           )

@@ -1,23 +1,24 @@
-import { Result, Schema } from "effect"
+import { Predicate, Result, Schema } from "effect"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import type { Ingress } from "@tidegate/model/Ingress"
-import { SourceMethod } from "@tidegate/model/Source"
-import { validateSourceAuth } from "@tidegate/signatures/SourceAuth"
-import type { SourceChange, SourceFields } from "@tidegate/storage/Sources"
-import { authMembers, changeAuth, checkAuth } from "../AuthInput.ts"
-import { decodeBody, Description, fieldError, type FieldErrors, Name, nestConfig, OneOf, orInvalid } from "../Input.ts"
+import { CustomResponse, SourceMethod } from "@tidegate/model/Source"
+import { compileCustomResponse } from "@tidegate/rules/CustomResponse"
+import type { SourceChange, SourceConfig, SourceFields } from "@tidegate/storage/Sources"
+import { authMembers, changeSourceAuth, checkSourceAuth } from "../AuthInput.ts"
+import {
+  decodeBody,
+  Description,
+  fieldError,
+  type FieldErrors,
+  type Members,
+  Name,
+  nestConfig,
+  OneOf,
+  orInvalid
+} from "../Input.ts"
+import { modeAndProxy, ProxyInput } from "./ProxyInput.ts"
 
 const flat = ["auth_type", "auth", "allowed_http_methods", "custom_response", "mode", "proxy", "chat_defer_ephemeral"]
-
-/** Settings that exist in the contract and not yet here: refused, never stored and ignored. */
-const notYet = Schema.NullOr(Schema.JsonObject)
-  .annotate({ message: "must be an object or null" })
-  .check(
-    Schema.makeFilter(
-      (value: Schema.JsonObject | null) =>
-        value === null || Object.keys(value).length === 0 || "is not available yet: leave it out or write null"
-    )
-  )
 
 const Methods = Schema.Array(
   SourceMethod.annotate({ message: `must be one of ${SourceMethod.literals.join(", ")}` })
@@ -42,17 +43,13 @@ const Body = Schema.Struct({
     allowed_http_methods: Schema.optionalKey(
       Schema.NullOr(Methods).annotate({ message: "must be an array of methods" })
     ),
-    custom_response: Schema.optionalKey(notYet),
-    mode: Schema.optionalKey(
-      OneOf(["webhook", "proxy"]).check(
-        Schema.makeFilter((mode: "webhook" | "proxy") => mode !== "proxy" || '"proxy" is not available yet')
-      )
+    custom_response: Schema.optionalKey(
+      Schema.NullOr(Schema.JsonObject).annotate({ message: "must be an object or null" })
     ),
-    proxy: Schema.optionalKey(notYet),
+    mode: Schema.optionalKey(OneOf(["webhook", "proxy"])),
+    proxy: Schema.optionalKey(ProxyInput),
     chat_defer_ephemeral: Schema.optionalKey(
-      Schema.NullOr(Schema.Boolean)
-        .annotate({ message: "must be true or false" })
-        .check(Schema.makeFilter((value: boolean | null) => value !== true || "is not available yet"))
+      Schema.NullOr(Schema.Boolean).annotate({ message: "must be true, false or null" })
     )
   })
 })
@@ -65,19 +62,94 @@ const checkUrl = (url: string | null | undefined, ingress: Ingress["Service"]): 
     ? Result.void
     : fieldError("url", `must be on the ingress host, below ${ingress.baseUrl}`)
 
+/** Settings that mean something in `auth` only. */
+const authOnly = [
+  "webhook_secret_key",
+  "webhook_secret",
+  "signing_secret",
+  "secret",
+  "api_key",
+  "public_key",
+  "username",
+  "password"
+]
+
+/** Refused beside `auth`, and not ignored like other unknown members: who wrote one believes that it verifies. */
+const checkPlaces = (body: Members): Result.Result<Members, FieldErrors> => {
+  const misplaced = [body, body["config"]].flatMap((members, level) =>
+    authOnly
+      .filter((name) => Predicate.isObject(members) && Object.hasOwn(members, name))
+      .map((name) => ({ path: level === 0 ? name : `config.${name}`, message: `belongs into config.auth.${name}` }))
+  )
+  return misplaced.length === 0 ? Result.succeed(body) : Result.fail(misplaced)
+}
+
 const decode = (input: Schema.Json, ingress: Ingress["Service"]): Result.Result<typeof Body.Type, FieldErrors> =>
   nestConfig(input, flat).pipe(
+    Result.flatMap(checkPlaces),
     Result.flatMap((body) => decodeBody(Body, body)),
     Result.flatMap((body) => Result.map(checkUrl(body.url, ingress), () => body))
   )
 
-const settings = (config: (typeof Body.Type)["config"], stored: ReadonlyArray<SourceMethod>) => ({
-  allowed_http_methods:
-    config.allowed_http_methods === undefined ? stored : [...new Set(config.allowed_http_methods ?? defaultMethods)],
+/** Judged by what will run it; what is stored is what was written. An empty one is none. */
+const customResponse = (
+  written: Schema.JsonObject | null | undefined,
+  stored: SourceConfig["custom_response"]
+): Result.Result<SourceConfig["custom_response"], FieldErrors> => {
+  if (written === undefined) return Result.succeed(stored)
+  if (written === null || Object.keys(written).length === 0) return Result.succeed(null)
+  return Result.match(compileCustomResponse(written), {
+    onFailure: ({ message, path }) => fieldError(below("config.custom_response", path), message),
+    onSuccess: () => Result.succeed(asCustomResponse(written))
+  })
+}
+
+const asCustomResponse = Schema.decodeUnknownSync(CustomResponse)
+
+const below = (member: string, path: string): string => {
+  if (path === "") return member
+  return path.startsWith("[") ? `${member}${path}` : `${member}.${path}`
+}
+
+/** The type whose requests are interactions of a chat that wait for an answer. */
+const interactionType = "DISCORD"
+
+const chatDefer = (
+  type: string,
+  written: boolean | null | undefined,
+  stored: { readonly type: string; readonly chat_defer_ephemeral: boolean }
+): Result.Result<boolean, FieldErrors> => {
+  const deferred = written === undefined ? type === stored.type && stored.chat_defer_ephemeral : written === true
+  return deferred && type !== interactionType
+    ? fieldError("config.chat_defer_ephemeral", `is for sources of type ${interactionType} only`)
+    : Result.succeed(deferred)
+}
+
+/** The settings of a source of `type`: what is not written stays as it is stored. */
+const settings = (
+  type: string,
+  config: (typeof Body.Type)["config"],
+  stored: Omit<SourceConfig, "auth_type"> & { readonly type: string }
+): Result.Result<Omit<SourceConfig, "auth_type">, FieldErrors> =>
+  Result.gen(function* () {
+    const methods = config.allowed_http_methods
+    return {
+      allowed_http_methods:
+        methods === undefined ? stored.allowed_http_methods : [...new Set(methods ?? defaultMethods)],
+      custom_response: yield* customResponse(config.custom_response, stored.custom_response),
+      ...(yield* modeAndProxy(config, stored)),
+      chat_defer_ephemeral: yield* chatDefer(type, config.chat_defer_ephemeral, stored)
+    }
+  })
+
+const nothingStored = {
+  type: "",
+  allowed_http_methods: defaultMethods,
   custom_response: null,
-  mode: "webhook" as const,
-  proxy: null
-})
+  mode: "webhook",
+  proxy: null,
+  chat_defer_ephemeral: false
+} as const
 
 /** What a create stores. */
 export const createSource = (
@@ -85,38 +157,43 @@ export const createSource = (
   ingress: Ingress["Service"]
 ): Result.Result<SourceFields, GatewayError> =>
   orInvalid(
-    Result.flatMap(decode(input, ingress), ({ config, description, name, status, type }) => {
-      if (name === undefined) return fieldError("name", "is required")
-      return Result.map(
-        checkAuth(config, { auth_type: null, auth: {} }, validateSourceAuth),
-        ({ auth, auth_type }): SourceFields => ({
-          name,
-          description: description ?? null,
-          type: type ?? "WEBHOOK",
-          disabled: status === "disabled",
-          config: { auth_type, ...settings(config, defaultMethods) },
-          auth
-        })
-      )
+    Result.gen(function* () {
+      const { config, description, name, status, type = "WEBHOOK" } = yield* decode(input, ingress)
+      if (name === undefined) return yield* fieldError("name", "is required")
+      const { auth, auth_type } = yield* checkSourceAuth(type, config)
+      return {
+        name,
+        description: description ?? null,
+        type,
+        disabled: status === "disabled",
+        config: { auth_type, ...(yield* settings(type, config, nothingStored)) },
+        auth
+      }
     })
   )
 
-/** What a change in part makes of what is stored: `config` is merged by member, `auth` replaced whole. */
+/**
+ * What a change in part makes of what is stored: `config` is merged by member, and `auth`, `custom_response` and `proxy`
+ * are replaced whole.
+ */
 export const updateSource =
   (input: Schema.Json, ingress: Ingress["Service"]) =>
   (stored: SourceFields): Result.Result<SourceChange, GatewayError> =>
     orInvalid(
-      Result.flatMap(decode(input, ingress), ({ config, description, name, status, type }) =>
-        Result.map(
-          changeAuth(config, { auth_type: stored.config.auth_type, auth: stored.auth }, validateSourceAuth),
-          ({ auth, auth_type }): SourceChange => ({
-            name: name ?? stored.name,
-            description: description === undefined ? stored.description : description,
-            type: type ?? stored.type,
-            disabled: status === undefined ? stored.disabled : status === "disabled",
-            config: { auth_type, ...settings(config, stored.config.allowed_http_methods) },
-            auth
-          })
-        )
-      )
+      Result.gen(function* () {
+        const { config, description, name, status, type = stored.type } = yield* decode(input, ingress)
+        const { auth, auth_type } = yield* changeSourceAuth(type, config, {
+          type: stored.type,
+          auth_type: stored.config.auth_type,
+          auth: stored.auth
+        })
+        return {
+          name: name ?? stored.name,
+          description: description === undefined ? stored.description : description,
+          type,
+          disabled: status === undefined ? stored.disabled : status === "disabled",
+          config: { auth_type, ...(yield* settings(type, config, { ...stored.config, type: stored.type })) },
+          auth
+        }
+      })
     )

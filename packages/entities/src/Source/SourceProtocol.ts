@@ -15,5 +15,11 @@ export const SourceEntity = Entity.make("Source", [
   Rpc.make("Update", { payload: { ...team, input: Schema.Json }, success: Source, error: GatewayError }),
   Rpc.make("Disable", { payload: team, success: Source, error: GatewayError }),
   Rpc.make("Enable", { payload: team, success: Source, error: GatewayError }),
+  /** A secret that the sender has announced: becomes `webhook_secret_key`, unless the source has another one already. */
+  Rpc.make("RememberSecret", {
+    payload: { ...team, secret: Schema.RedactedFromValue(Schema.String) },
+    success: Source,
+    error: GatewayError
+  }),
   Rpc.make("Delete", { payload: team, success: Schema.Struct({ id: Schema.String }), error: GatewayError })
 ])

@@ -14,7 +14,7 @@ export interface RoutedEvent {
 export interface IgnoredEvent {
   readonly id: string
   readonly connectionId: string
-  readonly cause: "FILTERED" | "DEDUPLICATED" | "TRANSFORMATION_FAILED"
+  readonly cause: "FILTERED" | "HANDSHAKE"
   /** JSON. */
   readonly meta: string
 }

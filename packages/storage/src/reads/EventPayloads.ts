@@ -5,7 +5,9 @@ import * as Columns from "../journal/Columns.ts"
 import { readCaptured } from "./AttemptRow.ts"
 import type { EventRow } from "./EventRow.ts"
 import { readHeaders } from "./Payload.ts"
-import { anyBody, listedBody, payloadColumns, type PayloadRow, toRequestData } from "./RequestRow.ts"
+import { requestPayloads } from "./RequestPayloads.ts"
+import { anyBody, listedBody } from "./RequestRow.ts"
+import { transformedPayloads } from "./TransformedPayloads.ts"
 
 interface AnswerRow {
   readonly event_id: string
@@ -24,15 +26,12 @@ export const eventData = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyMap<string, EventData>, SqlError.SqlError, SqlClient.SqlClient> {
   if (events.length === 0) return new Map()
   const sql = yield* SqlClient.SqlClient
-  const requestIds = [...new Set(events.map(({ request_id }) => request_id))]
-  const payloads = new Map(
-    (yield* sql<PayloadRow>`
-      select ${sql.literal(payloadColumns(use === "list" ? listedBody : anyBody))} from requests r
-      where r.id = any(${Columns.text(requestIds)}) and r.team_id = ${team}`.unprepared).map((row) => [
-      row.id,
-      toRequestData(row)
-    ])
-  )
+  const largest = use === "list" ? listedBody : anyBody
+  // An event sends what its request brought, unless a transformation made something else of it.
+  const plain = events.flatMap(({ event_data_id, request_id }) => (event_data_id === null ? [request_id] : []))
+  const made = events.flatMap(({ event_data_id }) => (event_data_id === null ? [] : [event_data_id]))
+  const received = yield* requestPayloads(team, [...new Set(plain)], largest)
+  const transformed = yield* transformedPayloads(team, [...new Set(made)], largest)
   const answers = new Map(
     (yield* sql<AnswerRow>`
       select a.event_id, a.requested_url, a.http_method, a.response_status, a.response_headers, a.body
@@ -43,8 +42,8 @@ export const eventData = Effect.fnUntraced(function* (
   )
   const found = new Map<string, EventData>()
   for (const event of events) {
-    const payload = payloads.get(event.request_id)
-    if (payload === undefined || payload === null) continue
+    const payload = event.event_data_id === null ? received.get(event.request_id) : transformed.get(event.event_data_id)
+    if (payload === undefined) continue
     const answer = answers.get(event.id)
     found.set(event.id, {
       request: {

@@ -1,8 +1,9 @@
 import { Effect, type Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import { prefixes } from "@tidegate/model/Ids"
 import type { IgnoredEvent } from "@tidegate/model/IgnoredEvent"
 import * as Columns from "../journal/Columns.ts"
-import { ignoredRange } from "./Relations.ts"
+import { timeRange } from "./Relations.ts"
 
 interface IgnoredEventRow {
   readonly id: string
@@ -35,7 +36,7 @@ export const ofRequest = Effect.fnUntraced(function* (
   filter: { readonly ids: ReadonlyArray<string>; readonly connections: ReadonlyArray<string> },
   limit: number
 ): Effect.fn.Return<ReadonlyArray<IgnoredEvent>, SqlError.SqlError, SqlClient.SqlClient> {
-  const range = ignoredRange(requestId)
+  const range = timeRange(prefixes.ignoredEvent, requestId)
   if (range === null) return []
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<IgnoredEventRow>`

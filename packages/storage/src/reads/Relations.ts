@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { idBound, idTime, prefixes } from "@tidegate/model/Ids"
+import { idBound, idTime, type Prefix, prefixes } from "@tidegate/model/Ids"
 import * as Columns from "../journal/Columns.ts"
 import type { IdRange } from "./Window.ts"
 
@@ -42,12 +42,10 @@ export const eventsOfRequests = Effect.fnUntraced(function* (
     where e.team_id = ${team} order by 1 limit ${limit}`.unprepared
 })
 
-/** The ignored events of one request, oldest first: in the range of its time. */
-export const ignoredRange = (requestId: string): IdRange | null => {
+/** Where ids derived from a request's are: what it became (ignored events, executions) carries its time. */
+export const timeRange = (prefix: Prefix, requestId: string): IdRange | null => {
   const at = idTime(requestId)
-  return at === null
-    ? null
-    : { lower: idBound(prefixes.ignoredEvent, at), upper: idBound(prefixes.ignoredEvent, at + 1) }
+  return at === null ? null : { lower: idBound(prefix, at), upper: idBound(prefix, at + 1) }
 }
 
 /**

@@ -7,17 +7,10 @@ import type { Request, RequestStatus } from "@tidegate/model/Request"
 import * as Columns from "../journal/Columns.ts"
 import { byIds as eventsByIds } from "./EventReads.ts"
 import { envelope, type PageRequest, resolvePage } from "./Paging.ts"
+import * as ProxyExchangeReads from "./ProxyExchangeReads.ts"
 import { eventsOfRequests, likePrefix, requestsByExternalId, requestsOfConnections } from "./Relations.ts"
-import {
-  anyBody,
-  listedBody,
-  payloadColumns,
-  type PayloadRow,
-  type RequestRow,
-  requestTable,
-  toRequest,
-  toRequestData
-} from "./RequestRow.ts"
+import { requestPayloads } from "./RequestPayloads.ts"
+import { anyBody, listedBody, type RequestRow, requestTable, toRequest } from "./RequestRow.ts"
 import { type Drive, pick, scan, type Scanned, toPage } from "./Scan.ts"
 import { appliedRange, idRange, type IdRange, parseWindow, type WindowInput } from "./Window.ts"
 
@@ -126,18 +119,8 @@ const show = Effect.fnUntraced(function* (
   rows: ReadonlyArray<RequestRow>,
   include: RequestIncludes
 ): Effect.fn.Return<ReadonlyArray<Request>, SqlError.SqlError, SqlClient.SqlClient> {
-  const sql = yield* SqlClient.SqlClient
   const ids = rows.map(({ id }) => id)
-  const data = include.data
-    ? new Map(
-        (yield* sql<PayloadRow>`
-          select ${sql.literal(payloadColumns(listedBody))} from requests r
-          where r.id = any(${Columns.text(ids)}) and r.team_id = ${team}`.unprepared).map((row) => [
-          row.id,
-          toRequestData(row)
-        ])
-      )
-    : null
+  const data = include.data ? yield* requestPayloads(team, ids, listedBody) : null
   const summaries = include.eventSummary ? yield* summarize(team, ids) : null
   return rows.map((row) =>
     toRequest(row, {
@@ -208,20 +191,19 @@ const rowOf = Effect.fnUntraced(function* (
 /** Fails unless the team has that request. */
 export const check = (team: string, id: string) => Effect.asVoid(rowOf(team, id))
 
-const payloadOf = Effect.fnUntraced(function* (team: string, id: string) {
-  const sql = yield* SqlClient.SqlClient
-  const [row] = yield* sql<PayloadRow>`
-    select ${sql.literal(payloadColumns(anyBody))} from requests r where r.id = ${id} and r.team_id = ${team}`
-  return row === undefined ? null : toRequestData(row)
-})
+const payloadOf = (team: string, id: string) =>
+  Effect.map(requestPayloads(team, [id], anyBody), (payloads) => payloads.get(id) ?? null)
 
-/** One request with what was received. */
+/** One request with what was received, and what a proxy source's upstream answered. */
 export const detail = Effect.fnUntraced(function* (
   team: string,
   id: string
 ): Effect.fn.Return<Request, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
   const row = yield* rowOf(team, id)
-  return toRequest(row, { data: yield* payloadOf(team, id), proxy_exchange: null })
+  return toRequest(row, {
+    data: yield* payloadOf(team, id),
+    proxy_exchange: yield* ProxyExchangeReads.ofRequest(team, id)
+  })
 })
 
 /** The latest request that a source accepted, among its last thousand. */

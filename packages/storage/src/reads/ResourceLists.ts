@@ -4,12 +4,14 @@ import type { Connection } from "@tidegate/model/Connection"
 import type { Destination } from "@tidegate/model/Destination"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import type { Source } from "@tidegate/model/Source"
+import type { Transformation } from "@tidegate/model/Transformation"
 import { type ConnectionRow, Connections } from "../Connections.ts"
 import { type DestinationRow, Destinations } from "../Destinations.ts"
 import * as Columns from "../journal/Columns.ts"
 import { type SourceRow, Sources } from "../Sources.ts"
+import { type TransformationRow, Transformations } from "../Transformations.ts"
 
-/** What a list of sources, destinations or connections is narrowed to and ordered by. Empty lists narrow nothing. */
+/** What a list of resources is narrowed to and ordered by. Empty lists narrow nothing. */
 export interface ResourceQuery {
   readonly ids: ReadonlyArray<string>
   readonly name: string | undefined
@@ -27,7 +29,7 @@ export interface ConnectionQuery extends ResourceQuery {
 }
 
 const rowsOf = Effect.fnUntraced(function* <Row extends object>(
-  table: "sources" | "destinations" | "connections",
+  table: "sources" | "destinations" | "connections" | "transformations",
   team: string,
   query: ResourceQuery,
   more: ReadonlyArray<Statement.Fragment>
@@ -92,4 +94,14 @@ export const connections = Effect.fnUntraced(function* (
     ...(paused === undefined ? [] : [sql.literal(`t.paused_at is ${paused ? "not " : ""}null`)])
   ])
   return page(query, yield* (yield* Connections).records(rows))
+})
+
+/** Transformations have neither a type nor a switch. Counting takes a read of all their rollups: only when asked for. */
+export const transformations = Effect.fnUntraced(function* (
+  team: string,
+  query: ResourceQuery,
+  options: { readonly counts: boolean }
+): Effect.fn.Return<ResourcePage<Transformation>, Failure, SqlClient.SqlClient | Transformations> {
+  const rows = yield* rowsOf<TransformationRow>("transformations", team, query, [])
+  return page(query, yield* (yield* Transformations).records(rows, options))
 })

@@ -2,12 +2,14 @@ import { Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { Attempt } from "@tidegate/model/Attempt"
 import type { Event } from "@tidegate/model/Event"
+import type { ExecutionDetail } from "@tidegate/model/Execution"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import type { IgnoredEvent } from "@tidegate/model/IgnoredEvent"
 import type { Request } from "@tidegate/model/Request"
 import { type TimelineItem, timelineKinds, type Trace } from "@tidegate/model/Trace"
 import * as AttemptReads from "./AttemptReads.ts"
 import * as EventReads from "./EventReads.ts"
+import * as ExecutionReads from "./ExecutionReads.ts"
 import * as IgnoredEventReads from "./IgnoredEventReads.ts"
 import * as RequestReads from "./RequestReads.ts"
 
@@ -28,25 +30,29 @@ export const get = Effect.fnUntraced(function* (
     events.map((event) => event.id),
     showAtMost
   )
+  const transformations = yield* ExecutionReads.ofRequest(team, id, showAtMost)
+  const proxy_exchange = request.proxy_exchange ?? null
   return {
     request,
-    proxy_exchange: null,
+    proxy_exchange,
     events,
     ignored_events,
     attempts,
     attempts_by_event_id: Object.fromEntries(
       events.map((event) => [event.id, attempts.filter((attempt) => attempt.event_id === event.id)])
     ),
-    transformations: [],
-    transformations_by_event_id: {},
-    timeline: timeline(request, events, ignored_events, attempts),
-    truncated: [events, ignored_events, attempts].some((found) => found.length === showAtMost),
+    transformations,
+    transformations_by_event_id: Object.fromEntries(
+      events.map((event) => [event.id, transformations.filter((execution) => execution.event_id === event.id)])
+    ),
+    timeline: timeline(request, ignored_events, transformations, events, attempts),
+    truncated: [events, ignored_events, attempts, transformations].some((found) => found.length === showAtMost),
     counts: {
       events: events.length,
       ignored_events: ignored_events.length,
       attempts: attempts.length,
-      transformations: 0,
-      proxy_exchanges: 0
+      transformations: transformations.length,
+      proxy_exchanges: proxy_exchange === null ? 0 : 1
     }
   }
 })
@@ -55,11 +61,13 @@ const rank = new Map<string, number>(timelineKinds.map((kind, index) => [kind, i
 
 const timeline = (
   request: Request,
-  events: ReadonlyArray<Event>,
   ignored: ReadonlyArray<IgnoredEvent>,
+  executions: ReadonlyArray<ExecutionDetail>,
+  events: ReadonlyArray<Event>,
   attempts: ReadonlyArray<Attempt>
 ): ReadonlyArray<TimelineItem> => {
   const request_id = request.id
+  const exchange = request.proxy_exchange ?? null
   const items: Array<Omit<TimelineItem, "id">> = [
     {
       kind: "request",
@@ -68,6 +76,19 @@ const timeline = (
       status: request.status,
       request_id
     },
+    ...(exchange === null
+      ? []
+      : [
+          {
+            kind: "proxy_exchange" as const,
+            label: exchange.response_status === null ? "No answer from upstream" : "Answered by upstream",
+            at: exchange.started_at,
+            status:
+              exchange.response_status === null ? (exchange.error_code ?? "FAILED") : `${exchange.response_status}`,
+            request_id,
+            proxy_exchange_id: exchange.id
+          }
+        ]),
     ...ignored.map(({ cause, connection_id, created_at, id }) => ({
       kind: "ignored_event" as const,
       label: "Event ignored",
@@ -76,6 +97,16 @@ const timeline = (
       request_id,
       ignored_event_id: id,
       connection_id
+    })),
+    ...executions.map(({ connection_id, created_at, error_code, event_id, id }) => ({
+      kind: "transformation" as const,
+      label: error_code === null ? "Transformed" : "Transformation failed",
+      at: created_at,
+      status: error_code ?? "SUCCESSFUL",
+      request_id,
+      transformation_execution_id: id,
+      connection_id,
+      ...(event_id === null ? {} : { event_id })
     })),
     ...events.map(({ connection_id, created_at, destination_id, id, is_retry, status }) => ({
       kind: "event" as const,

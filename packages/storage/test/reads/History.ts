@@ -30,7 +30,8 @@ const sourceConfig = JSON.stringify({
   allowed_http_methods: ["POST"],
   custom_response: null,
   mode: "webhook",
-  proxy: null
+  proxy: null,
+  chat_defer_ephemeral: false
 })
 
 const destinationConfig = JSON.stringify({

@@ -8,6 +8,7 @@ import * as Database from "../../src/Database.ts"
 import { migrate } from "../../src/Migrations.ts"
 import * as AttemptReads from "../../src/reads/AttemptReads.ts"
 import * as EventReads from "../../src/reads/EventReads.ts"
+import * as ExecutionReads from "../../src/reads/ExecutionReads.ts"
 import * as RequestReads from "../../src/reads/RequestReads.ts"
 import * as TraceReads from "../../src/reads/TraceReads.ts"
 import { type History, makeHistory } from "./History.ts"
@@ -20,6 +21,28 @@ import { type History, makeHistory } from "./History.ts"
 const team = "tm_plans"
 const requests = Number(process.env["TIDEGATE_PLAN_ROWS"] ?? 60_000)
 
+const transformation = "trs_plans"
+
+/** Makes every event of the history's one that a transformation made something of, and each tenth of them warned. */
+const transformHistory = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`insert into transformations (id, team_id, name, code, code_hash, created_at, updated_at)
+    select id, ${team}, id, '', '', now(), now() from unnest(array[${transformation}, 'trs_other']) id`
+  yield* sql`insert into executions (id, team_id, transformation_id, request_id, connection_id, source_id, event_id,
+      event_data_id, code_hash, log_level, failed, logs, duration, memory_bytes, created_at)
+    select 'txe_' || substr(id, 5), team_id, case when id like '%0' then 'trs_other' else ${transformation} end, request_id,
+      connection_id, source_id, id, 'edt_' || substr(id, 5), '', case when id like '%1' then 'warn' else 'info' end, false,
+      '[]', 1, 1, created_at
+    from events where retry_parent_event_id is null`
+  yield* sql`insert into event_data (id, team_id, request_id, connection_id, method, path, query, headers, body, same_body,
+      body_size, created_at)
+    select 'edt_' || substr(id, 5), team_id, request_id, connection_id, 'POST', '/', '', '{}', null, true, 10, created_at
+    from events where retry_parent_event_id is null`
+  yield* sql`update events set event_data_id = 'edt_' || substr(id, 5) where connection_id in (
+    select id from connections where team_id = ${team} order by id limit 5)`
+  for (const table of ["executions", "event_data", "events"]) yield* sql.unsafe(`analyze ${table}`)
+})
+
 class Filled extends Context.Service<Filled, History>()("@tidegate/storage/test/Filled") {
   static readonly layer = Layer.effect(
     Filled,
@@ -27,12 +50,14 @@ class Filled extends Context.Service<Filled, History>()("@tidegate/storage/test/
       yield* migrate
       const to = Date.now()
       yield* makeHistory({ team: "tm_other", requests: requests / 10, from: to - 20 * 3_600_000, to })
-      return yield* makeHistory({ team, requests, from: to - 20 * 3_600_000, to })
+      const history = yield* makeHistory({ team, requests, from: to - 20 * 3_600_000, to })
+      yield* transformHistory
+      return history
     })
   ).pipe(Layer.provideMerge(Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url })))))
 }
 
-const records = /^(?:requests|events|attempts|ignored_events|deliveries)/
+const records = /^(?:requests|events|attempts|ignored_events|deliveries|executions|event_data|proxy_exchanges)/
 
 interface Node {
   readonly "Node Type": string
@@ -129,6 +154,11 @@ const someRequest = Effect.gen(function* () {
     data: false,
     eventSummary: false
   })
+  return models[50]!.id
+})
+
+const someExecution = Effect.gen(function* () {
+  const { models } = yield* ExecutionReads.list(team, transformation, { logLevels: [] }, page)
   return models[50]!.id
 })
 
@@ -295,6 +325,14 @@ const cases: ReadonlyArray<readonly [name: string, read: (history: History) => R
     1,
     800
   ],
+  ["executions", () => ExecutionReads.list(team, transformation, { logLevels: [] }, page), 100, 500],
+  [
+    "executions that warned",
+    () => ExecutionReads.list(team, transformation, { logLevels: ["warn"] }, page),
+    100,
+    10_500
+  ],
+  ["an execution", () => Effect.flatMap(someExecution, (id) => ExecutionReads.get(team, transformation, id)), 0, 300],
   ["a trace", () => Effect.flatMap(someRequest, (id) => TraceReads.get(team, id)), 0, 800]
 ]
 

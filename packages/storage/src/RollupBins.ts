@@ -5,15 +5,16 @@ const bins = 6
 const spanMs = 24 * 3_600_000
 
 /**
- * The finished attempts of destinations in the last 24 hours: six counts of four hours, the oldest first, the last one
+ * What was counted under these measures in the last 24 hours: six counts of four hours, the oldest first, the last one
  * ending at `nowMs`, for each of `ids`. Counted to the minute: a minute belongs to the bin that it begins in.
  */
-export const attemptBins = Effect.fnUntraced(function* (
+export const rollupBins = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   ids: ReadonlyArray<string>,
+  measures: ReadonlyArray<string>,
   nowMs: number
 ): Effect.fn.Return<ReadonlyMap<string, ReadonlyArray<number>>, SqlError.SqlError> {
-  const counts = new Map(ids.map((id) => [id, Array.from({ length: bins }, () => 0)]))
+  const counts = new Map(ids.map((id) => [id, noCounts()]))
   if (counts.size === 0) return counts
   const from = new Date(nowMs - spanMs)
   const to = new Date(nowMs)
@@ -22,9 +23,14 @@ export const attemptBins = Effect.fnUntraced(function* (
     from rollups cross join lateral (
       select least(${bins}, width_bucket(extract(epoch from minute - ${from}), 0, ${spanMs / 1000}, ${bins})) as bin
     ) b
-    where key_id = any(${[...counts.keys()]}) and measure in ('attempt_successful', 'attempt_failed')
+    where key_id = any(${[...counts.keys()]}) and measure = any(${[...measures]})
       and minute > ${from} and minute <= ${to}
     group by key_id, bin`
   for (const { bin, count, key_id } of rows) counts.get(key_id)?.splice(bin - 1, 1, count)
   return counts
 })
+
+/** The bins of what was not counted. */
+export const noCounts = (): Array<number> => Array.from({ length: bins }, () => 0)
+
+export const total = (counts: ReadonlyArray<number>): number => counts.reduce((sum, count) => sum + count, 0)

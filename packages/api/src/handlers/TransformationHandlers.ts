@@ -1,0 +1,107 @@
+import { Effect, type Schema } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { TransformationEntity } from "@tidegate/entities/Transformation/TransformationProtocol"
+import { prefixes } from "@tidegate/model/Ids"
+import { maxCodeBody } from "@tidegate/model/Limits"
+import { filterKey } from "@tidegate/storage/reads/Cursor"
+import * as ExecutionReads from "@tidegate/storage/reads/ExecutionReads"
+import * as ResourceLists from "@tidegate/storage/reads/ResourceLists"
+import { Transformations } from "@tidegate/storage/Transformations"
+import { Api } from "../contract/Api.ts"
+import { CurrentTeam } from "../contract/Authorization.ts"
+import { type ById, command, ownersOf, read, reader, upsert, type WithBody } from "./Calls.ts"
+import { readJsonObject, textOf } from "./JsonBody.ts"
+import { given, limitOf, logLevelsOf, resourceQueryOf, windowOf } from "./ListInput.ts"
+
+type Body = Schema.JsonObject
+
+/** Transformations: commands go to their entities, reads to the tables. */
+export const layer = HttpApiBuilder.group(
+  Api,
+  "transformations",
+  Effect.fnUntraced(function* (handlers) {
+    const { fresh, owner } = ownersOf(prefixes.transformation, "transformation", yield* TransformationEntity.client)
+    const transformations = yield* Transformations
+    const reading = yield* reader
+
+    const create = Effect.fnUntraced(function* (team_id: string, input: Body) {
+      return yield* command((yield* fresh).Create({ team_id, input }))
+    })
+    const updateOne = Effect.fnUntraced(function* ({ params, request }: ById & WithBody) {
+      const { id: team_id } = yield* CurrentTeam
+      const input = yield* readJsonObject(request, maxCodeBody)
+      return yield* command((yield* owner(params.id)).Update({ team_id, input }))
+    })
+    const run = Effect.fnUntraced(function* ({ request }: WithBody) {
+      const { id: team_id } = yield* CurrentTeam
+      const input = yield* readJsonObject(request, maxCodeBody)
+      const id = textOf(input, "transformation_id")
+      const runner = id === null ? yield* fresh : yield* owner(id)
+      return yield* command(runner.Run({ team_id, input }))
+    })
+
+    return handlers
+      .handle("list", ({ query }) =>
+        Effect.gen(function* () {
+          const { id: team_id } = yield* CurrentTeam
+          const counts = query.include_counts === true || query.include_metrics === true
+          return yield* reading(ResourceLists.transformations(team_id, yield* resourceQueryOf(query), { counts }))
+        })
+      )
+      .handle("retrieve", ({ params }) =>
+        Effect.flatMap(CurrentTeam, ({ id: team_id }) => read(transformations.get(team_id, params.id)))
+      )
+      .handleRaw("create", ({ request }) =>
+        Effect.gen(function* () {
+          const { id: team_id } = yield* CurrentTeam
+          return yield* create(team_id, yield* readJsonObject(request, maxCodeBody))
+        })
+      )
+      .handleRaw("upsert", ({ request }) =>
+        Effect.gen(function* () {
+          const { id: team_id } = yield* CurrentTeam
+          const input = yield* readJsonObject(request, maxCodeBody)
+          const name = textOf(input, "name")
+          return yield* upsert({
+            find: name === null ? Effect.succeed(null) : read(transformations.findByName(team_id, name)),
+            update: (id) => Effect.flatMap(owner(id), (found) => command(found.Replace({ team_id, input }))),
+            create: create(team_id, input)
+          })
+        })
+      )
+      .handleRaw("run", run)
+      .handleRaw("runByPut", run)
+      .handleRaw("update", updateOne)
+      .handleRaw("updateByPut", updateOne)
+      .handle("delete", ({ params }) =>
+        Effect.gen(function* () {
+          const { id: team_id } = yield* CurrentTeam
+          const { id } = yield* command((yield* owner(params.id)).Delete({ team_id }))
+          return { id, deleted: true as const }
+        })
+      )
+      .handle("executions", ({ params, query }) =>
+        Effect.gen(function* () {
+          const { id: team } = yield* CurrentTeam
+          const logLevels = yield* logLevelsOf(query.log_level)
+          const window = windowOf(query)
+          return yield* reading(
+            ExecutionReads.list(
+              team,
+              params.id,
+              { logLevels },
+              {
+                key: filterKey("executions", { team, transformation: params.id, logLevels, ...window }),
+                window,
+                cursor: given(query.cursor, query.next),
+                limit: limitOf(query.limit, 255)
+              }
+            )
+          )
+        })
+      )
+      .handle("execution", ({ params }) =>
+        Effect.flatMap(CurrentTeam, ({ id: team }) => reading(ExecutionReads.get(team, params.id, params.executionId)))
+      )
+  })
+)

@@ -1,0 +1,94 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { Certificates } from "@tidegate/doors/Certificates"
+import { Egress } from "@tidegate/egress/Egress"
+import type { Answer } from "@tidegate/egress/Exchange"
+import { makeGuard } from "@tidegate/egress/Guard"
+
+const url = "https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-1.pem"
+const pem = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+
+const answer = (status: number | null, body = ""): Answer => ({
+  status,
+  headers: {},
+  body: Buffer.from(body),
+  bodyTruncated: false,
+  errorCode: status === null ? "TIMEOUT" : null,
+  errorMessage: status === null ? "no answer" : null,
+  sentAt: 0,
+  respondedAt: 0
+})
+
+/** Certificates from a host that gives these answers, one after the other. */
+const from = (...answers: ReadonlyArray<Answer>) => {
+  const asked: Array<string> = []
+  const egress = Layer.succeed(Egress, {
+    deliver: (outbound) => {
+      asked.push(outbound.url)
+      return Promise.resolve(answers[asked.length - 1] ?? answer(500))
+    },
+    stream: () => assert.fail("certificates are not streamed"),
+    guard: makeGuard({ allow: [] }),
+    openOrigins: () => 0
+  })
+  return { asked, layer: Certificates.layer.pipe(Layer.provide(egress)) }
+}
+
+const rejects = (promise: Promise<void>) =>
+  Effect.promise(() =>
+    promise.then(
+      () => false,
+      () => true
+    )
+  )
+
+describe("Certificates", () => {
+  it.effect("are fetched once for all who ask, and kept", () => {
+    const { asked, layer } = from(answer(200, pem))
+    return Effect.gen(function* () {
+      const certificates = yield* Certificates
+      assert.strictEqual(certificates.get(url), undefined)
+      yield* Effect.promise(() => Promise.all([certificates.load(url), certificates.load(url)]))
+      assert.strictEqual(certificates.get(url), pem)
+      assert.deepStrictEqual(asked, [url])
+    }).pipe(Effect.provide(layer))
+  })
+
+  for (const [name, found] of [
+    ["not there", answer(404, "no such key")],
+    ["something else", answer(200, "<html>")]
+  ] as const) {
+    it.effect(`what is ${name} is known to be none`, () => {
+      const { asked, layer } = from(found)
+      return Effect.gen(function* () {
+        const certificates = yield* Certificates
+        yield* Effect.promise(() => certificates.load(url))
+        assert.strictEqual(certificates.get(url), "")
+        assert.strictEqual(asked.length, 1)
+      }).pipe(Effect.provide(layer))
+    })
+  }
+
+  it.effect("a host that cannot be reached, or fails, says nothing about it", () => {
+    const { layer } = from(answer(null), answer(503), answer(200, pem))
+    return Effect.gen(function* () {
+      const certificates = yield* Certificates
+      assert.isTrue(yield* rejects(certificates.load(url)))
+      assert.isTrue(yield* rejects(certificates.load(url)))
+      assert.strictEqual(certificates.get(url), undefined)
+      yield* Effect.promise(() => certificates.load(url))
+      assert.strictEqual(certificates.get(url), pem)
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("are not fetched without end for whoever names new ones", () => {
+    const { asked, layer } = from(...Array.from({ length: 100 }, () => answer(404)))
+    return Effect.gen(function* () {
+      const certificates = yield* Certificates
+      let refused = 0
+      for (let i = 0; i < 100; i++) if (yield* rejects(certificates.load(`${url}?${i}`))) refused++
+      assert.isAbove(refused, 30)
+      assert.strictEqual(asked.length, 100 - refused)
+    }).pipe(Effect.provide(layer))
+  })
+})

@@ -1,0 +1,70 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Result } from "effect"
+import { acceptedReply, acknowledgementOf, type ReplySettings } from "@tidegate/doors/Reply"
+import { compileCustomResponse } from "@tidegate/rules/CustomResponse"
+import { requestInput } from "@tidegate/rules/RequestInput"
+
+const nothing: ReplySettings = { customResponse: null, acknowledgement: acknowledgementOf("WEBHOOK", false) }
+
+const reply = (settings: Partial<ReplySettings>, body = "{}") =>
+  acceptedReply({ ...nothing, ...settings }, "req_1", () =>
+    requestInput({ method: "POST", path: "/orders", query: "mode=test", headers: {} }, Buffer.from(body))
+  )
+
+describe("the answer to an accepted request", () => {
+  it("says that it is queued", () => {
+    const { body, contentType, status } = reply({})
+    expect([status, contentType]).toEqual([200, "application/json; charset=utf-8"])
+    expect(JSON.parse(body)).toEqual({ ok: true, queued: true, transport: "queue", request_id: "req_1" })
+  })
+
+  const customResponse = Result.getOrThrow(
+    compileCustomResponse({
+      content_type: "json",
+      rules: [
+        {
+          match: { query: { mode: "test" }, body: { id: { $gt: 1 } } },
+          response: { status: 202, body: '{"id":"{{body.id}}","request":"{{request.id}}"}', headers: { "x-mock": "1" } }
+        }
+      ]
+    })
+  )
+
+  it("is the source's own, where it has one for that request", () => {
+    expect(reply({ customResponse }, '{"id":2}')).toMatchObject({
+      status: 202,
+      contentType: "application/json; charset=utf-8",
+      headers: { "x-mock": "1" },
+      body: '{"id":"2","request":"req_1"}'
+    })
+    expect(JSON.parse(reply({ customResponse }, '{"id":1}').body)).toMatchObject({ queued: true })
+  })
+
+  const interactions: ReadonlyArray<readonly [type: unknown, ephemeral: boolean, answer: unknown]> = [
+    [2, false, { type: 5 }],
+    [2, true, { type: 5, data: { flags: 64 } }],
+    [3, true, { type: 5, data: { flags: 64 } }],
+    [4, true, { type: 8, data: { choices: [] } }],
+    ["4", false, { type: 5 }]
+  ]
+  for (const [type, ephemeral, answer] of interactions) {
+    it(`defers an interaction of type ${String(type)}${ephemeral ? ", for one user's eyes" : ""}`, () => {
+      expect(
+        JSON.parse(reply({ acknowledgement: acknowledgementOf("DISCORD", ephemeral) }, JSON.stringify({ type })).body)
+      ).toEqual(answer)
+    })
+  }
+
+  it("is empty where the sender wants nothing", () => {
+    expect(reply({ acknowledgement: acknowledgementOf("DISCORD_EVENTS", false) })).toMatchObject({
+      status: 204,
+      body: ""
+    })
+  })
+
+  it("defers whatever is no interaction, too", () => {
+    expect(JSON.parse(reply({ acknowledgement: acknowledgementOf("DISCORD", false) }, "no JSON").body)).toEqual({
+      type: 5
+    })
+  })
+})

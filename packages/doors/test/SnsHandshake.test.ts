@@ -1,0 +1,325 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Result } from "effect"
+import { TestRunner } from "effect/cluster"
+import { TestClock } from "effect/testing"
+import { sign } from "node:crypto"
+import { once } from "node:events"
+import { readFileSync } from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { Certificates } from "@tidegate/doors/Certificates"
+import { HandshakeSteps } from "@tidegate/doors/HandshakeSteps"
+import { Hints } from "@tidegate/doors/Hints"
+import { IngressDoor } from "@tidegate/doors/IngressDoor"
+import { ProxyUpstream } from "@tidegate/doors/ProxyUpstream"
+import { type SourceSnapshot, SourceSnapshots } from "@tidegate/doors/SourceSnapshots"
+import { Egress } from "@tidegate/egress/Egress"
+import type { Answer } from "@tidegate/egress/Exchange"
+import { makeGuard } from "@tidegate/egress/Guard"
+import { compileRules } from "@tidegate/rules/RuleSet"
+import { compileSourceAuth } from "@tidegate/signatures/SourceAuth"
+import { Journal } from "@tidegate/storage/Journal"
+import type { RequestRecord } from "@tidegate/storage/journal/AcceptStatement"
+import { ProxyExchanges } from "@tidegate/storage/ProxyExchanges"
+
+/** A subscription of AWS SNS at the real door, with the hosts of AWS and the database played by the test. */
+
+/** When the certificates of the fixtures are in force. */
+const now = Date.UTC(2030, 0, 1)
+
+const fixture = (name: string): string =>
+  readFileSync(new URL(`../../signatures/test/fixtures/code/${name}`, import.meta.url), "utf8")
+const [pem, key] = [fixture("sns.pem"), fixture("signer.key.pem")]
+
+const sourceId = "src_01m806ppr596q14677ar0t5g6v"
+const topic = "arn:aws:sns:eu-west-1:123456789012:topic"
+const certificateUrl = "https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-1.pem"
+const subscribeUrl = `https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription&TopicArn=${topic}&Token=2336412f37`
+
+const notification = {
+  Type: "Notification",
+  MessageId: "m-1",
+  TopicArn: topic,
+  Message: "line one\nline two größe",
+  Timestamp: "2030-01-01T00:00:00.000Z"
+}
+const confirmation = {
+  ...notification,
+  Type: "SubscriptionConfirmation",
+  Token: "2336412f37",
+  SubscribeURL: subscribeUrl
+}
+
+type Message = Readonly<Record<string, string>>
+
+/** The field lists of https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html. */
+const signed = (message: Message): Message => {
+  const names =
+    message["Type"] === "Notification"
+      ? ["Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"]
+      : ["Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"]
+  const text = names.flatMap((name) => (name in message ? [`${name}\n${message[name]}\n`] : [])).join("")
+  return {
+    ...message,
+    SignatureVersion: "2",
+    Signature: sign("sha256", Buffer.from(text), key).toString("base64"),
+    SigningCertURL: certificateUrl
+  }
+}
+
+const answer = (status: number | null, body = ""): Answer => ({
+  status,
+  headers: {},
+  body: Buffer.from(body),
+  bodyTruncated: false,
+  errorCode: status === null ? "TIMEOUT" : null,
+  errorMessage: status === null ? "no answer" : null,
+  sentAt: 0,
+  respondedAt: 0
+})
+
+const healthy: Record<string, Answer> = { [certificateUrl]: answer(200, pem), [subscribeUrl]: answer(200) }
+
+interface World {
+  /** What AWS answers by URL; what is not here cannot be reached. */
+  aws: Record<string, Answer>
+  database: "committed" | "unavailable"
+  /** What happened, in its order: URLs that were fetched, and `stored`. */
+  readonly log: Array<string>
+  readonly records: Array<RequestRecord>
+  /** Destinations that were told of deliveries. */
+  readonly told: Array<string>
+}
+
+const rules = Result.getOrThrow(compileRules([]))
+
+const snapshotOf = (certificates: Certificates["Service"]): SourceSnapshot => ({
+  id: sourceId,
+  teamId: "tm_1",
+  version: 1,
+  origin: "https://hooks.example",
+  disabled: false,
+  allowedMethods: ["POST"],
+  verifier: compileSourceAuth({ type: "AWS_SNS", auth_type: "HMAC", auth: {} }, certificates.get),
+  reply: { customResponse: null, acknowledgement: { kind: "queued" } },
+  proxy: null,
+  routes: [
+    { connectionId: "web_1", destinationId: "des_1", destinationShard: 1, connectionShard: 1, rules },
+    { connectionId: "web_2", destinationId: "des_2", destinationShard: 1, connectionShard: 1, rules }
+  ]
+})
+
+const notHere = (): never => assert.fail("nothing here has a use for it")
+
+const doorOf = (world: World) => {
+  const egress = Layer.succeed(Egress, {
+    deliver: ({ url }) => {
+      world.log.push(url)
+      return Promise.resolve(world.aws[url] ?? answer(null))
+    },
+    stream: notHere,
+    guard: makeGuard({ allow: [] }),
+    openOrigins: () => 0
+  })
+  const journal = Layer.succeed(Journal, {
+    record: notHere,
+    mark: notHere,
+    stats: notHere,
+    isFull: () => false,
+    accept: (record, done) => {
+      if (world.database === "committed") {
+        world.log.push("stored")
+        world.records.push(record)
+      }
+      done(world.database)
+    }
+  })
+  const snapshots = Layer.effect(
+    SourceSnapshots,
+    Effect.map(Certificates, (certificates) => {
+      const snapshot = snapshotOf(certificates)
+      return SourceSnapshots.of({ get: () => snapshot, load: () => Promise.resolve(snapshot) })
+    })
+  )
+  const hints = Layer.succeed(Hints, {
+    deliver: (destinationId) => void world.told.push(destinationId),
+    route: notHere
+  })
+  const proxy = Layer.mergeAll(
+    Layer.succeed(ProxyUpstream, { forward: notHere }),
+    Layer.succeed(ProxyExchanges, { write: notHere, stats: notHere })
+  )
+  return IngressDoor.layer.pipe(
+    Layer.provide([journal, snapshots, hints, HandshakeSteps.layer, proxy]),
+    Layer.provide(Certificates.layer),
+    Layer.provide([egress, TestRunner.layer])
+  )
+}
+
+interface Told {
+  readonly status: number
+  readonly retryAfter: string | null
+  readonly body: string
+}
+
+/** A door in a world of its own, and how to post to it. */
+const open = Effect.gen(function* () {
+  yield* TestClock.setTime(now)
+  const world: World = { aws: { ...healthy }, database: "committed", log: [], records: [], told: [] }
+  const { handle } = yield* Effect.map(Layer.build(doorOf(world)), (context) =>
+    IngressDoor.pipe(Effect.provide(context))
+  ).pipe(Effect.flatten)
+  const server = createServer(handle)
+  yield* Effect.acquireRelease(
+    Effect.promise(() => once(server.listen(0, "127.0.0.1"), "listening")),
+    () =>
+      Effect.callback<void>((resume) => {
+        server.closeAllConnections()
+        server.close(() => resume(Effect.void))
+      })
+  )
+  const { port } = server.address() as AddressInfo
+  const post = (message: Message): Effect.Effect<Told> =>
+    Effect.promise(async () => {
+      const response = await fetch(`http://127.0.0.1:${port}/e/${sourceId}`, {
+        method: "POST",
+        headers: { "content-type": "text/plain; charset=UTF-8", "x-amz-sns-message-type": message["Type"]! },
+        body: JSON.stringify(message)
+      })
+      return { status: response.status, retryAfter: response.headers.get("retry-after"), body: await response.text() }
+    })
+  return { world, post }
+})
+
+const codeOf = ({ body }: Told): string => JSON.parse(body).code
+
+describe("a subscription of AWS SNS", () => {
+  it.effect("is verified, confirmed, stored, and then answered; nobody behind the gateway hears of it", () =>
+    Effect.gen(function* () {
+      const { post, world } = yield* open
+      const told = yield* post(signed(confirmation))
+      assert.deepStrictEqual([told.status, told.body], [200, ""])
+      assert.deepStrictEqual(world.log, [certificateUrl, subscribeUrl, "stored"])
+      const [record] = world.records
+      assert.deepInclude(record, { status: "accepted", verified: true, rejectionCause: null, events: [], pending: [] })
+      assert.deepStrictEqual(
+        record!.ignored.map(({ cause, connectionId, meta }) => [connectionId, cause, meta]),
+        [
+          ["web_1", "HANDSHAKE", '["SubscriptionConfirmation"]'],
+          ["web_2", "HANDSHAKE", '["SubscriptionConfirmation"]']
+        ]
+      )
+      assert.deepStrictEqual(world.told, [])
+    })
+  )
+
+  it.effect("the notifications after it are verified by the certificate that is known, and routed", () =>
+    Effect.gen(function* () {
+      const { post, world } = yield* open
+      yield* post(signed(confirmation))
+      world.aws = {}
+      const told = yield* post(signed(notification))
+      assert.strictEqual(told.status, 200)
+      assert.deepStrictEqual(world.log, [certificateUrl, subscribeUrl, "stored", "stored"])
+      assert.deepInclude(world.records[1], { status: "accepted", verified: true, ignored: [] })
+      assert.deepStrictEqual(world.told, ["des_1", "des_2"])
+      const forged = yield* post({ ...signed(notification), Message: "forged" })
+      assert.deepStrictEqual([forged.status, codeOf(forged)], [401, "SOURCE_AUTH_FAILED"])
+      assert.deepInclude(world.records[2], {
+        status: "rejected",
+        verified: false,
+        rejectionCause: "SOURCE_AUTH_FAILED"
+      })
+      assert.deepStrictEqual(world.told, ["des_1", "des_2"])
+    })
+  )
+
+  it.effect("a forged one is confirmed by nobody", () =>
+    Effect.gen(function* () {
+      const { post, world } = yield* open
+      const told = yield* post({ ...signed(confirmation), Message: "another text" })
+      assert.deepStrictEqual([told.status, codeOf(told)], [401, "SOURCE_AUTH_FAILED"])
+      assert.deepStrictEqual(world.log, [certificateUrl, "stored"])
+      assert.deepInclude(world.records[0], { status: "rejected", rejectionCause: "SOURCE_AUTH_FAILED", ignored: [] })
+    })
+  )
+
+  for (const [name, message] of [
+    ["somewhere else", { ...confirmation, SubscribeURL: "http://169.254.169.254/latest/meta-data/" }],
+    ["on another host of AWS", { ...confirmation, SubscribeURL: subscribeUrl.replace("sns.", "sqs.") }],
+    ["for another topic", { ...confirmation, SubscribeURL: subscribeUrl.replace(":topic", ":other") }],
+    ["to do something else", { ...confirmation, SubscribeURL: subscribeUrl.replace("ConfirmS", "Uns") }]
+  ] as const) {
+    it.effect(`well signed, but to be confirmed ${name}: nothing is fetched`, () =>
+      Effect.gen(function* () {
+        const { post, world } = yield* open
+        assert.strictEqual((yield* post(signed(message))).status, 401)
+        assert.deepStrictEqual(world.log, ["stored"])
+        assert.deepInclude(world.records[0], { status: "rejected", rejectionCause: "SOURCE_AUTH_FAILED" })
+      })
+    )
+  }
+
+  it.effect("a certificate elsewhere is not fetched", () =>
+    Effect.gen(function* () {
+      const { post, world } = yield* open
+      const SigningCertURL = "https://sns.eu-west-1.amazonaws.com.evil.test/SimpleNotificationService-1.pem"
+      assert.strictEqual((yield* post({ ...signed(confirmation), SigningCertURL })).status, 401)
+      assert.deepStrictEqual(world.log, ["stored"])
+    })
+  )
+
+  it.effect("what is at the URL and is no certificate makes it a forgery", () =>
+    Effect.gen(function* () {
+      const { post, world } = yield* open
+      world.aws[certificateUrl] = answer(403, "<Error>AccessDenied</Error>")
+      assert.strictEqual((yield* post(signed(confirmation))).status, 401)
+      assert.deepStrictEqual(world.log, [certificateUrl, "stored"])
+    })
+  )
+})
+
+describe("while AWS or the database cannot be reached, SNS is told to come again, and nothing is kept", () => {
+  const troubles: ReadonlyArray<
+    readonly [name: string, begin: (world: World) => void, fetched: ReadonlyArray<string>]
+  > = [
+    ["no certificate", (world) => delete world.aws[certificateUrl], [certificateUrl]],
+    ["a fault of the certificate's host", (world) => (world.aws[certificateUrl] = answer(500)), [certificateUrl]],
+    ["no confirmation", (world) => delete world.aws[subscribeUrl], [certificateUrl, subscribeUrl]],
+    ["a fault of the confirmation", (world) => (world.aws[subscribeUrl] = answer(500)), [certificateUrl, subscribeUrl]],
+    ["no database", (world) => (world.database = "unavailable"), [certificateUrl, subscribeUrl]]
+  ]
+  for (const [name, begin, fetched] of troubles) {
+    it.effect(name, () =>
+      Effect.gen(function* () {
+        const { post, world } = yield* open
+        begin(world)
+        const told = yield* post(signed(confirmation))
+        assert.deepStrictEqual([told.status, codeOf(told), told.retryAfter], [503, "QUEUE_UNAVAILABLE", "1"])
+        assert.deepStrictEqual(world.log, fetched)
+        assert.deepStrictEqual(world.records, [])
+
+        world.aws = { ...healthy }
+        world.database = "committed"
+        assert.strictEqual((yield* post(signed(confirmation))).status, 200)
+        assert.deepStrictEqual(world.log.slice(-2), [subscribeUrl, "stored"])
+      })
+    )
+  }
+
+  it.effect("many that need the same certificate have it fetched once", () =>
+    Effect.gen(function* () {
+      const { post, world } = yield* open
+      const answers = yield* Effect.all(
+        Array.from({ length: 20 }, () => post(signed(notification))),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(
+        answers.map(({ status }) => status),
+        answers.map(() => 200)
+      )
+      assert.strictEqual(world.log.filter((what) => what === certificateUrl).length, 1)
+      assert.strictEqual(world.records.length, 20)
+    })
+  )
+})

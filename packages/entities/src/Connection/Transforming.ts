@@ -1,0 +1,184 @@
+import { Effect } from "effect"
+import { derivedId, prefixes } from "@tidegate/model/Ids"
+import type { Json } from "@tidegate/model/Rule"
+import type { FilterInput } from "@tidegate/rules/Filter"
+import { parseQuery, type ReceivedRequest, requestInput } from "@tidegate/rules/RequestInput"
+import { type Execution, Sandbox, type SandboxUnavailable, type TransformRequest } from "@tidegate/sandbox/Sandbox"
+import type { ExecutionRecord, PendingRouteRow, TransformedData } from "@tidegate/storage/PendingRoutes"
+import { isStorable } from "../Input.ts"
+
+/** A transformation as it is run. */
+export interface Transformation {
+  readonly id: string
+  readonly code: string
+  readonly codeHash: string
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** Where a request is on its way to. */
+export interface Place {
+  readonly connectionId: string
+  readonly destinationId: string
+}
+
+/** A pending request with its headers parsed, and what rules see of it. */
+export interface PendingRequest {
+  readonly row: PendingRouteRow
+  readonly received: ReceivedRequest
+  readonly input: FilterInput
+}
+
+export const pendingRequest = (row: PendingRouteRow): PendingRequest => {
+  const headers = JSON.parse(row.headers) as ReceivedRequest["headers"]
+  const received = { method: row.method, path: row.path, query: row.query, headers }
+  return { row, received, input: requestInput(received, row.body ?? noBody) }
+}
+
+/** What a transformation made of a request: `input` is what rules see from here on. */
+export type Transformed =
+  | {
+      readonly kind: "passed"
+      readonly execution: ExecutionRecord
+      readonly data: TransformedData | null
+      readonly input: FilterInput
+    }
+  | { readonly kind: "failed"; readonly execution: ExecutionRecord; readonly message: string }
+
+/**
+ * Runs a transformation over a request. Whatever the code does is an outcome; it fails only when the sandbox itself
+ * cannot run anything.
+ */
+export const transform = Effect.fnUntraced(function* (
+  transformation: Transformation,
+  pending: PendingRequest,
+  place: Place
+): Effect.fn.Return<Transformed, SandboxUnavailable, Sandbox> {
+  const { input, received, row } = pending
+  const sandbox = yield* Sandbox
+  const request: TransformRequest = {
+    headers: received.headers,
+    body: input.body(),
+    query: received.query,
+    parsed_query: input.query,
+    path: received.path,
+    method: received.method
+  }
+  const execution = yield* sandbox.run({
+    teamId: row.team_id,
+    code: transformation.code,
+    codeHash: transformation.codeHash,
+    env: transformation.env,
+    request,
+    context: {
+      connection_id: place.connectionId,
+      source_id: row.source_id,
+      destination_id: place.destinationId,
+      request_id: row.request_id,
+      team_id: row.team_id,
+      timestamp: row.ingested_at.toISOString()
+    }
+  })
+  const id = derivedId(prefixes.execution, row.request_id, place.connectionId)
+  if (execution.request === null) {
+    const { code, line, message } = execution.error ?? { code: "RUNTIME_ERROR", line: null, message: "" }
+    const placed = line === null ? message : `${message} (line ${line})`
+    return failed(record(id, transformation, execution, { code, message: placed }))
+  }
+  const made = compare(request, execution.request, row, place)
+  if (made === "unstorable") {
+    const error = { code: "INVALID_OUTPUT", message: "the path, query or headers hold NUL or broken Unicode" }
+    return failed(record(id, transformation, execution, error))
+  }
+  return { kind: "passed", execution: record(id, transformation, execution, null), ...made }
+})
+
+const failed = (execution: ExecutionRecord): Transformed => ({
+  kind: "failed",
+  execution,
+  message: execution.errorMessage ?? ""
+})
+
+const longestMessage = 2_000
+
+/** Text of the code's own making, as it can be stored. */
+const storable = (text: string): string => text.slice(0, longestMessage).replaceAll("\u0000", "\ufffd").toWellFormed()
+
+const record = (
+  id: string,
+  transformation: Transformation,
+  execution: Execution,
+  error: { readonly code: string; readonly message: string } | null
+): ExecutionRecord => ({
+  id,
+  transformationId: transformation.id,
+  codeHash: transformation.codeHash,
+  errorCode: error?.code ?? null,
+  errorMessage: error === null ? null : storable(error.message),
+  logLevel: error === null ? execution.logLevel : "fatal",
+  failed: error !== null || execution.logLevel === "error" || execution.logLevel === "fatal",
+  logs: JSON.stringify(execution.logs),
+  duration: Math.round(execution.durationMs * 1000),
+  memoryBytes: Math.round(execution.memoryBytes)
+})
+
+/**
+ * What has changed, ready to be stored: nothing when nothing has. The body is stored again only when it is another one,
+ * so that one that was left alone goes out byte for byte as it came in.
+ */
+const compare = (
+  before: TransformRequest,
+  after: TransformRequest,
+  row: PendingRouteRow,
+  { connectionId }: Place
+): { readonly data: TransformedData | null; readonly input: FilterInput } | "unstorable" => {
+  const sameBody = after.body === before.body || JSON.stringify(after.body) === JSON.stringify(before.body)
+  const headers = sameBody ? after.headers : describeBody(before, after)
+  const headersText = JSON.stringify(headers)
+  if (!isStorable(after.path) || !isStorable(after.query)) return "unstorable"
+  const bytes = sameBody ? null : bodyBytes(after.body)
+  const input: FilterInput = {
+    method: after.method,
+    path: after.path,
+    query: parseQuery(after.query),
+    headers,
+    body: () => after.body
+  }
+  const same =
+    sameBody &&
+    after.method === before.method &&
+    after.path === before.path &&
+    after.query === before.query &&
+    headersText === JSON.stringify(before.headers)
+  if (same) return { data: null, input }
+  const data: TransformedData = {
+    id: derivedId(prefixes.eventData, row.request_id, connectionId),
+    method: after.method,
+    path: after.path,
+    query: after.query,
+    headers: headersText,
+    body: bytes,
+    bodySize: bytes?.length ?? row.body?.length ?? 0
+  }
+  return { data, input }
+}
+
+const noBody = new Uint8Array(0)
+
+/** Text goes out as it is, null as no body, everything else as JSON. */
+const bodyBytes = (body: Json): Uint8Array =>
+  body === null ? noBody : Buffer.from(typeof body === "string" ? body : JSON.stringify(body))
+
+/** Headers that described the old body and were left alone, or are missing, describe the new one. */
+const describeBody = (before: TransformRequest, after: TransformRequest): TransformRequest["headers"] => {
+  const kept = (name: string) => JSON.stringify(after.headers[name]) === JSON.stringify(before.headers[name])
+  const { "content-encoding": encoding, ...rest } = after.headers
+  const headers = encoding === undefined || kept("content-encoding") ? rest : after.headers
+  const type = headers["content-type"]
+  const isJson = typeof type === "string" && /[/+]json\b/i.test(type)
+  return typeof after.body === "string" ||
+    after.body === null ||
+    isJson ||
+    (type !== undefined && !kept("content-type"))
+    ? headers
+    : { ...headers, "content-type": "application/json" }
+}

@@ -1,0 +1,149 @@
+import { Result, Schema } from "effect"
+import type { GatewayError } from "@tidegate/model/GatewayError"
+import type { Env as EnvRecord } from "@tidegate/model/Transformation"
+import { Values } from "@tidegate/model/Values"
+import { parseQuery } from "@tidegate/storage/reads/Payload"
+import { parseTime } from "@tidegate/storage/reads/Window"
+import { asObject, decodeBody, fieldError, type FieldErrors, OneOf, orInvalid } from "../Input.ts"
+import { Code, Env } from "./TransformationInput.ts"
+
+const text = Schema.String.annotate({ message: "must be a string" })
+
+const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+// oxlint-disable-next-line no-control-regex -- those are what a header's value cannot have
+const notInValue = /[\u0000-\u0008\u000a-\u001f\u007f]/
+
+const Headers = Values.annotate({ message: "must be an object of strings, or lists of strings" }).check(
+  Schema.makeFilter((headers: Values) => {
+    const wrong = Object.entries(headers).find(
+      ([name, value]) => !headerName.test(name) || [value].flat().some((one) => notInValue.test(one))
+    )
+    return wrong === undefined || "must have header names, and values without control characters"
+  })
+)
+
+const scalar = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean, Schema.Null])
+
+const Query = Schema.Union([
+  Schema.String,
+  Schema.Record(Schema.String, Schema.Union([scalar, Schema.Array(scalar)]))
+]).annotate({ message: "must be a query string, or an object of values" })
+
+const longestPath = 2048
+/** More than any server takes in a URL. */
+const longestQuery = 65_536
+
+const Sample = Schema.Struct({
+  headers: Schema.optionalKey(Headers),
+  body: Schema.optionalKey(Schema.Json),
+  query: Schema.optionalKey(Query),
+  path: Schema.optionalKey(
+    text.check(
+      Schema.makeFilter(
+        (path: string) =>
+          (path.startsWith("/") && path.length <= longestPath) ||
+          `must begin with a slash and have at most ${longestPath} characters`
+      )
+    )
+  ),
+  method: Schema.optionalKey(OneOf(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]))
+}).annotate({ message: "must be an object" })
+
+const Id = Schema.NullOr(text.check(Schema.isMaxLength(100, { message: "must be at most 100 characters" })))
+
+const Body = Schema.Struct({
+  transformation_id: Schema.optionalKey(Id),
+  code: Schema.optionalKey(Schema.NullOr(Code)),
+  env: Schema.optionalKey(Env),
+  request: Schema.optionalKey(Sample),
+  timestamp: Schema.optionalKey(
+    text.check(Schema.makeFilter((at: string) => parseTime(at, 0) !== null || "must be ISO 8601"))
+  ),
+  context: Schema.optionalKey(
+    Schema.Struct({
+      connection_id: Schema.optionalKey(Id),
+      source_id: Schema.optionalKey(Id),
+      destination_id: Schema.optionalKey(Id),
+      request_id: Schema.optionalKey(Id)
+    }).annotate({ message: "must be an object" })
+  )
+})
+
+/** What to run, and on what. `code` is null when a stored transformation is run; `env` is null for what is stored with it. */
+export interface RunFields {
+  readonly transformation_id: string | null
+  readonly code: string | null
+  readonly env: EnvRecord | null
+  readonly request: {
+    readonly headers: Values
+    readonly body: Schema.Json
+    readonly query: string
+    readonly parsed_query: Values
+    readonly path: string
+    readonly method: string
+  }
+  /** Whether the caller wrote the query as a text, and so wants to read it. */
+  readonly queryAsText: boolean
+  readonly context: {
+    readonly connection_id: string | null
+    readonly source_id: string | null
+    readonly destination_id: string | null
+    readonly request_id: string | null
+    readonly timestamp: string
+  }
+}
+
+/** A query object as it would stand in a URL; a list repeats its name, null is an empty value. */
+const toQueryString = (query: Exclude<typeof Query.Type, string>): string => {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of [value].flat()) parameters.append(name, one === null ? "" : String(one))
+  }
+  return parameters.toString()
+}
+
+/**
+ * The input of a run. Without a sample it is an empty POST to `/`; header names become lower case, as those of real requests
+ * are. `transformation_id` goes before `code`. `timestamp` is now unless told.
+ */
+export const runTransformation = (input: Schema.Json, nowMs: number): Result.Result<RunFields, GatewayError> =>
+  orInvalid(
+    Result.flatMap(asObject(input), decodeRun).pipe(
+      Result.flatMap((body): Result.Result<RunFields, FieldErrors> => {
+        const transformation_id = body.transformation_id ?? null
+        const code = transformation_id === null ? (body.code ?? null) : null
+        if (transformation_id === null && code === null) {
+          return fieldError("code", "is required, unless transformation_id names a stored transformation")
+        }
+        const { body: payload = null, headers = {}, method = "POST", path = "/", query = {} } = body.request ?? {}
+        const queryText = typeof query === "string" ? query.replace(/^\?/, "") : toQueryString(query)
+        if (queryText.length > longestQuery) {
+          return fieldError("request.query", `must be at most ${longestQuery} characters as a query string`)
+        }
+        const { connection_id, destination_id, request_id, source_id } = body.context ?? {}
+        return Result.succeed({
+          transformation_id,
+          code,
+          env: body.env ?? null,
+          request: {
+            headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+            body: payload,
+            query: queryText,
+            parsed_query: parseQuery(queryText),
+            path,
+            method
+          },
+          queryAsText: typeof query === "string",
+          context: {
+            connection_id: connection_id ?? null,
+            source_id: source_id ?? null,
+            destination_id: destination_id ?? null,
+            request_id: request_id ?? null,
+            timestamp: new Date(parseTime(body.timestamp ?? "now", nowMs) ?? nowMs).toISOString()
+          }
+        })
+      })
+    )
+  )
+
+const decodeRun = (body: unknown): Result.Result<typeof Body.Type, FieldErrors> => decodeBody(Body, body)

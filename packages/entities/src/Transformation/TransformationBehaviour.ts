@@ -1,0 +1,148 @@
+import { Clock, Effect, type Schema } from "effect"
+import { Entity } from "effect/cluster"
+import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
+import { isUnwieldy } from "@tidegate/model/JsonBounds"
+import { runtime } from "@tidegate/model/Transformation"
+import type { TransformationRun } from "@tidegate/model/TransformationRun"
+import type { Execution, TransformRequest } from "@tidegate/sandbox/Call"
+import { Sandbox } from "@tidegate/sandbox/Sandbox"
+import type { HotSql } from "@tidegate/storage/Database"
+import type { Secrets } from "@tidegate/storage/Secrets"
+import { query } from "@tidegate/storage/Transaction"
+import { codeHash, loadTransformation, Transformations } from "@tidegate/storage/Transformations"
+import { command } from "../Command.ts"
+import { available, checkCode } from "./CheckCode.ts"
+import { type RunFields, runTransformation } from "./RunInput.ts"
+import { changeTransformation, createTransformation, partOfTransformation } from "./TransformationInput.ts"
+import { TransformationEntity } from "./TransformationProtocol.ts"
+
+interface Write {
+  readonly payload: { readonly team_id: string; readonly input: Schema.Json }
+}
+
+/** A run of inline code starts an entity of its own, which nobody calls again. */
+const maxIdleTime = "10 seconds"
+
+/**
+ * The transformation's actor; only a connection that has it written inside a rule writes its row, too. It holds nothing: what
+ * it knows is in SQL. Its commands do not
+ * wait for each other, because a run may last a second and a change is one transaction.
+ */
+export const layer = TransformationEntity.toLayer(
+  Effect.gen(function* () {
+    const { entityId: id } = yield* Entity.CurrentAddress
+    const transformations = yield* Transformations
+    const sandbox = yield* Sandbox
+    const stored = yield* Effect.context<HotSql | Secrets>()
+
+    const check = (code: string) => Effect.provideService(checkCode(code), Sandbox, sandbox)
+
+    const load = Effect.fnUntraced(function* (team_id: string, fields: RunFields) {
+      if (fields.code !== null) {
+        yield* check(fields.code)
+        return { code: fields.code, code_hash: codeHash(fields.code), env: fields.env ?? {} }
+      }
+      const found = yield* loadTransformation(team_id, id).pipe(
+        Effect.catchTag("SecretUnreadable", unreadable),
+        Effect.provideContext(stored),
+        query
+      )
+      return found === null ? yield* notFound("transformation", id) : { ...found, env: fields.env ?? found.env }
+    })
+
+    const run = Effect.fnUntraced(function* ({ payload: { input, team_id } }: Write) {
+      const fields = yield* Effect.fromResult(runTransformation(input, yield* Clock.currentTimeMillis))
+      const { code, code_hash: hash, env } = yield* load(team_id, fields)
+      const context = { ...fields.context, team_id }
+      const call = { teamId: team_id, code, codeHash: hash, env, request: fields.request, context }
+      return toRun(fields, yield* available(sandbox.run(call)))
+    })
+
+    return TransformationEntity.of({
+      Create: ({ payload }: Write) =>
+        command(
+          Effect.gen(function* () {
+            const fields = yield* Effect.fromResult(createTransformation(payload.input))
+            yield* check(fields.code)
+            return yield* transformations.create(payload.team_id, id, fields)
+          })
+        ),
+      Update: ({ payload }: Write) =>
+        command(
+          Effect.gen(function* () {
+            const part = yield* Effect.fromResult(partOfTransformation(payload.input))
+            if (part.code !== undefined) yield* check(part.code)
+            return yield* transformations.update(payload.team_id, id, changeTransformation(part))
+          })
+        ),
+      Replace: ({ payload }: Write) =>
+        command(
+          Effect.gen(function* () {
+            const fields = yield* Effect.fromResult(createTransformation(payload.input))
+            yield* check(fields.code)
+            return yield* transformations.update(payload.team_id, id, changeTransformation(fields))
+          })
+        ),
+      Delete: ({ payload }: { readonly payload: { readonly team_id: string } }) =>
+        command(Effect.as(transformations.delete(payload.team_id, id), { id })),
+      Run: (message: Write) => command(run(message))
+    })
+  }),
+  { concurrency: "unbounded", maxIdleTime }
+)
+
+/** Fails closed: code is never run without the variables it was given. */
+const unreadable = (error: unknown): Effect.Effect<never, GatewayError> =>
+  Effect.andThen(
+    Effect.logError("a transformation's variables cannot be read", error),
+    fail("INTERNAL_ERROR", "the transformation's variables cannot be read; write them anew")
+  )
+
+/** Headers and queries of that many values are no request that could be sent. */
+const tooManyValues = {
+  code: "OUTPUT_TOO_LARGE",
+  name: "Error",
+  message: "there are too many headers, or too many values in the query",
+  line: null
+} as const
+
+const asText = "the body has too many values or levels to be shown as what it is: this is its JSON text"
+
+/** What the code returned, as it can be shown: it may be far larger than what an answer is walked through for. */
+const shown = (request: TransformRequest, queryAsText: boolean): TransformationRun["request"] => {
+  const { body, headers, method, parsed_query, path, query: written } = request
+  return {
+    headers,
+    body: isUnwieldy(body) ? JSON.stringify(body) : body,
+    query: queryAsText ? written : parsed_query,
+    parsed_query,
+    path,
+    method
+  }
+}
+
+const toRun = (fields: RunFields, execution: Execution): TransformationRun => {
+  const { durationMs, finishedAt, logLevel, memoryBytes, startedAt } = execution
+  const tooMany = execution.request !== null && isUnwieldy([execution.request.headers, execution.request.parsed_query])
+  const request = execution.request === null || tooMany ? null : shown(execution.request, fields.queryAsText)
+  const error = tooMany ? tooManyValues : execution.error
+  return {
+    transformation_id: fields.transformation_id,
+    runtime,
+    stats: { duration_ms: durationMs, memory_bytes: memoryBytes },
+    // A run knows no level above error; the execution of a real request does.
+    log_level: logLevel === "fatal" || tooMany ? "error" : logLevel,
+    console: execution.logs.map(({ message }) => message),
+    warnings:
+      request === null || request.body === execution.request?.body
+        ? execution.warnings
+        : [...execution.warnings, asText],
+    request,
+    error: error === null ? null : { code: error.code, name: error.name, message: error.message, line: error.line },
+    transformation_run_time: {
+      started_at: new Date(startedAt).toISOString(),
+      finished_at: new Date(finishedAt).toISOString(),
+      duration_ms: durationMs
+    }
+  }
+}

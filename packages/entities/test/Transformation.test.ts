@@ -1,0 +1,199 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { TestRunner } from "effect/cluster"
+import { SqlClient } from "effect/sql"
+import type { GatewayError } from "@tidegate/model/GatewayError"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import { codeHash, Transformations } from "@tidegate/storage/Transformations"
+import * as ControlPlane from "../../storage/test/controlPlane.ts"
+import type { Members } from "../src/Input.ts"
+import * as TransformationBehaviour from "../src/Transformation/TransformationBehaviour.ts"
+import { TransformationEntity } from "../src/Transformation/TransformationProtocol.ts"
+import * as FakeSandbox from "./FakeSandbox.ts"
+
+const { createConnection, otherTeam, team: team_id, unique } = ControlPlane
+
+const world = TransformationBehaviour.layer.pipe(
+  Layer.provideMerge(Layer.mergeAll(TestRunner.layer, FakeSandbox.layer, Transformations.layer)),
+  Layer.provideMerge(ControlPlane.layer)
+)
+
+const fresh = () => newId(prefixes.transformation, Date.now())
+const owner = (id: string) => Effect.map(TransformationEntity.client, (client) => client(id))
+const create = Effect.fnUntraced(function* (input: Members = {}) {
+  const target = yield* owner(fresh())
+  return yield* target.Create({ team_id, input: { name: unique("transformation"), code: "first", ...input } })
+})
+
+const codeOf = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effect<A, E | GatewayError, R>) =>
+  Effect.map(Effect.flip(effect), (error) => ("code" in error ? error.code : error._tag))
+
+layer(world, { excludeTestServices: true })("the transformation's actor", (it) => {
+  it.effect("creates, changes in part, replaces and deletes", () =>
+    Effect.gen(function* () {
+      const created = yield* create({ env: { A: "1" } })
+      assert.deepInclude(created, { code: "first", code_hash: codeHash("first"), env: { A: "1" } })
+      const target = yield* owner(created.id)
+      const changed = yield* target.Update({ team_id, input: { code: "second" } })
+      assert.deepInclude(changed, { name: created.name, code: "second", env: { A: "1" } })
+      assert.deepInclude(yield* target.Update({ team_id, input: { env: null } }), { code: "second", env: {} })
+      yield* target.Update({ team_id, input: { env: { B: "2" } } })
+      // A record that is written back as it was read changes nothing.
+      const read = yield* target.Update({ team_id, input: {} })
+      const { updated_at, ...back } = yield* target.Update({ team_id, input: { ...read } })
+      assert.deepStrictEqual({ ...back, updated_at: read.updated_at }, read)
+      assert.isAtLeast(Date.parse(updated_at), Date.parse(read.updated_at))
+      const replaced = yield* target.Replace({ team_id, input: { name: created.name, code: "third" } })
+      assert.deepInclude(replaced, { code: "third", env: {} })
+      assert.strictEqual(yield* codeOf(target.Replace({ team_id, input: { name: "no code" } })), "VALIDATION_ERROR")
+      assert.strictEqual(yield* codeOf(target.Update({ team_id: otherTeam, input: {} })), "NOT_FOUND")
+      assert.strictEqual(yield* codeOf(target.Delete({ team_id: otherTeam })), "NOT_FOUND")
+      assert.deepStrictEqual(yield* target.Delete({ team_id }), { id: created.id })
+      assert.strictEqual(yield* codeOf(target.Delete({ team_id })), "NOT_FOUND")
+    })
+  )
+
+  it.effect("stores no code that does not compile, and none that could not be checked", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const created = yield* create()
+      const target = yield* owner(created.id)
+      const before = yield* sql`select * from transformations order by id`
+      const input = { name: unique("transformation"), code: "syntax" }
+      for (const call of [
+        Effect.flatMap(owner(fresh()), (other) => other.Create({ team_id, input })),
+        target.Update({ team_id, input: { code: "syntax" } }),
+        target.Replace({ team_id, input })
+      ]) {
+        const error = yield* Effect.flip(call)
+        assert.strictEqual(error._tag, "GatewayError")
+        assert.deepInclude(error, { code: "TRANSFORMATION_INVALID", data: { line: 2, message: "Unexpected token" } })
+      }
+      assert.strictEqual(yield* codeOf(create({ code: "busy" })), "QUEUE_UNAVAILABLE")
+      assert.strictEqual(yield* codeOf(target.Update({ team_id, input: { code: "busy" } })), "QUEUE_UNAVAILABLE")
+      assert.deepStrictEqual(yield* sql`select * from transformations order by id`, before)
+    })
+  )
+
+  it.effect("is not deleted while a connection uses it", () =>
+    Effect.gen(function* () {
+      const created = yield* create()
+      const connection = yield* createConnection({ rules: [{ type: "transform", transformation_id: created.id }] })
+      const target = yield* owner(created.id)
+      const error = yield* Effect.flip(target.Delete({ team_id }))
+      assert.deepInclude(error, { code: "RESOURCE_IN_USE" })
+      assert.strictEqual((yield* target.Update({ team_id, input: {} })).connections_count, 1)
+      assert.include(JSON.stringify("data" in error ? error.data : null), connection.id)
+    })
+  )
+
+  it.effect("runs code that is not stored, against a sample or without one", () =>
+    Effect.gen(function* () {
+      const target = yield* owner(fresh())
+      const run = yield* target.Run({ team_id, input: { code: "inline", timestamp: "2026-01-01T00:00:00Z" } })
+      assert.deepStrictEqual(run, {
+        transformation_id: null,
+        runtime: "js-v1",
+        stats: { duration_ms: 1.5, memory_bytes: 1024 },
+        log_level: "warn",
+        console: [
+          JSON.stringify({
+            connection_id: null,
+            source_id: null,
+            destination_id: null,
+            request_id: null,
+            timestamp: "2026-01-01T00:00:00.000Z",
+            team_id
+          }),
+          team_id
+        ],
+        warnings: ["a warning"],
+        request: {
+          headers: { "x-env": "{}", "x-hash": codeHash("inline") },
+          body: null,
+          query: {},
+          parsed_query: {},
+          path: "/",
+          method: "POST"
+        },
+        error: null,
+        transformation_run_time: {
+          started_at: "2023-11-14T22:13:20.000Z",
+          finished_at: "2023-11-14T22:13:20.002Z",
+          duration_ms: 1.5
+        }
+      })
+      const sample = { headers: { "X-One": "1", "x-two": ["2", "3"] }, body: [1, null], path: "/p", method: "PUT" }
+      const whole = yield* target.Run({ team_id, input: { code: "inline", env: { K: "v" }, request: sample } })
+      assert.deepStrictEqual(whole.request, {
+        headers: { "x-one": "1", "x-two": ["2", "3"], "x-env": '{"K":"v"}', "x-hash": codeHash("inline") },
+        body: [1, null],
+        query: {},
+        parsed_query: {},
+        path: "/p",
+        method: "PUT"
+      })
+      const sql = yield* SqlClient.SqlClient
+      assert.deepStrictEqual(yield* sql`select 1 from transformations where code = 'inline'`, [])
+    })
+  )
+
+  it.effect("answers a query in the form it was asked in", () =>
+    Effect.gen(function* () {
+      const target = yield* owner(fresh())
+      const query = Effect.fnUntraced(function* (written: string | Members) {
+        const { request } = yield* target.Run({ team_id, input: { code: "inline", request: { query: written } } })
+        return [request?.query, request?.parsed_query]
+      })
+      const parsed = { a: ["1", "2"], b: "c d" }
+      assert.deepStrictEqual(yield* query("?a=1&a=2&b=c%20d"), ["a=1&a=2&b=c%20d", parsed])
+      assert.deepStrictEqual(yield* query({ a: [1, "2"], b: "c d" }), [parsed, parsed])
+      const loose = { t: "true", n: "" }
+      assert.deepStrictEqual(yield* query({ t: true, n: null }), [loose, loose])
+      assert.deepStrictEqual(yield* query(""), ["", {}])
+    })
+  )
+
+  it.effect("runs what is stored with its variables, or with those of the call; code beside it is not used", () =>
+    Effect.gen(function* () {
+      const created = yield* create({ env: { A: "1" } })
+      const target = yield* owner(created.id)
+      const context = { connection_id: "web_1", source_id: "src_1", destination_id: "des_1", request_id: "req_1" }
+      const input = { transformation_id: created.id, code: "throw", context: { ...context, team_id: otherTeam } }
+      const run = yield* target.Run({ team_id, input })
+      assert.strictEqual(run.transformation_id, created.id)
+      assert.deepInclude(run.request?.headers, { "x-env": '{"A":"1"}', "x-hash": codeHash("first") })
+      assert.deepInclude(JSON.parse(run.console[0]!), { ...context, team_id })
+      const other = yield* target.Run({ team_id, input: { ...input, env: { B: "2" } } })
+      assert.deepInclude(other.request?.headers, { "x-env": '{"B":"2"}' })
+      assert.strictEqual(yield* codeOf(target.Run({ team_id: otherTeam, input })), "NOT_FOUND")
+      yield* target.Delete({ team_id })
+      assert.strictEqual(yield* codeOf(target.Run({ team_id, input })), "NOT_FOUND")
+    })
+  )
+
+  it.effect("a run that fails is an answer; code that does not compile, or finds no room, is not", () =>
+    Effect.gen(function* () {
+      const target = yield* owner(fresh())
+      const failed = yield* target.Run({ team_id, input: { code: "throw" } })
+      assert.deepInclude(failed, {
+        log_level: "error",
+        request: null,
+        error: { code: "RUNTIME_ERROR", name: "TypeError", message: "no such thing", line: 3 }
+      })
+      assert.strictEqual(yield* codeOf(target.Run({ team_id, input: { code: "syntax" } })), "TRANSFORMATION_INVALID")
+      assert.strictEqual(yield* codeOf(target.Run({ team_id, input: { code: "busy" } })), "QUEUE_UNAVAILABLE")
+    })
+  )
+
+  it.effect("does not run without variables that cannot be read", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const created = yield* create({ env: { A: "1" } })
+      yield* sql`update transformations set env = 'v1.gone.AAAAAAAAAAAAAAAA.AAAAAAAAAAAAAAAAAAAAAAAA' where id = ${created.id}`
+      const target = yield* owner(created.id)
+      const run = target.Run({ team_id, input: { transformation_id: created.id } })
+      assert.strictEqual(yield* codeOf(run), "INTERNAL_ERROR")
+    })
+  )
+})

@@ -1,0 +1,93 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { TestRunner } from "effect/cluster"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import { Sandbox } from "@tidegate/sandbox/Sandbox"
+import { Transformations } from "@tidegate/storage/Transformations"
+import * as ControlPlane from "../../storage/test/controlPlane.ts"
+import type { Members } from "../src/Input.ts"
+import * as TransformationBehaviour from "../src/Transformation/TransformationBehaviour.ts"
+import { TransformationEntity } from "../src/Transformation/TransformationProtocol.ts"
+
+/** The actor over the real sandbox: what code does is that package's suite, what becomes of it here. */
+
+const { team: team_id, unique } = ControlPlane
+
+const world = TransformationBehaviour.layer.pipe(
+  Layer.provideMerge(
+    Layer.mergeAll(TestRunner.layer, Sandbox.layer({ children: 1, spares: 0 }), Transformations.layer)
+  ),
+  Layer.provideMerge(ControlPlane.layer)
+)
+
+const fresh = Effect.map(TransformationEntity.client, (client) => client(newId(prefixes.transformation, Date.now())))
+const run = (input: Members) => Effect.flatMap(fresh, (target) => target.Run({ team_id, input }))
+
+const code = `addHandler("transform", (request, context) => {
+  console.log("for", context.team_id, process.env.TENANT)
+  if (request.body.fail) throw new TypeError("as asked")
+  return { ...request, path: "/out" + request.path, body: { ...request.body, tenant: context.env.TENANT } }
+})`
+
+layer(world, { excludeTestServices: true, timeout: "60 seconds" })("transformations in the sandbox", (it) => {
+  it.effect("a stored one runs with its variables", () =>
+    Effect.gen(function* () {
+      const id = newId(prefixes.transformation, Date.now())
+      const target = (yield* TransformationEntity.client)(id)
+      yield* target.Create({ team_id, input: { name: unique("real"), code, env: { TENANT: "acme" } } })
+      const input = { transformation_id: id, request: { body: { n: 1 }, path: "/in", query: { q: "1" } } }
+      const answer = yield* target.Run({ team_id, input })
+      assert.deepStrictEqual(answer.request, {
+        headers: {},
+        body: { n: 1, tenant: "acme" },
+        query: { q: "1" },
+        parsed_query: { q: "1" },
+        path: "/out/in",
+        method: "POST"
+      })
+      assert.deepStrictEqual(answer.console, [`for ${team_id} acme`])
+      assert.deepStrictEqual([answer.log_level, answer.error], ["info", null])
+      assert.isAtLeast(answer.stats.duration_ms, 0)
+    })
+  )
+
+  it.effect("a handler that throws is an answer, with the line", () =>
+    Effect.gen(function* () {
+      const answer = yield* run({ code, request: { body: { fail: true } } })
+      assert.deepStrictEqual(
+        [answer.log_level, answer.request, answer.error],
+        ["error", null, { code: "RUNTIME_ERROR", name: "TypeError", message: "as asked", line: 3 }]
+      )
+      assert.strictEqual((yield* run({ code: "1" })).error?.code, "NO_HANDLER")
+    })
+  )
+
+  it.effect("what would take long to show is shown as text", () =>
+    Effect.gen(function* () {
+      const returning = (members: string) =>
+        run({ code: `addHandler("transform", (request) => ({ ...request, ${members} }))` })
+      const long = yield* returning("body: Array(100_001).fill(0)")
+      assert.strictEqual(long.request?.body, JSON.stringify(Array.from({ length: 100_001 }, () => 0)))
+      assert.lengthOf(long.warnings, 1)
+      const deep = yield* returning("body: JSON.parse('['.repeat(300) + ']'.repeat(300))")
+      assert.strictEqual(deep.request?.body, "[".repeat(300) + "]".repeat(300))
+      const plain = yield* returning("body: Array(1_000).fill([0])")
+      assert.isArray(plain.request?.body)
+      assert.deepStrictEqual(plain.warnings, [])
+      const headers = "Object.fromEntries(Array.from({ length: 100_001 }, (_, i) => ['a' + i, '']))"
+      const many = yield* returning(`headers: ${headers}`)
+      assert.deepStrictEqual([many.request, many.error?.code, many.log_level], [null, "OUTPUT_TOO_LARGE", "error"])
+    })
+  )
+
+  it.effect("code that does not compile is refused, with the line", () =>
+    Effect.gen(function* () {
+      const wrong = { name: unique("real"), code: `${code}\n)` }
+      const create = Effect.flatMap(fresh, (target) => target.Create({ team_id, input: wrong }))
+      for (const error of [yield* Effect.flip(run(wrong)), yield* Effect.flip(create)]) {
+        assert.deepInclude(error, { code: "TRANSFORMATION_INVALID" })
+        assert.deepInclude("data" in error ? error.data : {}, { line: 6 })
+      }
+    })
+  )
+})

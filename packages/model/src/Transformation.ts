@@ -1,0 +1,39 @@
+import { Schema } from "effect"
+import { Timestamp } from "./Timestamp.ts"
+
+/** What runs a transformation's code: its name changes when code could come to mean something else. */
+export const Runtime = Schema.Literal("js-v1")
+export const runtime = "js-v1" as const
+
+/** Variables of a transformation, by name. */
+export const Env = Schema.Record(Schema.String, Schema.String)
+export type Env = typeof Env.Type
+
+const count = Schema.Number
+const bins = Schema.Array(Schema.Number)
+
+/**
+ * A transformation as the API shows it. `code_hash`: SHA-256 of the code, hex. The counts are of the last 24 hours; bins
+ * are six buckets of four hours, the oldest first, the last one ending now. `connections_count`: connections whose rules
+ * name it. A list that was not asked for counts shows zeros.
+ */
+export const Transformation = Schema.Struct({
+  id: Schema.String,
+  team_id: Schema.String,
+  name: Schema.String,
+  code: Schema.String,
+  env: Env,
+  runtime: Runtime,
+  code_hash: Schema.String,
+  deleted_at: Schema.NullOr(Timestamp),
+  executions_24h_count: count,
+  executions_24h_successful_count: count,
+  executions_24h_failed_count: count,
+  executions_24h_successful_bins: bins,
+  executions_24h_failed_bins: bins,
+  connections_count: count,
+  created_at: Timestamp,
+  updated_at: Timestamp
+}).annotate({ identifier: "Transformation" })
+
+export interface Transformation extends Schema.Schema.Type<typeof Transformation> {}

@@ -1,0 +1,172 @@
+import { CustomResponse, type ResponseContentType } from "@tidegate/model/Source"
+import { type Escape, jsonEscape, textEscape, xmlEscape } from "@tidegate/templates/Escape"
+import { compileTemplate, type Template, type TemplateRoot } from "@tidegate/templates/Template"
+import { Result } from "effect"
+import { below } from "./ConditionInvalid.ts"
+import { complain, type Complaint, decode } from "./Decode.ts"
+import { type CompiledFilter, compileFilter, type FilterInput, firstPassing } from "./Filter.ts"
+import { compileHeaders, type CompiledHeaders } from "./ResponseHeaders.ts"
+
+/**
+ * A source's custom response: which of its rules answers a request, and what with. It is about the answer only: the
+ * request was accepted and is routed whatever the status says.
+ */
+
+const maxRules = 50
+/** Of each body, in bytes of UTF-8, before its placeholders are filled. */
+const maxBodyBytes = 65_536
+const maxPatternLength = 512
+
+/** What is asked about, and what placeholders read. */
+export interface ReplyInput extends FilterInput {
+  readonly method: string
+  readonly requestId: string
+}
+
+export interface CustomReply {
+  /** 200 to 599. */
+  readonly status: number
+  /** The value of the content-type header. */
+  readonly contentType: string
+  /** The other headers, by lower-case name. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Empty for a status that has no body. */
+  readonly body: string
+}
+
+export interface CompiledCustomResponse {
+  /**
+   * The answer to a request. Null when the plain acknowledgement is the answer: no rule matches and there is no
+   * fallback, or what was chosen would be longer than a rendered template may be. That is not a fault: with an error
+   * its sender would send again what has been accepted.
+   *
+   * Reads `input.body` at most once, and only when a rule or a placeholder is about it.
+   */
+  readonly respond: (input: ReplyInput) => CustomReply | null
+}
+
+interface Reply {
+  readonly status: number
+  readonly contentType: ResponseContentType
+  readonly body: Template
+  readonly headers: CompiledHeaders
+}
+
+const mediaTypes: Readonly<Record<ResponseContentType, string>> = {
+  json: "application/json; charset=utf-8",
+  text: "text/plain; charset=utf-8",
+  xml: "application/xml; charset=utf-8"
+}
+
+const escapes: Readonly<Record<ResponseContentType, Escape>> = { json: jsonEscape, text: textEscape, xml: xmlEscape }
+
+/**
+ * Compiles a custom response, written or stored; `path` of what is wrong is the place in it, like
+ * `rules[2].match.body.$regex`. Members that nobody knows are refused, because a rule whose `match` is misspelt would
+ * answer everybody.
+ */
+export const compileCustomResponse = (written: unknown): Result.Result<CompiledCustomResponse, Complaint> =>
+  Result.gen(function* () {
+    const config = yield* decode(CustomResponse, written, "a custom response")
+    const contentType = config.content_type ?? "json"
+    const rules = config.rules ?? []
+    if (rules.length > maxRules) return yield* complain("rules", `at most ${maxRules} rules are allowed`)
+    const fallback =
+      config.body === undefined || config.body === null
+        ? null
+        : yield* compileReply({ status: 200, contentType, text: config.body, headers: {} }, "body", "headers")
+    const matchers: Array<CompiledFilter> = []
+    const replies: Array<Reply> = []
+    for (const [index, { enabled, match, response }] of rules.entries()) {
+      const at = below("rules", index)
+      const matcher = yield* Result.mapError(
+        compileFilter(withoutNulls(match ?? {}), { maxPatternLength }),
+        ({ message, path }) => ({ path: `${at}.match.${path}`, message })
+      )
+      const reply = yield* compileReply(
+        {
+          status: response?.status ?? 200,
+          contentType: response?.content_type ?? contentType,
+          text: response?.body ?? "",
+          headers: response?.headers ?? {}
+        },
+        `${at}.response.body`,
+        `${at}.response.headers`
+      )
+      if (enabled === false) continue
+      matchers.push(matcher)
+      replies.push(reply)
+    }
+    return { respond: (input) => respond(matchers, replies, fallback, input) }
+  })
+
+const withoutNulls = (match: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(Object.entries(match).filter(([, condition]) => condition !== null))
+
+interface Written {
+  readonly status: number
+  readonly contentType: ResponseContentType
+  readonly text: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+const bodyless: ReadonlySet<number> = new Set([204, 205, 304])
+
+const compileReply = (
+  { contentType, headers, status, text }: Written,
+  bodyPath: string,
+  headersPath: string
+): Result.Result<Reply, Complaint> =>
+  Result.gen(function* () {
+    if (Buffer.byteLength(text) > maxBodyBytes) return yield* complain(bodyPath, `is longer than ${maxBodyBytes} bytes`)
+    if (text !== "" && bodyless.has(status)) {
+      return yield* complain(bodyPath, `must be empty: a response with status ${status} has no body`)
+    }
+    const body = yield* Result.mapError(compileTemplate(text), ({ at, message }) => ({
+      path: bodyPath,
+      message: `${message} (at character ${at})`
+    }))
+    // Null continues no number, and x no escape: what is JSON with them is JSON with any value.
+    if (contentType === "json" && text !== "" && !isJson(body.fill("null", "x"))) {
+      return yield* complain(bodyPath, 'is not valid JSON: correct it, or set content_type to "text"')
+    }
+    return { status, contentType, body, headers: yield* compileHeaders(headers, headersPath) }
+  })
+
+const isJson = (text: string): boolean => {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const respond = (
+  matchers: ReadonlyArray<CompiledFilter>,
+  replies: ReadonlyArray<Reply>,
+  fallback: Reply | null,
+  input: ReplyInput
+): CustomReply | null => {
+  let parsed: { readonly body: ReturnType<FilterInput["body"]> } | undefined
+  const body = () => (parsed ??= { body: input.body() }).body
+  const matched = firstPassing(matchers, {
+    method: input.method,
+    headers: input.headers,
+    path: input.path,
+    get query() {
+      return input.query
+    },
+    body
+  })
+  const reply = replies[matched] ?? fallback
+  if (reply === null) return null
+  const read = (root: TemplateRoot): unknown => {
+    if (root === "body") return body()
+    return root === "request" ? { id: input.requestId } : input[root]
+  }
+  const text = reply.body.render(read, escapes[reply.contentType])
+  const headers = reply.headers(read)
+  if (text === null || headers === null) return null
+  return { status: reply.status, contentType: mediaTypes[reply.contentType], headers, body: text }
+}

@@ -1,0 +1,30 @@
+import { Predicate, Result, Schema, SchemaIssue } from "effect"
+import { below } from "./ConditionInvalid.ts"
+
+/** What is wrong with something written, and where in it. */
+export interface Complaint {
+  readonly path: string
+  readonly message: string
+}
+
+export const complain = (path: string, message: string): Result.Result<never, Complaint> =>
+  Result.fail({ path, message })
+
+/** Decodes `written` by its schema; `what` it is, for the message that refuses members nobody knows. Never with a value. */
+export const decode = <S extends Schema.ConstraintDecoder<unknown>>(
+  schema: S,
+  written: unknown,
+  what: string
+): Result.Result<S["Type"], Complaint> =>
+  Result.mapError(Schema.decodeUnknownResult(schema, { onExcessProperty: "error" })(written), ({ issue }) => {
+    const [first] = SchemaIssue.makeFormatterStandardSchemaV1({
+      leafHook: (leaf) => {
+        if (leaf._tag === "MissingKey") return "is required"
+        if (leaf._tag === "UnexpectedKey") return `is not a field of ${what}`
+        return SchemaIssue.defaultLeafHook(leaf)
+      }
+    })(issue).issues
+    const keys = (first?.path ?? []).map((step) => (Predicate.isObject(step) ? step.key : step))
+    const path = keys.reduce<string>((at, key) => below(at, Predicate.isNumber(key) ? key : String(key)), "")
+    return { path, message: first?.message ?? "is not valid" }
+  })

@@ -1,0 +1,62 @@
+import type { Json } from "@tidegate/model/Rule"
+import type { FilterInput } from "./Filter.ts"
+
+/** A request as it was received: what rules look at is read off it. */
+export interface ReceivedRequest {
+  readonly method: string
+  readonly path: string
+  /** Without the question mark, undecoded. */
+  readonly query: string
+  /** Lower-case names; a repeated header is an array. */
+  readonly headers: Readonly<Record<string, string | ReadonlyArray<string>>>
+}
+
+/** What rules are asked about. */
+export interface RequestInput extends FilterInput {
+  readonly method: string
+}
+
+/** What rules are asked about; the body and the query are parsed when the first rule asks for them. */
+export const requestInput = (request: ReceivedRequest, body: Uint8Array): RequestInput => {
+  let parsedBody: { readonly value: Json } | undefined
+  let parsedQuery: ReturnType<typeof parseQuery> | undefined
+  return {
+    headers: request.headers,
+    path: request.path,
+    method: request.method,
+    get query() {
+      return (parsedQuery ??= parseQuery(request.query))
+    },
+    body: () => (parsedBody ??= { value: parseBody(request.headers, body) }).value
+  }
+}
+
+const form = (contentType: string | undefined): "json" | "text" | "unknown" =>
+  contentType === undefined ? "unknown" : /[/+]json\b/i.test(contentType) ? "json" : "text"
+
+/**
+ * The body as rules see it: parsed when it is JSON (or does not say what it is and parses), else its text. A body that
+ * says it is JSON and is not stays text: it is never rejected for that.
+ */
+export const parseBody = (headers: ReceivedRequest["headers"], body: Uint8Array): Json => {
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8")
+  const type = headers["content-type"]
+  if (form(typeof type === "string" ? type : undefined) === "text") return text
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return text
+  }
+}
+
+/** The query as rules see it: text by name, a repeated name is a list. */
+export const parseQuery = (query: string): Record<string, string | ReadonlyArray<string>> => {
+  const parsed: Record<string, string | Array<string>> = Object.create(null)
+  for (const [name, value] of new URLSearchParams(query)) {
+    const known = parsed[name]
+    if (known === undefined) parsed[name] = value
+    else if (typeof known === "string") parsed[name] = [known, value]
+    else known.push(value)
+  }
+  return parsed
+}

@@ -1,0 +1,93 @@
+import { headerEscape } from "@tidegate/templates/Escape"
+import { compileTemplate, type Template, type TemplateRoot } from "@tidegate/templates/Template"
+import { Result } from "effect"
+import { below } from "./ConditionInvalid.ts"
+import { complain, type Complaint } from "./Decode.ts"
+
+/** The headers that an operator may give an answer of the gateway. */
+
+const maxHeaders = 50
+/** Of all names and values together, in characters, written and rendered: what clients take without being told. */
+const maxCharacters = 8_192
+
+const forbidden: ReadonlyMap<string, string> = new Map([
+  ...[
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade"
+  ].map((name) => [name, "is about one connection only"] as const),
+  ...["content-length", "content-encoding", "host", "date"].map((name) => [name, "is the gateway's to set"] as const),
+  ["content-type", "is set by content_type"],
+  // The API and the dashboard have the origin of the ingress URLs: what changes an origin for a browser is not a source's.
+  ...[
+    "set-cookie",
+    "set-cookie2",
+    "clear-site-data",
+    "strict-transport-security",
+    "alt-svc",
+    "service-worker-allowed",
+    "content-security-policy",
+    "content-security-policy-report-only",
+    "x-content-type-options"
+  ].map((name) => [name, "cannot be set by a source"] as const)
+])
+
+/**
+ * With every custom response: an operator's XML or text, with a sender's values in it, must not run as a page that
+ * shares its origin with the API and the dashboard.
+ */
+const inert = { "content-security-policy": "default-src 'none'; sandbox", "x-content-type-options": "nosniff" }
+
+const name = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/
+const value = /^[\t\x20-\x7e\x80-\xff]*$/
+
+/** Headers by lower-case name; null when placeholders make them longer than they may be. */
+export type CompiledHeaders = (read: (root: TemplateRoot) => unknown) => Readonly<Record<string, string>> | null
+
+/** Compiles headers whose values may hold placeholders; `path` is where they stand. */
+export const compileHeaders = (
+  written: Readonly<Record<string, string>>,
+  path: string
+): Result.Result<CompiledHeaders, Complaint> =>
+  Result.gen(function* () {
+    const entries = Object.entries(written)
+    if (entries.length > maxHeaders) return yield* complain(path, `at most ${maxHeaders} headers are allowed`)
+    const templates = new Map<string, Template>()
+    for (const [written, text] of entries) {
+      const at = below(path, written)
+      const header = written.toLowerCase()
+      if (!name.test(written)) return yield* complain(at, "is not the name of a header")
+      const why = forbidden.get(header)
+      if (why !== undefined) return yield* complain(at, `cannot be set here: it ${why}`)
+      if (templates.has(header)) return yield* complain(at, "is there twice, in two spellings")
+      if (!value.test(text)) return yield* complain(at, "must be a text of one line without control characters")
+      const template = yield* Result.mapError(compileTemplate(text.trim()), ({ message }) => ({ path: at, message }))
+      templates.set(header, template)
+    }
+    const size = entries.reduce((sum, [name, text]) => sum + name.length + text.length, 0)
+    if (size > maxCharacters) return yield* complain(path, `are longer than ${maxCharacters} characters together`)
+    return (read) => render(templates, read)
+  })
+
+const render = (
+  templates: ReadonlyMap<string, Template>,
+  read: (root: TemplateRoot) => unknown
+): Readonly<Record<string, string>> | null => {
+  const headers: Array<readonly [string, string]> = []
+  let size = 0
+  for (const [header, template] of templates) {
+    const text = template.render(read, headerEscape)
+    if (text === null) return null
+    size += header.length + text.length
+    if (size > maxCharacters) return null
+    headers.push([header, text])
+  }
+  // Not by assignment: a header may be called __proto__.
+  return { ...Object.fromEntries(headers), ...inert }
+}

@@ -1,0 +1,308 @@
+import type { DeduplicateRule, Json } from "@tidegate/model/Rule"
+import { compileDeduplication } from "@tidegate/rules/Deduplication"
+import type { FilterInput } from "@tidegate/rules/Filter"
+import { parseQuery } from "@tidegate/rules/RequestInput"
+import { normalizeRules } from "@tidegate/rules/RuleSet"
+import { assert, describe, it } from "@effect/vitest"
+import { Arbitrary, Result, Schema } from "effect"
+
+/** What is written of a rule, beside its type and window. */
+type Written = Partial<Omit<DeduplicateRule, "type" | "window">>
+
+/** As the API takes it, so that no rule is tested that could not be there. */
+const deduplication = (written: Written = {}) => {
+  const [rule] = Result.getOrThrow(normalizeRules([{ type: "deduplicate", window: 60_000, ...written }]))
+  return rule?.type === "deduplicate" ? compileDeduplication(rule) : assert.fail("another rule")
+}
+
+const request = (body: Json, more: Partial<FilterInput> = {}): FilterInput => ({
+  method: "POST",
+  headers: { "content-type": "application/json" },
+  query: {},
+  path: "/",
+  ...more,
+  body: () => body
+})
+
+const key = (written: Written, body: Json, more?: Partial<FilterInput>): string | null =>
+  deduplication(written).key(request(body, more))
+
+const same = (written: Written, a: FilterInput, b: FilterInput): void => {
+  const { key } = deduplication(written)
+  assert.isNotNull(key(a))
+  assert.strictEqual(key(a), key(b))
+}
+
+const differ = (written: Written, a: FilterInput, b: FilterInput): void => {
+  const { key } = deduplication(written)
+  assert.notStrictEqual(key(a), key(b))
+}
+
+it("keys are 43 characters, and the window is the rule's", () => {
+  assert.match(key({}, { id: 1 }) ?? "", /^[A-Za-z0-9_-]{43}$/)
+  assert.strictEqual(deduplication().windowMs, 60_000)
+})
+
+describe("without fields", () => {
+  const one = request({ id: 1, at: [1, 2] })
+  it("the method, path, query and body count", () => {
+    same({}, one, request({ id: 1, at: [1, 2] }))
+    differ({}, one, request({ id: 2, at: [1, 2] }))
+    differ({}, one, request({ id: 1, at: [2, 1] }))
+    differ({}, one, request({ id: 1, at: [1, 2] }, { path: "/a" }))
+    differ({}, one, request({ id: 1, at: [1, 2] }, { query: { a: "1" } }))
+    differ({}, one, request({ id: 1, at: [1, 2] }, { method: "PUT" }))
+  })
+  it("headers do not", () => {
+    same({}, one, request({ id: 1, at: [1, 2] }, { headers: { "x-request-id": "2", "user-agent": "other" } }))
+  })
+  it("the parts are not mixed up", () => {
+    differ({}, request("a", { path: "/b" }), request("/b", { path: "a" }))
+    differ({}, request({ a: "1" }), request({}, { query: { a: "1" } }))
+  })
+  it("queries are compared as they are parsed", () => {
+    same({}, request(null, { query: parseQuery("a=1&b=2&b=3") }), request(null, { query: parseQuery("b=2&a=%31&b=3") }))
+    differ({}, request(null, { query: parseQuery("b=2&b=3") }), request(null, { query: parseQuery("b=3&b=2") }))
+  })
+})
+
+describe("values are compared as JSON", () => {
+  const equal: ReadonlyArray<readonly [string, string]> = [
+    ['{"a":1,"b":{"c":2,"d":3}}', '{"b":{"d":3,"c":2},"a":1}'],
+    ["1", "1.0"],
+    ["100", "1e2"],
+    ["0", "-0"],
+    ['{"a":0.0}', '{"a":-0.0}'],
+    ['"\\u00fc"', '"ü"'],
+    ['"\\/"', '"/"'],
+    ['{"\\u0061":1}', '{"a":1}'],
+    ["[ 1 , 2 ]", "[1,2]"],
+    ['{"a":1,"a":2}', '{"a":2}']
+  ]
+  for (const [a, b] of equal) {
+    it(`${a} is ${b}`, () => same({}, request(JSON.parse(a)), request(JSON.parse(b))))
+  }
+  const different: ReadonlyArray<readonly [Json, Json]> = [
+    [1, "1"],
+    [true, "true"],
+    [null, "null"],
+    [null, ""],
+    [null, false],
+    [0, false],
+    [{}, []],
+    [{}, null],
+    [{ a: null }, {}],
+    [[1, 2], [12]],
+    [
+      [[1], 2],
+      [1, [2]]
+    ],
+    [["a,b"], ["a", "b"]],
+    [['a","b'], ["a", "b"]],
+    [{ a: { b: 1 } }, { "a.b": 1 }],
+    // Composed and decomposed, and texts that UTF-8 cannot tell apart.
+    ["\u00fc", "u\u0308"],
+    ["\ud800", "\udc00"],
+    ["\ud800", "\ufffd"],
+    ["\u0000", ""]
+  ]
+  for (const [a, b] of different) {
+    it(`${JSON.stringify(a)} is not ${JSON.stringify(b)}`, () => differ({}, request(a), request(b)))
+  }
+})
+
+describe("include_fields", () => {
+  const fields = (...include_fields: ReadonlyArray<string>): Written => ({ include_fields })
+
+  it("only they count", () => {
+    same(fields("body.id"), request({ id: 1, at: 1 }), request({ id: 1, at: 2 }, { path: "/x", method: "PUT" }))
+    differ(fields("body.id"), request({ id: 1 }), request({ id: 2 }))
+  })
+  it("from every part of the request, headers in any case", () => {
+    const header = (value: string | ReadonlyArray<string>) => request(null, { headers: { "x-event-id": value } })
+    same(fields("headers.X-Event-Id"), header("a"), header("a"))
+    differ(fields("headers.X-Event-Id"), header("a"), header("b"))
+    differ(fields("headers.x-event-id"), header("a"), header(["a"]))
+    differ(fields("path"), request(1), request(1, { path: "/a" }))
+    differ(fields("method"), request(1), request(1, { method: "PUT" }))
+    differ(fields("query.page"), request(1, { query: { page: "1" } }), request(1, { query: { page: "2" } }))
+    same(fields("query.page"), request(1, { query: { page: "1" } }), request(2, { query: { page: "1", a: "2" } }))
+    differ(fields("body"), request("text a"), request("text b"))
+  })
+  it("into lists: one element, every element", () => {
+    const items = (...skus: ReadonlyArray<Json>) =>
+      request({ items: skus.map((sku, n) => ({ sku, n })), x: skus.length })
+    same(fields("body.items[*].sku"), items("a", "b"), items("a", "b"))
+    differ(fields("body.items[*].sku"), items("a", "b"), items("b", "a"))
+    differ(fields("body.items[*].sku"), items("a", "b"), items("a"))
+    same(fields("body.items[0].sku"), items("a", "b"), items("a", "c"))
+    same(fields("body.items.0.sku"), items("a", "b"), items("a", "c"))
+    differ(fields("body.items[1].sku"), items("a", "b"), items("a", "c"))
+    // An element that has nothing there keeps its place.
+    differ(fields("body[*].a"), request([{ a: 1 }, {}]), request([{}, { a: 1 }]))
+    differ(fields("body[*].a[*]"), request([{ a: [1] }, { a: [2] }]), request([{ a: [1, 2] }, {}]))
+  })
+  it("a missing one is null; without any of them there is no key", () => {
+    same(fields("body.a", "body.b"), request({ a: 1 }), request({ a: 1, b: null }))
+    differ(fields("body.a", "body.b"), request({ a: 1 }), request({ b: 1 }))
+    for (const body of [{}, { a: null }, [], "text", null, { a: {} }, { items: [] }, { items: [{}] }] as const) {
+      assert.isNull(key(fields("body.a.b", "body.items[*].id", "headers.none"), body), JSON.stringify(body))
+    }
+    assert.isNotNull(key(fields("body.a"), { a: false }))
+    assert.isNotNull(key(fields("body.a"), { a: "" }))
+  })
+  it("nothing is read from a prototype", () => {
+    assert.isNull(key(fields("body.constructor", "body.__proto__", "body.items.length"), { items: [1] }))
+    differ(fields("body.__proto__"), request(JSON.parse('{"__proto__":1}')), request(JSON.parse('{"__proto__":2}')))
+  })
+})
+
+describe("exclude_fields", () => {
+  const but = (...exclude_fields: ReadonlyArray<string>): Written => ({ exclude_fields })
+
+  it("everything else counts", () => {
+    same(but("body.at"), request({ id: 1, at: 1 }), request({ at: 2, id: 1 }))
+    same(but("body.at"), request({ id: 1, at: 1 }), request({ id: 1 }))
+    differ(but("body.at"), request({ id: 1, at: 1 }), request({ id: 2, at: 1 }))
+    differ(but("body.at"), request({ id: 1 }), request({ id: 1 }, { path: "/a" }))
+    same(
+      but("path", "query.t"),
+      request(1, { query: { t: "1", a: "2" } }),
+      request(1, { path: "/a", query: { a: "2" } })
+    )
+    same(but("body"), request(1), request({ a: 2 }))
+    same(but("headers.x-time", "method"), request(1), request(1, { method: "PUT", headers: { "x-time": "2" } }))
+    differ(but("body.meta.at"), request({ meta: { at: 1, by: 1 } }), request({ meta: { at: 1, by: 2 } }))
+  })
+  it("in lists: one element, every element, without moving the others", () => {
+    const list = (...items: ReadonlyArray<Json>) => request({ items })
+    same(but("body.items[*].at"), list({ id: 1, at: 1 }, { id: 2 }), list({ id: 1 }, { id: 2, at: 3 }))
+    differ(but("body.items[*].at"), list({ id: 1, at: 1 }), list({ id: 2, at: 1 }))
+    same(but("body.items[0]"), list(1, 2), list(3, 2))
+    same(but("body.items.0"), list(1, 2), list(3, 2))
+    differ(but("body.items[0]"), list(1, 2), list(2))
+    differ(but("body.items[0].at"), list({ at: 1 }, { at: 1 }), list({ at: 1 }, { at: 2 }))
+    same(but("body.items[0].at", "body.items[*].by"), list({ at: 1, by: 1, c: 1 }), list({ at: 2, by: 2, c: 1 }))
+    differ(but("body.items[*]"), list(1, 2), list(1))
+  })
+  it("a path that leads nowhere excludes nothing", () => {
+    differ(but("body.id.deep", "body[0]", "body.items"), request({ id: 1 }), request({ id: 2 }))
+  })
+  it("without anything left there is no key", () => {
+    assert.isNull(key(but("body", "path", "query", "method"), { id: 1 }))
+  })
+})
+
+describe("predicates", () => {
+  const rule: Written = { body: { type: { $in: ["a"] } }, headers: { "X-Env": "prod" } }
+  it("only the requests that match them take part", () => {
+    const headers = { "x-env": "prod" }
+    assert.isNotNull(key(rule, { type: "a" }, { headers }))
+    assert.isNull(key(rule, { type: "b" }, { headers }))
+    assert.isNull(key(rule, { type: "a" }))
+  })
+  it("they are no part of the key, and one that does not compile makes none", () => {
+    const headers = { "x-env": "prod" }
+    assert.strictEqual(key(rule, { type: "a" }, { headers }), key({}, { type: "a" }))
+    const broken = compileDeduplication({ type: "deduplicate", window: 1_000, body: { a: { $foo: 1 } } })
+    assert.isNull(broken.key(request({ a: 1 })))
+  })
+})
+
+it("a rule that is changed makes other keys", () => {
+  const body = { a: 1, b: 1 }
+  const keys = [
+    {},
+    { include_fields: ["body.a"] },
+    { include_fields: ["body.b"] },
+    { include_fields: ["body"] },
+    { exclude_fields: ["body.c"] }
+  ].map((written) => key(written, body))
+  assert.lengthOf([...new Set(keys)], keys.length)
+})
+
+describe("the work is bounded", () => {
+  const numbers = (count: number): Json => JSON.parse(`[${"1,".repeat(count - 1)}1]`) as Json
+
+  it("a text of 10 MiB, and a list of half a million values, have keys", () => {
+    assert.isNotNull(key({}, "x".repeat(10 * 1024 * 1024)))
+    assert.isNotNull(key({}, numbers(500_000)))
+  })
+  it("what would take too long has none", () => {
+    assert.isNull(key({}, numbers(5_000_000)))
+    assert.isNull(key({ include_fields: Array.from({ length: 50 }, (_, i) => `body[*].k${i}`) }, numbers(100_000)))
+    assert.isNull(key({ include_fields: ["body"] }, JSON.parse("[".repeat(100_000) + "]".repeat(100_000)) as Json))
+    assert.isNotNull(key({}, JSON.parse("[".repeat(400) + "]".repeat(400)) as Json))
+  })
+})
+
+describe("properties", () => {
+  /** The value once more, with its keys in the reverse order. */
+  const shuffled = (value: Json): Json => {
+    if (Array.isArray(value)) return value.map(shuffled)
+    if (typeof value !== "object" || value === null) return value
+    return Object.fromEntries(
+      Object.entries(value)
+        .toReversed()
+        .map(([name, inner]) => [name, shuffled(inner)])
+    )
+  }
+  /** Deep equality by another way than ours: text, in which the order of keys is settled by the replacer. */
+  const sorted = (value: unknown): string =>
+    JSON.stringify(value, (_, inner: unknown) =>
+      typeof inner === "object" && inner !== null && !Array.isArray(inner)
+        ? [
+            "object",
+            ...Object.entries(inner)
+              .filter(([, member]) => member !== undefined)
+              .toSorted(([a], [b]) => (a < b ? -1 : 1))
+          ]
+        : inner
+    )
+  const small = Schema.Union([
+    Schema.Literals([0, 1, "", "1", true]),
+    Schema.Null,
+    Schema.Array(Schema.Literals([1, "1"]))
+  ])
+  const member = Schema.Union([small, Schema.Struct({ a: small, b: Schema.optionalKey(small) })])
+  const Document = Schema.Struct({ id: member, at: member, b: Schema.optionalKey(member) })
+  const documents = { a: Arbitrary.schema(Document), b: Arbitrary.schema(Document) }
+  const runs = { arbitrary: { runs: 1_000, size: 40 } }
+
+  it.prop(
+    "any JSON has the key of its copy, whatever the order of keys",
+    { body: Arbitrary.schema(Schema.Json) },
+    ({ body }) => same({}, request(body), request(shuffled(JSON.parse(JSON.stringify(body)) as Json))),
+    runs
+  )
+
+  it.prop(
+    "two documents have one key when, and only when, they are deeply equal",
+    documents,
+    ({ a, b }) => {
+      assert.strictEqual(key({}, a) === key({}, b), sorted(a) === sorted(b))
+    },
+    runs
+  )
+
+  it.prop(
+    "and with fields: when, and only when, those are",
+    documents,
+    ({ a, b }) => {
+      const chosen = ({ at, id }: typeof Document.Type) => {
+        const inner = typeof at === "object" && at !== null && "a" in at ? at.a : null
+        return id === null && inner === null ? null : sorted([id, inner])
+      }
+      const written: Written = { include_fields: ["body.id", "body.at.a"] }
+      for (const one of [a, b]) assert.strictEqual(key(written, one) === null, chosen(one) === null)
+      if (chosen(a) !== null) assert.strictEqual(key(written, a) === key(written, b), chosen(a) === chosen(b))
+      const rest = ({ at, b }: typeof Document.Type) => {
+        const inner = typeof at === "object" && at !== null && "a" in at ? { ...at, a: undefined } : at
+        return sorted([inner, b === undefined, b])
+      }
+      const excluding: Written = { exclude_fields: ["body.id", "body.at.a"] }
+      assert.strictEqual(key(excluding, a) === key(excluding, b), rest(a) === rest(b))
+    },
+    runs
+  )
+})

@@ -1,0 +1,24 @@
+import type { Provider } from "../Provider.ts"
+import { discordEvents, discordInteractions } from "./discord.ts"
+import { fusionauth } from "./fusionauth.ts"
+import { mailgun } from "./mailgun.ts"
+import { mandrill } from "./mandrill.ts"
+import { microsoftGraph } from "./microsoftGraph.ts"
+import { paypal } from "./paypal.ts"
+import { sendgrid } from "./sendgrid.ts"
+import { sns } from "./sns.ts"
+import { twilio } from "./twilio.ts"
+
+/** The providers whose verification is code, because data cannot say it. */
+export const codeProviders: ReadonlyArray<Provider> = [
+  twilio,
+  discordInteractions,
+  discordEvents,
+  sendgrid,
+  paypal,
+  mailgun,
+  sns,
+  fusionauth,
+  mandrill,
+  microsoftGraph
+]

@@ -1,0 +1,89 @@
+import {
+  asanaHandshake,
+  dropboxHandshake,
+  intercomHandshake,
+  metaHandshake,
+  notionHandshake,
+  trelloHandshake,
+  wooCommerceHandshake
+} from "../Handshakes.ts"
+import type { Provider } from "../Provider.ts"
+import type { SignatureScheme } from "../SignatureScheme.ts"
+import { signedBy, webhookSecret } from "./settings.ts"
+
+/** The most common way to sign: one lower-case hex HMAC-SHA256 of the body. `rest` says what is different. */
+const hex = (header: string, rest: Partial<SignatureScheme> = {}): readonly [SignatureScheme] => [
+  {
+    header,
+    separator: null,
+    prefix: "",
+    algorithm: "sha256",
+    encoding: "hex",
+    content: "{body}",
+    timestamp: null,
+    secret: "utf8",
+    ...rest
+  }
+]
+
+const base64 = (header: string, rest: Partial<SignatureScheme> = {}): readonly [SignatureScheme] =>
+  hex(header, { encoding: "base64", ...rest })
+
+const optional = { ...webhookSecret("utf8"), required: false }
+
+/**
+ * Providers that sign the request and no timestamp: who records one of their requests can send it again, and only the
+ * event's own id tells. That is theirs to change.
+ */
+export const signedProviders: ReadonlyArray<Provider> = [
+  // The older x-hub-signature (SHA-1), which GitHub still sends beside it, is never looked at.
+  signedBy(["GITHUB"], hex("x-hub-signature-256", { prefix: "sha256=" })),
+  signedBy(["BITBUCKET"], hex("x-hub-signature", { prefix: "sha256=" })),
+  signedBy(["META", "WHATSAPP"], hex("x-hub-signature-256", { prefix: "sha256=" }), {
+    settings: [
+      { ...webhookSecret("utf8"), aliases: ["secret", "app_secret"] },
+      { name: "verify_token", required: false, secret: true }
+    ],
+    handshake: metaHandshake
+  }),
+  signedBy(["INTERCOM"], hex("x-hub-signature", { prefix: "sha1=", algorithm: "sha1" }), {
+    handshake: intercomHandshake
+  }),
+  signedBy(["CURSOR"], hex("x-webhook-signature", { prefix: "sha256=" })),
+  // Its key is the verification token of the subscription, which the first request brings.
+  signedBy(["NOTION"], hex("x-notion-signature", { prefix: "sha256=" }), {
+    settings: [{ ...optional, aliases: ["secret", "verification_token"] }],
+    handshake: notionHandshake
+  }),
+  signedBy(["CIRCLECI"], hex("circleci-signature", { separator: ",", prefix: "v1=" })),
+  signedBy(["PAGERDUTY"], hex("x-pagerduty-signature", { separator: ",", prefix: "v1=" })),
+  signedBy(["DROPBOX"], hex("x-dropbox-signature"), { handshake: dropboxHandshake }),
+  signedBy(["RAZORPAY"], hex("x-razorpay-signature")),
+  signedBy(["COINBASE_COMMERCE"], hex("x-cc-webhook-signature")),
+  signedBy(["LEMON_SQUEEZY"], hex("x-signature")),
+  // Without a secret it verifies nobody; the first request brings the secret.
+  signedBy(["ASANA"], hex("x-hook-signature"), { settings: [optional], handshake: asanaHandshake }),
+  signedBy(["SENTRY"], hex("sentry-hook-signature")),
+  signedBy(["GOCARDLESS"], hex("webhook-signature")),
+  signedBy(["LAUNCHDARKLY"], hex("x-ld-signature")),
+  signedBy(["CHECKOUT_COM"], hex("cko-signature")),
+  signedBy(["PAYSTACK"], hex("x-paystack-signature", { algorithm: "sha512" })),
+  signedBy(["VERCEL"], hex("x-vercel-signature", { algorithm: "sha1" })),
+  signedBy(["WEBEX"], hex("x-spark-signature", { algorithm: "sha1" })),
+
+  signedBy(["SHOPIFY"], base64("x-shopify-hmac-sha256")),
+  signedBy(["LINE"], base64("x-line-signature")),
+  // One header for each key of the account: ours is any of them.
+  signedBy(["DOCUSIGN"], base64("x-docusign-signature-{n}")),
+  signedBy(["TYPEFORM"], base64("typeform-signature", { prefix: "sha256=" })),
+  signedBy(["XERO"], base64("x-xero-signature")),
+  signedBy(["WOO_COMMERCE"], base64("x-wc-webhook-signature"), { handshake: wooCommerceHandshake }),
+  signedBy(["HEROKU"], base64("heroku-webhook-hmac-sha256")),
+  // The retired x-square-signature (SHA-1) is never looked at.
+  signedBy(["SQUARE"], base64("x-square-hmacsha256-signature", { content: "{url}{body}" })),
+  signedBy(["TRELLO"], base64("x-trello-webhook", { algorithm: "sha1", content: "{body}{url}" }), {
+    handshake: trelloHandshake
+  }),
+  // An outgoing webhook. Its security token is the base64 of the key, not the key.
+  signedBy(["MICROSOFT_TEAMS"], base64("authorization", { prefix: "HMAC ", secret: "base64" }))
+]

@@ -1,0 +1,107 @@
+import { assert, describe, it } from "@effect/vitest"
+import { verifyKey } from "discord-interactions"
+import { generateKeyPairSync, sign } from "node:crypto"
+import { bytes, changed, checkOf, hasCheck, inbound, now, problemOf } from "./inbound.ts"
+
+const pair = () => {
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519")
+  return { privateKey, hex: publicKey.export({ type: "spki", format: "der" }).subarray(-32).toString("hex") }
+}
+const ours = pair()
+const other = pair()
+
+const body = '{"type": 2, "data": {"name": "größe"}}'
+const signed = (timestamp: string, text = body, key = ours.privateKey): string =>
+  sign(null, bytes(timestamp + text), key).toString("hex")
+
+for (const [type, tolerance] of [
+  ["DISCORD", 300],
+  ["DISCORD_EVENTS", 900]
+] as const) {
+  describe(type, () => {
+    const check = checkOf(type, { public_key: ours.hex })
+    const verify = (timestamp: unknown, signature: unknown, text: string | Uint8Array = body) =>
+      check(
+        inbound({
+          body: text,
+          headers: {
+            "x-signature-ed25519": signature as string,
+            "x-signature-timestamp": timestamp as string
+          }
+        })
+      )
+    const timestamp = String(now)
+    const signature = signed(timestamp)
+
+    it("agrees with the official library about right and wrong", async () => {
+      const cases: ReadonlyArray<readonly [boolean, string, string, string]> = [
+        [true, body, signature, timestamp],
+        [true, "", signed(timestamp, ""), timestamp],
+        [false, changed(body), signature, timestamp],
+        [false, JSON.stringify(JSON.parse(body)), signature, timestamp],
+        [false, body, changed(signature), timestamp],
+        [false, body, signed(timestamp, body, other.privateKey), timestamp],
+        [false, body, signature, String(now + 1)]
+      ]
+      for (const [expected, text, signature, timestamp] of cases) {
+        assert.strictEqual(await verifyKey(text, signature, timestamp, ours.hex), expected)
+        assert.strictEqual(verify(timestamp, signature, text), expected)
+      }
+    })
+
+    it("refuses what is missing, doubled or spelled in another way", () => {
+      for (const wrong of [
+        undefined,
+        "",
+        [signature, signature],
+        ` ${signature}`,
+        signature.slice(2),
+        `${signature}00`
+      ]) {
+        assert.isFalse(verify(timestamp, wrong))
+      }
+      assert.isFalse(verify(timestamp, Buffer.from(signature, "hex").toString("base64")))
+      for (const wrong of [undefined, "", [timestamp, timestamp], "now", `+${timestamp}`, `${timestamp}.0`, "1e9"]) {
+        assert.isFalse(verify(wrong, signed(String(wrong))))
+      }
+      assert.isTrue(verify(timestamp, signature.toUpperCase()))
+    })
+
+    it("refuses a replay outside the tolerance", () => {
+      for (const [offset, expected] of [
+        [-tolerance, true],
+        [tolerance, true],
+        [-tolerance - 1, false],
+        [tolerance + 1, false]
+      ] as const) {
+        const at = String(now + offset)
+        assert.strictEqual(verify(at, signed(at)), expected, `${offset}`)
+      }
+    })
+
+    it("takes no key that is none", () => {
+      assert.isNull(problemOf(type, "public_key", ours.hex))
+      assert.isNull(problemOf(type, "public_key", ours.hex.toUpperCase()))
+      const base64 = Buffer.from(ours.hex, "hex").toString("base64")
+      for (const wrong of ["", "0x" + ours.hex.slice(2), ours.hex.slice(2), `${ours.hex}00`, base64]) {
+        assert.isNotNull(problemOf(type, "public_key", wrong))
+        assert.isFalse(hasCheck(type, { public_key: wrong }))
+      }
+      assert.isFalse(hasCheck(type, {}))
+    })
+
+    it("takes no key that everybody can sign for", () => {
+      const point = (start: string, rest = "00", end = rest) => start + rest.repeat(30) + end
+      for (const weak of [
+        point("00"),
+        point("00", "00", "80"),
+        point("01"),
+        point("01", "00", "80"),
+        point("ec", "ff", "7f"),
+        point("ec", "ff", "ff")
+      ]) {
+        assert.isFalse(hasCheck(type, { public_key: weak }), weak)
+      }
+    })
+  })
+}

@@ -1,0 +1,67 @@
+import { assert, describe, it } from "@effect/vitest"
+import { changed, checkOf, hasCheck, inbound } from "./inbound.ts"
+
+const state = "a secret clientState, größe"
+const verify = (body: unknown, auth = state) =>
+  checkOf("MICROSOFT_GRAPH", { api_key: auth })(
+    inbound({ body: typeof body === "string" ? body : JSON.stringify(body) })
+  )
+
+// The examples of https://learn.microsoft.com/graph/change-notifications-delivery-webhooks and -lifecycle-events, with
+// our clientState.
+const change = {
+  id: "lsgTZMr9KwAAA",
+  subscriptionId: "76619225-ff6b-4746-96de-1d4f8ad5f9a5",
+  subscriptionExpirationDateTime: "2030-03-20T11:00:00.0000000Z",
+  clientState: state,
+  changeType: "created",
+  resource: "users/a1b2/messages/AAMk",
+  resourceData: { "@odata.type": "#Microsoft.Graph.Message", id: "AAMk" }
+}
+const lifecycle = { subscriptionId: "s", clientState: state, lifecycleEvent: "reauthorizationRequired" }
+
+describe("MICROSOFT_GRAPH", () => {
+  it("every notification carries the clientState", () => {
+    assert.isTrue(verify({ value: [change] }))
+    assert.isTrue(verify({ value: [change, lifecycle] }))
+    assert.isTrue(verify({ validationTokens: ["eyJ…"], value: [change] }))
+  })
+
+  it("one without it refuses the batch", () => {
+    for (const clientState of [undefined, null, "", changed(state), `${state} `, state.toUpperCase(), 1, [state], {}]) {
+      assert.isFalse(verify({ value: [{ ...change, clientState }] }))
+      assert.isFalse(verify({ value: [change, { ...lifecycle, clientState }] }))
+      assert.isFalse(verify({ value: [{ ...lifecycle, clientState }, change] }))
+    }
+    assert.isFalse(verify({ value: [change] }, changed(state)))
+  })
+
+  it("no notification is no batch", () => {
+    for (const body of [
+      "",
+      "{",
+      "null",
+      [],
+      [change],
+      {},
+      change,
+      { value: [] },
+      { value: change },
+      { value: [null] },
+      { value: [[change]] },
+      { value: [state] },
+      { clientState: state, value: [{}] }
+    ]) {
+      assert.isFalse(verify(body))
+    }
+  })
+
+  it("a lone surrogate equals no character", () => {
+    assert.isFalse(verify('{"value":[{"clientState":"x\\ud800"}]}', "x\ufffd"))
+  })
+
+  it("has no check without a secret", () => {
+    assert.isFalse(hasCheck("MICROSOFT_GRAPH", {}))
+    assert.isFalse(hasCheck("MICROSOFT_GRAPH", { api_key: "" }))
+  })
+})

@@ -1,0 +1,186 @@
+import { assert, describe, it } from "@effect/vitest"
+import { sign } from "node:crypto"
+import { bytes, changed, checkOf, fixture, hasCheck, inbound, now, problemOf } from "./inbound.ts"
+
+// fixtures/code/make.sh: signed by the openssl command line, the CRC-32 from the trailer of gzip.
+const vector: { body: string; crc: string; signature: string } = JSON.parse(fixture("vectors.json")).paypal
+const url = "https://api.paypal.com/v1/notifications/certs/CERT-360caa42-fca2a594-ad47cb8d"
+const webhookId = "3WA07241VT312694T"
+const good = {
+  "paypal-auth-algo": "SHA256withRSA",
+  "paypal-cert-url": url,
+  "paypal-transmission-id": "b9d46480-2162-11ee-a2ae-61fbe51a886c",
+  "paypal-transmission-time": "2030-01-01T00:00:00Z",
+  "paypal-transmission-sig": vector.signature
+}
+
+const verifyWith = (
+  pem: string | undefined,
+  over: Readonly<Record<string, string | ReadonlyArray<string> | undefined>> = {},
+  { body = vector.body, id = webhookId, nowSeconds = now } = {}
+) => checkOf("PAYPAL", { webhook_id: id }, () => pem)(inbound({ body, nowSeconds, headers: { ...good, ...over } }))
+
+const pem = fixture("paypal.pem")
+const key = fixture("signer.key.pem")
+const signed = (time: string, id = good["paypal-transmission-id"]): string =>
+  sign("sha256", bytes(`${id}|${time}|${webhookId}|${vector.crc}`), key).toString("base64")
+
+describe("PAYPAL", () => {
+  it("verifies what openssl signed, when the certificate has been fetched", () => {
+    assert.deepStrictEqual(verifyWith(undefined), { certificateUrl: url })
+    assert.isTrue(verifyWith(pem))
+  })
+
+  it("looks the certificate up by its URL", () => {
+    const asked: Array<string> = []
+    const check = checkOf("PAYPAL", { webhook_id: webhookId }, (url) => {
+      asked.push(url)
+      return pem
+    })
+    const sandbox = url.replace("api.paypal.com", "api-m.sandbox.paypal.com")
+    assert.isTrue(check(inbound({ body: vector.body, headers: { ...good, "paypal-cert-url": sandbox } })))
+    assert.deepStrictEqual(asked, [sandbox])
+  })
+
+  it("refuses another body, webhook, transmission or signature", () => {
+    assert.isFalse(verifyWith(pem, {}, { body: changed(vector.body) }))
+    assert.isFalse(verifyWith(pem, {}, { body: JSON.stringify(JSON.parse(vector.body)) }))
+    assert.isFalse(verifyWith(pem, {}, { body: "" }))
+    assert.isFalse(verifyWith(pem, {}, { id: changed(webhookId) }))
+    assert.isFalse(verifyWith(pem, { "paypal-transmission-id": changed(good["paypal-transmission-id"]) }))
+    assert.isFalse(verifyWith(pem, { "paypal-transmission-time": "2030-01-01T00:00:01Z" }))
+    assert.isFalse(verifyWith(pem, { "paypal-transmission-sig": changed(vector.signature) }))
+    const hex = Buffer.from(vector.signature, "base64").toString("hex")
+    assert.isFalse(verifyWith(pem, { "paypal-transmission-sig": hex }))
+    for (const algorithm of ["SHA1withRSA", "sha256withrsa", "none"]) {
+      assert.isFalse(verifyWith(pem, { "paypal-auth-algo": algorithm }))
+    }
+  })
+
+  it("refuses a header that is missing, empty or there twice, without asking for a certificate", () => {
+    for (const [name, value] of Object.entries(good)) {
+      for (const wrong of [undefined, "", [value, value]]) {
+        assert.isFalse(verifyWith(undefined, { [name]: wrong }), name)
+        assert.isFalse(verifyWith(pem, { [name]: wrong }), name)
+      }
+    }
+  })
+
+  it("refuses a replay outside the tolerance, and a time that is none", () => {
+    for (const [offset, expected] of [
+      [-300, true],
+      [300, true],
+      [-301, false],
+      [301, false]
+    ] as const) {
+      const time = new Date((now + offset) * 1000).toISOString()
+      const headers = { "paypal-transmission-time": time, "paypal-transmission-sig": signed(time) }
+      assert.strictEqual(verifyWith(pem, headers), expected, time)
+    }
+    for (const time of [
+      "2030-01-01",
+      "2029-02-31T00:00:00Z",
+      "1893456000",
+      "2030-01-01 00:00:00Z",
+      "2030-99-01T00:00:00Z"
+    ]) {
+      const headers = { "paypal-transmission-time": time, "paypal-transmission-sig": signed(time) }
+      assert.isFalse(verifyWith(pem, headers), time)
+    }
+  })
+
+  it("a separator within a field moves nothing into the next", () => {
+    const time = good["paypal-transmission-time"]
+    const id = `x|${time}|${webhookId}|${vector.crc}`
+    assert.isFalse(verifyWith(pem, { "paypal-transmission-id": id, "paypal-transmission-sig": signed(time, id) }))
+    assert.isFalse(hasCheck("PAYPAL", { webhook_id: "a|b" }))
+    assert.isNotNull(problemOf("PAYPAL", "webhook_id", "a|b"))
+    assert.isNull(problemOf("PAYPAL", "webhook_id", "WEBHOOK_ID"))
+    assert.isFalse(hasCheck("PAYPAL", {}))
+  })
+})
+
+describe("PAYPAL, where the certificate is", () => {
+  for (const host of ["api.paypal.com", "api-m.paypal.com", "api.sandbox.paypal.com", "api-m.sandbox.paypal.com"]) {
+    it(`asks ${host}`, () => {
+      const certificateUrl = url.replace("api.paypal.com", host)
+      assert.deepStrictEqual(verifyWith(undefined, { "paypal-cert-url": certificateUrl }), { certificateUrl })
+    })
+  }
+
+  const path = "/v1/notifications/certs/CERT-360caa42"
+  for (const wrong of [
+    `http://api.paypal.com${path}`,
+    `https://api.paypal.com.evil.test${path}`,
+    `https://evil.test/api.paypal.com${path}`,
+    `https://evil-api.paypal.com${path}`,
+    `https://evilpaypal.com${path}`,
+    `https://www.paypal.com${path}`,
+    `https://paypal.com${path}`,
+    `https://apixpaypal.com${path}`,
+    `https://api.paypal.com@evil.test${path}`,
+    `https://api.paypal.com:x@evil.test${path}`,
+    `https://user@api.paypal.com${path}`,
+    `https://api.paypal.com.${path}`,
+    `https://API.PAYPAL.COM${path}`,
+    `HTTPS://api.paypal.com${path}`,
+    `https://api.paypal.com:443${path}`,
+    `https://api.paypal.com:8443${path}`,
+    `https://api.paypal.com${path}?x=1`,
+    `https://api.paypal.com${path}#x`,
+    `https://api.paypal.com${path}/`,
+    `https://api.paypal.com${path}/../../../evil`,
+    `https://api.paypal.com/v1/notifications/certs/../../evil`,
+    `https://api.paypal.com/v1/notifications/certs/CERT-%2e%2e%2fx`,
+    `https://api.paypal.com/v1/notifications/certs/CERT-`,
+    `https://api.paypal.com\\@evil.test${path}`,
+    `https:\\\\api.paypal.com${path}`,
+    `//api.paypal.com${path}`,
+    ` https://api.paypal.com${path}`,
+    `https://api.paypal.com${path}\n`,
+    `https://api.paypal.com${path}\nhttps://evil.test/`,
+    `https://evil.test/\nhttps://api.paypal.com${path}`,
+    `file:///etc/passwd`,
+    `https://аpi.paypal.com${path}`
+  ]) {
+    it(`does not ask ${JSON.stringify(wrong)}`, () => {
+      assert.isFalse(verifyWith(undefined, { "paypal-cert-url": wrong }))
+      assert.isFalse(verifyWith(pem, { "paypal-cert-url": wrong }))
+    })
+  }
+})
+
+describe("PAYPAL, what the certificate is", () => {
+  it("refuses one that is made out to another, or by itself, or is none", () => {
+    for (const name of ["paypal-foreign", "paypal-unnamed", "paypal-website", "paypal-self-signed", "sns"]) {
+      assert.isFalse(verifyWith(fixture(`${name}.pem`)), name)
+    }
+    for (const wrong of ["", "not PEM", pem.slice(0, 200), key]) assert.isFalse(verifyWith(wrong))
+  })
+
+  it("refuses one that is not in force", () => {
+    for (const year of [2020, 2200]) {
+      const time = `${year}-01-01T00:00:00Z`
+      const headers = { "paypal-transmission-time": time, "paypal-transmission-sig": signed(time) }
+      assert.isFalse(verifyWith(pem, headers, { nowSeconds: Date.parse(time) / 1000 }), time)
+    }
+    const time = "2100-01-01T00:00:00Z"
+    const headers = { "paypal-transmission-time": time, "paypal-transmission-sig": signed(time) }
+    assert.isTrue(verifyWith(pem, headers, { nowSeconds: Date.parse(time) / 1000 }))
+  })
+
+  it("the leaf counts, in front of the others", () => {
+    assert.isTrue(verifyWith(pem + fixture("sns.pem")))
+    assert.isFalse(verifyWith(fixture("sns.pem") + pem))
+  })
+
+  it("takes a new certificate when it is there", () => {
+    let current = fixture("paypal-website.pem")
+    const check = checkOf("PAYPAL", { webhook_id: webhookId }, () => current)
+    const request = inbound({ body: vector.body, headers: good })
+    assert.isFalse(check(request))
+    current = pem
+    assert.isTrue(check(request))
+    assert.isTrue(check(request))
+  })
+})

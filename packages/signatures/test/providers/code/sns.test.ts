@@ -1,0 +1,233 @@
+import { assert, describe, it, vi } from "@effect/vitest"
+import MessageValidator from "sns-validator"
+import { sign } from "node:crypto"
+import { EventEmitter } from "node:events"
+import https from "node:https"
+import { bytes, changed, checkOf, fixture, hasCheck, inbound, now, problemOf } from "./inbound.ts"
+import { awsCertificate, awsMessages } from "./snsVectors.ts"
+
+const verifyWith = (
+  pem: string | undefined,
+  message: unknown,
+  auth: Readonly<Record<string, string>> = {},
+  nowSeconds = now
+) =>
+  checkOf(
+    "AWS_SNS",
+    auth,
+    () => pem
+  )(
+    inbound({
+      nowSeconds,
+      headers: { "content-type": "text/plain; charset=UTF-8" },
+      body: typeof message === "string" ? message : JSON.stringify(message)
+    })
+  )
+
+describe("AWS_SNS, messages that AWS has signed", () => {
+  for (const written of awsMessages) {
+    const message = JSON.parse(written)
+    const at = Date.parse(message.Timestamp) / 1000
+
+    it(`version ${message.SignatureVersion} verifies`, () => {
+      assert.deepStrictEqual(verifyWith(undefined, written, {}, at), { certificateUrl: message.SigningCertURL })
+      assert.isTrue(verifyWith(awsCertificate, written, {}, at))
+      assert.isTrue(verifyWith(awsCertificate, written, { topic_arn: message.TopicArn }, at))
+    })
+
+    it(`version ${message.SignatureVersion} is refused when a signed field changes`, () => {
+      for (const name of ["Message", "MessageId", "Timestamp", "TopicArn", "Signature", "Type"]) {
+        for (const value of [changed(message[name]), "", undefined, null, 1, [message[name]]]) {
+          assert.isFalse(verifyWith(awsCertificate, { ...message, [name]: value }, {}, at), `${name} ${String(value)}`)
+        }
+      }
+      assert.isFalse(verifyWith(awsCertificate, { ...message, Subject: "added" }, {}, at))
+      for (const version of ["3", "0", "", 1, 2, undefined, message.SignatureVersion === "1" ? "2" : "1"]) {
+        assert.isFalse(verifyWith(awsCertificate, { ...message, SignatureVersion: version }, {}, at))
+      }
+    })
+
+    it(`version ${message.SignatureVersion} is refused from another topic and with an expired certificate`, () => {
+      assert.isFalse(verifyWith(awsCertificate, written, { topic_arn: `${message.TopicArn}2` }, at))
+      assert.isFalse(verifyWith(awsCertificate, written, {}, Date.parse("2022-08-18T00:00:00Z") / 1000))
+      assert.isFalse(verifyWith(awsCertificate, written, {}, Date.parse("2021-09-06T00:00:00Z") / 1000))
+    })
+  }
+})
+
+const pem = fixture("sns.pem")
+const certificateUrl =
+  "https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-7ff5318490ec183fbaddaa2a969abfda.pem"
+const topic = "arn:aws:sns:eu-west-1:123456789012:topic"
+
+const notification = {
+  Type: "Notification",
+  MessageId: "m-1",
+  TopicArn: topic,
+  Message: "line one\nline two größe",
+  Timestamp: "2030-01-01T00:00:00.000Z"
+}
+const confirmation = {
+  ...notification,
+  Type: "SubscriptionConfirmation",
+  Token: "2336412f37",
+  SubscribeURL: `https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription&TopicArn=${topic}&Token=2336412f37`
+}
+type Message = Readonly<Record<string, string>>
+
+/** The field lists of https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html. */
+const signed = (message: Message, version: "1" | "2" = "2"): Message => {
+  const names =
+    message["Type"] === "Notification"
+      ? ["Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"]
+      : ["Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"]
+  const text = names
+    .filter((name) => name in message)
+    .map((name) => `${name}\n${message[name]}\n`)
+    .join("")
+  const signature = sign(version === "1" ? "sha1" : "sha256", bytes(text), fixture("signer.key.pem"))
+  return {
+    ...message,
+    SignatureVersion: version,
+    Signature: signature.toString("base64"),
+    SigningCertURL: certificateUrl
+  }
+}
+
+/** What the validator of AWS says, with our certificate in place of a download. */
+const official = (message: Message): Promise<boolean> =>
+  new Promise((resolve) => {
+    const get = vi.spyOn(https, "get").mockImplementation(((_url: unknown, answer: (response: unknown) => void) => {
+      const response = Object.assign(new EventEmitter(), { statusCode: 200 })
+      answer(response)
+      response.emit("data", pem)
+      response.emit("end")
+      return response
+    }) as unknown as typeof https.get)
+    new MessageValidator().validate({ ...message }, (error) => {
+      get.mockRestore()
+      resolve(error === null)
+    })
+  })
+
+describe("AWS_SNS, against the validator of AWS", () => {
+  for (const version of ["1", "2"] as const) {
+    it(`version ${version}`, async () => {
+      for (const message of [notification, { ...notification, Subject: "a subject" }, confirmation]) {
+        const good = signed(message, version)
+        assert.isTrue(await official(good))
+        assert.isTrue(verifyWith(pem, good))
+        for (const bad of [
+          { ...good, Message: "other" },
+          { ...good, Subject: "other" },
+          { ...good, Signature: changed(good["Signature"]!) },
+          { ...good, SigningCertURL: certificateUrl.replace(".com/", ".com.evil.test/") }
+        ]) {
+          // The confirmation has no subject: the validator would sign one, and the documented list does not.
+          assert.isFalse(await official(bad))
+          assert.isFalse(verifyWith(pem, bad))
+        }
+      }
+    })
+  }
+
+  it("an UnsubscribeConfirmation is signed as the documentation says", () => {
+    const good = signed({ ...confirmation, Type: "UnsubscribeConfirmation" })
+    assert.isTrue(verifyWith(pem, good))
+    assert.isFalse(verifyWith(pem, { ...good, Token: "other" }))
+    assert.isFalse(verifyWith(pem, { ...good, Type: "SubscriptionConfirmation" }))
+  })
+
+  it("a field that is not signed for this type may not pretend to be", () => {
+    const good = signed(notification)
+    assert.isFalse(verifyWith(pem, { ...good, SubscribeURL: confirmation.SubscribeURL }))
+    assert.isFalse(verifyWith(pem, { ...good, Token: "t" }))
+    assert.isTrue(
+      verifyWith(pem, { ...good, UnsubscribeURL: "https://sns.eu-west-1.amazonaws.com/?Action=Unsubscribe" })
+    )
+  })
+
+  it("refuses what is no message, such as raw delivery", () => {
+    for (const body of ["", "{", "null", "[]", '"text"', "{}", '{"order":1}', JSON.stringify([signed(notification)])]) {
+      assert.isFalse(verifyWith(pem, body))
+    }
+  })
+})
+
+describe("AWS_SNS, where the certificate is", () => {
+  const good = signed(notification)
+  const file = "/SimpleNotificationService-7ff5318490ec183fbaddaa2a969abfda.pem"
+
+  for (const host of ["us-east-1", "us-gov-west-1", "ap-southeast-7", "af-south-1", "cn-north-1"]) {
+    it(`asks ${host}`, () => {
+      const url = `https://sns.${host}.amazonaws.com${host.startsWith("cn") ? ".cn" : ""}${file}`
+      assert.deepStrictEqual(verifyWith(undefined, { ...good, SigningCertURL: url }), { certificateUrl: url })
+    })
+  }
+
+  for (const wrong of [
+    `http://sns.us-east-1.amazonaws.com${file}`,
+    `https://sns.us-east-1.amazonaws.com.evil.test${file}`,
+    `https://sns.us-east-1.amazonaws.com.cn.evil.test${file}`,
+    `https://evil.test/sns.us-east-1.amazonaws.com${file}`,
+    `https://evil.sns.us-east-1.amazonaws.com${file}`,
+    `https://sns.amazonaws.com${file}`,
+    `https://sns.s3.amazonaws.com${file}`,
+    `https://sns.s3-us-west-2.amazonaws.com${file}`,
+    `https://sns.s3.us-west-2.amazonaws.com${file}`,
+    `https://sqs.us-east-1.amazonaws.com${file}`,
+    `https://snsxus-east-1.amazonaws.com${file}`,
+    `https://sns.us-east-1.amazonawsxcom${file}`,
+    `https://sns.us-east-1.amazonaws.com@evil.test${file}`,
+    `https://user:pw@sns.us-east-1.amazonaws.com${file}`,
+    `https://sns.us-east-1.amazonaws.com.${file}`,
+    `https://SNS.us-east-1.amazonaws.com${file}`,
+    `https://sns.US-EAST-1.amazonaws.com${file}`,
+    `https://sns.us-east-1.amazonaws.com:443${file}`,
+    `https://sns.us-east-1.amazonaws.com:8443${file}`,
+    `https://sns.us-east-1.amazonaws.com${file}?x=.pem`,
+    `https://sns.us-east-1.amazonaws.com${file}#.pem`,
+    `https://sns.us-east-1.amazonaws.com/?Action=Publish&Message=.pem`,
+    `https://sns.us-east-1.amazonaws.com/other.pem`,
+    `https://sns.us-east-1.amazonaws.com/SimpleNotificationService-x.key`,
+    `https://sns.us-east-1.amazonaws.com/evil/..${file}`,
+    `https://sns.us-east-1.amazonaws.com\\@evil.test${file}`,
+    ` https://sns.us-east-1.amazonaws.com${file}`,
+    `https://sns.us-east-1.amazonaws.com${file}\n`,
+    "",
+    null,
+    undefined,
+    [`https://sns.us-east-1.amazonaws.com${file}`]
+  ]) {
+    it(`does not ask ${JSON.stringify(wrong)}`, () => {
+      assert.isFalse(verifyWith(undefined, { ...good, SigningCertURL: wrong }))
+      assert.isFalse(verifyWith(pem, { ...good, SigningCertURL: wrong }))
+    })
+  }
+
+  it("refuses a certificate that is made out to another, or is none", () => {
+    assert.isTrue(verifyWith(pem, good))
+    for (const name of ["sns-foreign", "paypal"]) assert.isFalse(verifyWith(fixture(`${name}.pem`), good))
+    for (const wrong of ["", "<xml>", fixture("signer.key.pem")]) assert.isFalse(verifyWith(wrong, good))
+  })
+
+  it("asks for no certificate when the message cannot be right anyway", () => {
+    assert.isFalse(verifyWith(undefined, good, { topic_arn: `${topic}2` }))
+    assert.isFalse(verifyWith(undefined, { ...good, Signature: "" }))
+    assert.isFalse(verifyWith(undefined, { ...good, Signature: "not base64" }))
+    assert.isFalse(verifyWith(undefined, { ...good, SignatureVersion: "9" }))
+    assert.isFalse(verifyWith(undefined, { ...good, Type: "Other" }))
+  })
+})
+
+describe("AWS_SNS, its settings", () => {
+  it("none is needed, and a topic is one", () => {
+    assert.isTrue(hasCheck("AWS_SNS", {}))
+    for (const arn of [topic, `${topic}.fifo`, topic.replace("arn:aws:", "arn:aws-us-gov:")]) {
+      assert.isNull(problemOf("AWS_SNS", "topic_arn", arn))
+    }
+    for (const wrong of ["topic", "arn:aws:sqs:eu-west-1:123456789012:q", `${topic}:sub`, `${topic} `]) {
+      assert.isNotNull(problemOf("AWS_SNS", "topic_arn", wrong))
+    }
+  })
+})

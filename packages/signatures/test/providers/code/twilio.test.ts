@@ -1,0 +1,158 @@
+import { assert, describe, it } from "@effect/vitest"
+import twilioSdk from "twilio"
+import { getExpectedBodyHash, getExpectedTwilioSignature } from "twilio/lib/webhooks/webhooks.js"
+import { changed, checkOf, hasCheck, inbound, now } from "./inbound.ts"
+
+const { validateRequest, validateRequestWithBody } = twilioSdk
+const token = "12345"
+const check = checkOf("TWILIO", { webhook_secret_key: token })
+const form = { "content-type": "application/x-www-form-urlencoded; charset=utf-8" }
+
+type Params = Record<string, string | ReadonlyArray<string>>
+
+const encode = (params: Params): string =>
+  new URLSearchParams(
+    Object.entries(params).flatMap(([name, value]) => [value].flat().map((one) => [name, one] as [string, string]))
+  ).toString()
+
+const posted = (url: string, body: string, signature: string | ReadonlyArray<string> | undefined) =>
+  check(inbound({ url, body, headers: { ...form, "x-twilio-signature": signature } }))
+
+// The worked example of https://www.twilio.com/docs/usage/security#validating-requests.
+const url = "https://mycompany.com/myapp.php?foo=1&bar=2"
+const published = "0/KCTR6DLpKmkAf8muzZqo1nDgQ="
+const params = {
+  Digits: "1234",
+  CallSid: "CA1234567890ABCDE",
+  Caller: "+12349013030",
+  From: "+12349013030",
+  To: "+18005551212"
+}
+const body = encode(params)
+
+describe("TWILIO, the published example", () => {
+  it("verifies", () => {
+    assert.isTrue(posted(url, body, published))
+  })
+
+  it("is refused when anything of it changes", () => {
+    assert.isFalse(posted(url, body.replace("1234&", "1235&"), published))
+    assert.isFalse(posted(`${url}&baz=3`, body, published))
+    assert.isFalse(posted(url.replace("mycompany", "mycompany2"), body, published))
+    assert.isFalse(posted(url.replace("https", "http"), body, published))
+    assert.isFalse(posted(url, `${body}&Extra=1`, published))
+    assert.isFalse(posted(url, body, changed(published)))
+    assert.isFalse(
+      checkOf("TWILIO", { webhook_secret_key: "12346" })(
+        inbound({ url, body, headers: { ...form, "x-twilio-signature": published } })
+      )
+    )
+  })
+
+  it("is refused with another spelling of the signature, and without one", () => {
+    assert.isFalse(posted(url, body, Buffer.from(published, "base64").toString("hex")))
+    assert.isFalse(posted(url, body, published.slice(0, -1)))
+    assert.isFalse(posted(url, body, ` ${published}`))
+    assert.isFalse(posted(url, body, ""))
+    assert.isFalse(posted(url, body, undefined))
+    assert.isFalse(posted(url, body, [published, published]))
+  })
+
+  it("a body that is no form is not covered by the signature", () => {
+    const headers = { "x-twilio-signature": getExpectedTwilioSignature(token, url, {}) }
+    assert.isTrue(check(inbound({ url, headers })))
+    assert.isFalse(check(inbound({ url, headers, body: "{}" })))
+    assert.isFalse(check(inbound({ url, headers: { ...headers, "content-type": "text/plain" }, body })))
+    assert.isFalse(check(inbound({ url, headers: { ...headers, ...form }, body: new Uint8Array([0xff]) })))
+  })
+
+  it("bytes that are no text are not read as some other text", () => {
+    const headers = { ...form, "x-twilio-signature": getExpectedTwilioSignature(token, url, { Body: "\ufffd" }) }
+    assert.isTrue(check(inbound({ url, headers, body: "Body=\ufffd" })))
+    assert.isFalse(check(inbound({ url, headers, body: Buffer.from("Body=\u00ff", "latin1") })))
+  })
+
+  it("has no check without a token", () => {
+    assert.isFalse(hasCheck("TWILIO", {}))
+    assert.isFalse(hasCheck("TWILIO", { webhook_secret_key: "" }))
+  })
+})
+
+describe("TWILIO, signed by the official library", () => {
+  const cases: ReadonlyArray<readonly [string, Params]> = [
+    ["https://hooks.example/src_1", {}],
+    ["https://hooks.example/src_1", { Body: "Grüße & mehr=1\n", a: "", Z: "last", "": "unnamed" }],
+    ["https://hooks.example/src_1?x=%20a+b", { MediaUrl: ["b", "a", "b"], Empty: ["", ""] }],
+    ["http://user:pw@hooks.example:8080/src_1", { A: "1" }],
+    ["https://[::1]:8443/src_1", { A: "1" }]
+  ]
+  for (const [url, params] of cases) {
+    it(`${url} ${JSON.stringify(params)}`, () => {
+      const signature = getExpectedTwilioSignature(token, url, params)
+      assert.isTrue(validateRequest(token, signature, url, params))
+      assert.isTrue(posted(url, encode(params), signature))
+      assert.isFalse(posted(`${url}/`, encode(params), signature))
+    })
+  }
+
+  it("knows the URLs that the library knows, and no others", () => {
+    const received = "https://hooks.example/src_1?q=it's&r=a+b%2Cc"
+    const spellings = [
+      received,
+      received.replace("example/", "example:443/"),
+      received.replace("example/", "example:80/"),
+      received.replace("example/", "example:8443/"),
+      received.replace("'", "%27"),
+      received.replace("a+b", "a%20b"),
+      received.replace("'", "%27").replace("a+b", "a%20b"),
+      received.replace("https", "http")
+    ]
+    const accepted = spellings.map((signedUrl) => {
+      const signature = getExpectedTwilioSignature(token, signedUrl, {})
+      const verdict = posted(received, "", signature)
+      assert.strictEqual(verdict, validateRequest(token, signature, received, {}), signedUrl)
+      return verdict
+    })
+    assert.include(accepted, true)
+    assert.include(accepted, false)
+
+    const withPort = "https://hooks.example:443/src_1"
+    assert.isTrue(posted(withPort, "", getExpectedTwilioSignature(token, "https://hooks.example/src_1", {})))
+  })
+
+  it("a JSON body is covered by its digest in the URL", () => {
+    const json = '{"MessageSid": "SM1", "text": "ü"}'
+    const url = `https://hooks.example/src_1?bodySHA256=${getExpectedBodyHash(json)}`
+    const signature = getExpectedTwilioSignature(token, url, {})
+    const verify = (url: string, body: string | Uint8Array) =>
+      check(inbound({ url, body, headers: { "content-type": "application/json", "x-twilio-signature": signature } }))
+    assert.isTrue(validateRequestWithBody(token, signature, url, json))
+    assert.isTrue(verify(url, json))
+    assert.isFalse(verify(url, JSON.stringify(JSON.parse(json))))
+    assert.isFalse(verify(url, changed(json)))
+    assert.isFalse(verify(url, ""))
+    assert.isFalse(verify(`${url}&bodySHA256=${getExpectedBodyHash("{}")}`, "{}"))
+
+    // Twice in a URL that Twilio has signed as it is.
+    const twice = `${url}&bodySHA256=${getExpectedBodyHash("{}")}`
+    const headers = { "x-twilio-signature": getExpectedTwilioSignature(token, twice, {}) }
+    assert.isFalse(check(inbound({ url: twice, body: json, headers })))
+    // A form is no way around the digest.
+    const hollow = "https://hooks.example/src_1?bodySHA256="
+    assert.isFalse(
+      check(
+        inbound({
+          url: hollow,
+          body: "a=1",
+          headers: { ...form, "x-twilio-signature": getExpectedTwilioSignature(token, hollow, { a: "1" }) }
+        })
+      )
+    )
+  })
+
+  it("a signature has no age", () => {
+    assert.isTrue(
+      check(inbound({ url, body, nowSeconds: now * 2, headers: { ...form, "x-twilio-signature": published } }))
+    )
+  })
+})

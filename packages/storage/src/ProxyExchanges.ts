@@ -1,0 +1,233 @@
+import { Context, Effect, Layer } from "effect"
+import type { SqlError } from "effect/sql"
+import { prefixes, sibling } from "@tidegate/model/Ids"
+import { isTransient, JournalSql } from "./Database.ts"
+import * as Columns from "./journal/Columns.ts"
+import { GroupCommit } from "./journal/GroupCommit.ts"
+
+/** What the upstream of a proxy source answered to one request. Times are Unix milliseconds. */
+export interface ProxyExchangeRecord {
+  readonly requestId: string
+  readonly teamId: string
+  readonly sourceId: string
+  /** The URL that was called, with the forwarded path and query. */
+  readonly targetUrl: string
+  readonly httpMethod: string
+  /** Null when no answer came. */
+  readonly responseStatus: number | null
+  /** JSON object, or null when no answer came. */
+  readonly responseHeaders: string | null
+  /** The first bytes of the body, as sent; null when no answer came. */
+  readonly responseBody: Uint8Array | null
+  readonly responseBodyTruncated: boolean
+  /** Why the caller did not get a whole answer; null when it did. */
+  readonly errorCode: string | null
+  readonly errorText: string | null
+  readonly startedAt: number
+  /** When the status and the headers of the answer were there; null when none came. */
+  readonly respondedAt: number | null
+  /** From `startedAt` to `respondedAt`, in milliseconds. */
+  readonly responseLatency: number | null
+  /** When the exchange was over. */
+  readonly createdAt: number
+}
+
+export interface ProxyExchangeStats {
+  readonly written: number
+  /** Lost: refused by the database, or there was no room to wait for it. */
+  readonly lost: number
+  /** Batches so far. */
+  readonly batches: number
+  readonly waiting: number
+  readonly waitingBytes: number
+}
+
+/** What may wait for the database. */
+const mostBytes = 32 * 1024 * 1024
+const mostItems = 10_000
+
+const retryMs = 200
+/** How long closing waits for what has not been written. */
+const flushMs = 3_000
+
+const bytesOf = (record: ProxyExchangeRecord): number =>
+  512 + record.targetUrl.length + (record.responseHeaders?.length ?? 0) + (record.responseBody?.length ?? 0)
+
+/**
+ * Writes the exchanges of proxy sources, one row each, in batches of what has gathered. Nobody waits for it: the caller
+ * has its answer. The request and its events are safe in the journal; an exchange is the trace of a conversation that is
+ * over, so it may be lost where keeping it would cost memory without limit. Every loss is logged.
+ */
+export class ProxyExchanges extends Context.Service<
+  ProxyExchanges,
+  {
+    /** A second record for the same request changes nothing. */
+    readonly write: (exchange: ProxyExchangeRecord) => void
+    readonly stats: () => ProxyExchangeStats
+  }
+>()("@tidegate/storage/ProxyExchanges") {
+  /** Closing the scope writes what is waiting, for at most three seconds. */
+  static readonly layer: Layer.Layer<ProxyExchanges, never, JournalSql> = Layer.effect(
+    ProxyExchanges,
+    Effect.suspend(() => make)
+  )
+}
+
+const types = [
+  "text", // id
+  "text", // team_id
+  "text", // source_id
+  "text", // request_id
+  "text", // target_url
+  "text", // http_method
+  "int4", // response_status
+  "text", // response_headers
+  "bytea", // response_body
+  "bool", // response_body_truncated
+  "text", // error_code
+  "text", // error_text
+  "timestamptz", // started_at
+  "timestamptz", // responded_at
+  "int4", // response_latency
+  "timestamptz" // created_at
+] as const
+
+const statement = `
+insert into proxy_exchanges (id, team_id, source_id, request_id, target_url, http_method, response_status, response_headers,
+  response_body, response_body_truncated, error_code, error_text, started_at, responded_at, response_latency, created_at)
+select * from unnest(${Columns.placeholders(types, 1)})
+on conflict (id) do nothing`
+
+const rowOf = (record: ProxyExchangeRecord): ReadonlyArray<unknown> => [
+  sibling(prefixes.proxyExchange, record.requestId),
+  record.teamId,
+  record.sourceId,
+  record.requestId,
+  record.targetUrl,
+  record.httpMethod,
+  record.responseStatus,
+  record.responseHeaders,
+  record.responseBody,
+  record.responseBodyTruncated,
+  record.errorCode,
+  record.errorText,
+  record.startedAt,
+  record.respondedAt,
+  record.responseLatency,
+  record.createdAt
+]
+
+const make = Effect.gen(function* () {
+  const sql = yield* JournalSql
+  const run = Effect.runForkWith(yield* Effect.context())
+  let written = 0
+  let lost = 0
+  /** Of the losses, those for want of room that have not been logged yet. */
+  let dropped = 0
+  let waiting = 0
+  let closed = false
+  let onWritten: (() => void) | undefined
+
+  const insert = (records: ReadonlyArray<ProxyExchangeRecord>) =>
+    Effect.suspend(() => {
+      const rows = records.map(rowOf)
+      return sql.unsafe(
+        statement,
+        types.map((type, column) =>
+          Columns.column(
+            type,
+            rows.map((row) => row[column])
+          )
+        )
+      )
+    })
+
+  const lose = (records: ReadonlyArray<ProxyExchangeRecord>, cause: unknown): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      lost += records.length
+      return Effect.logError("proxy exchanges could not be stored", {
+        request_ids: records.slice(0, 10).map(({ requestId }) => requestId),
+        count: records.length,
+        cause
+      })
+    })
+
+  const store = (records: ReadonlyArray<ProxyExchangeRecord>): Effect.Effect<void> =>
+    insert(records).pipe(
+      Effect.matchEffect({
+        onSuccess: () => Effect.sync(() => void (written += records.length)),
+        onFailure: (error: SqlError.SqlError) =>
+          isTransient(error)
+            ? closed
+              ? lose(records, error)
+              : Effect.andThen(Effect.sleep(retryMs), store(records))
+            : isolate(records, error)
+      }),
+      // A record that cannot even be sent is refused like one that the database refuses.
+      Effect.catchDefect((cause) => isolate(records, cause))
+    )
+
+  /** One record the database refuses must not take the others with it. */
+  const isolate = (records: ReadonlyArray<ProxyExchangeRecord>, cause: unknown): Effect.Effect<void> => {
+    if (records.length === 1) return lose(records, cause)
+    const half = records.length >> 1
+    return Effect.andThen(store(records.slice(0, half)), store(records.slice(half)))
+  }
+
+  /** Losses for want of room are logged once per batch, not once each: they come in floods. */
+  const logDropped = Effect.suspend(() => {
+    if (dropped === 0) return Effect.void
+    const count = dropped
+    dropped = 0
+    return Effect.logError("proxy exchanges were dropped: too many wait for the database", { count })
+  })
+
+  const commits = new GroupCommit<ProxyExchangeRecord>({
+    commit: (records) =>
+      store(records).pipe(
+        Effect.andThen(logDropped),
+        Effect.andThen(
+          Effect.sync(() => {
+            waiting -= records.length
+            if (waiting === 0) onWritten?.()
+          })
+        )
+      ),
+    lanes: 1,
+    maxItems: 200,
+    maxBytes: 4 * 1024 * 1024,
+    parallelFrom: 1,
+    sizeOf: bytesOf,
+    run
+  })
+
+  yield* Effect.addFinalizer(() =>
+    Effect.callback<void>((resume) => {
+      if (waiting === 0) resume(Effect.void)
+      else onWritten = () => resume(Effect.void)
+    }).pipe(
+      Effect.timeoutOption(flushMs),
+      // What is still to be tried is given up, so that no fiber outlives its database.
+      Effect.andThen(Effect.sync(() => (closed = true)))
+    )
+  )
+
+  return ProxyExchanges.of({
+    write: (exchange) => {
+      if (commits.pendingBytes < mostBytes && commits.pendingItems < mostItems) {
+        waiting++
+        return commits.add(exchange)
+      }
+      lost++
+      // The first of a flood is said at once, the others when the database answers again.
+      if (dropped++ === 0) run(Effect.logError("proxy exchanges are being dropped: too many wait for the database"))
+    },
+    stats: () => ({
+      written,
+      lost,
+      batches: commits.commits,
+      waiting: commits.pendingItems,
+      waitingBytes: commits.pendingBytes
+    })
+  })
+})

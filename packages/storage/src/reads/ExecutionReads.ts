@@ -1,0 +1,104 @@
+import { Clock, Effect } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import type { Execution, ExecutionDetail, LogLevel } from "@tidegate/model/Execution"
+import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
+import { prefixes } from "@tidegate/model/Ids"
+import * as Columns from "../journal/Columns.ts"
+import { type ExecutionRow, executionTable, originalOf, toExecution, transformedOf } from "./ExecutionRow.ts"
+import { envelope, type PageRequest, resolvePage } from "./Paging.ts"
+import { timeRange } from "./Relations.ts"
+import { anyBody, listedBody } from "./RequestRow.ts"
+import { requestPayloads } from "./RequestPayloads.ts"
+import { scan, toPage } from "./Scan.ts"
+import { transformedPayloads } from "./TransformedPayloads.ts"
+import { idRange } from "./Window.ts"
+
+/** What a list of executions is narrowed to; an empty list narrows nothing. */
+export interface ExecutionFilter {
+  readonly logLevels: ReadonlyArray<LogLevel>
+}
+
+const checkTransformation = Effect.fnUntraced(function* (team: string, id: string) {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql`
+    select 1 from transformations where id = ${id} and team_id = ${team} and deleted_at is null`
+  if (row === undefined) yield* notFound("transformation", id)
+})
+
+/** A page of a transformation's executions, newest first; all there are, unless a window is asked for. */
+export const list = Effect.fnUntraced(function* (
+  team: string,
+  transformationId: string,
+  filter: ExecutionFilter,
+  request: PageRequest
+) {
+  const sql = yield* SqlClient.SqlClient
+  const at = yield* Effect.fromResult(resolvePage(request, yield* Clock.currentTimeMillis, Number.POSITIVE_INFINITY))
+  yield* checkTransformation(team, transformationId)
+  const range = idRange(prefixes.execution, at.window)
+  const part = yield* scan<ExecutionRow>({
+    team,
+    table: executionTable(sql, "list"),
+    drive: { column: "transformation_id", values: [transformationId] },
+    bounds: [sql`x.id >= ${range.lower}`, sql`x.id < ${at.position?.id ?? range.upper}`],
+    residual: filter.logLevels.length === 0 ? [] : [sql`x.log_level = any(${Columns.text(filter.logLevels)})`],
+    dir: "desc",
+    limit: request.limit
+  })
+  const page = toPage([part], "desc", request.limit)
+  return envelope<ExecutionRow, Execution>(request, at, page, page.rows.map(toExecution))
+})
+
+/** Rows with what their code was given and made of it; bodies larger than `largest` bytes are left out. */
+const show = Effect.fnUntraced(function* (
+  team: string,
+  rows: ReadonlyArray<ExecutionRow>,
+  largest: number
+): Effect.fn.Return<ReadonlyArray<ExecutionDetail>, SqlError.SqlError, SqlClient.SqlClient> {
+  const originals = yield* requestPayloads(team, [...new Set(rows.map((row) => row.request_id))], largest)
+  const transformed = yield* transformedPayloads(
+    team,
+    rows.flatMap(({ event_data_id }) => (event_data_id === null ? [] : [event_data_id])),
+    largest
+  )
+  return rows.map((row) => {
+    const original = originals.get(row.request_id) ?? null
+    const made = transformedOf(row)
+    return Object.assign(toExecution(row), {
+      original_event_data: original,
+      transformed_event_data:
+        made === null ? null : made === originalOf(row) ? original : (transformed.get(made) ?? null)
+    })
+  })
+})
+
+/** One execution of a transformation, with its data in full. Its id tells which day's partition it is in. */
+export const get = Effect.fnUntraced(function* (
+  team: string,
+  transformationId: string,
+  id: string
+): Effect.fn.Return<ExecutionDetail, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
+  yield* checkTransformation(team, transformationId)
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<ExecutionRow>`
+    select ${executionTable(sql, "detail").columns} from executions x
+    where x.id = ${id} and x.transformation_id = ${transformationId} and x.team_id = ${team}`
+  const [execution] = yield* show(team, rows, anyBody)
+  return execution ?? (yield* notFound("execution", id))
+})
+
+/** The executions of one request, oldest first, with bodies as large as lists show them. */
+export const ofRequest = Effect.fnUntraced(function* (
+  team: string,
+  requestId: string,
+  limit: number
+): Effect.fn.Return<ReadonlyArray<ExecutionDetail>, SqlError.SqlError, SqlClient.SqlClient> {
+  const range = timeRange(prefixes.execution, requestId)
+  if (range === null) return []
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<ExecutionRow>`
+    select ${executionTable(sql, "list").columns} from executions x
+    where x.id >= ${range.lower} and x.id < ${range.upper} and x.request_id = ${requestId} and x.team_id = ${team}
+    ${sql.literal(`order by x.id limit ${limit}`)}`.unprepared
+  return yield* show(team, rows, listedBody)
+})

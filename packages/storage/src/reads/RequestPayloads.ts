@@ -1,0 +1,24 @@
+import { Effect } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import type { RequestData } from "@tidegate/model/Request"
+import * as Columns from "../journal/Columns.ts"
+import { payloadColumns, type PayloadRow, toRequestData } from "./RequestRow.ts"
+
+/** What was received, by the id of the request; one whose payload is gone has none. Larger bodies are not read. */
+export const requestPayloads = Effect.fnUntraced(function* (
+  team: string,
+  ids: ReadonlyArray<string>,
+  largest: number
+): Effect.fn.Return<ReadonlyMap<string, RequestData>, SqlError.SqlError, SqlClient.SqlClient> {
+  if (ids.length === 0) return new Map()
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<PayloadRow>`
+    select ${sql.literal(payloadColumns(largest))} from requests r
+    where r.id = any(${Columns.text(ids)}) and r.team_id = ${team}`.unprepared
+  const found = new Map<string, RequestData>()
+  for (const row of rows) {
+    const data = toRequestData(row)
+    if (data !== null) found.set(row.id, data)
+  }
+  return found
+})

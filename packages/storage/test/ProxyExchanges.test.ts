@@ -1,0 +1,229 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer, Logger } from "effect"
+import { SqlClient } from "effect/sql"
+import { newId, prefixes, sibling } from "@tidegate/model/Ids"
+import * as Database from "@tidegate/storage/Database"
+import { migrate } from "@tidegate/storage/Migrations"
+import { type ProxyExchangeRecord, ProxyExchanges } from "@tidegate/storage/ProxyExchanges"
+import { freshDatabase } from "../../../test/postgres.ts"
+
+const database = Layer.effectDiscard(migrate).pipe(
+  Layer.provideMerge(Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url }))))
+)
+
+const exchange = (change: Partial<ProxyExchangeRecord> = {}): ProxyExchangeRecord => {
+  const at = Date.now()
+  return {
+    requestId: newId(prefixes.request, at),
+    teamId: "tm_demo",
+    sourceId: "src_1",
+    targetUrl: "https://a.example/x?key=1",
+    httpMethod: "POST",
+    responseStatus: 200,
+    responseHeaders: '{"set-cookie":["a=1","b=2"]}',
+    responseBody: Buffer.from([0, 1, 255]),
+    responseBodyTruncated: true,
+    errorCode: null,
+    errorText: null,
+    startedAt: at,
+    respondedAt: at + 12,
+    responseLatency: 12,
+    createdAt: at + 40,
+    ...change
+  }
+}
+
+/** A writer of its own, on the suite's database; its scope is the effect's. What it logs as an error is noted. */
+const withWriter = <A, E>(
+  use: (writer: typeof ProxyExchanges.Service, errors: Array<string>) => Effect.Effect<A, E, SqlClient.SqlClient>
+) => {
+  const errors: Array<string> = []
+  const noting = Logger.make(({ logLevel, message }) => {
+    if (logLevel === "Error") errors.push([message].flat().map(String).join(" "))
+  })
+  return Effect.flatMap(ProxyExchanges, (writer) => use(writer, errors)).pipe(
+    Effect.provide(ProxyExchanges.layer.pipe(Layer.provide(Logger.layer([noting])))),
+    Effect.map((result) => ({ result, errors }))
+  )
+}
+
+const settled = (writer: typeof ProxyExchanges.Service): Effect.Effect<void> =>
+  Effect.suspend(() => (writer.stats().waiting === 0 ? Effect.void : Effect.andThen(Effect.sleep(5), settled(writer))))
+
+const rows = (records: ReadonlyArray<ProxyExchangeRecord>) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => sql<Record<string, unknown>>`
+      select * from proxy_exchanges where request_id = any(${records.map(({ requestId }) => requestId)})
+      order by request_id`
+  )
+
+layer(database, { excludeTestServices: true })("ProxyExchanges", (it) => {
+  it.effect("stores an exchange, with an answer and without, under the request's id", () =>
+    Effect.gen(function* () {
+      const answered = exchange()
+      const failed = exchange({
+        responseStatus: null,
+        responseHeaders: null,
+        responseBody: null,
+        responseBodyTruncated: false,
+        errorCode: "TIMEOUT",
+        errorText: "no answer within 150 ms",
+        respondedAt: null,
+        responseLatency: null
+      })
+      yield* withWriter((writer) => {
+        writer.write(answered)
+        writer.write(failed)
+        return settled(writer)
+      })
+      const [first, second] = [...(yield* rows([answered])), ...(yield* rows([failed]))]
+      assert.deepStrictEqual(
+        { ...first, response_body: Buffer.from(first!["response_body"] as Uint8Array) },
+        {
+          id: sibling(prefixes.proxyExchange, answered.requestId),
+          team_id: "tm_demo",
+          source_id: "src_1",
+          request_id: answered.requestId,
+          target_url: "https://a.example/x?key=1",
+          http_method: "POST",
+          response_status: 200,
+          response_headers: '{"set-cookie":["a=1","b=2"]}',
+          response_body: Buffer.from([0, 1, 255]),
+          response_body_truncated: true,
+          error_code: null,
+          error_text: null,
+          started_at: new Date(answered.startedAt),
+          responded_at: new Date(answered.startedAt + 12),
+          response_latency: 12,
+          created_at: new Date(answered.startedAt + 40)
+        }
+      )
+      const {
+        error_code,
+        error_text,
+        responded_at,
+        response_body,
+        response_headers,
+        response_latency,
+        response_status
+      } = second!
+      assert.deepStrictEqual(
+        [response_status, response_headers, response_body, responded_at, response_latency, error_code, error_text],
+        [null, null, null, null, null, "TIMEOUT", "no answer within 150 ms"]
+      )
+    })
+  )
+
+  it.effect("takes the first of two for one request, in one batch or in two", () =>
+    Effect.gen(function* () {
+      const first = exchange({ responseStatus: 201 })
+      const again = { ...first, responseStatus: 500 }
+      yield* withWriter((writer) => {
+        writer.write(first)
+        writer.write(again)
+        return Effect.andThen(
+          settled(writer),
+          Effect.suspend(() => {
+            writer.write(again)
+            return settled(writer)
+          })
+        )
+      })
+      assert.deepStrictEqual(
+        (yield* rows([first])).map((row) => row["response_status"]),
+        [201]
+      )
+    })
+  )
+
+  it.effect("stores a thousand handed in at once with few statements, each once", () =>
+    Effect.gen(function* () {
+      const records = Array.from({ length: 1_000 }, () => exchange())
+      const { result } = yield* withWriter((writer) => {
+        for (const record of records) writer.write(record)
+        return Effect.map(settled(writer), () => writer.stats())
+      })
+      assert.deepStrictEqual(
+        { ...result, batches: 0 },
+        { written: 1_000, lost: 0, batches: 0, waiting: 0, waitingBytes: 0 }
+      )
+      assert.isAtMost(result.batches, 10)
+      assert.strictEqual((yield* rows(records)).length, 1_000)
+    })
+  )
+
+  it.effect("loses one that the database refuses or that cannot be sent, says so, and stores its neighbours", () =>
+    Effect.gen(function* () {
+      const good = [exchange(), exchange(), exchange()] as const
+      const nul = exchange({ errorText: "\0" })
+      const unsendable = exchange({ responseStatus: Number.NaN })
+      const nowhere = exchange({ requestId: newId(prefixes.request, Date.now() + 20 * 86_400_000) })
+      const { errors, result } = yield* withWriter((writer) => {
+        for (const record of [good[0], nul, good[1], unsendable, nowhere, good[2]]) writer.write(record)
+        return Effect.map(settled(writer), () => writer.stats())
+      })
+      assert.strictEqual(result.written, 3)
+      assert.strictEqual(result.lost, 3)
+      assert.strictEqual((yield* rows([...good, nul, unsendable, nowhere])).length, 3)
+      assert.strictEqual(errors.filter((error) => error.includes("could not be stored")).length, 3)
+    })
+  )
+
+  it.effect("stores everything once when every connection is cut meanwhile", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const records = Array.from({ length: 1_000 }, () => exchange())
+      const { result } = yield* withWriter((writer) =>
+        Effect.gen(function* () {
+          for (let from = 0; from < records.length; from += 100) {
+            for (const record of records.slice(from, from + 100)) writer.write(record)
+            yield* sql`select count(pg_terminate_backend(pid)) from pg_stat_activity
+              where application_name = 'tidegate-journal' and datname = current_database()`
+          }
+          yield* settled(writer)
+          return writer.stats()
+        })
+      )
+      assert.strictEqual(result.lost, 0)
+      assert.strictEqual((yield* rows(records)).length, 1_000)
+    })
+  )
+
+  it.effect("holds no more than its bound while the database does not answer, and says what it drops", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const body = Buffer.alloc(65_536)
+      const records = Array.from({ length: 1_000 }, () => exchange({ responseBody: body }))
+      const { errors, result } = yield* withWriter((writer) =>
+        Effect.gen(function* () {
+          const during = yield* sql.withTransaction(
+            Effect.gen(function* () {
+              yield* sql`lock table proxy_exchanges in access exclusive mode`
+              for (const record of records) writer.write(record)
+              return writer.stats()
+            })
+          )
+          yield* settled(writer)
+          return { during, after: writer.stats() }
+        })
+      )
+      assert.isAbove(result.during.lost, 400)
+      assert.isAtMost(result.during.waitingBytes, 33 * 1024 * 1024)
+      assert.strictEqual(result.after.lost, result.during.lost)
+      assert.strictEqual(result.after.written, 1_000 - result.during.lost)
+      assert.strictEqual((yield* rows(records)).length, result.after.written)
+      assert.strictEqual(errors.length, 2)
+      assert.include(errors[0], "are being dropped")
+      assert.include(errors[1], "were dropped")
+    })
+  )
+
+  it.effect("writes what is waiting when it is closed", () =>
+    Effect.gen(function* () {
+      const records = Array.from({ length: 300 }, () => exchange())
+      yield* withWriter((writer) => Effect.sync(() => records.forEach(writer.write)))
+      assert.strictEqual((yield* rows(records)).length, 300)
+    })
+  )
+})

@@ -1,0 +1,331 @@
+import { assert, layer } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Layer, Result } from "effect"
+import { SqlClient } from "effect/sql"
+import { createHash } from "node:crypto"
+import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import { isId, newId, prefixes } from "@tidegate/model/Ids"
+import { Connections } from "../src/Connections.ts"
+import { Secrets } from "../src/Secrets.ts"
+import { transaction } from "../src/Transaction.ts"
+import { holdTransformations, upsertTransformation } from "../src/TransformationLinks.ts"
+import { loadTransformation, type TransformationFields, Transformations } from "../src/Transformations.ts"
+import * as ControlPlane from "./controlPlane.ts"
+
+const { createConnection, otherTeam, team, unique } = ControlPlane
+
+const world = Transformations.layer.pipe(Layer.provideMerge(ControlPlane.layer))
+
+const code = 'addHandler("transform", (request) => request)'
+const noBins = [0, 0, 0, 0, 0, 0]
+const fresh = () => newId(prefixes.transformation, Date.now())
+const fieldsOf = (fields: Partial<TransformationFields> = {}): TransformationFields => ({
+  name: unique("transformation"),
+  code,
+  env: {},
+  ...fields
+})
+const create = (fields?: Partial<TransformationFields>) =>
+  Effect.flatMap(Transformations, (transformations) => transformations.create(team, fresh(), fieldsOf(fields)))
+
+/** A change of what is stored that leaves the rest, the variables included. */
+const change = (fields: Partial<TransformationFields>) => (stored: TransformationFields) =>
+  Result.succeed({ ...stored, env: "unchanged" as const, ...fields })
+
+const upsert = Effect.fnUntraced(function* (fields: TransformationFields, teamId: string = team) {
+  return yield* upsertTransformation(yield* SqlClient.SqlClient, yield* Secrets, teamId, fields)
+})
+
+const isWaiting = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql`
+    select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  return rows.length > 0
+})
+
+layer(world, { excludeTestServices: true })("Transformations", (it) => {
+  it.effect("stores a transformation and shows it", () =>
+    Effect.gen(function* () {
+      const transformations = yield* Transformations
+      const id = fresh()
+      const created = yield* transformations.create(team, id, { name: "shape", code, env: { TENANT: "a" } })
+      assert.deepStrictEqual(created, {
+        id,
+        team_id: team,
+        name: "shape",
+        code,
+        env: { TENANT: "a" },
+        runtime: "js-v1",
+        code_hash: createHash("sha256").update(code, "utf8").digest("hex"),
+        deleted_at: null,
+        executions_24h_count: 0,
+        executions_24h_successful_count: 0,
+        executions_24h_failed_count: 0,
+        executions_24h_successful_bins: noBins,
+        executions_24h_failed_bins: noBins,
+        connections_count: 0,
+        created_at: created.created_at,
+        updated_at: created.created_at
+      })
+      assert.deepStrictEqual(yield* transformations.get(team, id), created)
+      assert.strictEqual(yield* transformations.findByName(team, "shape"), id)
+      assert.strictEqual(yield* transformations.findByName(otherTeam, "shape"), null)
+    })
+  )
+
+  it.effect("its variables are stored encrypted, and run decrypted", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const transformations = yield* Transformations
+      const { code_hash, id, name } = yield* create({ env: { KEY: "a-long-secret" } })
+      const stored = Effect.map(
+        sql<{ env: string | null }>`select env from transformations where id = ${id}`,
+        ([row]) => row?.env
+      )
+      const before = yield* stored
+      assert.match(before ?? "", /^v1\./)
+      assert.notInclude(before ?? "", "a-long-secret")
+      const loaded = { id, name, code, code_hash, env: { KEY: "a-long-secret" } }
+      assert.deepStrictEqual(yield* loadTransformation(team, id), loaded)
+      // Left alone, the ciphertext stays.
+      yield* transformations.update(team, id, change({ code: `${code} ` }))
+      assert.strictEqual(yield* stored, before)
+      yield* transformations.update(team, id, change({ env: {} }))
+      assert.strictEqual(yield* stored, null)
+      assert.strictEqual(yield* loadTransformation(otherTeam, id), null)
+      yield* transformations.delete(team, id)
+      assert.strictEqual(yield* loadTransformation(team, id), null)
+    })
+  )
+
+  it.effect("does not run without its variables, and can be seen and repaired", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const transformations = yield* Transformations
+      const { id } = yield* create({ env: { KEY: "secret" } })
+      const other = yield* create({ env: { KEY: "of another" } })
+      const unreadable = ["v1.gone.AAAAAAAAAAAAAAAA.AAAAAAAAAAAAAAAAAAAAAAAA", "nonsense"]
+      // The other one's variables do not open in this one's place.
+      const [foreign] = yield* sql<{ env: string }>`select env from transformations where id = ${other.id}`
+      for (const env of [...unreadable, foreign!.env]) {
+        yield* sql`update transformations set env = ${env} where id = ${id}`
+        assert.strictEqual((yield* Effect.flip(loadTransformation(team, id)))._tag, "SecretUnreadable")
+        assert.deepStrictEqual((yield* transformations.get(team, id)).env, {})
+      }
+      yield* transformations.update(team, id, change({ env: { KEY: "new" } }))
+      assert.deepStrictEqual((yield* loadTransformation(team, id))?.env, { KEY: "new" })
+    })
+  )
+
+  it.effect("a change in part leaves the rest, and the hash follows the code", () =>
+    Effect.gen(function* () {
+      const transformations = yield* Transformations
+      const created = yield* create({ env: { A: "1" } })
+      const changed = yield* transformations.update(team, created.id, change({ code: "// other" }))
+      const code_hash = createHash("sha256").update("// other").digest("hex")
+      const expected = { code: "// other", code_hash, updated_at: changed.updated_at }
+      assert.deepStrictEqual(changed, Object.assign(created, expected))
+    })
+  )
+
+  it.effect("refuses a name that is taken, naming its holder", () =>
+    Effect.gen(function* () {
+      const transformations = yield* Transformations
+      const holder = yield* create({ name: "taken" })
+      const other = yield* create()
+      const expected = fail("RESOURCE_ALREADY_EXISTS", "Resource already exists", {
+        id: holder.id,
+        resource_type: "transformation"
+      })
+      assert.deepStrictEqual(yield* Effect.flip(create({ name: "taken" })), expected)
+      assert.deepStrictEqual(
+        yield* Effect.flip(transformations.update(team, other.id, change({ name: "taken" }))),
+        expected
+      )
+      yield* transformations.create(otherTeam, fresh(), fieldsOf({ name: "taken" }))
+      yield* transformations.delete(team, holder.id)
+      assert.strictEqual((yield* transformations.update(team, other.id, change({ name: "taken" }))).name, "taken")
+    })
+  )
+
+  it.effect("a create that comes twice changes nothing", () =>
+    Effect.gen(function* () {
+      const transformations = yield* Transformations
+      const id = fresh()
+      const fields = fieldsOf()
+      const first = yield* transformations.create(team, id, fields)
+      assert.deepStrictEqual(yield* transformations.create(team, id, fields), first)
+      yield* transformations.delete(team, id)
+      assert.strictEqual((yield* Effect.flip(transformations.create(team, id, fields))).code, "NOT_FOUND")
+    })
+  )
+
+  it.effect("is not there for another team, and not once deleted", () =>
+    Effect.gen(function* () {
+      const transformations = yield* Transformations
+      const { id } = yield* create()
+      const assertMissing = Effect.fnUntraced(function* (teamId: string) {
+        const calls: ReadonlyArray<Effect.Effect<unknown, GatewayError>> = [
+          transformations.get(teamId, id),
+          transformations.update(teamId, id, change({})),
+          transformations.delete(teamId, id)
+        ]
+        for (const call of calls) {
+          const { code: found, data } = yield* Effect.flip(call)
+          assert.deepStrictEqual({ found, data }, { found: "NOT_FOUND", data: { resource_type: "transformation", id } })
+        }
+      })
+      yield* assertMissing(otherTeam)
+      yield* transformations.delete(team, id)
+      yield* assertMissing(team)
+    })
+  )
+
+  it.effect("is not deleted while connections name it, and says which", () =>
+    Effect.gen(function* () {
+      const transformations = yield* Transformations
+      const connections = yield* Connections
+      const { id } = yield* create()
+      const other = yield* create()
+      const first = yield* createConnection({ rules: [{ type: "transform", transformation_id: id }] })
+      const { destination_id, source_id } = first
+      const users = [first]
+      for (let i = 0; i < 10; i++) {
+        const rules = [{ type: "transform" as const, transformation_id: id }]
+        users.push(yield* createConnection({ source_id, destination_id, rules }))
+      }
+      yield* createConnection({
+        source_id,
+        destination_id,
+        rules: [{ type: "transform", transformation_id: other.id }]
+      })
+      assert.strictEqual((yield* transformations.get(team, id)).connections_count, 11)
+      const refused = yield* Effect.flip(transformations.delete(team, id))
+      assert.strictEqual(refused.code, "RESOURCE_IN_USE")
+      assert.deepStrictEqual(refused.data, {
+        id,
+        resource_type: "transformation",
+        connections: users.map((user) => user.id).slice(0, 10)
+      })
+      // A disabled connection may be enabled again, so it still counts; a deleted one does not, nor one without the rule.
+      yield* connections.disable(team, first.id)
+      for (const user of users.slice(1, 6)) yield* connections.delete(team, user.id)
+      for (const user of users.slice(6)) {
+        yield* connections.update(team, user.id, (stored) => Result.succeed({ ...stored, rules: [] }))
+      }
+      const again = yield* Effect.flip(transformations.delete(team, id))
+      assert.deepStrictEqual(again.data, { id, resource_type: "transformation", connections: [first.id] })
+      yield* connections.delete(team, first.id)
+      yield* transformations.delete(team, id)
+    })
+  )
+
+  it.effect("a delete waits for the connection that is just coming to name it", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const transformations = yield* Transformations
+      const { id } = yield* create()
+      const connection = yield* createConnection()
+      const held = yield* Deferred.make<void>()
+      const commit = yield* Deferred.make<void>()
+      const writer = yield* Effect.forkChild(
+        sql.withTransaction(
+          Effect.gen(function* () {
+            yield* holdTransformations(sql, team, [id])
+            yield* Deferred.succeed(held, undefined)
+            yield* Deferred.await(commit)
+            const rules = JSON.stringify([{ type: "transform", transformation_id: id }])
+            yield* sql`update connections set rules = ${rules} where id = ${connection.id}`
+          })
+        )
+      )
+      yield* Deferred.await(held)
+      const refused = yield* Effect.forkChild(Effect.flip(transformations.delete(team, id)))
+      yield* Effect.repeat(isWaiting, { until: (waiting) => waiting })
+      yield* Deferred.succeed(commit, undefined)
+      yield* Fiber.join(writer)
+      assert.strictEqual((yield* Fiber.join(refused)).code, "RESOURCE_IN_USE")
+    })
+  )
+
+  it.effect("a connection cannot name what is not there, of another team, or deleted", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const transformations = yield* Transformations
+      const here = yield* create()
+      const foreign = yield* transformations.create(otherTeam, fresh(), fieldsOf())
+      const deleted = yield* create()
+      yield* transformations.delete(team, deleted.id)
+      yield* holdTransformations(sql, team, [])
+      yield* holdTransformations(sql, team, [here.id])
+      for (const id of ["trs_unknown", foreign.id, deleted.id]) {
+        const { code: found, data } = yield* Effect.flip(
+          Effect.catchTag(holdTransformations(sql, team, [here.id, id]), "SqlError", Effect.die)
+        )
+        assert.deepStrictEqual({ found, data }, { found: "NOT_FOUND", data: { resource_type: "transformation", id } })
+      }
+    })
+  )
+
+  it.effect(
+    "one written inside a rule is made, and later replaced by its name, with its connection or not at all",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const transformations = yield* Transformations
+        const fields = fieldsOf({ env: { A: "1" } })
+        const id = yield* upsert(fields)
+        assert.isTrue(isId(prefixes.transformation, id))
+        assert.strictEqual(yield* upsert({ ...fields, code: "// new", env: { B: "2" } }), id)
+        const replaced = yield* transformations.get(team, id)
+        assert.deepStrictEqual([replaced.code, replaced.env], ["// new", { B: "2" }])
+        assert.deepStrictEqual((yield* loadTransformation(team, id))?.env, { B: "2" })
+        assert.notStrictEqual(yield* upsert(fields, otherTeam), id)
+        const lost = fieldsOf()
+        yield* Effect.exit(sql.withTransaction(Effect.andThen(upsert(lost), Effect.fail("the connection is refused"))))
+        assert.strictEqual(yield* transformations.findByName(team, lost.name), null)
+      })
+  )
+
+  it.effect("two connections that write one of the same name at once end with one", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const transformations = yield* Transformations
+      const fields = fieldsOf()
+      const ids = yield* Effect.all(
+        Array.from({ length: 5 }, () => transaction(sql)(upsert(fields))),
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(new Set(ids).size, 1)
+      assert.strictEqual(yield* transformations.findByName(team, fields.name), ids[0])
+    })
+  )
+
+  it.effect("counts its executions of the last 24 hours in six bins, when they are asked for", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const transformations = yield* Transformations
+      const { id } = yield* create()
+      for (const [measure, minutes, count] of [
+        ["execution_successful", 5, 7],
+        ["execution_successful", 23 * 60, 3],
+        ["execution_failed", 5, 2],
+        ["execution_failed", 25 * 60, 100]
+      ] as const) {
+        yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)
+          values (${id}, ${measure}, date_trunc('minute', now()) - ${`${minutes} minutes`}::interval, 1, ${team}, ${count})`
+      }
+      const counted = yield* transformations.get(team, id)
+      assert.deepInclude(counted, {
+        executions_24h_count: 12,
+        executions_24h_successful_count: 10,
+        executions_24h_failed_count: 2,
+        executions_24h_successful_bins: [3, 0, 0, 0, 0, 7],
+        executions_24h_failed_bins: [0, 0, 0, 0, 0, 2]
+      })
+      const rows = yield* sql<never>`select * from transformations where id = ${id}`
+      const [uncounted] = yield* transformations.records(rows, { counts: false })
+      assert.deepInclude(uncounted, { executions_24h_count: 0, executions_24h_successful_bins: noBins })
+      assert.deepStrictEqual(yield* transformations.records([], { counts: true }), [])
+    })
+  )
+})

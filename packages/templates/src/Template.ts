@@ -1,0 +1,155 @@
+import { maxPathLength, parsePath, type PathSegment, positionOf } from "@tidegate/model/JsonPath"
+import { Predicate, Result } from "effect"
+import type { Escape } from "./Escape.ts"
+
+/**
+ * Texts with placeholders like `{{ body.order.id }}`. A placeholder is a path into the request and nothing else: no
+ * expressions, no helpers, so rendering costs what it writes and can neither loop nor fail. There is no escape for two
+ * opening braces; in a JSON string they can be written as a Unicode escape.
+ *
+ * Only own properties are read. What is not there, or null, renders as nothing; an object or a list as its JSON.
+ */
+
+const roots = ["body", "headers", "query", "path", "method", "request"] as const
+
+/** What a path can begin with. `body`, `headers` and `query` also stand alone; `request` has `id` only. */
+export type TemplateRoot = (typeof roots)[number]
+
+/** Why a text is no template; `at` is the place of the placeholder, in characters from the beginning. */
+export interface TemplateInvalid {
+  readonly message: string
+  readonly at: number
+}
+
+/** The longest text a template renders to, in characters. */
+export const maxRenderedLength = 262_144
+
+export interface Template {
+  /**
+   * The text, with `read` asked for the roots that it names. Null when it would be longer than `maxRenderedLength`,
+   * because cutting it would make a JSON or XML document invalid, or would have to hold a value nested too deep.
+   */
+  readonly render: (read: (root: TemplateRoot) => unknown, escape: Escape) => string | null
+  /** The text with `value` in place of every placeholder; `text` where it stands in a JSON string. */
+  readonly fill: (value: string, text: string) => string
+}
+
+interface Placeholder {
+  readonly root: TemplateRoot
+  readonly rest: ReadonlyArray<PathSegment>
+  /** Whether it stands within a string, when the text is read as JSON. */
+  readonly inString: boolean
+  /** The plain text after it. */
+  readonly after: string
+}
+
+/** Compiles a text once; a text without placeholders is a template, too. */
+export const compileTemplate = (text: string): Result.Result<Template, TemplateInvalid> => {
+  const placeholders: Array<Placeholder> = []
+  let open = text.indexOf("{{")
+  const before = open < 0 ? text : text.slice(0, open)
+  let inString = endsInString(before, false)
+  while (open >= 0) {
+    const close = text.indexOf("}}", open + 2)
+    if (close < 0) return invalid(open, "the placeholder is not closed")
+    const path = parsePlaceholder(text.slice(open + 2, close).trim())
+    if (typeof path === "string") return invalid(open, path)
+    const next = text.indexOf("{{", close + 2)
+    const after = text.slice(close + 2, next < 0 ? text.length : next)
+    placeholders.push({ ...path, inString, after })
+    inString = endsInString(after, inString)
+    open = next
+  }
+  return Result.succeed({
+    render: (read, escape) => render(before, placeholders, read, escape),
+    fill: (value, text) =>
+      placeholders.reduce((filled, { after, inString }) => filled + (inString ? text : value) + after, before)
+  })
+}
+
+const invalid = (at: number, message: string): Result.Result<never, TemplateInvalid> => Result.fail({ at, message })
+
+/** Whether the end of a piece of JSON text is within a string, given whether its beginning is. */
+const endsInString = (piece: string, begins: boolean): boolean => {
+  let inString = begins
+  for (let i = 0; i < piece.length; i++) {
+    const char = piece[i]
+    if (char === '"') inString = !inString
+    else if (char === "\\" && inString) i++
+  }
+  return inString
+}
+
+/** The path between the braces, or what is wrong with it. */
+const parsePlaceholder = (text: string): Pick<Placeholder, "root" | "rest"> | string => {
+  if (text === "") return "the placeholder is empty"
+  if (text.length > maxPathLength) return `the placeholder is longer than ${maxPathLength} characters`
+  const [first, ...rest] = parsePath(text) ?? []
+  if (first?.kind !== "key") return "the placeholder is not a path like body.order.id or body.items[0].sku"
+  const root = roots.find((name) => name === first.key)
+  if (root === undefined) return `a placeholder begins with one of ${roots.join(", ")}`
+  if (rest.some(({ kind }) => kind === "each" || kind === "element")) return "a placeholder names one place"
+  switch (root) {
+    case "path":
+    case "method":
+      if (rest.length > 0) return `${root} is a text and has no fields`
+      break
+    case "request": {
+      const [field] = rest
+      if (rest.length !== 1 || field?.kind !== "key" || field.key !== "id") return "only request.id can be used"
+      break
+    }
+    case "headers": {
+      const [name, ...below] = rest
+      if (name?.kind === "key") return { root, rest: [{ kind: "key", key: name.key.toLowerCase() }, ...below] }
+    }
+  }
+  return { root, rest }
+}
+
+const render = (
+  before: string,
+  placeholders: ReadonlyArray<Placeholder>,
+  read: (root: TemplateRoot) => unknown,
+  escape: Escape
+): string | null => {
+  let rendered = before
+  for (const { after, inString, rest, root } of placeholders) {
+    const value = valueAt(read(root), rest)
+    const asValue = escape.values && !inString
+    const text = asValue ? jsonOf(value ?? null) : textOf(value)
+    // Before it is escaped: a body of megabytes is not worth copying to find out that it is too long.
+    if (text === null || rendered.length + text.length > maxRenderedLength) return null
+    rendered += (asValue ? text : escape.text(text)) + after
+    if (rendered.length > maxRenderedLength) return null
+  }
+  return rendered
+}
+
+const textOf = (value: unknown): string | null => {
+  if (typeof value === "string") return value
+  return value === undefined || value === null ? "" : jsonOf(value)
+}
+
+/** Null for what is nested deeper than the stack: a parser that does not recurse has read it. */
+const jsonOf = (value: unknown): string | null => {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return null
+  }
+}
+
+const valueAt = (root: unknown, path: ReadonlyArray<PathSegment>): unknown => {
+  let value = root
+  for (const segment of path) {
+    if (Array.isArray(value)) {
+      value = value[segment.kind === "index" ? segment.index : segment.kind === "key" ? positionOf(segment.key) : -1]
+    } else if (segment.kind === "key" && Predicate.isReadonlyObject(value) && Object.hasOwn(value, segment.key)) {
+      value = value[segment.key]
+    } else {
+      return undefined
+    }
+  }
+  return value
+}

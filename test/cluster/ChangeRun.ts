@@ -18,6 +18,7 @@ export type Process = "a" | "b"
 type Outcome =
   | "event" // accepted, one event
   | "filtered" // accepted, ignored as FILTERED for its body
+  | "failed" // accepted, ignored because its transformation threw
   | "unrouted" // accepted, no connection took it
   | "SOURCE_DISABLED"
   | "SOURCE_METHOD_NOT_ALLOWED"
@@ -50,6 +51,8 @@ interface Plan {
   readonly silent?: (state: number) => boolean
   /** Whether what was pending when a silent state began is never delivered. */
   readonly cancels?: boolean
+  /** Decided behind the sender's back: also by a state that came after its answer. */
+  readonly late?: boolean
   /** The path by which the target must see what was sent in that state. */
   readonly path?: (state: number) => string
 }
@@ -65,6 +68,27 @@ const plain = (n: number, expected: Probe["expected"]): Probe => ({
 const secretOf = (state: number): string => `whsec-of-state-${state}`
 const hmacAuth = (state: number) => ({ auth_type: "HMAC", auth: { webhook_secret_key: secretOf(state) } })
 
+/** No request is a duplicate: the rule makes the filter one that the connection's actor decides by. */
+const slowFilter = (rule: number) => [
+  { type: "deduplicate", window: 1_000, include_fields: ["body.n"] },
+  { type: "filter", body: { rule } }
+]
+
+/** Code that lets one rule's requests through. */
+const only = (rule: number): string =>
+  `addHandler("transform", (request) => { if (request.body.rule !== ${rule}) throw new Error("no"); return request })`
+
+/** In turn for the state that has just come into force and for the one before it. */
+const byRule = (n: number, now: number, otherwise: Outcome): Probe => {
+  const rule = now - (n % 2)
+  return {
+    method: "POST",
+    headers: json,
+    body: JSON.stringify({ n, rule }),
+    expected: (state) => (state === rule ? "event" : otherwise)
+  }
+}
+
 const plans: ReadonlyArray<Plan> = [
   {
     name: "filter",
@@ -74,16 +98,7 @@ const plans: ReadonlyArray<Plan> = [
       `/connections/${connection}`,
       { rules: [{ type: "filter", body: { rule: state } }] }
     ],
-    // In turn for the rule that has just come into force and for the one before it.
-    probe: (n, now) => {
-      const rule = now - (n % 2)
-      return {
-        method: "POST",
-        headers: json,
-        body: JSON.stringify({ n, rule }),
-        expected: (state) => (state === rule ? "event" : "filtered")
-      }
-    }
+    probe: (n, now) => byRule(n, now, "filtered")
   },
   {
     name: "secret",
@@ -162,6 +177,20 @@ const plans: ReadonlyArray<Plan> = [
     ],
     probe: (n) => plain(n, () => "event"),
     path: (state) => `/url-${state}`
+  },
+  {
+    name: "slow-filter",
+    late: true,
+    rules: slowFilter(0),
+    change: (state, { connection }) => ["PATCH", `/connections/${connection}`, { rules: slowFilter(state) }],
+    probe: (n, now) => byRule(n, now, "filtered")
+  },
+  {
+    name: "transformation",
+    late: true,
+    rules: [{ type: "transform", transformation: { name: "only", code: only(0) } }],
+    change: (state) => ["PUT", "/transformations", { name: "only", code: only(state) }],
+    probe: (n, now) => byRule(n, now, "failed")
   }
 ]
 
@@ -302,12 +331,13 @@ export const runChanges = async (gateways: Gateways<Process>, changes: number): 
   await waitUntil(
     "every event has come to its end or is held",
     async () => {
-      const [row] = await gateways.query(
+      const rows = await gateways.query(
         `select count(*)::int4 as n from events e join connections c on c.id = e.connection_id
-         where e.state = 'PENDING' and c.paused_at is null and e.connection_id = any($1)`,
+         where e.state = 'PENDING' and c.paused_at is null and e.connection_id = any($1)
+         union all select count(*)::int4 from pending_routes`,
         [settled]
       )
-      return row!["n"] === 0
+      return rows.every(({ n }) => n === 0)
     },
     { patienceMs: 60_000, everyMs: 200 }
   )
@@ -392,6 +422,7 @@ const recordsOf = async (gateways: Gateways<Process>): Promise<Records> => {
 const statuses: Readonly<Record<Outcome, number>> = {
   event: 200,
   filtered: 200,
+  failed: 200,
   unrouted: 200,
   SOURCE_DISABLED: 403,
   SOURCE_METHOD_NOT_ALLOWED: 405,
@@ -402,6 +433,7 @@ const is = (outcome: Outcome, stored: { cause: string | null; events: number; ig
   const { cause, events, ignored } = stored
   if (outcome === "event") return cause === null && events === 1 && ignored === ""
   if (outcome === "filtered") return cause === null && events === 0 && ignored === `FILTERED ["body"]`
+  if (outcome === "failed") return cause === null && events === 0 && ignored.startsWith("TRANSFORMATION_FAILED")
   if (outcome === "unrouted") return cause === null && events === 0 && ignored === ""
   return cause === outcome && events === 0 && ignored === ""
 }
@@ -411,7 +443,8 @@ const verifyRequest = (request: Sent, records: Records): ReadonlyArray<string> =
   const stored = records.requests.get(String(n))
   const where = `${subject.plan.name}, request ${n} to ${process}, sent in state ${from}, answered in ${to}`
   if (stored === undefined) return [`${where}: not stored (answer ${status})`]
-  for (let state = from; state <= to; state++) {
+  const last = subject.plan.late === true ? subject.asked : to
+  for (let state = from; state <= last; state++) {
     const outcome = probe.expected(state)
     if (statuses[outcome] === status && is(outcome, stored)) return []
   }

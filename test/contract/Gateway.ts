@@ -46,7 +46,8 @@ export class Gateway {
     this.#scope = scope
   }
 
-  static async start(): Promise<Gateway> {
+  /** `settings`: environment variables beside, or instead of, those of every suite. */
+  static async start(settings: Readonly<Record<string, string>> = {}): Promise<Gateway> {
     const scope = Scope.makeUnsafe()
     const { folder, url } = await Effect.runPromise(
       Effect.all({ folder: temporaryFolder, url: freshDatabase }).pipe(Scope.provide(scope))
@@ -57,7 +58,8 @@ export class Gateway {
       TIDEGATE_HOME: folder,
       TIDEGATE_API_KEY: apiKey,
       TIDEGATE_EGRESS_ALLOW: "127.0.0.0/8",
-      DATABASE_URL: link.url
+      DATABASE_URL: link.url,
+      ...settings
     })
     await process.start()
     return new Gateway(process, link, databaseUrl, folder, scope)
@@ -69,6 +71,12 @@ export class Gateway {
 
   get origin(): string {
     return this.#process.origin
+  }
+
+  /** Ends the process, and starts it again on the same port, database and home. */
+  async restart(signal: "SIGKILL" | "SIGTERM"): Promise<void> {
+    await this.#process.end(signal)
+    await this.#process.start()
   }
 
   async close(): Promise<void> {
@@ -150,6 +158,16 @@ export class Gateway {
     )
   }
 
+  /** The trace of a request, once `decisions` connections have made an event of it or have ignored it. */
+  traced(requestId: string, decisions = 1): Promise<Body> {
+    return this.eventually(`${decisions} connections have decided about ${requestId}`, async () => {
+      const trace = await this.api("GET", `/requests/${requestId}/trace`)
+      // A trace is read piece by piece: the request may have been read before what its counters count.
+      const told = trace.request.events_count + trace.request.ignored_count
+      return Math.min(told, trace.counts.events + trace.counts.ignored_events) < decisions ? null : trace
+    })
+  }
+
   /** The stored requests of a source, oldest first. */
   requests(sourceId: string): Promise<ReadonlyArray<Body>> {
     return this.sql("select * from requests where source_id = $1 order by id", [sourceId])
@@ -187,11 +205,16 @@ export const allTables = [
   "sources",
   "destinations",
   "connections",
+  "transformations",
   "requests",
   "events",
   "deliveries",
   "pending_routes",
   "attempts",
   "ignored_events",
+  "executions",
+  "event_data",
+  "dedupe_keys",
+  "proxy_exchanges",
   "rollups"
 ]

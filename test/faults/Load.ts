@@ -32,6 +32,8 @@ export class Load {
   readonly #pool: Pool
   readonly #perSecond: number
   #n = 0
+  /** How often it was started: no group spans two rounds. */
+  #starts = 0
   #outstanding = 0
   #timer: NodeJS.Timeout | null = null
 
@@ -47,6 +49,7 @@ export class Load {
 
   start(): void {
     this.sent = []
+    this.#starts++
     const startedAt = now()
     let due = 0
     this.#timer = setInterval(() => {
@@ -70,7 +73,10 @@ export class Load {
   async #send(): Promise<void> {
     const n = ++this.#n
     const route = this.#routes[n % this.#routes.length]!
-    const kind: Kind = Math.floor(n / this.#routes.length) % 3 === 0 ? "note" : "order"
+    const turn = Math.floor(n / this.#routes.length)
+    const kind: Kind = turn % 3 === 0 ? "note" : "order"
+    // Two requests of a source, one after the other, are of one group.
+    const group = `${this.#starts}/${route.sourceId}/${Math.floor(turn / 2)}`
     const sent: Sent = {
       n,
       sourceId: route.sourceId,
@@ -89,7 +95,7 @@ export class Load {
         method: "POST",
         path: `/e/${route.sourceId}`,
         headers: { "content-type": "application/json" },
-        body: JSON.stringify({ n, kind, padding: "x".repeat(50 + ((n * 37) % 900)) })
+        body: JSON.stringify({ n, kind, group, padding: "x".repeat(50 + ((n * 37) % 900)) })
       })
       const text = await body.text()
       sent.status = statusCode

@@ -10,7 +10,15 @@ export interface Records {
   readonly requests: ReadonlyMap<string, StoredRequest>
   readonly events: ReadonlyMap<string, StoredEvent>
   readonly attempts: ReadonlyMap<string, ReadonlyArray<StoredAttempt>>
-  readonly ignored: ReadonlyArray<{ readonly requestId: string; readonly connectionId: string }>
+  readonly ignored: ReadonlyArray<StoredIgnored>
+  /** Ids of events that a transformation is recorded to have led to. */
+  readonly transformed: ReadonlySet<string>
+}
+
+interface StoredIgnored {
+  readonly requestId: string
+  readonly connectionId: string
+  readonly cause: string
 }
 
 interface StoredRequest {
@@ -18,6 +26,7 @@ interface StoredRequest {
   readonly status: string
   readonly n: number
   readonly kind: string
+  readonly group: string
 }
 
 interface StoredEvent {
@@ -57,8 +66,12 @@ export const readRecords = async (postgres: Postgres, since: number): Promise<Re
     from(prefixes.event)
   )
   const ignored = await postgres.query(
-    "select request_id, connection_id from ignored_events where id >= $1",
+    "select request_id, connection_id, cause from ignored_events where id >= $1",
     from(prefixes.ignoredEvent)
+  )
+  const executions = await postgres.query(
+    "select event_id from executions where id >= $1 and event_id is not null and not failed",
+    from(prefixes.execution)
   )
   const byEvent = new Map<string, Array<StoredAttempt>>()
   for (const row of attempts) {
@@ -76,8 +89,11 @@ export const readRecords = async (postgres: Postgres, since: number): Promise<Re
   return {
     requests: new Map(
       requests.map((row) => {
-        const { kind, n } = JSON.parse(String(row["body"])) as { n: number; kind: string }
-        return [String(row["id"]), { sourceId: String(row["source_id"]), status: String(row["status"]), n, kind }]
+        const { group, kind, n } = JSON.parse(String(row["body"])) as { n: number; kind: string; group: string }
+        return [
+          String(row["id"]),
+          { sourceId: String(row["source_id"]), status: String(row["status"]), n, kind, group }
+        ]
       })
     ),
     events: new Map(
@@ -96,8 +112,10 @@ export const readRecords = async (postgres: Postgres, since: number): Promise<Re
     attempts: byEvent,
     ignored: ignored.map((row) => ({
       requestId: String(row["request_id"]),
-      connectionId: String(row["connection_id"])
-    }))
+      connectionId: String(row["connection_id"]),
+      cause: String(row["cause"])
+    })),
+    transformed: new Set(executions.map((row) => String(row["event_id"])))
   }
 }
 
@@ -148,18 +166,38 @@ export const checkRouting = (findings: Findings, routes: ReadonlyArray<Route>, r
   for (const { connectionId, requestId } of records.ignored) count("ignored", requestId, connectionId)
   const bySource = new Map(routes.map((route) => [route.sourceId, route.connections]))
   let expected = 0
+  const groups = new Map<string, { readonly connection: Connection; deliverable: number; events: number }>()
   for (const [requestId, request] of records.requests) {
     for (const connection of bySource.get(request.sourceId) ?? []) {
       const passes = connection.onlyKind === null || connection.onlyKind === request.kind
       expected++
       const events = made.get(`event ${requestId} ${connection.id}`) ?? 0
       const ignored = made.get(`ignored ${requestId} ${connection.id}`) ?? 0
-      if (events !== (passes ? 1 : 0) || ignored !== (passes ? 0 : 1)) {
+      if (connection.once) {
+        const name = `${connection.id} ${request.group}`
+        const group = groups.get(name) ?? { connection, deliverable: 0, events: 0 }
+        groups.set(name, group)
+        group.events += events
+        if (passes) group.deliverable++
+      }
+      // Which of a group becomes the event is decided by the order they are worked off in.
+      const fits = connection.once ? events + ignored === 1 && (passes || events === 0) : events === (passes ? 1 : 0)
+      if (!fits || events + ignored !== 1) {
         findings.broke(
           "one request, one event per connection",
           `${requestId} on ${connection.key}: ${events} events, ${ignored} ignored`
         )
       }
+    }
+  }
+  for (const [name, { connection, deliverable, events }] of groups) {
+    if (events !== (deliverable > 0 ? 1 : 0)) {
+      findings.broke("one event of a group", `${name} (${connection.key}): ${events} of ${deliverable} that would do`)
+    }
+  }
+  for (const { cause, connectionId, requestId } of records.ignored) {
+    if (cause !== "FILTERED" && cause !== "DEDUPLICATED") {
+      findings.broke("nothing is ignored without its rule", `${requestId} on ${connectionId}: ${cause}`)
     }
   }
   if (expected !== records.events.size + records.ignored.length) {
@@ -246,11 +284,21 @@ export const checkDeliveries = (
       findings.broke("what was delivered is recorded", `${who}: ${event.attempts} attempts are recorded`)
     }
     const request = records.requests.get(event.requestId)
-    const key = connections.get(event.connectionId)?.key
-    if (arrival.requestId !== event.requestId || arrival.n !== request?.n || arrival.key !== key) {
+    const connection = connections.get(event.connectionId)
+    const key = connection?.key
+    const shaped = connection?.shaped === true ? (request?.n ?? 0) * 2 : null
+    if (connection?.shaped === true && !records.transformed.has(event.id)) {
+      findings.broke("what was transformed has its execution", who)
+    }
+    if (
+      arrival.requestId !== event.requestId ||
+      arrival.n !== request?.n ||
+      arrival.shaped !== shaped ||
+      arrival.key !== key
+    ) {
       findings.broke(
         "what is delivered is what was sent",
-        `${who}: body ${arrival.n}, stored ${request?.n}, for ${key}`
+        `${who}: body ${arrival.n} shaped ${arrival.shaped}, stored ${request?.n}, for ${key}`
       )
     }
   }
@@ -298,6 +346,8 @@ export const checkCounts = async (findings: Findings, postgres: Postgres): Promi
       select source_id as key_id, status as measure, count(*) as n from requests group by 1, 2
       union all select connection_id, 'created', count(*) from events group by 1
       union all select connection_id, 'ignored', count(*) from ignored_events group by 1
+      union all select transformation_id, case when failed then 'execution_failed' else 'execution_successful' end, count(*)
+        from executions group by 1, 2
       union all select connection_id, lower(state), count(*) from events where state <> 'PENDING' group by 1, 2
       union all select destination_id, 'attempt_' || lower(status), count(*) from attempts group by 1, 2
     )

@@ -18,6 +18,10 @@ export interface Connection {
   /** Only requests of this kind become events; the others are recorded as ignored. */
   readonly onlyKind: Kind | null
   readonly ratePerSecond: number | null
+  /** Of the requests of one group, only one becomes an event. */
+  readonly once: boolean
+  /** A transformation writes `shaped`, twice the request's number, into the body; the filter stands behind it. */
+  readonly shaped: boolean
 }
 
 /** What a request says about itself, for the filter rule. */
@@ -29,12 +33,14 @@ interface Plan {
   readonly delayMs?: number
   readonly onlyKind?: Kind
   readonly ratePerSecond?: number
+  readonly once?: boolean
+  readonly shaped?: boolean
 }
 
 const retry = { count: 12, intervalMs: 1_000 }
 
 /**
- * Twelve destinations, so that either runner has several. The target fails a share of the deliveries to those named
+ * Sixteen destinations, so that either runner has several. The target fails a share of the deliveries to those named
  * `flaky`, so that retries are always under way; `plain` has no retry rule and never fails unless a fault does it.
  */
 const plans: ReadonlyArray<ReadonlyArray<Plan>> = [
@@ -55,8 +61,24 @@ const plans: ReadonlyArray<ReadonlyArray<Plan>> = [
   [
     { key: "steady-3", retry, onlyKind: "order" },
     { key: "paced-2", ratePerSecond: 40, retry }
+  ],
+  [
+    { key: "shaped-1", retry, shaped: true },
+    { key: "flaky-5", retry, shaped: true, onlyKind: "order" }
+  ],
+  [
+    { key: "once-1", retry, once: true },
+    { key: "flaky-6", retry, once: true, shaped: true, onlyKind: "order" }
   ]
 ]
+
+/** Longer than a round: what is lost of a window is lost for good. */
+const onceWindowMs = 600_000
+
+const shape = `addHandler("transform", (request) => {
+  request.body.shaped = request.body.n * 2
+  return request
+})`
 
 /** Makes the sources, destinations and connections of the test through the control API. */
 export const createRoutes = async (cluster: Cluster, targetOrigin: string): Promise<ReadonlyArray<Route>> => {
@@ -64,7 +86,16 @@ export const createRoutes = async (cluster: Cluster, targetOrigin: string): Prom
   for (const [index, plan] of plans.entries()) {
     const sourceId = idOf(await cluster.api("POST", "/sources", { name: `source-${index + 1}` }))
     const connections: Array<Connection> = []
-    for (const { delayMs = 0, key, onlyKind = null, ratePerSecond = null, retry = null } of plan) {
+    for (const one of plan) {
+      const {
+        delayMs = 0,
+        key,
+        onlyKind = null,
+        once = false,
+        ratePerSecond = null,
+        retry = null,
+        shaped = false
+      } = one
       const destinationId = idOf(
         await cluster.api("POST", "/destinations", {
           name: key,
@@ -72,6 +103,8 @@ export const createRoutes = async (cluster: Cluster, targetOrigin: string): Prom
         })
       )
       const rules = [
+        ...(once ? [{ type: "deduplicate", window: onceWindowMs, include_fields: ["body.group"] }] : []),
+        ...(shaped ? [{ type: "transform", transformation: { name: "shape", code: shape } }] : []),
         ...(onlyKind === null ? [] : [{ type: "filter", body: { kind: onlyKind } }]),
         ...(delayMs === 0 ? [] : [{ type: "delay", delay: delayMs }]),
         ...(retry === null
@@ -86,7 +119,7 @@ export const createRoutes = async (cluster: Cluster, targetOrigin: string): Prom
           rules
         })
       )
-      connections.push({ id, sourceId, destinationId, key, retry, delayMs, onlyKind, ratePerSecond })
+      connections.push({ id, sourceId, destinationId, key, retry, delayMs, onlyKind, ratePerSecond, once, shaped })
     }
     routes.push({ sourceId, connections })
   }

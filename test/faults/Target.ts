@@ -11,6 +11,8 @@ export interface Arrival {
   readonly attempt: number
   /** The number in the body, by which the load knows the request; null when the body is not what was sent. */
   readonly n: number | null
+  /** What a transformation wrote into the body; null when it has written nothing. */
+  readonly shaped: number | null
   readonly at: number
   /** The port it came from. */
   readonly port: number
@@ -103,7 +105,7 @@ export class Target {
       eventId: headerOf(request, "x-gateway-event-id"),
       requestId: headerOf(request, "x-gateway-request-id"),
       attempt: Number(headerOf(request, "x-gateway-attempt-count")),
-      n: numberIn(Buffer.concat(chunks)),
+      ...numbersIn(Buffer.concat(chunks)),
       at: now(),
       port: request.socket.remotePort ?? 0,
       answered: null,
@@ -162,12 +164,12 @@ const finish = (arrival: Arrival, response: ServerResponse, status: number): voi
 
 const headerOf = (request: IncomingMessage, name: string): string => String(request.headers[name] ?? "")
 
-const numberIn = (body: Buffer): number | null => {
+const numbersIn = (body: Buffer): Pick<Arrival, "n" | "shaped"> => {
   try {
-    const { n } = JSON.parse(body.toString()) as { n?: unknown }
-    return typeof n === "number" ? n : null
+    const { n, shaped } = JSON.parse(body.toString()) as { n?: unknown; shaped?: unknown }
+    return { n: typeof n === "number" ? n : null, shaped: typeof shaped === "number" ? shaped : null }
   } catch {
-    return null
+    return { n: null, shaped: null }
   }
 }
 

@@ -8,6 +8,7 @@ import { wrongJson, wrongTypes } from "./control/WrongJson.ts"
 import { conflicts, wrongChanges, wrongMembers } from "./control/WrongMembers.ts"
 import { slowPatterns, wrongRules } from "./control/WrongRules.ts"
 import { wrongPaths, wrongQueries } from "./control/WrongTargets.ts"
+import { wrongCode, wrongRuns } from "./control/WrongTransformations.ts"
 import { type SourceName, sources, wrongRequests } from "./ingress/WrongRequests.ts"
 import { wireCases } from "./WrongWire.ts"
 
@@ -20,6 +21,8 @@ const controlCorpus: Readonly<Record<string, ReadonlyArray<ControlCase>>> = {
   "changes in part": wrongChanges,
   "names that are taken and ids that are not there": conflicts,
   rules: wrongRules,
+  "code of transformations": wrongCode,
+  "runs of transformations": wrongRuns,
   queries: wrongQueries,
   "paths, ids and methods": wrongPaths,
   credentials: wrongCredentials
@@ -51,6 +54,17 @@ const furnish = async (): Promise<Present> => {
     source_id: source.id,
     destination_id: destination.id
   })
+  const transformation = await gateway.api("POST", "/transformations", {
+    name: "present",
+    code: "addHandler('transform', (request) => request)"
+  })
+  const transforming = await gateway.api("POST", "/connections", {
+    name: "transforming",
+    source_id: source.id,
+    destination_id: destination.id,
+    rules: [{ type: "transform", transformation_id: transformation.id }]
+  })
+  await gateway.api("PUT", `/connections/${transforming.id}/disable`)
   await request(gateway.port, { path: `/e/${source.id}`, body: '{"a":1}' })
   await target.next()
   const attempt = await gateway.eventually(
@@ -61,6 +75,7 @@ const furnish = async (): Promise<Present> => {
     source: source.id,
     destination: destination.id,
     connection: connection.id,
+    transformation: transformation.id,
     request: attempt.request_id,
     event: attempt.event_id,
     attempt: attempt.id

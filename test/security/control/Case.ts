@@ -5,6 +5,8 @@ export interface Present {
   readonly source: string
   readonly destination: string
   readonly connection: string
+  /** Used by a connection that is disabled. */
+  readonly transformation: string
   readonly request: string
   readonly event: string
   readonly attempt: string
@@ -31,7 +33,7 @@ export const json = (body: unknown): string => (typeof body === "string" ? body 
 
 export const fill = (text: string, present: Present): string =>
   text.replaceAll(
-    /\{(source|destination|connection|request|event|attempt)\}/g,
+    /\{(source|destination|connection|transformation|request|event|attempt)\}/g,
     (_, name: keyof Present) => present[name]
   )
 

@@ -19,7 +19,7 @@ const notBoolean: ReadonlyArray<unknown> = ["true", 1, [], {}]
 
 /** Bodies that are right but for one member: what they are sent to, the members that are right, and what is wrong. */
 interface Table {
-  readonly kind: "sources" | "destinations" | "connections"
+  readonly kind: "sources" | "destinations" | "connections" | "transformations"
   readonly right: Readonly<Record<string, unknown>>
   readonly wrong: Readonly<Record<string, ReadonlyArray<unknown>>>
 }
@@ -38,10 +38,113 @@ const tables: ReadonlyArray<Table> = [
       "config.auth_type": [1, {}, "", "basic_auth", "OAUTH", "HMAC", "API_KEY", "BASIC_AUTH"],
       "config.auth": [[], "x", 1, { username: "u", password: "p" }],
       "config.allowed_http_methods": [[], "POST", [null], ["post"], ["POST", "OPTIONS"], ["CONNECT"], [1], {}],
-      "config.custom_response": ["x", 1, [], { body: 1 }],
+      "config.custom_response": ["x", 1, [], { body: 1 }, { contentType: "json" }, { rulez: [] }],
       "config.mode": [null, "", 1, "WEBHOOK", "both"],
-      "config.proxy": ["x", 1, [], { enabled: 1 }],
-      "config.chat_defer_ephemeral": notBoolean
+      "config.proxy": ["x", 1, [], { enabled: 1 }, { enabled: true }, { enabled: false }, { timeout_ms: 2_000 }],
+      "config.chat_defer_ephemeral": [...notBoolean, true]
+    }
+  },
+  {
+    kind: "sources",
+    right: {
+      name: "wrong-response",
+      config: {
+        custom_response: { content_type: "json", body: "{}", rules: [{ match: { method: "POST" }, response: {} }] }
+      }
+    },
+    wrong: {
+      "config.custom_response.content_type": ["html", "application/json", "JSON", 1, {}],
+      "config.custom_response.body": [
+        1,
+        {},
+        [],
+        "plain",
+        '{"a":1,}',
+        "{{",
+        "{{}}",
+        '"{{env.HOME}}"',
+        '"{{__proto__}}"',
+        '"{{constructor.constructor}}"',
+        '"{{body[*]}}"',
+        '"{{request.team_id}}"',
+        "{{{body}}}",
+        '["\\u00{{path}}"]',
+        `"${"x".repeat(65_537)}"`
+      ],
+      "config.custom_response.rules": [
+        "x",
+        {},
+        [1],
+        [null],
+        [{ enabled: "yes" }],
+        [{ matcher: {} }],
+        [{ conditions: {} }],
+        [{ override: {} }],
+        [{ match: [] }],
+        [{ match: { host: "x" } }],
+        [{ match: { method: 1 } }],
+        [{ match: { path: ["/a"] } }],
+        [{ match: { headers: "x" } }],
+        [{ match: { query: [] } }],
+        [{ match: { body: { a: { $foo: 1 } } } }],
+        [{ match: { body: { a: { $regex: "(" } } } }],
+        [{ match: { body: { a: { $regex: "(?=a)" } } } }],
+        [{ match: { body: { a: { $regex: "((a{1,1000}){1,1000}){1,1000}" } } } }],
+        [{ match: { path: { $regex: "x".repeat(513) } } }],
+        [{ match: { body: Object.fromEntries(Array.from({ length: 201 }, (_, i) => [`k${i}`, i])) } }],
+        [{ response: [] }],
+        [{ response: { status: 0 } }],
+        [{ response: { status: 101 } }],
+        [{ response: { status: 600 } }],
+        [{ response: { status: "200" } }],
+        [{ response: { status: 204, body: "{}" } }],
+        [{ response: { headers: [] } }],
+        [{ response: { headers: { "x-a": 1 } } }],
+        [{ response: { headers: { "x-a": "b\r\nset-cookie: c=d" } } }],
+        [{ response: { headers: { "x-a\r\nset-cookie": "b" } } }],
+        [{ response: { headers: { "": "b" } } }],
+        [{ response: { headers: { "x a": "b" } } }],
+        [{ response: { headers: { "Set-Cookie": "a=b" } } }],
+        [{ response: { headers: { "content-length": "0" } } }],
+        [{ response: { headers: { "Transfer-Encoding": "chunked" } } }],
+        [{ response: { headers: { connection: "close" } } }],
+        [{ response: { headers: { host: "a" } } }],
+        [{ response: { headers: { "content-type": "text/html" } } }],
+        [{ response: { headers: { "x-a": "b", "X-A": "c" } } }],
+        Array.from({ length: 51 }, () => ({}))
+      ]
+    }
+  },
+  {
+    kind: "sources",
+    right: { name: "wrong-proxy", config: { mode: "proxy", proxy: { target_url: "https://example.com/base" } } },
+    wrong: {
+      "config.mode": ["webhooks", {}, null],
+      "config.proxy": [null, {}, { enabled: true }],
+      "config.proxy.enabled": [false, 1, "true"],
+      "config.proxy.target_url": [
+        null,
+        1,
+        "",
+        "/base",
+        "//example.com",
+        "ftp://example.com/",
+        "file:///etc/passwd",
+        "javascript:alert(1)",
+        "https://",
+        "https://user:pass@example.com/",
+        "https://user@example.com/",
+        "https://example.com/#fragment",
+        "https://exa mple.com/",
+        "https:\\\\example.com",
+        "https://[::1",
+        "https://example.com:99999/",
+        `https://example.com/${"x".repeat(2_048)}`
+      ],
+      "config.proxy.path_forwarding": ["true", 1, {}],
+      "config.proxy.query_forwarding": ["true", 1, {}],
+      "config.proxy.timeout_ms": [999, 30_001, 0, -1, 1.5, "10000", true],
+      "config.proxy.capture_response_bytes": [-1, 65_537, 1.5, "1", true]
     }
   },
   {
@@ -163,6 +266,25 @@ const tables: ReadonlyArray<Table> = [
       paused_at: ["", "soon", 0, "2026-01-01T00:00:00", "2999-01-01T00:00:00Z", "1969-01-01T00:00:00Z"],
       rules: ["x", 1, {}, true]
     }
+  },
+  {
+    kind: "transformations",
+    right: { name: "wrong-member", code: "addHandler('transform', (request) => request)", env: {} },
+    wrong: {
+      name: notName,
+      code: [null, ...notText, "", " \n ", "//".repeat(524_289), `// ${"ü".repeat(524_288)}`],
+      env: [
+        ...notObject,
+        { "1A": "x" },
+        { "A-B": "x" },
+        { "": "x" },
+        { A: 1 },
+        { A: null },
+        { A: {} },
+        { A: "x".repeat(65_536) },
+        Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`V${i}`, ""]))
+      ]
+    }
   }
 ]
 
@@ -212,6 +334,13 @@ export const wrongChanges: ReadonlyArray<ControlCase> = [
   ["/sources/{source}", { status: "gone" }],
   ["/sources/{source}", { auth_type: "HMAC", config: { auth_type: null } }],
   ["/sources/{source}", { config: { mode: "proxy" } }],
+  ["/sources/{source}", { mode: "webhook", config: { mode: "proxy", proxy: { target_url: "https://a.example" } } }],
+  ["/sources/{source}", { config: { mode: "webhook", proxy: { enabled: true, target_url: "https://a.example" } } }],
+  ["/sources/{source}", { config: { proxy: { enabled: true } } }],
+  ["/sources/{source}", { config: { custom_response: { rules: [{ matcher: {} }] } } }],
+  ["/sources/{source}", { config: { custom_response: { body: "{" } } }],
+  ["/sources/{source}", { config: { chat_defer_ephemeral: true } }],
+  ["/sources/{source}", { custom_response: {}, config: { custom_response: { body: "{}" } } }],
   ["/destinations/{destination}", { config: { url: "nonsense" } }],
   ["/destinations/{destination}", { config: { url: null } }],
   ["/destinations/{destination}", { url: "https://a.example/", config: { url: "https://b.example/" } }],
@@ -222,7 +351,13 @@ export const wrongChanges: ReadonlyArray<ControlCase> = [
   ["/connections/{connection}", { name: "" }],
   ["/connections/{connection}", { source_id: null }],
   ["/connections/{connection}", { paused_at: "2999-01-01T00:00:00Z" }],
-  ["/connections/{connection}", { disabled_at: 5 }]
+  ["/connections/{connection}", { disabled_at: 5 }],
+  ["/transformations/{transformation}", { name: "" }],
+  ["/transformations/{transformation}", { name: null }],
+  ["/transformations/{transformation}", { code: "" }],
+  ["/transformations/{transformation}", { code: null }],
+  ["/transformations/{transformation}", { env: "A=1" }],
+  ["/transformations/{transformation}", { env: { A: true } }]
 ].map(([path, body]): ControlCase => ({
   name: `change ${JSON.stringify(body)}`,
   method: "PATCH",
@@ -256,6 +391,13 @@ export const conflicts: ReadonlyArray<ControlCase> = [
   ["PATCH", "/connections/{connection}", { destination_id: "{connection}" }, 404, "NOT_FOUND"],
   ["PUT", "/connections", { id: "web_00000000000000000000000000", name: "n" }, 404, "NOT_FOUND"],
   ["PUT", "/connections", { id: "{source}", name: "n" }, 404, "NOT_FOUND"],
+  ["POST", "/transformations", { name: "present", code: "1" }, 409, "RESOURCE_ALREADY_EXISTS"],
+  ["PATCH", "/transformations/trs_00000000000000000000000000", { code: "1" }, 404, "NOT_FOUND"],
+  ["PATCH", "/transformations/{source}", { code: "1" }, 404, "NOT_FOUND"],
+  ["POST", "/transformations/run", { transformation_id: "trs_00000000000000000000000000" }, 404, "NOT_FOUND"],
+  ["POST", "/transformations/run", { transformation_id: "{source}" }, 404, "NOT_FOUND"],
+  ["PUT", "/transformations/run", { transformation_id: "../x" }, 404, "NOT_FOUND"],
+  ["DELETE", "/transformations/{transformation}", {}, 409, "RESOURCE_IN_USE"],
   ["PUT", "/destinations/{destination}", { name: "replaced" }, 400, "VALIDATION_ERROR"],
   ["PUT", "/destinations/{destination}", { config: { url: "https://example.com/" } }, 400, "VALIDATION_ERROR"],
   ["PUT", "/destinations/{destination}", {}, 400, "VALIDATION_ERROR"]

@@ -29,7 +29,16 @@ const forgedCursors = [
 ]
 
 export const wrongQueries: ReadonlyArray<ControlCase> = [
-  ...["sources", "destinations", "connections", "requests", "events", "attempts"].flatMap((list) =>
+  ...[
+    "sources",
+    "destinations",
+    "connections",
+    "transformations",
+    "transformations/{transformation}/executions",
+    "requests",
+    "events",
+    "attempts"
+  ].flatMap((list) =>
     ["abc", "0", "-1", "1.5", "1e2x", "NaN", "0x10", "%20", "", "1,2", "99999999999999999999999"].map((limit) =>
       bad(`/v1/${list}?limit=${limit}`)
     )
@@ -51,6 +60,17 @@ export const wrongQueries: ReadonlyArray<ControlCase> = [
     bad(`/v1/${list}?%00=1`),
     bad(`/v1/${list}?name=%c3%28`)
   ]),
+  ...["include_counts=1", "include_metrics=yes", "order_by=id", "dir=down", "limit=0", "name=a&name=b"].map(
+    (parameter) => bad(`/v1/transformations?${parameter}`)
+  ),
+  ...["log_level=loud", "log_level=info,none", "from=yesterday", "to=2026-02-30", `cursor=${"x".repeat(2_001)}`].map(
+    (parameter) => bad(`/v1/transformations/{transformation}/executions?${parameter}`)
+  ),
+  bad("/v1/transformations/{transformation}/executions?from=now&to=now-1h", "INVALID_TIME_RANGE"),
+  ...forgedCursors.map((cursor) =>
+    bad(`/v1/transformations/{transformation}/executions?cursor=${cursor}`, "INVALID_CURSOR")
+  ),
+  bad(`/v1/transformations/{transformation}/executions/txe_1?request_id=${"x".repeat(201)}`),
   bad("/v1/connections?paused=maybe"),
   ...["requests?cursor", "events?cursor", "events?next", "attempts?cursor", "attempts?prev"].flatMap((parameter) =>
     forgedCursors.map((cursor) => bad(`/v1/${parameter}=${cursor}`, "INVALID_CURSOR"))
@@ -123,7 +143,11 @@ const onOne = [
   "GET /v1/requests/*/trace",
   "GET /v1/events/*",
   "POST /v1/events/*/retry",
-  "GET /v1/attempts/*"
+  "GET /v1/attempts/*",
+  "GET /v1/transformations/*",
+  "DELETE /v1/transformations/*",
+  "GET /v1/transformations/*/executions",
+  "GET /v1/transformations/{transformation}/executions/*"
 ]
 
 const allMethods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -145,6 +169,10 @@ const routes: Readonly<Record<string, ReadonlyArray<string>>> = {
   "/v1/connections/{connection}/disable": ["PUT", "POST"],
   "/v1/connections/{connection}/enable": ["PUT", "POST"],
   "/v1/connections/{connection}/latest-input": ["GET"],
+  "/v1/transformations": ["GET", "POST", "PUT"],
+  "/v1/transformations/{transformation}": ["GET", "PATCH", "PUT", "DELETE"],
+  "/v1/transformations/{transformation}/executions": ["GET"],
+  "/v1/transformations/{transformation}/executions/txe_1": ["GET"],
   "/v1/requests": ["GET"],
   "/v1/requests/count": ["GET"],
   "/v1/requests/{request}": ["GET"],
@@ -180,6 +208,8 @@ export const wrongPaths: ReadonlyArray<ControlCase> = [
     "//v1/sources",
     "/v1/source",
     "/v1/sources/{source}/nonsense",
+    "/v1/transformations/{transformation}/run",
+    "/v1/transformations/run/x",
     "/v1/sources/{source}/disable/x",
     "/v1/sources/../sources",
     "/v1/./sources",

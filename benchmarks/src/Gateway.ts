@@ -20,6 +20,8 @@ export interface Route {
   readonly destinations: ReadonlyArray<{ readonly url: string; readonly perSecond?: number }>
   /** Rules of every connection of the route, as the API takes them. */
   readonly rules: ReadonlyArray<object>
+  /** Settings of the source, as the API takes them. */
+  readonly source?: object
 }
 
 /** A ready gateway. */
@@ -127,7 +129,7 @@ export const start = Effect.fnUntraced(function* (
     )
 
   const route = Effect.fnUntraced(function* (route: Route) {
-    const source = yield* create("sources", { name: route.name, type: "WEBHOOK" })
+    const source = yield* create("sources", { name: route.name, type: "WEBHOOK", ...route.source })
     for (const [index, { url, perSecond }] of route.destinations.entries()) {
       const name = `${route.name}-${index}`
       const pacing = perSecond === undefined ? {} : { rate_limit: perSecond, rate_limit_period: "second" }

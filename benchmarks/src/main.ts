@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: the gateway beside the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
- *   --only <scenario>   throughput, fan-out, backlog, or pipeline (the bare pipeline beside itself)
+ *   --only <scenario>   throughput, fan-out, backlog, front-doors, or pipeline (the bare pipeline beside itself)
  *   --rounds <n>        rounds of the selected scenarios
  *   --quick             short phases, to see that everything runs; the verdicts then decide nothing
  *   --gateway <file>    the module to run as the gateway
@@ -22,6 +22,8 @@ import * as Effect from "effect/Effect"
 import type { GeneratorCommands } from "./Generator.ts"
 import type { Bench } from "./Measurement.ts"
 import * as Postgres from "./Postgres.ts"
+import { type Outcome, fullSettings, quickSettings } from "./Comparison.ts"
+import { frontDoors } from "./FrontDoors.ts"
 import { readProfile, renderSelfTimes } from "./Profile.ts"
 import { renderMarkdown, renderText } from "./Report.ts"
 import * as Scenarios from "./Scenarios.ts"
@@ -32,13 +34,14 @@ const scenarios = {
   throughput: Scenarios.throughput,
   "fan-out": Scenarios.fanOut,
   backlog: Scenarios.backlog,
+  "front-doors": frontDoors,
   pipeline: Scenarios.pipeline
 }
 type Name = keyof typeof scenarios
 const isName = (name: string): name is Name => Object.hasOwn(scenarios, name)
 
-/** All of it stops here at the latest, which leaves time to end within twelve minutes; finished scenarios are shown. */
-const DEADLINE = "690 seconds"
+/** All of it stops here at the latest; finished scenarios are shown. */
+const DEADLINE = "1100 seconds"
 
 /** A phase during which other processes used more cores than this is mentioned: its figures say little. */
 const DISTURBED = 0.1
@@ -62,13 +65,17 @@ const readOptions = () => {
   if (rounds !== undefined && !(Number.isInteger(rounds) && rounds > 0))
     throw new Error("--rounds takes a number from 1")
   const names: ReadonlyArray<Name> =
-    values.only !== undefined ? [values.only] : values.profile ? ["throughput"] : ["throughput", "fan-out", "backlog"]
+    values.only !== undefined
+      ? [values.only]
+      : values.profile
+        ? ["throughput"]
+        : ["throughput", "fan-out", "backlog", "front-doors"]
   const gateway = resolve(values.gateway)
   if (names.some((name) => name !== "pipeline") && !existsSync(gateway))
     throw new Error(`there is no gateway at ${gateway}`)
   if (process.platform !== "linux")
     throw new Error("CPU and memory are read from /proc: the benchmarks run on Linux only")
-  const settings = values.quick ? Scenarios.quickSettings : Scenarios.fullSettings
+  const settings = values.quick ? quickSettings : fullSettings
   return {
     names,
     gateway,
@@ -93,7 +100,7 @@ const bench = Effect.gen(function* () {
   const profiles = join(results, `${stamp}-profiles`)
   yield* Effect.promise(() => mkdir(results, { recursive: true }))
 
-  const outcomes: Array<Scenarios.Outcome & { readonly name: Name }> = []
+  const outcomes: Array<Outcome & { readonly name: Name }> = []
   const started = performance.now()
   const progress = (line: string) =>
     Console.error(`${((performance.now() - started) / 1000).toFixed(0).padStart(4)} s  ${line}`)

@@ -14,6 +14,8 @@ interface Destination {
 
 const destinations = new Map<string, Destination>()
 const connections = new Map<string, Array<Destination>>()
+/** Where a source in proxy mode passes its requests on to. */
+const upstreams = new Map<string, Destination>()
 let nextId = 0
 
 const post = async (destination: Destination, body: Buffer): Promise<void> => {
@@ -48,6 +50,11 @@ const create = (resource: string, input: Record<string, unknown>): string => {
       }, 1_000)
     }
   }
+  const { proxy } = (input["config"] ?? {}) as { readonly proxy?: { readonly target_url: string } }
+  if (proxy !== undefined) {
+    const url = new URL(proxy.target_url)
+    upstreams.set(id, { url, paced: false, pool: new Pool(url.origin, { connections: 32 }), waiting: [] })
+  }
   if (resource === "connections") {
     const source = String(input["source_id"])
     connections.set(source, (connections.get(source) ?? []).concat(destinations.get(String(input["destination_id"]))!))
@@ -60,6 +67,8 @@ const server = createServer((request, response) => {
     const [, first, second = ""] = request.url!.split("/")
     if (first === "readyz") return response.end("ok")
     if (first === "e") {
+      const upstream = upstreams.get(second)
+      if (upstream !== undefined) return post(upstream, body).then(() => response.end("ok"))
       for (const destination of connections.get(second) ?? []) deliver(destination, body)
       return response.end(`{"ok":true}`)
     }

@@ -12,6 +12,8 @@ import type { GeneratorCommands } from "../src/Generator.ts"
 import type { Bench } from "../src/Measurement.ts"
 import type { PipelineCommands } from "../src/Pipeline.ts"
 import * as Postgres from "../src/Postgres.ts"
+import type { Plan, Settings } from "../src/Comparison.ts"
+import { frontDoors } from "../src/FrontDoors.ts"
 import * as Scenarios from "../src/Scenarios.ts"
 import type { TargetCommands } from "../src/Target.ts"
 import * as Worker from "../src/Worker.ts"
@@ -36,7 +38,7 @@ class Fixture extends Context.Service<Fixture, { readonly home: string; readonly
   )
 }
 
-const settings: Scenarios.Settings = {
+const settings: Settings = {
   rounds: 1,
   warmUp: 0.05,
   leadIn: 0,
@@ -86,7 +88,7 @@ describe.runIf(process.platform === "linux")("with a PostgreSQL server", () => {
       Effect.gen(function* () {
         const { bench, home } = yield* Fixture
         const lines: Array<string> = []
-        const plan: Scenarios.Plan = {
+        const plan: Plan = {
           bench,
           settings,
           gatewayEntry: fileURLToPath(new URL("FakeGateway.ts", import.meta.url)),
@@ -114,6 +116,11 @@ describe.runIf(process.platform === "linux")("with a PostgreSQL server", () => {
         assert.isAtMost(waiting?.gateway ?? 0, 50)
         assert.strictEqual(backlog.measured.offered.gateway[0]?.missing, 0)
         assert.isAbove(lines.length, 0)
+
+        const doors = yield* frontDoors(plan)
+        assert.strictEqual(doors.measured.offered.gateway.length, 4)
+        assert.isTrue(doors.measured.offered.gateway.every((one) => one.delivered > 0 && one.missing === 0))
+        assert.strictEqual(doors.rows.filter((row) => row.measure === "CPU per event beyond one without").length, 4)
       })
     )
 

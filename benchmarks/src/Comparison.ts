@@ -1,0 +1,201 @@
+/**
+ * How two subjects are compared: both are up at the same time and are loaded in turn, and ratios are taken between
+ * neighbours, because the speed of a shared machine drifts by the minute.
+ */
+import { join } from "node:path"
+import * as Effect from "effect/Effect"
+import * as Gateway from "./Gateway.ts"
+import { type Bench, type Measurement, offer, saturate, type Subject } from "./Measurement.ts"
+import type { PipelineCommands } from "./Pipeline.ts"
+import { makeRow, type Requirement, type Row } from "./Report.ts"
+import * as Worker from "./Worker.ts"
+
+/** Sizes of a run. Times are seconds. */
+export interface Settings {
+  readonly rounds: number
+  /** Saturation of each subject before its first phase. */
+  readonly warmUp: number
+  /** The part of each phase that is not measured, at its start. */
+  readonly leadIn: number
+  readonly saturated: number
+  readonly offered: number
+  readonly perSecond: number
+  readonly backlog: number
+  /** Limit of the time spent filling the backlog. */
+  readonly backlogFill: number
+}
+
+/** About nine minutes. */
+export const fullSettings: Settings = {
+  rounds: 5,
+  warmUp: 3,
+  leadIn: 1,
+  saturated: 4,
+  offered: 6,
+  perSecond: 1_000,
+  backlog: 500_000,
+  backlogFill: 200
+}
+
+/** A check that everything runs; its figures mean little. */
+export const quickSettings: Settings = {
+  ...fullSettings,
+  rounds: 1,
+  warmUp: 2,
+  saturated: 2,
+  offered: 2,
+  backlog: 10_000,
+  backlogFill: 20
+}
+
+/** What the scenarios need beside the bench: sizes, where the gateway is, where its files go, and who hears of progress. */
+export interface Plan {
+  readonly bench: Bench
+  readonly settings: Settings
+  readonly gatewayEntry: string
+  readonly home: string
+  readonly log: string
+  /** Flags for the Node process of a subject, by its name. */
+  readonly execArgv: (name: string) => ReadonlyArray<string>
+  readonly progress: (line: string) => Effect.Effect<void>
+}
+
+type Load = "offered" | "saturated"
+
+/** The measurements of both subjects under one load, in order of the rounds. */
+export interface Sides {
+  readonly reference: ReadonlyArray<Measurement>
+  readonly gateway: ReadonlyArray<Measurement>
+}
+
+/** Figures of one scenario: rows for the table, and everything measured. */
+export interface Outcome {
+  readonly rows: ReadonlyArray<Row>
+  readonly measured: Readonly<Record<Load, Sides>>
+}
+
+export const atLeast = (of: Requirement["of"], bound: number): Requirement => ({ of, atLeast: bound })
+export const atMost = (of: Requirement["of"], bound: number): Requirement => ({ of, atMost: bound })
+
+export const startPipeline = Effect.fnUntraced(function* (plan: Plan, name: string) {
+  const { bench } = plan
+  const databaseUrl = yield* bench.postgres.database(name)
+  const worker = yield* Worker.start<PipelineCommands>("./Pipeline.ts", plan.execArgv(name))
+  const lane = `/${name}`
+  const { url } = yield* worker.call("start", { databaseUrl, targetUrl: `${bench.targetOrigin}${lane}` })
+  return { pid: worker.pid, database: name, url, lanes: [lane] } satisfies Subject
+})
+
+export const startGateway = Effect.fnUntraced(function* (plan: Plan, name: string) {
+  const databaseUrl = yield* plan.bench.postgres.database(name)
+  return yield* Gateway.start({
+    entry: plan.gatewayEntry,
+    databaseUrl,
+    home: join(plan.home, name),
+    log: plan.log,
+    execArgv: plan.execArgv(name)
+  })
+})
+
+/** A gateway with one source and as many connections, all to lanes of the target. */
+export const gatewayWith = Effect.fnUntraced(function* (
+  plan: Plan,
+  name: string,
+  connections: number,
+  rules: ReadonlyArray<object>,
+  source: object = {}
+) {
+  const gateway = yield* startGateway(plan, name)
+  const lanes = Array.from({ length: connections }, (_, index) => `/${name}-${index}`)
+  const destinations = lanes.map((lane) => ({ url: `${plan.bench.targetOrigin}${lane}` }))
+  const url = yield* gateway.route({ name, destinations, rules, source })
+  return { pid: gateway.pid, database: name, url, lanes } satisfies Subject
+})
+
+const summary = (what: string, found: Measurement): string =>
+  `${what}: ${found.perSecond.toFixed(0)}/s, acknowledge p50 ${found.acknowledge.p50.toFixed(1)} ms p99 ` +
+  `${found.acknowledge.p99.toFixed(1)} ms, to target p50 ${found.senderToTarget.p50.toFixed(1)} ms p99 ` +
+  `${found.senderToTarget.p99.toFixed(1)} ms, other processes ${found.otherCores.toFixed(2)} cores` +
+  (found.refusal === null ? "" : `, ${found.refused} refused: ${found.refusal}`)
+
+export const warmUp = (plan: Plan, subject: Subject) =>
+  saturate(plan.bench, subject, { leadIn: 0, seconds: plan.settings.warmUp })
+
+/** Loads both subjects in turn, the first one going second in every other round, so that a drift favours neither. */
+export const alternate = Effect.fnUntraced(function* (
+  plan: Plan,
+  subjects: Readonly<Record<keyof Sides, Subject>>,
+  loads: ReadonlyArray<Load>
+) {
+  const { bench, settings, progress } = plan
+  const { leadIn, offered, perSecond, saturated } = settings
+  const sides = (): Record<keyof Sides, Array<Measurement>> => ({ reference: [], gateway: [] })
+  const measured: Record<Load, ReturnType<typeof sides>> = { offered: sides(), saturated: sides() }
+  for (let round = 0; round < settings.rounds; round++) {
+    const order = round % 2 === 0 ? (["reference", "gateway"] as const) : (["gateway", "reference"] as const)
+    for (const load of loads) {
+      for (const side of order) {
+        const found = yield* load === "offered"
+          ? offer(bench, subjects[side], { leadIn, seconds: offered, perSecond })
+          : saturate(bench, subjects[side], { leadIn, seconds: saturated })
+        measured[load][side].push(found)
+        yield* progress(summary(`${subjects[side].database} ${load}`, found))
+      }
+    }
+  }
+  return measured
+})
+
+/** Makes rows of one scenario from both sides' measurements. */
+export const beside =
+  (scenario: string, sides: Sides) =>
+  (measure: string, unit: string, figure: (one: Measurement) => number, required?: Requirement): Row =>
+    makeRow({
+      scenario,
+      measure,
+      unit,
+      reference: sides.reference.map(figure),
+      gateway: sides.gateway.map(figure),
+      ...(required && { required })
+    })
+
+/** A row with one figure and no reference. */
+export const single = (scenario: string, measure: string, unit: string, figure: number, required?: Requirement): Row =>
+  makeRow({ scenario, measure, unit, gateway: [figure], ...(required && { required }) })
+
+/** Requests refused, deliveries missing and bodies changed: nothing else counts when one of them is not zero. */
+export const faults = (scenario: string, found: ReadonlyArray<Measurement>): ReadonlyArray<Row> => {
+  const total = (figure: (one: Measurement) => number) => found.reduce((sum, one) => sum + figure(one), 0)
+  const none = atMost("value", 0)
+  return [
+    single(
+      scenario,
+      "requests refused",
+      "",
+      total((one) => one.refused),
+      none
+    ),
+    single(
+      scenario,
+      "deliveries missing",
+      "",
+      total((one) => one.missing),
+      none
+    ),
+    single(
+      scenario,
+      "bodies changed",
+      "",
+      total((one) => one.malformed),
+      none
+    ),
+    single(
+      scenario,
+      "deliveries repeated",
+      "",
+      total((one) => one.duplicates)
+    )
+  ]
+}
+
+export const relayAndPostgres = (one: Measurement): number => one.cpu.subject + one.cpu.postgres

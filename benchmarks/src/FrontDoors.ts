@@ -1,0 +1,110 @@
+/** What the work at the front doors costs: each beside a gateway with one connection and nothing of the kind. */
+import * as Effect from "effect/Effect"
+import {
+  alternate,
+  atMost,
+  beside,
+  faults,
+  gatewayWith,
+  type Outcome,
+  type Plan,
+  relayAndPostgres,
+  startGateway,
+  warmUp
+} from "./Comparison.ts"
+import type { Measurement, Subject } from "./Measurement.ts"
+import { makeRow } from "./Report.ts"
+
+/** Changes a value of the body for one of the same length, so that the target still knows it. */
+const transformation = {
+  name: "touch",
+  code: `addHandler("transform", (request) => {
+  request.body.type = "order.changed"
+  return request
+})`
+}
+
+/** No request is a duplicate: what is measured is finding that out. */
+const deduplicate = { type: "deduplicate", window: 60_000, include_fields: ["body.run", "body.sequence"] }
+
+/** All 50 are looked at, a third by the body, and none matches. */
+const responseRules = Array.from({ length: 50 }, (_, index) => ({
+  match: [
+    { path: { $starts_with: `/tenants/${index}` } },
+    { headers: { "x-tenant": `tenant-${index}` } },
+    { body: { type: "order.created", amount: { $gt: 5_000 + index } } }
+  ][index % 3],
+  response: { status: 202, body: `{"rule":${index}}` }
+}))
+
+/** A source in proxy mode without connections: what reaches the target is the sender's own request. */
+const proxied = Effect.fnUntraced(function* (plan: Plan) {
+  const name = "proxied"
+  const gateway = yield* startGateway(plan, name)
+  const lane = `/${name}`
+  const config = { mode: "proxy", proxy: { enabled: true, target_url: `${plan.bench.targetOrigin}${lane}` } }
+  const url = yield* gateway.route({ name, destinations: [], rules: [], source: { config } })
+  return { pid: gateway.pid, database: name, url, lanes: [lane] } satisfies Subject
+})
+
+/** Offered slowly enough for all of them on two cores. */
+const perSecond = 300
+
+export const frontDoors = Effect.fnUntraced(function* (given: Plan) {
+  const plan: Plan = {
+    ...given,
+    settings: {
+      ...given.settings,
+      rounds: Math.min(3, given.settings.rounds),
+      perSecond: Math.min(perSecond, given.settings.perSecond)
+    }
+  }
+  const plain = yield* gatewayWith(plan, "plain", 1, [])
+  const response = { content_type: "json", body: '{"received":"{{request.id}}"}', rules: responseRules }
+  const variants: ReadonlyArray<readonly [what: string, Subject]> = [
+    ["a transformation", yield* gatewayWith(plan, "transformed", 1, [{ type: "transform", transformation }])],
+    ["a deduplicate rule", yield* gatewayWith(plan, "deduplicated", 1, [deduplicate])],
+    ["50 response rules", yield* gatewayWith(plan, "responding", 1, [], { config: { custom_response: response } })],
+    ["proxy mode", yield* proxied(plan)]
+  ]
+  yield* warmUp(plan, plain)
+  const rows: Array<Outcome["rows"][number]> = []
+  const all = { offered: [] as Array<Measurement>, saturated: [] as Array<Measurement> }
+  for (const [what, subject] of variants) {
+    yield* warmUp(plan, subject)
+    const measured = yield* alternate(plan, { reference: plain, gateway: subject }, ["offered", "saturated"])
+    const offered = beside(`With ${what}, ${plan.settings.perSecond} events/s; reference: without`, measured.offered)
+    const saturated = beside(`With ${what}, saturated; reference: without`, measured.saturated)
+    // CPU seconds per 1,000 events are milliseconds per event.
+    const extra = measured.offered.gateway.map(
+      (one, round) => relayAndPostgres(one) - relayAndPostgres(measured.offered.reference[round]!)
+    )
+    rows.push(
+      offered("acknowledge p50", "ms", (one) => one.acknowledge.p50),
+      offered("acknowledge p99", "ms", (one) => one.acknowledge.p99),
+      offered("sender to target p50", "ms", (one) => one.senderToTarget.p50),
+      offered("sender to target p99", "ms", (one) => one.senderToTarget.p99),
+      offered("CPU per event, gateway and PostgreSQL", "ms", relayAndPostgres),
+      makeRow({
+        scenario: `With ${what}, ${plan.settings.perSecond} events/s; reference: without`,
+        measure: "CPU per event beyond one without",
+        unit: "ms",
+        gateway: extra,
+        ...(what === "a transformation" && { required: atMost("value", 2) })
+      }),
+      saturated("events delivered", "events/s", (one) => one.perSecond),
+      saturated("SQL statements per event", "", (one) => one.statements),
+      saturated("CPU per event, gateway and PostgreSQL", "ms", relayAndPostgres),
+      saturated("resident memory, peak", "MB", (one) => one.peakMegabytes),
+      ...faults(`Faults with ${what}`, [...measured.offered.gateway, ...measured.saturated.gateway])
+    )
+    for (const load of ["offered", "saturated"] as const) all[load].push(...measured[load].gateway)
+  }
+  return {
+    rows,
+    measured: {
+      offered: { reference: [], gateway: all.offered },
+      saturated: { reference: [], gateway: all.saturated }
+    }
+  } satisfies Outcome
+}, Effect.scoped)

@@ -11,6 +11,7 @@ import { type Accepted, Journal } from "@tidegate/storage/Journal"
 import { Transformations } from "@tidegate/storage/Transformations"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
 import { makePendingRoutesWorker } from "../src/Connection/PendingRoutes.ts"
+import type { DeliveryItem } from "../src/Destination/DeliveryItem.ts"
 import { DestinationEntity } from "../src/Destination/DestinationProtocol.ts"
 import { shardOf } from "../src/Shards.ts"
 
@@ -20,7 +21,10 @@ const workOffPendingRoutes = makePendingRoutesWorker()
 
 const unused = () => Effect.die("not part of this suite")
 
-/** Destinations that only take their wake-ups. */
+/** What destinations were handed, by event id. */
+const handedOver = new Map<string, DeliveryItem>()
+
+/** Destinations that only take what they are handed. */
 const destinations = DestinationEntity.toLayer(
   Effect.succeed(
     DestinationEntity.of({
@@ -31,8 +35,11 @@ const destinations = DestinationEntity.toLayer(
       Enable: unused,
       Delete: unused,
       RetryEvent: unused,
-      Deliver: unused,
-      Wake: () => Effect.void,
+      Deliver: ({ payload }) =>
+        Effect.sync(() => {
+          for (const item of payload.batch.items) handedOver.set(item.eventId, item)
+        }),
+      Wake: unused,
       Reload: () => Effect.void
     })
   )
@@ -163,6 +170,13 @@ const stored = Effect.fnUntraced(function* (connectionId: string) {
       union select request_id from ignored_events where connection_id = ${connectionId}) order by id`
   return { events, ignored, executions, left: left!.count, counts }
 })
+
+/** Messages to actors are on their way when the work is done. */
+const handed = (eventId: string) =>
+  Effect.suspend(() => Effect.fromNullishOr(handedOver.get(eventId))).pipe(
+    Effect.tapError(() => Effect.yieldNow),
+    Effect.eventually
+  )
 
 const deduplicate: Rule = { type: "deduplicate", window: 1_000, include_fields: ["body.id"] }
 
@@ -326,6 +340,14 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
         ]
       )
       assert.strictEqual(Buffer.from(sent[0]!.body!).toString(), '{"keep":true,"ü":"ü"}')
+      // What its destination is handed is what it would read.
+      for (const row of sent) {
+        const { createdAt, dueAt, payload } = yield* handed(row.id)
+        assert.deepInclude(payload, { method: row.method, path: row.path, query: row.query, requestId: row.request_id })
+        assert.deepStrictEqual(payload.headers, JSON.parse(row.headers))
+        assert.deepStrictEqual(Buffer.from(payload.body), Buffer.from(row.body!))
+        assert.deepStrictEqual([createdAt, dueAt], [row.created_at.getTime(), row.due_at.getTime()])
+      }
       // Left alone, it goes out byte for byte.
       assert.strictEqual(Buffer.from(sent[1]!.body!).toString(), JSON.stringify(bodies[2], null, 2))
       assert.notStrictEqual(sibling(prefixes.eventData, ids[0]!), dataId)

@@ -6,12 +6,8 @@ import * as Database from "@tidegate/storage/Database"
 import { dueDestinations, dueRows, pendingEvents } from "@tidegate/storage/DeliveryRows"
 import { attemptCommit } from "@tidegate/storage/journal/AttemptStatement"
 import { migrate } from "@tidegate/storage/Migrations"
-import {
-  readDedupeWindows,
-  readPendingRoutes,
-  type Settled,
-  settlePendingRoutes
-} from "@tidegate/storage/PendingRoutes"
+import { readDedupeWindows, readPendingWork } from "@tidegate/storage/PendingRoutes"
+import { type Settled, settlePendingRoutes } from "@tidegate/storage/SettlePendingRoutes"
 import { freshDatabase } from "../../../test/postgres.ts"
 
 const world = Layer.effectDiscard(migrate).pipe(
@@ -130,7 +126,7 @@ const statements = {
     }),
   "loading 20 pending events": (events: ReadonlyArray<string>) => pendingEvents(events, 1e6),
   "the first 20 due rows of a lane": () => dueRows(1, destination, Date.now() + 1000, 20),
-  "the first 20 pending routes of a connection": () => readPendingRoutes(connection, 20, 1e6),
+  "the first 20 pending routes of a connection": () => readPendingWork(connection, 20, 1e6),
   "the deduplication windows of 20 keys": (events: ReadonlyArray<string>) =>
     readDedupeWindows(
       connection,

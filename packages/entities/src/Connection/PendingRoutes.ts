@@ -8,15 +8,17 @@ import type { Sandbox } from "@tidegate/sandbox/Sandbox"
 import type { HotSql, JournalSql } from "@tidegate/storage/Database"
 import {
   type DedupeWindow,
-  type Fate,
   readDedupeWindows,
-  readPendingRoutes,
-  readRoutedConnection,
-  type Settled,
-  settlePendingRoutes
+  readPendingWork,
+  type RoutedTransformation,
+  teamOfConnection
 } from "@tidegate/storage/PendingRoutes"
-import { loadTransformation } from "@tidegate/storage/Transformations"
-import type { Secrets } from "@tidegate/storage/Secrets"
+import { type Fate, type Settled, settlePendingRoutes } from "@tidegate/storage/SettlePendingRoutes"
+import { Secrets } from "@tidegate/storage/Secrets"
+import { openEnv } from "@tidegate/storage/TransformationEnv"
+import { Batch } from "../Destination/DeliveryBatch.ts"
+import type { DeliveryItem } from "../Destination/DeliveryItem.ts"
+import { horizonMs } from "../Destination/DeliveryQueue.ts"
 import { DestinationEntity } from "../Destination/DestinationProtocol.ts"
 import { shardOf } from "../Shards.ts"
 import { type PendingRequest, pendingRequest, transform, type Transformation } from "./Transforming.ts"
@@ -30,6 +32,7 @@ const chunkSize = 50
 const concurrency = 4
 /** Connections of one team that have a batch in memory. What comes on top waits in SQL, and no other team waits for it. */
 const batchesPerTeam = 16
+const mostTeamsKnown = 100_000
 
 /** What is decided about a request; null: not now, the route stays pending and the sweep comes back to it. */
 type Decided = Omit<Settled, "requestId"> | null
@@ -152,29 +155,71 @@ const bundles = (groups: ReadonlyArray<Group>, size: number): ReadonlyArray<Read
   return found
 }
 
+/** The event as its destination takes it, so that it need not read it; null when there is none. */
+const deliveryItem = (
+  { fate, transformed }: Settled,
+  { received, row }: PendingRequest,
+  connectionId: string,
+  createdAt: number
+): DeliveryItem | null =>
+  fate.kind !== "event"
+    ? null
+    : {
+        eventId: fate.eventId,
+        teamId: row.team_id,
+        connectionId,
+        sourceId: row.source_id,
+        createdAt,
+        dueAt: fate.dueAt,
+        attempts: 0,
+        firstAttemptAt: null,
+        lastAttemptAt: null,
+        trigger: "INITIAL",
+        rootEventId: null,
+        retryOperationId: null,
+        payload: {
+          requestId: row.request_id,
+          method: transformed?.method ?? received.method,
+          path: transformed?.path ?? received.path,
+          query: transformed?.query ?? received.query,
+          headers:
+            transformed === null ? received.headers : (JSON.parse(transformed.headers) as typeof received.headers),
+          body: transformed?.body ?? row.body ?? noBody,
+          verified: row.verified,
+          originalIp: row.original_ip
+        }
+      }
+
+const noBody = new Uint8Array(0)
+
 const dropped = { fate: { kind: "dropped" }, execution: null, transformed: null, opens: null } as const
 
 type Requirements = HotSql | JournalSql | Sharding.Sharding | Sandbox | Secrets
 
-/**
- * Decides about one batch and settles it. Answers whether there may be more to do now. The connection and its transformation
- * are read after the requests: so a change that had returned before a request came is one that the request goes by.
- */
+/** Decides about one batch and settles it. Answers whether there may be more to do now. */
 const workOffBatch = Effect.fnUntraced(function* (
   connectionId: string
 ): Effect.fn.Return<boolean, SqlError.SqlError, Requirements> {
   const sharding = yield* Sharding.Sharding
   const destination = yield* DestinationEntity.client
-  const waiting = yield* readPendingRoutes(connectionId, batchSize, batchBytes)
-  const connection = waiting.length === 0 ? null : yield* readRoutedConnection(connectionId)
-  if (connection === null) return false
+  const work = yield* readPendingWork(connectionId, batchSize, batchBytes)
+  if (work === null || work.waiting.length === 0) return false
+  const { connection, waiting } = work
   const destinationId = connection.destination_id
   const shard = shardOf(sharding, destinationId)
+  const requests = new Map(waiting.map((row) => [row.request_id, pendingRequest(row)]))
   const settle = Effect.fnUntraced(function* (settled: ReadonlyArray<Settled>) {
     if (settled.length === 0) return
     const now = yield* Clock.currentTimeMillis
-    yield* settlePendingRoutes({ connectionId, destinationId, shard, now, settled })
-    yield* destination(destinationId).Wake(undefined, { discard: true }).pipe(Effect.timeout("1 second"), Effect.ignore)
+    const made = yield* settlePendingRoutes({ connectionId, destinationId, shard, now, settled })
+    const items = settled.flatMap((one) => {
+      const item = deliveryItem(one, requests.get(one.requestId)!, connectionId, now)
+      return item !== null && made.has(item.eventId) && item.dueAt <= now + horizonMs ? [item] : []
+    })
+    if (items.length === 0) return
+    yield* destination(destinationId)
+      .Deliver({ batch: new Batch(items) }, { discard: true })
+      .pipe(Effect.timeout("1 second"), Effect.ignore)
   })
 
   if (!connection.routes) {
@@ -189,10 +234,10 @@ const workOffBatch = Effect.fnUntraced(function* (
   }
   // Rules that were removed meanwhile leave nothing to wait for.
   const slow = rules.slow ?? { deduplicate: null, transform: null, filter: rules.filter }
-  const transformation = yield* transformationOf(slow, connection.team_id)
+  const transformation = slow.transform === null ? null : yield* readyToRun(work.transformation)
   const windowMs = slow.deduplicate?.window ?? 0
   const decider: Decider = { connectionId, destinationId, slow, delay: rules.delay, transformation, windowMs }
-  const groups = groupByKey(slow, waiting.map(pendingRequest))
+  const groups = groupByKey(slow, [...requests.values()])
   const keys = groups.flatMap(({ key }) => (key === null ? [] : [key]))
   const windows = new Map((yield* readDedupeWindows(connectionId, keys)).map((window) => [window.key, window]))
   let settled = 0
@@ -205,7 +250,9 @@ const workOffBatch = Effect.fnUntraced(function* (
     yield* settle(decided.flat())
     settled += decided.reduce((sum, { length }) => sum + length, 0)
   }
-  return settled === waiting.length
+  // What came since is told by its own wake.
+  const bytes = waiting.reduce((sum, { body }) => sum + (body?.length ?? 0), 0)
+  return settled === waiting.length && (waiting.length === batchSize || bytes >= batchBytes)
 })
 
 /** A turn for each of a few batches of a team at a time. */
@@ -232,11 +279,15 @@ const makeTurns = (perTeam: number) => {
  */
 export const makePendingRoutesWorker = (): ((connectionId: string) => Effect.Effect<void, never, Requirements>) => {
   const inTurn = makeTurns(batchesPerTeam)
+  /** Whose each connection is: that never changes. */
+  const teams = new Map<string, string>()
   return Effect.fnUntraced(
     function* (connectionId: string): Effect.fn.Return<void, SqlError.SqlError, Requirements> {
-      const connection = yield* readRoutedConnection(connectionId)
-      if (connection === null) return
-      while (yield* inTurn(connection.team_id, workOffBatch(connectionId))) {
+      const team = teams.get(connectionId) ?? (yield* teamOfConnection(connectionId))
+      if (team === null) return
+      if (teams.size >= mostTeamsKnown) teams.clear()
+      teams.set(connectionId, team)
+      while (yield* inTurn(team, workOffBatch(connectionId))) {
         // The next batch has a turn of its own.
       }
     },
@@ -247,15 +298,16 @@ export const makePendingRoutesWorker = (): ((connectionId: string) => Effect.Eff
   )
 }
 
-/** The transformation as it is now; null when there is none, or it cannot be read: its requests wait. */
-const transformationOf = Effect.fnUntraced(function* (
-  slow: SlowRules,
-  teamId: string
-): Effect.fn.Return<Transformation | null, SqlError.SqlError, HotSql | Secrets> {
-  if (slow.transform === null || !("transformation_id" in slow.transform)) return null
-  const id = slow.transform.transformation_id
-  const stored = yield* Effect.catchTag(loadTransformation(teamId, id), "SecretUnreadable", (error) =>
-    Effect.as(Effect.logError("a transformation's env cannot be read", { transformation_id: id, error }), null)
+/** Null when it is not there, or its variables cannot be read: its requests wait, because they may come back. */
+const readyToRun = Effect.fnUntraced(function* (
+  stored: RoutedTransformation | null
+): Effect.fn.Return<Transformation | null, never, Secrets> {
+  if (stored === null) return null
+  const { code, code_hash, id } = stored
+  return yield* openEnv(yield* Secrets, stored).pipe(
+    Effect.map((env): Transformation => ({ id, code, codeHash: code_hash, env })),
+    Effect.catch((error) =>
+      Effect.as(Effect.logError("a transformation's variables cannot be read", { transformation_id: id, error }), null)
+    )
   )
-  return stored === null ? null : { id, code: stored.code, codeHash: stored.code_hash, env: stored.env }
 })

@@ -4,7 +4,8 @@ import type { Json } from "@tidegate/model/Rule"
 import type { FilterInput } from "@tidegate/rules/Filter"
 import { parseQuery, type ReceivedRequest, requestInput } from "@tidegate/rules/RequestInput"
 import { type Execution, Sandbox, type SandboxUnavailable, type TransformRequest } from "@tidegate/sandbox/Sandbox"
-import type { ExecutionRecord, PendingRouteRow, TransformedData } from "@tidegate/storage/PendingRoutes"
+import type { PendingRouteRow } from "@tidegate/storage/PendingRoutes"
+import type { ExecutionRecord, TransformedData } from "@tidegate/storage/SettlePendingRoutes"
 import { isStorable } from "../Input.ts"
 
 /** A transformation as it is run. */

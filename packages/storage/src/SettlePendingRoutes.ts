@@ -1,0 +1,209 @@
+import { Effect } from "effect"
+import type { SqlClient, SqlError, Statement } from "effect/sql"
+import { JournalSql } from "./Database.ts"
+import * as Columns from "./journal/Columns.ts"
+import { controlSlot } from "./RollupSlot.ts"
+
+/** What a transformation made of a request; `body` null when it left the body alone. */
+export interface TransformedData {
+  readonly id: string
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  /** JSON object, as in `requests`. */
+  readonly headers: string
+  readonly body: Uint8Array | null
+  readonly bodySize: number
+}
+
+/** One run of a transformation, as it is recorded. */
+export interface ExecutionRecord {
+  readonly id: string
+  readonly transformationId: string
+  readonly codeHash: string
+  readonly errorCode: string | null
+  readonly errorMessage: string | null
+  readonly logLevel: string
+  readonly failed: boolean
+  /** JSON array of {type, message}. */
+  readonly logs: string
+  /** Microseconds. */
+  readonly duration: number
+  readonly memoryBytes: number
+}
+
+/** What becomes of one pending route. `eventId` and `ignoredId` are derived, so a repeated step finds them taken. */
+export type Fate =
+  | { readonly kind: "event"; readonly eventId: string; readonly dueAt: number }
+  | { readonly kind: "ignored"; readonly ignoredId: string; readonly cause: string; readonly meta: string }
+  /** The connection takes no requests any more. */
+  | { readonly kind: "dropped" }
+
+export interface Settled {
+  readonly requestId: string
+  readonly fate: Fate
+  /** Null when no transformation ran. */
+  readonly execution: ExecutionRecord | null
+  /** Null when nothing was transformed. */
+  readonly transformed: TransformedData | null
+  /** The deduplication window that this request opens. */
+  readonly opens: { readonly key: string; readonly expiresAt: number } | null
+}
+
+interface Settlement {
+  readonly connectionId: string
+  readonly destinationId: string
+  /** The shard of the destination's actor. */
+  readonly shard: number
+  readonly now: number
+  readonly settled: ReadonlyArray<Settled>
+}
+
+type Fragment = Statement.Fragment
+
+/**
+ * Replaces pending routes by what became of them, in one statement: the deleted rows drive the inserts, so a route that
+ * somebody else has settled meanwhile is settled once. Parts that a batch has no rows for are left out of it. Answers the
+ * ids of the events and ignored events made.
+ */
+export const settlePendingRoutes = Effect.fnUntraced(function* (
+  settlement: Settlement
+): Effect.fn.Return<ReadonlySet<string>, SqlError.SqlError, JournalSql> {
+  const sql = yield* JournalSql
+  const { connectionId, destinationId, now, settled, shard } = settlement
+  const at = new Date(now)
+  const column = <A>(of: (fate: Fate, one: Settled) => A): Array<A> => settled.map((one) => of(one.fate, one))
+  const ids = Columns.text(column((_, { requestId }) => requestId))
+  const executed = executions(sql, settlement)
+  const rows = yield* sql<{ id: string }>`
+    with s as (
+      select * from unnest(
+        ${ids}, ${Columns.text(column(({ kind }) => kind))},
+        ${Columns.text(column((fate) => (fate.kind === "event" ? fate.eventId : fate.kind === "ignored" ? fate.ignoredId : null)))},
+        ${Columns.timestamptz(column((fate) => (fate.kind === "event" ? fate.dueAt : null)))},
+        ${Columns.text(column((fate) => (fate.kind === "ignored" ? fate.cause : null)))},
+        ${Columns.text(column((fate) => (fate.kind === "ignored" ? fate.meta : null)))},
+        ${Columns.text(column((_, { transformed }) => transformed?.id ?? null))}
+      ) as t (request_id, kind, id, due_at, cause, meta, data_id)
+    ), taken as (
+      delete from pending_routes p using s
+      where p.connection_id = ${connectionId} and p.request_id = any(${ids})
+        and p.request_id = s.request_id
+      returning p.request_id, p.team_id, p.source_id, p.created_at, s.kind, s.id, s.due_at, s.cause, s.meta, s.data_id
+    ), made as (
+      insert into events (id, team_id, request_id, connection_id, source_id, destination_id, event_data_id, state, trigger,
+        due_at, ingested_at, created_at, updated_at)
+      select id, team_id, request_id, ${connectionId}, source_id, ${destinationId}, data_id, 'PENDING', 'INITIAL', due_at,
+        created_at, ${at}, ${at}
+      from taken where kind = 'event'
+    ), queued as (
+      insert into deliveries (event_id, shard, destination_id, connection_id, due_at)
+      select id, ${shard}::int2, ${destinationId}, ${connectionId}, due_at from taken where kind = 'event'
+    ), ${settled.some(({ fate }) => fate.kind === "ignored") ? ignored(sql, settlement) : sql``}
+    ${executed === null ? sql`` : executed.parts}
+    ${settled.some(({ transformed }) => transformed !== null) ? payloads(sql, settlement) : sql``}
+    ${settled.some(({ opens }) => opens !== null) ? windows(sql, settlement) : sql``}
+    counts as (
+      select ${connectionId} as key_id, case kind when 'event' then 'created' else 'ignored' end as measure,
+        date_trunc('minute', case kind when 'event' then ${at} else created_at end) as minute, team_id, count(*) as count
+      from taken where kind <> 'dropped' group by 2, 3, 4
+      ${executed === null ? sql`` : executed.counts}
+    ), counted as (
+      insert into rollups (key_id, measure, minute, slot, team_id, count)
+      select key_id, measure, minute, ${controlSlot}::int2, team_id, count from counts order by 1, 2, 3
+      on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count
+    )
+    update requests set
+      events_count = events_count + (case taken.kind when 'event' then 1 else 0 end),
+      ignored_count = ignored_count + (case taken.kind when 'ignored' then 1 else 0 end)
+    from taken where requests.id = any(${ids}) and requests.id = taken.request_id and taken.kind <> 'dropped'
+    returning taken.id`
+  return new Set(rows.map((row) => row.id))
+})
+
+const ignored = (sql: SqlClient.SqlClient, { connectionId, now }: Settlement): Fragment => sql`
+    passed as (
+      insert into ignored_events (id, team_id, request_id, connection_id, source_id, cause, meta, created_at)
+      select id, team_id, request_id, ${connectionId}, source_id, cause, meta::jsonb, ${new Date(now)}
+      from taken where kind = 'ignored'
+    ),`
+
+/** The runs of transformations, and how they are counted; null when none ran. */
+const executions = (
+  sql: SqlClient.SqlClient,
+  { connectionId, now, settled }: Settlement
+): { readonly parts: Fragment; readonly counts: Fragment } | null => {
+  const ran = settled.flatMap(({ execution, requestId }) => (execution === null ? [] : [{ execution, requestId }]))
+  if (ran.length === 0) return null
+  const column = <A>(of: (one: ExecutionRecord, requestId: string) => A): Array<A> =>
+    ran.map(({ execution, requestId }) => of(execution, requestId))
+  const at = new Date(now)
+  const parts = sql`
+    x as (
+      select * from unnest(
+        ${Columns.text(column((_, requestId) => requestId))}, ${Columns.text(column((one) => one.id))},
+        ${Columns.text(column((one) => one.transformationId))}, ${Columns.text(column((one) => one.codeHash))},
+        ${Columns.text(column((one) => one.errorCode))}, ${Columns.text(column((one) => one.errorMessage))},
+        ${Columns.text(column((one) => one.logLevel))}, ${Columns.bool(column((one) => one.failed))},
+        ${Columns.text(column((one) => one.logs))}, ${Columns.int4(column((one) => one.duration))},
+        ${Columns.int8(column((one) => BigInt(one.memoryBytes)))}
+      ) as t (request_id, id, transformation_id, code_hash, error_code, error_message, log_level, failed, logs, duration,
+        memory_bytes)
+    ), executed as (
+      insert into executions (id, team_id, transformation_id, request_id, connection_id, source_id, event_id, event_data_id,
+        code_hash, error_code, error_message, log_level, failed, logs, duration, memory_bytes, created_at)
+      select x.id, team_id, transformation_id, x.request_id, ${connectionId}, source_id,
+        case kind when 'event' then taken.id end, data_id, code_hash, error_code, error_message, log_level, failed, logs,
+        duration, memory_bytes, ${at}
+      from taken join x on x.request_id = taken.request_id where kind <> 'dropped'
+    ),`
+  const counts = sql`
+      union all
+      select transformation_id, case when failed then 'execution_failed' else 'execution_successful' end,
+        date_trunc('minute', ${at}), team_id, count(*)
+      from taken join x on x.request_id = taken.request_id where kind <> 'dropped' group by 1, 2, 4`
+  return { parts, counts }
+}
+
+const payloads = (sql: SqlClient.SqlClient, { connectionId, now, settled }: Settlement): Fragment => {
+  const made = settled.flatMap(({ requestId, transformed }) =>
+    transformed === null ? [] : [{ requestId, transformed }]
+  )
+  const column = <A>(of: (one: TransformedData, requestId: string) => A): Array<A> =>
+    made.map(({ requestId, transformed }) => of(transformed, requestId))
+  return sql`
+    transformed as (
+      insert into event_data (id, team_id, request_id, connection_id, method, path, query, headers, body, same_body, body_size,
+        created_at)
+      select t.id, team_id, t.request_id, ${connectionId}, method, path, query, headers, body, body is null, body_size,
+        ${new Date(now)}
+      from taken join unnest(
+        ${Columns.text(column((_, requestId) => requestId))}, ${Columns.text(column((one) => one.id))},
+        ${Columns.text(column((one) => one.method))}, ${Columns.text(column((one) => one.path))},
+        ${Columns.text(column((one) => one.query))}, ${Columns.text(column((one) => one.headers))},
+        ${Columns.bytea(column((one) => one.body))}, ${Columns.int4(column((one) => one.bodySize))}
+      ) as t (request_id, id, method, path, query, headers, body, body_size) on t.request_id = taken.request_id
+      where kind <> 'dropped'
+    ),`
+}
+
+const windows = (sql: SqlClient.SqlClient, { connectionId, settled }: Settlement): Fragment => {
+  // A key that opens twice in a batch (its window ended within it) is kept with its last window.
+  const opened = [
+    ...new Map(
+      settled.flatMap(({ opens, requestId }) => (opens === null ? [] : [[opens.key, { ...opens, requestId }] as const]))
+    ).values()
+  ]
+  return sql`
+    opened as (
+      insert into dedupe_keys (connection_id, key, request_id, expires_at)
+      select ${connectionId}, key, o.request_id, o.expires_at
+      from taken join unnest(
+        ${Columns.text(opened.map((one) => one.requestId))}, ${Columns.text(opened.map((one) => one.key))},
+        ${Columns.timestamptz(opened.map((one) => one.expiresAt))}
+      ) as o (request_id, key, expires_at) on o.request_id = taken.request_id
+      order by key
+      on conflict (connection_id, key) do update set request_id = excluded.request_id, expires_at = excluded.expires_at
+        where dedupe_keys.expires_at < excluded.expires_at
+    ),`
+}

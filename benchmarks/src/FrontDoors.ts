@@ -9,11 +9,12 @@ import {
   type Outcome,
   type Plan,
   relayAndPostgres,
+  type Sides,
   startGateway,
   warmUp
 } from "./Comparison.ts"
 import type { Measurement, Subject } from "./Measurement.ts"
-import { makeRow } from "./Report.ts"
+import { makeRow, type Requirement, type Row } from "./Report.ts"
 
 /** Changes a value of the body for one of the same length, so that the target still knows it. */
 const transformation = {
@@ -50,6 +51,16 @@ const proxied = Effect.fnUntraced(function* (plan: Plan) {
 /** Offered slowly enough for all of them on two cores. */
 const perSecond = 300
 
+/** How much more CPU an event costs than one without. CPU seconds per 1,000 events are milliseconds per event. */
+const extraCpu = (scenario: string, { gateway, reference }: Sides, required?: Requirement): Row =>
+  makeRow({
+    scenario,
+    measure: "CPU per event beyond one without",
+    unit: "ms",
+    gateway: gateway.map((one, round) => relayAndPostgres(one) - relayAndPostgres(reference[round]!)),
+    ...(required && { required })
+  })
+
 export const frontDoors = Effect.fnUntraced(function* (given: Plan) {
   const plan: Plan = {
     ...given,
@@ -73,28 +84,21 @@ export const frontDoors = Effect.fnUntraced(function* (given: Plan) {
   for (const [what, subject] of variants) {
     yield* warmUp(plan, subject)
     const measured = yield* alternate(plan, { reference: plain, gateway: subject }, ["offered", "saturated"])
-    const offered = beside(`With ${what}, ${plan.settings.perSecond} events/s; reference: without`, measured.offered)
-    const saturated = beside(`With ${what}, saturated; reference: without`, measured.saturated)
-    // CPU seconds per 1,000 events are milliseconds per event.
-    const extra = measured.offered.gateway.map(
-      (one, round) => relayAndPostgres(one) - relayAndPostgres(measured.offered.reference[round]!)
-    )
+    const offeredScenario = `With ${what}, ${plan.settings.perSecond} events/s; reference: without`
+    const saturatedScenario = `With ${what}, saturated; reference: without`
+    const offered = beside(offeredScenario, measured.offered)
+    const saturated = beside(saturatedScenario, measured.saturated)
     rows.push(
       offered("acknowledge p50", "ms", (one) => one.acknowledge.p50),
       offered("acknowledge p99", "ms", (one) => one.acknowledge.p99),
       offered("sender to target p50", "ms", (one) => one.senderToTarget.p50),
       offered("sender to target p99", "ms", (one) => one.senderToTarget.p99),
       offered("CPU per event, gateway and PostgreSQL", "ms", relayAndPostgres),
-      makeRow({
-        scenario: `With ${what}, ${plan.settings.perSecond} events/s; reference: without`,
-        measure: "CPU per event beyond one without",
-        unit: "ms",
-        gateway: extra,
-        ...(what === "a transformation" && { required: atMost("value", 2) })
-      }),
+      extraCpu(offeredScenario, measured.offered),
       saturated("events delivered", "events/s", (one) => one.perSecond),
       saturated("SQL statements per event", "", (one) => one.statements),
       saturated("CPU per event, gateway and PostgreSQL", "ms", relayAndPostgres),
+      extraCpu(saturatedScenario, measured.saturated, what === "a transformation" ? atMost("value", 2) : undefined),
       saturated("resident memory, peak", "MB", (one) => one.peakMegabytes),
       ...faults(`Faults with ${what}`, [...measured.offered.gateway, ...measured.saturated.gateway])
     )

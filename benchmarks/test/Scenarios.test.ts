@@ -120,7 +120,7 @@ describe.runIf(process.platform === "linux")("with a PostgreSQL server", () => {
         const doors = yield* frontDoors(plan)
         assert.strictEqual(doors.measured.offered.gateway.length, 4)
         assert.isTrue(doors.measured.offered.gateway.every((one) => one.delivered > 0 && one.missing === 0))
-        assert.strictEqual(doors.rows.filter((row) => row.measure === "CPU per event beyond one without").length, 4)
+        assert.strictEqual(doors.rows.filter((row) => row.measure === "CPU per event beyond one without").length, 8)
       })
     )
 

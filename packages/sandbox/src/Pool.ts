@@ -224,7 +224,7 @@ export const makePool = (options: PoolOptions) => {
       if (isStarved && !isClosing) {
         // It was the machine that was slow. The code has no effects, so it can run again, with time for a slow machine.
         job.wallMs = limits.wallMs * generosity
-        turns.add(job.teamId, job, true)
+        turns.add(job.teamId, job.key ?? "", job, true)
         return
       }
       return settle(job, () => job.answered(answer, ending.body, member.startedAt))
@@ -234,7 +234,7 @@ export const makePool = (options: PoolOptions) => {
       // Nothing else was on that child, but it may have been ended from outside, with others: only what dies again is guilty.
       job.suspicion += suspicions[ending.cause]
       if (job.suspicion < guilty) {
-        turns.add(job.teamId, job, true)
+        turns.add(job.teamId, job.key ?? "", job, true)
         return
       }
     }
@@ -264,18 +264,19 @@ export const makePool = (options: PoolOptions) => {
     if (isClosing) settle(job, () => job.unavailable("the sandbox is shutting down"))
     else if (failedStarts >= hopeless)
       settle(job, () => job.unavailable(`no sandbox process can be started: ${complaint.slice(0, 300)}`))
-    else if (!turns.add(job.teamId, job)) settle(job, () => job.unavailable("too many calls are waiting"))
+    else if (!turns.add(job.teamId, job.key ?? "", job))
+      settle(job, () => job.unavailable("too many calls are waiting"))
     else {
       dispatch()
       if (!job.isSettled && turns.waiting() > 0) {
         job.waitTimer = setTimeout(() => {
-          if (turns.remove(job.teamId, job))
+          if (turns.remove(job.teamId, job.key ?? "", job))
             settle(job, () => job.unavailable(`no child was free for ${options.maxWaitMs} ms`))
         }, options.maxWaitMs)
       }
     }
     return () => {
-      if (turns.remove(job.teamId, job)) settle(job, () => {})
+      if (turns.remove(job.teamId, job.key ?? "", job)) settle(job, () => {})
     }
   }
 

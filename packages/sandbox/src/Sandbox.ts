@@ -52,8 +52,9 @@ export interface SandboxOptions {
  * differs from the request's, else `parsed_query` counts. Header names are lowered; values become strings, null leaves a
  * header out. Time is UTC. The limits are in `Limits.ts`.
  *
- * **Fairness.** Teams take turns; a team has at most half of the children, and teams whose calls were slow (a moving mean
- * above 50 ms) share half of them; with teams that are new here, all but one.
+ * **Fairness.** Teams take turns, and within a team its codes; a team has at most half of the children. Code whose calls were
+ * slow (a moving mean above 50 ms) shares half of them; with code that is new here, all but one, and of its own a team keeps
+ * one for its quick code.
  *
  * **Force.** Code that does not stop when it is told to, or that takes more memory than a process may have, costs its process,
  * and ends as TIMEOUT or MEMORY_LIMIT. With the third time it is not run but answered so at once, for 10 s, and for twice as long with

@@ -1,8 +1,8 @@
 /**
- * Whose call is next: teams take turns, and a team never has more than `perTeam` calls running. Teams whose calls have been
- * slow share at most `forSlow` children among them, and those together with teams of which nothing is known yet at most
- * `forUnproven`, however many such teams there are. So endless loops cost their own kind, and there is always a child for
- * the quick.
+ * Whose call is next: teams take turns, and within a team its codes; a team never has more than `perTeam` calls running.
+ * Code whose calls have been slow shares at most `forSlow` children, and that together with code of which nothing is known
+ * yet at most `forUnproven`, however much such code there is; of its own children, a team keeps one for its quick code. So
+ * endless loops cost their own kind, and there is always a child for the quick.
  */
 export interface TurnsOptions {
   readonly perTeam: number
@@ -12,101 +12,151 @@ export interface TurnsOptions {
   readonly maxWaitingPerTeam: number
 }
 
-interface Team<T> {
+interface Code<T> {
   readonly waiting: Array<T>
   running: number
   /** A moving mean of the milliseconds of its calls; null before the first has ended. */
   meanMs: number | null
 }
 
-/** A team counts as slow from this mean on (ms). */
+interface Team<T> {
+  /** All its code that waits, runs or is remembered. */
+  readonly codes: Map<string, Code<T>>
+  /** The code that waits, in the order of its turns. */
+  readonly ring: Map<string, Code<T>>
+  waiting: number
+  running: number
+  unprovenRunning: number
+}
+
+/** Code counts as slow from this mean on (ms). */
 const slowMs = 50
 /** How much the last call counts. */
 const weight = 0.3
-/** Teams that are known while they have no calls; then those that came first are strangers again. */
+/** Codes that are known while they have no calls; then those that came first are strangers again. */
 const maxRemembered = 10_000
 
 export const makeTurns = <T>(options: TurnsOptions) => {
-  /** Every team that waits, runs or is remembered. */
+  const perTeamUnproven = Math.max(1, options.perTeam - 1)
   const teams = new Map<string, Team<T>>()
   /** Those that wait, in the order of their turns. */
   const ring = new Map<string, Team<T>>()
+  let remembered = 0
   let waiting = 0
   let slowRunning = 0
   let unprovenRunning = 0
 
-  const isSlow = ({ meanMs }: Team<T>): boolean => meanMs !== null && meanMs >= slowMs
-  const isUnproven = ({ meanMs }: Team<T>): boolean => meanMs === null || meanMs >= slowMs
+  const isSlow = ({ meanMs }: Code<T>): boolean => meanMs !== null && meanMs >= slowMs
+  const isUnproven = ({ meanMs }: Code<T>): boolean => meanMs === null || meanMs >= slowMs
 
   const forget = (): void => {
-    if (teams.size <= maxRemembered) return
-    for (const [id, team] of teams) {
-      if (team.waiting.length === 0 && team.running === 0) teams.delete(id)
-      if (teams.size <= maxRemembered) return
+    if (remembered <= maxRemembered) return
+    for (const [teamId, team] of teams) {
+      for (const [key, code] of team.codes) {
+        if (code.waiting.length > 0 || code.running > 0) continue
+        team.codes.delete(key)
+        if (--remembered <= maxRemembered) break
+      }
+      if (team.codes.size === 0) teams.delete(teamId)
+      if (remembered <= maxRemembered) return
     }
   }
 
-  const mayRun = (team: Team<T>): boolean =>
-    team.running < options.perTeam &&
-    (!isSlow(team) || slowRunning < options.forSlow) &&
-    (!isUnproven(team) || unprovenRunning < options.forUnproven)
+  const known = (teamId: string, key: string): { readonly team: Team<T>; readonly code: Code<T> } => {
+    let team = teams.get(teamId)
+    if (team === undefined) {
+      team = { codes: new Map(), ring: new Map(), waiting: 0, running: 0, unprovenRunning: 0 }
+      teams.set(teamId, team)
+    }
+    let code = team.codes.get(key)
+    if (code === undefined) {
+      code = { waiting: [], running: 0, meanMs: null }
+      team.codes.set(key, code)
+      remembered++
+    }
+    return { team, code }
+  }
 
-  const leave = (id: string, team: Team<T>): void => {
-    if (team.waiting.length === 0) ring.delete(id)
+  const mayRun = (team: Team<T>, code: Code<T>): boolean =>
+    (!isSlow(code) || slowRunning < options.forSlow) &&
+    (!isUnproven(code) || (unprovenRunning < options.forUnproven && team.unprovenRunning < perTeamUnproven))
+
+  const start = (team: Team<T>, code: Code<T>): ((ms: number) => void) => {
+    const slow = isSlow(code) ? 1 : 0
+    const unproven = isUnproven(code) ? 1 : 0
+    team.running++
+    code.running++
+    slowRunning += slow
+    unprovenRunning += unproven
+    team.unprovenRunning += unproven
+    return (ms) => {
+      team.running--
+      code.running--
+      slowRunning -= slow
+      unprovenRunning -= unproven
+      team.unprovenRunning -= unproven
+      code.meanMs = code.meanMs === null ? ms : code.meanMs + weight * (ms - code.meanMs)
+      forget()
+    }
   }
 
   return {
     waiting: () => waiting,
-    /** False when there is no room for it. `again`: it goes to the front, and always finds room. */
-    add: (teamId: string, item: T, again = false): boolean => {
-      const team = teams.get(teamId) ?? { waiting: [], running: 0, meanMs: null }
-      if (!again && (waiting >= options.maxWaiting || team.waiting.length >= options.maxWaitingPerTeam)) return false
-      teams.set(teamId, team)
+    /** False when there is no room for it. `again`: it goes to the front of its code's, and always finds room. */
+    add: (teamId: string, key: string, item: T, again = false): boolean => {
+      if (!again) {
+        if (waiting >= options.maxWaiting) return false
+        if ((teams.get(teamId)?.waiting ?? 0) >= options.maxWaitingPerTeam) return false
+      }
+      const { code, team } = known(teamId, key)
+      if (again) code.waiting.unshift(item)
+      else code.waiting.push(item)
+      if (!team.ring.has(key)) team.ring.set(key, code)
       if (!ring.has(teamId)) ring.set(teamId, team)
-      if (again) team.waiting.unshift(item)
-      else team.waiting.push(item)
+      team.waiting++
       waiting++
       return true
     },
     /** The next that may run, which then counts as running until `done`. */
     take: (): { readonly item: T; readonly done: (ms: number) => void } | undefined => {
-      for (const [id, team] of ring) {
-        if (!mayRun(team)) continue
-        const item = team.waiting.shift()
-        if (item === undefined) continue
-        waiting--
-        // To the back of the queue of teams.
-        ring.delete(id)
-        if (team.waiting.length > 0) ring.set(id, team)
-        team.running++
-        const countsAsSlow = isSlow(team)
-        const countsAsUnproven = isUnproven(team)
-        if (countsAsSlow) slowRunning++
-        if (countsAsUnproven) unprovenRunning++
-        const done = (ms: number): void => {
-          team.running--
-          if (countsAsSlow) slowRunning--
-          if (countsAsUnproven) unprovenRunning--
-          team.meanMs = team.meanMs === null ? ms : team.meanMs + weight * (ms - team.meanMs)
-          leave(id, team)
-          forget()
+      for (const [teamId, team] of ring) {
+        if (team.running >= options.perTeam) continue
+        for (const [key, code] of team.ring) {
+          if (!mayRun(team, code)) continue
+          const item = code.waiting.shift()
+          if (item === undefined) continue
+          team.waiting--
+          waiting--
+          // To the back of both queues.
+          team.ring.delete(key)
+          if (code.waiting.length > 0) team.ring.set(key, code)
+          ring.delete(teamId)
+          if (team.ring.size > 0) ring.set(teamId, team)
+          return { item, done: start(team, code) }
         }
-        return { item, done }
       }
       return undefined
     },
-    remove: (teamId: string, item: T): boolean => {
+    remove: (teamId: string, key: string, item: T): boolean => {
       const team = teams.get(teamId)
-      const at = team?.waiting.indexOf(item) ?? -1
-      if (team === undefined || at < 0) return false
-      team.waiting.splice(at, 1)
+      const code = team?.codes.get(key)
+      const at = code?.waiting.indexOf(item) ?? -1
+      if (team === undefined || code === undefined || at < 0) return false
+      code.waiting.splice(at, 1)
+      team.waiting--
       waiting--
-      leave(teamId, team)
+      if (code.waiting.length === 0) team.ring.delete(key)
+      if (team.ring.size === 0) ring.delete(teamId)
       return true
     },
     /** Empties the queue. */
     drain: (): ReadonlyArray<T> => {
-      const items = [...ring.values()].flatMap((team) => team.waiting.splice(0))
+      const items: Array<T> = []
+      for (const team of ring.values()) {
+        for (const code of team.ring.values()) items.push(...code.waiting.splice(0))
+        team.ring.clear()
+        team.waiting = 0
+      }
       ring.clear()
       waiting = 0
       return items

@@ -18,7 +18,7 @@ const runAll = (turns: Turns, ms: number): ReadonlyArray<string> => {
 
 /** Makes a team known for calls of `ms`. */
 const prove = (turns: Turns, teamId: string, ms: number): void => {
-  turns.add(teamId, "proof")
+  turns.add(teamId, "code", "proof")
   runAll(turns, ms)
 }
 
@@ -31,24 +31,26 @@ const takeAll = (turns: Turns) => {
 describe("turns", () => {
   it("go round the teams, however much each has waiting", () => {
     const turns = make()
-    for (const item of ["a1", "a2", "a3", "a4"]) turns.add("a", item)
-    for (const item of ["b1", "b2"]) turns.add("b", item)
-    turns.add("c", "c1")
+    for (const item of ["a1", "a2", "a3", "a4"]) turns.add("a", "code", item)
+    for (const item of ["b1", "b2"]) turns.add("b", "code", item)
+    turns.add("c", "code", "c1")
     expect(runAll(turns, 1)).toEqual(["a1", "b1", "c1", "a2", "b2", "a3", "a4"])
     expect(turns.waiting()).toBe(0)
   })
 
   it("leave a team its share and no more", () => {
     const turns = make({ forUnproven: 9 })
-    for (const item of ["a1", "a2", "a3"]) turns.add("a", item)
-    turns.add("b", "b1")
+    prove(turns, "a", 1)
+    for (const item of ["a1", "a2", "a3"]) turns.add("a", "code", item)
+    turns.add("b", "code", "b1")
     expect(takeAll(turns).map(({ item }) => item)).toEqual(["a1", "b1", "a2"])
     expect(turns.waiting()).toBe(1)
   })
 
   it("give back a share when a call is done", () => {
     const turns = make()
-    for (const item of ["a1", "a2", "a3"]) turns.add("a", item)
+    prove(turns, "a", 1)
+    for (const item of ["a1", "a2", "a3"]) turns.add("a", "code", item)
     const [first] = takeAll(turns)
     expect(turns.take()).toBe(undefined)
     first?.done(1)
@@ -59,7 +61,7 @@ describe("turns", () => {
     const turns = make({ forUnproven: 9 })
     for (const slow of ["s1", "s2", "s3"]) prove(turns, slow, 1_000)
     prove(turns, "q", 1)
-    for (const team of ["s1", "s2", "s3", "q"]) turns.add(team, team)
+    for (const team of ["s1", "s2", "s3", "q"]) turns.add(team, "code", team)
     const taken = takeAll(turns)
     expect(taken.map(({ item }) => item)).toEqual(["s1", "q"])
     taken[0]?.done(1_000)
@@ -69,7 +71,7 @@ describe("turns", () => {
   it("keep a child free of strangers", () => {
     const turns = make({ forUnproven: 2 })
     prove(turns, "q", 1)
-    for (const team of ["n1", "n2", "n3", "q"]) turns.add(team, team)
+    for (const team of ["n1", "n2", "n3", "q"]) turns.add(team, "code", team)
     expect(takeAll(turns).map(({ item }) => item)).toEqual(["n1", "n2", "q"])
   })
 
@@ -77,28 +79,28 @@ describe("turns", () => {
     const turns = make()
     prove(turns, "s", 1_000)
     for (let i = 0; i < 12; i++) prove(turns, "s", 1)
-    turns.add("s", "x")
-    turns.add("s", "y")
+    turns.add("s", "code", "x")
+    turns.add("s", "code", "y")
     expect(takeAll(turns).map(({ item }) => item)).toEqual(["x", "y"])
   })
 
   it("have an end, in all and for each team", () => {
     const turns = make({ maxWaiting: 4, maxWaitingPerTeam: 3 })
-    expect(["1", "2", "3", "4"].map((item) => turns.add("a", item))).toEqual([true, true, true, false])
-    expect(["1", "2"].map((item) => turns.add("b", item))).toEqual([true, false])
-    expect(turns.add("a", "again", true)).toBe(true)
+    expect(["1", "2", "3", "4"].map((item) => turns.add("a", "code", item))).toEqual([true, true, true, false])
+    expect(["1", "2"].map((item) => turns.add("b", "code", item))).toEqual([true, false])
+    expect(turns.add("a", "code", "again", true)).toBe(true)
     expect(runAll(turns, 1)[0]).toBe("again")
   })
 
   it("can be given up", () => {
     const turns = make()
-    turns.add("a", "a1")
-    turns.add("a", "a2")
-    expect(turns.remove("a", "a1")).toBe(true)
-    expect(turns.remove("a", "a1")).toBe(false)
-    expect(turns.remove("b", "a1")).toBe(false)
+    turns.add("a", "code", "a1")
+    turns.add("a", "code", "a2")
+    expect(turns.remove("a", "code", "a1")).toBe(true)
+    expect(turns.remove("a", "code", "a1")).toBe(false)
+    expect(turns.remove("b", "code", "a1")).toBe(false)
     expect(runAll(turns, 1)).toEqual(["a2"])
-    turns.add("a", "a3")
+    turns.add("a", "code", "a3")
     expect(turns.drain()).toEqual(["a3"])
     expect(turns.take()).toBe(undefined)
     expect(turns.waiting()).toBe(0)
@@ -107,8 +109,32 @@ describe("turns", () => {
   it("remember no more teams than they should, and stay right", () => {
     const turns = make({ maxWaiting: 1e6 })
     for (let i = 0; i < 12_000; i++) prove(turns, `t${i}`, 1)
-    turns.add("t0", "x")
-    turns.add("t11999", "y")
+    turns.add("t0", "code", "x")
+    turns.add("t11999", "code", "y")
     expect(runAll(turns, 1)).toEqual(["x", "y"])
+  })
+
+  it("go round the codes of a team, too", () => {
+    const turns = make()
+    for (const item of ["a1", "a2", "a3"]) turns.add("team", "a", item)
+    turns.add("team", "b", "b1")
+    turns.add("other", "c", "c1")
+    expect(runAll(turns, 1)).toEqual(["a1", "c1", "b1", "a2", "a3"])
+  })
+
+  it("keep a team's quick code going beside its slow and its new", () => {
+    const turns = make({ forUnproven: 9, forSlow: 9 })
+    for (const [code, ms] of [
+      ["slow", 1_000],
+      ["quick", 1]
+    ] as const) {
+      turns.add("team", code, "proof")
+      runAll(turns, ms)
+    }
+    for (const code of ["slow", "new", "quick"]) for (const n of [1, 2, 3]) turns.add("team", code, `${code}${n}`)
+    const [first, second, ...more] = takeAll(turns)
+    expect([first?.item, second?.item, more]).toEqual(["slow1", "quick1", []])
+    second?.done(1)
+    expect(takeAll(turns).map(({ item }) => item)).toEqual(["quick2"])
   })
 })

@@ -65,10 +65,6 @@ type Fragment = Statement.Fragment
  * Replaces pending routes by what became of them, in one statement: the deleted rows drive the inserts, so a route that
  * somebody else has settled meanwhile is settled once. Parts that a batch has no rows for are left out of it. Answers the
  * ids of the events and ignored events made.
- *
- * It does not wait for the disk: if the database loses it in a crash, the routes are still pending and come to the same
- * events, of which some may then be delivered a second time under the same id, as a crash may do. What is recorded of an
- * event (its attempts) is on disk after this, never without it.
  */
 export const settlePendingRoutes = Effect.fnUntraced(function* (
   settlement: Settlement
@@ -81,7 +77,7 @@ export const settlePendingRoutes = Effect.fnUntraced(function* (
   const executed = executions(sql, settlement)
   const rows = yield* sql<{ id: string }>`
     with s as (
-      select t.* from unnest(
+      select * from unnest(
         ${ids}, ${Columns.text(column(({ kind }) => kind))},
         ${Columns.text(column((fate) => (fate.kind === "event" ? fate.eventId : fate.kind === "ignored" ? fate.ignoredId : null)))},
         ${Columns.timestamptz(column((fate) => (fate.kind === "event" ? fate.dueAt : null)))},
@@ -89,7 +85,6 @@ export const settlePendingRoutes = Effect.fnUntraced(function* (
         ${Columns.text(column((fate) => (fate.kind === "ignored" ? fate.meta : null)))},
         ${Columns.text(column((_, { transformed }) => transformed?.id ?? null))}
       ) as t (request_id, kind, id, due_at, cause, meta, data_id)
-        cross join (select set_config('synchronous_commit', 'off', true)) lax
     ), taken as (
       delete from pending_routes p using s
       where p.connection_id = ${connectionId} and p.request_id = any(${ids})

@@ -1,3 +1,4 @@
+import { hopByHop } from "@tidegate/model/HopByHop"
 import { signDelivery, type SigningSecret } from "@tidegate/signatures/DeliverySignature"
 
 /** The settings of an HTTP (or MOCK_API) destination, as stored. */
@@ -49,21 +50,7 @@ export interface OutboundParts {
 const deliverable = new Set(["POST", "PUT", "PATCH", "DELETE"])
 
 /** Headers that belong to the sender's connection, or that the gateway sets itself. */
-const notForwarded = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-  "expect",
-  "host",
-  "content-length",
-  "user-agent"
-])
+const notForwarded: ReadonlySet<string> = new Set([...hopByHop, "expect", "host", "content-length", "user-agent"])
 
 /** Header values cannot hold everything a name may: what is outside latin-1 is percent-encoded. */
 const headerText = (text: string): string => (/^[\t\x20-\x7e\xa0-\xff]*$/.test(text) ? text : encodeURIComponent(text))

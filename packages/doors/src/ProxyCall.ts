@@ -1,3 +1,4 @@
+import { hopByHop } from "@tidegate/model/HopByHop"
 import type { InboundRequest } from "./InboundRequest.ts"
 
 /** Where the requests of a proxy source go (gateway contract, 2.5). */
@@ -10,18 +11,7 @@ export interface ProxyTarget {
 
 type Headers = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
-/** What belongs to one connection, or frames a message on it: both sides set their own. */
-const hopByHop = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade"
-])
+const ofConnection: ReadonlySet<string> = new Set(hopByHop)
 
 /** What the gateway says itself. */
 const setByGateway = new Set([
@@ -100,7 +90,7 @@ export const upstreamHeaders = (
   for (const name in request.headers) {
     // Whoever reads the gateway's own headers has to know that the gateway wrote them.
     if (setByGateway.has(name) || name.startsWith("x-gateway-")) continue
-    if (!hopByHop.has(name) && !named.has(name)) push(headers, name, request.headers[name])
+    if (!ofConnection.has(name) && !named.has(name)) push(headers, name, request.headers[name])
   }
   const path = [request.headers["x-forwarded-for"] ?? [], request.originalIp?.replace(/^::ffff:(?=\d+\.)/, "") ?? []]
   const forwardedFor = path.flat().join(", ")
@@ -115,7 +105,7 @@ export const callerHeaders = (status: number, upstream: Headers, requestId: stri
   const headers: Array<string> = []
   const named = connectionNames(upstream["connection"])
   for (const name in upstream) {
-    if (hopByHop.has(name) || named.has(name) || name === requestIdHeader) continue
+    if (ofConnection.has(name) || named.has(name) || name === requestIdHeader) continue
     // A 204 has no body, and a length says that it has (RFC 9110, 8.6).
     if (name === "content-length" && status === 204) continue
     push(headers, name, upstream[name])

@@ -11,10 +11,12 @@ export class DatabaseLink {
   readonly #server: URL
   readonly #port: number
   readonly #open = new Set<Socket>()
+  readonly #rewrite: ((answer: Buffer) => Buffer) | undefined
   #listener: Server
 
-  private constructor(server: URL, listener: Server) {
+  private constructor(server: URL, listener: Server, rewrite: ((answer: Buffer) => Buffer) | undefined) {
     this.#server = server
+    this.#rewrite = rewrite
     this.#listener = listener
     this.#port = (listener.address() as AddressInfo).port
     const url = new URL(server)
@@ -23,8 +25,9 @@ export class DatabaseLink {
     listener.on("connection", this.#join)
   }
 
-  static async to(databaseUrl: string): Promise<DatabaseLink> {
-    return new DatabaseLink(new URL(databaseUrl), await listen(0))
+  /** `rewrite` sees what the server sends, and may change bytes of it but not their number. */
+  static async to(databaseUrl: string, rewrite?: (answer: Buffer) => Buffer): Promise<DatabaseLink> {
+    return new DatabaseLink(new URL(databaseUrl), await listen(0), rewrite)
   }
 
   readonly #join = (near: Socket): void => {
@@ -40,8 +43,10 @@ export class DatabaseLink {
         this.#open.delete(socket)
         other.destroy()
       })
-      socket.pipe(other)
+      if (socket === near || this.#rewrite === undefined) socket.pipe(other)
     }
+    const rewrite = this.#rewrite
+    if (rewrite !== undefined) far.on("data", (answer: Buffer) => near.write(rewrite(answer)))
   }
 
   async cut(): Promise<void> {

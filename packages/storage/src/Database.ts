@@ -1,7 +1,7 @@
 import { PgClient } from "@effect/sql-pg"
-import { Context, Layer, type Redacted } from "effect"
+import { Context, Layer, Predicate, type Redacted } from "effect"
 import { Reactivity } from "effect/reactivity"
-import type { SqlClient, SqlError } from "effect/sql"
+import { type SqlClient, SqlError } from "effect/sql"
 
 /**
  * Three clients on one database. The ordinary one (`SqlClient`) is for transactions, control calls, lists and whatever may
@@ -77,5 +77,19 @@ const passing = /^(08|25P0[34]|53|57P|58)/
 export const isTransient = ({ reason }: SqlError.SqlError): boolean =>
   reason.isRetryable || reason.operation === "connect" || passing.test(sqlStateOf(reason.cause))
 
-const sqlStateOf = (cause: unknown): string =>
-  typeof cause === "object" && cause !== null && "code" in cause ? String(cause.code) : ""
+/**
+ * Whether a row had no partition to go to. The server says so by the SQLSTATE of a violated check, but names no constraint;
+ * its message is in whatever language it speaks.
+ */
+export const isPartitionMissing = (error: unknown): boolean =>
+  SqlError.isSqlError(error) &&
+  sqlStateOf(error.reason.cause) === "23514" &&
+  fieldOf(error.reason.cause, "constraint") === ""
+
+const sqlStateOf = (cause: unknown): string => fieldOf(cause, "code")
+
+/** A field of the server's error; empty when it has none. */
+const fieldOf = (cause: unknown, name: "code" | "constraint"): string => {
+  const value = Predicate.hasProperty(cause, name) ? cause[name] : undefined
+  return typeof value === "string" ? value : ""
+}

@@ -1,12 +1,12 @@
 import { randomInt } from "node:crypto"
 import { Clock, Context, Effect, Layer, type Scope } from "effect"
-import { SqlClient, SqlError } from "effect/sql"
+import { SqlError } from "effect/sql"
 import { isTransient, JournalSql } from "./Database.ts"
 import { acceptCommit, type RequestRecord } from "./journal/AcceptStatement.ts"
 import { type AttemptRecord, attemptCommit } from "./journal/AttemptStatement.ts"
 import * as Columns from "./journal/Columns.ts"
 import { GroupCommit } from "./journal/GroupCommit.ts"
-import { ensurePartitions } from "./Partitions.ts"
+import { withPartitions } from "./Partitions.ts"
 
 /**
  * What became of a request handed in: `committed`: it is durable. `stale`: it was routed by a version of its source that
@@ -122,7 +122,7 @@ const make = Effect.gen(function* () {
         const stale = new Set((rows[0]?.[0] ?? []) as ReadonlyArray<number>)
         for (let i = 0; i < items.length; i++) items[i]!.done(stale.has(pairs[i]!) ? "stale" : "committed")
       })
-    }).pipe(refusable)
+    }).pipe(refusable, withPartitions(sql))
 
   const commitAccepted = (items: ReadonlyArray<Acceptance>, lane: number): Effect.Effect<void> =>
     accept(items, lane).pipe(
@@ -135,13 +135,6 @@ const make = Effect.gen(function* () {
     error: SqlError.SqlError,
     until: number
   ): Effect.Effect<void> => {
-    if (isPartitionMissing(error)) {
-      return ensurePartitions(now()).pipe(
-        Effect.provideService(SqlClient.SqlClient, sql),
-        Effect.andThen(accept(items, lane)),
-        Effect.catch((again) => isolate(items, lane, again))
-      )
-    }
     if (!isTransient(error) && error.reason._tag !== "UniqueViolation") return isolate(items, lane, error)
     if (now() >= until) {
       return Effect.andThen(
@@ -263,6 +256,3 @@ const make = Effect.gen(function* () {
     })
   })
 })
-
-const isPartitionMissing = (error: SqlError.SqlError): boolean =>
-  String(error.reason.cause).includes("no partition of relation")

@@ -1,6 +1,7 @@
 import { Effect, Schedule } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { idBound, type Prefix, prefixes } from "@tidegate/model/Ids"
+import { isPartitionMissing } from "./Database.ts"
 
 /** The tables partitioned by day, with the prefix of the id they are partitioned by (attempts: their event's). */
 const partitioned: ReadonlyArray<readonly [table: string, prefix: Prefix]> = [
@@ -56,6 +57,20 @@ export const ensurePartitions = Effect.fnUntraced(function* (
     })
   )
 })
+
+/**
+ * Runs one statement that inserts into partitioned tables, outside any transaction. Where the partitions of today are
+ * missing (the machine has slept longer than they reach ahead), they are made and the statement runs once more.
+ */
+export const withPartitions =
+  (sql: SqlClient.SqlClient) =>
+  <A, E, R>(statement: Effect.Effect<A, E | SqlError.SqlError, R>): Effect.Effect<A, E | SqlError.SqlError, R> =>
+    Effect.catchIf(statement, isPartitionMissing, () =>
+      Effect.clockWith((clock) => ensurePartitions(clock.currentTimeMillisUnsafe())).pipe(
+        Effect.provideService(SqlClient.SqlClient, sql),
+        Effect.andThen(statement)
+      )
+    )
 
 /** Keeps partitions ahead of the clock for as long as the process lives; a failure is logged and tried again. */
 export const maintainPartitions = Effect.clockWith((clock) => ensurePartitions(clock.currentTimeMillisUnsafe())).pipe(

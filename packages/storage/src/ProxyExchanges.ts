@@ -3,6 +3,7 @@ import type { SqlError } from "effect/sql"
 import { prefixes, sibling } from "@tidegate/model/Ids"
 import { isTransient, JournalSql } from "./Database.ts"
 import * as Columns from "./journal/Columns.ts"
+import { withPartitions } from "./Partitions.ts"
 import { GroupCommit } from "./journal/GroupCommit.ts"
 
 /** What the upstream of a proxy source answered to one request. Times are Unix milliseconds. */
@@ -140,7 +141,7 @@ const make = Effect.gen(function* () {
           )
         )
       )
-    })
+    }).pipe(withPartitions(sql))
 
   const lose = (records: ReadonlyArray<ProxyExchangeRecord>, cause: unknown): Effect.Effect<void> =>
     Effect.suspend(() => {

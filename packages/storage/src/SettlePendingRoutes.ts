@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { JournalSql } from "./Database.ts"
 import * as Columns from "./journal/Columns.ts"
+import { withPartitions } from "./Partitions.ts"
 import { controlSlot } from "./RollupSlot.ts"
 
 /** What a transformation made of a request; `body` null when it left the body alone. */
@@ -75,7 +76,7 @@ export const settlePendingRoutes = Effect.fnUntraced(function* (
   const column = <A>(of: (fate: Fate, one: Settled) => A): Array<A> => settled.map((one) => of(one.fate, one))
   const ids = Columns.text(column((_, { requestId }) => requestId))
   const executed = executions(sql, settlement)
-  const rows = yield* sql<{ id: string }>`
+  const statement = sql<{ id: string }>`
     with s as (
       select * from unnest(
         ${ids}, ${Columns.text(column(({ kind }) => kind))},
@@ -118,6 +119,7 @@ export const settlePendingRoutes = Effect.fnUntraced(function* (
       ignored_count = ignored_count + (case taken.kind when 'ignored' then 1 else 0 end)
     from taken where requests.id = any(${ids}) and requests.id = taken.request_id and taken.kind <> 'dropped'
     returning taken.id`
+  const rows = yield* withPartitions(sql)(statement)
   return new Set(rows.map((row) => row.id))
 })
 

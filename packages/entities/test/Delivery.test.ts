@@ -5,6 +5,7 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Egress, type Outbound } from "@tidegate/egress/Egress"
 import type { Answer } from "@tidegate/egress/Exchange"
+import { newId, prefixes } from "@tidegate/model/Ids"
 import type { Rule } from "@tidegate/model/Rule"
 import { Connections } from "@tidegate/storage/Connections"
 import { Journal } from "@tidegate/storage/Journal"
@@ -246,13 +247,20 @@ layer(world)("a destination's deliveries", (it) => {
       yield* wake(actor)
       ;(yield* arrival).answer(400)
       assert.strictEqual((yield* recorded(event, 1)).state, "FAILED")
-      const retried = yield* actor.RetryEvent({ team_id: team, event_id: event })
+      const retry = { team_id: team, event_id: event, id: newId(prefixes.event, yield* Clock.currentTimeMillis) }
+      const retried = yield* actor.RetryEvent(retry)
       const again = yield* arrival
       assert.strictEqual(again.headers["x-gateway-event-id"], retried.replay_event_id)
       assert.strictEqual(again.headers["x-gateway-attempt-trigger"], "MANUAL")
       again.answer(200)
       assert.strictEqual((yield* recorded(retried.replay_event_id, 1)).state, "SUCCESSFUL")
       assert.strictEqual((yield* recorded(event, 1)).state, "FAILED")
+      // Its answer may have been lost: sent again, it is still the one event.
+      assert.deepStrictEqual(yield* actor.RetryEvent(retry), retried)
+      const sql = yield* SqlClient.SqlClient
+      const made = yield* sql`select id from events where retry_parent_event_id = ${event}`
+      assert.deepStrictEqual(made, [{ id: retried.replay_event_id }])
+      yield* noArrival
     })
   )
 })

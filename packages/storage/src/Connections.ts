@@ -46,8 +46,10 @@ export class Connections extends Context.Service<
       source_id: string,
       name: string
     ) => Effect.Effect<string | null, GatewayError>
-    /** Rows as records, in the same order. */
-    readonly records: (rows: ReadonlyArray<ConnectionRow>) => Effect.Effect<ReadonlyArray<Connection>, GatewayError>
+    /** Rows as records, in the same order. Takes part in its caller's transaction. */
+    readonly records: (
+      rows: ReadonlyArray<ConnectionRow>
+    ) => Effect.Effect<ReadonlyArray<Connection>, SqlError.SqlError>
     /** Repeating a create with the same id changes nothing and answers what is stored. */
     readonly create: (
       team_id: string,
@@ -249,7 +251,7 @@ const make = Effect.gen(function* () {
           ([row]) => row?.id ?? null
         )
       ),
-    records: (rows) => query(records(rows)),
+    records,
     create: (team_id, id, fields) => transaction(sql)(Effect.flatMap(create(team_id, id, fields), changed)),
     update: (team_id, id, change) =>
       command((state, at) => Result.flatMap(change(state), (fields) => State.write(fields)(state, at)))(team_id, id),

@@ -1,5 +1,5 @@
 import { Clock, Context, Effect, Layer, type Result, type Schema } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import type { Destination } from "@tidegate/model/Destination"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { openAuth, sealAuth, showAuth } from "./AuthColumn.ts"
@@ -53,8 +53,10 @@ export class Destinations extends Context.Service<
     readonly get: (team_id: string, id: string) => Effect.Effect<Destination, GatewayError>
     /** The id of the destination of that name, or null. */
     readonly findByName: (team_id: string, name: string) => Effect.Effect<string | null, GatewayError>
-    /** Rows as records, in the same order, with their attempts of the last 24 hours. */
-    readonly records: (rows: ReadonlyArray<DestinationRow>) => Effect.Effect<ReadonlyArray<Destination>, GatewayError>
+    /** Rows as records, in the same order, with their attempts of the last 24 hours. Takes part in its caller's transaction. */
+    readonly records: (
+      rows: ReadonlyArray<DestinationRow>
+    ) => Effect.Effect<ReadonlyArray<Destination>, SqlError.SqlError>
     /** Repeating a create with the same id changes nothing and answers what is stored. */
     readonly create: (
       team_id: string,
@@ -198,7 +200,7 @@ const make = Effect.gen(function* () {
   return Destinations.of({
     get: (team_id, id) => query(Effect.flatMap(read(team_id, id, "look"), record)),
     findByName: (team_id, name) => query(findByName(team_id, name)),
-    records: (rows) => query(records(rows)),
+    records,
     create: (team_id, id, fields) => transaction(sql)(Effect.flatMap(create(team_id, id, fields), record)),
     update: (team_id, id, change) => transaction(sql)(Effect.flatMap(update(team_id, id, change), record)),
     setDisabled: (team_id, id, disabled) =>

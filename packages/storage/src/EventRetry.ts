@@ -2,12 +2,12 @@ import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { EventStatus } from "@tidegate/model/Event"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
-import { newId, prefixes } from "@tidegate/model/Ids"
 import { eventStatusSql } from "./EventStatus.ts"
+import { withPartitions } from "./Partitions.ts"
 import { controlSlot } from "./RollupSlot.ts"
 import { query } from "./Transaction.ts"
 
-/** The event that a retry has made; it waits in the queue of `destination_id`, the connection's current destination. */
+/** The event that a retry has made; it went to the queue of `destination_id`, the connection's destination at that time. */
 export interface RetriedEvent {
   readonly id: string
   readonly parent_event_id: string
@@ -53,20 +53,35 @@ const refusal = (parent: Parent): GatewayError | null => {
   return parent.payload_stored ? null : fail("PAYLOAD_UNAVAILABLE", "the payload of the event is no longer stored")
 }
 
+/** What an earlier try of the same retry has made. */
+const stored = Effect.fnUntraced(function* (team_id: string, parent_event_id: string, id: string) {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* query(
+    sql<Omit<RetriedEvent, "shard">>`
+      select id, retry_parent_event_id as parent_event_id, connection_id, destination_id, created_at from events
+      where id = ${id} and team_id = ${team_id} and retry_parent_event_id = ${parent_event_id}`
+  )
+  return row
+})
+
 /**
  * Retries one event by hand: a new event with the same payload, due now, on the connection's current destination; the
  * old one keeps its status and notes the time. Its parts are one statement, so all of them happen or none.
+ *
+ * Its id is the caller's: a retry that is repeated, because its answer was lost, finds its event and does nothing more.
  *
  * Nothing is locked: a disable or pause at the same moment also governs the new event, as if the retry had come first.
  */
 export const retryEvent = Effect.fnUntraced(function* (options: {
   readonly team_id: string
   readonly event_id: string
+  /** The new event's. */
+  readonly id: string
   /** The shard that the destination's entity lives on. */
   readonly shardOf: (destination_id: string) => number
 }): Effect.fn.Return<RetriedEvent, GatewayError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  const { event_id, shardOf, team_id } = options
+  const { event_id, id, shardOf, team_id } = options
   const nowMs = yield* Clock.currentTimeMillis
   const now = new Date(nowMs)
   const [parent] = yield* query(
@@ -90,14 +105,14 @@ export const retryEvent = Effect.fnUntraced(function* (options: {
       where e.id = ${event_id} and e.team_id = ${team_id}`
   )
   if (parent === undefined) return yield* notFound("event", event_id)
+  const made = yield* stored(team_id, event_id, id)
+  if (made !== undefined) return { ...made, shard: shardOf(made.destination_id) }
   const refused = refusal(parent)
   if (refused !== null) return yield* refused
 
   const { connection_id, destination_id } = parent
-  const id = newId(prefixes.event, nowMs)
   const shard = shardOf(destination_id)
-  // Taken again after a lost answer, it finds its event stored and does nothing more.
-  yield* query(sql`
+  const insert = sql`
     with created as (
       insert into events (id, team_id, request_id, connection_id, source_id, destination_id, event_data_id, state, trigger,
         due_at, root_event_id, retry_kind, retry_parent_event_id, ingested_at, created_at, updated_at)
@@ -115,6 +130,7 @@ export const retryEvent = Effect.fnUntraced(function* (options: {
       on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count
     )
     update events set retried_at = ${now}, updated_at = ${now}
-    from created where events.id = ${event_id}`)
+    from created where events.id = ${event_id}`
+  yield* query(withPartitions(sql)(insert))
   return { id, parent_event_id: event_id, connection_id, destination_id, shard, created_at: now }
 })

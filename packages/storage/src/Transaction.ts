@@ -34,7 +34,10 @@ const again = {
   schedule: Schedule.jittered(Schedule.exponential("20 millis"))
 }
 
-/** Runs statements that change nothing, or one statement, which is a transaction by itself. */
+/**
+ * Runs statements that change nothing, or one statement, which is a transaction by itself. Never inside a transaction: one
+ * statement that has failed there has ended it, and only the whole can be taken again.
+ */
 export const query = <A, R>(
   effect: Effect.Effect<A, GatewayError | SqlError.SqlError, R>
 ): Effect.Effect<A, GatewayError, R> => Effect.catchTag(Effect.retry(effect, again), "SqlError", toGatewayError)

@@ -76,11 +76,11 @@ export class Transformations extends Context.Service<
     readonly get: (team_id: string, id: string) => Effect.Effect<Transformation, GatewayError>
     /** The id of the transformation of that name, or null. */
     readonly findByName: (team_id: string, name: string) => Effect.Effect<string | null, GatewayError>
-    /** Rows as records, in the same order; with zeros for counts that were not asked for. */
+    /** Rows as records, in the same order; with zeros for counts that were not asked for. Takes part in its caller's transaction. */
     readonly records: (
       rows: ReadonlyArray<TransformationRow>,
       options: { readonly counts: boolean }
-    ) => Effect.Effect<ReadonlyArray<Transformation>, GatewayError>
+    ) => Effect.Effect<ReadonlyArray<Transformation>, SqlError.SqlError>
     /** Repeating a create with the same id changes nothing and answers what is stored. */
     readonly create: (
       team_id: string,
@@ -224,7 +224,7 @@ const make = Effect.gen(function* () {
   return Transformations.of({
     get: (team_id, id) => query(Effect.flatMap(read(team_id, id, "look"), record)),
     findByName: (team_id, name) => query(findByName(team_id, name)),
-    records: (rows, options) => query(records(rows, options)),
+    records,
     create: (team_id, id, fields) => transaction(sql)(Effect.flatMap(create(team_id, id, fields), record)),
     update: (team_id, id, change) => transaction(sql)(Effect.flatMap(update(team_id, id, change), record)),
     delete: (team_id, id) => transaction(sql)(remove(team_id, id))

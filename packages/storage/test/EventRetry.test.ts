@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { SqlClient } from "effect/sql"
-import { isId, prefixes } from "@tidegate/model/Ids"
+import { isId, newId, prefixes } from "@tidegate/model/Ids"
 import { Connections } from "../src/Connections.ts"
 import { Destinations } from "../src/Destinations.ts"
 import { retryDestination, retryEvent } from "../src/EventRetry.ts"
@@ -10,7 +10,8 @@ import * as ControlPlane from "./controlPlane.ts"
 
 const { createConnection, createDestination, insertEvent, otherTeam, team } = ControlPlane
 
-const retry = (event_id: string, team_id = team) => retryEvent({ team_id, event_id, shardOf: () => 42 })
+const retry = (event_id: string, team_id = team, id = newId(prefixes.event, Date.now())) =>
+  retryEvent({ team_id, event_id, id, shardOf: () => 42 })
 const refusal = (event_id: string, team_id = team) =>
   Effect.map(Effect.flip(retry(event_id, team_id)), ({ code }) => code)
 
@@ -63,6 +64,32 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
         select sum(count)::int4 as count from rollups
         where key_id = ${connection.id} and measure = 'created' and minute = date_trunc('minute', ${retried.created_at})`
       assert.deepStrictEqual(created, { count: 1 })
+    })
+  )
+
+  it.effect("makes one event of a retry that is repeated, whatever has been switched off since", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const connections = yield* Connections
+      const connection = yield* createConnection()
+      const parent = yield* insertEvent(connection, { state: "FAILED" })
+      const id = newId(prefixes.event, Date.now())
+      const [first, second] = yield* Effect.all([retry(parent, team, id), retry(parent, team, id)], {
+        concurrency: "unbounded"
+      })
+      assert.deepStrictEqual([first.id, second.id], [id, id])
+      yield* connections.pause(team, connection.id)
+      const third = yield* retry(parent, team, id)
+      assert.strictEqual(third.id, id)
+      const [{ count } = {}] = yield* sql<{ count: number }>`
+        select sum(count)::int4 as count from rollups where key_id = ${connection.id} and measure = 'created'`
+      const events = yield* sql`select id from events where retry_parent_event_id = ${parent}`
+      const queued = yield* sql`select event_id from deliveries where event_id = ${id}`
+      assert.deepStrictEqual([events, queued.length, count], [[{ id }], 1, 1])
+      // Another retry of the same event is not a repetition, and an id of somebody else's retry is not taken for one's own.
+      assert.strictEqual(yield* refusal(parent), "CONNECTION_PAUSED")
+      const other = yield* insertEvent(connection, { state: "FAILED" })
+      assert.strictEqual((yield* Effect.flip(retry(other, team, id))).code, "CONNECTION_PAUSED")
     })
   )
 

@@ -1,7 +1,8 @@
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import type { Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
+import { newId, prefixes } from "@tidegate/model/Ids"
 import { retryDestination } from "@tidegate/storage/EventRetry"
 import { filterKey } from "@tidegate/storage/reads/Cursor"
 import * as EventReads from "@tidegate/storage/reads/EventReads"
@@ -65,7 +66,9 @@ export const layer = HttpApiBuilder.group(
         Effect.gen(function* () {
           const { id: team_id } = yield* CurrentTeam
           const owner = destination(yield* reading(retryDestination(team_id, params.id)))
-          const retry = yield* command(owner.RetryEvent({ team_id, event_id: params.id }))
+          // Made here, so that a message that is sent again, because its answer was lost, makes no second event.
+          const id = newId(prefixes.event, yield* Clock.currentTimeMillis)
+          const retry = yield* command(owner.RetryEvent({ team_id, event_id: params.id, id }))
           return { ok: true as const, queued: true as const, transport: "queue" as const, ...retry }
         })
       )

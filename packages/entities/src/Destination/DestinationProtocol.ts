@@ -15,7 +15,8 @@ export const EventRetry = Schema.Struct({
 })
 
 /**
- * Commands of one destination (`RetryEvent` included: the new event joins this destination's queue), and the messages of its delivery queue:
+ * Commands of one destination, and the messages of its delivery queue.
+ * `RetryEvent`: retries `event_id` as the event `id`, which joins this destination's queue; repeated, it changes nothing more.
  * `Deliver`: events just committed (a hint: what is lost is found by the sweep). `Wake`: something is due.
  * `Reload`: its own row or one of its connections changed; answered once the new state governs every later delivery.
  */
@@ -26,7 +27,11 @@ export const DestinationEntity = Entity.make("Destination", [
   Rpc.make("Disable", { payload: team, success: Destination, error: GatewayError }),
   Rpc.make("Enable", { payload: team, success: Destination, error: GatewayError }),
   Rpc.make("Delete", { payload: team, success: Schema.Struct({ id: Schema.String }), error: GatewayError }),
-  Rpc.make("RetryEvent", { payload: { ...team, event_id: Schema.String }, success: EventRetry, error: GatewayError }),
+  Rpc.make("RetryEvent", {
+    payload: { ...team, event_id: Schema.String, id: Schema.String },
+    success: EventRetry,
+    error: GatewayError
+  }),
   Rpc.make("Deliver", { payload: { batch: DeliveryBatch } }).annotate(ClusterSchema.InterruptOnTermination, true),
   Rpc.make("Wake").annotate(ClusterSchema.InterruptOnTermination, true),
   Rpc.make("Reload")

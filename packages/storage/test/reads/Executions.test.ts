@@ -191,7 +191,12 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
       assert.strictEqual(shown.event_data_id, eventData)
       const sent = { method: "PUT", path: "/out", query: "q=2", body: { b: 2 } }
       assert.deepInclude(shown.data?.request, sent)
-      const retried = yield* retryEvent({ team_id: team, event_id: event!, shardOf: () => 1 })
+      const retried = yield* retryEvent({
+        team_id: team,
+        event_id: event!,
+        id: newId(prefixes.event, Date.now()),
+        shardOf: () => 1
+      })
       const again = yield* EventReads.get(team, retried.id)
       assert.strictEqual(again.event_data_id, eventData)
       assert.deepInclude(again.data?.request, sent)
@@ -228,10 +233,13 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
       const sql = yield* SqlClient.SqlClient
       const where = yield* setting
       const refusal = (event_id: string | null) =>
-        Effect.match(retryEvent({ team_id: team, event_id: event_id!, shardOf: () => 1 }), {
-          onFailure: ({ code }) => code,
-          onSuccess: () => "retried"
-        })
+        Effect.match(
+          retryEvent({ team_id: team, event_id: event_id!, id: newId(prefixes.event, Date.now()), shardOf: () => 1 }),
+          {
+            onFailure: ({ code }) => code,
+            onSuccess: () => "retried"
+          }
+        )
       const own = yield* insertTransformed({ ...where, body: null, made: { body: "own" } })
       assert.strictEqual(yield* refusal(own.event), "retried")
       const shared = yield* insertTransformed({ ...where, body: null, made: { body: "same" } })

@@ -1,3 +1,4 @@
+import * as PgConnection from "@effect/sql-pg/PgConnection"
 import { Effect, Exit, Redacted, Scope } from "effect"
 import type { TestProject } from "vitest/node"
 import { join } from "node:path"
@@ -23,7 +24,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
 }
 
 const embedded = Effect.gen(function* () {
-  const { url } = yield* start({ home: join(yield* temporaryFolder, "postgres") })
+  const { superuserUrl, url } = yield* start({ home: join(yield* temporaryFolder, "postgres") })
+  // The suites go by the role that a gateway has; only that they make databases of their own is beyond it.
+  const connection = yield* PgConnection.make({ url: superuserUrl })
+  yield* connection.query("alter role gateway createdb")
   return url
 })
 

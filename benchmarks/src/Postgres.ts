@@ -29,13 +29,13 @@ export const start = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Postgres, EmbeddedPostgresError | SqlError, Scope.Scope> {
   yield* Effect.scoped(
     Effect.gen(function* () {
-      const { url } = yield* startServer({ home })
+      const { superuserUrl: url } = yield* startServer({ home })
       const connection = yield* PgConnection.make({ url })
       yield* connection.query("ALTER SYSTEM SET shared_preload_libraries = 'pg_stat_statements'")
     })
   )
   const server = yield* startServer({ home })
-  const connection = yield* PgConnection.make({ url: server.url })
+  const connection = yield* PgConnection.make({ url: server.superuserUrl })
   yield* connection.query("CREATE EXTENSION pg_stat_statements")
   const version = yield* connection.queryValues("SHOW server_version")
   return {
@@ -44,7 +44,9 @@ export const start = Effect.fnUntraced(function* (
     database: (name) =>
       Effect.acquireRelease(connection.query(`CREATE DATABASE ${name}`, [], false), () =>
         Effect.orDie(connection.query(`DROP DATABASE ${name} WITH (FORCE)`, [], false))
-      ).pipe(Effect.map(() => Object.assign(new URL(Redacted.value(server.url)), { pathname: `/${name}` }).href)),
+      ).pipe(
+        Effect.map(() => Object.assign(new URL(Redacted.value(server.superuserUrl)), { pathname: `/${name}` }).href)
+      ),
     checkpoint: Effect.asVoid(connection.query("CHECKPOINT")),
     statements: (database) =>
       connection

@@ -3,6 +3,7 @@ import { Effect, Exit, Redacted, Scope } from "effect"
 import { join } from "node:path"
 import { start } from "../../packages/storage/src/EmbeddedPostgres.ts"
 import * as Home from "../../packages/storage/src/EmbeddedPostgres/Home.ts"
+import { accessTo } from "../../packages/storage/src/EmbeddedPostgres/Provision.ts"
 import * as Postmaster from "../../packages/storage/src/EmbeddedPostgres/Postmaster.ts"
 import { waitUntil } from "./Waiting.ts"
 
@@ -31,9 +32,9 @@ export const standalone = async (folder: string): Promise<Postgres> => {
 /** The server that a gateway without DATABASE_URL keeps in its home folder. It is the gateway's to bring back. */
 export const embedded = async (gatewayHome: string): Promise<Postgres> => {
   const home = await Effect.runPromise(Home.open(join(gatewayHome, "postgres")))
-  const password = Redacted.value(await Effect.runPromise(Home.password(home)))
-  const port = Home.rememberedPort(home)
-  return postgres(`postgresql://tidegate:${password}@127.0.0.1:${port}/tidegate`, home, () => Promise.resolve())
+  const password = await Effect.runPromise(Home.password(home))
+  const { url } = accessTo(Home.rememberedPort(home)!, password)
+  return postgres(Redacted.value(url), home, () => Promise.resolve())
 }
 
 const postgres = (url: string, home: Home.Home, close: () => Promise<void>): Postgres => {

@@ -14,8 +14,10 @@ export interface Options {
 }
 
 export interface Server {
-  /** The database `tidegate` with its password. Stays valid across restarts of the server. */
+  /** The database `tidegate` as the role that owns it, with its password. Stays valid across restarts of the server. */
   readonly url: Redacted.Redacted
+  /** The same as a superuser: for tests and benchmarks, never for a gateway. */
+  readonly superuserUrl: Redacted.Redacted
   readonly port: number
   /** The server process when `start` returned; `ensureRunning` gives the present one. */
   readonly pid: number
@@ -62,7 +64,7 @@ export const start = Effect.fnUntraced(function* (
     })
 
   let known = yield* bring(options.port)
-  const { attached, pid, port, url } = known
+  const { attached, pid, port, superuserUrl, url } = known
 
   const revive = Effect.gen(function* () {
     if (known.isRunning()) return known
@@ -87,5 +89,5 @@ export const start = Effect.fnUntraced(function* (
     )
   }).pipe(Effect.forever, Effect.forkScoped)
 
-  return { url, port, pid, attached, ensureRunning }
+  return { url, superuserUrl, port, pid, attached, ensureRunning }
 })

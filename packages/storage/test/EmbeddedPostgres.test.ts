@@ -90,7 +90,7 @@ describe("EmbeddedPostgres", () => {
           assert.isFalse(server.attached)
           assert.match(
             Redacted.value(server.url),
-            new RegExp(`^postgresql://tidegate:.{32}@127.0.0.1:${server.port}/tidegate$`)
+            new RegExp(`^postgresql://gateway:[\\w-]{43}@127.0.0.1:${server.port}/tidegate$`)
           )
           yield* query(server.url, "CREATE TABLE kept AS SELECT 1 AS value")
           return server
@@ -112,6 +112,68 @@ describe("EmbeddedPostgres", () => {
         [{ fsync: "on", commit: "on" }],
         "every commit is on the disk before it is answered"
       )
+    })
+  )
+
+  it.live("gives the gateway a role that owns its database and may do nothing else", () =>
+    Effect.gen(function* () {
+      const home = yield* usedHome
+      const server = yield* start({ home })
+      const refused = (statement: string) =>
+        Effect.map(Effect.flip(query(server.url, statement)), ({ reason }) => reason._tag)
+      assert.deepStrictEqual(
+        yield* query(
+          server.url,
+          `SELECT rolsuper OR rolcreatedb OR rolcreaterole OR rolreplication OR rolbypassrls AS more
+           FROM pg_roles WHERE rolname = current_user`
+        ),
+        [{ more: false }]
+      )
+      for (const statement of [
+        "COPY (SELECT 1) TO PROGRAM 'true'",
+        "SELECT pg_read_file('postgresql.conf')",
+        "ALTER SYSTEM SET fsync = off",
+        "CREATE ROLE another",
+        "CREATE DATABASE another",
+        "ALTER ROLE gateway SUPERUSER"
+      ]) {
+        assert.strictEqual(yield* refused(statement), "AuthorizationError", statement)
+      }
+      // Whoever knows the role's password does not know the superuser's.
+      const guessed = new URL(Redacted.value(server.url))
+      guessed.username = "tidegate"
+      const { reason } = yield* Effect.flip(query(Redacted.make(guessed.href), "SELECT 1"))
+      assert.strictEqual(reason._tag, "AuthenticationError")
+    })
+  )
+
+  it.live("hands over a database that an earlier version made as a superuser", () =>
+    Effect.gen(function* () {
+      const home = yield* usedHome
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { superuserUrl } = yield* start({ home })
+          for (const statement of [
+            "ALTER DATABASE tidegate OWNER TO tidegate",
+            "ALTER TABLE kept OWNER TO tidegate",
+            "DROP ROLE gateway",
+            "CREATE TABLE days (id text PRIMARY KEY, number serial) PARTITION BY RANGE (id)",
+            "CREATE TABLE days_1 PARTITION OF days FOR VALUES FROM ('a') TO ('b')",
+            "CREATE SEQUENCE turns"
+          ]) {
+            yield* query(superuserUrl, statement)
+          }
+        })
+      )
+      const { url } = yield* start({ home })
+      assert.deepStrictEqual(yield* query(url, "TABLE kept"), [{ value: 1 }])
+      yield* query(url, "INSERT INTO days VALUES ('a')")
+      // Only an owner may do these.
+      yield* query(url, "ALTER TABLE days ADD COLUMN more text")
+      yield* query(url, "CREATE TABLE days_2 PARTITION OF days FOR VALUES FROM ('b') TO ('c')")
+      yield* query(url, "DROP TABLE days_1")
+      yield* query(url, "SELECT nextval('turns'), setval('turns', 9)")
+      yield* query(url, "CREATE TABLE made AS SELECT 1 AS value")
     })
   )
 

@@ -1,6 +1,4 @@
-import * as PgConnection from "@effect/sql-pg/PgConnection"
-import { Effect, Option, Redacted, Result } from "effect"
-import type { Scope } from "effect"
+import { Effect, Option, type Redacted, type Scope } from "effect"
 import { randomBytes, randomInt } from "node:crypto"
 import { existsSync, readdirSync, rmSync } from "node:fs"
 import { createServer } from "node:net"
@@ -11,10 +9,10 @@ import { attempt, EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
 import * as Home from "./Home.ts"
 import * as KernelLock from "./KernelLock.ts"
 import * as Postmaster from "./Postmaster.ts"
+import { type Access, accessTo, greet, provision, superuser } from "./Provision.ts"
 
 /** A server that accepts connections, as this process sees it. */
-export interface Running {
-  readonly url: Redacted.Redacted
+export interface Running extends Access {
   readonly port: number
   readonly pid: number
   /** Whether another process has started it. */
@@ -47,7 +45,7 @@ const ownedByAnother = (home: Home.Home, password: Redacted.Redacted) =>
   Effect.gen(function* () {
     while (!(yield* KernelLock.tryAcquire(home.ownerLock))) {
       const server = Postmaster.find(home.data)
-      if (server?.ready === true && Result.isSuccess(yield* Effect.result(greet(addressOf(server.port, password))))) {
+      if (server?.ready === true && (yield* answers(accessTo(server.port, password)))) {
         return Option.some(server)
       }
       // It is stopping, or its owner is about to notice that it is gone and to give up the lock.
@@ -79,7 +77,7 @@ const attachTo = Effect.fnUntraced(function* (
   }
   const isRunning = () => Postmaster.isServing(server.pid, home.data)
   return {
-    url: addressOf(server.port, password),
+    ...accessTo(server.port, password),
     port: server.port,
     pid: server.pid,
     attached: true,
@@ -111,9 +109,6 @@ const endStray = Effect.fnUntraced(function* (home: Home.Home) {
   }
 })
 
-const user = "tidegate"
-const database = "tidegate"
-
 const initdbFlags = [
   "--auth=scram-sha-256",
   "--encoding=UTF8",
@@ -142,7 +137,7 @@ const initialize = Effect.fnUntraced(function* (home: Home.Home, binaries: Binar
     Effect.flatMap(
       Postmaster.run(
         binaries,
-        [binaries.initdb, "-D", unfinished, "--username", user, "--pwfile", home.password, ...initdbFlags],
+        [binaries.initdb, "-D", unfinished, "--username", superuser, "--pwfile", home.password, ...initdbFlags],
         home.log
       ),
       (initdb) => initdb.ended
@@ -175,10 +170,10 @@ const startOwn = Effect.fnUntraced(function* (
   while (true) {
     const position = Home.logEnd(home)
     const chosen = port ?? (yield* choosePort(home))
-    const url = addressOf(chosen, password)
+    const access = accessTo(chosen, password)
     const server = yield* Postmaster.run(binaries, Postmaster.serve(binaries, home.data, settings(chosen)), home.log)
     const failure = yield* Effect.raceFirst(
-      prepare(home, server.pid, chosen, password).pipe(
+      prepare(home, server.pid, chosen, access).pipe(
         // A connection breaks before it is known that the server has ended, which is then the cause.
         Effect.tapError(() => Effect.sleep("100 millis")),
         Effect.as(undefined)
@@ -187,7 +182,7 @@ const startOwn = Effect.fnUntraced(function* (
     )
     if (failure === undefined) {
       yield* Home.rememberPort(home, chosen)
-      return { ...server, url, port: chosen, attached: false } satisfies Running
+      return { ...server, ...access, port: chosen, attached: false } satisfies Running
     }
     const mayPass = failure.how.startsWith("SIG") || passing.test(failure.said)
     if (!mayPass || performance.now() > deadline) {
@@ -211,41 +206,23 @@ const gist = (log: string) => {
 }
 
 /** Waits until the server accepts connections, and sees to what the gateway expects to find in it. */
-const prepare = Effect.fnUntraced(function* (home: Home.Home, pid: number, port: number, password: Redacted.Redacted) {
+const prepare = Effect.fnUntraced(function* (home: Home.Home, pid: number, port: number, access: Access) {
   const isReady = () => {
     const server = Postmaster.find(home.data)
     return server?.pid === pid && server.ready
   }
   // Not by connecting: the server would log every attempt that comes too early.
   yield* Effect.sleep("5 millis").pipe(Effect.repeat({ until: isReady }))
-  yield* PgConnection.make({ url: addressOf(port, password, "postgres") }).pipe(
-    Effect.flatMap((connection) => provision(connection)),
-    Effect.scoped,
-    Effect.mapError(
-      (cause) =>
-        new EmbeddedPostgresError({ message: `PostgreSQL at port ${port} has started, but cannot be used`, cause })
-    )
+  yield* Effect.mapError(
+    provision(access),
+    (cause) =>
+      new EmbeddedPostgresError({ message: `PostgreSQL at port ${port} has started, but cannot be used`, cause })
   )
 })
 
-/** Repeated at every start, so that a first start cut short does not matter. */
-const provision = Effect.fnUntraced(function* (connection: PgConnection.PgConnection) {
-  const { rows: databases } = yield* connection.query("SELECT FROM pg_database WHERE datname = $1", [database])
-  if (databases.length === 0) yield* connection.query(`CREATE DATABASE ${database}`)
-
-  // Not every platform's binaries can do it, and a server does not start with a setting it does not know.
-  const { rows: compressions } = yield* connection.query(
-    `SELECT name FROM pg_settings WHERE name IN ('wal_compression', 'default_toast_compression')
-     AND 'lz4' = ANY (enumvals) AND setting <> 'lz4'`
-  )
-  for (const { name } of compressions) yield* connection.query(`ALTER SYSTEM SET ${String(name)} = 'lz4'`)
-  if (compressions.length > 0) yield* connection.query("SELECT pg_reload_conf()")
-})
-
-const greet = (url: Redacted.Redacted) => Effect.scoped(PgConnection.make({ url }))
-
-const addressOf = (port: number, password: Redacted.Redacted, name = database) =>
-  Redacted.make(`postgresql://${user}:${Redacted.value(password)}@127.0.0.1:${port}/${name}`)
+/** Whether the server of another process can be used. One that an older version has started may have to be made ready for it. */
+const answers = (access: Access): Effect.Effect<boolean> =>
+  Effect.isSuccess(Effect.catch(greet(access), () => provision(access)))
 
 const megabyte = 1024 * 1024
 

@@ -53,6 +53,8 @@ export interface Plan {
   readonly bench: Bench
   readonly settings: Settings
   readonly gatewayEntry: string
+  /** The module of the version that `versions` compares with. */
+  readonly beforeEntry: string
   readonly home: string
   readonly log: string
   /** Flags for the Node process of a subject, by its name. */

@@ -90,6 +90,44 @@ export const throughput = Effect.fnUntraced(function* (plan: Plan) {
   } satisfies Outcome
 }, Effect.scoped)
 
+/** The gateway beside another version of itself: what a change has cost. */
+export const versions = Effect.fnUntraced(function* (plan: Plan) {
+  const subjects = {
+    reference: yield* gatewayWith({ ...plan, gatewayEntry: plan.beforeEntry }, "before", 1, []),
+    gateway: yield* gatewayWith(plan, "after", 1, [])
+  }
+  yield* warmUp(plan, subjects.reference)
+  yield* warmUp(plan, subjects.gateway)
+  const measured = yield* alternate(plan, subjects, ["offered", "saturated"])
+  const saturated = beside("Saturated end to end, one connection; reference: the version before", measured.saturated)
+  const offered = beside(`${plan.settings.perSecond} events/s offered; reference: the version before`, measured.offered)
+  const noWorse = atMost("ratio", 1.03)
+  return {
+    rows: [
+      saturated("events delivered", "events/s", (one) => one.perSecond, atLeast("ratio", 0.97)),
+      saturated("CPU per 1,000 events, gateway", "s", (one) => one.cpu.subject),
+      saturated("CPU per 1,000 events, PostgreSQL", "s", (one) => one.cpu.postgres),
+      saturated("CPU per 1,000 events, gateway and PostgreSQL", "s", relayAndPostgres, noWorse),
+      saturated("SQL statements per event", "", (one) => one.statements),
+      saturated("acknowledge p50", "ms", (one) => one.acknowledge.p50, noWorse),
+      saturated("acknowledge p99", "ms", (one) => one.acknowledge.p99),
+      saturated("sender to target p50", "ms", (one) => one.senderToTarget.p50, noWorse),
+      saturated("sender to target p99", "ms", (one) => one.senderToTarget.p99),
+      saturated("resident memory, peak", "MB", (one) => one.peakMegabytes),
+      saturated("cores taken by other processes", "", (one) => one.otherCores),
+      offered("acknowledge p50", "ms", (one) => one.acknowledge.p50, noWorse),
+      offered("acknowledge p99", "ms", (one) => one.acknowledge.p99),
+      offered("sender to target p50", "ms", (one) => one.senderToTarget.p50, noWorse),
+      offered("sender to target p99", "ms", (one) => one.senderToTarget.p99),
+      offered("CPU per 1,000 events, gateway and PostgreSQL", "s", relayAndPostgres, noWorse),
+      offered("SQL statements per event", "", (one) => one.statements),
+      offered("cores taken by other processes", "", (one) => one.otherCores),
+      ...faults("Faults of the gateway in these runs", [...measured.offered.gateway, ...measured.saturated.gateway])
+    ],
+    measured
+  } satisfies Outcome
+}, Effect.scoped)
+
 /**
  * Three connections with filter and retry rules beside one connection without any: an event is one routed delivery, and
  * a core's worth of them is counted in CPU time of gateway and PostgreSQL.

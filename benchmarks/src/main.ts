@@ -2,6 +2,7 @@
  * `npm run bench`: the gateway beside the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
  *   --only <scenario>   throughput, fan-out, backlog, front-doors, or pipeline (the bare pipeline beside itself)
+ *   --before <file>     the gateway beside another version of it: the module to run as that one
  *   --rounds <n>        rounds of the selected scenarios
  *   --quick             short phases, to see that everything runs; the verdicts then decide nothing
  *   --gateway <file>    the module to run as the gateway
@@ -35,6 +36,7 @@ const scenarios = {
   "fan-out": Scenarios.fanOut,
   backlog: Scenarios.backlog,
   "front-doors": frontDoors,
+  versions: Scenarios.versions,
   pipeline: Scenarios.pipeline
 }
 type Name = keyof typeof scenarios
@@ -52,33 +54,36 @@ const readOptions = () => {
   const { values } = parseArgs({
     options: {
       only: { type: "string" },
+      before: { type: "string" },
       rounds: { type: "string" },
       quick: { type: "boolean", default: false },
       profile: { type: "boolean", default: false },
       gateway: { type: "string", default: path("../../apps/gateway/src/main.ts") }
     }
   })
-  if (values.only !== undefined && !isName(values.only)) {
+  const only = values.only ?? (values.before === undefined ? undefined : "versions")
+  if (only !== undefined && !isName(only)) {
     throw new Error(`--only takes one of ${Object.keys(scenarios).join(", ")}`)
+  }
+  if ((only === "versions") !== (values.before !== undefined)) {
+    throw new Error("--before names the other version's gateway, for the scenario versions and no other")
   }
   const rounds = values.profile ? 1 : values.rounds === undefined ? undefined : Number(values.rounds)
   if (rounds !== undefined && !(Number.isInteger(rounds) && rounds > 0))
     throw new Error("--rounds takes a number from 1")
   const names: ReadonlyArray<Name> =
-    values.only !== undefined
-      ? [values.only]
-      : values.profile
-        ? ["throughput"]
-        : ["throughput", "fan-out", "backlog", "front-doors"]
+    only !== undefined ? [only] : values.profile ? ["throughput"] : ["throughput", "fan-out", "backlog", "front-doors"]
   const gateway = resolve(values.gateway)
-  if (names.some((name) => name !== "pipeline") && !existsSync(gateway))
-    throw new Error(`there is no gateway at ${gateway}`)
+  const before = resolve(values.before ?? gateway)
+  const missing = names.includes("pipeline") ? undefined : [gateway, before].find((entry) => !existsSync(entry))
+  if (missing !== undefined) throw new Error(`there is no gateway at ${missing}`)
   if (process.platform !== "linux")
     throw new Error("CPU and memory are read from /proc: the benchmarks run on Linux only")
   const settings = values.quick ? quickSettings : fullSettings
   return {
     names,
     gateway,
+    before,
     quick: values.quick,
     profile: values.profile,
     settings: rounds === undefined ? settings : { ...settings, rounds }
@@ -128,6 +133,7 @@ const bench = Effect.gen(function* () {
           bench: measuring,
           settings: options.settings,
           gatewayEntry: options.gateway,
+          beforeEntry: options.before,
           home,
           log: join(results, `${stamp}-gateway.log`),
           execArgv: (subject) => {

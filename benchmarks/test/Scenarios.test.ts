@@ -92,6 +92,7 @@ describe.runIf(process.platform === "linux")("with a PostgreSQL server", () => {
           bench,
           settings,
           gatewayEntry: fileURLToPath(new URL("FakeGateway.ts", import.meta.url)),
+          beforeEntry: fileURLToPath(new URL("FakeGateway.ts", import.meta.url)),
           home,
           log: join(home, "gateway.log"),
           execArgv: () => [],
@@ -116,6 +117,10 @@ describe.runIf(process.platform === "linux")("with a PostgreSQL server", () => {
         assert.isAtMost(waiting?.gateway ?? 0, 50)
         assert.strictEqual(backlog.measured.offered.gateway[0]?.missing, 0)
         assert.isAbove(lines.length, 0)
+
+        const versions = yield* Scenarios.versions(plan)
+        assert.strictEqual(versions.measured.saturated.reference.length, 1)
+        assert.isTrue(versions.measured.offered.reference.every((one) => one.delivered > 0 && one.missing === 0))
 
         const doors = yield* frontDoors(plan)
         assert.strictEqual(doors.measured.offered.gateway.length, 4)

@@ -4,12 +4,14 @@ import {
   createHash,
   createSecretKey,
   hash,
+  hkdfSync,
   randomBytes,
   timingSafeEqual
 } from "node:crypto"
 import type { KeyObject } from "node:crypto"
 import { join } from "node:path"
 import { Context, Effect, FileSystem, Layer, Result, Schema } from "effect"
+import { idTime } from "@tidegate/model/Ids"
 
 /** A key that secrets at rest are encrypted with. Its bytes stay in a key object, out of logs and dumps of this. */
 export interface SecretKey {
@@ -59,17 +61,48 @@ const fromBase64Url = (text: string): Buffer | null => {
   return bytes.toString("base64url") === text ? bytes : null
 }
 
-const encrypt = ({ id, key }: SecretKey, address: SecretAddress, plaintext: string): string => {
-  // Random nonces are safe for 2^32 values of one key, far beyond the number of secrets ever written.
+/** `v1`: settings, by the key itself. `v2`: what the event path seals, by the key of its day. */
+type Version = "v1" | "v2"
+
+type KeyOfPlace = (key: KeyObject, address: SecretAddress) => KeyObject
+
+const itself: KeyOfPlace = (key) => key
+
+const dayMs = 86_400_000
+const mostDayKeys = 100
+
+/**
+ * The key of the day that an id was made in, derived from a key of the ring. Random nonces are safe for 2^32 values of one
+ * key: far beyond the number of settings ever written, and soon reached by requests.
+ */
+const makeDayKeys = (): KeyOfPlace => {
+  const known = new Map<KeyObject, Map<number, KeyObject>>()
+  return (key, { id }) => {
+    const day = Math.floor((idTime(id) ?? 0) / dayMs)
+    const ofKey = known.get(key) ?? new Map<number, KeyObject>()
+    known.set(key, ofKey)
+    let found = ofKey.get(day)
+    if (found === undefined) {
+      found = createSecretKey(Buffer.from(hkdfSync("sha256", key, "", `tidegate sealed ${day}`, keyBytes)))
+      if (ofKey.size >= mostDayKeys) ofKey.clear()
+      ofKey.set(day, found)
+    }
+    return found
+  }
+}
+
+const encrypt = (version: Version, id: string, key: KeyObject, address: SecretAddress, plaintext: string): string => {
   const nonce = randomBytes(nonceBytes)
   const encryption = createCipheriv(cipher, key, nonce, { authTagLength: tagBytes })
   encryption.setAAD(bytesOf(address))
   const sealed = Buffer.concat([encryption.update(plaintext, "utf8"), encryption.final(), encryption.getAuthTag()])
-  return `v1.${id}.${nonce.toString("base64url")}.${sealed.toString("base64url")}`
+  return `${version}.${id}.${nonce.toString("base64url")}.${sealed.toString("base64url")}`
 }
 
 const decrypt = (
+  version: Version,
   keys: ReadonlyMap<string, KeyObject>,
+  keyOf: KeyOfPlace,
   address: SecretAddress,
   value: string
 ): Result.Result<string, SecretUnreadable> => {
@@ -78,16 +111,16 @@ const decrypt = (
       new SecretUnreadable({ reason, message: `${address.table}.${address.column} of ${address.id}: ${why}` })
     )
 
-  const [version, keyId = "", nonceText = "", sealedText = "", ...rest] = value.split(".")
+  const [written, keyId = "", nonceText = "", sealedText = "", ...rest] = value.split(".")
   const nonce = fromBase64Url(nonceText)
   const sealed = fromBase64Url(sealedText)
-  if (version !== "v1" || rest.length > 0 || nonce?.length !== nonceBytes || !sealed || sealed.length < tagBytes) {
+  if (written !== version || rest.length > 0 || nonce?.length !== nonceBytes || !sealed || sealed.length < tagBytes) {
     return unreadable("malformed", "is not an encrypted value")
   }
   const key = keys.get(keyId)
   if (key === undefined) return unreadable("unknown_key", `is encrypted by the key ${keyId}, which is not configured`)
 
-  const decryption = createDecipheriv(cipher, key, nonce, { authTagLength: tagBytes })
+  const decryption = createDecipheriv(cipher, keyOf(key, address), nonce, { authTagLength: tagBytes })
   decryption.setAAD(bytesOf(address))
   decryption.setAuthTag(sealed.subarray(-tagBytes))
   const opened = decryption.update(sealed.subarray(0, -tagBytes))
@@ -107,6 +140,9 @@ export class Secrets extends Context.Service<
   {
     readonly encrypt: (address: SecretAddress, plaintext: string) => Effect.Effect<string>
     readonly decrypt: (address: SecretAddress, value: string) => Effect.Effect<string, SecretUnreadable>
+    /** The same at once and for any number of values, each of a row whose id is a generated one: for the event path. */
+    readonly seal: (address: SecretAddress, plaintext: string) => string
+    readonly open: (address: SecretAddress, value: string) => Result.Result<string, SecretUnreadable>
   }
 >()("@tidegate/storage/Secrets") {
   static readonly layer = ({ keys }: { readonly keys: KeyRing }): Layer.Layer<Secrets> => {
@@ -115,9 +151,13 @@ export class Secrets extends Context.Service<
       ...keys.map(({ fingerprint, key }) => [fingerprint, key] as const),
       ...keys.map(({ id, key }) => [id, key] as const)
     ])
+    const [{ id, key }] = keys
+    const dayKey = makeDayKeys()
     return Layer.succeed(Secrets, {
-      encrypt: (address, plaintext) => Effect.sync(() => encrypt(keys[0], address, plaintext)),
-      decrypt: (address, value) => Effect.suspend(() => Effect.fromResult(decrypt(byId, address, value)))
+      encrypt: (address, plaintext) => Effect.sync(() => encrypt("v1", id, key, address, plaintext)),
+      decrypt: (address, value) => Effect.suspend(() => Effect.fromResult(decrypt("v1", byId, itself, address, value))),
+      seal: (address, plaintext) => encrypt("v2", id, dayKey(key, address), address, plaintext),
+      open: (address, value) => decrypt("v2", byId, dayKey, address, value)
     })
   }
 }

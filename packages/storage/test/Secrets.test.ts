@@ -101,6 +101,32 @@ describe("Secrets", () => {
     })
   )
 
+  it.effect("what is sealed at once opens in its own place, by the key of its day and by none of settings", () =>
+    Effect.gen(function* () {
+      const open = (text: string) => Effect.provide(Secrets, layer(text))
+      const secrets = yield* open(`k1:${base64}`)
+      const today = { ...address, id: "req_01m80t1tv5j5bqa2skwkmrm5dd" }
+      const value = secrets.seal(today, "top secret: ü")
+      assert.isTrue(value.startsWith("v2.k1."))
+      assert.notStrictEqual(secrets.seal(today, "top secret: ü"), value)
+      assert.deepStrictEqual(secrets.open(today, value), Result.succeed("top secret: ü"))
+      assert.deepStrictEqual(
+        (yield* open(`k2:${other},k1:${base64}`)).open(today, value),
+        Result.succeed("top secret: ü")
+      )
+      const why = (found: Result.Result<string, { readonly reason: string }>) =>
+        Result.isFailure(found) ? found.failure.reason : found.success
+      assert.strictEqual(why((yield* open(`k2:${other}`)).open(today, value)), "unknown_key")
+      // Another request of that day, and one of another.
+      for (const id of ["req_01m80t1tv5j5bqa2skwkmrm5de", "req_01m70t1tv5j5bqa2skwkmrm5dd", "req_1"]) {
+        assert.strictEqual(why(secrets.open({ ...today, id }, value)), "tampered", id)
+      }
+      assert.strictEqual(why(secrets.open(today, yield* secrets.encrypt(today, "x"))), "malformed")
+      assert.strictEqual(yield* reason(`k1:${base64}`, value, today), "malformed")
+      assert.strictEqual(yield* reason(`k1:${base64}`, value.replace("v2", "v1"), today), "tampered")
+    })
+  )
+
   it.effect("its error names the place and the key, and shows neither the value nor the text", () =>
     Effect.gen(function* () {
       const value = yield* encrypt(`k1:${base64}`, "top secret")

@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises"
+import { join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as PgConnection from "@effect/sql-pg/PgConnection"
@@ -156,6 +158,11 @@ export class Gateway {
         Effect.scoped
       )
     )
+  }
+
+  /** All that its processes have logged so far. */
+  logged(): Promise<string> {
+    return readFile(join(this.#home, "gateway.log"), "utf8")
   }
 
   /** The trace of a request, once `decisions` connections have made an event of it or have ignored it. */

@@ -1,3 +1,5 @@
+import { presentedMask } from "@tidegate/signatures/PresentedSecrets"
+
 /** The path that all ingress URLs begin with. */
 export const ingressPath = "/e/"
 
@@ -50,11 +52,11 @@ const deliveryIdHeaders = [
   "idempotency-key"
 ]
 
-/** The sender's own id of this request, when it names one; cut to 255 characters. */
+/** The sender's own id of this request, when it names one; cut to 255 characters. A mask is nobody's id. */
 export const externalId = (headers: InboundRequest["headers"]): string | null => {
   for (const name of deliveryIdHeaders) {
     const value = headers[name]
-    if (typeof value === "string" && value !== "") return value.slice(0, 255)
+    if (typeof value === "string" && value !== "" && value !== presentedMask) return value.slice(0, 255)
   }
   return null
 }

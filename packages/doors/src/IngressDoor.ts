@@ -100,7 +100,15 @@ const make = Effect.gen(function* () {
     if (snapshot.proxy === null) return reply(response, acceptedReply(snapshot.reply, record.id, input))
     proxying += request.bodySize
     upstream.forward(
-      { settings: snapshot.proxy, request, publicUrl: snapshot.origin, message, response, requestId: record.id },
+      {
+        settings: snapshot.proxy,
+        request,
+        shownQuery: decision.request.query,
+        publicUrl: snapshot.origin,
+        message,
+        response,
+        requestId: record.id
+      },
       (outcome) => {
         proxying -= request.bodySize
         exchanges.write({ ...outcome, teamId: snapshot.teamId, sourceId: snapshot.id })
@@ -108,7 +116,7 @@ const make = Effect.gen(function* () {
     )
   }
 
-  const hint = (request: InboundRequest, { record }: Decision): void => {
+  const hint = ({ record, request }: Decision): void => {
     for (const { connectionId } of record.pending) hints.route(connectionId)
     if (record.events.length === 0) return
     const payload: DeliveryPayload = {
@@ -117,6 +125,7 @@ const make = Effect.gen(function* () {
       path: record.path,
       query: record.query,
       headers: request.headers,
+      presented: record.presented,
       body: record.body ?? noBody,
       verified: record.verified,
       originalIp: record.originalIp
@@ -171,11 +180,11 @@ const make = Effect.gen(function* () {
   }
 
   const commit = (snapshot: SourceSnapshot, exchange: Exchange, decision: Decision, routings: number): void => {
-    const { request, response } = exchange
+    const { response } = exchange
     journal.accept(decision.record, (outcome) => {
       switch (outcome) {
         case "committed":
-          hint(request, decision)
+          hint(decision)
           return attempt(exchange, () => answer(exchange, snapshot, decision))
         case "stale":
           snapshots.load(snapshot.id).then(

@@ -19,6 +19,8 @@ export interface ProxySettings extends ProxyTarget {
 export interface Forwarding {
   readonly settings: ProxySettings
   readonly request: Pick<InboundRequest, "method" | "path" | "query" | "headers" | "body" | "originalIp">
+  /** The query as it may be recorded: what of it is a credential is masked. */
+  readonly shownQuery: string
   /** The origin at which the gateway is known to senders. */
   readonly publicUrl: URL | string
   readonly message: IncomingMessage
@@ -91,11 +93,13 @@ const make = Effect.fnUntraced(function* (options: ProxyUpstreamOptions) {
     const sinceStart = (): number => Math.round(performance.now() - started)
     let latency: number | null = null
     const url = upstreamUrl(settings, request.path, request.query)
+    const shownUrl =
+      forwarding.shownQuery === request.query ? url : upstreamUrl(settings, request.path, forwarding.shownQuery)
 
     const finish = ({ body, bodyTruncated, errorCode, errorMessage, headers, status }: Ending): void =>
       done({
         requestId,
-        targetUrl: url ?? settings.target_url,
+        targetUrl: shownUrl ?? settings.target_url,
         httpMethod: request.method,
         responseStatus: status,
         responseHeaders: status === null ? null : JSON.stringify(headers),

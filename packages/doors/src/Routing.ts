@@ -1,6 +1,7 @@
 import { derivedId, prefixes } from "@tidegate/model/Ids"
 import type { ErrorCode } from "@tidegate/model/GatewayError"
 import { requestInput, type RequestInput } from "@tidegate/rules/RequestInput"
+import { takePresented } from "@tidegate/signatures/PresentedSecrets"
 import type { CertificateNeeded, Handshake } from "@tidegate/signatures/Provider"
 import type { IgnoredEvent, PendingRoute, RequestRecord, RoutedEvent } from "@tidegate/storage/journal/AcceptStatement"
 import { externalId, type InboundRequest } from "./InboundRequest.ts"
@@ -16,6 +17,8 @@ export interface Rejection {
 /** What is stored of a request, and what its sender is to be told. */
 export interface Decision {
   readonly record: RequestRecord
+  /** The request as everything but its verification, its deliveries and its upstream sees it: credentials masked. */
+  readonly request: MaskedRequest
   /** Null: it is accepted. */
   readonly rejection: Rejection | null
   /** Set when the request is a provider's handshake: accepted, answered with this, and routed nowhere. */
@@ -35,6 +38,12 @@ const rejections = {
   auth: { cause: "SOURCE_AUTH_FAILED", code: "SOURCE_AUTH_FAILED", message: "the request could not be verified" }
 } as const satisfies Record<string, Rejection>
 
+/** A request whose sender's credentials are masked in headers and query, and sealed beside them. */
+export interface MaskedRequest extends Omit<InboundRequest, "target"> {
+  /** Not there when it presented none: then it is the request as it came. */
+  readonly presented?: string
+}
+
 const nothing: ReadonlyArray<never> = []
 const noBody = new Uint8Array(0)
 
@@ -45,17 +54,19 @@ const noBody = new Uint8Array(0)
  *
  * A verification that needs a certificate first says so instead: the request is decided again with it.
  */
-export const decide = (snapshot: SourceSnapshot, request: InboundRequest): Decision | CertificateNeeded => {
+export const decide = (snapshot: SourceSnapshot, received: InboundRequest): Decision | CertificateNeeded => {
+  // Before anything is decided: what is rejected is stored too, and a wrong credential is nearly a right one.
+  const request = mask(snapshot, received)
   if (snapshot.disabled) return reject(snapshot, request, rejections.disabled)
   const { body } = request
   const asked =
     body === null
       ? null
       : {
-          method: request.method,
-          url: snapshot.origin + request.target,
-          headers: request.headers,
-          query: request.query,
+          method: received.method,
+          url: snapshot.origin + received.target,
+          headers: received.headers,
+          query: received.query,
           body,
           nowSeconds: Math.floor(request.receivedAt / 1000)
         }
@@ -75,7 +86,15 @@ export const decide = (snapshot: SourceSnapshot, request: InboundRequest): Decis
     : greet(snapshot, request, body, verified, handshake)
 }
 
-const route = (snapshot: SourceSnapshot, request: InboundRequest, body: Uint8Array, verified: boolean): Decision => {
+const mask = (snapshot: SourceSnapshot, received: InboundRequest): MaskedRequest => {
+  const taken = takePresented(snapshot.verifier.presented, received)
+  if (taken === null) return received
+  const { headers, query, secrets } = taken
+  const { target: _, ...request } = received
+  return { ...request, headers, query, presented: snapshot.seal(request.id, secrets) }
+}
+
+const route = (snapshot: SourceSnapshot, request: MaskedRequest, body: Uint8Array, verified: boolean): Decision => {
   const events: Array<RoutedEvent> = []
   const ignored: Array<IgnoredEvent> = []
   const pending: Array<PendingRoute> = []
@@ -99,11 +118,12 @@ const route = (snapshot: SourceSnapshot, request: InboundRequest, body: Uint8Arr
     }
   }
   const accepted = { status: "accepted", verified, rejectionCause: null, body, events, ignored, pending } as const
-  return { rejection: null, handshake: null, input: () => input, record: { ...base(snapshot, request), ...accepted } }
+  const record = { ...base(snapshot, request), ...accepted }
+  return { rejection: null, handshake: null, request, input: () => input, record }
 }
 
 const ignore = (
-  request: InboundRequest,
+  request: MaskedRequest,
   connectionId: string,
   cause: IgnoredEvent["cause"],
   meta: ReadonlyArray<string>
@@ -117,13 +137,14 @@ const ignore = (
 /** A handshake is for the gateway: its connections ignore it, and say so. */
 const greet = (
   snapshot: SourceSnapshot,
-  request: InboundRequest,
+  request: MaskedRequest,
   body: Uint8Array,
   verified: boolean,
   handshake: Handshake
 ): Decision => ({
   rejection: null,
   handshake,
+  request,
   input: () => requestInput(request, body),
   record: {
     ...base(snapshot, request),
@@ -137,9 +158,10 @@ const greet = (
   }
 })
 
-const reject = (snapshot: SourceSnapshot, request: InboundRequest, rejection: Rejection): Decision => ({
+const reject = (snapshot: SourceSnapshot, request: MaskedRequest, rejection: Rejection): Decision => ({
   rejection,
   handshake: null,
+  request,
   input: () => requestInput(request, request.body ?? noBody),
   record: {
     ...base(snapshot, request),
@@ -153,7 +175,7 @@ const reject = (snapshot: SourceSnapshot, request: InboundRequest, rejection: Re
   }
 })
 
-const base = (snapshot: SourceSnapshot, request: InboundRequest) => ({
+const base = (snapshot: SourceSnapshot, request: MaskedRequest) => ({
   id: request.id,
   teamId: snapshot.teamId,
   sourceId: snapshot.id,
@@ -162,6 +184,7 @@ const base = (snapshot: SourceSnapshot, request: InboundRequest) => ({
   path: request.path,
   query: request.query,
   headers: JSON.stringify(request.headers),
+  presented: request.presented ?? null,
   bodySize: request.bodySize,
   externalId: externalId(request.headers),
   originalIp: request.originalIp,

@@ -6,8 +6,10 @@ import { compileRules, type CompiledRules } from "@tidegate/rules/RuleSet"
 import { shardOf } from "@tidegate/entities/Shards"
 import { Ingress } from "@tidegate/model/Ingress"
 import { compileCustomResponse } from "@tidegate/rules/CustomResponse"
-import { compileSourceAuth, type SourceVerifier } from "@tidegate/signatures/SourceAuth"
+import type { PresentedSecrets } from "@tidegate/signatures/PresentedSecrets"
+import { compileSourceAuth, type SourceVerifier, verifyNobody } from "@tidegate/signatures/SourceAuth"
 import { HotSql } from "@tidegate/storage/Database"
+import { sealPresented } from "@tidegate/storage/PresentedColumn"
 import { Secrets } from "@tidegate/storage/Secrets"
 import type { SourceConfig } from "@tidegate/storage/Sources"
 import { Certificates } from "./Certificates.ts"
@@ -36,6 +38,8 @@ export interface SourceSnapshot {
   readonly disabled: boolean
   readonly allowedMethods: ReadonlyArray<string>
   readonly verifier: SourceVerifier
+  /** Seals what a request of this source has presented, for the row of that request alone. */
+  readonly seal: (requestId: string, presented: PresentedSecrets) => string
   readonly reply: ReplySettings
   /** Where the answer comes from when the source is in proxy mode, else null. */
   readonly proxy: ProxySettings | null
@@ -62,9 +66,6 @@ const mostCached = 20_000
 const unknownForMs = 5_000
 
 const parseJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Json))
-
-/** Verifies nobody: for a source whose stored secret cannot be read. Fails closed, because open would accept forgeries. */
-const verifyNobody: SourceVerifier = { verify: () => "failed", handshake: () => null }
 
 /**
  * The snapshots that a door routes by. A cached one may be old: the commit finds out and the door asks for a newer one.
@@ -160,6 +161,7 @@ const make = Effect.gen(function* () {
       disabled: row.disabled_at !== null,
       allowedMethods: row.config.allowed_http_methods,
       verifier: yield* verifierOf(row),
+      seal: (id, presented) => sealPresented(secrets, { team_id: row.team_id, id }, presented),
       reply: yield* replyOf(row),
       proxy: row.config.mode === "proxy" ? row.config.proxy : null,
       routes: row.connections.map((connection) => ({

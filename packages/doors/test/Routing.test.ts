@@ -27,6 +27,7 @@ const snapshot = (more: Partial<SourceSnapshot> = {}): SourceSnapshot => ({
   disabled: false,
   allowedMethods: ["POST"],
   verifier: compileSourceAuth({ type: "WEBHOOK", auth_type: null, auth: {} }),
+  seal: (id, presented) => `sealed for ${id}: ${JSON.stringify(presented)}`,
   reply: { customResponse: null, acknowledgement: { kind: "queued" } },
   proxy: null,
   routes: [],
@@ -54,6 +55,7 @@ const decide = (by: SourceSnapshot, about: InboundRequest): Decision => {
   return decision
 }
 
+const nowhere = { headers: [], query: [] }
 const keyed = compileSourceAuth({ type: "WEBHOOK", auth_type: "API_KEY", auth: { api_key: "sender-key" } })
 const anyBody: Rule = { type: "filter", body: { total: { $gt: 5 } } }
 const noBody: Rule = { type: "filter", body: { total: { $gt: 50 } } }
@@ -102,6 +104,7 @@ describe("whether a request is accepted", () => {
       path: "/orders",
       query: "a=1",
       headers: JSON.stringify(sent.headers),
+      presented: null,
       body: sent.body,
       bodySize: 12,
       externalId: "r-1",
@@ -114,6 +117,55 @@ describe("whether a request is accepted", () => {
   })
 })
 
+describe("what its sender presents", () => {
+  const presenting = compileSourceAuth({
+    type: "WEBHOOK",
+    auth_type: "API_KEY",
+    auth: { api_key: "sender-key", header_key: "X-Request-Id", query_key: "key" }
+  })
+  const sent = (key: string) =>
+    request({
+      headers: { "content-type": "application/json", "x-request-id": key, authorization: `Bearer ${key}` },
+      target: `/e/src_1/orders?key=${key}`,
+      query: `key=${key}`
+    })
+  const onHeader: Rule = { type: "filter", headers: { "x-request-id": "[PRESENTED]" }, query: { key: "[PRESENTED]" } }
+
+  it("is verified, and everything else has the mask", () => {
+    const source = { verifier: presenting, routes: [route("web_1", [onHeader])] }
+    const decision = decide(snapshot(source), sent("sender-key"))
+    const { input, record, request: seen } = decision
+    expect(record).toMatchObject({ verified: true, externalId: null, query: "key=%5BPRESENTED%5D" })
+    expect(record.events).toHaveLength(1)
+    expect(seen.headers).toEqual(JSON.parse(record.headers))
+    expect(seen.headers).toMatchObject({ "x-request-id": "[PRESENTED]", authorization: "[PRESENTED]" })
+    expect([input().headers["x-request-id"], input().query["key"]]).toEqual(["[PRESENTED]", "[PRESENTED]"])
+    expect(record.presented).toContain(`sealed for ${record.id}`)
+    expect(JSON.stringify({ ...record, presented: null })).not.toContain("sender-key")
+    expect(JSON.stringify({ ...seen, presented: null })).not.toContain("sender-key")
+  })
+
+  const refusals: ReadonlyArray<readonly [cause: string, Partial<SourceSnapshot>, Partial<InboundRequest>]> = [
+    ["SOURCE_AUTH_FAILED", {}, {}],
+    ["SOURCE_DISABLED", { disabled: true }, {}],
+    ["SOURCE_METHOD_NOT_ALLOWED", { allowedMethods: ["PUT"] }, {}],
+    ["PAYLOAD_TOO_LARGE", {}, { body: null, bodySize: 20_000_000 }]
+  ]
+  for (const [cause, source, about] of refusals) {
+    it(`is masked in a request that is rejected: ${cause}`, () => {
+      const { record } = decide(snapshot({ verifier: presenting, ...source }), { ...sent("sender-kez"), ...about })
+      expect(record.rejectionCause).toBe(cause)
+      expect(record.presented).toContain("sender-kez")
+      expect(JSON.stringify({ ...record, presented: null })).not.toContain("sender-kez")
+    })
+  }
+
+  it("nothing: the request is not even copied", () => {
+    const plain = request()
+    expect(decide(snapshot(), plain).request).toBe(plain)
+  })
+})
+
 describe("a provider's greeting", () => {
   const hello: Handshake = {
     kind: "url_verification",
@@ -123,7 +175,7 @@ describe("a provider's greeting", () => {
     needsCheck: true
   }
   const greeting = (verification: "verified" | "failed" | "unverified", handshake: Handshake | "refuse") => ({
-    verifier: { verify: () => verification, handshake: () => handshake },
+    verifier: { verify: () => verification, handshake: () => handshake, presented: nowhere },
     routes: [route("web_1", []), route("web_2", [deduplicate]), route("web_3", [noBody])]
   })
 
@@ -171,7 +223,8 @@ describe("a provider's greeting", () => {
       handshake: ({ url }: { readonly url: string }) => {
         asked.push(url)
         return null
-      }
+      },
+      presented: nowhere
     }
     decide(snapshot({ verifier }), request())
     expect(asked).toEqual(["https://hooks.example.com/e/src_1/orders?a=1"])
@@ -180,7 +233,7 @@ describe("a provider's greeting", () => {
 
 it("a certificate that is missing is asked for before anything is decided", () => {
   const needed = { certificateUrl: "https://sns.us-east-1.amazonaws.com/cert.pem" }
-  const verifier = { verify: () => needed, handshake: () => null }
+  const verifier = { verify: () => needed, handshake: () => null, presented: nowhere }
   expect(decideOr(snapshot({ verifier, routes: [route("web_1", [])] }), request())).toBe(needed)
 })
 

@@ -101,6 +101,7 @@ const snapshotOf = (certificates: Certificates["Service"]): SourceSnapshot => ({
   disabled: false,
   allowedMethods: ["POST"],
   verifier: compileSourceAuth({ type: "AWS_SNS", auth_type: "HMAC", auth: {} }, certificates.get),
+  seal: () => "",
   reply: { customResponse: null, acknowledgement: { kind: "queued" } },
   proxy: null,
   routes: [

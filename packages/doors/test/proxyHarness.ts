@@ -60,6 +60,7 @@ export const openProxy = async (target_url: string, options: ProxyOptions = {}) 
           body: Buffer.concat(chunks),
           originalIp: message.socket.remoteAddress ?? null
         },
+        shownQuery: queryAt < 0 ? "" : url.slice(queryAt + 1),
         publicUrl: "https://hooks.example",
         message,
         response,

@@ -26,6 +26,7 @@ const stored: DestinationFields = {
     url,
     http_method: "PUT",
     path_forwarding_disabled: true,
+    forward_credentials: false,
     rate_limit: 5,
     rate_limit_period: "hour",
     auth_type: "CUSTOM_HEADER"
@@ -43,13 +44,20 @@ describe("DestinationInput", () => {
         url,
         http_method: null,
         path_forwarding_disabled: false,
+        forward_credentials: true,
         rate_limit: null,
         rate_limit_period: "second",
         auth_type: null
       },
       auth: {}
     })
-    const nothing = { http_method: null, path_forwarding_disabled: null, rate_limit: null, rate_limit_period: null }
+    const nothing = {
+      http_method: null,
+      path_forwarding_disabled: null,
+      forward_credentials: null,
+      rate_limit: null,
+      rate_limit_period: null
+    }
     assert.deepStrictEqual(created({ name: "a", config: { url, path: null, ...nothing } }), created({ name: "a", url }))
   })
 
@@ -100,6 +108,7 @@ describe("DestinationInput", () => {
       path: "/",
       http_method: null,
       path_forwarding_disabled: false,
+      forward_credentials: true,
       rate_limit: null,
       rate_limit_period: "second",
       auth_type: null
@@ -127,11 +136,19 @@ describe("DestinationInput", () => {
     assert.deepStrictEqual(
       refused({
         name: "a",
-        config: { url, http_method: "GET", path_forwarding_disabled: "no", rate_limit: 0, rate_limit_period: "week" }
+        config: {
+          url,
+          http_method: "GET",
+          path_forwarding_disabled: "no",
+          forward_credentials: "no",
+          rate_limit: 0,
+          rate_limit_period: "week"
+        }
       }),
       [
         "config.http_method: must be one of POST, PUT, PATCH, DELETE",
         "config.path_forwarding_disabled: must be true or false",
+        "config.forward_credentials: must be true or false",
         "config.rate_limit: must be a positive whole number or null",
         "config.rate_limit_period: must be one of second, minute, hour, day"
       ]

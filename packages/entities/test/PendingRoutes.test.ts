@@ -125,6 +125,7 @@ const pending = Effect.fnUntraced(function* (rules: ReadonlyArray<Rule>, sent: R
           method: "POST",
           path,
           query: "a=1",
+          presented: null,
           headers: '{"content-type":"application/json","x-one":"1"}',
           body: bytes,
           bodySize: bytes.length,

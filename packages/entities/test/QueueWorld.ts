@@ -305,6 +305,7 @@ const payload: DeliveryItem["payload"] = {
   path: "/",
   query: "",
   headers: {},
+  presented: null,
   body: new Uint8Array(100),
   verified: false,
   originalIp: null

@@ -24,6 +24,8 @@ export const Destination = Schema.Struct({
     path: Schema.optionalKey(Schema.String),
     http_method: Schema.NullOr(DeliveryMethod),
     path_forwarding_disabled: Schema.Boolean,
+    /** Whether deliveries carry the credentials that senders presented; else the headers and parameters are left out. */
+    forward_credentials: Schema.Boolean,
     rate_limit: Schema.NullOr(Schema.Number),
     rate_limit_period: RatePeriod,
     auth_type: Schema.NullOr(Schema.String),

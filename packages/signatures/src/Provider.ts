@@ -91,4 +91,9 @@ export interface Provider {
   readonly settings: ReadonlyArray<ProviderSetting>
   readonly verification: Verification
   readonly handshake?: HandshakeOf
+  /**
+   * Headers (lower-case) and query parameters in which its senders present a credential, beside those that `verification`
+   * names: they are stored sealed and read masked.
+   */
+  readonly presents?: { readonly headers?: ReadonlyArray<string>; readonly query?: ReadonlyArray<string> }
 }

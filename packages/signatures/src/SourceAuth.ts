@@ -5,6 +5,8 @@ import { compileGenericAuth, validateGenericAuth } from "./GenericAuth.ts"
 import type { GenericAuth } from "./GenericAuth.ts"
 import type { CertificateNeeded, Certificates, Handshake, InboundRequest, Provider, ProviderAuth } from "./Provider.ts"
 import { compileProvider, validateProviderAuth } from "./ProviderAuth.ts"
+import { presentedPlaces } from "./PresentedPlaces.ts"
+import type { PresentedPlaces } from "./PresentedSecrets.ts"
 import { providerFor, providerOf } from "./Providers.ts"
 
 export type { CertificateNeeded, Handshake, InboundRequest } from "./Provider.ts"
@@ -97,7 +99,7 @@ export const validateSourceAuth = (
 /** `unverified`: the source asks for no verification; the request is accepted and marked so. */
 export type Verification = "verified" | "failed" | "unverified"
 
-/** Both are synchronous and total: they never throw, whatever the request holds. */
+/** Both functions are synchronous and total: they never throw, whatever the request holds. */
 export interface SourceVerifier {
   /** `CertificateNeeded`: fetch that certificate, so that `certificates` knows it, and ask again. */
   readonly verify: (request: InboundRequest) => Verification | CertificateNeeded
@@ -106,6 +108,15 @@ export interface SourceVerifier {
    * `refuse` when it is a question with a wrong token (401). Ask this before `verify`.
    */
   readonly handshake: (request: InboundRequest) => Handshake | "refuse" | null
+  /** Where its senders present a credential, right or wrong. `everything`: the settings that say so cannot be read. */
+  readonly presented: PresentedPlaces | "everything"
+}
+
+/** Verifies nobody: for settings that cannot be read. Fails closed, because open would accept forgeries. */
+export const verifyNobody: SourceVerifier = {
+  verify: () => "failed",
+  handshake: () => null,
+  presented: "everything"
 }
 
 const noHandshake = () => null
@@ -154,10 +165,12 @@ export const compileSourceAuth = (
   certificates: Certificates = () => undefined
 ): SourceVerifier => {
   const result = validate(source.type, source.auth_type, source.auth)
-  if (Result.isFailure(result)) return { verify: () => "failed", handshake: noHandshake }
+  if (Result.isFailure(result)) return verifyNobody
   const validated = result.success
+  const presented = presentedPlaces(providerOf(source.type), validated)
   if (validated.by === "nobody") {
-    return { verify: () => "unverified", handshake: unverifiedHandshake(handshakeOf(providerOf(source.type), {})) }
+    const handshake = unverifiedHandshake(handshakeOf(providerOf(source.type), {}))
+    return { verify: () => "unverified", handshake, presented }
   }
   // Whoever chose another auth_type than the provider's has taken the whole protocol into own hands.
   const handshake = validated.by === "provider" ? handshakeOf(validated.provider, validated.auth) : noHandshake
@@ -165,7 +178,7 @@ export const compileSourceAuth = (
     validated.by === "provider"
       ? compileProvider(validated.provider, validated.auth, certificates)
       : compileGenericAuth(validated.generic)
-  if (check === null) return { verify: () => "failed", handshake }
+  if (check === null) return { verify: () => "failed", handshake, presented }
   return {
     verify: (request) => {
       try {
@@ -176,6 +189,7 @@ export const compileSourceAuth = (
         return "failed"
       }
     },
-    handshake
+    handshake,
+    presented
   }
 }

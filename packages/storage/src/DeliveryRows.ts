@@ -59,6 +59,8 @@ export interface PendingEventRow {
   readonly path: string
   readonly query: string
   readonly headers: string
+  /** Sealed credentials, see `requests`. */
+  readonly presented: string | null
   readonly body: Uint8Array | null
   readonly verified: boolean
   readonly original_ip: string | null
@@ -92,7 +94,7 @@ export const pendingEvents = Effect.fnUntraced(function* (
     )
     select e.id, e.team_id, e.connection_id, e.source_id, e.created_at, c.due_at, e.attempts, e.first_attempt_at,
       e.last_attempt_at, e.trigger, e.root_event_id, e.retry_operation_id, e.request_id, coalesce(t.method, r.method) as method,
-      coalesce(t.path, r.path) as path, coalesce(t.query, r.query) as query, coalesce(t.headers, r.headers) as headers,
+      coalesce(t.path, r.path) as path, coalesce(t.query, r.query) as query, coalesce(t.headers, r.headers) as headers, r.presented,
       case when t.same_body is false then t.body else r.body end as body, r.verified, r.original_ip
     from chosen c
       cross join lateral (select * from events where events.id = c.id limit 1) e

@@ -7,8 +7,10 @@ import { rollupBins, total } from "./RollupBins.ts"
 import { Secrets } from "./Secrets.ts"
 import { overtaken, query, transaction } from "./Transaction.ts"
 
-/** `config` as stored: all of the record's but `auth`, which has a column of its own. */
-export type DestinationConfig = Omit<Destination["config"], "auth">
+/** `config` as stored: all of the record's but `auth`, which has a column of its own. A row may be older than a member. */
+export type DestinationConfig = Omit<Destination["config"], "auth" | "forward_credentials"> & {
+  readonly forward_credentials?: boolean
+}
 
 /** A row of `destinations`. */
 export interface DestinationRow {
@@ -105,7 +107,7 @@ const make = Effect.gen(function* () {
           name: row.name,
           description: row.description,
           type: row.type,
-          config: { ...row.config, auth },
+          config: { ...row.config, forward_credentials: row.config.forward_credentials ?? true, auth },
           disabled_at: row.disabled_at?.toISOString() ?? null,
           attempts_24h_count: total(attempts),
           attempts_24h_bins: attempts,

@@ -68,7 +68,8 @@ const fullAtItems = 20_000
 /** Commits of requests under way at the same time, and as many of attempts. */
 const lanesEach = 2
 
-const bytesOf = (record: RequestRecord): number => record.bodySize + record.headers.length + 512
+const bytesOf = (record: RequestRecord): number =>
+  record.bodySize + record.headers.length + (record.presented?.length ?? 0) + 512
 
 /**
  * The one writer of the event path, one per process: callers hand in records and are called back when they are durable.

@@ -14,6 +14,8 @@ export interface PendingRouteRow {
   readonly path: string
   readonly query: string
   readonly headers: string
+  /** Sealed credentials, see `requests`. */
+  readonly presented: string | null
   readonly body: Uint8Array | null
   readonly verified: boolean
   readonly original_ip: string | null
@@ -83,7 +85,7 @@ export const readPendingWork = Effect.fnUntraced(function* (
       ) p cross join lateral (select body_size from requests where requests.id = p.request_id limit 1) r
     )
     select null as request_id, c.team_id, null as source_id, null::timestamptz as ingested_at, null as method, null as path,
-      null as query, null as headers, null::bytea as body, null::boolean as verified, null as original_ip,
+      null as query, null as headers, null as presented, null::bytea as body, null::boolean as verified, null as original_ip,
       null as retry_kind, c.destination_id, c.rules,
       c.disabled_at is null and c.deleted_at is null and d.disabled_at is null and d.deleted_at is null as routes,
       t.id as transformation_id, t.code, t.code_hash, t.env
@@ -98,7 +100,7 @@ export const readPendingWork = Effect.fnUntraced(function* (
       ) t on true
     where c.id = ${connectionId}
     union all
-    select c.request_id, r.team_id, c.source_id, r.ingested_at, r.method, r.path, r.query, r.headers, r.body, r.verified,
+    select c.request_id, r.team_id, c.source_id, r.ingested_at, r.method, r.path, r.query, r.headers, r.presented, r.body, r.verified,
       r.original_ip, r.retry_kind, null, null, null, null, null, null, null
     from chosen c cross join lateral (select * from requests where requests.id = c.request_id limit 1) r
     where c.before < ${bytes}

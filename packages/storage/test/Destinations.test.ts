@@ -33,6 +33,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
           url: "https://target.test/hook",
           http_method: null,
           path_forwarding_disabled: false,
+          forward_credentials: true,
           rate_limit: 10,
           rate_limit_period: "second",
           auth_type: "CUSTOM_HEADER",

@@ -51,6 +51,7 @@ const request = (sourceId: string, version = 1, change: Partial<RequestRecord> =
     path: "/",
     query: "",
     headers: "{}",
+    presented: null,
     body: Buffer.from("body"),
     bodySize: 4,
     externalId: null,

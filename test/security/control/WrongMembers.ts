@@ -208,6 +208,7 @@ const tables: ReadonlyArray<Table> = [
       "config.path": ["/x", 1],
       "config.http_method": ["GET", "HEAD", "post", "", 1, "CONNECT"],
       "config.path_forwarding_disabled": notBoolean,
+      "config.forward_credentials": notBoolean,
       "config.rate_limit": [0, -1, 1.5, "5", 1e21, Number.MAX_SAFE_INTEGER + 1, [], {}],
       "config.rate_limit_period": ["", "seconds", "SECOND", "concurrent", 1],
       "config.auth_type": [1, "", "custom_header", "CUSTOM_HEADER", "OAUTH2_CLIENT_CREDENTIALS", "BASIC_AUTH"],

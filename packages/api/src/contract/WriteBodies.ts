@@ -37,7 +37,7 @@ const destination = {
   description,
   type: optional(Schema.String.annotate({ description: "HTTP unless told, or MOCK_API" })),
   config: config(
-    "url (a MOCK_API: path), http_method, path_forwarding_disabled, rate_limit, rate_limit_period, auth_type, auth"
+    "url (a MOCK_API: path), http_method, path_forwarding_disabled, forward_credentials, rate_limit, rate_limit_period, auth_type, auth"
   )
 }
 

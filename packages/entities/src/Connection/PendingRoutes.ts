@@ -184,6 +184,7 @@ const deliveryItem = (
           query: transformed?.query ?? received.query,
           headers:
             transformed === null ? received.headers : (JSON.parse(transformed.headers) as typeof received.headers),
+          presented: row.presented,
           body: transformed?.body ?? row.body ?? noBody,
           verified: row.verified,
           originalIp: row.original_ip

@@ -7,6 +7,8 @@ export interface DeliveryPayload {
   readonly query: string
   /** Lower-case names; a repeated header is an array. */
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string>>>
+  /** The credentials that the sender presented, sealed; headers and query have masks in their place. Null: none. */
+  readonly presented: string | null
   readonly body: Uint8Array
   readonly verified: boolean
   readonly originalIp: string | null

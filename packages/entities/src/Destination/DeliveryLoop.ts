@@ -1,7 +1,7 @@
 import { Clock, Effect, Fiber, Latch, Schedule, Semaphore } from "effect"
 import { Entity, Sharding } from "effect/cluster"
 import { answer as mockAnswer } from "@tidegate/connectors/MockApi"
-import { prepare } from "@tidegate/connectors/HttpDelivery"
+import { prepare, targetUrl } from "@tidegate/connectors/HttpDelivery"
 import { Egress } from "@tidegate/egress/Egress"
 import type { Answer } from "@tidegate/egress/Exchange"
 import type { RatePeriod } from "@tidegate/model/Destination"
@@ -11,12 +11,14 @@ import { cancelPending } from "@tidegate/storage/CancelPending"
 import { HotSql } from "@tidegate/storage/Database"
 import { type DueRow, dueRows, pendingEvents, type PendingEventRow, recentStarts } from "@tidegate/storage/DeliveryRows"
 import { Journal } from "@tidegate/storage/Journal"
+import { Secrets } from "@tidegate/storage/Secrets"
 import { Lease } from "../Lease.ts"
 import { shardOf } from "../Shards.ts"
 import type { DeliveryItem } from "./DeliveryItem.ts"
 import { DeliveryQueue, horizonMs, type QueueHost } from "./DeliveryQueue.ts"
 import { DeliveryRuntime } from "./DeliveryRuntime.ts"
 import { type ConnectionState, type DestinationState, loadDestination } from "./DestinationState.ts"
+import { withCredentials } from "./ForwardedCredentials.ts"
 import { Pacer } from "./Pacer.ts"
 
 /** How many due rows one refill may read. */
@@ -41,6 +43,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const egress = yield* Egress
   const journal = yield* Journal
   const lease = yield* Lease
+  const secrets = yield* Secrets
   const { slots } = yield* DeliveryRuntime
   const scope = yield* Effect.scope
   const context = yield* Effect.context<Effect.Services<typeof load> | HotSql>()
@@ -110,17 +113,24 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     startedMeanwhile?.push(startedAt)
     const destination = state
     const connection = destination?.connections.get(item.connectionId)
+    // Not at once: the queue starts the next one when this one ends, and a backlog of such would go ever deeper.
+    const fail = (why: string): void =>
+      queueMicrotask(() =>
+        finish(item, connection, unsent(startedAt, why), {
+          startedAt,
+          url: "",
+          method: item.payload.method,
+          trigger: triggerOf(item, connection)
+        })
+      )
     if (destination === null || connection === undefined || destination.target === null) {
-      return finish(item, connection, unsent(startedAt), {
-        startedAt,
-        url: "",
-        method: item.payload.method,
-        trigger: triggerOf(item, connection)
-      })
+      return fail("the destination's stored settings cannot be read")
     }
+    const inbound = withCredentials(secrets, destination.credentials, item)
+    if (inbound === null) return fail("the credentials that the sender presented cannot be read")
     const trigger = triggerOf(item, connection)
     const attemptNumber = item.attempts + 1
-    const request = prepare(destination.target, item.payload, {
+    const request = prepare(destination.target, inbound, {
       eventId: item.eventId,
       requestId: item.payload.requestId,
       webhookId: item.rootEventId ?? item.eventId,
@@ -134,7 +144,11 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       originalIp: item.payload.originalIp,
       timestampSeconds: Math.floor(startedAt / 1000)
     })
-    const sent = { startedAt, url: request.url, method: request.method, trigger }
+    const { path, query } = item.payload
+    // What is recorded shows no credential that goes out in the query.
+    const isForwarded = destination.credentials === "forward" && inbound.query !== query
+    const url = isForwarded ? targetUrl(destination.target, path, query) : request.url
+    const sent = { startedAt, url, method: request.method, trigger }
     if (destination.type === "MOCK_API") {
       const answer = mockAnswer(request)
       queueMicrotask(() =>
@@ -382,14 +396,14 @@ const triggerOf = (item: DeliveryItem, connection: ConnectionState | undefined):
       ? item.trigger
       : "AUTOMATIC"
 
-/** The attempt of a destination whose secrets cannot be read: nothing was sent. */
-const unsent = (at: number): Answer => ({
+/** The attempt of what cannot be delivered, because secrets cannot be read: nothing was sent. */
+const unsent = (at: number, why: string): Answer => ({
   status: null,
   headers: {},
   body: Buffer.alloc(0),
   bodyTruncated: false,
   errorCode: "INTERNAL_ERROR",
-  errorMessage: "the destination's stored settings cannot be read",
+  errorMessage: why,
   sentAt: at,
   respondedAt: at
 })
@@ -413,6 +427,7 @@ const itemOf = (row: PendingEventRow): DeliveryItem => ({
     path: row.path,
     query: row.query,
     headers: JSON.parse(row.headers) as DeliveryItem["payload"]["headers"],
+    presented: row.presented,
     body: row.body ?? new Uint8Array(0),
     verified: row.verified,
     originalIp: row.original_ip

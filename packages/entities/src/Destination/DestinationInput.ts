@@ -21,6 +21,7 @@ const flat = [
   "path",
   "http_method",
   "path_forwarding_disabled",
+  "forward_credentials",
   "rate_limit",
   "rate_limit_period",
   "auth_type",
@@ -80,6 +81,7 @@ const Body = Schema.Struct({
     path: setting(Path, "must be a string"),
     http_method: setting(OneOf(DeliveryMethod.literals), "must be a string or null"),
     path_forwarding_disabled: setting(Schema.Boolean, "must be true or false"),
+    forward_credentials: setting(Schema.Boolean, "must be true or false"),
     rate_limit: setting(RateLimit, wholeNumber),
     rate_limit_period: setting(OneOf(RatePeriod.literals), "must be a string"),
     ...authMembers
@@ -97,10 +99,12 @@ const settings = (
   auth_type: string | null,
   config: Config
 ): Result.Result<DestinationConfig, FieldErrors> => {
-  const { http_method, path, path_forwarding_disabled, rate_limit, rate_limit_period, url } = config
+  const { forward_credentials, http_method, path, path_forwarding_disabled, rate_limit, rate_limit_period, url } =
+    config
   const common = {
     http_method: http_method ?? null,
     path_forwarding_disabled: path_forwarding_disabled ?? false,
+    forward_credentials: forward_credentials ?? true,
     rate_limit: rate_limit ?? null,
     rate_limit_period: rate_limit_period ?? "second",
     auth_type

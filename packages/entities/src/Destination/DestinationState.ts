@@ -6,12 +6,14 @@ import type { RatePeriod } from "@tidegate/model/Destination"
 import type { Rule } from "@tidegate/model/Rule"
 import type { RetryPolicy } from "@tidegate/rules/Retry"
 import { compileRules } from "@tidegate/rules/RuleSet"
+import { maskSecret } from "@tidegate/signatures/Masking"
 import { compileOutboundAuth, type DeliveryAuth, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
 import { prepareSigningSecret, type SigningSecret } from "@tidegate/signatures/DeliverySignature"
 import type { DestinationConfig } from "@tidegate/storage/Destinations"
 import { Secrets } from "@tidegate/storage/Secrets"
 import { signingSecrets } from "@tidegate/storage/Teams"
 import type { LaneState } from "./DeliveryQueue.ts"
+import type { Credentials } from "./ForwardedCredentials.ts"
 
 /** What a destination knows of one connection that delivers to it. */
 export interface ConnectionState {
@@ -36,6 +38,8 @@ export interface DestinationState {
   readonly state: LaneState
   readonly cancelBefore: number
   readonly rate: { readonly limit: number; readonly period: RatePeriod } | null
+  /** A mock's stay masked, because its echo is kept. */
+  readonly credentials: Credentials
   /** Null when it cannot deliver as configured: its secrets cannot be read. Fails closed: nothing is sent unsigned. */
   readonly target: HttpTarget | null
   readonly connections: ReadonlyMap<string, ConnectionState>
@@ -98,6 +102,7 @@ export const loadDestination = Effect.fnUntraced(function* (
     cancelBefore: ms(row.cancel_before),
     rate:
       row.config.rate_limit === null ? null : { limit: row.config.rate_limit, period: row.config.rate_limit_period },
+    credentials: row.config.forward_credentials === false ? "omit" : row.type === "MOCK_API" ? "mask" : "forward",
     target: yield* loadTarget(row),
     connections: new Map(
       connections.map((connection) => [
@@ -132,15 +137,20 @@ const loadTarget = Effect.fnUntraced(function* (
     yield* Effect.logError("a destination cannot deliver: its secrets cannot be read", { destination_id: row.id })
     return null
   }
+  const isMock = row.type === "MOCK_API"
   const target: HttpTarget = {
-    url: row.type === "MOCK_API" ? mockBase + (row.config.path ?? "/") : (row.config.url ?? ""),
+    url: isMock ? mockBase + (row.config.path ?? "/") : (row.config.url ?? ""),
     http_method: row.config.http_method,
     path_forwarding_disabled: row.config.path_forwarding_disabled,
-    authHeaders: auth.headers,
+    // The echo of a mock is kept with its attempt, and everybody who may read that sees it.
+    authHeaders: isMock ? masked(auth.headers) : auth.headers,
     signing
   }
   return target
 })
+
+const masked = (headers: DeliveryAuth["headers"]): DeliveryAuth["headers"] =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, maskSecret(value)]))
 
 /** The stored settings, decrypted and compiled; null when they cannot be read. */
 const deliveryAuth = Effect.fnUntraced(function* (

@@ -44,7 +44,8 @@ export const signedProviders: ReadonlyArray<Provider> = [
       { ...webhookSecret("utf8"), aliases: ["secret", "app_secret"] },
       { name: "verify_token", required: false, secret: true }
     ],
-    handshake: metaHandshake
+    handshake: metaHandshake,
+    presents: { query: ["hub.verify_token"] }
   }),
   signedBy(["INTERCOM"], hex("x-hub-signature", { prefix: "sha1=", algorithm: "sha1" }), {
     handshake: intercomHandshake
@@ -62,7 +63,11 @@ export const signedProviders: ReadonlyArray<Provider> = [
   signedBy(["COINBASE_COMMERCE"], hex("x-cc-webhook-signature")),
   signedBy(["LEMON_SQUEEZY"], hex("x-signature")),
   // Without a secret it verifies nobody; the first request brings the secret.
-  signedBy(["ASANA"], hex("x-hook-signature"), { settings: [optional], handshake: asanaHandshake }),
+  signedBy(["ASANA"], hex("x-hook-signature"), {
+    settings: [optional],
+    handshake: asanaHandshake,
+    presents: { headers: ["x-hook-secret"] }
+  }),
   signedBy(["SENTRY"], hex("sentry-hook-signature")),
   signedBy(["GOCARDLESS"], hex("webhook-signature")),
   signedBy(["LAUNCHDARKLY"], hex("x-ld-signature")),

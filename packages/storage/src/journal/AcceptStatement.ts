@@ -38,8 +38,10 @@ export interface RequestRecord {
   readonly method: string
   readonly path: string
   readonly query: string
-  /** JSON object, see the table. */
+  /** JSON object, see the table. Masked like the query where the sender presented a credential. */
   readonly headers: string
+  /** Those credentials, sealed; null when there were none. */
+  readonly presented: string | null
   readonly body: Uint8Array | null
   readonly bodySize: number
   readonly externalId: string | null
@@ -64,6 +66,7 @@ const groups = {
     "text", // path
     "text", // query
     "text", // headers
+    "text", // presented
     "bytea", // body
     "int4", // body_size
     "text", // external_id
@@ -87,12 +90,12 @@ const optional = ["events", "ignored", "pending"] as const
 const writes: { readonly [group in Exclude<Group, "sources">]: (rows: string, slot: string) => ReadonlyArray<string> } =
   {
     requests: (rows) => [
-      `insert into requests (id, team_id, source_id, status, verified, rejection_cause, method, path, query, headers, body,
-      body_size, external_id, original_ip, events_count, ignored_count, ingested_at, created_at, updated_at)
-    select id, team_id, source_id, status, verified, cause, method, path, query, headers, body, body_size, external_id, ip,
-      events_count, ignored_count, at, at, at
-    from ${rows} as r (v, id, team_id, source_id, status, verified, cause, method, path, query, headers, body,
-      body_size, external_id, ip, events_count, ignored_count, at)
+      `insert into requests (id, team_id, source_id, status, verified, rejection_cause, method, path, query, headers,
+      presented, body, body_size, external_id, original_ip, events_count, ignored_count, ingested_at, created_at, updated_at)
+    select id, team_id, source_id, status, verified, cause, method, path, query, headers, presented, body,
+      body_size, external_id, ip, events_count, ignored_count, at, at, at
+    from ${rows} as r (v, id, team_id, source_id, status, verified, cause, method, path, query, headers, presented,
+      body, body_size, external_id, ip, events_count, ignored_count, at)
     where ${current}`
     ],
     events: (rows) => [
@@ -232,6 +235,7 @@ export const acceptCommit = (
       item.path,
       item.query,
       item.headers,
+      item.presented,
       item.body,
       item.bodySize,
       item.externalId,

@@ -1,6 +1,7 @@
 import type { SqlClient } from "effect/sql"
 import { prefixes, sibling } from "@tidegate/model/Ids"
 import type { Request, RequestData } from "@tidegate/model/Request"
+import { shownHeaders } from "@tidegate/signatures/PresentedPlaces"
 import { headerOf, parseQuery, readBody, readHeaders } from "./Payload.ts"
 import type { Table } from "./Scan.ts"
 
@@ -85,7 +86,7 @@ export const anyBody = 2_147_483_647
 export const toRequestData = (row: PayloadRow): RequestData | null => {
   const large = row.body === null && (row.kept || row.rejection_cause === "PAYLOAD_TOO_LARGE")
   if (row.body === null && !large) return null
-  const headers = readHeaders(row.headers)
+  const headers = shownHeaders(readHeaders(row.headers))
   const content_type = headerOf(headers, "content-type")
   const query = row.query.startsWith("?") ? row.query.slice(1) : row.query
   const readable = row.body === null ? { body: null, encoding: "text" as const } : readBody(row.body, content_type)

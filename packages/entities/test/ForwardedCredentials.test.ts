@@ -1,0 +1,91 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Result, Schema } from "effect"
+import { takePresented } from "@tidegate/signatures/PresentedSecrets"
+import { sealPresented } from "@tidegate/storage/PresentedColumn"
+import { parseSecretKeys, Secrets } from "@tidegate/storage/Secrets"
+import { Batch, DeliveryBatch } from "../src/Destination/DeliveryBatch.ts"
+import type { DeliveryItem, DeliveryPayload } from "../src/Destination/DeliveryItem.ts"
+import { withCredentials } from "../src/Destination/ForwardedCredentials.ts"
+
+const withKey = (text: string) =>
+  Effect.runSync(Effect.provide(Secrets, Secrets.layer({ keys: Result.getOrThrow(parseSecretKeys(text)) })))
+const secrets = withKey("k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
+const otherKey = withKey("k2:b25lLWZhbmN5LWtleS10aGF0LWlzLTMyLWJ5dGVzISE=")
+
+const secret = "glpat-aaaaaaaaaaaa"
+const sent = { headers: { "x-gitlab-token": secret, "x-a": "1" }, query: `a=1&token=${secret}` }
+const taken = takePresented({ headers: ["x-gitlab-token"], query: ["token"] }, sent)!
+
+const requestId = "req_01m80t1tv5j5bqa2skwkmrm5dd"
+
+const item = (change: Partial<DeliveryPayload> = {}): DeliveryItem => ({
+  eventId: "evt_1",
+  teamId: "tm_1",
+  connectionId: "web_1",
+  sourceId: "src_1",
+  createdAt: 0,
+  dueAt: 0,
+  attempts: 0,
+  firstAttemptAt: null,
+  lastAttemptAt: null,
+  trigger: "INITIAL",
+  rootEventId: null,
+  retryOperationId: null,
+  payload: {
+    requestId,
+    method: "POST",
+    path: "/",
+    query: taken.query,
+    headers: taken.headers,
+    presented: sealPresented(secrets, { team_id: "tm_1", id: requestId }, taken.secrets),
+    body: Buffer.from("{}"),
+    verified: true,
+    originalIp: null,
+    ...change
+  }
+})
+
+const parts = (payload: DeliveryPayload | null) =>
+  payload === null ? null : { headers: payload.headers, query: payload.query }
+
+describe("the credentials of an event's sender", () => {
+  it("are forwarded as they came", () => {
+    assert.deepStrictEqual(parts(withCredentials(secrets, "forward", item())), sent)
+  })
+
+  it("are left out, or stay masked, without being opened", () => {
+    assert.deepStrictEqual(parts(withCredentials(otherKey, "omit", item())), { headers: { "x-a": "1" }, query: "a=1" })
+    assert.deepStrictEqual(parts(withCredentials(otherKey, "mask", item())), {
+      headers: taken.headers,
+      query: taken.query
+    })
+  })
+
+  it("that cannot be opened keep the event from being delivered", () => {
+    const elsewhere: DeliveryItem = { ...item(), teamId: "tm_2" }
+    assert.isNull(withCredentials(otherKey, "forward", item()))
+    assert.isNull(withCredentials(secrets, "forward", elsewhere))
+    assert.isNull(withCredentials(secrets, "forward", item({ requestId: "req_01m80t1tv5j5bqa2skwkmrm5de" })))
+    assert.isNull(withCredentials(secrets, "forward", item({ presented: "nonsense" })))
+  })
+
+  it("that a transformation has taken out need not be opened", () => {
+    const without = { headers: { "x-a": "1" }, query: "a=1" }
+    assert.deepStrictEqual(parts(withCredentials(otherKey, "forward", item(without))), without)
+  })
+
+  it("a request that presented nothing is left alone, whatever it looks like", () => {
+    const payload = { presented: null, headers: { authorization: "[PRESENTED]" }, query: "a=[PRESENTED]" }
+    for (const credentials of ["forward", "omit", "mask"] as const) {
+      const plain = item(payload)
+      assert.strictEqual(withCredentials(secrets, credentials, plain), plain.payload)
+    }
+  })
+
+  it("travel sealed from process to process", () => {
+    const bytes = Schema.encodeSync(DeliveryBatch)(new Batch([item()]))
+    assert.notInclude(Buffer.from(bytes).toString("latin1"), secret)
+    const [arrived] = Schema.decodeSync(DeliveryBatch)(bytes).items
+    assert.deepStrictEqual(parts(withCredentials(secrets, "forward", arrived!)), sent)
+  })
+})

@@ -1,0 +1,224 @@
+import { describe, expect, it } from "@effect/vitest"
+import { credentialHeaders, shownHeaders } from "../src/PresentedPlaces.ts"
+import {
+  carriesMask,
+  presentedMask,
+  type PresentingParts,
+  restorePresented,
+  takePresented,
+  withoutPresented
+} from "../src/PresentedSecrets.ts"
+import { providers } from "../src/Providers.ts"
+import { compileSourceAuth } from "../src/SourceAuth.ts"
+
+const placesOf = (type: string, auth_type: string | null, auth: object) =>
+  compileSourceAuth({ type, auth_type, auth }).presented
+
+const places = { headers: ["authorization", "x-key"], query: ["key"] }
+
+const parts = (headers: PresentingParts["headers"], query = ""): PresentingParts => ({ headers, query })
+
+/** Taken, and put back: the masked request, and the restored one. */
+const roundTrip = (request: PresentingParts) => {
+  const taken = takePresented(places, request)
+  if (taken === null) return null
+  const { secrets, ...masked } = taken
+  return { masked, restored: restorePresented(masked, JSON.parse(JSON.stringify(secrets))) }
+}
+
+describe("where senders present a credential", () => {
+  const open = credentialHeaders
+  const table: ReadonlyArray<
+    readonly [type: string, authType: string | null, auth: object, headers: ReadonlyArray<string>, query: string[]]
+  > = [
+    ["WEBHOOK", null, {}, [], []],
+    ["WEBHOOK", "BASIC_AUTH", { username: "u", password: "p" }, [], []],
+    ["WEBHOOK", "API_KEY", { api_key: "k" }, ["x-api-key"], []],
+    ["WEBHOOK", "API_KEY", { api_key: "k", header_key: "X-Own", query_key: "Token" }, ["x-own"], ["token"]],
+    ["WEBHOOK", "API_KEY", { api_key: "k", query_key: "k" }, [], ["k"]],
+    ["WEBHOOK", "HMAC", { webhook_secret_key: "s" }, [], []],
+    ["OKTA", "API_KEY", { api_key: "k", header_key: "X-Okta-Secret" }, ["x-okta-secret"], []],
+    ["META", "HMAC", { webhook_secret_key: "s", verify_token: "t" }, [], ["hub.verify_token"]],
+    // Its sender is Meta whatever the source verifies.
+    ["META", null, {}, [], ["hub.verify_token"]],
+    ["META", "API_KEY", { api_key: "k" }, ["x-api-key"], ["hub.verify_token"]],
+    ["GITHUB", "HMAC", { webhook_secret_key: "s" }, [], []]
+  ]
+  for (const [type, authType, auth, headers, query] of table) {
+    it(`${type} ${authType} ${JSON.stringify(auth)}`, () => {
+      expect(placesOf(type, authType, auth)).toEqual({ headers: [...open, ...headers], query })
+    })
+  }
+
+  it("on every source: what HTTP and the providers have as a credential", () => {
+    expect([...credentialHeaders].sort()).toEqual([
+      "authorization",
+      "cookie",
+      "dg-token",
+      "proxy-authorization",
+      "x-buildkite-token",
+      "x-gitlab-token",
+      "x-hook-secret",
+      "x-telegram-bot-api-secret-token"
+    ])
+    // A row that checks a header for equality cannot be forgotten.
+    for (const { verification } of providers) {
+      if (verification.kind === "token" && verification.header !== null)
+        expect(credentialHeaders).toContain(verification.header)
+      if (verification.kind === "scheme" && verification.tokenHeader !== undefined)
+        expect(credentialHeaders).toContain(verification.tokenHeader)
+    }
+  })
+
+  it("everywhere, when the settings cannot be read", () => {
+    expect(placesOf("WEBHOOK", "API_KEY", {})).toBe("everything")
+    const taken = takePresented("everything", parts({ "x-a": "1", "x-b": ["2", "3"] }, "a=4&b"))
+    expect(taken).toEqual({
+      headers: { "x-a": presentedMask, "x-b": [presentedMask, presentedMask] },
+      query: "a=%5BPRESENTED%5D&b",
+      secrets: {
+        headers: [
+          ["x-a", ["1"]],
+          ["x-b", ["2", "3"]]
+        ],
+        query: [["a", "4"]]
+      }
+    })
+  })
+})
+
+describe("taking and putting back", () => {
+  it("a request that presents nothing is left alone", () => {
+    for (const request of [
+      parts({}),
+      parts({ host: "a", "x-keys": "b" }, "a=1&keys=2&b"),
+      parts({ authorization: "" }, "key=&key"),
+      parts({ authorization: ["", ""] }, "&&?"),
+      parts({ "x-other": presentedMask }, `other=${presentedMask}`)
+    ]) {
+      expect(takePresented(places, request)).toBeNull()
+    }
+  })
+
+  const headers: ReadonlyArray<readonly [string, PresentingParts["headers"], PresentingParts["headers"]]> = [
+    ["one", { authorization: "Basic dTpw", a: "b" }, { authorization: presentedMask, a: "b" }],
+    ["a repeated one", { "x-key": ["one", "", "two"] }, { "x-key": [presentedMask, "", presentedMask] }],
+    ["two", { "x-key": "k", authorization: "Bearer t" }, { "x-key": presentedMask, authorization: presentedMask }],
+    ["one that is the mask", { authorization: presentedMask }, { authorization: presentedMask }],
+    ["bytes beyond ASCII", { "x-key": "\u00e4\u00ff" }, { "x-key": presentedMask }]
+  ]
+  for (const [name, sent, masked] of headers) {
+    it(`headers: ${name}`, () => {
+      expect(roundTrip(parts(sent))).toEqual({ masked: parts(masked), restored: parts(sent) })
+    })
+  }
+
+  it("headers that are called as every object's members are", () => {
+    const sent = JSON.parse('{"__proto__":"p","constructor":"c"}')
+    const named = { headers: ["__proto__", "constructor", "tostring", "hasownproperty"], query: [] }
+    expect(takePresented(named, parts({}))).toBeNull()
+    const { secrets, ...masked } = takePresented(named, parts(sent))!
+    expect(JSON.stringify(masked.headers)).toBe(`{"__proto__":"${presentedMask}","constructor":"${presentedMask}"}`)
+    expect(JSON.stringify(restorePresented(masked, secrets).headers)).toBe('{"__proto__":"p","constructor":"c"}')
+  })
+
+  const m = "%5BPRESENTED%5D"
+  const queries: ReadonlyArray<readonly [string, string]> = [
+    ["key=s3cret", `key=${m}`],
+    ["a=1&key=s%33cret&b=2", `a=1&key=${m}&b=2`],
+    ["key=one&key=two", `key=${m}&key=${m}`],
+    // Every spelling that a verification would take.
+    ["%6bey=s", `%6bey=${m}`],
+    ["?key=s", `?key=${m}`],
+    ["??key=s&key=t", `??key=s&key=${m}`],
+    ["&&key=s&", `&&key=${m}&`],
+    ["key=a=b", `key=${m}`],
+    // And some that it would not.
+    ["KEY=s", `KEY=${m}`],
+    ["key=%zz", `key=${m}`],
+    ["a=[PRESENTED]&key=s", `a=[PRESENTED]&key=${m}`]
+  ]
+  for (const [sent, masked] of queries) {
+    it(`query: ${sent}`, () => {
+      expect(roundTrip(parts({}, sent))).toEqual({ masked: parts({}, masked), restored: parts({}, sent) })
+    })
+  }
+
+  it("whatever a query is made of, no value that a verification would read stays, and it comes back byte for byte", () => {
+    // With what a sender cannot send, but a transformation can make.
+    const pieces = [
+      "key",
+      "Key",
+      "k%65y",
+      "+",
+      "=",
+      "&",
+      "?",
+      "%",
+      "%zz",
+      "a",
+      "s3cret",
+      "#",
+      ";",
+      "\u00e4",
+      "%5B"
+    ].concat([" ", "\u0000", "\ud800", "%F0", "\u6f22", presentedMask])
+    let seed = 7
+    const random = (below: number): number => (seed = (seed * 48_271) % 2_147_483_647) % below
+    for (let run = 0; run < 20_000; run++) {
+      const sent = Array.from({ length: random(12) }, () => pieces[random(pieces.length)]!).join("")
+      const made = roundTrip(parts({}, sent))
+      for (const value of new URLSearchParams(made?.masked.query ?? sent).getAll("key"))
+        expect([presentedMask, ""], sent).toContain(value)
+      expect(made?.restored.query ?? sent).toBe(sent)
+    }
+  })
+})
+
+describe("after a transformation", () => {
+  const secrets = {
+    headers: [["x-key", ["one", "two"]] as const],
+    query: [["key", "s%33cret"] as const]
+  }
+  const restored = (headers: PresentingParts["headers"], query = "") => restorePresented(parts(headers, query), secrets)
+
+  it("what it kept is put back, wherever it stands now", () => {
+    expect(restored({ b: "c", "x-key": presentedMask }, "z=1&key=[PRESENTED]&b=")).toEqual(
+      parts({ b: "c", "x-key": "one" }, "z=1&key=s%33cret&b=")
+    )
+  })
+  it("what it dropped or replaced stays so", () => {
+    expect(restored({ a: "b" }, "c=d")).toEqual(parts({ a: "b" }, "c=d"))
+    expect(restored({ "x-key": "its own" }, "key=own")).toEqual(parts({ "x-key": "its own" }, "key=own"))
+  })
+  it("a mask more than there were is left out, and one under another name stays", () => {
+    expect(
+      restored(
+        { "x-key": [presentedMask, presentedMask, presentedMask], other: presentedMask },
+        "key=%5BPRESENTED%5D&key=[PRESENTED]&o=[PRESENTED]"
+      )
+    ).toEqual(parts({ "x-key": ["one", "two"], other: presentedMask }, "key=s%33cret&o=[PRESENTED]"))
+  })
+  it("left out, nothing of it remains", () => {
+    expect(
+      withoutPresented(
+        parts({ a: "b", "x-key": presentedMask, c: [presentedMask, "d"] }, "a=1&key=%5BPRESENTED%5D&b=2")
+      )
+    ).toEqual(parts({ a: "b", c: ["d"] }, "a=1&b=2"))
+  })
+  it("a mask is seen in headers and query", () => {
+    expect(carriesMask(parts({ a: "b" }, "c=d&PRESENTED"))).toBe(false)
+    expect(carriesMask(parts({ a: presentedMask }))).toBe(true)
+    expect(carriesMask(parts({ a: ["b", presentedMask] }))).toBe(true)
+    expect(carriesMask(parts({}, "a=%5BPRESENTED%5D"))).toBe(true)
+  })
+})
+
+it("what was stored in the clear is shown masked", () => {
+  expect(shownHeaders({ authorization: "Bearer t", cookie: ["a", "b"], "x-hook-secret": "", "x-a": "1" })).toEqual({
+    authorization: presentedMask,
+    cookie: [presentedMask, presentedMask],
+    "x-hook-secret": "",
+    "x-a": "1"
+  })
+})

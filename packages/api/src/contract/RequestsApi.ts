@@ -1,4 +1,5 @@
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { RequestCount, RequestList, SubList } from "@tidegate/model/Envelope"
 import { Event } from "@tidegate/model/Event"
 import { IgnoredEvent } from "@tidegate/model/IgnoredEvent"
@@ -27,6 +28,10 @@ export class RequestsApi extends HttpApiGroup.make("requests")
     HttpApiEndpoint.get("trace", "/requests/:id/trace", { ...one, success: Trace }).annotateMerge(
       about("Retrieve a request with everything that became of it")
     ),
+    HttpApiEndpoint.get("body", "/requests/:id/body", {
+      ...one,
+      success: Schema.Uint8Array.pipe(HttpApiSchema.asUint8Array())
+    }).annotateMerge(about("Download the body of a request, byte for byte")),
     HttpApiEndpoint.get("events", "/requests/:id/events", {
       params: Parameters.path,
       query: Parameters.requestEvents,

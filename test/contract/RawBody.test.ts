@@ -1,0 +1,97 @@
+import { randomBytes } from "node:crypto"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { Gateway } from "./Gateway.ts"
+import { request } from "./RawHttp.ts"
+
+/** What was received can be had again, byte for byte, and never runs in a browser. */
+
+let gateway: Gateway
+
+beforeAll(async () => {
+  gateway = await Gateway.start()
+})
+
+afterAll(() => gateway.close())
+
+/** Sends `body` to a new source; the id of the request that is stored. */
+const receive = async (body: Uint8Array, contentType: string, config: Record<string, unknown> = {}) => {
+  const source = await gateway.source(config)
+  await request(gateway.port, { path: `/e/${source.id}`, headers: [["Content-Type", contentType]], body })
+  const [stored] = await gateway.requests(source.id)
+  return stored.id as string
+}
+
+const download = (id: string, method = "GET", headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(`${gateway.origin}/v1/requests/${id}/body`, {
+    method,
+    headers: { authorization: `Bearer ${gateway.key}`, ...headers }
+  })
+
+describe("GET /requests/{id}/body", () => {
+  it.each([
+    ["any bytes", randomBytes(70_000), "application/octet-stream"],
+    ["JSON as it was written", Buffer.from('{ "b" : 1,\r\n "a" : 1e3 }'), "application/json"],
+    ["what is not UTF-8", Buffer.from([0xff, 0x00, 0xfe]), "text/plain"],
+    ["nothing", Buffer.alloc(0), "text/plain"],
+    ["the largest", randomBytes(10 * 1024 * 1024), "application/json"]
+  ])("%s", async (_, bytes, contentType) => {
+    const answer = await download(await receive(bytes, contentType))
+    expect(answer.status).toBe(200)
+    expect(Buffer.from(await answer.arrayBuffer()).equals(bytes)).toBe(true)
+    expect(answer.headers.get("content-length")).toBe(String(bytes.length))
+  })
+
+  it("a page is saved and not shown", async () => {
+    const id = await receive(Buffer.from("<script>alert(document.domain)</script>"), "text/html")
+    const { headers } = await download(id)
+    expect(Object.fromEntries(headers)).toMatchObject({
+      "content-type": "application/octet-stream",
+      "content-disposition": `attachment; filename="${id}.bin"`,
+      "content-security-policy": "default-src 'none'; sandbox",
+      "x-content-type-options": "nosniff",
+      "cache-control": "no-store"
+    })
+  })
+
+  it("HEAD has the same headers and no body", async () => {
+    const id = await receive(Buffer.from("0123456789"), "text/plain")
+    const [got, head] = [await download(id), await download(id, "HEAD")]
+    expect([head.status, await head.text()]).toEqual([200, ""])
+    for (const name of ["content-type", "content-length", "content-disposition", "content-security-policy"]) {
+      expect(head.headers.get(name)).toBe(got.headers.get(name))
+    }
+    expect(head.headers.get("content-length")).toBe("10")
+  })
+
+  it("a request that was rejected has its body too", async () => {
+    const id = await receive(Buffer.from("unproved"), "text/plain", {
+      auth_type: "API_KEY",
+      auth: { api_key: "sender-key" }
+    })
+    expect(await (await download(id)).text()).toBe("unproved")
+  })
+
+  it("404: no such request, of another kind, taken by retention, too large to be kept", async () => {
+    const gone = await receive(Buffer.from("gone"), "text/plain")
+    await gateway.sql("update requests set body = null where id = $1", [gone])
+    const source = await gateway.source()
+    const large = Buffer.alloc(10 * 1024 * 1024 + 1)
+    const { status } = await request(gateway.port, { path: `/e/${source.id}`, body: large })
+    expect(status).toBe(413)
+    const [refused] = await gateway.requests(source.id)
+    for (const id of [gone, refused.id, "req_00000000000000000000000000", source.id, "x"]) {
+      for (const method of ["GET", "HEAD"]) expect((await download(id, method)).status, id).toBe(404)
+      expect(await (await download(id)).json()).toMatchObject({ code: "NOT_FOUND", status: 404 })
+    }
+  })
+
+  it("404: another team's; 401 without a key; 403 for a team that the key is not of", async () => {
+    const id = await receive(Buffer.from("ours"), "text/plain")
+    await gateway.sql("insert into teams (id, name) values ('tm_other', 'other')")
+    await gateway.sql("update requests set team_id = 'tm_other' where id = $1", [id])
+    expect((await download(id)).status).toBe(404)
+    expect((await download(id, "GET", { authorization: "" })).status).toBe(401)
+    expect((await download(id, "GET", { "x-team-id": "tm_other" })).status).toBe(403)
+    expect((await download(id, "PUT")).status).toBe(405)
+  })
+})

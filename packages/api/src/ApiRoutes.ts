@@ -1,7 +1,7 @@
-import { type FileSystem, Layer, type Path } from "effect"
+import { Effect, type FileSystem, Layer, type Path } from "effect"
 import type { Sharding } from "effect/cluster/Sharding"
 import type { Etag, HttpPlatform, HttpRouter } from "effect/http"
-import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
+import { HttpApiBuilder, HttpApiScalar, OpenApi } from "effect/http-api"
 import { Api } from "./contract/Api.ts"
 import * as AttemptHandlers from "./handlers/AttemptHandlers.ts"
 import * as Authorization from "./handlers/Authorization.ts"
@@ -23,6 +23,8 @@ type Platform = Etag.Generator | FileSystem.FileSystem | HttpPlatform.HttpPlatfo
  */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Platform | Sharding | Stores> = Layer.mergeAll(
   HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }),
+  // Made, and kept, before anybody asks: it takes a quarter of a second, for which no stranger's call may hold the loop.
+  Layer.effectDiscard(Effect.sync(() => OpenApi.fromApi(Api))),
   // Without fonts from elsewhere: the page asks nobody but this gateway.
   HttpApiScalar.layer(Api, {
     path: "/docs",

@@ -26,14 +26,14 @@ export const Destination = Schema.Struct({
     path_forwarding_disabled: Schema.Boolean,
     /** Whether deliveries carry the credentials that senders presented; else the headers and parameters are left out. */
     forward_credentials: Schema.Boolean,
-    rate_limit: Schema.NullOr(Schema.Number),
+    rate_limit: Schema.NullOr(Schema.Int),
     rate_limit_period: RatePeriod,
     auth_type: Schema.NullOr(Schema.String),
     auth: Schema.JsonObject
   }),
   disabled_at: Schema.NullOr(Timestamp),
-  attempts_24h_count: Schema.Number,
-  attempts_24h_bins: Schema.Array(Schema.Number),
+  attempts_24h_count: Schema.Int,
+  attempts_24h_bins: Schema.Array(Schema.Int),
   created_at: Timestamp,
   updated_at: Timestamp
 }).annotate({ identifier: "Destination" })

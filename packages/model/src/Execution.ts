@@ -14,7 +14,7 @@ export const LogLine = Schema.Struct({
 })
 
 /** `duration_ms` is the time in the code itself, with parts of a millisecond. */
-export const ExecutionStats = Schema.Struct({ duration_ms: Schema.Number, memory_bytes: Schema.Number })
+export const ExecutionStats = Schema.Struct({ duration_ms: Schema.Finite, memory_bytes: Schema.Finite })
 
 const fields = {
   id: Schema.String,

@@ -9,8 +9,8 @@ export const runtime = "js-v1" as const
 export const Env = Schema.Record(Schema.String, Schema.String)
 export type Env = typeof Env.Type
 
-const count = Schema.Number
-const bins = Schema.Array(Schema.Number)
+const count = Schema.Int
+const bins = Schema.Array(Schema.Int)
 
 /**
  * A transformation as the API shows it. `code_hash`: SHA-256 of the code, hex. The counts are of the last 24 hours; bins

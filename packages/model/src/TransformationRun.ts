@@ -37,7 +37,7 @@ export const TransformationRun = Schema.Struct({
   transformation_run_time: Schema.Struct({
     started_at: Timestamp,
     finished_at: Timestamp,
-    duration_ms: Schema.Number
+    duration_ms: Schema.Finite
   })
 }).annotate({ identifier: "TransformationRun" })
 

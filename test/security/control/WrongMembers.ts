@@ -289,6 +289,9 @@ const tables: ReadonlyArray<Table> = [
   }
 ]
 
+/** The bodies that all of it stands in, which are right. */
+export const rightBodies = tables.map(({ kind, right }) => ({ kind, right }))
+
 /** A copy of `body` whose member at `path` is `value`. */
 const withMember = (body: Readonly<Record<string, unknown>>, path: string, value: unknown): unknown => {
   const [name = "", ...rest] = path.split(".")

@@ -1,6 +1,7 @@
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { type ErrorCode, GatewayError, statusOf, toResponse } from "@tidegate/model/GatewayError"
+import { describedAs } from "./DescribedAs.ts"
 
 /** An error's body, the same for every route. `data` holds what a program needs to react. */
 export interface ErrorBody {
@@ -11,45 +12,113 @@ export interface ErrorBody {
   readonly data?: Schema.Json
 }
 
-const codesOf = (status: number): ReadonlyArray<string> =>
-  (Object.keys(statusOf) as Array<ErrorCode>).filter(
-    (code) => statusOf[code] === status && code !== "SOURCE_DISABLED_INGRESS"
+const Fields = Schema.Struct({
+  fields: Schema.Array(
+    Schema.Struct({
+      path: Schema.String.annotate({ description: "The member or parameter that is wrong" }),
+      message: Schema.String.annotate({ description: "What is wrong with it" })
+    })
   )
+})
 
-/** `GatewayError` as it is answered with one status; a union of these finds the status by the code. */
-const withStatus = (status: number, description: string) => {
-  const codes = codesOf(status)
+const RuleFault = Schema.Struct({
+  rule_index: Schema.NullOr(Schema.Int).annotate({ description: "Its place in the array as written" }),
+  path: Schema.String.annotate({ description: "The place in that rule" }),
+  message: Schema.String
+})
+
+const Resource = Schema.Struct({ resource_type: Schema.String, id: Schema.String })
+
+interface About {
+  readonly when: string
+  /** What `data` holds; nothing that a program could use without it. */
+  readonly data?: Schema.Top
+}
+
+/** When each code is answered, and its data. */
+const about: Record<ErrorCode, About> = {
+  INVALID_JSON: { when: "The body is no JSON." },
+  VALIDATION_ERROR: { when: "A member of the body, or a parameter, is wrong.", data: Fields },
+  INVALID_CURSOR: { when: "The cursor is none of this list, or of other filters." },
+  INVALID_TIME_RANGE: { when: "`from` is later than `to`." },
+  RULE_INVALID: { when: "One of the rules is wrong.", data: RuleFault },
+  EMPTY_FILTER: { when: "The filter asks for nothing." },
+  TRANSFORMATION_INVALID: { when: "The code does not compile." },
+  UNAUTHENTICATED: { when: "No API key was sent." },
+  INVALID_API_KEY: { when: "The API key is not, or no longer, valid." },
+  SOURCE_AUTH_FAILED: { when: "The sender could not be verified. The request is stored, rejected." },
+  TEAM_FORBIDDEN: { when: "The API key cannot act on that team." },
+  SOURCE_DISABLED_INGRESS: { when: "The source is disabled. The request is stored, rejected." },
+  NOT_FOUND: { when: "The team has no such resource.", data: Resource },
+  ROUTE_NOT_FOUND: { when: "There is no such route." },
+  METHOD_NOT_ALLOWED: { when: "The path is known, the method is not one of those in `Allow`." },
+  SOURCE_METHOD_NOT_ALLOWED: {
+    when: "The source does not take this method; `Allow` has those it does. The request is stored, rejected."
+  },
+  RESOURCE_ALREADY_EXISTS: { when: "Another resource has this name; `data` names it.", data: Resource },
+  SOURCE_DISABLED: { when: "The source is disabled or deleted." },
+  CONNECTION_DISABLED: { when: "The connection is disabled." },
+  CONNECTION_PAUSED: { when: "The connection is paused." },
+  DESTINATION_DISABLED: { when: "The destination is disabled." },
+  EVENT_NOT_RETRYABLE: { when: "The event is still to be delivered." },
+  PAYLOAD_UNAVAILABLE: { when: "Retention took the payload." },
+  RESOURCE_IN_USE: { when: "Other resources use it." },
+  PAYLOAD_TOO_LARGE: { when: "The body is larger than is taken here." },
+  UNSUPPORTED_CONTENT_TYPE: { when: "The body is not said to be JSON, or is compressed." },
+  RATE_LIMITED: { when: "Too many calls; `Retry-After` says when to go on." },
+  INTERNAL_ERROR: { when: "A fault of the gateway; it is in its log." },
+  UPSTREAM_ERROR: { when: "Proxy mode: the upstream could not be reached." },
+  QUEUE_UNAVAILABLE: { when: "Storage, or the owner of the resource, did not answer in time; see `Retry-After`." },
+  UPSTREAM_TIMEOUT: { when: "Proxy mode: the upstream did not answer in time." }
+}
+
+export const whenOf = (code: ErrorCode): string => about[code].when
+
+/** The name of a code's schema in the document: `NotFoundError`. */
+export const schemaNameOf = (code: ErrorCode): string => {
+  const name = code
+    .toLowerCase()
+    .split("_")
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join("")
+  return name.endsWith("Error") ? name : `${name}Error`
+}
+
+/** `GatewayError` as it is answered with one code; a union of these finds the status by the code. */
+export const errorOf = (code: ErrorCode) => {
+  const { data, when } = about[code]
+  const shown = toResponse(new GatewayError({ code, message: when })).body as unknown as ErrorBody
   const body = Schema.Struct({
-    error: Schema.String,
-    code: Schema.Literals(codes),
-    status: Schema.Literal(status),
-    message: Schema.String,
-    data: Schema.optionalKey(Schema.Json)
-  }).annotate({ identifier: `Error${status}`, description })
+    error: Schema.String.annotate({ description: "A label of the status" }),
+    code: Schema.Literal(shown.code),
+    status: Schema.Literal(shown.status),
+    message: Schema.String.annotate({ description: "For people; it may change" }),
+    data: Schema.optionalKey(data === undefined ? Schema.Json : Schema.Json.pipe(describedAs(data)))
+  }).annotate({ identifier: schemaNameOf(code), description: when })
   return body.pipe(
     Schema.decodeTo(
-      Schema.toType(GatewayError).check(Schema.makeFilter((error) => codes.includes(error.code))),
+      Schema.toType(GatewayError).check(Schema.makeFilter((error) => error.code === code)),
       SchemaTransformation.transform<GatewayError, typeof body.Type>({
         decode: ({ code, message, data }) =>
           new GatewayError(data === undefined ? { code, message } : { code, message, data }),
         encode: (error) => toResponse(error).body as unknown as typeof body.Type
       })
     ),
-    HttpApiSchema.status(status)
+    HttpApiSchema.status(statusOf[code])
   )
 }
 
-/** What any call may fail with. */
-export const ApiErrors = [
-  withStatus(400, "The body or a parameter is wrong; `data.fields` tells which."),
-  withStatus(401, "No API key was sent, or it is not (or no longer) valid."),
-  withStatus(403, "The key cannot act on that team."),
-  withStatus(404, "There is no such resource in this team, or no such route."),
-  withStatus(405, "The path is known, the method is not one of those in `Allow`."),
-  withStatus(409, "The state of the resource, or another resource, is in the way."),
-  withStatus(413, "The body is larger than this route takes."),
-  withStatus(415, "The body is not JSON."),
-  withStatus(429, "Too many calls; see `Retry-After`."),
-  withStatus(500, "A fault of the gateway; it is in its log."),
-  withStatus(503, "Storage or the owner of the resource did not answer in time; see `Retry-After`.")
-]
+/** What no operation of the control API fails with: its router's, the doors', and nobody's yet. */
+const others: ReadonlySet<ErrorCode> = new Set([
+  "ROUTE_NOT_FOUND",
+  "METHOD_NOT_ALLOWED",
+  "SOURCE_AUTH_FAILED",
+  "SOURCE_DISABLED_INGRESS",
+  "SOURCE_METHOD_NOT_ALLOWED",
+  "UPSTREAM_ERROR",
+  "UPSTREAM_TIMEOUT",
+  "EMPTY_FILTER"
+])
+
+/** What a call of the control API may fail with. Which of it an operation can, its description says. */
+export const ApiErrors = (Object.keys(statusOf) as Array<ErrorCode>).filter((code) => !others.has(code)).map(errorOf)

@@ -2,6 +2,8 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Attempt } from "@tidegate/model/Attempt"
 import { AttemptList } from "@tidegate/model/Envelope"
 import { Authorization } from "./Authorization.ts"
+import { attempt, attemptList } from "./Examples.ts"
+import { operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
 
 /** Each try to deliver an event, with its answer. */
@@ -10,12 +12,30 @@ export class AttemptsApi extends HttpApiGroup.make("attempts")
     HttpApiEndpoint.get("list", "/attempts", {
       query: Parameters.attempts,
       success: AttemptList(Attempt)
-    }).annotateMerge(OpenApi.annotations({ summary: "List attempts" })),
+    }).annotateMerge(
+      operation({
+        id: "listAttempts",
+        summary: "List attempts",
+        description: "Newest first unless told, with cursors both ways.",
+        answer: attemptList,
+        errors: ["INVALID_CURSOR", "INVALID_TIME_RANGE"]
+      })
+    ),
     HttpApiEndpoint.get("retrieve", "/attempts/:id", {
-      params: Parameters.path,
+      params: Parameters.pathOf("attempt"),
       query: Parameters.attempt,
       success: Attempt
-    }).annotateMerge(OpenApi.annotations({ summary: "Retrieve an attempt" }))
+    }).annotateMerge(
+      operation({
+        id: "getAttempt",
+        summary: "Retrieve an attempt",
+        description: "With what was asked and what was answered.",
+        answer: attempt,
+        errors: ["NOT_FOUND"]
+      })
+    )
   )
   .middleware(Authorization)
-  .annotateMerge(OpenApi.annotations({ title: "Attempts", description: "Each try to deliver." })) {}
+  .annotateMerge(
+    OpenApi.annotations({ title: "Attempts", description: "Each try to deliver an event, with its answer." })
+  ) {}

@@ -1,42 +1,117 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { Destination } from "@tidegate/model/Destination"
 import { ResourceList } from "@tidegate/model/Envelope"
 import { Authorization } from "./Authorization.ts"
 import { Deleted } from "./Deleted.ts"
+import { DestinationPatch, DestinationRecord, DestinationWrite } from "./DestinationSchemas.ts"
+import { destination, destinationBody, ids, resourceList } from "./Examples.ts"
+import { operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
-import { DestinationPatch, DestinationWrite } from "./WriteBodies.ts"
 
-const one = { params: Parameters.path, query: Parameters.onlyTeam, success: Destination }
-const write = { query: Parameters.onlyTeam, payload: DestinationWrite, success: Destination }
-const about = (summary: string) => OpenApi.annotations({ summary })
+const one = { params: Parameters.pathOf("destination"), query: Parameters.onlyTeam, success: DestinationRecord }
+const write = { query: Parameters.onlyTeam, payload: DestinationWrite, success: DestinationRecord }
+
+const disable = {
+  summary: "Disable a destination",
+  description: "What waits for it is cancelled, and its connections route nothing to it. Repeating it changes nothing.",
+  answer: { ...destination, disabled_at: destination.updated_at },
+  errors: ["NOT_FOUND"]
+} as const
+const enable = {
+  summary: "Enable a destination",
+  description: "Its connections route to it again. Repeating it changes nothing.",
+  answer: destination,
+  errors: ["NOT_FOUND"]
+} as const
 
 /** Outbound targets with their pacing and credentials. */
 export class DestinationsApi extends HttpApiGroup.make("destinations")
   .add(
     HttpApiEndpoint.get("list", "/destinations", {
       query: Parameters.resources,
-      success: ResourceList(Destination)
-    }).annotateMerge(about("List destinations, each with its attempts of the last 24 hours")),
-    HttpApiEndpoint.post("create", "/destinations", write).annotateMerge(about("Create a destination")),
-    HttpApiEndpoint.put("upsert", "/destinations", write).annotateMerge(
-      about("Create or replace a destination by its name")
+      success: ResourceList(DestinationRecord)
+    }).annotateMerge(
+      operation({
+        id: "listDestinations",
+        summary: "List destinations",
+        description: "One page, without a cursor: at most 255, each with its attempts of the last 24 hours.",
+        answer: resourceList(destination)
+      })
     ),
-    HttpApiEndpoint.get("retrieve", "/destinations/:id", one).annotateMerge(about("Retrieve a destination")),
+    HttpApiEndpoint.post("create", "/destinations", write).annotateMerge(
+      operation({
+        id: "createDestination",
+        summary: "Create a destination",
+        description: "Where the URL leads is checked with every delivery; private networks are refused unless allowed.",
+        body: destinationBody,
+        answer: destination,
+        errors: ["RESOURCE_ALREADY_EXISTS"]
+      })
+    ),
+    HttpApiEndpoint.put("upsert", "/destinations", write).annotateMerge(
+      operation({
+        id: "upsertDestination",
+        summary: "Create or replace a destination by its name",
+        description: "When there is one of this name, its config becomes what is given; secrets may be given masked.",
+        body: destinationBody,
+        answer: destination,
+        errors: ["RESOURCE_ALREADY_EXISTS"]
+      })
+    ),
+    HttpApiEndpoint.get("retrieve", "/destinations/:id", one).annotateMerge(
+      operation({
+        id: "getDestination",
+        summary: "Retrieve a destination",
+        description: "Secrets are masked.",
+        answer: destination,
+        errors: ["NOT_FOUND"]
+      })
+    ),
     HttpApiEndpoint.patch("update", "/destinations/:id", { ...one, payload: DestinationPatch }).annotateMerge(
-      about("Update a destination in part: what is given is merged into it")
+      operation({
+        id: "updateDestination",
+        summary: "Update a destination in part",
+        description: "What is given is merged into the destination; `auth` is replaced whole.",
+        body: { config: { rate_limit: 5 } },
+        answer: { ...destination, config: { ...destination.config, rate_limit: 5 } },
+        errors: ["NOT_FOUND", "RESOURCE_ALREADY_EXISTS"]
+      })
     ),
     HttpApiEndpoint.put("replace", "/destinations/:id", { ...one, payload: DestinationWrite }).annotateMerge(
-      about("Replace a destination: its config becomes what is given")
+      operation({
+        id: "replaceDestination",
+        summary: "Replace a destination",
+        description: "Its config becomes what is given; secrets may be given masked.",
+        body: destinationBody,
+        answer: destination,
+        errors: ["NOT_FOUND", "RESOURCE_ALREADY_EXISTS"]
+      })
     ),
-    HttpApiEndpoint.put("disable", "/destinations/:id/disable", one).annotateMerge(about("Disable a destination")),
+    HttpApiEndpoint.put("disable", "/destinations/:id/disable", one).annotateMerge(
+      operation({ id: "disableDestination", ...disable })
+    ),
     HttpApiEndpoint.post("disableByPost", "/destinations/:id/disable", one).annotateMerge(
-      about("Disable a destination")
+      operation({ id: "disableDestinationByPost", ...disable })
     ),
-    HttpApiEndpoint.put("enable", "/destinations/:id/enable", one).annotateMerge(about("Enable a destination")),
-    HttpApiEndpoint.post("enableByPost", "/destinations/:id/enable", one).annotateMerge(about("Enable a destination")),
+    HttpApiEndpoint.put("enable", "/destinations/:id/enable", one).annotateMerge(
+      operation({ id: "enableDestination", ...enable })
+    ),
+    HttpApiEndpoint.post("enableByPost", "/destinations/:id/enable", one).annotateMerge(
+      operation({ id: "enableDestinationByPost", ...enable })
+    ),
     HttpApiEndpoint.delete("delete", "/destinations/:id", { ...one, success: Deleted }).annotateMerge(
-      about("Delete a destination and its connections")
+      operation({
+        id: "deleteDestination",
+        summary: "Delete a destination and its connections",
+        description: "What waits for it is cancelled.",
+        answer: { id: ids.destination, deleted: true },
+        errors: ["NOT_FOUND"]
+      })
     )
   )
   .middleware(Authorization)
-  .annotateMerge(OpenApi.annotations({ title: "Destinations", description: "Where events are delivered to." })) {}
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Destinations",
+      description: "Where events are delivered to, how fast, and with which credentials."
+    })
+  ) {}

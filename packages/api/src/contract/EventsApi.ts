@@ -4,10 +4,11 @@ import { EventCount, EventList } from "@tidegate/model/Envelope"
 import { Event } from "@tidegate/model/Event"
 import { Timestamp } from "@tidegate/model/Timestamp"
 import { Authorization } from "./Authorization.ts"
+import { count, event, eventDetail, pageOf, retryAccepted } from "./Examples.ts"
+import { operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
 
-const one = { params: Parameters.path, query: Parameters.onlyTeam }
-const about = (summary: string) => OpenApi.annotations({ summary })
+const one = { params: Parameters.pathOf("event"), query: Parameters.onlyTeam }
 
 /** `replay_event_id` is the new event, `event_id` the one it repeats. */
 export const RetryAccepted = Schema.Struct({
@@ -17,25 +18,69 @@ export const RetryAccepted = Schema.Struct({
   retried_at: Timestamp,
   event_id: Schema.String,
   replay_event_id: Schema.String
-}).annotate({ identifier: "RetryAccepted" })
+}).annotate({
+  identifier: "RetryAccepted",
+  description: "replay_event_id is the new event, event_id the one it repeats."
+})
 
 /** What is, was or will be delivered. */
 export class EventsApi extends HttpApiGroup.make("events")
   .add(
     HttpApiEndpoint.get("list", "/events", { query: Parameters.events, success: EventList(Event) }).annotateMerge(
-      about("List events, newest first")
+      operation({
+        id: "listEvents",
+        summary: "List events, newest first",
+        description: "Of the last 24 hours unless told; pages by cursor. A page may be shorter than its limit.",
+        answer: pageOf(event),
+        errors: ["INVALID_CURSOR", "INVALID_TIME_RANGE"]
+      })
     ),
     HttpApiEndpoint.get("count", "/events/count", {
       query: Parameters.eventCount,
       success: EventCount
-    }).annotateMerge(about("Count events")),
+    }).annotateMerge(
+      operation({
+        id: "countEvents",
+        summary: "Count events",
+        description: "Of the last 24 hours unless told.",
+        answer: count,
+        errors: ["INVALID_TIME_RANGE"]
+      })
+    ),
     HttpApiEndpoint.get("retrieve", "/events/:id", { ...one, success: Event }).annotateMerge(
-      about("Retrieve an event with what is sent and the last answer")
+      operation({
+        id: "getEvent",
+        summary: "Retrieve an event with what is sent and the last answer",
+        description: "`data` is null when retention took it.",
+        answer: eventDetail,
+        errors: ["NOT_FOUND"]
+      })
     ),
     HttpApiEndpoint.post("retry", "/events/:id/retry", {
       ...one,
       success: RetryAccepted.pipe(HttpApiSchema.status(202))
-    }).annotateMerge(about("Deliver a finished event again, as a new event"))
+    }).annotateMerge(
+      operation({
+        id: "retryEvent",
+        summary: "Deliver a finished event again",
+        description: "As a new event, with the same payload. It has to be SUCCESSFUL, FAILED or CANCELLED.",
+        answer: retryAccepted,
+        errors: [
+          "NOT_FOUND",
+          "EVENT_NOT_RETRYABLE",
+          "PAYLOAD_UNAVAILABLE",
+          "SOURCE_DISABLED",
+          "CONNECTION_DISABLED",
+          "CONNECTION_PAUSED",
+          "DESTINATION_DISABLED"
+        ]
+      })
+    )
   )
   .middleware(Authorization)
-  .annotateMerge(OpenApi.annotations({ title: "Events", description: "What is delivered." })) {}
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Events",
+      description: "What is, was or will be delivered: one of a request and a connection."
+    })
+  ) {}

@@ -1,44 +1,89 @@
-import { Schema } from "effect"
+import { Schema, SchemaTransformation } from "effect"
+import { EventStatus } from "@tidegate/model/Event"
+import { LogLevel } from "@tidegate/model/Execution"
 import { maxValues } from "@tidegate/model/Limits"
+import { describedAs } from "./DescribedAs.ts"
+import { ids } from "./Examples.ts"
 
-/** Path and query parameters, shared by the groups. A list of values is repeated or separated by commas. */
-export const Id = Schema.String.check(Schema.isMaxLength(100)).annotate({ description: "The id of the resource" })
+/**
+ * Path and query parameters, shared by the groups. In a query all of them are text; they are described as what they mean. A
+ * list of values is repeated or separated by commas.
+ */
+export const Id = Schema.String.check(Schema.isMaxLength(100))
 
-export const path = { id: Id }
+/** The id in a path, of one kind of resource. */
+export const pathOf = (resource: Exclude<keyof typeof ids, "team">) => ({
+  id: Id.annotate({ description: `The ${resource}'s id`, examples: [ids[resource]] })
+})
 
 const text = (description: string, maximum = 200) =>
   Schema.optionalKey(Schema.String.check(Schema.isMaxLength(maximum)).annotate({ description }))
 
-const values = (description: string) =>
+const values = (description: string, item: Schema.Top = Schema.String) =>
   Schema.optionalKey(
     Schema.Array(Schema.String.check(Schema.isMaxLength(100 * maxValues)))
       .check(Schema.isMaxLength(maxValues))
-      .annotate({ description: `${description}; repeat or separate by commas` })
+      .pipe(
+        describedAs(
+          Schema.Array(item)
+            .check(Schema.isMaxLength(maxValues))
+            .annotate({ description: `${description}; repeat or separate by commas` })
+        )
+      )
   )
 
-const flag = (description: string) => Schema.optionalKey(Schema.Boolean.annotate({ description }))
+const flag = (description: string, byDefault?: boolean) =>
+  Schema.optionalKey(
+    Schema.Literals(["true", "false"]).pipe(
+      describedAs(Schema.Boolean.annotate({ description, ...(byDefault === undefined ? {} : { default: byDefault }) })),
+      Schema.decodeTo(
+        Schema.Boolean,
+        SchemaTransformation.transform({
+          decode: (text: "true" | "false") => text === "true",
+          encode: (flag: boolean) => (flag ? ("true" as const) : ("false" as const))
+        })
+      )
+    )
+  )
+
+const notALimit = { message: "must be a whole number from 1" }
 
 const limit = (maximum: number, byDefault: number) =>
   Schema.optionalKey(
-    Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({
-      description: `Rows in a page, 1 to ${maximum} (more is taken as ${maximum}); ${byDefault} unless told`
-    })
+    Schema.String.check(Schema.isPattern(/^[0-9]{1,15}$/, notALimit)).pipe(
+      describedAs(
+        Schema.Int.check(Schema.isBetween({ minimum: 1, maximum })).annotate({
+          description: `Rows in a page; more than ${maximum} is taken as ${maximum}`,
+          default: byDefault
+        })
+      ),
+      Schema.decodeTo(
+        Schema.Int.check(Schema.isGreaterThanOrEqualTo(1, notALimit)),
+        SchemaTransformation.transform({ decode: Number, encode: String })
+      )
+    )
   )
 
 /** Either case is understood. */
 const dir = Schema.optionalKey(
-  Schema.String.check(Schema.isPattern(/^(?:asc|desc)$/i, { message: "must be asc or desc" })).annotate({
-    description: "asc or desc"
-  })
+  Schema.String.check(Schema.isPattern(/^(?:asc|desc)$/i, { message: "must be asc or desc" })).pipe(
+    describedAs(Schema.Literals(["asc", "desc"]).annotate({ description: "The order of the list", default: "desc" }))
+  )
 )
 
 const team = { team_id: text("The team to act on, when there is no x-team-id header") }
 
-const moment = (description: string) => text(`${description}: ISO 8601, now, or now-<n><s|m|h|d>`, 60)
+const moment = (description: string, byDefault?: string) =>
+  Schema.optionalKey(
+    Schema.String.check(Schema.isMaxLength(60)).annotate({
+      description: `${description}: ISO 8601, now, or now-<n><s|m|h|d>`,
+      ...(byDefault === undefined ? {} : { default: byDefault })
+    })
+  )
 
 const window = {
-  from: moment("Start of the window"),
-  to: moment("End of the window"),
+  from: moment("Start of the window; a day before its end unless told"),
+  to: moment("End of the window", "now"),
   start: moment("Alias of from"),
   end: moment("Alias of to")
 }
@@ -65,7 +110,12 @@ const listed = {
   id: values("Only these"),
   ids: values("Alias of id"),
   name: text("Exactly this name"),
-  order_by: Schema.optionalKey(Schema.Literals(["name", "created_at", "updated_at"])),
+  order_by: Schema.optionalKey(
+    Schema.Literals(["name", "created_at", "updated_at"]).annotate({
+      description: "What the list is ordered by",
+      default: "created_at"
+    })
+  ),
   dir,
   limit: limit(255, 100)
 }
@@ -74,12 +124,12 @@ const listed = {
 export const resources = {
   ...listed,
   type: text("Only this type"),
-  include_disabled: flag("false leaves out what is disabled; true unless told")
+  include_disabled: flag("false leaves out what is disabled", true)
 }
 
 export const transformations = {
   ...listed,
-  include_counts: flag("Counts executions and connections; without it they are shown as zeros"),
+  include_counts: flag("Counts executions and connections; without it they are shown as zeros", false),
   include_metrics: flag("Alias of include_counts")
 }
 
@@ -87,11 +137,14 @@ export const executions = {
   ...team,
   ...window,
   ...cursor,
-  log_level: values("debug, info, warn, error, fatal"),
+  log_level: values("Only those whose highest line is of these", LogLevel),
   limit: limit(255, 100)
 }
 
-export const executionPath = { id: Id, executionId: Id }
+export const executionPath = {
+  ...pathOf("transformation"),
+  executionId: Id.annotate({ description: "The execution's id", examples: [ids.execution] })
+}
 
 /** An execution's id carries its time, so it is found at once: the hint is taken and not needed. */
 export const execution = { ...team, request_id: text("The request that it ran for; not needed") }
@@ -109,18 +162,22 @@ const requestFilters = {
   ...search,
   ...connection,
   ...operation,
-  status: Schema.optionalKey(Schema.Literals(["accepted", "rejected"])),
+  status: Schema.optionalKey(
+    Schema.Literals(["accepted", "rejected"]).annotate({ description: "Only those that were let in, or were not" })
+  ),
   verified: flag("Whether verification ran and passed"),
   source_id: values("Only requests of these sources"),
   is_retry: flag("Whether it is a replay"),
-  retry_kind: Schema.optionalKey(Schema.Literals(["single", "bulk"]))
+  retry_kind: Schema.optionalKey(
+    Schema.Literals(["single", "bulk"]).annotate({ description: "Only replays of one request, or of a bulk operation" })
+  )
 }
 
 export const requests = {
   ...requestFilters,
   ...cursor,
   limit: limit(100, 100),
-  include: values("data, event_summary")
+  include: values("What to show of each row beyond its record", Schema.Literals(["data", "event_summary"]))
 }
 
 export const requestCount = requestFilters
@@ -136,12 +193,17 @@ const eventFilters = {
       description: "Of the bulk operation: the events it made (retries), those it retried (targets), or both"
     })
   ),
-  status: values("SCHEDULED, QUEUED, HOLD, SUCCESSFUL, FAILED, CANCELLED"),
+  status: values("Only events of these states", EventStatus),
   source_id: values("Only events of these sources"),
   destination_id: values("Only events to these destinations")
 }
 
-export const events = { ...eventFilters, ...cursor, limit: limit(100, 100), include: values("data") }
+export const events = {
+  ...eventFilters,
+  ...cursor,
+  limit: limit(100, 100),
+  include: values("What to show of each row beyond its record", Schema.Literal("data"))
+}
 
 export const eventCount = eventFilters
 
@@ -149,7 +211,7 @@ export const requestEvents = {
   ...team,
   ...connection,
   id: values("Only these"),
-  status: values("SCHEDULED, QUEUED, HOLD, SUCCESSFUL, FAILED, CANCELLED"),
+  status: values("Only events of these states", EventStatus),
   source_id: values("Only events of these sources"),
   destination_id: values("Only events to these destinations"),
   limit: limit(255, 100)
@@ -166,8 +228,12 @@ export const attempts = {
   event_id: values("Only attempts of these events"),
   request_id: text("Only attempts of this request"),
   destination_id: values("Only attempts to these destinations"),
-  status: Schema.optionalKey(Schema.Literals(["SUCCESSFUL", "FAILED"])),
-  order_by: Schema.optionalKey(Schema.Literals(["created_at"])),
+  status: Schema.optionalKey(
+    Schema.Literals(["SUCCESSFUL", "FAILED"]).annotate({ description: "Only those that ended so" })
+  ),
+  order_by: Schema.optionalKey(
+    Schema.Literal("created_at").annotate({ description: "What the list is ordered by", default: "created_at" })
+  ),
   dir,
   limit: limit(255, 100)
 }

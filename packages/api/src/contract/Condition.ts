@@ -1,0 +1,63 @@
+import { Schema } from "effect"
+import { describedAs } from "./DescribedAs.ts"
+import { optional } from "./Members.ts"
+
+/** The filter language as the document shows it; what compiles a condition judges it, and it may be any JSON until then. */
+
+const scalar = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean, Schema.Null])
+const comparable = Schema.Union([Schema.Finite, Schema.String])
+const texts = Schema.Union([Schema.String, Schema.Array(Schema.String)])
+const reference = Schema.Struct({ $ref: Schema.String })
+/** Its items are conditions; said so, generated types would be about themselves with nothing between. */
+const list = Schema.Array(Schema.Json)
+const orReference = <S extends Schema.Top>(schema: S) => optional(Schema.Union([schema, reference]))
+
+const self = Schema.suspend((): Schema.Codec<Schema.Json> => Condition).annotate({ identifier: "NestedCondition" })
+
+const Operators = Schema.StructWithRest(
+  Schema.Struct({
+    $eq: optional(Schema.Json),
+    $neq: optional(Schema.Json),
+    $gt: orReference(comparable),
+    $gte: orReference(comparable),
+    $lt: orReference(comparable),
+    $lte: orReference(comparable),
+    $in: orReference(Schema.Union([Schema.Array(scalar), comparable])),
+    $nin: orReference(Schema.Union([Schema.Array(scalar), comparable])),
+    $contains: orReference(comparable),
+    $startsWith: orReference(texts),
+    $endsWith: orReference(texts),
+    $regex: optional(Schema.String.check(Schema.isMaxLength(1024)).annotate({ description: "RE2 syntax, unanchored" })),
+    $exist: optional(Schema.Boolean),
+    $or: optional(Schema.Array(self)),
+    $and: optional(Schema.Array(self)),
+    $not: optional(self),
+    $ref: optional(Schema.String.annotate({ description: "A path in the same document: equality with what is there" }))
+  }),
+  [Schema.Record(Schema.String, self)]
+).annotate({
+  identifier: "ConditionOperators",
+  description: "Operators and field names; all must hold. Names may also be written in snake case, and without the $."
+})
+
+/** A value to equal, a list each item of which some element meets, or an object of fields and operators. */
+export const Condition: Schema.Codec<Schema.Json> = Schema.Json.pipe(
+  describedAs(Schema.Union([scalar, list, Operators]))
+).annotate({
+  identifier: "Condition",
+  description:
+    "What a value has to meet: a plain value (equality), a list (each item is met by some element), or an object of fields and operators."
+})
+
+/** The same for a text: the path, the method. */
+export const TextCondition: Schema.Codec<Schema.Json> = Schema.Json.pipe(
+  describedAs(Schema.Union([Schema.String, Operators]))
+).annotate({ identifier: "TextCondition", description: "What a text has to meet: a text to equal, or operators." })
+
+/** The same for headers, or for a query: an object by name. */
+export const NamedCondition: Schema.Codec<Schema.Json> = Schema.Json.pipe(
+  describedAs(Schema.Union([list, Operators]))
+).annotate({
+  identifier: "NamedCondition",
+  description: "What headers or a query have to meet: conditions by name, and operators."
+})

@@ -1,0 +1,172 @@
+import { Schema } from "effect"
+import { Connection } from "@tidegate/model/Connection"
+import { Condition, NamedCondition, TextCondition } from "./Condition.ts"
+import { closed, describedAs } from "./DescribedAs.ts"
+import { DestinationRecord } from "./DestinationSchemas.ts"
+import { connection, connectionBody, ids, rules } from "./Examples.ts"
+import { Description, Id, Name, optional, setting } from "./Members.ts"
+import { SourceRecord } from "./SourceSchemas.ts"
+import { Code, Env } from "./TransformationSchemas.ts"
+
+/** Rules as the document shows them; `RuleSet` judges what is written, and refuses members that it does not know. */
+
+const fields = (description: string) =>
+  optional(
+    Schema.Array(Schema.String)
+      .check(Schema.isMinLength(1), Schema.isMaxLength(50))
+      .annotate({ description, examples: [["body.id"]] })
+  )
+
+const DeduplicateRule = Schema.Struct({
+  type: Schema.Literal("deduplicate"),
+  window: Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 3_600_000 })).annotate({
+    description: "Milliseconds from the first request, in which those that agree with it are ignored"
+  }),
+  include_fields: fields("What must agree; with exclude_fields it cannot be used"),
+  exclude_fields: fields("What need not agree"),
+  headers: setting(NamedCondition),
+  body: setting(Condition)
+})
+  .check(closed)
+  .annotate({ identifier: "DeduplicateRule" })
+
+const transformation_id = Schema.String.check(Schema.isPattern(/^trs_[A-Za-z0-9_-]+$/u)).annotate({
+  examples: [ids.transformation]
+})
+
+const TransformRule = Schema.Struct({
+  type: Schema.Literals(["transform", "transformation"]),
+  transformation_id
+})
+  .check(closed)
+  .annotate({ identifier: "TransformRule", description: "Read back as `transform`." })
+
+const ShownTransformRule = Schema.Struct({ type: Schema.Literal("transform"), transformation_id })
+  .check(closed)
+  .annotate({ identifier: "ShownTransformRule" })
+
+const InlineTransformRule = Schema.Struct({
+  type: Schema.Literals(["transform", "transformation"]),
+  transformation: Schema.Struct({ name: Name, code: Code, env: optional(Env) }).check(closed)
+})
+  .check(closed)
+  .annotate({
+    identifier: "InlineTransformRule",
+    description: "Creates the transformation, or replaces the one of its name; the rule then names it by its id."
+  })
+
+const FilterRule = Schema.Struct({
+  type: Schema.Literal("filter"),
+  headers: setting(NamedCondition),
+  body: setting(Condition),
+  query: setting(NamedCondition),
+  path: setting(TextCondition)
+})
+  .check(closed, Schema.isMinProperties(2))
+  .annotate({
+    identifier: "FilterRule",
+    description: "Lets through what meets all that is given; one of headers, body, query and path is needed."
+  })
+
+const DelayRule = Schema.Struct({
+  type: Schema.Literal("delay"),
+  delay: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 86_400_000 })).annotate({
+    description: "Milliseconds from the event's creation to its first attempt"
+  })
+})
+  .check(closed)
+  .annotate({ identifier: "DelayRule" })
+
+const RetryRule = Schema.Struct({
+  type: Schema.Literal("retry"),
+  strategy: optional(Schema.Literals(["linear", "exponential"]).annotate({ description: "exponential unless told" })),
+  count: optional(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 50 })).annotate({
+      description: "Retries after the first attempt; 5 unless told"
+    })
+  ),
+  interval: optional(
+    Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 604_800_000 })).annotate({
+      description:
+        "Milliseconds to the first retry; with `exponential` each wait is twice the one before. 60000 unless told"
+    })
+  ),
+  response_status_codes: optional(
+    Schema.Array(
+      Schema.Union([
+        Schema.String.check(Schema.isPattern(/^!?(?:\d{3}(?:-\d{3})?|(?:>=|<=|>|<)\d{3})$/u)),
+        Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 999 }))
+      ])
+    )
+      .check(Schema.isMinLength(1), Schema.isMaxLength(10))
+      .annotate({
+        description: "Which answers are tried again; a leading ! excludes. Without it, every one that is not 2xx",
+        examples: [["429", "500-599", ">=500", "!501"]]
+      })
+  )
+})
+  .check(closed)
+  .annotate({ identifier: "RetryRule" })
+
+const Rules = Schema.Array(
+  Schema.Union([DeduplicateRule, TransformRule, InlineTransformRule, FilterRule, DelayRule, RetryRule])
+)
+  .check(Schema.isMaxLength(50))
+  .annotate({
+    description:
+      "At most one of each type, but any number of filters. Kept in the order deduplicate, transform, filter, delay, retry.",
+    examples: [rules]
+  })
+
+const ShownRule = Schema.Union([DeduplicateRule, ShownTransformRule, FilterRule, DelayRule, RetryRule]).annotate({
+  identifier: "ConnectionRule"
+})
+
+/** A connection as it is answered. */
+export const ConnectionRecord = Schema.Struct({
+  ...Connection.fields,
+  source: SourceRecord,
+  destination: DestinationRecord,
+  rules: Connection.fields.rules.pipe(describedAs(Schema.Array(ShownRule)))
+}).annotate({
+  identifier: "Connection",
+  description: "A connection with its source and its destination in full; its rules stand in the order they work in.",
+  examples: [connection]
+})
+
+const moment = (description: string) =>
+  setting(Schema.String.annotate({ format: "date-time", description: `${description}; not in the future` }))
+
+const members = {
+  description: Description,
+  disabled_at: moment("Since when it routes nothing; null enables it"),
+  paused_at: moment("Since when its events are held; null lets them go"),
+  rules: setting(Rules)
+}
+
+const ById = Schema.Struct({ id: Id })
+const source_id = optional(Id.annotate({ description: "The source", examples: [ids.source] }))
+const destination_id = optional(Id.annotate({ description: "The destination", examples: [ids.destination] }))
+const ends = {
+  source_id,
+  source: optional(ById.annotate({ description: "The same as source_id" })),
+  destination_id,
+  destination: optional(ById.annotate({ description: "The same as destination_id" }))
+}
+
+export const ConnectionWrite = Schema.Struct({ name: Name, ...ends, ...members }).annotate({
+  identifier: "ConnectionWrite",
+  description: "A source and a destination are needed, by id or as objects with an id.",
+  examples: [connectionBody]
+})
+
+export const ConnectionUpsert = Schema.Struct({
+  id: optional(Id.annotate({ description: "Selects the connection; without it, its source and name do" })),
+  name: optional(Name),
+  ...ends,
+  ...members
+}).annotate({ identifier: "ConnectionUpsert" })
+
+export const ConnectionPatch = Schema.Struct({ name: optional(Name), ...ends, ...members }).annotate({
+  identifier: "ConnectionPatch"
+})

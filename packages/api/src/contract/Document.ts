@@ -1,0 +1,86 @@
+import { OpenApi } from "effect/http-api"
+import { resolveMarks } from "./DescribedAs.ts"
+import { ids } from "./Examples.ts"
+import { IngressApi } from "./IngressApi.ts"
+
+type Specification = OpenApi.OpenAPISpec
+type PathItem = OpenApi.OpenAPISpecPathItem
+
+const teamHeader = {
+  name: "x-team-id",
+  in: "header",
+  required: false,
+  description: "The team to act on; without it (and without team_id), the API key's own",
+  schema: { type: "string", maxLength: 200 },
+  example: ids.team
+}
+
+/** What a parameter means is said of the parameter, where generators look for it. */
+const describeParameter = (parameter: OpenApi.OpenAPISpecParameter): object => {
+  const {
+    description,
+    examples: [example] = [],
+    ...schema
+  } = parameter.schema as { readonly description?: string; readonly examples?: ReadonlyArray<unknown> }
+  return {
+    ...parameter,
+    ...(description === undefined ? {} : { description }),
+    ...(example === undefined ? {} : { example }),
+    schema
+  }
+}
+
+const methods = ["get", "put", "post", "delete", "patch"] as const
+
+const describeParameters = (path: PathItem): PathItem => {
+  const operations = methods.flatMap((method) => {
+    const operation = path[method]
+    return operation === undefined
+      ? []
+      : [[method, { ...operation, parameters: operation.parameters.map(describeParameter) }] as const]
+  })
+  return { ...path, ...Object.fromEntries(operations) }
+}
+
+/** A component that only points to another, as the generator makes of a recursion, is that other one. */
+const withoutAliases = (document: Specification): Specification => {
+  const names = Object.entries(document.components.schemas).flatMap(([name, schema]) => {
+    const [key, ...more] = Object.keys(schema)
+    return key === "$ref" && more.length === 0 ? [[`#/components/schemas/${name}`, schema["$ref"]] as const] : []
+  })
+  const targets = new Map<unknown, unknown>(names)
+  const schemas = Object.entries(document.components.schemas).filter(
+    ([name]) => !targets.has(`#/components/schemas/${name}`)
+  )
+  const text = JSON.stringify({
+    ...document,
+    components: { ...document.components, schemas: Object.fromEntries(schemas) }
+  })
+  return JSON.parse(text, (name, value: unknown) => (name === "$ref" ? (targets.get(value) ?? value) : value))
+}
+
+const mapPaths = (paths: Specification["paths"], change: (path: PathItem) => object): Record<string, object> =>
+  Object.fromEntries(Object.entries(paths).map(([name, path]) => [name, change(path)]))
+
+/**
+ * The document that is generated from the contract, with what the generator has no place for: the ingress URLs, the header
+ * that every call may have, and the marks resolved.
+ */
+export const completeDocument = (generated: Specification): object => {
+  const ingress = OpenApi.fromApi(IngressApi)
+  const resolved = resolveMarks({
+    ...generated,
+    tags: [...generated.tags, ...ingress.tags],
+    components: {
+      ...generated.components,
+      parameters: { TeamId: teamHeader },
+      schemas: { ...ingress.components.schemas, ...generated.components.schemas }
+    },
+    paths: {
+      ...mapPaths(generated.paths, (path) => ({ parameters: [{ $ref: "#/components/parameters/TeamId" }], ...path })),
+      ...ingress.paths
+    }
+  }) as Specification
+  const document = withoutAliases(resolved)
+  return { ...document, paths: mapPaths(document.paths, describeParameters) }
+}

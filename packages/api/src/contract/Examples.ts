@@ -1,0 +1,425 @@
+/**
+ * The examples of the document: one small story, whose ids are the same wherever they appear. A test tells it to a gateway,
+ * with the ids it really gives.
+ */
+export const ids = {
+  team: "tm_demo",
+  source: "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+  destination: "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+  connection: "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+  transformation: "trs_01kak1y3q2f6a2j5h0g8e7d9km",
+  request: "req_01kak203r6g7b3k6j1h9f8e0mn",
+  event: "evt_01kak203r6h8c4m7k2j0g9f1np",
+  ignoredEvent: "ign_01kak203r6j9d5n8m3k1h0g2pq",
+  attempt: "att_01kak204s0k0e6p9n4m2j1h3qr",
+  eventData: "edt_01kak203r6g7b3k6j1h9f8e0mn",
+  execution: "txe_01kak203r6m1f7q0p5n3k2j4rs",
+  replay: "evt_01kak25zt4n2g8r1q6p4m3k5st"
+} as const
+
+const at = "2026-01-01T00:00:00.000Z"
+const later = "2026-01-01T00:00:00.180Z"
+const times = { created_at: at, updated_at: at }
+const url = `https://hooks.example.com/e/${ids.source}`
+
+export const sourceBody = {
+  name: "shop",
+  description: "Orders of the shop",
+  type: "WEBHOOK",
+  config: {
+    auth_type: "HMAC",
+    auth: { webhook_secret_key: "shared-with-the-shop", header_key: "x-shop-signature", prefix: "sha256=" }
+  }
+} as const
+
+export const source = {
+  id: ids.source,
+  team_id: ids.team,
+  name: "shop",
+  description: "Orders of the shop",
+  type: "WEBHOOK",
+  input_type: "webhook",
+  status: "enabled",
+  url,
+  config: {
+    auth_type: "HMAC",
+    auth: {
+      webhook_secret_key: "****shop",
+      header_key: "x-shop-signature",
+      algorithm: "sha256",
+      encoding: "hex",
+      prefix: "sha256="
+    },
+    allowed_http_methods: ["POST", "PUT", "PATCH", "DELETE"],
+    custom_response: null,
+    mode: "webhook",
+    proxy: null,
+    chat_defer_ephemeral: false
+  },
+  disabled_at: null,
+  ...times
+} as const
+
+export const destinationBody = {
+  name: "orders-api",
+  type: "HTTP",
+  config: {
+    url: "https://api.example.com/hooks",
+    rate_limit: 10,
+    rate_limit_period: "second",
+    auth_type: "CUSTOM_HEADER",
+    auth: { header_name: "x-token", value: "known-to-the-api" }
+  }
+} as const
+
+export const destination = {
+  id: ids.destination,
+  team_id: ids.team,
+  name: "orders-api",
+  description: null,
+  type: "HTTP",
+  config: {
+    url: "https://api.example.com/hooks",
+    http_method: null,
+    path_forwarding_disabled: false,
+    forward_credentials: true,
+    rate_limit: 10,
+    rate_limit_period: "second",
+    auth_type: "CUSTOM_HEADER",
+    auth: { header_name: "x-token", value: "****-api" }
+  },
+  disabled_at: null,
+  attempts_24h_count: 42,
+  attempts_24h_bins: [0, 0, 1, 4, 20, 17],
+  ...times
+} as const
+
+export const rules = [
+  { type: "deduplicate", window: 60_000, include_fields: ["body.id"] },
+  { type: "filter", body: { type: { $in: ["order.created", "order.paid"] } } },
+  { type: "delay", delay: 5_000 },
+  {
+    type: "retry",
+    strategy: "exponential",
+    count: 5,
+    interval: 60_000,
+    response_status_codes: ["429", "500-599", "!501"]
+  }
+] as const
+
+export const connectionBody = {
+  name: "shop-to-orders-api",
+  source_id: ids.source,
+  destination_id: ids.destination,
+  rules
+} as const
+
+export const connection = {
+  id: ids.connection,
+  team_id: ids.team,
+  name: "shop-to-orders-api",
+  description: null,
+  source_id: ids.source,
+  destination_id: ids.destination,
+  source,
+  destination,
+  rules,
+  disabled_at: null,
+  paused_at: null,
+  ...times
+} as const
+
+const headers = { "content-type": "application/json", "x-shop-signature": "sha256=4f2a" }
+const body = { type: "order.created", id: 1 }
+
+export const latestInput = {
+  connection_id: ids.connection,
+  latest_input: {
+    source_id: ids.source,
+    request_id: ids.request,
+    original_event_data_id: ids.eventData,
+    created_at: at,
+    payload_key: ids.eventData,
+    input: { method: "POST", path: "/orders", query: {}, headers, body }
+  }
+} as const
+
+const code = [
+  'addHandler("transform", (request, context) => ({',
+  "  ...request,",
+  "  headers: { ...request.headers, tenant: process.env.TENANT }",
+  "}))"
+].join("\n")
+
+export const transformationBody = { name: "add-tenant", code, env: { TENANT: "acme" } } as const
+
+export const transformation = {
+  id: ids.transformation,
+  team_id: ids.team,
+  name: "add-tenant",
+  code,
+  env: { TENANT: "acme" },
+  runtime: "js-v1",
+  code_hash: "3c9ab1c52fb6c5a4a6f0e7a2a1b2ad6a7c6b4f1f0f5d5c1e4a1d8f3b6a2e9c10",
+  deleted_at: null,
+  executions_24h_count: 12,
+  executions_24h_successful_count: 12,
+  executions_24h_failed_count: 0,
+  executions_24h_successful_bins: [0, 0, 0, 2, 4, 6],
+  executions_24h_failed_bins: [0, 0, 0, 0, 0, 0],
+  connections_count: 1,
+  ...times
+} as const
+
+export const runBody = {
+  code,
+  env: { TENANT: "acme" },
+  request: { method: "POST", path: "/orders", query: { page: "1" }, headers, body },
+  context: { request_id: ids.request }
+} as const
+
+export const run = {
+  transformation_id: null,
+  runtime: "js-v1",
+  stats: { duration_ms: 0.4, memory_bytes: 123_456 },
+  log_level: "info",
+  console: [],
+  warnings: [],
+  request: {
+    method: "POST",
+    path: "/orders",
+    query: { page: "1" },
+    parsed_query: { page: "1" },
+    headers: { ...headers, tenant: "acme" },
+    body
+  },
+  error: null,
+  transformation_run_time: { started_at: at, finished_at: at, duration_ms: 0.4 }
+} as const
+
+export const data = {
+  method: "POST",
+  path: "/orders",
+  query: "",
+  parsed_query: {},
+  headers,
+  body,
+  content_type: "application/json",
+  size_bytes: 31,
+  is_large_payload: false,
+  encoding: "json"
+} as const
+
+export const request = {
+  id: ids.request,
+  team_id: ids.team,
+  source_id: ids.source,
+  status: "accepted",
+  verified: true,
+  rejection_cause: null,
+  original_event_data_id: ids.eventData,
+  external_id: null,
+  events_count: 1,
+  ignored_count: 0,
+  cli_events_count: 0,
+  is_retry: false,
+  retry_kind: null,
+  retry_parent_request_id: null,
+  retry_operation_id: null,
+  retried_at: null,
+  ingested_at: at,
+  ...times
+} as const
+
+export const requestDetail = { ...request, data, proxy_exchange: null } as const
+
+export const event = {
+  id: ids.event,
+  team_id: ids.team,
+  request_id: ids.request,
+  connection_id: ids.connection,
+  webhook_id: ids.connection,
+  source_id: ids.source,
+  destination_id: ids.destination,
+  cli_id: null,
+  event_data_id: ids.eventData,
+  status: "SUCCESSFUL",
+  rejection_cause: null,
+  failure_message: null,
+  ignored_reason: null,
+  attempts: 1,
+  response_status: 200,
+  error_code: null,
+  last_attempt_at: later,
+  next_attempt_at: null,
+  successful_at: later,
+  is_retry: false,
+  retry_kind: null,
+  retry_parent_event_id: null,
+  retry_operation_id: null,
+  retried_at: null,
+  ingested_at: at,
+  created_at: at,
+  updated_at: later
+} as const
+
+export const eventDetail = {
+  ...event,
+  data: {
+    request: {
+      method: "POST",
+      url: "https://api.example.com/hooks/orders",
+      path: "/orders",
+      query: "",
+      headers,
+      body,
+      encoding: "json",
+      is_large_payload: false
+    },
+    response: { status: 200, headers: { "content-type": "text/plain" }, body: "ok", encoding: "text" }
+  }
+} as const
+
+export const attempt = {
+  id: ids.attempt,
+  team_id: ids.team,
+  event_id: ids.event,
+  request_id: ids.request,
+  connection_id: ids.connection,
+  webhook_id: ids.connection,
+  source_id: ids.source,
+  destination_id: ids.destination,
+  attempt_number: 1,
+  trigger: "INITIAL",
+  status: "SUCCESSFUL",
+  response_status: 200,
+  error_code: null,
+  body: "ok",
+  body_encoding: "text",
+  response_headers: { "content-type": "text/plain" },
+  requested_url: "https://api.example.com/hooks/orders",
+  http_method: "POST",
+  bulk_retry_id: null,
+  successful_at: later,
+  delivered_at: at,
+  responded_at: later,
+  delivery_latency: 12,
+  response_latency: 168,
+  created_at: later,
+  updated_at: later
+} as const
+
+export const ignoredEvent = {
+  id: ids.ignoredEvent,
+  team_id: ids.team,
+  webhook_id: ids.connection,
+  connection_id: ids.connection,
+  source_id: ids.source,
+  request_id: ids.request,
+  cause: "FILTERED",
+  meta: ["body"],
+  ...times
+} as const
+
+export const trace = {
+  request,
+  proxy_exchange: null,
+  events: [event],
+  ignored_events: [],
+  attempts: [attempt],
+  attempts_by_event_id: { [ids.event]: [attempt] },
+  transformations: [],
+  transformations_by_event_id: {},
+  timeline: [
+    { id: "tl_1", kind: "request", label: "Request accepted", at, status: "accepted", request_id: ids.request },
+    {
+      id: "tl_2",
+      kind: "event",
+      label: "Event created",
+      at,
+      status: "SUCCESSFUL",
+      request_id: ids.request,
+      event_id: ids.event,
+      connection_id: ids.connection,
+      destination_id: ids.destination
+    }
+  ],
+  truncated: false,
+  counts: { events: 1, ignored_events: 0, attempts: 1, transformations: 0, proxy_exchanges: 0 }
+} as const
+
+export const execution = {
+  id: ids.execution,
+  team_id: ids.team,
+  event_id: ids.event,
+  webhook_id: ids.connection,
+  connection_id: ids.connection,
+  source_id: ids.source,
+  request_id: ids.request,
+  transformation_id: ids.transformation,
+  original_event_data_id: ids.eventData,
+  transformed_event_data_id: ids.eventData,
+  runtime: "js-v1",
+  code_hash: transformation.code_hash,
+  error_code: null,
+  error_message: null,
+  stats: { duration_ms: 0.4, memory_bytes: 123_456 },
+  log_level: "info",
+  logs: [{ type: "log", message: "hello" }],
+  logs_truncated: false,
+  ...times
+} as const
+
+export const executionDetail = { ...execution, original_event_data: data, transformed_event_data: data } as const
+
+const pagination = { order_by: "created_at", dir: "desc", limit: 100 } as const
+const applied_range = { from: "2025-12-31T00:00:00.000Z", to: at }
+
+/** A page of sources, destinations, connections or transformations with this one in it. */
+export const resourceList = <Model>(model: Model) => ({ pagination, count: 1, models: [model] })
+
+/** A page of events, requests or executions: the last one. */
+export const pageOf = <Model>(model: Model) => ({
+  total: 1,
+  total_exact: true,
+  limit: 100,
+  applied_range,
+  next_cursor: null,
+  next: null,
+  prev: null,
+  pagination,
+  count: 1,
+  models: [model]
+})
+
+export const whole = { partial: false, unavailable_shard_count: 0 }
+
+export const attemptList = {
+  pagination: { ...pagination, next: null, prev: null },
+  count: 1,
+  models: [attempt]
+}
+
+/** What one request became. */
+export const subList = <Model>(model: Model) => ({
+  pagination: { ...pagination, dir: "asc" as const },
+  next: null,
+  prev: null,
+  count: 1,
+  models: [model]
+})
+
+export const count = { total: 42, count: 42, total_exact: true, applied_range }
+
+export const retryAccepted = {
+  ok: true,
+  queued: true,
+  transport: "queue",
+  retried_at: later,
+  event_id: ids.event,
+  replay_event_id: ids.replay
+} as const
+
+export const accepted = { ok: true, queued: true, transport: "queue", request_id: ids.request } as const
+
+export const webhook = body

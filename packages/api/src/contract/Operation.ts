@@ -1,0 +1,102 @@
+import type { Context, Schema } from "effect"
+import { OpenApi } from "effect/http-api"
+import { type ErrorCode, statusOf } from "@tidegate/model/GatewayError"
+import { schemaNameOf, whenOf } from "./ApiError.ts"
+
+/** What the document says of one operation beyond its schemas. */
+export interface About {
+  /** The name it has in generated clients. */
+  readonly id: string
+  readonly summary: string
+  readonly description: string
+  /** A body that is answered with success, where there is a body. */
+  readonly body?: Schema.Json
+  /** What is answered to it. */
+  readonly answer?: Schema.Json
+  /** The codes it can fail with, beside those of every operation of its kind. */
+  readonly errors?: ReadonlyArray<ErrorCode>
+}
+
+/** Any call of the control API; and any that has a body. */
+const always: ReadonlyArray<ErrorCode> = [
+  "VALIDATION_ERROR",
+  "UNAUTHENTICATED",
+  "INVALID_API_KEY",
+  "TEAM_FORBIDDEN",
+  "RATE_LIMITED",
+  "INTERNAL_ERROR",
+  "QUEUE_UNAVAILABLE"
+]
+const withBody: ReadonlyArray<ErrorCode> = ["INVALID_JSON", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_CONTENT_TYPE"]
+
+const text = (description: string) => ({ description, schema: { type: "string" } })
+const seconds = { description: "Seconds to wait", schema: { type: "integer", minimum: 0 } }
+
+const headersOf: Readonly<Record<number, object>> = {
+  401: { "WWW-Authenticate": text("`Bearer`") },
+  405: { Allow: text("The methods that are taken") },
+  429: { "Retry-After": seconds },
+  503: { "Retry-After": seconds }
+}
+
+/** The answers of an operation that fails with one of `codes`, by status. */
+export const failures = (codes: Iterable<ErrorCode>): Record<string, object> => {
+  const byStatus = new Map<number, Array<ErrorCode>>()
+  for (const code of new Set(codes)) byStatus.set(statusOf[code], [...(byStatus.get(statusOf[code]) ?? []), code])
+  return Object.fromEntries(
+    Array.from(byStatus, ([status, codes]) => {
+      const schemas = codes.map((code) => ({ $ref: `#/components/schemas/${schemaNameOf(code)}` }))
+      const answer = {
+        description: codes.map(whenOf).join(" "),
+        ...(headersOf[status] === undefined ? {} : { headers: headersOf[status] }),
+        content: { "application/json": { schema: schemas.length === 1 ? schemas[0] : { anyOf: schemas } } }
+      }
+      return [String(status), answer] as const
+    })
+  )
+}
+
+interface Content {
+  readonly [type: string]: object
+}
+
+/** As much of a generated operation as is looked at. */
+export interface OperationJson {
+  readonly security: ReadonlyArray<object>
+  readonly responses: { readonly [status: string]: { readonly content?: Content } }
+  readonly requestBody?: { readonly content: Content }
+}
+
+const withExample = (content: Content | undefined, example: Schema.Json | undefined): { readonly content?: Content } =>
+  content === undefined || example === undefined
+    ? {}
+    : { content: Object.fromEntries(Object.entries(content).map(([type, media]) => [type, { ...media, example }])) }
+
+/** A generated operation with its examples and its own failures, of all that its group declares. */
+export const describe =
+  ({ answer, body, errors = [] }: Pick<About, "answer" | "body" | "errors">) =>
+  <Generated extends OperationJson>(operation: Generated) => {
+    const { requestBody, responses, security } = operation
+    const successes = Object.entries(responses).filter(([status]) => Number(status) < 400)
+    return {
+      ...operation,
+      ...(requestBody === undefined
+        ? {}
+        : { requestBody: { ...requestBody, ...withExample(requestBody.content, body) } }),
+      responses: {
+        ...Object.fromEntries(
+          successes.map(([status, response]) => [status, { ...response, ...withExample(response.content, answer) }])
+        ),
+        ...failures([...(security.length > 0 ? always : []), ...(requestBody === undefined ? [] : withBody), ...errors])
+      }
+    }
+  }
+
+/** The annotations of an endpoint. */
+export const operation = (about: About): Context.Context<never> =>
+  OpenApi.annotations({
+    identifier: about.id,
+    summary: about.summary,
+    description: about.description,
+    transform: (generated) => describe(about)(generated as OperationJson)
+  })

@@ -1,0 +1,377 @@
+import { createConfig, lintFromString } from "@redocly/openapi-core"
+import { createHmac } from "node:crypto"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { rightBodies, wrongChanges, wrongMembers } from "../../security/control/WrongMembers.ts"
+import { wrongRules } from "../../security/control/WrongRules.ts"
+import { type Body, Gateway } from "../Gateway.ts"
+import { request } from "../RawHttp.ts"
+import { Document, type Operation } from "./Document.ts"
+
+/** The document that clients are built from says what the gateway does: everything in it is tried. */
+
+let gateway: Gateway
+let document: Document
+
+beforeAll(async () => {
+  gateway = await Gateway.start()
+  document = await Document.of(gateway)
+})
+
+afterAll(() => gateway.close())
+
+/** Every object below a value. */
+const objectsIn = (value: unknown): ReadonlyArray<Body> => {
+  if (typeof value !== "object" || value === null) return []
+  const inner = Object.values(value).flatMap(objectsIn)
+  return Array.isArray(value) ? inner : [value, ...inner]
+}
+
+describe("the document", () => {
+  it("has nothing that a linter would say", async () => {
+    // The rules of the linter as a library: it asks nobody, and counts nothing.
+    const config = await createConfig({ extends: ["recommended-strict"] })
+    const problems = await lintFromString({
+      source: JSON.stringify(document.json),
+      absoluteRef: "openapi.json",
+      config
+    })
+    expect(problems.map(({ location, message, ruleId }) => [ruleId, message, location[0]?.pointer])).toEqual([])
+  })
+
+  it("names, describes and exemplifies every operation, and every parameter", () => {
+    expect(document.operations.length).toBeGreaterThanOrEqual(60)
+    for (const { id, method, path, spec } of document.operations) {
+      expect(id, `${method} ${path}`).toMatch(/^[a-z]+(?:[A-Z][a-z]+)*$/)
+      expect(spec.summary, id).toMatch(/^[A-Z].{5,}/)
+      expect(spec.description, id).toMatch(/^.{10,}\.$/)
+      for (const parameter of spec.parameters) {
+        expect(parameter.description, `${id} ${parameter.name}`).toMatch(/.{5,}/)
+        if (parameter.in === "path") expect(parameter.example, `${id} ${parameter.name}`).toBeDefined()
+      }
+      const media = [success(spec).content, spec.requestBody?.content ?? {}].flatMap((content) =>
+        Object.values<Body>(content)
+      )
+      if (id !== "downloadRequestBody") {
+        expect(media.filter(({ example }) => example !== undefined).length, id).toBeGreaterThanOrEqual(
+          method === "GET" || spec.requestBody === undefined ? 1 : 2
+        )
+      }
+    }
+    expect(new Set(document.operations.map(({ id }) => id)).size).toBe(document.operations.length)
+  })
+
+  it("tags are described, and security, servers and the team's header are there", () => {
+    const { components, info, servers, tags } = document.json
+    for (const { description, name } of tags) expect(description, name).toMatch(/.{10,}/)
+    expect(tags.map(({ name }: Body) => name)).toContain("Ingress")
+    expect(servers.map(({ url }: Body) => url)).toEqual(["/v1", "/"])
+    expect(info.license.identifier).toBe("Apache-2.0")
+    expect(components.securitySchemes.bearer.description).toMatch(/API key/)
+    expect(components.parameters.TeamId).toMatchObject({ name: "x-team-id", in: "header" })
+    for (const [path, item] of Object.entries<Body>(document.json.paths)) {
+      const team = JSON.stringify(item.parameters ?? "")
+      expect(team.includes("TeamId"), path).toBe(!path.startsWith("/e/"))
+    }
+  })
+
+  it("has no leftovers of what it is made from", () => {
+    const text = JSON.stringify(document.json)
+    expect(text).not.toMatch(/x-described-as|x-closed|\$defs|Infinity|NaN|9007199254740991/)
+  })
+
+  it("config, rules and data are no bare objects", () => {
+    const bare = objectsIn(document.json.components.schemas).filter(
+      (schema) =>
+        schema.type === "object" &&
+        ["properties", "additionalProperties", "patternProperties", "maxProperties"].every((name) => !(name in schema))
+    )
+    expect(bare).toEqual([])
+    const { SourceWrite, DestinationWrite, ConnectionRule } = document.json.components.schemas
+    expect([SourceWrite, DestinationWrite, ConnectionRule].map(({ anyOf }) => anyOf.length)).toEqual([11, 2, 5])
+  })
+
+  it("an operation names the codes that it can fail with, and no others", () => {
+    const codes = (id: string, status: number): ReadonlyArray<string> => {
+      const schema = document.operation(id).spec.responses[status]?.content["application/json"].schema
+      return (schema?.anyOf ?? (schema === undefined ? [] : [schema])).map(
+        ({ $ref }: Body) => document.json.components.schemas[$ref.split("/").at(-1)].properties.code.enum[0]
+      )
+    }
+    expect(codes("getSource", 404)).toEqual(["NOT_FOUND"])
+    expect(codes("getSource", 409)).toEqual([])
+    expect(codes("listSources", 404)).toEqual([])
+    expect(codes("getSource", 413)).toEqual([])
+    expect(codes("createConnection", 400)).toEqual(
+      expect.arrayContaining(["INVALID_JSON", "VALIDATION_ERROR", "RULE_INVALID"])
+    )
+    expect(codes("deleteTransformation", 409)).toEqual(["RESOURCE_IN_USE"])
+    expect(codes("send", 403)).toEqual(["SOURCE_DISABLED"])
+    for (const { id, spec } of document.operations) {
+      const expected = spec.security.length > 0 ? ["UNAUTHENTICATED", "INVALID_API_KEY"] : ["SOURCE_AUTH_FAILED"]
+      expect(codes(id, 401), id).toEqual(expected)
+      expect(codes(id, 429), id).toEqual(["RATE_LIMITED"])
+    }
+  })
+})
+
+const success = (spec: Body): Body => Object.entries<Body>(spec.responses).find(([status]) => Number(status) < 300)?.[1]
+
+/** What the examples' ids stand for in this gateway, by their prefix. */
+type Present = Record<string, string>
+
+const idPattern = /\b(src|des|web|trs|req|evt|att|txe)_[0-9a-z]{26}\b/g
+
+describe("every example", () => {
+  let present: Present
+
+  beforeAll(async () => {
+    present = await furnish()
+  })
+
+  /** One of everything that examples name. */
+  const furnish = async (): Promise<Present> => {
+    const source = await gateway.source({ allowed_http_methods: ["GET", "POST", "PUT", "PATCH", "DELETE"] })
+    const destination = await gateway.destination({}, "MOCK_API")
+    const transformation = await gateway.api("POST", "/transformations", {
+      name: gateway.name("transformation"),
+      code: "addHandler('transform', (request) => ({ ...request, body: { seen: true } }))"
+    })
+    const connection = await gateway.connection(source, destination, [
+      { type: "transform", transformation_id: transformation.id }
+    ])
+    const sent = await request(gateway.port, { path: `/e/${source.id}`, body: "{}" })
+    const trace = await gateway.eventually("an attempt", async () => {
+      const trace = await gateway.api("GET", `/requests/${JSON.parse(sent.body).request_id}/trace`)
+      return trace.events[0]?.status === "SUCCESSFUL" ? trace : null
+    })
+    return {
+      src: source.id,
+      des: destination.id,
+      web: connection.id,
+      trs: transformation.id,
+      req: trace.request.id,
+      evt: trace.events[0].id,
+      att: trace.attempts[0].id,
+      txe: trace.transformations[0].id
+    }
+  }
+
+  /** The same, but for a resource of its own where the operation changes one. */
+  const presentFor = async ({ id, method, path }: Operation): Promise<Present> => {
+    if (method === "GET" || id.startsWith("run") || id.startsWith("send")) return present
+    const kind = path.split("/")[1]
+    if (kind === "sources" && path.includes("{id}")) return { ...present, src: (await gateway.source()).id }
+    if (kind === "destinations" && path.includes("{id}")) {
+      return { ...present, des: (await gateway.destination({ url: "http://127.0.0.1:9/" })).id }
+    }
+    if (kind === "connections" && path.includes("{id}")) {
+      return { ...present, web: (await gateway.connection({ id: present["src"] }, { id: present["des"] })).id }
+    }
+    if (kind === "transformations" && path.includes("{id}")) {
+      const made = await gateway.api("POST", "/transformations", { name: gateway.name("example"), code: "1" })
+      return { ...present, trs: made.id }
+    }
+    return present
+  }
+
+  const fill = (value: unknown, ids: Present): Body =>
+    JSON.parse(JSON.stringify(value).replaceAll(idPattern, (id, prefix: string) => ids[prefix] ?? id))
+
+  const send = async ({ method, path, spec }: Operation, ids: Present, body: unknown) => {
+    const url = spec.parameters
+      .filter((parameter: Body) => parameter.in === "path")
+      .reduce((url: string, { example, name }: Body) => url.replace(`{${name}}`, fill(example, ids)), path)
+    const server = spec.servers?.[0].url ?? document.json.servers[0].url
+    const answer = await fetch(`${gateway.origin}${server === "/" ? "" : server}${url}`, {
+      method,
+      headers: {
+        ...(spec.security.length > 0 ? { authorization: `Bearer ${gateway.key}` } : {}),
+        ...(body === undefined ? {} : { "content-type": "application/json" })
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) })
+    })
+    const text = await answer.text()
+    return { status: answer.status, text }
+  }
+
+  it("is taken, and answered with the status and in the shape that are stated", async () => {
+    for (const operation of document.operations) {
+      const { id, spec } = operation
+      const ids = await presentFor(operation)
+      const example = fill(spec.requestBody?.content["application/json"].example ?? null, ids)
+      // Names are unique, and another operation's example has had this one.
+      if (example?.name !== undefined) example.name = gateway.name(example.name)
+      // An upsert creates, and then updates.
+      for (let times = id.startsWith("upsert") ? 2 : 1; times > 0; times--) {
+        const { status, text } = await send(operation, ids, example ?? undefined)
+        const stated = Number(Object.keys(spec.responses).find((status) => Number(status) < 300))
+        expect(status, `${id}: ${text.slice(0, 500)}`).toBe(stated)
+        if (id === "downloadRequestBody") continue
+        expect(document.bodyFault(operation, JSON.parse(text), status), id).toBeNull()
+        expect(document.bodyFault(operation, success(spec).content["application/json"].example, status), id).toBeNull()
+      }
+      if (spec.requestBody !== undefined && !id.startsWith("send")) {
+        expect(document.bodyFault(operation, example), id).toBeNull()
+      }
+    }
+  }, 60_000)
+
+  it("of a schema is taken too", async () => {
+    const kinds: Readonly<Record<string, string>> = {
+      Source: "sources",
+      Destination: "destinations",
+      Connection: "connections",
+      Transformation: "transformations"
+    }
+    let tried = 0
+    for (const [name, schema] of Object.entries<Body>(document.json.components.schemas)) {
+      const kind = kinds[/(Source|Destination|Connection|Transformation)Write$/.exec(name)?.[1] ?? ""]
+      for (const example of kind === undefined ? [] : (schema.examples ?? [])) {
+        const body = { ...fill(example, present), name: gateway.name("schema-example") }
+        expect((await gateway.call("POST", `/${kind}`, body)).status, name).toBe(200)
+        tried++
+      }
+    }
+    expect(tried).toBeGreaterThanOrEqual(5)
+  })
+
+  it("the source's is verified as it says", async () => {
+    const { example } = document.operation("createSource").spec.requestBody.content["application/json"]
+    const source = await gateway.api("POST", "/sources", { ...example, name: gateway.name("signed") })
+    const body = JSON.stringify(document.operation("send").spec.requestBody.content["application/json"].example)
+    const { auth } = example.config
+    const signature = auth.prefix + createHmac("sha256", auth.webhook_secret_key).update(body).digest("hex")
+    const path = `/e/${source.id}`
+    const genuine = await request(gateway.port, { path, headers: [[auth.header_key, signature]], body })
+    expect(genuine.status).toBe(200)
+    const forged = await request(gateway.port, { path, headers: [[auth.header_key, "sha256=00"]], body })
+    expect([forged.status, document.bodyFault(document.operation("send"), JSON.parse(forged.body), 401)]).toEqual([
+      401,
+      null
+    ])
+  })
+
+  it("parameters: what is stated is taken, and what is beyond is refused", async () => {
+    let tried = 0
+    for (const operation of document.operations.filter(
+      ({ method, spec }) => method === "GET" && spec.security.length > 0
+    )) {
+      const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+        fill(operation.spec.parameters.find((parameter: Body) => parameter.name === name).example, present)
+      )
+      const status = async (name: string, value: unknown): Promise<number> => {
+        tried++
+        return (await gateway.call("GET", `${path}?${name}=${encodeURIComponent(String(value))}`)).status
+      }
+      if (operation.id === "downloadRequestBody") continue
+      for (const { in: place, name, required, schema } of operation.spec.parameters) {
+        // The team is looked at before anything else.
+        if (place !== "query" || name === "team_id") continue
+        const at = `${operation.id} ${name}`
+        expect(required, at).toBe(false)
+        const words = schema.enum ?? schema.items?.enum ?? []
+        const good = [
+          ...words,
+          ...(schema.type === "boolean" ? [true, false] : []),
+          schema.default,
+          schema.minimum,
+          schema.maximum
+        ]
+        for (const value of good.filter((value) => value !== undefined))
+          expect(await status(name, value), `${at}=${value}`).toBe(200)
+        const bad = [
+          ...(words.length > 0 || schema.type === "boolean" ? ["nonsense"] : []),
+          ...(schema.type === "integer" ? [schema.minimum - 1, "1.5", "1e2", "+5", "x"] : []),
+          ...(schema.maxLength === undefined ? [] : ["x".repeat(schema.maxLength + 1)])
+        ]
+        for (const value of bad) expect(await status(name, value), `${at}=${value}`).toBe(400)
+      }
+    }
+    expect(tried).toBeGreaterThanOrEqual(200)
+  }, 60_000)
+})
+
+describe("the write bodies", () => {
+  /** Settings that a provider's sources may have, where any text will not do. */
+  const settings: Readonly<Record<string, string>> = {
+    webhook_secret_key: `whsec_${Buffer.alloc(32, 7).toString("base64")}`,
+    username: "user",
+    webhook_id: "1JE4291016473214C",
+    topic_arn: "arn:aws:sns:eu-west-1:123456789012:orders"
+  }
+  const publicKeys: Readonly<Record<string, string>> = {
+    DISCORD: "a".repeat(64),
+    DISCORD_EVENTS: "a".repeat(64),
+    SENDGRID:
+      "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE83T4O/n84iotIvIW4mdBgQ/7dAfSmpqIM8kF9mN1flpVKS3GRqe62gw+2fNNRaINXvVpiglSI8eNEc6wEA3F+g=="
+  }
+
+  it("every source type takes the settings that its schema requires", async () => {
+    const { schemas } = document.json.components
+    const create = document.operation("createSource")
+    let types = 0
+    for (const { $ref } of schemas.SourceWrite.anyOf.slice(1)) {
+      const { config, type } = schemas[$ref.split("/").at(-1)].properties
+      const own = schemas[config.anyOf[0].$ref.split("/").at(-1)]
+      const auth = schemas[own.properties.auth.$ref.split("/").at(-1)]
+      for (const name of type.enum) {
+        types++
+        const required: ReadonlyArray<string> = auth.required ?? []
+        const given = Object.fromEntries(
+          required.map((setting) => [
+            setting,
+            setting === "public_key" ? publicKeys[name] : (settings[setting] ?? "text-of-the-provider")
+          ])
+        )
+        // One of its two settings, or one that comes with a first call.
+        const body = {
+          name: gateway.name("typed"),
+          type: name,
+          config: { auth: required.length > 0 || name === "AWS_SNS" ? given : { webhook_secret_key: "secret" } }
+        }
+        expect(document.bodyFault(create, body), name).toBeNull()
+        const made = await gateway.call("POST", "/sources", body)
+        expect([made.status, made.body.message], name).toEqual([200, undefined])
+        expect(document.bodyFault(create, made.body, 200), name).toBeNull()
+        for (const setting of required) {
+          const { [setting]: _, ...rest } = given
+          const lacking = {
+            ...body,
+            name: gateway.name("lacking"),
+            config: { auth_type: own.properties.auth_type.enum[0], auth: rest }
+          }
+          expect(document.bodyFault(create, lacking), `${name} without ${setting}`).not.toBeNull()
+          expect((await gateway.call("POST", "/sources", lacking)).status, `${name} without ${setting}`).toBe(400)
+        }
+      }
+    }
+    expect(types).toBeGreaterThanOrEqual(60)
+  }, 60_000)
+
+  it("right ones are right by both", async () => {
+    for (const { kind, right } of rightBodies) {
+      const operation = document.operations.find(({ method, path }) => method === "POST" && path === `/${kind}`)!
+      expect(
+        document.bodyFault(operation, JSON.parse(JSON.stringify(right).replaceAll(/\{(\w+)\}/g, "$1_1"))),
+        kind
+      ).toBeNull()
+    }
+  })
+
+  it("wrong ones are wrong by both, but for what no schema can tell", () => {
+    const cases = [...wrongMembers, ...wrongChanges, ...wrongRules]
+    const missed = cases.filter(({ body, method, path }) => {
+      const operation = document.operations.find(
+        (one) => one.method === method && new RegExp(`^/v1${one.path.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(path)
+      )!
+      const parsed = JSON.parse(String(body).replaceAll(/\{(source|destination|connection|transformation)\}/g, "$1_1"))
+      return document.bodyFault(operation, parsed) === null
+    })
+    // What a text means (a pattern, a template, a time), what else is written, and what is stored.
+    expect(missed.length / cases.length).toBeLessThan(0.25)
+    // Values of another type are always told.
+    expect(missed.map(({ name }) => name).filter((name) => / (?:1|true|\[\]|"")$/.test(name))).toEqual([
+      "config.chat_defer_ephemeral true"
+    ])
+  })
+})

@@ -1,0 +1,65 @@
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
+import * as formats from "ajv-formats"
+import type { Body, Gateway } from "../Gateway.ts"
+
+/** One operation of the served document. */
+export interface Operation {
+  readonly id: string
+  readonly method: string
+  /** With its `{names}`. */
+  readonly path: string
+  readonly spec: Body
+}
+
+const methods = ["get", "put", "post", "delete", "patch"]
+
+/** `/openapi.json` as a gateway serves it, and its schemas ready to judge values. */
+export class Document {
+  readonly json: Body
+  readonly operations: ReadonlyArray<Operation>
+  readonly #ajv = new Ajv2020({ strict: false })
+  readonly #compiled = new Map<string, ValidateFunction>()
+
+  private constructor(json: Body) {
+    this.json = json
+    this.operations = Object.entries<Body>(json.paths).flatMap(([path, item]) =>
+      methods
+        .filter((method) => item[method] !== undefined)
+        .map((method) => ({ id: item[method].operationId, method: method.toUpperCase(), path, spec: item[method] }))
+    )
+    formats.default.default(this.#ajv)
+    this.#ajv.addSchema({ $id: "document", ...json })
+  }
+
+  static async of(gateway: Gateway): Promise<Document> {
+    const answer = await fetch(`${gateway.origin}/openapi.json`)
+    return new Document(await answer.json())
+  }
+
+  operation(id: string): Operation {
+    const found = this.operations.find((operation) => operation.id === id)
+    if (found === undefined) throw new Error(`no operation ${id}`)
+    return found
+  }
+
+  /** What is wrong with a value by the schema at a place of the document; null when nothing is. */
+  fault(pointer: string, value: unknown): string | null {
+    let validate = this.#compiled.get(pointer)
+    if (validate === undefined) {
+      validate = this.#ajv.compile({ $ref: `document#${pointer}` })
+      this.#compiled.set(pointer, validate)
+    }
+    return validate(value) ? null : this.#ajv.errorsText(validate.errors)
+  }
+
+  /** The same for the JSON body of an operation, or of its answer. */
+  bodyFault({ method, path }: Operation, value: unknown, status?: number): string | null {
+    const at = ["", "paths", path, method.toLowerCase()]
+    const of = status === undefined ? ["requestBody"] : ["responses", String(status)]
+    const pointer = [...at, ...of, "content", "application/json", "schema"]
+    return this.fault(
+      pointer.map((part) => encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1"))).join("/"),
+      value
+    )
+  }
+}

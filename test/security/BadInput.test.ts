@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { allTables, type Body, Gateway } from "../contract/Gateway.ts"
+import { Document } from "../contract/openapi/Document.ts"
 import { request, talk } from "../contract/RawHttp.ts"
 import { Target } from "../contract/Target.ts"
 import { type ControlCase, partsOf, type Present } from "./control/Case.ts"
@@ -95,8 +96,10 @@ const makeSources = async (): Promise<Record<SourceName, string>> => {
 
 describe("the control API", () => {
   let before: ReadonlyArray<Body>
+  let document: Document
 
   beforeAll(async () => {
+    document = await Document.of(gateway)
     before = await gateway.state()
   })
 
@@ -107,6 +110,9 @@ describe("the control API", () => {
           const answer = await request(gateway.port, partsOf(one, present, gateway.key))
           const shown = { status: answer.status, code: codeOf(answer.body) }
           expect(shown, answer.body.slice(0, 500)).toEqual({ status: one.status, code: one.code ?? shown.code })
+          if (answer.body.startsWith("{")) {
+            expect(document.failureFault(one.method, one.path, answer.status, JSON.parse(answer.body))).toBeNull()
+          }
         })
       }
     })

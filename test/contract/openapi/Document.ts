@@ -62,4 +62,21 @@ export class Document {
       value
     )
   }
+
+  /**
+   * What is wrong with how a call failed: its status, code and body have to be among those that its operation states. Null too
+   * for what is no operation, and for what the router answers of any path.
+   */
+  failureFault(method: string, target: string, status: number, body: Body): string | null {
+    const path = target.replace(/^\/v1(?=\/)/i, "").replace(/\?.*$/s, "")
+    const operation = this.operations.find(
+      (one) => one.method === method && new RegExp(`^${one.path.replaceAll(/\{\w+\}/g, "[^/]+")}/?$`, "i").test(path)
+    )
+    if (operation === undefined || routing.has(body.code)) return null
+    return operation.spec.responses[status] === undefined
+      ? `${operation.id} does not state ${status} ${body.code}`
+      : this.bodyFault(operation, body, status)
+  }
 }
+
+const routing: ReadonlySet<string> = new Set(["ROUTE_NOT_FOUND", "METHOD_NOT_ALLOWED"])

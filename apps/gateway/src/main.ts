@@ -102,6 +102,7 @@ const healthServer = (settings: Settings) =>
 
 const gateway = Effect.gen(function* () {
   const given = yield* settings
+  if (given.role !== "runner") yield* ApiRoutes.prepare
   const postgres =
     given.databaseUrl === null ? yield* EmbeddedPostgres.start({ home: join(given.home, "postgres") }) : null
   const url = postgres?.url ?? given.databaseUrl!

@@ -18,13 +18,17 @@ import * as Routing from "./Routing.ts"
 type Platform = Etag.Generator | FileSystem.FileSystem | HttpPlatform.HttpPlatform | Path.Path
 
 /**
+ * Makes `/openapi.json`, which is kept from then on. It takes a quarter of a second, for which nobody's call may hold the
+ * loop: it is done before any lease is held.
+ */
+export const prepare: Effect.Effect<void> = Effect.sync(() => void OpenApi.fromApi(Api))
+
+/**
  * The control API on a router: every route with and without `/v1`, `GET /openapi.json`, a page to try it at `GET /docs`,
  * and the answers to routes there are not.
  */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Platform | Sharding | Stores> = Layer.mergeAll(
   HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }),
-  // Made, and kept, before anybody asks: it takes a quarter of a second, for which no stranger's call may hold the loop.
-  Layer.effectDiscard(Effect.sync(() => OpenApi.fromApi(Api))),
   // Without fonts from elsewhere: the page asks nobody but this gateway.
   HttpApiScalar.layer(Api, {
     path: "/docs",

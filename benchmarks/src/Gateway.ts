@@ -70,7 +70,8 @@ const launch = (options: GatewayOptions, port: number) =>
           DATABASE_URL: options.databaseUrl,
           TIDEGATE_HOME: options.home,
           TIDEGATE_API_KEY: API_KEY,
-          TIDEGATE_EGRESS_ALLOW: "127.0.0.0/8"
+          TIDEGATE_EGRESS_ALLOW: "127.0.0.0/8",
+          TIDEGATE_API_RATE_LIMIT: "0"
         }
       })
       closeSync(log)

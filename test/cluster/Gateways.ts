@@ -44,6 +44,7 @@ export class Gateways<Name extends string> {
       TIDEGATE_HOME: home,
       TIDEGATE_API_KEY: apiKey,
       TIDEGATE_EGRESS_ALLOW: "127.0.0.0/8",
+      TIDEGATE_API_RATE_LIMIT: "0",
       DATABASE_URL: databaseUrl
     }
     const processes = new Map<Name, GatewayProcess>()

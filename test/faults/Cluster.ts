@@ -30,7 +30,12 @@ export class Cluster {
   static async start(topology: Topology, folder: string): Promise<Cluster> {
     const home = join(folder, "home")
     await mkdir(home, { recursive: true })
-    const settings = { TIDEGATE_HOME: home, TIDEGATE_API_KEY: apiKey, TIDEGATE_EGRESS_ALLOW: "127.0.0.0/8" }
+    const settings = {
+      TIDEGATE_HOME: home,
+      TIDEGATE_API_KEY: apiKey,
+      TIDEGATE_EGRESS_ALLOW: "127.0.0.0/8",
+      TIDEGATE_API_RATE_LIMIT: "0"
+    }
     if (topology === "single") {
       const all = await GatewayProcess.make("all", "all", folder, settings)
       await all.start()

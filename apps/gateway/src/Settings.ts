@@ -19,6 +19,8 @@ export interface Settings {
   readonly egressAllow: ReadonlyArray<string>
   /** Whether loopback targets are allowed only because nothing was said and the gateway itself is bound to loopback. */
   readonly egressByDefault: boolean
+  /** Calls a minute of one API key to the control API; 0: no limit. */
+  readonly apiRateLimit: number
 }
 
 /** A setting that cannot be used; `message` names the variable. */
@@ -26,6 +28,13 @@ export class SettingsError extends Schema.TaggedError<SettingsError>()("Settings
 
 const port = (name: string) =>
   Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: 65535 })), name)
+
+/** A number of calls a minute. */
+const perMinute = (name: string) =>
+  Config.schema(
+    Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: 1_000_000 })),
+    name
+  )
 
 const optional = (name: string) => Config.option(Config.Redacted(name))
 
@@ -43,6 +52,7 @@ export const settings = Effect.gen(function* () {
   const role = yield* Config.withDefault(Config.Literals(["all", "edge", "runner"], "TIDEGATE_ROLE"), "all" as const)
   const runnerHost = yield* Config.withDefault(Config.String("TIDEGATE_RUNNER_HOST"), "127.0.0.1")
   const runnerPort = Option.getOrNull(yield* Config.option(port("TIDEGATE_RUNNER_PORT")))
+  const apiRateLimit = yield* Config.withDefault(perMinute("TIDEGATE_API_RATE_LIMIT"), 6_000)
   const allow = Option.getOrNull(yield* Config.option(Config.String("TIDEGATE_EGRESS_ALLOW")))
 
   if (apiKey !== null && Redacted.value(apiKey).length < 12) {
@@ -72,6 +82,7 @@ export const settings = Effect.gen(function* () {
           .split(",")
           .map((part) => part.trim())
           .filter((part) => part !== ""),
-    egressByDefault
+    egressByDefault,
+    apiRateLimit
   } satisfies Settings
 }).pipe(Effect.catchTag("ConfigError", (error) => Effect.fail(new SettingsError({ message: error.message }))))

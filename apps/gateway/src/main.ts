@@ -4,6 +4,7 @@ import { NodeHttpServer, NodeRuntime, NodeServices } from "@effect/platform-node
 import { Effect, Layer, Logger, type Redacted } from "effect"
 import { HttpRouter } from "effect/http"
 import * as ApiRoutes from "@tidegate/api/ApiRoutes"
+import { RateLimits } from "@tidegate/api/RateLimit"
 import { Certificates } from "@tidegate/doors/Certificates"
 import { HandshakeSteps } from "@tidegate/doors/HandshakeSteps"
 import { Hints } from "@tidegate/doors/Hints"
@@ -83,6 +84,7 @@ const serving = { disableLogger: true, disableListenLog: true }
 const publicServer = (settings: Settings) =>
   HttpRouter.serve(Layer.merge(ApiRoutes.layer, Health.layer(settings.role)), serving).pipe(
     Layer.provide([DoorServer.layer({ host: settings.host, port: settings.port }), NodeHttpServer.layerHttpServices]),
+    Layer.provide(Layer.succeed(RateLimits, { perKey: settings.apiRateLimit, failedPerAddress: 60 })),
     Layer.provide(IngressDoor.layer),
     Layer.provide([
       SourceSnapshots.layer,

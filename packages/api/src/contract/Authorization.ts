@@ -2,8 +2,13 @@ import { Context } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import { ApiErrors } from "./ApiError.ts"
 
-/** The team a call acts on: every read and every command names it. */
-export class CurrentTeam extends Context.Service<CurrentTeam, { readonly id: string }>()("@tidegate/api/CurrentTeam") {}
+/** What a caller is to the team. A team's API key acts as an owner. */
+export type Role = "owner" | "member"
+
+/** The team a call acts on, and as what: every read and every command names it. */
+export class CurrentTeam extends Context.Service<CurrentTeam, { readonly id: string; readonly role: Role }>()(
+  "@tidegate/api/CurrentTeam"
+) {}
 
 /**
  * Proves the caller's right to act on a team. `x-team-id` (or the query parameter `team_id`) names the team; without it, it

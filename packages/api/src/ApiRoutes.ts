@@ -1,7 +1,7 @@
 import { Effect, type FileSystem, Layer, type Path } from "effect"
 import type { Sharding } from "effect/cluster/Sharding"
 import type { Etag, HttpPlatform, HttpRouter } from "effect/http"
-import { HttpApiBuilder, HttpApiScalar, OpenApi } from "effect/http-api"
+import { HttpApiBuilder, OpenApi } from "effect/http-api"
 import { Api } from "./contract/Api.ts"
 import * as AttemptHandlers from "./handlers/AttemptHandlers.ts"
 import * as Authorization from "./handlers/Authorization.ts"
@@ -12,6 +12,7 @@ import * as EventHandlers from "./handlers/EventHandlers.ts"
 import * as RequestHandlers from "./handlers/RequestHandlers.ts"
 import * as SourceHandlers from "./handlers/SourceHandlers.ts"
 import * as TransformationHandlers from "./handlers/TransformationHandlers.ts"
+import * as DocsPage from "./DocsPage.ts"
 import * as Routing from "./Routing.ts"
 
 /** What an HTTP server's layer provides to its routes. */
@@ -24,16 +25,12 @@ type Platform = Etag.Generator | FileSystem.FileSystem | HttpPlatform.HttpPlatfo
 export const prepare: Effect.Effect<void> = Effect.sync(() => void OpenApi.fromApi(Api))
 
 /**
- * The control API on a router: every route with and without `/v1`, `GET /openapi.json`, a page to try it at `GET /docs`,
- * and the answers to routes there are not.
+ * The control API on a router: every route with and without `/v1`, `GET /openapi.json`, a page to try it at `GET /docs` (where
+ * `GET /` leads a browser), and the answers to routes there are not.
  */
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Platform | Sharding | Stores> = Layer.mergeAll(
   HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }),
-  // Without fonts from elsewhere: the page asks nobody but this gateway.
-  HttpApiScalar.layer(Api, {
-    path: "/docs",
-    scalar: { withDefaultFonts: false, authentication: { preferredSecurityScheme: "bearer" } }
-  }),
+  DocsPage.layer,
   Routing.layer
 ).pipe(
   Layer.provide([

@@ -1,8 +1,10 @@
-import { Cause, Effect, type Layer, SchemaIssue, type Types } from "effect"
+import { Cause, Effect, type Layer, type Types } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"
-import { fail, type FieldError, GatewayError, invalid, toResponse } from "@tidegate/model/GatewayError"
+import { fail, GatewayError, invalid, toResponse } from "@tidegate/model/GatewayError"
 import { Api } from "./contract/Api.ts"
+import { fieldFaults } from "./FieldFaults.ts"
+import { isNotBuilt } from "./NotBuilt.ts"
 
 interface KnownPath {
   readonly pattern: RegExp
@@ -17,7 +19,7 @@ const knownPaths: ReadonlyArray<KnownPath> = [
       pattern: new RegExp(`^${path.replaceAll(/:[a-z]+/gi, "[^/]+")}/?$`, "i"),
       methods: [method]
     })),
-  { pattern: /^\/(?:openapi\.json|docs)\/?$/i, methods: ["GET"] }
+  { pattern: /^\/(?:openapi\.json|docs(?:\/scalar-\w+\.js)?)?\/?$/i, methods: ["GET"] }
 ]
 
 /** What `Allow` says of a path; null when there is no such path. */
@@ -43,14 +45,6 @@ const isReadable = (url: string): boolean => {
   }
 }
 
-const standard = SchemaIssue.makeFormatterStandardSchemaV1()
-
-const fieldsOf = (error: HttpApiError.HttpApiSchemaError): ReadonlyArray<FieldError> =>
-  standard(error.cause.issue).issues.map(({ message, path }) => ({
-    path: (path ?? []).map((part) => String(typeof part === "object" ? part.key : part)).join("."),
-    message
-  }))
-
 /** The answer to what went wrong; null for a fault of ours. */
 const answerTo = (
   error: unknown,
@@ -60,7 +54,9 @@ const answerTo = (
   if (error instanceof GatewayError) return respond(error)
   if (HttpApiError.HttpApiSchemaError.is(error)) {
     // A record that does not encode is ours, not the caller's.
-    return error.kind === "Body" || error.kind === "ResponseHeaders" ? null : respond(invalid(fieldsOf(error)))
+    return error.kind === "Body" || error.kind === "ResponseHeaders"
+      ? null
+      : respond(invalid(fieldFaults(error.cause.issue)))
   }
   if (!HttpServerError.isHttpServerError(error) || error.reason._tag !== "RouteNotFound") return null
   const allow = allowedOn(path)
@@ -72,13 +68,28 @@ const answerTo = (
   return respond(fail("METHOD_NOT_ALLOWED", `${request.method} is not one of ${allow}`), { allow })
 }
 
-/** Headers that some statuses call for. */
-const withHeaders = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
-  if (response.status === 401) return HttpServerResponse.setHeader(response, "www-authenticate", "Bearer")
-  return response.status === 503 || response.status === 429
-    ? HttpServerResponse.setHeader(response, "retry-after", "1")
-    : response
+/**
+ * What every answer says, unless it says otherwise: nobody frames it, keeps it, takes it for another type of content, or
+ * runs anything in it.
+ */
+const cautions = {
+  "cache-control": "no-store",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY"
 }
+
+const demanded = (status: number): Readonly<Record<string, string>> => {
+  if (status === 401) return { "www-authenticate": "Bearer" }
+  return status === 503 || status === 429 ? { "retry-after": "1" } : {}
+}
+
+/** The answer with what its status demands, and the cautions; what it has said itself stays. */
+const withHeaders = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.setHeaders(response, { ...cautions, ...demanded(response.status), ...response.headers })
+
+const answer = (response: HttpServerResponse.HttpServerResponse) => Effect.succeed(withHeaders(response))
 
 /**
  * What every call of the control API goes through, once for the whole router: `/v1/…` is the route without it, and
@@ -96,15 +107,18 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
         const request = prefixed ? original.modify({ url: url.startsWith("/") ? url : `/${url}` }) : original
         const path = request.url.split("?", 1)[0] ?? ""
         if (!isReadable(request.url)) {
-          return Effect.succeed(
-            respond(
-              invalid([{ path: "", message: "the URL has to be UTF-8, percent-encoded, without NUL characters" }])
-            )
+          return answer(
+            respond(invalid([{ path: "url", message: "must be percent-encoded UTF-8 without NUL characters" }]))
           )
         }
         // The router ends a path at either of them, so what follows would be acted on unread.
         if (/[;#]/.test(path)) {
-          return Effect.succeed(respond(fail("ROUTE_NOT_FOUND", `there is no route ${request.method} ${path}`)))
+          return answer(respond(fail("ROUTE_NOT_FOUND", `there is no route ${request.method} ${path}`)))
+        }
+        if (isNotBuilt(request.method, path)) {
+          return answer(
+            respond(fail("ROUTE_NOT_FOUND", `${request.method} ${path} is not built yet`, { built: false }))
+          )
         }
         return Effect.provideService(app, HttpServerRequest.HttpServerRequest, request).pipe(
           Effect.catchCause((cause) => {

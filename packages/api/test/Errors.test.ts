@@ -40,7 +40,6 @@ const table: ReadonlyArray<
     [403, "TEAM_FORBIDDEN"]
   ],
   ["no such route", "GET", "/nowhere", {}, [404, "ROUTE_NOT_FOUND"]],
-  ["no such route below v1", "GET", "/v1", {}, [404, "ROUTE_NOT_FOUND"]],
   ["v1 twice", "GET", "/v1/v1/sources", {}, [404, "ROUTE_NOT_FOUND"]],
   ["a wrong method", "DELETE", "/sources", {}, [405, "METHOD_NOT_ALLOWED"]],
   ["a wrong method below a resource", "PATCH", `/events/${unknown}/retry`, {}, [405, "METHOD_NOT_ALLOWED"]],
@@ -95,7 +94,7 @@ const table: ReadonlyArray<
     json(`{"name":"x","x":[${"0,".repeat(100_000)}0]}`),
     [400, "VALIDATION_ERROR"]
   ],
-  ["too large", "POST", "/sources", { body: { name: "x".repeat(1024 * 1024) } }, [413, "PAYLOAD_TOO_LARGE"]],
+  ["too large", "POST", "/destinations", { body: { name: "x".repeat(1024 * 1024) } }, [413, "PAYLOAD_TOO_LARGE"]],
   [
     "text",
     "POST",
@@ -273,7 +272,7 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("errors", (i
         })
         socket.on("error", (error) => resume(Effect.succeed(`${text} ${error.message}`)))
         socket.write(
-          `POST /v1/sources HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${teams.a.key}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`
+          `POST /v1/destinations HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${teams.a.key}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`
         )
         const chunk = `10000\r\n${" ".repeat(0x10000)}\r\n`
         for (let i = 0; i < 20; i++) socket.write(chunk)

@@ -72,10 +72,12 @@ export interface FieldError {
 export const fail = (code: ErrorCode, message: string, data?: Schema.Json): GatewayError =>
   new GatewayError(data === undefined ? { code, message } : { code, message, data })
 
-/** 400 VALIDATION_ERROR; the message repeats the first field's, so that it reads well without `data`. */
+/** 400 VALIDATION_ERROR; the message says the first field's, and how many more there are, so that it reads well without `data`. */
 export const invalid = (fields: ReadonlyArray<FieldError>): GatewayError => {
-  const first = fields[0]
-  return fail("VALIDATION_ERROR", first ? `${first.path} ${first.message}` : "invalid input", {
+  const [first, ...others] = fields
+  const more = others.length === 0 ? "" : ` (and ${others.length} more, see data.fields)`
+  const message = first === undefined ? "invalid input" : `${`${first.path} ${first.message}`.trim()}${more}`
+  return fail("VALIDATION_ERROR", message, {
     fields: fields.map(({ path, message }) => ({ path, message }))
   })
 }

@@ -86,17 +86,17 @@ export const readJsonObject = Effect.fnUntraced(function* (
   if (bytes.length === 0) return yield* fail("INVALID_JSON", "the body is empty; a JSON object is needed")
   if (!isUtf8(bytes)) return yield* fail("INVALID_JSON", "the body is not UTF-8")
   if (hasTooManyValues(bytes)) {
-    return yield* invalid([{ path: "", message: `the body has more than ${maxJsonValues} values` }])
+    return yield* invalid([{ path: "body", message: `has more than ${maxJsonValues} values` }])
   }
   const value = yield* Effect.try({
     try: (): unknown => JSON.parse(bytes.toString("utf8")),
     catch: () => fail("INVALID_JSON", "the body is not valid JSON")
   })
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return yield* invalid([{ path: "", message: "the body must be a JSON object" }])
+    return yield* invalid([{ path: "body", message: "must be a JSON object" }])
   }
   const wrong = unstorable(value)
-  if (wrong !== null) return yield* invalid([wrong])
+  if (wrong !== null) return yield* invalid([{ ...wrong, path: wrong.path === "" ? "body" : wrong.path }])
   return value as Schema.JsonObject
 })
 

@@ -1,0 +1,144 @@
+import { hash, randomBytes } from "node:crypto"
+import { promisify } from "node:util"
+import { brotliCompress, constants, gzip } from "node:zlib"
+import { Effect, type Layer } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { fail } from "@tidegate/model/GatewayError"
+
+/**
+ * What Scalar is told. It may call its makers' services (proxy, sharing, agent, telemetry, fonts); each is off here, and
+ * the page's policy lets it reach this gateway only.
+ */
+const configuration = {
+  _integration: "html",
+  withDefaultFonts: false,
+  telemetry: false,
+  hideClientButton: true,
+  showDeveloperTools: "never",
+  agent: { disabled: true },
+  mcp: { disabled: true },
+  authentication: { preferredSecurityScheme: "bearer" }
+}
+
+/** The only scripts that run are those with the answer's own nonce: nothing else that this origin serves, and nothing inline. */
+const policyWith = (nonce: string): string =>
+  [
+    "default-src 'none'",
+    `script-src 'nonce-${nonce}'`,
+    // Scalar writes its styles into the page.
+    "style-src 'unsafe-inline'",
+    "img-src 'self' data:",
+    "font-src 'self' data:",
+    "connect-src 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+    "form-action 'none'"
+  ].join("; ")
+
+/** The page at `/docs`, or at `/docs/`; its links are relative, so that it also works below a prefix. */
+const pageAt = (path: string, script: string, nonce: string): string => {
+  const root = path.endsWith("/") ? "../" : ""
+  return `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <title>Tidegate control API</title>
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <link rel="icon" href="data:," />
+  </head>
+  <body>
+    <div id="reference"></div>
+    <noscript>This page needs JavaScript. The same in JSON: <a href="${root}openapi.json">openapi.json</a></noscript>
+    <script src="${root}docs/${script}" nonce="${nonce}"></script>
+    <script nonce="${nonce}">
+      Scalar.createApiReference(document.getElementById("reference"), ${JSON.stringify({
+        ...configuration,
+        url: `${root}openapi.json`
+      })})
+    </script>
+  </body>
+</html>
+`
+}
+
+type Coding = "br" | "gzip" | "identity"
+
+const compress: Record<Coding, (bytes: Buffer) => Promise<Buffer>> = {
+  // A fifth of a second of another thread, once; the best quality takes five seconds for an eighth less.
+  br: (bytes) => promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } }),
+  gzip: (bytes) => promisify(gzip)(bytes),
+  identity: (bytes) => Promise.resolve(bytes)
+}
+
+/**
+ * Scalar's script as it comes with effect, which has it for pages that hold it inline and exports it to nobody. Loaded
+ * when the page is asked for first.
+ */
+const loadScript = async () => {
+  const module = import.meta.resolve("effect/http-api/HttpApiScalar")
+  const { javascript } = (await import(new URL("internal/httpApiScalar.js", module).href)) as { javascript: string }
+  const bytes = Buffer.from(javascript)
+  const coded = new Map<Coding, Promise<Buffer>>()
+  return {
+    name: `scalar-${hash("sha256", bytes, "hex").slice(0, 16)}.js`,
+    as: (coding: Coding): Promise<Buffer> => {
+      const found = coded.get(coding) ?? compress[coding](bytes)
+      coded.set(coding, found)
+      return found
+    }
+  }
+}
+
+const codingFor = (accepted: string): Coding => {
+  const takes = (coding: string) =>
+    new RegExp(`(?:^|,)\\s*${coding}\\s*(?:;\\s*q=(?!0(?:\\.0*)?\\s*(?:,|$))[^,]*)?(?:,|$)`, "i")
+  if (takes("br").test(accepted)) return "br"
+  return takes("gzip").test(accepted) ? "gzip" : "identity"
+}
+
+/** What a program is told at `/`; a browser is led to the page. */
+const index = { name: "Tidegate", docs: "/docs", openapi: "/openapi.json", api: "/v1", health: "/healthz" }
+
+/** `GET /docs`, a page to read and try the API; its script, which changes its name with its content; and `GET /`. */
+export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    const script = yield* Effect.cached(Effect.promise(loadScript))
+
+    yield* router.add("GET", "/", (request) => {
+      const byBrowser = (request.headers["accept"] ?? "").includes("text/html")
+      const response = byBrowser ? HttpServerResponse.redirect("docs") : HttpServerResponse.jsonUnsafe(index)
+      return Effect.succeed(HttpServerResponse.setHeader(response, "vary", "accept"))
+    })
+
+    yield* router.add("GET", "/docs", (request) =>
+      Effect.map(script, ({ name }) => {
+        const nonce = randomBytes(16).toString("base64")
+        const path = request.url.split("?", 1)[0] ?? ""
+        return HttpServerResponse.html(pageAt(path, name, nonce)).pipe(
+          HttpServerResponse.setHeader("content-security-policy", policyWith(nonce))
+        )
+      })
+    )
+
+    yield* router.add(
+      "GET",
+      "/docs/:script",
+      Effect.gen(function* () {
+        const { headers } = yield* HttpServerRequest.HttpServerRequest
+        const { as, name } = yield* script
+        const { params } = yield* HttpRouter.RouteContext
+        if (params["script"] !== name)
+          return yield* Effect.die(fail("ROUTE_NOT_FOUND", "the page has another script now"))
+        const coding = codingFor(headers["accept-encoding"] ?? "")
+        return HttpServerResponse.uint8Array(yield* Effect.promise(() => as(coding)), {
+          contentType: "text/javascript; charset=utf-8",
+          headers: {
+            "cache-control": "public, max-age=31536000, immutable",
+            vary: "accept-encoding",
+            ...(coding === "identity" ? {} : { "content-encoding": coding })
+          }
+        })
+      })
+    )
+  })
+)

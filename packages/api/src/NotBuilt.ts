@@ -1,0 +1,97 @@
+/**
+ * The routes that the contract has and this gateway does not yet: `{}` is an id. Whoever builds one takes its line out.
+ * They are 404 ROUTE_NOT_FOUND like every route that is not there (the contract has no code of its own for them), and
+ * the message says that it is not the caller's mistake.
+ */
+const routes: ReadonlyArray<string> = [
+  "GET,PATCH,PUT /auth/me",
+  "POST /auth/idp/login",
+  "POST /auth/demo/login",
+  "POST /auth/logout",
+  "GET,PUT /project-secrets",
+  "POST /project-secrets/rotate",
+  "POST /requests/{}/retry",
+  "POST /requests/{}/share",
+  "DELETE /requests/{}/share/{}",
+  "GET /shares/request/{}",
+  "GET,POST /requests/bulk_operations",
+  "GET /requests/bulk_operations/{}",
+  "POST /requests/bulk_operations/{}/cancel",
+  "GET,POST /events/bulk_operations",
+  "GET /events/bulk_operations/{}",
+  "POST /events/bulk_operations/{}/cancel",
+  "GET,POST /request-fixtures",
+  "GET,PATCH,PUT,DELETE /request-fixtures/{}",
+  "GET /request-fixtures/{}/targets",
+  "POST /request-fixtures/{}/replay",
+  "POST /public-bins",
+  "GET /public-bins/{}",
+  "POST /public-bins/{}/claim",
+  "GET /bins/{}/stream",
+  "GET /metrics/requests",
+  "GET /metrics/events",
+  "GET /metrics/sources",
+  "GET /metrics/destinations",
+  "GET /metrics/transformations",
+  "GET /metrics/connections",
+  "GET /metrics/workflows",
+  "GET /transformations/capabilities",
+  "PUT /transformations/validate",
+  "GET /connect",
+  "GET,POST /workflows",
+  "GET,PUT,PATCH,DELETE /workflows/{}",
+  "PUT /workflows/aggregate",
+  "POST /workflows/test",
+  "POST /workflows/{}/test",
+  "GET /workflows/{}/runs",
+  "GET /workflows/{}/runs/{}",
+  "POST /workflows/{}/runs/{}/retry",
+  "GET /workflow-activity",
+  "GET /workflow-templates",
+  "GET /workflow-templates/{}",
+  "POST /workflow-templates/{}/instantiate",
+  "GET /workflow-formatter/catalog",
+  "POST /workflow-formatter/test",
+  "GET,POST /actions",
+  "GET,PUT,PATCH,DELETE /actions/{}",
+  "PUT,POST /actions/{}/enable",
+  "PUT,POST /actions/{}/disable",
+  "POST /action-options",
+  "GET /action-providers",
+  "GET /source-providers",
+  "GET /provider-accounts",
+  "GET,DELETE /provider-accounts/{}",
+  "POST /provider-accounts/oauth/start",
+  "POST /provider-accounts/oauth/callback",
+  "POST /provider-accounts/credentials/connect",
+  "GET /sources/channels",
+  "POST /sources/channels/bulk",
+  "GET /sources/channel-alerts",
+  "GET /sources/channel-metrics",
+  "GET,PATCH,PUT /sources/channel-settings",
+  "POST /sources/{}/channel-retry",
+  "GET /sources/{}/channel-events",
+  "PATCH,PUT /sources/{}/delivery",
+  "POST /sources/{}/run",
+  "GET /sources/{}/runs",
+  "GET /sources/{}/activity",
+  "GET,POST /project-api-keys",
+  "GET,PATCH,PUT,DELETE /project-api-keys/{}",
+  "POST /project-api-keys/{}/revoke",
+  "GET /project-api-keys/{}/audit",
+  "GET,POST /filters",
+  "GET,PATCH,PUT,DELETE /filters/{}",
+  "POST /filters/test"
+]
+
+const patterns = routes.map((route) => {
+  const [methods = "", path = ""] = route.split(" ")
+  return {
+    methods: new Set(methods.split(",").flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]))),
+    pattern: new RegExp(`^${path.replaceAll("{}", "[^/]+")}/?$`, "i")
+  }
+})
+
+/** Whether the contract has this route, and this gateway does not. */
+export const isNotBuilt = (method: string, path: string): boolean =>
+  patterns.some((route) => route.methods.has(method) && route.pattern.test(path))

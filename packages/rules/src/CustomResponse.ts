@@ -15,7 +15,6 @@ import { compileHeaders, type CompiledHeaders } from "./ResponseHeaders.ts"
 const maxRules = 50
 /** Of each body, in bytes of UTF-8, before its placeholders are filled. */
 const maxBodyBytes = 65_536
-const maxPatternLength = 512
 
 /** What is asked about, and what placeholders read. */
 export interface ReplyInput extends FilterInput {
@@ -79,10 +78,10 @@ export const compileCustomResponse = (written: unknown): Result.Result<CompiledC
     const replies: Array<Reply> = []
     for (const [index, { enabled, match, response }] of rules.entries()) {
       const at = below("rules", index)
-      const matcher = yield* Result.mapError(
-        compileFilter(withoutNulls(match ?? {}), { maxPatternLength }),
-        ({ message, path }) => ({ path: `${at}.match.${path}`, message })
-      )
+      const matcher = yield* Result.mapError(compileFilter(withoutNulls(match ?? {})), ({ message, path }) => ({
+        path: `${at}.match.${path}`,
+        message
+      }))
       const reply = yield* compileReply(
         {
           status: response?.status ?? 200,

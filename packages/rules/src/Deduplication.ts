@@ -2,7 +2,7 @@ import { parsePath, type PathSegment } from "@tidegate/model/JsonPath"
 import type { DeduplicateRule } from "@tidegate/model/Rule"
 import { Predicate, Result } from "effect"
 import { type Digest, findAt, omit, omitNothing, type Omission, startDigest } from "./Canonical.ts"
-import { compileFilter, type FilterInput } from "./Filter.ts"
+import { compileFilter, type FilterInput, longestStoredPattern } from "./Filter.ts"
 
 /**
  * Which requests of a connection are the same, by its deduplicate rule. Where that cannot be told a request has no key
@@ -28,7 +28,9 @@ export interface Deduplication {
  * Compiling is cheap, and safe to repeat.
  */
 export const compileDeduplication = (rule: DeduplicateRule): Deduplication => {
-  const predicates = Result.getOrNull(compileFilter({ headers: rule.headers, body: rule.body }))
+  const predicates = Result.getOrNull(
+    compileFilter({ headers: rule.headers, body: rule.body }, { maxPatternLength: longestStoredPattern })
+  )
   const keyOf = rule.include_fields === undefined ? wholeKey(rule.exclude_fields ?? []) : fieldsKey(rule.include_fields)
   return {
     windowMs: rule.window,

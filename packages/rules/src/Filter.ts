@@ -11,11 +11,14 @@ import { Limits } from "./Limits.ts"
  * side effects, and its work per document is bounded (Evaluation.ts).
  */
 
-/** The longest `$regex` pattern of a filter, in characters. */
-const maxPatternLength = 1_024
+/** The longest `$regex` pattern that may be written, in characters. */
+const maxPatternLength = 512
+
+/** The longest that ever could be: rules that were stored then go on. */
+export const longestStoredPattern = 1_024
 
 export interface FilterOptions {
-  /** The longest `$regex` pattern accepted, in characters; 1,024 unless told. */
+  /** The longest `$regex` pattern accepted, in characters; 512 unless told. */
   readonly maxPatternLength?: number
 }
 

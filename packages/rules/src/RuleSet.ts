@@ -13,7 +13,7 @@ import {
 import { Predicate, Result, Schema } from "effect"
 import { below } from "./ConditionInvalid.ts"
 import { complain, type Complaint, decode } from "./Decode.ts"
-import { allOf, type CompiledFilter, compileFilter } from "./Filter.ts"
+import { allOf, type CompiledFilter, compileFilter, longestStoredPattern } from "./Filter.ts"
 import { compileRetry, type RetryPolicy } from "./Retry.ts"
 
 /**
@@ -46,7 +46,7 @@ const maxRules = 50
  * filter's conditions in before it stores the rule.
  */
 export const normalizeRules = (input: unknown): Result.Result<ReadonlyArray<Rule>, RuleInvalid> => {
-  if (!Array.isArray(input)) return invalid(null, { path: "", message: "rules must be an array" })
+  if (!Array.isArray(input)) return invalid(null, { path: "", message: "must be an array" })
   if (input.length > maxRules) return invalid(null, { path: "", message: `at most ${maxRules} rules are allowed` })
   const rules: Array<Rule> = []
   for (const [index, written] of input.entries()) {
@@ -199,7 +199,7 @@ export const compileRules = (rules: ReadonlyArray<Rule>): Result.Result<Compiled
         break
       case "filter": {
         const { headers, body, query, path } = rule
-        const compiled = compileFilter({ headers, body, query, path })
+        const compiled = compileFilter({ headers, body, query, path }, { maxPatternLength: longestStoredPattern })
         if (Result.isFailure(compiled)) return invalid(index, compiled.failure)
         if (compiled.success.tests.length === 0)
           return invalid(index, { path: "", message: "the filter has no target" })

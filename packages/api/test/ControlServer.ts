@@ -39,6 +39,7 @@ const destinationEntity = DestinationEntity.toLayer(
       Create: ({ payload }) => commands.create(payload.team_id, id, payload.input),
       Update: ({ payload }) => commands.update(payload.team_id, id, payload.input),
       Replace: ({ payload }) => commands.replace(payload.team_id, id, payload.input),
+      Upsert: ({ payload }) => commands.upsert(payload.team_id, id, payload.input),
       Disable: ({ payload }) => commands.disable(payload.team_id, id),
       Enable: ({ payload }) => commands.enable(payload.team_id, id),
       Delete: ({ payload }) => commands.remove(payload.team_id, id),

@@ -6,13 +6,24 @@ import { type FieldError, type GatewayError, invalid } from "@tidegate/model/Gat
 
 const text = Schema.String.annotate({ message: "must be a string" })
 
-/** 1 to 155 characters. Control characters and line breaks are not printable, and spaces alone do not name anything. */
+/**
+ * What makes a text look like another one: characters that nothing is seen of, and those that turn the direction of what
+ * follows. Inside an emoji they are part of it.
+ */
+const hasUnseen = (name: string): boolean =>
+  /[\p{Cf}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}]/u.test(name.replaceAll(/\p{RGI_Emoji}/gv, ""))
+
+/**
+ * The name of any resource: 1 to 155 characters that can be seen. Control characters and line breaks are not printable,
+ * and spaces alone do not name anything.
+ */
 export const Name = text.check(
-  Schema.makeFilter(
-    (name: string) =>
-      (/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,155}$/u.test(name) && name.trim() !== "") ||
-      "must be 1 to 155 printable characters"
-  )
+  Schema.makeFilter((name: string) => {
+    if (!/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,155}$/u.test(name) || name.trim() === "") {
+      return "must be 1 to 155 printable characters"
+    }
+    return !hasUnseen(name) || "must not contain zero-width characters or characters that change the text direction"
+  })
 )
 
 const longestDescription = 4096
@@ -78,6 +89,62 @@ export const decodeBody = <S extends Schema.ConstraintDecoder<unknown>>(
     }))
   )
 
+/** The member of a body, or of its `config`, that a fault is about. */
+const memberOf = (path: string): string => /^(?:config\.)?[^.[]+/.exec(path)?.[0] ?? path
+
+const without = (body: Members, faults: FieldErrors): Members => {
+  const wrong = new Set(faults.map(({ path }) => memberOf(path)))
+  const right = (members: Members, prefix: string) =>
+    Object.fromEntries(Object.entries(members).filter(([name]) => !wrong.has(prefix + name)))
+  const config = body["config"]
+  return { ...right(body, ""), ...(isObject(config) ? { config: right(config, "config.") } : {}) }
+}
+
+/** What several checks have found: of one member only what was found first, because the rest follows from it. */
+const together = (faults: FieldErrors, further: FieldErrors): FieldErrors => {
+  const told = new Set(faults.map(({ path }) => memberOf(path)))
+  return [...faults, ...further.filter(({ path }) => !told.has(memberOf(path)))]
+}
+
+/**
+ * Decodes a body by its schema, and judges it by `check` as a whole: one answer tells what either of them finds wrong. What
+ * does not decode is left out of what `check` sees. Without a type that is one, nothing can be said of the rest.
+ */
+export const judgeBody = <S extends Schema.ConstraintDecoder<unknown>, A>(
+  schema: S,
+  body: Members,
+  check: (body: S["Type"]) => Result.Result<A, FieldErrors>
+): Result.Result<A, FieldErrors> =>
+  Result.match(decodeBody(schema, body), {
+    onSuccess: check,
+    onFailure: (faults) => {
+      const rest = faults.some(({ path }) => path === "type")
+        ? Result.fail([])
+        : Result.flatMap(decodeBody(schema, without(body, faults)), check)
+      return Result.fail(together(faults, Result.isFailure(rest) ? rest.failure : []))
+    }
+  })
+
+/** All of the results, or what is wrong in any of them. */
+export const every = <Results extends Readonly<Record<string, Result.Result<unknown, FieldErrors>>>>(
+  results: Results
+): Result.Result<
+  { readonly [Name in keyof Results]: Results[Name] extends Result.Result<infer A, FieldErrors> ? A : never },
+  FieldErrors
+> => {
+  const entries = Object.entries(results)
+  const faults = entries.reduce<FieldErrors>(
+    (found, [, result]) => (Result.isFailure(result) ? together(found, result.failure) : found),
+    []
+  )
+  if (faults.length > 0) return Result.fail(faults)
+  return Result.succeed(Object.fromEntries(entries.map(([name, result]) => [name, Result.getOrThrow(result)])) as never)
+}
+
+/** A member that has to be there. */
+export const required = <A>(path: string, value: A | undefined, what = ""): Result.Result<A, FieldErrors> =>
+  value === undefined ? fieldError(path, `is required${what}`) : Result.succeed(value)
+
 /** 400 VALIDATION_ERROR for what is wrong. */
 export const orInvalid = <A>(result: Result.Result<A, FieldErrors>): Result.Result<A, GatewayError> =>
   Result.mapError(result, invalid)
@@ -97,13 +164,14 @@ export const nestConfig = (input: Schema.Json, names: ReadonlyArray<string>): Re
     const written: unknown = body["config"] ?? {}
     if (!isObject(written)) return fieldError("config", "must be an object")
     const config: Record<string, Schema.Json> = { ...written }
+    const faults: Array<FieldError> = []
     for (const name of names) {
       const flat = body[name]
       if (flat === undefined) continue
       if (Object.hasOwn(config, name) && !isDeepStrictEqual(config[name], flat)) {
-        return fieldError(name, `differs from config.${name}, which is the same setting`)
+        faults.push({ path: name, message: `differs from config.${name}, which is the same setting` })
       }
       config[name] = flat
     }
-    return Result.succeed({ ...body, config })
+    return faults.length === 0 ? Result.succeed({ ...body, config }) : Result.fail(faults)
   })

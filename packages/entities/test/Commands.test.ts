@@ -59,6 +59,7 @@ const destinationsThatListen = DestinationEntity.toLayer(
       Create: unused,
       Update: unused,
       Replace: unused,
+      Upsert: unused,
       Disable: unused,
       Enable: unused,
       Delete: unused,

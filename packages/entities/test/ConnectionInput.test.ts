@@ -97,7 +97,7 @@ describe("ConnectionInput", () => {
     assert.strictEqual(code, "RULE_INVALID")
     assert.match(message, /^rules\[1\]\.delay: /)
     assert.deepInclude(data, { rule_index: 1, path: "delay" })
-    assert.match(refused({ name: "a", ...ends, rules: {} }), /^RULE_INVALID rules: rules must be an array/)
+    assert.match(refused({ name: "a", ...ends, rules: {} }), /^RULE_INVALID rules: must be an array/)
     assert.match(
       refused({ name: "a", ...ends, rules: [{ type: "filter", body: "\u0000" }] }),
       /^RULE_INVALID rules\[0\]: must be valid Unicode/

@@ -31,6 +31,7 @@ const destinations = DestinationEntity.toLayer(
       Create: unused,
       Update: unused,
       Replace: unused,
+      Upsert: unused,
       Disable: unused,
       Enable: unused,
       Delete: unused,

@@ -29,7 +29,7 @@ const codeOf = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effect
   Effect.map(Effect.flip(effect), (error) => ("code" in error ? error.code : error._tag))
 
 layer(world, { excludeTestServices: true })("the transformation's actor", (it) => {
-  it.effect("creates, changes in part, replaces and deletes", () =>
+  it.effect("creates, changes in part, upserts and deletes", () =>
     Effect.gen(function* () {
       const created = yield* create({ env: { A: "1" } })
       assert.deepInclude(created, { code: "first", code_hash: codeHash("first"), env: { A: "1" } })
@@ -43,9 +43,9 @@ layer(world, { excludeTestServices: true })("the transformation's actor", (it) =
       const { updated_at, ...back } = yield* target.Update({ team_id, input: { ...read } })
       assert.deepStrictEqual({ ...back, updated_at: read.updated_at }, read)
       assert.isAtLeast(Date.parse(updated_at), Date.parse(read.updated_at))
-      const replaced = yield* target.Replace({ team_id, input: { name: created.name, code: "third" } })
-      assert.deepInclude(replaced, { code: "third", env: {} })
-      assert.strictEqual(yield* codeOf(target.Replace({ team_id, input: { name: "no code" } })), "VALIDATION_ERROR")
+      const replaced = yield* target.Upsert({ team_id, input: { name: created.name, code: "third" } })
+      assert.deepInclude(replaced, { code: "third", env: { B: "2" } })
+      assert.strictEqual(yield* codeOf(target.Upsert({ team_id, input: { name: "no code" } })), "VALIDATION_ERROR")
       assert.strictEqual(yield* codeOf(target.Update({ team_id: otherTeam, input: {} })), "NOT_FOUND")
       assert.strictEqual(yield* codeOf(target.Delete({ team_id: otherTeam })), "NOT_FOUND")
       assert.deepStrictEqual(yield* target.Delete({ team_id }), { id: created.id })
@@ -63,7 +63,7 @@ layer(world, { excludeTestServices: true })("the transformation's actor", (it) =
       for (const call of [
         Effect.flatMap(owner(fresh()), (other) => other.Create({ team_id, input })),
         target.Update({ team_id, input: { code: "syntax" } }),
-        target.Replace({ team_id, input })
+        target.Upsert({ team_id, input })
       ]) {
         const error = yield* Effect.flip(call)
         assert.strictEqual(error._tag, "GatewayError")

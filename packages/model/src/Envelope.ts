@@ -13,9 +13,14 @@ const Cursor = Schema.NullOr(Schema.String)
 /** A window of time, both ends included. */
 export const TimeRange = Schema.Struct({ from: Timestamp, to: Timestamp })
 
-/** Sources, destinations, connections: one page, no cursor. */
+/** Sources, destinations, connections: one page, no cursor. `has_more`: there are more than it shows. */
 export const ResourceList = <S extends Schema.Top>(model: S) =>
-  Schema.Struct({ pagination: Pagination, count: Schema.Int, models: Schema.Array(model) })
+  Schema.Struct({
+    pagination: Pagination,
+    count: Schema.Int,
+    has_more: Schema.Boolean,
+    models: Schema.Array(model)
+  })
 
 const paged = {
   total: Schema.Int,

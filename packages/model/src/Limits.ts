@@ -7,8 +7,20 @@ export const maxControlBody = 1024 * 1024
 /** The longest code of a transformation, in bytes of UTF-8. */
 export const maxCode = 1024 * 1024
 
-/** The largest body of a call that carries code or a request sample, in bytes: code, with what JSON escapes in it. */
+/** The largest body of a call that carries code, in bytes: code, with what JSON escapes in it. */
 export const maxCodeBody = 4 * maxCode
+
+/**
+ * The largest body of a call that writes a source, in bytes: 50 rules and a fallback with bodies of 64 KiB each, with what
+ * JSON escapes in them.
+ */
+export const maxSourceBody = 8 * 1024 * 1024
+
+/** The largest body of a call that writes a connection, in bytes: an inline transformation, and conditions of 50 filters. */
+export const maxConnectionBody = 8 * 1024 * 1024
+
+/** The largest body of a trial run, in bytes: code, and a sample as large as a request may be. */
+export const maxRunBody = maxCodeBody + 12 * 1024 * 1024
 
 /**
  * The most values (members, elements, the whole) that a JSON body may have where it is walked value by value: so many take

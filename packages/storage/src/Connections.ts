@@ -162,7 +162,7 @@ const make = Effect.gen(function* () {
         linked.push(rule)
         continue
       }
-      const { code, env = {}, name } = rule.transformation
+      const { code, env, name } = rule.transformation
       const transformation_id = yield* upsertTransformation(sql, secrets, team_id, { name, code, env })
       linked.push({ type: "transform", transformation_id })
     }

@@ -28,24 +28,24 @@ export const holdTransformations = Effect.fnUntraced(function* (
 })
 
 /**
- * Stores a transformation that was written inside a rule: replaces the one of that name, or makes it; answers its id and
- * keeps it until the transaction ends. `fields` have been checked and the code compiles. When somebody else makes one of
+ * Stores a transformation that was written inside a rule: updates the one of that name (variables that are left out stay),
+ * or makes it; answers its id and keeps it until the transaction ends. `fields` have been checked and the code compiles. When somebody else makes one of
  * that name at the same moment, the transaction has to be taken again (a serialization error, as `transaction` does).
  */
 export const upsertTransformation = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   secrets: Secrets["Service"],
   team_id: string,
-  fields: { readonly name: string; readonly code: string; readonly env: Env }
+  fields: { readonly name: string; readonly code: string; readonly env: Env | undefined }
 ): Effect.fn.Return<string, SqlError.SqlError> {
   const { code, env, name } = fields
   const nowMs = yield* Clock.currentTimeMillis
   const at = new Date(nowMs)
   const hash = codeHash(code)
-  const [stored] = yield* sql<{ id: string }>`
-    select id from transformations where team_id = ${team_id} and name = ${name} and deleted_at is null for update`
+  const [stored] = yield* sql<{ id: string; env: string | null }>`
+    select id, env from transformations where team_id = ${team_id} and name = ${name} and deleted_at is null for update`
   const id = stored?.id ?? newId(prefixes.transformation, nowMs)
-  const sealed = yield* sealEnv(secrets, { team_id, id }, env)
+  const sealed = env === undefined ? (stored?.env ?? null) : yield* sealEnv(secrets, { team_id, id }, env)
   const [written] =
     stored === undefined
       ? yield* sql`

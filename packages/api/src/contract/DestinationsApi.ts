@@ -50,8 +50,8 @@ export class DestinationsApi extends HttpApiGroup.make("destinations")
     HttpApiEndpoint.put("upsert", "/destinations", write).annotateMerge(
       operation({
         id: "upsertDestination",
-        summary: "Create or replace a destination by its name",
-        description: "When there is one of this name, its config becomes what is given; secrets may be given masked.",
+        summary: "Create a destination, or update the one of its name",
+        description: "What is left out stays as it is; secrets may be given masked.",
         body: destinationBody,
         answer: destination,
         errors: ["RESOURCE_ALREADY_EXISTS"]
@@ -80,7 +80,7 @@ export class DestinationsApi extends HttpApiGroup.make("destinations")
       operation({
         id: "replaceDestination",
         summary: "Replace a destination",
-        description: "Its config becomes what is given; secrets may be given masked.",
+        description: "What is left out has its default; secrets may be given masked.",
         body: destinationBody,
         answer: destination,
         errors: ["NOT_FOUND", "RESOURCE_ALREADY_EXISTS"]

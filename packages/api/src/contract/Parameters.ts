@@ -194,6 +194,7 @@ const eventFilters = {
     })
   ),
   status: values("Only events of these states", EventStatus),
+  request_id: values("Only events of these requests, whenever they were made unless a window is given"),
   source_id: values("Only events of these sources"),
   destination_id: values("Only events to these destinations")
 }
@@ -207,8 +208,12 @@ export const events = {
 
 export const eventCount = eventFilters
 
+/** For lists that have no link of their own to the page before. */
+const onward = { cursor: text("next of the page before", 2000), next: text("Alias of cursor", 2000) }
+
 export const requestEvents = {
   ...team,
+  ...onward,
   ...connection,
   id: values("Only these"),
   status: values("Only events of these states", EventStatus),
@@ -217,7 +222,13 @@ export const requestEvents = {
   limit: limit(255, 100)
 }
 
-export const requestIgnoredEvents = { ...team, ...connection, id: values("Only these"), limit: limit(255, 100) }
+export const requestIgnoredEvents = {
+  ...team,
+  ...onward,
+  ...connection,
+  id: values("Only these"),
+  limit: limit(255, 100)
+}
 
 export const attempts = {
   ...team,

@@ -67,8 +67,8 @@ export class TransformationsApi extends HttpApiGroup.make("transformations")
     HttpApiEndpoint.put("upsert", "/transformations", write).annotateMerge(
       operation({
         id: "upsertTransformation",
-        summary: "Create a transformation, or replace the one of its name",
-        description: "Its id, and the rules that name it, stay.",
+        summary: "Create a transformation, or update the one of its name",
+        description: "Variables that are left out stay as they are; so do its id, and the rules that name it.",
         body: transformationBody,
         answer: transformation,
         errors: ["RESOURCE_ALREADY_EXISTS", "TRANSFORMATION_INVALID"]

@@ -2,6 +2,7 @@ import { Effect, type Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { ConnectionEntity } from "@tidegate/entities/Connection/ConnectionProtocol"
 import { prefixes } from "@tidegate/model/Ids"
+import { maxConnectionBody } from "@tidegate/model/Limits"
 import * as RequestReads from "@tidegate/storage/reads/RequestReads"
 import * as ResourceLists from "@tidegate/storage/reads/ResourceLists"
 import { Connections } from "@tidegate/storage/Connections"
@@ -33,7 +34,7 @@ export const layer = HttpApiBuilder.group(
     })
     const updateOne = Effect.fnUntraced(function* ({ params, request }: ById & WithBody) {
       const { id: team_id } = yield* CurrentTeam
-      return yield* update(team_id, params.id, yield* readJsonObject(request))
+      return yield* update(team_id, params.id, yield* readJsonObject(request, maxConnectionBody))
     })
     const act = (message: "Disable" | "Enable" | "Pause" | "Unpause") =>
       Effect.fnUntraced(function* ({ params }: ById) {
@@ -72,13 +73,13 @@ export const layer = HttpApiBuilder.group(
       .handleRaw("create", ({ request }) =>
         Effect.gen(function* () {
           const { id: team_id } = yield* CurrentTeam
-          return yield* create(team_id, yield* readJsonObject(request))
+          return yield* create(team_id, yield* readJsonObject(request, maxConnectionBody))
         })
       )
       .handleRaw("upsert", ({ request }) =>
         Effect.gen(function* () {
           const { id: team_id } = yield* CurrentTeam
-          const input = yield* readJsonObject(request)
+          const input = yield* readJsonObject(request, maxConnectionBody)
           return yield* upsert({
             find: read(findUpserted(team_id, input)),
             update: (id) => update(team_id, id, input),

@@ -23,7 +23,7 @@ export const layer = HttpApiBuilder.group(
     const create = Effect.fnUntraced(function* (team_id: string, input: Body) {
       return yield* command((yield* fresh).Create({ team_id, input }))
     })
-    const write = (message: "Update" | "Replace") =>
+    const write = (message: "Update" | "Replace" | "Upsert") =>
       Effect.fnUntraced(function* (team_id: string, id: string, input: Body) {
         return yield* command((yield* owner(id))[message]({ team_id, input }))
       })
@@ -61,7 +61,7 @@ export const layer = HttpApiBuilder.group(
           const name = textOf(input, "name")
           return yield* upsert({
             find: name === null ? Effect.succeed(null) : read(destinations.findByName(team_id, name)),
-            update: (id) => write("Replace")(team_id, id, input),
+            update: (id) => write("Upsert")(team_id, id, input),
             create: create(team_id, input)
           })
         })

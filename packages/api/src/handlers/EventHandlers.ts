@@ -15,6 +15,7 @@ import { given, includesOf, limitOf, searchOf, statusesOf, valuesOf, windowOf } 
 const filterOf = Effect.fnUntraced(function* (query: Schema.Struct.Type<typeof Parameters.eventCount>) {
   return {
     statuses: yield* statusesOf(query.status),
+    requests: yield* valuesOf("request_id", query.request_id),
     sources: yield* valuesOf("source_id", query.source_id),
     connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id),
     destinations: yield* valuesOf("destination_id", query.destination_id),
@@ -46,7 +47,7 @@ export const layer = HttpApiBuilder.group(
                 key: filterKey("events", { team, ...filter, ...window }),
                 window,
                 cursor: given(query.cursor, query.next),
-                limit: limitOf(query.limit, 100)
+                limit: yield* limitOf(query.limit, 100)
               },
               { data: include.has("data") }
             )

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer"
-import { ByteSize, Effect, Schema } from "effect"
+import { ByteSize, Effect, Schema, type Scope, Semaphore } from "effect"
 import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } from "effect/http"
 import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { maxControlBody, maxJsonValues } from "@tidegate/model/Limits"
@@ -60,6 +60,24 @@ const hasTooManyValues = (bytes: Buffer): boolean => {
 
 const [quote, backslash, comma, list, object] = [34, 92, 44, 91, 123]
 
+const largeBodies = Semaphore.makeUnsafe(8)
+
+/**
+ * A place for a large body, kept until its call is answered: they are held whole, and so only some at a time. Fails closed
+ * when none becomes free: the call may be repeated, and what would be read beyond that is the process's memory.
+ */
+const room: Effect.Effect<void, GatewayError, Scope.Scope> = Effect.acquireRelease(
+  largeBodies.take(1),
+  () => largeBodies.release(1),
+  { interruptible: true }
+).pipe(
+  Effect.timeoutOrElse({
+    duration: "5 seconds",
+    orElse: () => fail("QUEUE_UNAVAILABLE", "too many large bodies are being read; repeat the request")
+  }),
+  Effect.asVoid
+)
+
 /**
  * The body of a write, of at most `largest` bytes: a JSON object as it was sent, free of what cannot be stored. What it
  * means is its owner's to judge.
@@ -67,7 +85,7 @@ const [quote, backslash, comma, list, object] = [34, 92, 44, 91, 123]
 export const readJsonObject = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
   largest: number = maxControlBody
-): Effect.fn.Return<Schema.JsonObject, GatewayError> {
+): Effect.fn.Return<Schema.JsonObject, GatewayError, Scope.Scope> {
   const type = request.headers["content-type"]
   if (type !== undefined && !jsonType.test(type.trim())) {
     return yield* fail("UNSUPPORTED_CONTENT_TYPE", "the body has to be JSON (content-type application/json)")
@@ -77,6 +95,7 @@ export const readJsonObject = Effect.fnUntraced(function* (
   }
   // Told in advance, it is refused before it is read.
   if (Number(request.headers["content-length"] ?? 0) > largest) return yield* tooLarge(largest)
+  if (Number(request.headers["content-length"] ?? largest) > maxControlBody) yield* room
   const bytes = Buffer.from(
     yield* request.arrayBuffer.pipe(
       Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(largest)),
@@ -88,6 +107,8 @@ export const readJsonObject = Effect.fnUntraced(function* (
   if (hasTooManyValues(bytes)) {
     return yield* invalid([{ path: "body", message: `has more than ${maxJsonValues} values` }])
   }
+  // Looking through a large body takes as long as parsing it: in between, it is the others' turn.
+  if (bytes.length > maxControlBody) yield* Effect.yieldNow
   const value = yield* Effect.try({
     try: (): unknown => JSON.parse(bytes.toString("utf8")),
     catch: () => fail("INVALID_JSON", "the body is not valid JSON")

@@ -1,4 +1,5 @@
 import { Effect, type Schema } from "effect"
+import { HttpServerRequest } from "effect/http"
 import { EventStatus } from "@tidegate/model/Event"
 import { LogLevel } from "@tidegate/model/Execution"
 import { type GatewayError, invalid } from "@tidegate/model/GatewayError"
@@ -76,13 +77,36 @@ export const searchOf = (query: {
 
 export const dirOf = (text: string | undefined): "asc" | "desc" => (text?.toLowerCase() === "asc" ? "asc" : "desc")
 
-/** A limit above the maximum is taken as the maximum; the answer echoes what was applied. */
-export const limitOf = (limit: number | undefined, maximum: number): number => Math.min(limit ?? 100, maximum)
+/** The values of a query parameter as they were written. */
+const writtenOf = Effect.fnUntraced(function* (name: string) {
+  return [(yield* HttpServerRequest.ParsedSearchParams)[name] ?? []].flat()
+})
+
+/**
+ * A limit above the maximum is taken as the maximum; the answer echoes what was applied. It is written in digits: what
+ * else could be read as a number is no limit that anybody meant.
+ */
+export const limitOf = Effect.fnUntraced(function* (limit: number | undefined, maximum: number) {
+  if (!(yield* writtenOf("limit")).every((text) => /^\d+$/.test(text))) {
+    return yield* invalid([{ path: "limit", message: "must be a whole number in digits" }])
+  }
+  return Math.min(limit ?? 100, maximum)
+})
+
+/** Lists without pages have no cursors: one that was ignored would read the same rows for ever. */
+const refuseCursors = Effect.gen(function* () {
+  for (const path of ["cursor", "next", "prev"]) {
+    if ((yield* writtenOf(path)).length > 0) {
+      yield* invalid([{ path, message: "is not for this list, which has no pages: narrow it, or raise its limit" }])
+    }
+  }
+})
 
 /** The query of a list of resources. */
 export const resourceQueryOf = Effect.fnUntraced(function* (
   query: Partial<Schema.Struct.Type<typeof import("../contract/Parameters.ts").resources>>
-): Effect.fn.Return<ResourceQuery, GatewayError> {
+): Effect.fn.Return<ResourceQuery, GatewayError, HttpServerRequest.ParsedSearchParams> {
+  yield* refuseCursors
   return {
     ids: yield* valuesOf("id", query.id, query.ids),
     name: query.name,
@@ -90,6 +114,6 @@ export const resourceQueryOf = Effect.fnUntraced(function* (
     includeDisabled: query.include_disabled ?? true,
     orderBy: query.order_by ?? "created_at",
     dir: dirOf(query.dir),
-    limit: limitOf(query.limit, 255)
+    limit: yield* limitOf(query.limit, 255)
   }
 })

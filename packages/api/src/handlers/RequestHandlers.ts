@@ -27,15 +27,6 @@ const filterOf = Effect.fnUntraced(function* (query: Schema.Struct.Type<typeof P
   }
 })
 
-/** A request's own events or ignored events: one page, oldest first. */
-const subList = <Model>(models: ReadonlyArray<Model>, limit: number) => ({
-  pagination: { order_by: "created_at", dir: "asc" as const, limit },
-  next: null,
-  prev: null,
-  count: models.length,
-  models
-})
-
 /**
  * A stranger's bytes, on the origin of the API: they are saved and never shown. The type they came with is not repeated
  * (`data.content_type` has it), because a page or an image that a browser runs is the attack.
@@ -70,7 +61,7 @@ export const layer = HttpApiBuilder.group(
                 key: filterKey("requests", { team, ...filter, ...window }),
                 window,
                 cursor: given(query.cursor, query.next),
-                limit: limitOf(query.limit, 100)
+                limit: yield* limitOf(query.limit, 100)
               },
               { data: include.has("data"), eventSummary: include.has("event_summary") }
             )
@@ -110,7 +101,6 @@ export const layer = HttpApiBuilder.group(
       .handle("events", ({ params, query }) =>
         Effect.gen(function* () {
           const { id: team } = yield* CurrentTeam
-          const limit = limitOf(query.limit, 255)
           const filter = {
             ids: yield* valuesOf("id", query.id),
             statuses: yield* statusesOf(query.status),
@@ -118,27 +108,33 @@ export const layer = HttpApiBuilder.group(
             connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id),
             destinations: yield* valuesOf("destination_id", query.destination_id)
           }
+          const page = {
+            key: filterKey("request_events", { team, request: params.id, ...filter }),
+            cursor: given(query.cursor, query.next),
+            limit: yield* limitOf(query.limit, 255)
+          }
           return yield* reading(
-            Effect.gen(function* () {
-              yield* RequestReads.check(team, params.id)
-              return subList(yield* EventReads.ofRequest(team, params.id, filter, limit), limit)
-            })
+            Effect.andThen(RequestReads.check(team, params.id), EventReads.ofRequest(team, params.id, filter, page))
           )
         })
       )
       .handle("ignoredEvents", ({ params, query }) =>
         Effect.gen(function* () {
           const { id: team } = yield* CurrentTeam
-          const limit = limitOf(query.limit, 255)
           const filter = {
             ids: yield* valuesOf("id", query.id),
             connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id)
           }
+          const page = {
+            key: filterKey("request_ignored_events", { team, request: params.id, ...filter }),
+            cursor: given(query.cursor, query.next),
+            limit: yield* limitOf(query.limit, 255)
+          }
           return yield* reading(
-            Effect.gen(function* () {
-              yield* RequestReads.check(team, params.id)
-              return subList(yield* IgnoredEventReads.ofRequest(team, params.id, filter, limit), limit)
-            })
+            Effect.andThen(
+              RequestReads.check(team, params.id),
+              IgnoredEventReads.ofRequest(team, params.id, filter, page)
+            )
           )
         })
       )

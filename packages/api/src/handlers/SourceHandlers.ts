@@ -2,6 +2,7 @@ import { Effect, type Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { SourceEntity } from "@tidegate/entities/Source/SourceProtocol"
 import { prefixes } from "@tidegate/model/Ids"
+import { maxSourceBody } from "@tidegate/model/Limits"
 import * as ResourceLists from "@tidegate/storage/reads/ResourceLists"
 import { Sources } from "@tidegate/storage/Sources"
 import { Api } from "../contract/Api.ts"
@@ -28,7 +29,7 @@ export const layer = HttpApiBuilder.group(
     })
     const updateOne = Effect.fnUntraced(function* ({ params, request }: ById & WithBody) {
       const { id: team_id } = yield* CurrentTeam
-      return yield* update(team_id, params.id, yield* readJsonObject(request))
+      return yield* update(team_id, params.id, yield* readJsonObject(request, maxSourceBody))
     })
     const act = (message: "Disable" | "Enable") =>
       Effect.fnUntraced(function* ({ params }: ById) {
@@ -49,13 +50,13 @@ export const layer = HttpApiBuilder.group(
       .handleRaw("create", ({ request }) =>
         Effect.gen(function* () {
           const { id: team_id } = yield* CurrentTeam
-          return yield* create(team_id, yield* readJsonObject(request))
+          return yield* create(team_id, yield* readJsonObject(request, maxSourceBody))
         })
       )
       .handleRaw("upsert", ({ request }) =>
         Effect.gen(function* () {
           const { id: team_id } = yield* CurrentTeam
-          const input = yield* readJsonObject(request)
+          const input = yield* readJsonObject(request, maxSourceBody)
           const name = textOf(input, "name")
           return yield* upsert({
             find: name === null ? Effect.succeed(null) : read(sources.findByName(team_id, name)),

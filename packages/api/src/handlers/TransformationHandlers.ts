@@ -1,19 +1,33 @@
 import { Effect, type Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { TransformationEntity } from "@tidegate/entities/Transformation/TransformationProtocol"
+import type { GatewayError } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
-import { maxCodeBody } from "@tidegate/model/Limits"
+import { maxCodeBody, maxRunBody } from "@tidegate/model/Limits"
+import type { Transformation } from "@tidegate/model/Transformation"
+import { maskSecret } from "@tidegate/signatures/Masking"
 import { filterKey } from "@tidegate/storage/reads/Cursor"
 import * as ExecutionReads from "@tidegate/storage/reads/ExecutionReads"
 import * as ResourceLists from "@tidegate/storage/reads/ResourceLists"
 import { Transformations } from "@tidegate/storage/Transformations"
 import { Api } from "../contract/Api.ts"
-import { CurrentTeam } from "../contract/Authorization.ts"
+import { CurrentTeam, type Role } from "../contract/Authorization.ts"
 import { type ById, command, ownersOf, read, reader, upsert, type WithBody } from "./Calls.ts"
 import { readJsonObject, textOf } from "./JsonBody.ts"
 import { given, limitOf, logLevelsOf, resourceQueryOf, windowOf } from "./ListInput.ts"
 
 type Body = Schema.JsonObject
+
+/** As the caller may see it: whoever does not own the team sees that there are variables, and not what they hold. */
+export const shownTo = (role: Role, transformation: Transformation): Transformation => {
+  if (role === "owner") return transformation
+  const { env, ...shown } = transformation
+  return { ...shown, env: Object.fromEntries(Object.entries(env).map(([name, value]) => [name, maskSecret(value)])) }
+}
+
+/** Every record of this group is answered through this. */
+const shown = <R>(effect: Effect.Effect<Transformation, GatewayError, R>) =>
+  Effect.flatMap(CurrentTeam, ({ role }) => Effect.map(effect, (transformation) => shownTo(role, transformation)))
 
 /** Transformations: commands go to their entities, reads to the tables. */
 export const layer = HttpApiBuilder.group(
@@ -25,16 +39,16 @@ export const layer = HttpApiBuilder.group(
     const reading = yield* reader
 
     const create = Effect.fnUntraced(function* (team_id: string, input: Body) {
-      return yield* command((yield* fresh).Create({ team_id, input }))
+      return yield* shown(command((yield* fresh).Create({ team_id, input })))
     })
     const updateOne = Effect.fnUntraced(function* ({ params, request }: ById & WithBody) {
       const { id: team_id } = yield* CurrentTeam
       const input = yield* readJsonObject(request, maxCodeBody)
-      return yield* command((yield* owner(params.id)).Update({ team_id, input }))
+      return yield* shown(command((yield* owner(params.id)).Update({ team_id, input })))
     })
     const run = Effect.fnUntraced(function* ({ request }: WithBody) {
       const { id: team_id } = yield* CurrentTeam
-      const input = yield* readJsonObject(request, maxCodeBody)
+      const input = yield* readJsonObject(request, maxRunBody)
       const id = textOf(input, "transformation_id")
       const runner = id === null ? yield* fresh : yield* owner(id)
       return yield* command(runner.Run({ team_id, input }))
@@ -43,13 +57,14 @@ export const layer = HttpApiBuilder.group(
     return handlers
       .handle("list", ({ query }) =>
         Effect.gen(function* () {
-          const { id: team_id } = yield* CurrentTeam
+          const { id: team_id, role } = yield* CurrentTeam
           const counts = query.include_counts === true || query.include_metrics === true
-          return yield* reading(ResourceLists.transformations(team_id, yield* resourceQueryOf(query), { counts }))
+          const page = yield* reading(ResourceLists.transformations(team_id, yield* resourceQueryOf(query), { counts }))
+          return { ...page, models: page.models.map((transformation) => shownTo(role, transformation)) }
         })
       )
       .handle("retrieve", ({ params }) =>
-        Effect.flatMap(CurrentTeam, ({ id: team_id }) => read(transformations.get(team_id, params.id)))
+        Effect.flatMap(CurrentTeam, ({ id: team_id }) => shown(read(transformations.get(team_id, params.id))))
       )
       .handleRaw("create", ({ request }) =>
         Effect.gen(function* () {
@@ -64,7 +79,7 @@ export const layer = HttpApiBuilder.group(
           const name = textOf(input, "name")
           return yield* upsert({
             find: name === null ? Effect.succeed(null) : read(transformations.findByName(team_id, name)),
-            update: (id) => Effect.flatMap(owner(id), (found) => command(found.Replace({ team_id, input }))),
+            update: (id) => Effect.flatMap(owner(id), (found) => shown(command(found.Upsert({ team_id, input })))),
             create: create(team_id, input)
           })
         })
@@ -94,7 +109,7 @@ export const layer = HttpApiBuilder.group(
                 key: filterKey("executions", { team, transformation: params.id, logLevels, ...window }),
                 window,
                 cursor: given(query.cursor, query.next),
-                limit: limitOf(query.limit, 255)
+                limit: yield* limitOf(query.limit, 255)
               }
             )
           )

@@ -1,8 +1,8 @@
 import { Result, Schema } from "effect"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import type { ConnectionFields } from "@tidegate/storage/ConnectionState"
-import { asObject, decodeBody, Description, fieldError, type FieldErrors, Name, orInvalid } from "../Input.ts"
-import { checkRules } from "./ConnectionRules.ts"
+import { asObject, Description, every, fieldError, type FieldErrors, judgeBody, type Members, Name } from "../Input.ts"
+import { checkRules, invalidWithRules } from "./ConnectionRules.ts"
 
 const Id = Schema.String.annotate({ message: "must be an id" }).check(
   Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, { message: "must be an id" })
@@ -69,30 +69,54 @@ interface Written {
   readonly rules: ConnectionFields["rules"] | undefined
 }
 
-/** An id beside an object of the same thing wins: a record that is written back has both. */
-const decode = (input: Schema.Json, now: Date): Result.Result<Written, GatewayError> =>
-  Result.gen(function* () {
-    const body = yield* orInvalid(Result.flatMap(asObject(input), (body) => decodeBody(Body, body)))
-    return {
-      name: body.name,
-      description: body.description,
-      source_id: body.source_id ?? body.source?.id,
-      destination_id: body.destination_id ?? body.destination?.id,
-      disabled_at: yield* orInvalid(moment("disabled_at", body, now)),
-      paused_at: yield* orInvalid(moment("paused_at", body, now)),
-      rules: body.rules === undefined ? undefined : yield* checkRules(body.rules ?? [])
-    }
-  })
+/** What names the connection, and its ends: one of each. */
+const named = [["name"], ["source_id", "source"], ["destination_id", "destination"]] as const
+
+const allThere = (written: Members): Result.Result<void, FieldErrors> => {
+  const missing = named.filter((names) => names.every((name) => written[name] === undefined))
+  return missing.length === 0 ? Result.void : Result.fail(missing.map(([path]) => ({ path, message: "is required" })))
+}
+
+/**
+ * What is written; `whole` input names the connection and both of its ends. An id beside an object of the same thing wins:
+ * a record that is written back has both.
+ */
+const judge = (input: Schema.Json, now: Date, whole: boolean): Result.Result<Written, GatewayError> => {
+  const members = Result.flatMap(asObject(input), (written) =>
+    judgeBody(Body, written, (body) =>
+      Result.map(
+        every({
+          named: whole ? allThere(written) : Result.void,
+          disabled_at: moment("disabled_at", body, now),
+          paused_at: moment("paused_at", body, now)
+        }),
+        ({ disabled_at, paused_at }) => ({
+          name: body.name,
+          description: body.description,
+          source_id: body.source_id ?? body.source?.id,
+          destination_id: body.destination_id ?? body.destination?.id,
+          disabled_at,
+          paused_at
+        })
+      )
+    )
+  )
+  const object = asObject(input)
+  const given = Result.isSuccess(object) ? object.success["rules"] : undefined
+  const rules = given === undefined ? Result.succeed(undefined) : checkRules(given ?? [])
+  if (Result.isSuccess(members) && Result.isSuccess(rules)) {
+    return Result.succeed({ ...members.success, rules: rules.success })
+  }
+  return Result.fail(
+    invalidWithRules(Result.isFailure(members) ? members.failure : [], Result.isFailure(rules) ? rules.failure : [])
+  )
+}
 
 /** What a create stores. */
 export const createConnection = (input: Schema.Json, now: Date): Result.Result<ConnectionFields, GatewayError> =>
-  Result.flatMap(decode(input, now), ({ destination_id, name, source_id, ...written }) => {
-    if (name === undefined || source_id === undefined || destination_id === undefined) {
-      const missing = Object.entries({ name, source_id, destination_id }).filter(([, value]) => value === undefined)
-      return orInvalid(Result.fail(missing.map(([path]) => ({ path, message: "is required" }))))
-    }
+  Result.map(judge(input, now, true), ({ destination_id = "", name = "", source_id = "", ...written }) => {
     const { description = null, disabled_at = null, paused_at = null, rules = [] } = written
-    return Result.succeed({ name, source_id, destination_id, description, disabled_at, paused_at, rules })
+    return { name, source_id, destination_id, description, disabled_at, paused_at, rules }
   })
 
 /** A change in part: the rules that it writes, and what it makes of what is stored; `rules` are replaced whole. */
@@ -106,7 +130,7 @@ export const updateConnection = (
   },
   GatewayError
 > =>
-  Result.map(decode(input, now), (written) => ({
+  Result.map(judge(input, now, false), (written) => ({
     rules: written.rules,
     apply: (stored) =>
       Result.succeed({

@@ -32,6 +32,7 @@ export const layer = DestinationEntity.toLayer(
       Create: ({ payload }) => thenReload(commands.create(payload.team_id, id, payload.input)),
       Update: ({ payload }) => thenReload(commands.update(payload.team_id, id, payload.input)),
       Replace: ({ payload }) => thenReload(commands.replace(payload.team_id, id, payload.input)),
+      Upsert: ({ payload }) => thenReload(commands.upsert(payload.team_id, id, payload.input)),
       Disable: ({ payload }) => thenReload(commands.disable(payload.team_id, id)),
       Enable: ({ payload }) => thenReload(commands.enable(payload.team_id, id)),
       Delete: ({ payload }) => thenReload(commands.remove(payload.team_id, id)),

@@ -2,7 +2,7 @@ import { Effect, type Schema } from "effect"
 import { Destinations } from "@tidegate/storage/Destinations"
 import { Cancellations } from "../Cancellations.ts"
 import { command } from "../Command.ts"
-import { createDestination, replaceDestination, updateDestination } from "./DestinationInput.ts"
+import { createDestination, replaceDestination, updateDestination, upsertDestination } from "./DestinationInput.ts"
 
 /*
  * The commands of one destination: each checks its input and is one transaction. That deliveries go by what they have
@@ -17,6 +17,11 @@ export const create = Effect.fnUntraced(function* (team_id: string, id: string, 
 /** A change in part. */
 export const update = Effect.fnUntraced(function* (team_id: string, id: string, input: Schema.Json) {
   return yield* (yield* Destinations).update(team_id, id, updateDestination(input))
+}, command)
+
+/** An upsert that found it: what the input leaves out stays. */
+export const upsert = Effect.fnUntraced(function* (team_id: string, id: string, input: Schema.Json) {
+  return yield* (yield* Destinations).update(team_id, id, upsertDestination(input))
 }, command)
 
 /** A change of the whole: what the input leaves out has its default. */

@@ -5,14 +5,16 @@ import { validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
 import type { DestinationChange, DestinationConfig, DestinationFields } from "@tidegate/storage/Destinations"
 import { authMembers, changeAuth, checkAuth } from "../AuthInput.ts"
 import {
-  decodeBody,
   Description,
+  every,
   fieldError,
   type FieldErrors,
+  judgeBody,
   Name,
   nestConfig,
   OneOf,
   orInvalid,
+  required,
   urlFault
 } from "../Input.ts"
 
@@ -90,15 +92,13 @@ const Body = Schema.Struct({
 
 type Config = (typeof Body.Type)["config"]
 
-const decode = (input: Schema.Json): Result.Result<typeof Body.Type, FieldErrors> =>
-  Result.flatMap(nestConfig(input, flat), (body) => decodeBody(Body, body))
+const judge = <A>(
+  input: Schema.Json,
+  check: (body: typeof Body.Type) => Result.Result<A, FieldErrors>
+): Result.Result<A, FieldErrors> => Result.flatMap(nestConfig(input, flat), (body) => judgeBody(Body, body, check))
 
 /** The settings of a type: its target, and what all types have. What is null or missing has its default. */
-const settings = (
-  type: string,
-  auth_type: string | null,
-  config: Config
-): Result.Result<DestinationConfig, FieldErrors> => {
+const settings = (type: string, config: Config): Result.Result<Omit<DestinationConfig, "auth_type">, FieldErrors> => {
   const { forward_credentials, http_method, path, path_forwarding_disabled, rate_limit, rate_limit_period, url } =
     config
   const common = {
@@ -106,8 +106,7 @@ const settings = (
     path_forwarding_disabled: path_forwarding_disabled ?? false,
     forward_credentials: forward_credentials ?? true,
     rate_limit: rate_limit ?? null,
-    rate_limit_period: rate_limit_period ?? "second",
-    auth_type
+    rate_limit_period: rate_limit_period ?? "second"
   }
   if (type === "MOCK_API") {
     return typeof url === "string"
@@ -129,18 +128,22 @@ const whole = (
   input: Schema.Json,
   stored: { readonly auth_type: string | null; readonly auth: Schema.JsonObject }
 ): Result.Result<DestinationFields, FieldErrors> =>
-  Result.flatMap(decode(input), ({ config, description, name, type = "HTTP" }) => {
-    if (name === undefined) return fieldError("name", "is required")
-    return Result.flatMap(checkAuth(config, stored, validateOutboundAuth), ({ auth, auth_type }) =>
-      Result.map(settings(type, auth_type, config), (config): DestinationFields => ({
+  judge(input, ({ config, description, name, type = "HTTP" }) =>
+    Result.map(
+      every({
+        name: required("name", name),
+        auth: checkAuth(config, stored, validateOutboundAuth),
+        config: settings(type, config)
+      }),
+      ({ auth: { auth, auth_type }, config, name }): DestinationFields => ({
         name,
         description: description ?? null,
         type,
-        config,
+        config: { ...config, auth_type },
         auth
-      }))
+      })
     )
-  })
+  )
 
 /** What a create stores. */
 export const createDestination = (input: Schema.Json): Result.Result<DestinationFields, GatewayError> =>
@@ -152,23 +155,34 @@ export const replaceDestination =
   (stored: DestinationFields): Result.Result<DestinationFields, GatewayError> =>
     orInvalid(whole(input, { auth_type: stored.config.auth_type, auth: stored.auth }))
 
-/** What a change in part makes of what is stored: `config` is merged by member, `auth` replaced whole. */
-export const updateDestination =
-  (input: Schema.Json) =>
-  (stored: DestinationFields): Result.Result<DestinationChange, GatewayError> =>
+type Change = (stored: DestinationFields) => Result.Result<DestinationChange, GatewayError>
+
+/** `whole` input names its target, whatever is stored. */
+const change =
+  (input: Schema.Json, whole: boolean): Change =>
+  (stored) =>
     orInvalid(
-      Result.flatMap(decode(input), ({ config, description, name, type = stored.type }) => {
+      judge(input, ({ config, description, name, type = stored.type }) => {
         const target = type === stored.type ? stored.config : { ...stored.config, url: null, path: null }
-        return Result.flatMap(
-          changeAuth(config, { auth_type: stored.config.auth_type, auth: stored.auth }, validateOutboundAuth),
-          ({ auth, auth_type }) =>
-            Result.map(settings(type, auth_type, { ...target, ...config }), (config): DestinationChange => ({
-              name: name ?? stored.name,
-              description: description === undefined ? stored.description : description,
-              type,
-              config,
-              auth
-            }))
+        return Result.map(
+          every({
+            written: whole ? settings(type, config) : Result.void,
+            auth: changeAuth(config, { auth_type: stored.config.auth_type, auth: stored.auth }, validateOutboundAuth),
+            config: settings(type, { ...target, ...config })
+          }),
+          ({ auth: { auth, auth_type }, config }): DestinationChange => ({
+            name: name ?? stored.name,
+            description: description === undefined ? stored.description : description,
+            type,
+            config: { ...config, auth_type },
+            auth
+          })
         )
       })
     )
+
+/** What a change in part makes of what is stored: `config` is merged by member, `auth` replaced whole. */
+export const updateDestination = (input: Schema.Json): Change => change(input, false)
+
+/** The same for an upsert, which names its target in any case: what it means does not depend on what there is already. */
+export const upsertDestination = (input: Schema.Json): Change => change(input, true)

@@ -24,6 +24,7 @@ export const DestinationEntity = Entity.make("Destination", [
   Rpc.make("Create", { payload: { ...team, input: Schema.Json }, success: Destination, error: GatewayError }),
   Rpc.make("Update", { payload: { ...team, input: Schema.Json }, success: Destination, error: GatewayError }),
   Rpc.make("Replace", { payload: { ...team, input: Schema.Json }, success: Destination, error: GatewayError }),
+  Rpc.make("Upsert", { payload: { ...team, input: Schema.Json }, success: Destination, error: GatewayError }),
   Rpc.make("Disable", { payload: team, success: Destination, error: GatewayError }),
   Rpc.make("Enable", { payload: team, success: Destination, error: GatewayError }),
   Rpc.make("Delete", { payload: team, success: Schema.Struct({ id: Schema.String }), error: GatewayError }),

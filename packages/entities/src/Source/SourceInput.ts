@@ -6,15 +6,17 @@ import { compileCustomResponse } from "@tidegate/rules/CustomResponse"
 import type { SourceChange, SourceConfig, SourceFields } from "@tidegate/storage/Sources"
 import { authMembers, changeSourceAuth, checkSourceAuth } from "../AuthInput.ts"
 import {
-  decodeBody,
   Description,
+  every,
   fieldError,
   type FieldErrors,
+  judgeBody,
   type Members,
   Name,
   nestConfig,
   OneOf,
-  orInvalid
+  orInvalid,
+  required
 } from "../Input.ts"
 import { modeAndProxy, ProxyInput } from "./ProxyInput.ts"
 
@@ -84,11 +86,22 @@ const checkPlaces = (body: Members): Result.Result<Members, FieldErrors> => {
   return misplaced.length === 0 ? Result.succeed(body) : Result.fail(misplaced)
 }
 
-const decode = (input: Schema.Json, ingress: Ingress["Service"]): Result.Result<typeof Body.Type, FieldErrors> =>
-  nestConfig(input, flat).pipe(
-    Result.flatMap(checkPlaces),
-    Result.flatMap((body) => decodeBody(Body, body)),
-    Result.flatMap((body) => Result.map(checkUrl(body.url, ingress), () => body))
+/** What is written, judged by `check` as well. */
+const judge = <A>(
+  input: Schema.Json,
+  ingress: Ingress["Service"],
+  check: (body: typeof Body.Type) => Result.Result<A, FieldErrors>
+): Result.Result<A, FieldErrors> =>
+  Result.flatMap(nestConfig(input, flat), (written) =>
+    Result.map(
+      every({
+        places: checkPlaces(written),
+        judged: judgeBody(Body, written, (body) =>
+          Result.map(every({ url: checkUrl(body.url, ingress), checked: check(body) }), ({ checked }) => checked)
+        )
+      }),
+      ({ judged }) => judged
+    )
   )
 
 /** Judged by what will run it; what is stored is what was written. An empty one is none. */
@@ -131,16 +144,23 @@ const settings = (
   config: (typeof Body.Type)["config"],
   stored: Omit<SourceConfig, "auth_type"> & { readonly type: string }
 ): Result.Result<Omit<SourceConfig, "auth_type">, FieldErrors> =>
-  Result.gen(function* () {
-    const methods = config.allowed_http_methods
-    return {
-      allowed_http_methods:
-        methods === undefined ? stored.allowed_http_methods : [...new Set(methods ?? defaultMethods)],
-      custom_response: yield* customResponse(config.custom_response, stored.custom_response),
-      ...(yield* modeAndProxy(config, stored)),
-      chat_defer_ephemeral: yield* chatDefer(type, config.chat_defer_ephemeral, stored)
+  Result.map(
+    every({
+      custom_response: customResponse(config.custom_response, stored.custom_response),
+      proxied: modeAndProxy(config, stored),
+      chat_defer_ephemeral: chatDefer(type, config.chat_defer_ephemeral, stored)
+    }),
+    ({ chat_defer_ephemeral, custom_response, proxied }) => {
+      const methods = config.allowed_http_methods
+      return {
+        allowed_http_methods:
+          methods === undefined ? stored.allowed_http_methods : [...new Set(methods ?? defaultMethods)],
+        custom_response,
+        ...proxied,
+        chat_defer_ephemeral
+      }
     }
-  })
+  )
 
 const nothingStored = {
   type: "",
@@ -157,19 +177,23 @@ export const createSource = (
   ingress: Ingress["Service"]
 ): Result.Result<SourceFields, GatewayError> =>
   orInvalid(
-    Result.gen(function* () {
-      const { config, description, name, status, type = "WEBHOOK" } = yield* decode(input, ingress)
-      if (name === undefined) return yield* fieldError("name", "is required")
-      const { auth, auth_type } = yield* checkSourceAuth(type, config)
-      return {
-        name,
-        description: description ?? null,
-        type,
-        disabled: status === "disabled",
-        config: { auth_type, ...(yield* settings(type, config, nothingStored)) },
-        auth
-      }
-    })
+    judge(input, ingress, ({ config, description, name, status, type = "WEBHOOK" }) =>
+      Result.map(
+        every({
+          name: required("name", name),
+          auth: checkSourceAuth(type, config),
+          settings: settings(type, config, nothingStored)
+        }),
+        ({ auth: { auth, auth_type }, name, settings }): SourceFields => ({
+          name,
+          description: description ?? null,
+          type,
+          disabled: status === "disabled",
+          config: { auth_type, ...settings },
+          auth
+        })
+      )
+    )
   )
 
 /**
@@ -180,20 +204,24 @@ export const updateSource =
   (input: Schema.Json, ingress: Ingress["Service"]) =>
   (stored: SourceFields): Result.Result<SourceChange, GatewayError> =>
     orInvalid(
-      Result.gen(function* () {
-        const { config, description, name, status, type = stored.type } = yield* decode(input, ingress)
-        const { auth, auth_type } = yield* changeSourceAuth(type, config, {
-          type: stored.type,
-          auth_type: stored.config.auth_type,
-          auth: stored.auth
-        })
-        return {
-          name: name ?? stored.name,
-          description: description === undefined ? stored.description : description,
-          type,
-          disabled: status === undefined ? stored.disabled : status === "disabled",
-          config: { auth_type, ...(yield* settings(type, config, { ...stored.config, type: stored.type })) },
-          auth
-        }
-      })
+      judge(input, ingress, ({ config, description, name, status, type = stored.type }) =>
+        Result.map(
+          every({
+            auth: changeSourceAuth(type, config, {
+              type: stored.type,
+              auth_type: stored.config.auth_type,
+              auth: stored.auth
+            }),
+            settings: settings(type, config, { ...stored.config, type: stored.type })
+          }),
+          ({ auth: { auth, auth_type }, settings }): SourceChange => ({
+            name: name ?? stored.name,
+            description: description === undefined ? stored.description : description,
+            type,
+            disabled: status === undefined ? stored.disabled : status === "disabled",
+            config: { auth_type, ...settings },
+            auth
+          })
+        )
+      )
     )

@@ -4,7 +4,7 @@ import type { Env as EnvRecord } from "@tidegate/model/Transformation"
 import { Values } from "@tidegate/model/Values"
 import { parseQuery } from "@tidegate/storage/reads/Payload"
 import { parseTime } from "@tidegate/storage/reads/Window"
-import { asObject, decodeBody, fieldError, type FieldErrors, OneOf, orInvalid } from "../Input.ts"
+import { asObject, every, fieldError, type FieldErrors, judgeBody, OneOf, orInvalid } from "../Input.ts"
 import { Code, Env } from "./TransformationInput.ts"
 
 const text = Schema.String.annotate({ message: "must be a string" })
@@ -108,18 +108,23 @@ const toQueryString = (query: Exclude<typeof Query.Type, string>): string => {
  */
 export const runTransformation = (input: Schema.Json, nowMs: number): Result.Result<RunFields, GatewayError> =>
   orInvalid(
-    Result.flatMap(asObject(input), decodeRun).pipe(
-      Result.flatMap((body): Result.Result<RunFields, FieldErrors> => {
+    Result.flatMap(asObject(input), (written) =>
+      judgeBody(Body, written, (body): Result.Result<RunFields, FieldErrors> => {
         const transformation_id = body.transformation_id ?? null
         const code = transformation_id === null ? (body.code ?? null) : null
-        if (transformation_id === null && code === null) {
-          return fieldError("code", "is required, unless transformation_id names a stored transformation")
-        }
         const { body: payload = null, headers = {}, method = "POST", path = "/", query = {} } = body.request ?? {}
         const queryText = typeof query === "string" ? query.replace(/^\?/, "") : toQueryString(query)
-        if (queryText.length > longestQuery) {
-          return fieldError("request.query", `must be at most ${longestQuery} characters as a query string`)
-        }
+        const faults = every({
+          code:
+            transformation_id === null && code === null
+              ? fieldError("code", "is required, unless transformation_id names a stored transformation")
+              : Result.void,
+          query:
+            queryText.length > longestQuery
+              ? fieldError("request.query", `must be at most ${longestQuery} characters as a query string`)
+              : Result.void
+        })
+        if (Result.isFailure(faults)) return Result.fail(faults.failure)
         const { connection_id, destination_id, request_id, source_id } = body.context ?? {}
         return Result.succeed({
           transformation_id,
@@ -145,5 +150,3 @@ export const runTransformation = (input: Schema.Json, nowMs: number): Result.Res
       })
     )
   )
-
-const decodeRun = (body: unknown): Result.Result<typeof Body.Type, FieldErrors> => decodeBody(Body, body)

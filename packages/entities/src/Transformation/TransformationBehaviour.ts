@@ -13,7 +13,12 @@ import { codeHash, loadTransformation, Transformations } from "@tidegate/storage
 import { command } from "../Command.ts"
 import { available, checkCode } from "./CheckCode.ts"
 import { type RunFields, runTransformation } from "./RunInput.ts"
-import { changeTransformation, createTransformation, partOfTransformation } from "./TransformationInput.ts"
+import {
+  changeTransformation,
+  createTransformation,
+  partOfTransformation,
+  wholeTransformation
+} from "./TransformationInput.ts"
 import { TransformationEntity } from "./TransformationProtocol.ts"
 
 interface Write {
@@ -75,12 +80,12 @@ export const layer = TransformationEntity.toLayer(
             return yield* transformations.update(payload.team_id, id, changeTransformation(part))
           })
         ),
-      Replace: ({ payload }: Write) =>
+      Upsert: ({ payload }: Write) =>
         command(
           Effect.gen(function* () {
-            const fields = yield* Effect.fromResult(createTransformation(payload.input))
-            yield* check(fields.code)
-            return yield* transformations.update(payload.team_id, id, changeTransformation(fields))
+            const whole = yield* Effect.fromResult(wholeTransformation(payload.input))
+            yield* check(whole.code)
+            return yield* transformations.update(payload.team_id, id, changeTransformation(whole))
           })
         ),
       Delete: ({ payload }: { readonly payload: { readonly team_id: string } }) =>

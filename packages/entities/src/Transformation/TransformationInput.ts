@@ -3,7 +3,7 @@ import type { GatewayError } from "@tidegate/model/GatewayError"
 import { maxCode } from "@tidegate/model/Limits"
 import type { Env as EnvRecord } from "@tidegate/model/Transformation"
 import type { TransformationChange, TransformationFields } from "@tidegate/storage/Transformations"
-import { asObject, decodeBody, fieldError, type FieldErrors, isStorable, Name, orInvalid } from "../Input.ts"
+import { asObject, every, type FieldErrors, isStorable, judgeBody, Name, orInvalid, required } from "../Input.ts"
 
 const mostVariables = 100
 const largestEnv = 64 * 1024
@@ -41,18 +41,27 @@ const Body = Schema.Struct({
   env: Schema.optionalKey(Env)
 })
 
-const decode = (input: Schema.Json): Result.Result<typeof Body.Type, FieldErrors> =>
-  Result.flatMap(asObject(input), (body) => decodeBody(Body, body))
+const judge = <A>(
+  input: Schema.Json,
+  check: (body: typeof Body.Type) => Result.Result<A, FieldErrors>
+): Result.Result<A, FieldErrors> => Result.flatMap(asObject(input), (body) => judgeBody(Body, body, check))
 
-/** What a create stores, and what a replacement leaves of the old one: nothing. */
-export const createTransformation = (input: Schema.Json): Result.Result<TransformationFields, GatewayError> =>
+/** A transformation as it is written: with its name and its code. */
+export const wholeTransformation = (
+  input: Schema.Json
+): Result.Result<TransformationPart & Pick<TransformationFields, "name" | "code">, GatewayError> =>
   orInvalid(
-    Result.flatMap(decode(input), ({ code, env, name }) => {
-      if (name === undefined) return fieldError("name", "is required")
-      if (code === undefined) return fieldError("code", "is required")
-      return Result.succeed({ name, code, env: env ?? {} })
-    })
+    judge(input, ({ code, env, name }) =>
+      Result.map(every({ name: required("name", name), code: required("code", code) }), (whole) => ({
+        ...whole,
+        ...(env === undefined ? {} : { env })
+      }))
+    )
   )
+
+/** What a create stores. */
+export const createTransformation = (input: Schema.Json): Result.Result<TransformationFields, GatewayError> =>
+  Result.map(wholeTransformation(input), ({ code, env, name }) => ({ name, code, env: env ?? {} }))
 
 /** A change in part: what it writes. `env` is replaced whole. */
 export interface TransformationPart {
@@ -62,7 +71,7 @@ export interface TransformationPart {
 }
 
 export const partOfTransformation = (input: Schema.Json): Result.Result<TransformationPart, GatewayError> =>
-  orInvalid(decode(input))
+  orInvalid(judge(input, Result.succeed))
 
 /** What a change in part makes of what is stored. */
 export const changeTransformation =

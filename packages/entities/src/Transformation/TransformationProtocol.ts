@@ -13,13 +13,13 @@ const write = { payload: { ...team, input: Schema.Json }, success: Transformatio
  * has answered, every request that is worked off later is made by what it stored. Code that does not compile is
  * TRANSFORMATION_INVALID, with `line` and `message` in the data.
  *
- * `Replace` writes all of it, `Update` a part. `Run` runs the stored code, or the code in the input (then the entity id is
+ * `Update` writes a part, `Upsert` name and code in any case: what either leaves out stays. `Run` runs the stored code, or the code in the input (then the entity id is
  * any transformation id that is not in use), against a sample; nothing is stored.
  */
 export const TransformationEntity = Entity.make("Transformation", [
   Rpc.make("Create", write),
   Rpc.make("Update", write),
-  Rpc.make("Replace", write),
+  Rpc.make("Upsert", write),
   Rpc.make("Delete", { payload: team, success: Schema.Struct({ id: Schema.String }), error: GatewayError }),
   Rpc.make("Run", { payload: { ...team, input: Schema.Json }, success: TransformationRun, error: GatewayError })
 ])

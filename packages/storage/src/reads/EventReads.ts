@@ -6,8 +6,8 @@ import { isId, prefixes } from "@tidegate/model/Ids"
 import * as Columns from "../journal/Columns.ts"
 import { eventData } from "./EventPayloads.ts"
 import { type EventRow, eventTable, toEvent } from "./EventRow.ts"
-import { envelope, type PageRequest, resolvePage } from "./Paging.ts"
-import { eventsOfRequests, likePrefix, pendingEvents, requestsByExternalId } from "./Relations.ts"
+import { envelope, type PageRequest, resolvePage, startOf, subList, type SubPageRequest } from "./Paging.ts"
+import { eventsOfRequests, gatherAtMost, likePrefix, pendingEvents, requestsByExternalId } from "./Relations.ts"
 import { type Drive, pick, scan, type Scanned, toPage } from "./Scan.ts"
 import { appliedRange, idRange, type IdRange, parseWindow, type WindowInput } from "./Window.ts"
 
@@ -16,6 +16,7 @@ type Fragment = Statement.Fragment
 /** What a list of events is narrowed to. Empty lists and undefined narrow nothing. */
 export interface EventFilter {
   readonly statuses: ReadonlyArray<EventStatus>
+  readonly requests?: ReadonlyArray<string>
   readonly sources: ReadonlyArray<string>
   readonly connections: ReadonlyArray<string>
   readonly destinations: ReadonlyArray<string>
@@ -70,6 +71,16 @@ const plan = Effect.fnUntraced(function* (
     }
   }
 
+  const { requests = [] } = filter
+  if (requests.length > 0) {
+    const found = yield* eventsOfRequests(team, requests)
+    // As many as are gathered may not be all.
+    if (found.length < gatherAtMost) {
+      const before = ids
+      ids = found.map(({ id }) => id).filter((id) => before === null || before.includes(id))
+    } else residual.push(sql`e.request_id = any(${Columns.text(requests)})`)
+  }
+
   let drive: Drive | null = null
   let driven: ReadonlyArray<Fragment> = []
   if (filter.operation !== undefined) {
@@ -115,6 +126,10 @@ const hasStatus = (
   return states.includes("PENDING") ? [stored, sql`${status} = any(${Columns.text(statuses)})`] : [stored]
 }
 
+/** What is asked for by its request is looked for whenever it was, unless a window is given. */
+const spanFor = ({ requests = [] }: EventFilter): number | undefined =>
+  requests.length === 0 ? undefined : Number.POSITIVE_INFINITY
+
 /**
  * A page of events. A status is a function of several rows, so what is waiting is looked up in the table of waiting
  * deliveries while that is short, and what has failed by the index over failures.
@@ -127,7 +142,7 @@ export const list = Effect.fnUntraced(function* (
 ) {
   const sql = yield* SqlClient.SqlClient
   const now = yield* Clock.currentTimeMillis
-  const at = yield* Effect.fromResult(resolvePage(request, now))
+  const at = yield* Effect.fromResult(resolvePage(request, now, spanFor(filter)))
   const table = eventTable(sql, now)
   const range = idRange(prefixes.event, at.window)
   const upper = at.position?.id ?? range.upper
@@ -184,7 +199,7 @@ const show = Effect.fnUntraced(function* (
 export const count = Effect.fnUntraced(function* (team: string, filter: EventFilter, input: WindowInput) {
   const sql = yield* SqlClient.SqlClient
   const now = yield* Clock.currentTimeMillis
-  const window = yield* Effect.fromResult(parseWindow(input, now))
+  const window = yield* Effect.fromResult(parseWindow(input, now, spanFor(filter)))
   const table = eventTable(sql, now)
   const { bounds, driven, ids, residual } = yield* plan(team, filter, idRange(prefixes.event, window))
   const { statuses } = filter
@@ -231,17 +246,18 @@ export const get = Effect.fnUntraced(function* (
   return event ?? (yield* notFound("event", id))
 })
 
-/** The events of one request, oldest first, narrowed to what the filter names. */
+/** A page of the events of one request, oldest first, narrowed to what the filter names. */
 export const ofRequest = Effect.fnUntraced(function* (
   team: string,
   requestId: string,
   filter: Pick<EventFilter, "statuses" | "sources" | "connections" | "destinations"> & {
     readonly ids: ReadonlyArray<string>
   },
-  limit: number
+  page: SubPageRequest
 ) {
   const sql = yield* SqlClient.SqlClient
-  const found = (yield* eventsOfRequests(team, [requestId])).map(({ id }) => id)
+  const after = yield* Effect.fromResult(startOf(page))
+  const found = (yield* eventsOfRequests(team, [requestId], gatherAtMost, after)).map(({ id }) => id)
   const ids = filter.ids.length === 0 ? found : found.filter((id) => filter.ids.includes(id))
   const residual: Array<Fragment> =
     filter.statuses.length === 0
@@ -250,5 +266,10 @@ export const ofRequest = Effect.fnUntraced(function* (
   for (const [column, name] of dimensions) {
     if (filter[name].length > 0) residual.push(sql`${sql.literal(`e.${column}`)} = any(${Columns.text(filter[name])})`)
   }
-  return yield* show(team, yield* byIds(team, ids, residual, limit), null)
+  const matching = yield* byIds(team, ids, residual, page.limit + 1)
+  const rows = matching.slice(0, page.limit)
+  // More of them may stand behind as many as are gathered at once.
+  const examinedTo = found.length < gatherAtMost ? null : (found.at(-1) ?? null)
+  const next = matching.length > page.limit ? (rows.at(-1)?.id ?? null) : examinedTo
+  return subList(page, yield* show(team, rows, null), next)
 })

@@ -14,6 +14,28 @@ export interface PageRequest {
   readonly limit: number
 }
 
+/** The page of a list that has no window, oldest first: what one request became. */
+export interface SubPageRequest {
+  readonly key: FilterKey
+  readonly cursor: string | undefined
+  readonly limit: number
+}
+
+/** The id that the page before ended with; the empty one before the first page. */
+export const startOf = ({ cursor, key }: SubPageRequest): Result.Result<string, GatewayError> =>
+  cursor === undefined ? Result.succeed("") : Result.map(readCursor(key, cursor), ({ id }) => id)
+
+const noWindow: Window = { from: 0, to: 0 }
+
+/** The envelope of such a list; `next` is the id that the page ends with when it is not the last one. */
+export const subList = <Model>({ key, limit }: SubPageRequest, models: ReadonlyArray<Model>, next: string | null) => ({
+  pagination: { order_by: "created_at", dir: "asc" as const, limit },
+  next: next === null ? null : writeCursor(key, { id: next, seen: 0, window: noWindow, back: false }),
+  prev: null,
+  count: models.length,
+  models
+})
+
 /** The window (of that span unless told) and, after the first page, the position it goes on from. */
 export const resolvePage = (
   request: PageRequest,

@@ -14,30 +14,33 @@ export interface Candidates {
 export const gatherAtMost = 2_000
 
 /**
- * The events of these requests, oldest first. An event made by routing carries its request's time in its id, so they are
+ * The events of these requests behind `after`, oldest first. An event made by routing carries its request's time in its id, so they are
  * found in a range of the primary key; retries, which have times of their own, by an index over retries alone.
  */
 export const eventsOfRequests = Effect.fnUntraced(function* (
   team: string,
   requestIds: ReadonlyArray<string>,
-  limit: number = gatherAtMost
+  limit: number = gatherAtMost,
+  after = ""
 ): Effect.fn.Return<ReadonlyArray<{ id: string; request_id: string }>, SqlError.SqlError, SqlClient.SqlClient> {
   const generated = requestIds.filter((id) => idTime(id) !== null)
   if (generated.length === 0) return []
   const sql = yield* SqlClient.SqlClient
   const start = prefixes.request.length
-  // Each branch is ordered and limited by itself, which keeps it on its index whatever the planner expects to find.
+  // Each branch is ordered and limited by itself, which keeps it on its index whatever the planner expects to find; the
+  // retries in an order that no index has, else it might walk along the primary key to them.
   return yield* sql<{ id: string; request_id: string }>`
     select e.id, e.request_id
     from (select id, 'evt_' || substr(id, ${start + 1}, 10) as time from unnest(${Columns.text(generated)}) as w (id)) wanted
     cross join lateral (
       (select id, request_id, team_id from events
         where id >= wanted.time collate "C" and id < (wanted.time || '~') collate "C" and request_id = wanted.id
+          and id > ${after}
         order by id limit ${gatherAtMost})
       union
       (select id, request_id, team_id from events
-        where request_id = wanted.id and retry_parent_event_id is not null
-        order by request_id limit ${gatherAtMost})
+        where request_id = wanted.id and retry_parent_event_id is not null and id > ${after}
+        order by id || '' collate "C" limit ${gatherAtMost})
     ) e
     where e.team_id = ${team} order by 1 limit ${limit}`.unprepared
 })

@@ -23,8 +23,9 @@ export const get = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Trace, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
   const request = yield* RequestReads.detail(team, id)
   const anything = { ids: [], statuses: [], sources: [], connections: [], destinations: [] }
-  const events = yield* EventReads.ofRequest(team, id, anything, showAtMost)
-  const ignored_events = yield* IgnoredEventReads.ofRequest(team, id, anything, showAtMost)
+  const page = { key: "trace", cursor: undefined, limit: showAtMost }
+  const { models: events } = yield* EventReads.ofRequest(team, id, anything, page)
+  const { models: ignored_events } = yield* IgnoredEventReads.ofRequest(team, id, anything, page)
   const attempts = yield* AttemptReads.byEvents(
     team,
     events.map((event) => event.id),

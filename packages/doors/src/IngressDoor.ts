@@ -4,6 +4,7 @@ import { horizonMs } from "@tidegate/entities/Destination/DeliveryQueue"
 import type { DeliveryPayload } from "@tidegate/entities/Destination/DeliveryItem"
 import { type ErrorCode, fail, toResponse } from "@tidegate/model/GatewayError"
 import { isId, newId, prefixes } from "@tidegate/model/Ids"
+import { isSlug } from "@tidegate/model/Ingress"
 import { Journal } from "@tidegate/storage/Journal"
 import { ProxyExchanges } from "@tidegate/storage/ProxyExchanges"
 import { Hints } from "./Hints.ts"
@@ -170,6 +171,29 @@ const make = Effect.gen(function* () {
     if (handshake === null || (handshake.remember === undefined && handshake.confirmUrl === undefined)) {
       return commit(snapshot, exchange, decision, routings)
     }
+    // What a handshake asks for is done before the commit could find the snapshot old: for another source than the one
+    // that its URL names now, it would be done for good.
+    snapshots.load(exchange.target.name).then(
+      (current) =>
+        attempt(exchange, () => {
+          if (current === null) return unknownSource(response)
+          if (current.id !== snapshot.id || current.version !== snapshot.version) {
+            return store(current, exchange, routings + 1)
+          }
+          take(snapshot, exchange, decision, handshake, routings)
+        }),
+      () => shed(response)
+    )
+  }
+
+  const take = (
+    snapshot: SourceSnapshot,
+    exchange: Exchange,
+    decision: Decision,
+    handshake: NonNullable<Decision["handshake"]>,
+    routings: number
+  ): void => {
+    const { response } = exchange
     handshakes.take(snapshot, handshake).then(
       () => attempt(exchange, () => commit(snapshot, exchange, decision, routings)),
       (error: unknown) => {
@@ -187,7 +211,7 @@ const make = Effect.gen(function* () {
           hint(decision)
           return attempt(exchange, () => answer(exchange, snapshot, decision))
         case "stale":
-          snapshots.load(snapshot.id).then(
+          snapshots.load(exchange.target.name).then(
             (current) =>
               attempt(exchange, () =>
                 current === null ? unknownSource(response) : store(current, exchange, routings + 1)
@@ -275,7 +299,7 @@ const make = Effect.gen(function* () {
         bodySize: size,
         originalIp: message.socket.remoteAddress ?? null
       }
-      const exchange = { request, message, response }
+      const exchange = { target, request, message, response }
       attempt(exchange, () => store(snapshot, exchange, 1))
     })
   }
@@ -291,9 +315,9 @@ const make = Effect.gen(function* () {
         message.resume()
         return shed(response)
       }
-      const snapshot = snapshots.get(target.sourceId)
+      const snapshot = snapshots.get(target.name)
       if (snapshot !== undefined) return receive(snapshot, target, message, response)
-      snapshots.load(target.sourceId).then(
+      snapshots.load(target.name).then(
         (loaded) => receive(loaded, target, message, response),
         () => {
           message.resume()
@@ -305,7 +329,8 @@ const make = Effect.gen(function* () {
 })
 
 interface Target {
-  readonly sourceId: string
+  /** The id or the slug of a source. */
+  readonly name: string
   readonly path: string
   readonly query: string
 }
@@ -314,15 +339,15 @@ const noHeaders: Record<string, string> = {}
 const json = "application/json; charset=utf-8"
 const noBody = new Uint8Array(0)
 
-/** `/e/{source_id}[/suffix][?query]`; null when that cannot be a source's URL. */
+/** `/e/{id or slug}[/suffix][?query]`; null when that cannot be a source's URL. */
 const readTarget = (url: string): Target | null => {
   const queryAt = url.indexOf("?")
   const path = queryAt < 0 ? url : url.slice(0, queryAt)
   const suffixAt = path.indexOf("/", ingressPath.length)
-  const sourceId = suffixAt < 0 ? path.slice(ingressPath.length) : path.slice(ingressPath.length, suffixAt)
-  if (!isId(prefixes.source, sourceId)) return null
+  const name = suffixAt < 0 ? path.slice(ingressPath.length) : path.slice(ingressPath.length, suffixAt)
+  if (!isId(prefixes.source, name) && !isSlug(name)) return null
   return {
-    sourceId,
+    name,
     path: suffixAt < 0 ? "/" : path.slice(suffixAt),
     query: queryAt < 0 ? "" : url.slice(queryAt + 1)
   }
@@ -330,6 +355,7 @@ const readTarget = (url: string): Target | null => {
 
 /** A request, and the means to answer it. */
 interface Exchange {
+  readonly target: Target
   readonly request: InboundRequest
   readonly message: IncomingMessage
   readonly response: ServerResponse

@@ -4,7 +4,7 @@ import type { SqlError } from "effect/sql"
 import type { Rule } from "@tidegate/model/Rule"
 import { compileRules, type CompiledRules } from "@tidegate/rules/RuleSet"
 import { shardOf } from "@tidegate/entities/Shards"
-import { Ingress } from "@tidegate/model/Ingress"
+import { Ingress, isSlug } from "@tidegate/model/Ingress"
 import { compileCustomResponse } from "@tidegate/rules/CustomResponse"
 import type { PresentedSecrets } from "@tidegate/signatures/PresentedSecrets"
 import { compileSourceAuth, type SourceVerifier, verifyNobody } from "@tidegate/signatures/SourceAuth"
@@ -31,6 +31,8 @@ export interface Route {
 /** Everything a door needs to decide about a request of one source, as of one version of it. */
 export interface SourceSnapshot {
   readonly id: string
+  /** What else names it in its URL, as of that version; null: nothing does. */
+  readonly slug: string | null
   readonly teamId: string
   readonly version: number
   /** What a request target is appended to, to be the URL that the sender has called. */
@@ -49,6 +51,7 @@ export interface SourceSnapshot {
 interface Row {
   readonly id: string
   readonly team_id: string
+  readonly slug: string | null
   readonly version: bigint
   readonly disabled_at: Date | null
   readonly type: string
@@ -62,7 +65,10 @@ interface Row {
 }
 
 const mostCached = 20_000
-/** How long an id that names no source is remembered. Ids are never reused and not guessable, so nothing is missed. */
+/**
+ * How long an id that names no source is remembered. Ids are never reused and not guessable, so nothing is missed. A slug
+ * is never remembered so: it may be given to a source any moment, and whoever did so is told that it holds at once.
+ */
 const unknownForMs = 5_000
 
 const parseJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Json))
@@ -73,10 +79,13 @@ const parseJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Json))
 export class SourceSnapshots extends Context.Service<
   SourceSnapshots,
   {
-    /** The cached snapshot; null: no such source; undefined: not cached, ask `load`. */
-    readonly get: (sourceId: string) => SourceSnapshot | null | undefined
-    /** Reads it anew; concurrent callers share one read that began after the last of them asked. */
-    readonly load: (sourceId: string) => Promise<SourceSnapshot | null>
+    /** The cached snapshot of the source of that id or slug; null: no such source; undefined: not cached, ask `load`. */
+    readonly get: (name: string) => SourceSnapshot | null | undefined
+    /**
+     * Reads it anew; concurrent callers share one read that began after the last of them asked. A request is loaded by
+     * the name it was sent to, each time: a slug may have moved to another source, and the request with it.
+     */
+    readonly load: (name: string) => Promise<SourceSnapshot | null>
   }
 >()("@tidegate/doors/SourceSnapshots") {
   static readonly layer: Layer.Layer<
@@ -99,6 +108,8 @@ const make = Effect.gen(function* () {
   const runPromise = Effect.runPromiseWith(context)
 
   const cached = new Map<string, SourceSnapshot>()
+  /** Which source has had a slug. Believed only when the source's snapshot says so too. */
+  const idsBySlug = new Map<string, string>()
   const unknown = new Map<string, number>()
   /** Reads under way, and those that have to follow because somebody asked while one was under way. */
   const reading = new Map<string, Promise<SourceSnapshot | null>>()
@@ -136,25 +147,35 @@ const make = Effect.gen(function* () {
         )
   }
 
-  const read = Effect.fnUntraced(function* (
-    sourceId: string
-  ): Effect.fn.Return<SourceSnapshot | null, SqlError.SqlError> {
+  /** Keeps the newest; the oldest entry goes first when there are too many, as a Map iterates in insertion order. */
+  const keep = <A>(entries: Map<string, A>, key: string, value: A): void => {
+    entries.delete(key)
+    if (entries.size >= mostCached) entries.delete(entries.keys().next().value!)
+    entries.set(key, value)
+  }
+
+  const read = Effect.fnUntraced(function* (name: string): Effect.fn.Return<SourceSnapshot | null, SqlError.SqlError> {
     const [row] = yield* sql<Row>`
-      select s.id, s.team_id, s.version, s.disabled_at, s.type, s.config, s.auth, coalesce((
+      select s.id, s.team_id, s.slug, s.version, s.disabled_at, s.type, s.config, s.auth, coalesce((
         select json_agg(json_build_object('id', c.id, 'destination_id', c.destination_id, 'rules', c.rules) order by c.id)
         from connections c
         where c.source_id = s.id and c.deleted_at is null and c.disabled_at is null
           and (select d.deleted_at is null and d.disabled_at is null from destinations d where d.id = c.destination_id)
       ), '[]') as connections
-      from sources s where s.id = ${sourceId} and s.deleted_at is null`
+      from sources s where ${isSlug(name) ? sql`s.slug = ${name}` : sql`s.id = ${name}`} and s.deleted_at is null`
     if (row === undefined) {
-      cached.delete(sourceId)
+      if (isSlug(name)) {
+        idsBySlug.delete(name)
+        return null
+      }
+      cached.delete(name)
       if (unknown.size >= mostCached) unknown.clear()
-      unknown.set(sourceId, performance.now() + unknownForMs)
+      unknown.set(name, performance.now() + unknownForMs)
       return null
     }
     const snapshot: SourceSnapshot = {
       id: row.id,
+      slug: row.slug,
       teamId: row.team_id,
       version: Number(row.version),
       origin,
@@ -172,44 +193,44 @@ const make = Effect.gen(function* () {
         rules: Result.getOrNull(compileRules(connection.rules))
       }))
     }
-    const known = cached.get(sourceId)
-    if (known === undefined || known.version <= snapshot.version) {
-      // The oldest entry goes first; a Map iterates in insertion order.
-      cached.delete(sourceId)
-      if (cached.size >= mostCached) cached.delete(cached.keys().next().value!)
-      cached.set(sourceId, snapshot)
-    }
+    const known = cached.get(row.id)
+    if (known === undefined || known.version <= snapshot.version) keep(cached, row.id, snapshot)
+    if (isSlug(name)) keep(idsBySlug, name, row.id)
     return snapshot
   })
 
-  const start = (sourceId: string): Promise<SourceSnapshot | null> => {
-    const result = runPromise(read(sourceId)).finally(() => reading.delete(sourceId))
-    reading.set(sourceId, result)
+  const start = (name: string): Promise<SourceSnapshot | null> => {
+    const result = runPromise(read(name)).finally(() => reading.delete(name))
+    reading.set(name, result)
     return result
   }
 
   return SourceSnapshots.of({
-    get: (sourceId) => {
-      const snapshot = cached.get(sourceId)
+    get: (name) => {
+      const snapshot = cached.get(name)
       if (snapshot !== undefined) return snapshot
-      const until = unknown.get(sourceId)
+      const id = idsBySlug.get(name)
+      const named = id === undefined ? undefined : cached.get(id)
+      // The journal finds a newer snapshot current, even when the source has given the slug up by then.
+      if (named?.slug === name) return named
+      const until = unknown.get(name)
       if (until === undefined) return undefined
       if (performance.now() < until) return null
-      unknown.delete(sourceId)
+      unknown.delete(name)
       return undefined
     },
-    load: (sourceId) => {
-      const current = reading.get(sourceId)
-      if (current === undefined) return start(sourceId)
-      let next = following.get(sourceId)
+    load: (name) => {
+      const current = reading.get(name)
+      if (current === undefined) return start(name)
+      let next = following.get(name)
       if (next === undefined) {
         next = current
           .catch(() => null)
           .then(() => {
-            following.delete(sourceId)
-            return start(sourceId)
+            following.delete(name)
+            return start(name)
           })
-        following.set(sourceId, next)
+        following.set(name, next)
       }
       return next
     }

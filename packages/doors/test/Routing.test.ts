@@ -21,6 +21,7 @@ const route = (connectionId: string, rules: ReadonlyArray<Rule> | null): Route =
 
 const snapshot = (more: Partial<SourceSnapshot> = {}): SourceSnapshot => ({
   id: "src_1",
+  slug: null,
   teamId: "tm_1",
   version: 5,
   origin: "https://hooks.example.com",

@@ -95,6 +95,7 @@ const rules = Result.getOrThrow(compileRules([]))
 
 const snapshotOf = (certificates: Certificates["Service"]): SourceSnapshot => ({
   id: sourceId,
+  slug: null,
   teamId: "tm_1",
   version: 1,
   origin: "https://hooks.example",

@@ -6,7 +6,9 @@ import { createSource, updateSource } from "../src/Source/SourceInput.ts"
 const ingress = { baseUrl: "https://in.test/e" }
 
 const created = (input: Schema.Json) => Result.getOrThrow(createSource(input, ingress))
-const updated = (stored: SourceFields, input: Schema.Json) => Result.getOrThrow(updateSource(input, ingress)(stored))
+const id = "src_01kaxg3j7qzfn8m4s2v6w9t5bc"
+const updated = (stored: SourceFields, input: Schema.Json) =>
+  Result.getOrThrow(updateSource(id, input, ingress)(stored))
 
 /** `path: message` of every wrong field. */
 const faults = <A>(result: Result.Result<A, { readonly code: string; readonly data?: Schema.Json }>) => {
@@ -16,7 +18,7 @@ const faults = <A>(result: Result.Result<A, { readonly code: string; readonly da
   return fields.map(({ message, path }) => `${path}: ${message}`)
 }
 const refused = (input: Schema.Json) => faults(createSource(input, ingress))
-const refusedChange = (stored: SourceFields, input: Schema.Json) => faults(updateSource(input, ingress)(stored))
+const refusedChange = (stored: SourceFields, input: Schema.Json) => faults(updateSource(id, input, ingress)(stored))
 
 const hmac = { webhook_secret_key: "the-secret-key", header_key: "x-signature", algorithm: "sha256", encoding: "hex" }
 const signed: SourceFields = {
@@ -32,6 +34,7 @@ describe("SourceInput", () => {
       description: null,
       type: "WEBHOOK",
       disabled: false,
+      slug: null,
       config: {
         auth_type: null,
         allowed_http_methods: ["POST", "PUT", "PATCH", "DELETE"],
@@ -117,11 +120,57 @@ describe("SourceInput", () => {
     ])
   })
 
-  it("accepts a URL on the ingress host only", () => {
-    for (const url of [null, "https://in.test/e/src_1", "https://in.test/anything"]) created({ name: "a", url })
-    for (const url of ["https://elsewhere.test/e/src_1", "not a url", "https://in.test:8443/e"]) {
-      assert.deepStrictEqual(refused({ name: "a", url }), ["url: must be on the ingress host, below https://in.test/e"])
-    }
+  describe("url", () => {
+    it("is a slug below the ingress URL", () => {
+      const slugs = ["orders", "a-1", "---", "0".repeat(63)]
+      for (const slug of slugs) {
+        assert.strictEqual(created({ name: "a", url: `https://in.test/e/${slug}` }).slug, slug)
+        assert.strictEqual(updated(signed, { url: `https://in.test/e/${slug}` }).slug, slug)
+      }
+      assert.strictEqual(created({ name: "a", url: "HTTPS://IN.test:443/e/orders" }).slug, "orders")
+    })
+
+    it("is given up by null and by the URL of the id, and kept when it is left out", () => {
+      const named: SourceFields = { ...signed, slug: "orders" }
+      assert.strictEqual(updated(named, { name: "b" }).slug, "orders")
+      assert.isNull(updated(named, { url: null }).slug)
+      assert.isNull(updated(named, { url: `https://in.test/e/${id}` }).slug)
+      assert.isNull(created({ name: "a", url: null }).slug)
+    })
+
+    it("is refused where nothing would arrive", () => {
+      const host = "url: must be on the ingress host, below https://in.test/e"
+      const form = "url: must be https://in.test/e/ and 3 to 63 lower-case letters, digits and hyphens"
+      const other = "url: is the URL of another source: leave it out"
+      const table: ReadonlyArray<readonly [string, string]> = [
+        ["https://elsewhere.test/e/orders", host],
+        ["http://in.test/e/orders", host],
+        ["https://in.test:8443/e/orders", host],
+        ["https://in.test.evil.test/e/orders", host],
+        ["https://user@in.test/e/orders", host],
+        ["https://in.test/anything", host],
+        ["https://in.test/e", host],
+        ["//in.test/e/orders", host],
+        ["orders", host],
+        ["", host],
+        ["https://in.test/e/", form],
+        ["https://in.test/e/ab", form],
+        [`https://in.test/e/${"a".repeat(64)}`, form],
+        ["https://in.test/e/Orders", form],
+        ["https://in.test/e/src_1", form],
+        ["https://in.test/e/orders/", form],
+        ["https://in.test/e/orders?x=1", form],
+        ["https://in.test/e/orders#x", form],
+        ["https://in.test/e/or%64ers", form],
+        ["https://in.test/e/bestellungen-köln", form],
+        ["https://in.test/e/src_01kaxg3j7qzfn8m4s2v6w9t5bd", other]
+      ]
+      for (const [url, message] of table) {
+        assert.deepStrictEqual(refused({ name: "a", url }), [message], url)
+        assert.deepStrictEqual(refusedChange(signed, { url }), [message], url)
+      }
+      assert.deepStrictEqual(refused({ name: "a", url: `https://in.test/e/${id}` }), [other])
+    })
   })
 
   it("refuses a secret that stands beside auth, because it would verify nothing", () => {
@@ -145,7 +194,7 @@ describe("SourceInput", () => {
     }
     assert.isNull(created({ name: "a", type: "STRIPE" }).config.auth_type)
     const open = created({ name: "a", type: "ASANA", config: { auth_type: null } })
-    const renamed = Result.getOrThrow(updateSource({ name: "b" }, ingress)(open))
+    const renamed = updated(open, { name: "b" })
     assert.isNull(renamed.config.auth_type)
   })
 

@@ -12,5 +12,13 @@ export class Ingress extends Context.Service<
     Layer.succeed(Ingress, { baseUrl: baseUrl.replace(/\/+$/, "") })
 }
 
-/** A source's public URL. Senders may append a path and a query. */
-export const sourceUrl = (ingress: Ingress["Service"], sourceId: string): string => `${ingress.baseUrl}/${sourceId}`
+/**
+ * What names a source in its URL beside its id, chosen by its owner. An id has an underscore and a slug has none, so that
+ * neither can be taken for the other.
+ */
+export const isSlug = (text: string): boolean => slug.test(text)
+
+const slug = /^[a-z0-9-]{3,63}$/
+
+/** A source's public URL, by its slug or its id. Senders may append a path and a query. */
+export const sourceUrl = (ingress: Ingress["Service"], name: string): string => `${ingress.baseUrl}/${name}`

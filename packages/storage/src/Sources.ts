@@ -26,6 +26,7 @@ export interface SourceRow {
   readonly name: string
   readonly description: string | null
   readonly type: string
+  readonly slug: string | null
   /** Of an older version, it lacks the members that came later: `configOf` reads it. */
   readonly config: StoredConfig
   /** Encrypted. */
@@ -41,6 +42,8 @@ export interface SourceFields {
   readonly description: string | null
   readonly type: string
   readonly disabled: boolean
+  /** Names it in its URL, beside its id; null: the id alone. */
+  readonly slug: string | null
   readonly config: SourceConfig
   readonly auth: Schema.JsonObject
 }
@@ -61,6 +64,19 @@ export interface SourceChanged {
 
 const exists = (id: string): GatewayError =>
   fail("RESOURCE_ALREADY_EXISTS", "Resource already exists", { id, resource_type: "source" })
+
+/** Says which source has the URL to its own team only. */
+const urlTaken = (holder: SlugHolder, team_id: string): GatewayError =>
+  fail("RESOURCE_ALREADY_EXISTS", "another source has this url", {
+    ...(holder.team_id === team_id ? { id: holder.id } : {}),
+    resource_type: "source",
+    fields: [{ path: "url", message: "is another source's already" }]
+  })
+
+interface SlugHolder {
+  readonly id: string
+  readonly team_id: string
+}
 
 /**
  * The rows of `sources`, for one team at a time. Every change is one transaction and raises the row's version, so that
@@ -112,7 +128,7 @@ const make = Effect.gen(function* () {
       type: row.type,
       input_type: "webhook",
       status: row.disabled_at === null ? "enabled" : "disabled",
-      url: sourceUrl(ingress, row.id),
+      url: sourceUrl(ingress, row.slug ?? row.id),
       config: { ...configOf(row), auth: yield* showAuth(secrets, table, row) },
       disabled_at: row.disabled_at?.toISOString() ?? null,
       created_at: row.created_at.toISOString(),
@@ -133,6 +149,14 @@ const make = Effect.gen(function* () {
     return row?.id ?? null
   })
 
+  /** Fails when the slug is another source's, of whatever team. */
+  const claimSlug = Effect.fnUntraced(function* (team_id: string, id: string, slug: string | null) {
+    if (slug === null) return
+    const [holder] = yield* sql<SlugHolder>`
+      select id, team_id from sources where slug = ${slug} and deleted_at is null`
+    if (holder !== undefined && holder.id !== id) yield* urlTaken(holder, team_id)
+  })
+
   const destinationsOf = Effect.fnUntraced(function* (id: string) {
     const rows = yield* sql<{ destination_id: string }>`
       select distinct destination_id from connections where source_id = ${id} and deleted_at is null`
@@ -143,15 +167,18 @@ const make = Effect.gen(function* () {
     const at = yield* now
     const auth = yield* sealAuth(secrets, table, { team_id, id }, fields.auth)
     const [created] = yield* sql<SourceRow>`
-      insert into sources (id, team_id, name, description, type, config, auth, disabled_at, created_at, updated_at)
-      values (${id}, ${team_id}, ${fields.name}, ${fields.description}, ${fields.type}, ${JSON.stringify(fields.config)},
-        ${auth}, ${fields.disabled ? at : null}, ${at}, ${at})
+      insert into sources (id, team_id, name, description, type, slug, config, auth, disabled_at, created_at, updated_at)
+      values (${id}, ${team_id}, ${fields.name}, ${fields.description}, ${fields.type}, ${fields.slug},
+        ${JSON.stringify(fields.config)}, ${auth}, ${fields.disabled ? at : null}, ${at}, ${at})
       on conflict do nothing returning *`
     if (created !== undefined) return created
     const holder = yield* findByName(team_id, fields.name)
     if (holder !== null && holder !== id) return yield* exists(holder)
+    yield* claimSlug(team_id, id, fields.slug)
     const [stored] = yield* sql`select 1 from sources where id = ${id}`
-    return stored === undefined ? yield* overtaken("the name has become free") : yield* read(team_id, id, "look")
+    return stored === undefined
+      ? yield* overtaken("the name or the URL has become free")
+      : yield* read(team_id, id, "look")
   })
 
   /** Switches the connections of a source off or on with it; answers those whose pending events that cancels. */
@@ -170,13 +197,14 @@ const make = Effect.gen(function* () {
 
   const write = Effect.fnUntraced(function* (row: SourceRow, change: SourceChange) {
     const at = yield* now
-    const { auth, config, description, disabled, name, type } = change
+    const { auth, config, description, disabled, name, slug, type } = change
     const holder = name === row.name ? null : yield* findByName(row.team_id, name)
     if (holder !== null) return yield* exists(holder)
+    if (slug !== row.slug) yield* claimSlug(row.team_id, row.id, slug)
     const sealed = auth === "unchanged" ? row.auth : yield* sealAuth(secrets, table, row, auth)
     const [written] = yield* sql<SourceRow>`
-      update sources set name = ${name}, description = ${description}, type = ${type}, config = ${JSON.stringify(config)},
-        auth = ${sealed}, disabled_at = ${disabled ? (row.disabled_at ?? at) : null}, version = version + 1,
+      update sources set name = ${name}, description = ${description}, type = ${type}, slug = ${slug},
+        config = ${JSON.stringify(config)}, auth = ${sealed}, disabled_at = ${disabled ? (row.disabled_at ?? at) : null}, version = version + 1,
         updated_at = ${at}
       where id = ${row.id} returning *`
     const flipped = disabled !== (row.disabled_at !== null)
@@ -206,9 +234,10 @@ const make = Effect.gen(function* () {
     update: (team_id, id, change) =>
       Effect.gen(function* () {
         const row = yield* read(team_id, id, "lock")
-        const { description, name, type } = row
+        const { description, name, slug, type } = row
         const auth = yield* openAuth(secrets, table, row)
-        const stored = { name, description, type, config: configOf(row), auth, disabled: row.disabled_at !== null }
+        const disabled = row.disabled_at !== null
+        const stored = { name, description, type, slug, config: configOf(row), auth, disabled }
         return yield* write(row, yield* Effect.fromResult(change(stored)))
       }).pipe(transaction(sql), Effect.flatMap(changed)),
 

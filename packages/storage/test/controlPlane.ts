@@ -48,6 +48,7 @@ export const sourceFields = (fields: Partial<SourceFields> = {}): SourceFields =
   description: null,
   type: "WEBHOOK",
   disabled: false,
+  slug: null,
   config: {
     auth_type: null,
     allowed_http_methods: ["POST"],

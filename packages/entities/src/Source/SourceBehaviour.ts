@@ -49,7 +49,7 @@ export const layer = SourceEntity.toLayer(
         ),
       Update: ({ payload }: Write) =>
         command(
-          sources.update(payload.team_id, id, updateSource(payload.input, ingress)).pipe(
+          sources.update(payload.team_id, id, updateSource(id, payload.input, ingress)).pipe(
             Effect.tap(spread),
             Effect.map(({ source }) => source)
           )

@@ -19,6 +19,7 @@ import {
   required
 } from "../Input.ts"
 import { modeAndProxy, ProxyInput } from "./ProxyInput.ts"
+import { slugOf } from "./UrlInput.ts"
 
 const flat = ["auth_type", "auth", "allowed_http_methods", "custom_response", "mode", "proxy", "chat_defer_ephemeral"]
 
@@ -58,12 +59,6 @@ const Body = Schema.Struct({
 
 const defaultMethods: ReadonlyArray<SourceMethod> = ["POST", "PUT", "PATCH", "DELETE"]
 
-/** A source's URL is the gateway's to give: a written one is accepted when it could be one, and nothing follows from it. */
-const checkUrl = (url: string | null | undefined, ingress: Ingress["Service"]): Result.Result<void, FieldErrors> =>
-  url === undefined || url === null || URL.parse(url)?.host === new URL(ingress.baseUrl).host
-    ? Result.void
-    : fieldError("url", `must be on the ingress host, below ${ingress.baseUrl}`)
-
 /** Settings that mean something in `auth` only. */
 const authOnly = [
   "webhook_secret_key",
@@ -89,17 +84,11 @@ const checkPlaces = (body: Members): Result.Result<Members, FieldErrors> => {
 /** What is written, judged by `check` as well. */
 const judge = <A>(
   input: Schema.Json,
-  ingress: Ingress["Service"],
   check: (body: typeof Body.Type) => Result.Result<A, FieldErrors>
 ): Result.Result<A, FieldErrors> =>
   Result.flatMap(nestConfig(input, flat), (written) =>
     Result.map(
-      every({
-        places: checkPlaces(written),
-        judged: judgeBody(Body, written, (body) =>
-          Result.map(every({ url: checkUrl(body.url, ingress), checked: check(body) }), ({ checked }) => checked)
-        )
-      }),
+      every({ places: checkPlaces(written), judged: judgeBody(Body, written, check) }),
       ({ judged }) => judged
     )
   )
@@ -177,18 +166,20 @@ export const createSource = (
   ingress: Ingress["Service"]
 ): Result.Result<SourceFields, GatewayError> =>
   orInvalid(
-    judge(input, ingress, ({ config, description, name, status, type = "WEBHOOK" }) =>
+    judge(input, ({ config, description, name, status, type = "WEBHOOK", url = null }) =>
       Result.map(
         every({
           name: required("name", name),
+          slug: slugOf(url, ingress, null),
           auth: checkSourceAuth(type, config),
           settings: settings(type, config, nothingStored)
         }),
-        ({ auth: { auth, auth_type }, name, settings }): SourceFields => ({
+        ({ auth: { auth, auth_type }, name, settings, slug }): SourceFields => ({
           name,
           description: description ?? null,
           type,
           disabled: status === "disabled",
+          slug,
           config: { auth_type, ...settings },
           auth
         })
@@ -201,12 +192,13 @@ export const createSource = (
  * are replaced whole.
  */
 export const updateSource =
-  (input: Schema.Json, ingress: Ingress["Service"]) =>
+  (id: string, input: Schema.Json, ingress: Ingress["Service"]) =>
   (stored: SourceFields): Result.Result<SourceChange, GatewayError> =>
     orInvalid(
-      judge(input, ingress, ({ config, description, name, status, type = stored.type }) =>
+      judge(input, ({ config, description, name, status, type = stored.type, url }) =>
         Result.map(
           every({
+            slug: url === undefined ? Result.succeed(stored.slug) : slugOf(url, ingress, id),
             auth: changeSourceAuth(type, config, {
               type: stored.type,
               auth_type: stored.config.auth_type,
@@ -214,11 +206,12 @@ export const updateSource =
             }),
             settings: settings(type, config, { ...stored.config, type: stored.type })
           }),
-          ({ auth: { auth, auth_type }, settings }): SourceChange => ({
+          ({ auth: { auth, auth_type }, settings, slug }): SourceChange => ({
             name: name ?? stored.name,
             description: description === undefined ? stored.description : description,
             type,
             disabled: status === undefined ? stored.disabled : status === "disabled",
+            slug,
             config: { auth_type, ...settings },
             auth
           })

@@ -120,7 +120,10 @@ describe("a change of the type", () => {
       "config.auth.algorithm: is set by the type STRIPE: leave it out",
       "config.auth.encoding: is set by the type STRIPE: leave it out"
     ])
-    assert.deepStrictEqual(faults(changeSourceAuth("PAYPAL", {}, stripe)), ["config.auth.webhook_id: is required"])
+    assert.deepStrictEqual(faults(changeSourceAuth("PAYPAL", {}, stripe)), [
+      "config.auth.webhook_secret_key: is no setting of the type PAYPAL: config.auth takes webhook_id",
+      "config.auth.webhook_id: is required"
+    ])
     assert.deepStrictEqual(
       faults(changeSourceAuth("SVIX", { auth_type: "HMAC" }, { ...stripe, auth: { webhook_secret_key: "!" } })),
       ["config.auth.webhook_secret_key: must be base64, with or without whsec_ before it"]
@@ -150,6 +153,7 @@ describe("a change of the type", () => {
     })
     assert.deepStrictEqual(changed("GITHUB", { auth_type: null }, gitlab), { auth_type: null, auth: {} })
     assert.deepStrictEqual(faults(changeSourceAuth("GITHUB", { auth: { api_key: "k" } }, gitlab)), [
+      "config.auth.api_key: is no setting of the type GITHUB: config.auth takes webhook_secret_key",
       "config.auth.webhook_secret_key: is required"
     ])
   })

@@ -12,6 +12,7 @@ import {
 import type { FieldErrors } from "./AuthSettings.ts"
 import { basicCheck, keyCheck } from "./Credentials.ts"
 import type { Check } from "./Provider.ts"
+import { type OwnNames, unknownSettings, unlessRefused } from "./SettingNames.ts"
 import { algorithms, compileScheme, encodings } from "./SignatureScheme.ts"
 
 const BasicAuth = Schema.Struct({
@@ -57,6 +58,22 @@ const hmacAliases = {
   header_name: "header_key"
 }
 
+const apiKeyAliases = { header_name: "header_key" }
+
+const namesOf = (schema: { readonly fields: object }, aliases: Readonly<Record<string, string>>): OwnNames => ({
+  names: Object.keys(schema.fields),
+  aliases: Object.keys(aliases)
+})
+
+const ownNames = {
+  BASIC_AUTH: namesOf(BasicAuth, {}),
+  API_KEY: namesOf(ApiKey, apiKeyAliases),
+  HMAC: namesOf(Hmac, hmacAliases)
+}
+
+/** What the settings of each scheme are called. */
+export const genericNames: ReadonlyArray<OwnNames> = Object.values(ownNames)
+
 /** The schemes that a source's own settings describe, in canonical names and with every default filled in. */
 export type GenericAuth =
   | { readonly auth_type: "BASIC_AUTH"; readonly auth: typeof BasicAuth.Type }
@@ -80,7 +97,7 @@ const validateHmac = (written: unknown): Result.Result<typeof Hmac.Type, FieldEr
   })
 
 const validateApiKey = (written: unknown): Result.Result<typeof ApiKey.Type, FieldErrors> =>
-  Result.map(decodeAuth(ApiKey, { header_name: "header_key" }, written), (auth) =>
+  Result.map(decodeAuth(ApiKey, apiKeyAliases, written), (auth) =>
     auth.header_key === undefined && auth.query_key === undefined ? { ...auth, header_key: "x-api-key" } : auth
   )
 
@@ -89,15 +106,18 @@ export const validateGenericAuth = (
   authType: unknown,
   auth: unknown
 ): Result.Result<GenericAuth, FieldErrors> | null => {
+  if (authType !== "BASIC_AUTH" && authType !== "API_KEY" && authType !== "HMAC") return null
+  return unlessRefused(unknownSettings(`auth_type ${authType}`, ownNames[authType], auth), validate(authType, auth))
+}
+
+const validate = (authType: GenericAuth["auth_type"], auth: unknown): Result.Result<GenericAuth, FieldErrors> => {
   switch (authType) {
     case "BASIC_AUTH":
       return Result.map(decodeAuth(BasicAuth, {}, auth), (auth) => ({ auth_type: authType, auth }))
     case "API_KEY":
       return Result.map(validateApiKey(auth), (auth) => ({ auth_type: authType, auth }))
-    case "HMAC":
-      return Result.map(validateHmac(auth), (auth) => ({ auth_type: authType, auth }))
     default:
-      return null
+      return Result.map(validateHmac(auth), (auth) => ({ auth_type: authType, auth }))
   }
 }
 

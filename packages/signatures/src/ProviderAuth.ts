@@ -3,7 +3,14 @@ import { decodeAuth, fieldError, hasControl } from "./AuthSettings.ts"
 import type { FieldErrors } from "./AuthSettings.ts"
 import { basicCheck, keyCheck } from "./Credentials.ts"
 import type { Certificates, Check, Provider, ProviderAuth, ProviderSetting } from "./Provider.ts"
+import { type OwnNames, unknownSettings, unlessRefused } from "./SettingNames.ts"
 import { compileScheme } from "./SignatureScheme.ts"
+
+/** What a provider's settings are called. */
+export const ownNames = ({ settings }: Provider): OwnNames => ({
+  names: settings.map(({ name }) => name),
+  aliases: [...settings.flatMap(({ aliases = [] }) => aliases), "provider"]
+})
 
 /** The settings of the generic schemes. A provider's type says all this itself. */
 const generic = [
@@ -40,7 +47,7 @@ const keyOf = (setting: ProviderSetting) => {
 
 /**
  * Checks the `config.auth` of a source of `type`, which is one of `provider`: canonical names, defaults filled in.
- * Settings of the generic schemes are refused: whoever wrote them believes that they decide something.
+ * Settings of the generic schemes, and any other that are not its own, are refused.
  */
 export const validateProviderAuth = (
   provider: Provider,
@@ -48,28 +55,42 @@ export const validateProviderAuth = (
   written: unknown
 ): Result.Result<ProviderAuth, FieldErrors> => {
   const { settings, verification } = provider
-  const own = new Set(settings.flatMap(({ aliases = [], name }) => [name, ...aliases]))
-  if (Predicate.isObject(written)) {
-    const given = (name: string): unknown => (Object.hasOwn(written, name) ? Reflect.get(written, name) : undefined)
-    const isGiven = (name: string) => given(name) !== undefined && given(name) !== null
-    const refused = generic
-      .filter((name) => isGiven(name) && !own.has(name))
-      .map((name) => ({ path: `config.auth.${name}`, message: `is set by the type ${type}: leave it out` }))
-    if (isGiven("provider") && given("provider") !== type) {
-      refused.push({ path: "config.auth.provider", message: `must be the type of the source, ${type}` })
-    }
-    if (refused.length > 0) return Result.fail(refused)
-  }
   const schema = Schema.Struct(Object.fromEntries(settings.map((setting) => [setting.name, keyOf(setting)])))
   const aliases = Object.fromEntries(
     settings.flatMap(({ aliases = [], name }) => aliases.map((alias) => [alias, name]))
   )
-  return Result.flatMap(decodeAuth(schema, aliases, written), (auth) =>
+  const decoded = Result.flatMap(decodeAuth(schema, aliases, written), (auth) =>
     // What each setting allows alone can yield no key together: none of two, or both.
     verification.kind === "code" && verification.compile(auth, () => undefined) === null
       ? fieldError("config.auth", `must hold exactly one of ${settings.map(({ name }) => name).join(", ")}`)
       : Result.succeed(auth)
   )
+  return unlessRefused(refusedSettings(provider, type, written), decoded)
+}
+
+/** What is refused whatever its value: whoever wrote it believes that it decides something. */
+const refusedSettings = (provider: Provider, type: string, written: unknown): FieldErrors => {
+  if (!Predicate.isObject(written)) return []
+  const { aliases, names } = ownNames(provider)
+  const own = [...names, ...aliases]
+  const given = (name: string): unknown => (Object.hasOwn(written, name) ? Reflect.get(written, name) : undefined)
+  const isGiven = (name: string) => given(name) !== undefined && given(name) !== null
+  const byType = generic.filter((name) => !own.includes(name))
+  const refused = byType
+    .filter(isGiven)
+    .map((name) => ({ path: `config.auth.${name}`, message: `is set by the type ${type}: leave it out` }))
+    .concat(unknownSettings(`the type ${type}`, { names, aliases: [...aliases, ...byType] }, written))
+  if (isGiven("provider") && given("provider") !== type) {
+    refused.push({ path: "config.auth.provider", message: `must be the type of the source, ${type}` })
+  }
+  // A type that verifies without settings would take these for none, and check less than their writer believes.
+  if (refused.length === 0 && provider.settings.every(({ required }) => !required) && !own.some(isGiven)) {
+    return Object.keys(written).map((name) => ({
+      path: `config.auth.${name}`,
+      message: "must not be null: leave config.auth empty when there is nothing to write"
+    }))
+  }
+  return refused
 }
 
 /** Prepares the verification of a provider's requests. Null when the settings yield no usable key. */

@@ -36,16 +36,13 @@ const needsNothing = (provider: Provider, type: string): boolean =>
 
 /**
  * The `auth_type` that a written one stands for on a source of `type`: settings without one are the provider's (also none,
- * `{}`, where it needs none), and `PROVIDER_SIGNATURE` is its name for whatever it is. Everything else stands for itself.
+ * `{}` or null, where it needs none), and `PROVIDER_SIGNATURE` is its name for whatever it is. Everything else stands for itself.
  */
 export const resolveAuthType = (type: string, authType: unknown, auth: unknown): unknown => {
   const provider = providerOf(type)
   if (provider === undefined) return authType
   const isImplied =
-    authType === undefined &&
-    auth !== undefined &&
-    auth !== null &&
-    (Object.keys(auth).length > 0 || needsNothing(provider, type))
+    authType === undefined && auth !== undefined && (Object.keys(auth ?? {}).length > 0 || needsNothing(provider, type))
   return isImplied || authType === providerSignature ? provider.authType : authType
 }
 

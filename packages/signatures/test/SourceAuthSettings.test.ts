@@ -54,14 +54,13 @@ describe("HMAC", () => {
     )
   })
 
-  it("takes the other names, treats null as not given, drops what it does not know", () => {
+  it("takes the other names, treats null as not given", () => {
     const written = {
       secret: "k",
       signature_header: "X-Hub-Signature-256",
       prefix: "sha256=",
       timestamp_header: "X-Timestamp",
-      algorithm: null,
-      surprise: "unmasked"
+      algorithm: null
     }
     assert.deepStrictEqual(
       validateSourceAuth("WEBHOOK", "HMAC", written),
@@ -117,6 +116,13 @@ describe("HMAC", () => {
       { secret: "k", timestamp_header: "x-t", tolerance_seconds: "300" },
       "tolerance_seconds",
       "must be a whole number of seconds from 1 to 86400"
+    ],
+    [{ secret: "k", timestampHeader: "x-t" }, "timestampHeader", "is written config.auth.timestamp_header"],
+    [{ secret: "k", auth_type: "HMAC" }, "auth_type", "belongs into config.auth_type"],
+    [
+      { secret: "k", surprise: null },
+      "surprise",
+      "is no setting of auth_type HMAC: config.auth takes webhook_secret_key, header_key, algorithm, encoding, prefix, timestamp_header, tolerance_seconds"
     ],
     [{ secret: "k", timestamp_header: "X-Signature" }, "timestamp_header", "must not be the header of the signature"]
   ])("refuses %j", (auth, name, message) => {

@@ -1,8 +1,9 @@
-import { Predicate, Result, Schema } from "effect"
+import { Result, Schema } from "effect"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import type { Ingress } from "@tidegate/model/Ingress"
 import { CustomResponse, SourceMethod } from "@tidegate/model/Source"
 import { compileCustomResponse } from "@tidegate/rules/CustomResponse"
+import { misplacedSettings } from "@tidegate/signatures/SettingPlaces"
 import type { SourceChange, SourceConfig, SourceFields } from "@tidegate/storage/Sources"
 import { authMembers, changeSourceAuth, checkSourceAuth } from "../AuthInput.ts"
 import {
@@ -59,25 +60,11 @@ const Body = Schema.Struct({
 
 const defaultMethods: ReadonlyArray<SourceMethod> = ["POST", "PUT", "PATCH", "DELETE"]
 
-/** Settings that mean something in `auth` only. */
-const authOnly = [
-  "webhook_secret_key",
-  "webhook_secret",
-  "signing_secret",
-  "secret",
-  "api_key",
-  "public_key",
-  "username",
-  "password"
-]
-
-/** Refused beside `auth`, and not ignored like other unknown members: who wrote one believes that it verifies. */
 const checkPlaces = (body: Members): Result.Result<Members, FieldErrors> => {
-  const misplaced = [body, body["config"]].flatMap((members, level) =>
-    authOnly
-      .filter((name) => Predicate.isObject(members) && Object.hasOwn(members, name))
-      .map((name) => ({ path: level === 0 ? name : `config.${name}`, message: `belongs into config.auth.${name}` }))
-  )
+  const misplaced = [
+    ...misplacedSettings("", body, [...Object.keys(Body.fields), ...flat]),
+    ...misplacedSettings("config", body["config"], flat)
+  ]
   return misplaced.length === 0 ? Result.succeed(body) : Result.fail(misplaced)
 }
 

@@ -1,0 +1,167 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result, type Schema } from "effect"
+import { providers } from "@tidegate/signatures/Providers"
+import { createSource, updateSource } from "../src/Source/SourceInput.ts"
+
+/**
+ * A setting that decides about verification and stands where it has no effect, or is not spelled as it is read. Made from
+ * the provider table: each setting of each type, under each name that it has.
+ */
+
+const ingress = { baseUrl: "https://in.test/e" }
+const id = "src_01kaxg3j7qzfn8m4s2v6w9t5bc"
+
+const faults = <A>(result: Result.Result<A, { readonly code: string; readonly data?: Schema.Json }>) => {
+  if (Result.isSuccess(result)) return assert.fail(`it was accepted: ${JSON.stringify(result.success)}`)
+  assert.strictEqual(result.failure.code, "VALIDATION_ERROR")
+  const { fields } = result.failure.data as { readonly fields: ReadonlyArray<{ path: string; message: string }> }
+  return fields.map(({ message, path }) => `${path}: ${message}`)
+}
+
+/** What is told of that input, by a create and by a change of an open source of that type. */
+const told = (type: string, input: { readonly [name: string]: Schema.Json }): ReadonlyArray<ReadonlyArray<string>> => {
+  const open = Result.getOrThrow(createSource({ name: "open", type, config: { auth_type: null } }, ingress))
+  return [
+    faults(createSource({ name: "a", type, ...input }, ingress)),
+    faults(updateSource(id, { type, ...input }, ingress)(open))
+  ]
+}
+
+const camel = (name: string): string => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+const value = "a-value-0123456789"
+
+const table = providers.flatMap(({ settings, types }) =>
+  types.flatMap((type) =>
+    settings.flatMap(({ aliases = [], name }) => [name, ...aliases].map((written) => [type, written, name] as const))
+  )
+)
+
+it("the corpus has every type", () => {
+  assert.strictEqual(new Set(table.map(([type]) => type)).size, 68)
+})
+
+describe.each(table)("%s: %s", (type, written, name) => {
+  it("one level too high, or at the top, belongs into config.auth", () => {
+    for (const given of [value, null, "", {}]) {
+      for (const fields of told(type, { config: { [written]: given } })) {
+        assert.include(fields, `config.${written}: belongs into config.auth.${written}`)
+      }
+      for (const fields of told(type, { [written]: given })) {
+        assert.include(fields, `${written}: belongs into config.auth.${written}`)
+      }
+    }
+  })
+
+  it("beside the auth that it was meant for, too", () => {
+    for (const fields of told(type, { config: { auth: {}, [written]: value } })) {
+      assert.include(fields, `config.${written}: belongs into config.auth.${written}`)
+    }
+  })
+
+  it("in another spelling names the right one, wherever it stands", () => {
+    const others = [camel(written), written.toUpperCase(), written.replaceAll("_", "-"), `${written}_`]
+    for (const other of others.filter((other) => !table.some(([of, known]) => of === type && known === other))) {
+      for (const given of [value, null]) {
+        for (const fields of told(type, { config: { auth: { [other]: given } } })) {
+          assert.match(fields.join("\n"), new RegExp(`^config\\.auth\\.${other}: is written config\\.auth\\.`, "m"))
+        }
+      }
+      if (table.some(([, known]) => known === other)) continue
+      for (const fields of told(type, { config: { [other]: value } })) {
+        assert.match(fields.join("\n"), new RegExp(`^config\\.${other}: belongs into config\\.auth\\.`, "m"))
+      }
+      for (const fields of told(type, { [other]: value })) {
+        assert.match(fields.join("\n"), new RegExp(`^${other}: belongs into config\\.auth\\.`, "m"))
+      }
+    }
+  })
+
+  it("null and alone verifies nothing, and says so", () => {
+    for (const fields of told(type, { config: { auth: { [written]: null } } })) {
+      assert.match(
+        fields.join("\n"),
+        /^config\.auth(?:\.\w+)?: (?:is required|must hold exactly one|must not be null)/m
+      )
+    }
+    assert.isTrue(table.some(([of, , setting]) => of === type && setting === name))
+  })
+
+  it("beside a member that the type does not know is not enough", () => {
+    for (const fields of told(type, { config: { auth: { [written]: value, something: value } } })) {
+      assert.match(fields.join("\n"), /^config\.auth\.something: is no setting of the type /m)
+    }
+  })
+})
+
+describe("a type that verifies without settings", () => {
+  for (const type of ["ASANA", "NOTION", "AWS_SNS"]) {
+    it(`${type}: takes none, and no auth that has none of its own`, () => {
+      for (const config of [{}, { auth: {} }, { auth: null }]) {
+        const made = Result.getOrThrow(createSource({ name: "a", type, config }, ingress))
+        assert.strictEqual(made.config.auth_type, "HMAC", JSON.stringify(config))
+      }
+      for (const auth of [
+        { something: value },
+        { algorithm: null },
+        { provider: null },
+        { provider: "STRIPE" },
+        { topicArn: value },
+        { webhookSecretKey: value },
+        { webhook_secret_key: null },
+        { topic_arn: null }
+      ]) {
+        for (const auth_type of [undefined, "HMAC", "PROVIDER_SIGNATURE"]) {
+          told(type, { config: { auth, ...(auth_type === undefined ? {} : { auth_type }) } })
+        }
+      }
+    })
+  }
+})
+
+describe("whether and how", () => {
+  const cases: ReadonlyArray<readonly [Parameters<typeof told>[1], string]> = [
+    [{ authType: "HMAC" }, "authType: belongs into config.auth_type"],
+    [{ Auth: {} }, "Auth: belongs into config.auth"],
+    [{ Type: "STRIPE" }, "Type: is written type"],
+    [{ Config: { auth: {} } }, "Config: is written config"],
+    [{ config: { authType: "HMAC" } }, "config.authType: is written config.auth_type"],
+    [{ config: { "auth-type": "HMAC" } }, "config.auth-type: is written config.auth_type"],
+    [{ config: { Auth: {} } }, "config.Auth: is written config.auth"],
+    [{ config: { type: "STRIPE" } }, "config.type: belongs at the top, as type"],
+    [{ config: { config: { auth: {} } } }, "config.config: belongs at the top, as config"],
+    [{ config: { header_key: "x-s" } }, "config.header_key: belongs into config.auth.header_key"],
+    [{ provider: "STRIPE" }, "provider: belongs into config.auth.provider"],
+    [
+      { config: { auth_type: "HMAC", auth: { secret: "k", auth_type: "HMAC" } } },
+      "config.auth.auth_type: belongs into config.auth_type"
+    ],
+    [
+      { config: { auth_type: "API_KEY", auth: { api_key: "k", headerKey: "x-s" } } },
+      "config.auth.headerKey: is written config.auth.header_key"
+    ],
+    [
+      { config: { auth_type: "BASIC_AUTH", auth: { username: "u", password: "p", realm: "r" } } },
+      "config.auth.realm: is no setting of auth_type BASIC_AUTH: config.auth takes username, password"
+    ]
+  ]
+  for (const [input, message] of cases) {
+    it(message, () => {
+      for (const fields of told("WEBHOOK", input)) assert.deepStrictEqual(fields, [message])
+    })
+  }
+
+  it("a thousand of them are not a thousand faults", () => {
+    const config = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`secret${"_".repeat(n + 1)}`, "k"]))
+    for (const fields of told("STRIPE", { config })) assert.lengthOf(fields, 20)
+    for (const fields of told("STRIPE", { config: { auth: config } })) assert.isAtMost(fields.length, 21)
+  })
+
+  it("what nobody could mean by it stays ignored", () => {
+    for (const input of [
+      { labels: ["x"], config: { retention: 5, description: "x" } },
+      { id: "x", team_id: "y" }
+    ]) {
+      Result.getOrThrow(createSource({ name: "a", ...input }, ingress))
+    }
+  })
+})

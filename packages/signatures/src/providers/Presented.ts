@@ -36,13 +36,6 @@ export const jsonBody = (body: Uint8Array): JsonObject | null => {
   }
 }
 
-/** The fields of an URL-encoded form in their order, null when the body is no such form or not UTF-8. */
-export const formBody = (headers: Headers, body: Uint8Array): ReadonlyArray<readonly [string, string]> | null => {
-  const type = singleHeader(headers, "content-type")?.split(";")[0]?.trim().toLowerCase()
-  const text = type === "application/x-www-form-urlencoded" ? bodyText(body) : null
-  return text === null ? null : Array.from(new URLSearchParams(text))
-}
-
 /** The value of a query parameter that occurs once and is not empty. */
 export const singleParameter = (query: string, name: string): string | null => {
   const [value, ...others] = new URLSearchParams(query).getAll(name)

@@ -1,31 +1,37 @@
 import { createHmac } from "node:crypto"
 import type { InboundRequest, Provider } from "../Provider.ts"
 import { signingKey } from "../SigningKey.ts"
-import { formBody, isJsonObject, jsonBody, sameText, unixSeconds, within } from "./Presented.ts"
+import { formFields, isForm } from "./Forms.ts"
+import { isJsonObject, jsonBody, sameText, unixSeconds } from "./Presented.ts"
 import { webhookSecret } from "./settings.ts"
 
-const toleranceSeconds = 300
+/**
+ * Mailgun retries for eight hours, and a retry carries the timestamp and the signature of the first attempt. A shorter
+ * past would lose the mails of a longer outage.
+ */
+const retrySeconds = 8 * 3600
+const usual = 300
 
-/** The signature object of a JSON webhook, or the same names as fields of the form that routes and old webhooks send. */
+const names = ["timestamp", "token", "signature", "parent-signature"]
+
+/**
+ * The signature object of a JSON webhook, or the same names as fields of the form that routes and old webhooks send:
+ * multipart when the mail has attachments.
+ */
 const signatureOf = ({ body, headers }: InboundRequest): Readonly<Record<string, unknown>> | null => {
-  const fields = formBody(headers, body)
-  if (fields === null) {
-    const signature = jsonBody(body)?.["signature"]
-    return isJsonObject(signature) ? signature : null
+  if (isForm(headers)) {
+    const fields = formFields(headers, body, names)
+    return fields === null ? null : Object.fromEntries(fields)
   }
-  const names = fields.map(([name]) => name)
-  // Which of two tokens was signed is a guess.
-  return ["timestamp", "token", "signature"].every((name) => names.indexOf(name) === names.lastIndexOf(name))
-    ? Object.fromEntries(fields)
-    : null
+  const signature = jsonBody(body)?.["signature"]
+  return isJsonObject(signature) ? signature : null
 }
 
 /**
  * https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks: HMAC-SHA256 over
  * `{timestamp}{token}`; events of a subaccount carry a second one by the key of its parent.
  *
- * The signature covers no event: who has seen one can put it on any body. The tolerance bounds for how long, and is
- * short for that reason, although Mailgun retries for eight hours.
+ * The signature covers no event: who has seen one can put it on any body. The age bounds for how long.
  */
 export const mailgun: Provider = {
   types: ["MAILGUN"],
@@ -44,7 +50,8 @@ export const mailgun: Provider = {
         const timestamp = typeof written === "number" ? String(written) : written
         if (typeof timestamp !== "string" || typeof token !== "string" || token === "") return false
         const seconds = unixSeconds(timestamp)
-        if (seconds === null || !within(toleranceSeconds, seconds, request.nowSeconds)) return false
+        if (seconds === null || seconds > request.nowSeconds + usual) return false
+        if (seconds < request.nowSeconds - retrySeconds - usual) return false
         const expected = createHmac("sha256", key)
           .update(timestamp + token, "utf8")
           .digest("hex")

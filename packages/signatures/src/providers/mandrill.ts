@@ -2,7 +2,8 @@ import { createHmac } from "node:crypto"
 import { mandrillHandshake } from "../Handshakes.ts"
 import type { Provider } from "../Provider.ts"
 import { signingKey } from "../SigningKey.ts"
-import { formBody, sameText, singleHeader } from "./Presented.ts"
+import { formBody } from "./Forms.ts"
+import { sameText, singleHeader } from "./Presented.ts"
 
 /**
  * Mailchimp Transactional (https://mailchimp.com/developer/transactional/guides/track-respond-activity-webhooks/):
@@ -31,9 +32,11 @@ export const mandrill: Provider = {
         const fields = formBody(headers, body)
         if (signature === null || fields === null) return false
         // No name occurs twice in what Mailchimp sends; which of two values it would sign is a guess.
-        if (fields.length === 0 || new Set(fields.map(([name]) => name)).size !== fields.length) return false
-        const sorted = fields.toSorted(([a], [b]) => (a < b ? -1 : 1)).flat()
-        const hmac = createHmac("sha1", key).update(url + sorted.join(""), "utf8")
+        if (fields.length === 0 || new Set(fields.map(({ name }) => name)).size !== fields.length) return false
+        const hmac = createHmac("sha1", key).update(url, "utf8")
+        for (const { name, value } of fields.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+          hmac.update(name, "utf8").update(value)
+        }
         return sameText(signature, hmac.digest("base64"))
       }
     }

@@ -2,7 +2,8 @@ import { createHmac, hash } from "node:crypto"
 import { parse, stringify } from "node:querystring"
 import type { Check, Provider } from "../Provider.ts"
 import { signingKey } from "../SigningKey.ts"
-import { formBody, sameText, singleHeader, singleParameter } from "./Presented.ts"
+import { type FormField, formBody } from "./Forms.ts"
+import { sameText, singleHeader, singleParameter } from "./Presented.ts"
 import { webhookSecret } from "./settings.ts"
 
 const splitUrl = (url: string) => {
@@ -37,10 +38,15 @@ const urlSpellings = (url: string): ReadonlySet<string> => {
   return new Set([...portSpellings(url), ...normalised, ...normalised.map(reencodedQuery)])
 }
 
+/** Larger than any form of Twilio's. It is hashed once for every spelling of the URL, so a larger one verifies nobody. */
+const largestForm = 1_048_576
+
 /** Names in order, each followed by its value; equal values of one name count once, and are sorted too. */
-const canonicalFields = (fields: ReadonlyArray<readonly [string, string]>): string => {
+const canonicalFields = (fields: ReadonlyArray<FormField>): string => {
   const values = new Map<string, Set<string>>()
-  for (const [name, value] of fields) values.set(name, (values.get(name) ?? new Set()).add(value))
+  for (const { name, value } of fields) {
+    values.set(name, (values.get(name) ?? new Set()).add(value.toString("utf8")))
+  }
   return Array.from(values.keys())
     .sort()
     .flatMap((name) =>
@@ -63,7 +69,7 @@ const compile = (secret: string): Check | null => {
     }
     if (body.length === 0) return ""
     // Fails closed, because a body that is neither a form nor named in the URL could be anybody's.
-    const fields = formBody(headers, body)
+    const fields = body.length > largestForm ? null : formBody(headers, body)
     return fields === null ? null : canonicalFields(fields)
   }
 

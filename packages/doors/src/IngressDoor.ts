@@ -12,7 +12,7 @@ import { Certificates } from "./Certificates.ts"
 import { HandshakeSteps } from "./HandshakeSteps.ts"
 import { type InboundRequest, ingressPath, readHeaders } from "./InboundRequest.ts"
 import { ProxyUpstream } from "./ProxyUpstream.ts"
-import { acceptedReply, type Reply } from "./Reply.ts"
+import { acceptedReply, rejectedReply, type Reply } from "./Reply.ts"
 import { decide, type Decision, type Rejection } from "./Routing.ts"
 import { type SourceSnapshot, SourceSnapshots } from "./SourceSnapshots.ts"
 
@@ -85,11 +85,13 @@ const make = Effect.gen(function* () {
     refuse(response, "NOT_FOUND", "there is no source at this URL")
 
   const reject = (response: ServerResponse, snapshot: SourceSnapshot, { cause, code, message }: Rejection): void =>
-    refuse(
+    reply(
       response,
-      code,
-      message,
-      cause === "SOURCE_METHOD_NOT_ALLOWED" ? { allow: snapshot.allowedMethods.join(", ") } : {}
+      rejectedReply(
+        snapshot.reply,
+        fail(code, message),
+        cause === "SOURCE_METHOD_NOT_ALLOWED" ? { allow: snapshot.allowedMethods.join(", ") } : noHeaders
+      )
     )
 
   /** Answers what has been stored: the upstream's answer in proxy mode, else the source's own. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import { acceptedReply, acknowledgementOf, type ReplySettings } from "@tidegate/doors/Reply"
+import { acceptedReply, acknowledgementOf, rejectedReply, type ReplySettings } from "@tidegate/doors/Reply"
+import { fail } from "@tidegate/model/GatewayError"
 import { compileCustomResponse } from "@tidegate/rules/CustomResponse"
 import { requestInput } from "@tidegate/rules/RequestInput"
 
@@ -60,6 +61,57 @@ describe("the answer to an accepted request", () => {
       status: 204,
       body: ""
     })
+  })
+
+  const typed = (type: string, contentType: string, body = "a=1") =>
+    acceptedReply({ ...nothing, acknowledgement: acknowledgementOf(type, false) }, "req_1", () =>
+      requestInput(
+        { method: "POST", path: "/", query: "", headers: { "content-type": contentType } },
+        Buffer.from(body)
+      )
+    )
+  const form = "application/x-www-form-urlencoded; charset=UTF-8"
+  const queued = { status: 200, contentType: "application/json; charset=utf-8" }
+  const empty = { status: 200, contentType: null, body: "" }
+  const twiml = {
+    status: 200,
+    contentType: "text/xml; charset=utf-8",
+    body: '<?xml version="1.0" encoding="UTF-8"?><Response/>'
+  }
+  const answers: ReadonlyArray<readonly [type: string, contentType: string, answer: object]> = [
+    ["XERO", "application/json", empty],
+    ["XERO", form, empty],
+    ["TWILIO", form, twiml],
+    ["TWILIO", "", twiml],
+    ["TWILIO", "application/json", queued],
+    ["SLACK", form, empty],
+    ["SLACK", "application/json", queued],
+    ["MICROSOFT_TEAMS", "application/json", { ...queued, body: '{"type":"message","text":"Received."}' }],
+    ["GITHUB", form, queued],
+    ["WEBHOOK", form, queued]
+  ]
+  for (const [type, contentType, answer] of answers) {
+    it(`is what ${type} wants of it, to ${contentType || "a request without a body"}`, () => {
+      expect(typed(type, contentType)).toMatchObject(answer)
+    })
+  }
+
+  it("is the source's own before that of the type", () => {
+    const customResponse = Result.getOrThrow(compileCustomResponse({ content_type: "text", body: "mine" }))
+    for (const type of ["XERO", "TWILIO", "SLACK", "MICROSOFT_TEAMS", "DISCORD", "DISCORD_EVENTS"]) {
+      const acknowledgement = acknowledgementOf(type, false)
+      expect(reply({ customResponse, acknowledgement })).toMatchObject({ status: 200, body: "mine" })
+    }
+  })
+
+  it("of a refusal has no body where the type wants none", () => {
+    const refusal = fail("SOURCE_AUTH_FAILED", "the request could not be verified")
+    const refused = (type: string) =>
+      rejectedReply({ ...nothing, acknowledgement: acknowledgementOf(type, false) }, refusal, {})
+    expect(refused("XERO")).toEqual({ status: 401, contentType: null, headers: {}, body: "" })
+    for (const type of ["TWILIO", "DISCORD_EVENTS", "WEBHOOK"]) {
+      expect(JSON.parse(refused(type).body)).toMatchObject({ status: 401, code: "SOURCE_AUTH_FAILED" })
+    }
   })
 
   it("defers whatever is no interaction, too", () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import type { InboundRequest } from "@tidegate/doors/InboundRequest"
+import { acknowledgementOf } from "@tidegate/doors/Reply"
 import { decide as decideOr, type Decision } from "@tidegate/doors/Routing"
 import type { Route, SourceSnapshot } from "@tidegate/doors/SourceSnapshots"
 import { newId, prefixes } from "@tidegate/model/Ids"
@@ -29,7 +30,7 @@ const snapshot = (more: Partial<SourceSnapshot> = {}): SourceSnapshot => ({
   allowedMethods: ["POST"],
   verifier: compileSourceAuth({ type: "WEBHOOK", auth_type: null, auth: {} }),
   seal: (id, presented) => `sealed for ${id}: ${JSON.stringify(presented)}`,
-  reply: { customResponse: null, acknowledgement: { kind: "queued" } },
+  reply: { customResponse: null, acknowledgement: acknowledgementOf("WEBHOOK", false) },
   proxy: null,
   routes: [],
   ...more

@@ -12,6 +12,7 @@ import { HandshakeSteps } from "@tidegate/doors/HandshakeSteps"
 import { Hints } from "@tidegate/doors/Hints"
 import { IngressDoor } from "@tidegate/doors/IngressDoor"
 import { ProxyUpstream } from "@tidegate/doors/ProxyUpstream"
+import { acknowledgementOf } from "@tidegate/doors/Reply"
 import { type SourceSnapshot, SourceSnapshots } from "@tidegate/doors/SourceSnapshots"
 import { Egress } from "@tidegate/egress/Egress"
 import type { Answer } from "@tidegate/egress/Exchange"
@@ -103,7 +104,7 @@ const snapshotOf = (certificates: Certificates["Service"]): SourceSnapshot => ({
   allowedMethods: ["POST"],
   verifier: compileSourceAuth({ type: "AWS_SNS", auth_type: "HMAC", auth: {} }, certificates.get),
   seal: () => "",
-  reply: { customResponse: null, acknowledgement: { kind: "queued" } },
+  reply: { customResponse: null, acknowledgement: acknowledgementOf("AWS_SNS", false) },
   proxy: null,
   routes: [
     { connectionId: "web_1", destinationId: "des_1", destinationShard: 1, connectionShard: 1, rules },

@@ -8,8 +8,8 @@ import { signingKey } from "./SigningKey.ts"
 /**
  * The first requests by which providers make sure that a URL is theirs to send to. Providers that are not here have
  * none, or one that needs no answer of its own: GitHub's `ping`, LINE's empty `events` and Asana's heartbeats are
- * ordinary signed requests, and Xero's intent to receive only wants what every request gets: 2xx when the signature is
- * right, 401 when it is not.
+ * ordinary signed requests, and Xero's intent to receive only wants what every request gets: 200 when the signature is
+ * right, 401 when it is not, both without a body.
  *
  * What is sent back was chosen by whoever asks, signed or not. So that an answer cannot become a page, it is at most
  * 1,024 printable ASCII characters without `<` and `>`, taken only from where the provider puts it, and goes out as

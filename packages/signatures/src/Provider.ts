@@ -79,8 +79,51 @@ export type Verification =
   | { readonly kind: "token"; readonly header: string | null }
   /** HTTP Basic with `username` and `password`. */
   | { readonly kind: "basic" }
-  /** What data cannot say. Null: the settings yield no usable key, and nobody is verified. */
-  | { readonly kind: "code"; readonly compile: (auth: ProviderAuth, certificates: Certificates) => Check | null }
+  /**
+   * What data cannot say. Null: the settings yield no usable key, and nobody is verified. `age`: of the signed timestamp;
+   * null: none is signed.
+   */
+  | {
+      readonly kind: "code"
+      readonly age: Age | null
+      readonly compile: (auth: ProviderAuth, certificates: Certificates) => Check | null
+    }
+
+/**
+ * How old a timestamp may be, and how far ahead of now, in seconds. A provider that signs each attempt anew, as one must
+ * that documents a tolerance, has the usual five minutes or its own. Where a retry repeats the first attempt's timestamp,
+ * or nothing says that it does not, the past is as long as it retries: a replay of the same bytes costs less than an event
+ * that was refused whenever it came.
+ */
+export interface Age {
+  readonly past: number
+  readonly ahead: number
+}
+
+/** What a provider wants of the answer to a request, as far as it says so. */
+export interface Answer {
+  /** The statuses that it takes for received. */
+  readonly status: "2xx" | "200" | "200 or 204" | "204"
+  /** How long it waits for the answer; null: it does not say. */
+  readonly seconds: number | null
+  /** What the gateway answers, unless the source has an answer of its own. */
+  readonly body: AnswerBody
+}
+
+export type AnswerBody =
+  /** Nobody reads it: the gateway's acknowledgement. */
+  | "any"
+  | "empty"
+  /** Empty in a refusal, too. */
+  | "always empty"
+  /** Empty when the request is a form: what it holds would be shown to a person. */
+  | "empty for forms"
+  /** Instructions in XML, and these are none; but to what is posted as JSON, the acknowledgement. */
+  | "TwiML"
+  /** A chat interaction's first answer. */
+  | "interaction"
+  /** A chat message, shown in the conversation. */
+  | "message"
 
 /** One row of the provider table. */
 export interface Provider {
@@ -90,6 +133,7 @@ export interface Provider {
   readonly authType: "HMAC" | "API_KEY" | "BASIC_AUTH"
   readonly settings: ReadonlyArray<ProviderSetting>
   readonly verification: Verification
+  readonly answer: Answer
   readonly handshake?: HandshakeOf
   /**
    * Headers (lower-case) and query parameters in which its senders present a credential, beside those that `verification`

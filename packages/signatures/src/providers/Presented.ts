@@ -1,5 +1,6 @@
 import { Predicate } from "effect"
 import { hash, timingSafeEqual } from "node:crypto"
+import type { Age } from "../Provider.ts"
 import type { Headers } from "../SignatureScheme.ts"
 
 /** A header that occurs once and is not empty. Several values are refused: which one was signed is a guess. */
@@ -56,5 +57,6 @@ export const base64Bytes = (text: string, form: "base64" | "base64url" = "base64
 /** Unix seconds in digits only, so that one instant has one spelling. */
 export const unixSeconds = (text: string): number | null => (/^\d{1,15}$/.test(text) ? Number(text) : null)
 
-export const within = (toleranceSeconds: number, seconds: number, nowSeconds: number): boolean =>
-  Math.abs(nowSeconds - seconds) <= toleranceSeconds
+/** Not so when `seconds` is not a number. */
+export const isOfAge = ({ ahead, past }: Age, seconds: number, nowSeconds: number): boolean =>
+  seconds >= nowSeconds - past && seconds <= nowSeconds + ahead

@@ -1,17 +1,35 @@
 import { oktaHandshake } from "../Handshakes.ts"
-import type { Provider } from "../Provider.ts"
-import { apiKey, headerKey } from "./settings.ts"
+import type { Answer, Provider } from "../Provider.ts"
+import { answer, anyAnswer, apiKey, headerKey } from "./settings.ts"
 
-const tokenIn = (types: Provider["types"], header: string): Provider => ({
+const tokenIn = (types: Provider["types"], header: string, answer = anyAnswer): Provider => ({
   types,
   authType: "API_KEY",
   settings: [apiKey],
-  verification: { kind: "token", header }
+  verification: { kind: "token", header },
+  answer
+})
+
+/** HTTP Basic, from the URL or the settings at the provider. */
+const basicOf = (types: Provider["types"], answer: Answer): Provider => ({
+  types,
+  authType: "BASIC_AUTH",
+  settings: [
+    {
+      name: "username",
+      required: true,
+      secret: false,
+      problem: (value) => (value.includes(":") ? "must not contain a colon (it ends the user name)" : null)
+    },
+    { name: "password", required: true, secret: true }
+  ],
+  verification: { kind: "basic" },
+  answer
 })
 
 /** Providers that present what they were given, and sign nothing. */
 export const credentialProviders: ReadonlyArray<Provider> = [
-  tokenIn(["GITLAB"], "x-gitlab-token"),
+  tokenIn(["GITLAB"], "x-gitlab-token", answer("2xx", 10)),
   tokenIn(["TELEGRAM"], "x-telegram-bot-api-secret-token"),
   // The identifier of the API key that made the request, not the key.
   tokenIn(["DEEPGRAM"], "dg-token"),
@@ -20,20 +38,9 @@ export const credentialProviders: ReadonlyArray<Provider> = [
     authType: "API_KEY",
     settings: [apiKey, headerKey("authorization")],
     verification: { kind: "token", header: null },
+    answer: answer("200 or 204", 3),
     handshake: oktaHandshake
   },
-  {
-    types: ["POSTMARK", "CHARGEBEE"],
-    authType: "BASIC_AUTH",
-    settings: [
-      {
-        name: "username",
-        required: true,
-        secret: false,
-        problem: (value) => (value.includes(":") ? "must not contain a colon (it ends the user name)" : null)
-      },
-      { name: "password", required: true, secret: true }
-    ],
-    verification: { kind: "basic" }
-  }
+  basicOf(["POSTMARK"], answer("200", null)),
+  basicOf(["CHARGEBEE"], anyAnswer)
 ]

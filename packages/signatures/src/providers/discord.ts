@@ -1,8 +1,9 @@
 import { createPublicKey } from "node:crypto"
 import { discordEventsHandshake, discordInteractionsHandshake } from "../Handshakes.ts"
-import type { Check, HandshakeOf, Provider } from "../Provider.ts"
-import { singleHeader, unixSeconds, within } from "./Presented.ts"
+import type { Age, Answer, Check, HandshakeOf, Provider } from "../Provider.ts"
+import { isOfAge, singleHeader, unixSeconds } from "./Presented.ts"
 import { verifies } from "./PublicKey.ts"
+import { answer, usualAge } from "./settings.ts"
 
 /** The y coordinates of the points of small order: with such a key, signatures can be made without a private one. */
 const smallOrder: ReadonlySet<string> = new Set([
@@ -34,7 +35,7 @@ const keyOf = (text: string) => {
   }
 }
 
-const compile = (publicKey: string, toleranceSeconds: number): Check | null => {
+const compile = (publicKey: string, age: Age): Check | null => {
   const key = keyOf(publicKey)
   if (key === null) return null
   return ({ body, headers, nowSeconds }) => {
@@ -42,12 +43,12 @@ const compile = (publicKey: string, toleranceSeconds: number): Check | null => {
     const timestamp = singleHeader(headers, "x-signature-timestamp")
     if (signature === null || timestamp === null || !/^[0-9a-f]{128}$/i.test(signature)) return false
     const seconds = unixSeconds(timestamp)
-    if (seconds === null || !within(toleranceSeconds, seconds, nowSeconds)) return false
+    if (seconds === null || !isOfAge(age, seconds, nowSeconds)) return false
     return verifies(null, Buffer.concat([Buffer.from(timestamp, "latin1"), body]), key, Buffer.from(signature, "hex"))
   }
 }
 
-const discord = (type: string, toleranceSeconds: number, handshake: HandshakeOf): Provider => ({
+const discord = (type: string, age: Age, received: Answer, handshake: HandshakeOf): Provider => ({
   types: [type],
   authType: "HMAC",
   settings: [
@@ -58,15 +59,26 @@ const discord = (type: string, toleranceSeconds: number, handshake: HandshakeOf)
       problem: (value) => (keyOf(value) === null ? "must be the application's public key in 64 hex digits" : null)
     }
   ],
-  verification: { kind: "code", compile: ({ public_key = "" }) => compile(public_key, toleranceSeconds) },
+  answer: received,
+  verification: { kind: "code", age: age, compile: ({ public_key = "" }) => compile(public_key, age) },
   handshake
 })
 
 /** https://docs.discord.com/developers/interactions/overview: Ed25519 over `{timestamp}{body}`. */
-export const discordInteractions = discord("DISCORD", 300, discordInteractionsHandshake)
+export const discordInteractions = discord(
+  "DISCORD",
+  usualAge,
+  answer("200", 3, "interaction"),
+  discordInteractionsHandshake
+)
 
 /**
  * https://docs.discord.com/developers/events/webhook-events: signed alike. Discord retries for ten minutes and does not
  * say that it signs anew, so the tolerance covers a retry: a replay of the same bytes costs less than a lost event.
  */
-export const discordEvents = discord("DISCORD_EVENTS", 900, discordEventsHandshake)
+export const discordEvents = discord(
+  "DISCORD_EVENTS",
+  { past: 900, ahead: 300 },
+  answer("204", 3, "empty"),
+  discordEventsHandshake
+)

@@ -2,12 +2,10 @@ import { createHmac, hash, timingSafeEqual } from "node:crypto"
 import type { KeyObject } from "node:crypto"
 import type { Provider } from "../Provider.ts"
 import { signingKey } from "../SigningKey.ts"
-import { base64Bytes, jsonBody, sameText, singleHeader, within } from "./Presented.ts"
+import { base64Bytes, isOfAge, jsonBody, sameText, singleHeader } from "./Presented.ts"
 import type { JsonObject } from "./Presented.ts"
 import { publicKeyOf, verifies } from "./PublicKey.ts"
-import { webhookSecret } from "./settings.ts"
-
-const toleranceSeconds = 300
+import { anyAnswer, usualAge, webhookSecret } from "./settings.ts"
 
 type Digest = "sha256" | "sha384" | "sha512"
 type SignatureCheck = (signed: Buffer, signature: Buffer) => boolean
@@ -82,9 +80,9 @@ const isTimely = (claims: JsonObject, nowSeconds: number): boolean => {
     return value === undefined || (typeof value === "number" && test(value))
   }
   return (
-    holds("exp", (seconds) => nowSeconds <= seconds + toleranceSeconds) &&
-    holds("nbf", (seconds) => seconds - toleranceSeconds <= nowSeconds) &&
-    holds("iat", (seconds) => within(toleranceSeconds, seconds, nowSeconds))
+    holds("exp", (seconds) => nowSeconds <= seconds + usualAge.past) &&
+    holds("nbf", (seconds) => seconds - usualAge.ahead <= nowSeconds) &&
+    holds("iat", (seconds) => isOfAge(usualAge, seconds, nowSeconds))
   )
 }
 
@@ -109,8 +107,10 @@ export const fusionauth: Provider = {
         publicAlgorithmsOf(value) === null ? "must be an RSA or EC public key, in base64 or PEM" : null
     }
   ],
+  answer: anyAnswer,
   verification: {
     kind: "code",
+    age: usualAge,
     compile: ({ public_key, webhook_secret_key }) => {
       const algorithms = algorithmsOf(webhook_secret_key, public_key)
       if (algorithms === null) return null

@@ -2,15 +2,14 @@ import { createHmac } from "node:crypto"
 import type { InboundRequest, Provider } from "../Provider.ts"
 import { signingKey } from "../SigningKey.ts"
 import { formFields, isForm } from "./Forms.ts"
-import { isJsonObject, jsonBody, sameText, unixSeconds } from "./Presented.ts"
-import { webhookSecret } from "./settings.ts"
+import { isJsonObject, isOfAge, jsonBody, sameText, unixSeconds } from "./Presented.ts"
+import { answer, webhookSecret } from "./settings.ts"
 
 /**
  * Mailgun retries for eight hours, and a retry carries the timestamp and the signature of the first attempt. A shorter
  * past would lose the mails of a longer outage.
  */
-const retrySeconds = 8 * 3600
-const usual = 300
+const age = { past: 8 * 3600 + 300, ahead: 300 }
 
 const names = ["timestamp", "token", "signature", "parent-signature"]
 
@@ -37,8 +36,10 @@ export const mailgun: Provider = {
   types: ["MAILGUN"],
   authType: "HMAC",
   settings: [{ ...webhookSecret("utf8"), aliases: ["secret", "signing_key"] }],
+  answer: answer("200", null),
   verification: {
     kind: "code",
+    age: age,
     compile: ({ webhook_secret_key = "" }) => {
       const key = signingKey(webhook_secret_key, "utf8")
       if (key === null) return null
@@ -50,8 +51,7 @@ export const mailgun: Provider = {
         const timestamp = typeof written === "number" ? String(written) : written
         if (typeof timestamp !== "string" || typeof token !== "string" || token === "") return false
         const seconds = unixSeconds(timestamp)
-        if (seconds === null || seconds > request.nowSeconds + usual) return false
-        if (seconds < request.nowSeconds - retrySeconds - usual) return false
+        if (seconds === null || !isOfAge(age, seconds, request.nowSeconds)) return false
         const expected = createHmac("sha256", key)
           .update(timestamp + token, "utf8")
           .digest("hex")

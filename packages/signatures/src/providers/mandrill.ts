@@ -4,6 +4,7 @@ import type { Provider } from "../Provider.ts"
 import { signingKey } from "../SigningKey.ts"
 import { formBody } from "./Forms.ts"
 import { sameText, singleHeader } from "./Presented.ts"
+import { answer } from "./settings.ts"
 
 /**
  * Mailchimp Transactional (https://mailchimp.com/developer/transactional/guides/track-respond-activity-webhooks/):
@@ -22,8 +23,10 @@ export const mandrill: Provider = {
       problem: (value) => (value === "test-webhook" ? "must not be the key of Mailchimp's trial request" : null)
     }
   ],
+  answer: answer("200", null),
   verification: {
     kind: "code",
+    age: null,
     compile: ({ webhook_secret_key = "" }) => {
       const key = webhook_secret_key === "test-webhook" ? null : signingKey(webhook_secret_key, "utf8")
       if (key === null) return null

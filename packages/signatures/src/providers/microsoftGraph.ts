@@ -1,7 +1,7 @@
 import { microsoftGraphHandshake } from "../Handshakes.ts"
 import type { Provider } from "../Provider.ts"
 import { isJsonObject, jsonBody, sameText } from "./Presented.ts"
-import { apiKey } from "./settings.ts"
+import { answer, apiKey } from "./settings.ts"
 
 /**
  * https://learn.microsoft.com/graph/change-notifications-delivery-webhooks: no signature; each notification repeats the
@@ -12,8 +12,10 @@ export const microsoftGraph: Provider = {
   types: ["MICROSOFT_GRAPH"],
   authType: "API_KEY",
   settings: [{ ...apiKey, aliases: ["secret", "webhook_secret_key", "client_state", "clientState"] }],
+  answer: answer("2xx", 3),
   verification: {
     kind: "code",
+    age: null,
     compile: ({ api_key = "" }) => {
       if (api_key === "") return null
       return ({ body }) => {

@@ -1,10 +1,9 @@
 import { crc32 } from "node:zlib"
 import type { Provider } from "../Provider.ts"
 import { certificateReader } from "./Certificate.ts"
-import { base64Bytes, singleHeader, within } from "./Presented.ts"
+import { base64Bytes, isOfAge, singleHeader } from "./Presented.ts"
 import { verifies } from "./PublicKey.ts"
-
-const toleranceSeconds = 300
+import { anyAnswer, usualAge } from "./settings.ts"
 
 /** The whole text is pinned and nothing is parsed: no user, port, dot, letter case or query can mean something else. */
 const certificateUrl =
@@ -38,8 +37,10 @@ export const paypal: Provider = {
       problem: (value) => (webhookId.test(value) ? null : "must be the ID of the webhook at PayPal")
     }
   ],
+  answer: anyAnswer,
   verification: {
     kind: "code",
+    age: usualAge,
     compile: ({ webhook_id = "" }, certificates) => {
       if (!webhookId.test(webhook_id)) return null
       const read = certificateReader(commonName)
@@ -52,7 +53,7 @@ export const paypal: Provider = {
         if (singleHeader(headers, "paypal-auth-algo") !== "SHA256withRSA") return false
         if (!transmissionId.test(id) || !transmissionTime.test(time) || !certificateUrl.test(url)) return false
         // Not a number when there is no such day: no comparison holds for it.
-        if (!within(toleranceSeconds, Date.parse(time) / 1000, nowSeconds)) return false
+        if (!isOfAge(usualAge, Date.parse(time) / 1000, nowSeconds)) return false
 
         const pem = certificates(url)
         if (pem === undefined) return { certificateUrl: url }

@@ -1,7 +1,8 @@
 import type { KeyObject } from "node:crypto"
 import type { Provider } from "../Provider.ts"
-import { base64Bytes, singleHeader, unixSeconds } from "./Presented.ts"
+import { base64Bytes, isOfAge, singleHeader, unixSeconds } from "./Presented.ts"
 import { publicKeyOf, verifies } from "./PublicKey.ts"
+import { anyAnswer } from "./settings.ts"
 
 const keyOf = (text: string): KeyObject | null => {
   const key = publicKeyOf(text)
@@ -12,8 +13,7 @@ const keyOf = (text: string): KeyObject | null => {
  * SendGrid retries for 24 hours, and neither documents a tolerance nor whether a retry is signed anew. So the past may
  * be a day long: a replay repeats bytes that were signed, where a refused retry would lose its events.
  */
-const maximumAgeSeconds = 86_400 + 300
-const maximumLeadSeconds = 300
+const age = { past: 86_400 + 300, ahead: 300 }
 
 /** https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features: ECDSA P-256 with SHA-256 over `{timestamp}{body}`, DER in base64. */
 export const sendgrid: Provider = {
@@ -28,8 +28,10 @@ export const sendgrid: Provider = {
       problem: (value) => (keyOf(value) === null ? "must be a P-256 public key, in base64 or PEM" : null)
     }
   ],
+  answer: anyAnswer,
   verification: {
     kind: "code",
+    age: age,
     compile: ({ public_key = "" }) => {
       const key = keyOf(public_key)
       if (key === null) return null
@@ -38,8 +40,7 @@ export const sendgrid: Provider = {
         const timestamp = singleHeader(headers, "x-twilio-email-event-webhook-timestamp")
         if (signature === null || timestamp === null) return false
         const seconds = unixSeconds(timestamp)
-        if (seconds === null || seconds > nowSeconds + maximumLeadSeconds) return false
-        if (seconds < nowSeconds - maximumAgeSeconds) return false
+        if (seconds === null || !isOfAge(age, seconds, nowSeconds)) return false
         return verifies("sha256", Buffer.concat([Buffer.from(timestamp, "latin1"), body]), key, signature)
       }
     }

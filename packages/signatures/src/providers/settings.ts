@@ -1,5 +1,5 @@
 import { isHeaderName } from "../AuthSettings.ts"
-import type { Provider, ProviderSetting } from "../Provider.ts"
+import type { Age, Answer, AnswerBody, Provider, ProviderSetting } from "../Provider.ts"
 import type { SignatureScheme } from "../SignatureScheme.ts"
 import { signingKey } from "../SigningKey.ts"
 import type { SecretForm } from "../SigningKey.ts"
@@ -8,6 +8,19 @@ const keyProblem =
   (form: SecretForm) =>
   (value: string): string | null =>
     signingKey(value, form) === null ? "must be base64, with or without whsec_ before it" : null
+
+/** What a provider takes for an answer: these statuses within that time; null where it names none. */
+export const answer = (status: Answer["status"], seconds: number | null, body: AnswerBody = "any"): Answer => ({
+  status,
+  seconds,
+  body
+})
+
+/** Any 2xx, within a time that it does not name. */
+export const anyAnswer = answer("2xx", null)
+
+/** What everybody has who documents nothing else. */
+export const usualAge: Age = { past: 300, ahead: 300 }
 
 /** The secret of an HMAC. */
 export const webhookSecret = (form: SecretForm): ProviderSetting => ({
@@ -36,7 +49,7 @@ export const headerKey = (name: string): ProviderSetting => ({
   problem: (value) => (isHeaderName(value) ? null : "must be a valid HTTP header name")
 })
 
-/** A provider that signs: `rest` adds to, or replaces, what its scheme says about it. */
+/** A provider that signs: `rest` adds to, or replaces, what its scheme says about it, and that any answer will do. */
 export const signedBy = (
   types: Provider["types"],
   schemes: readonly [SignatureScheme, ...ReadonlyArray<SignatureScheme>],
@@ -46,5 +59,6 @@ export const signedBy = (
   authType: "HMAC",
   settings: [webhookSecret(schemes[0].secret)],
   verification: { kind: "scheme", schemes },
+  answer: anyAnswer,
   ...rest
 })

@@ -9,7 +9,7 @@ import {
 } from "../Handshakes.ts"
 import type { Provider } from "../Provider.ts"
 import type { SignatureScheme } from "../SignatureScheme.ts"
-import { signedBy, webhookSecret } from "./settings.ts"
+import { answer, signedBy, webhookSecret } from "./settings.ts"
 
 /** The most common way to sign: one lower-case hex HMAC-SHA256 of the body. `rest` says what is different. */
 const hex = (header: string, rest: Partial<SignatureScheme> = {}): readonly [SignatureScheme] => [
@@ -37,9 +37,10 @@ const optional = { ...webhookSecret("utf8"), required: false }
  */
 export const signedProviders: ReadonlyArray<Provider> = [
   // The older x-hub-signature (SHA-1), which GitHub still sends beside it, is never looked at.
-  signedBy(["GITHUB"], hex("x-hub-signature-256", { prefix: "sha256=" })),
-  signedBy(["BITBUCKET"], hex("x-hub-signature", { prefix: "sha256=" })),
+  signedBy(["GITHUB"], hex("x-hub-signature-256", { prefix: "sha256=" }), { answer: answer("2xx", 10) }),
+  signedBy(["BITBUCKET"], hex("x-hub-signature", { prefix: "sha256=" }), { answer: answer("2xx", 10) }),
   signedBy(["META", "WHATSAPP"], hex("x-hub-signature-256", { prefix: "sha256=" }), {
+    answer: answer("200", null),
     settings: [
       { ...webhookSecret("utf8"), aliases: ["secret", "app_secret"] },
       { name: "verify_token", required: false, secret: true }
@@ -48,6 +49,7 @@ export const signedProviders: ReadonlyArray<Provider> = [
     presents: { query: ["hub.verify_token"] }
   }),
   signedBy(["INTERCOM"], hex("x-hub-signature", { prefix: "sha1=", algorithm: "sha1" }), {
+    answer: answer("2xx", 5),
     handshake: intercomHandshake
   }),
   signedBy(["CURSOR"], hex("x-webhook-signature", { prefix: "sha256=" })),
@@ -56,39 +58,50 @@ export const signedProviders: ReadonlyArray<Provider> = [
     settings: [{ ...optional, aliases: ["secret", "verification_token"] }],
     handshake: notionHandshake
   }),
-  signedBy(["CIRCLECI"], hex("circleci-signature", { separator: ",", prefix: "v1=" })),
-  signedBy(["PAGERDUTY"], hex("x-pagerduty-signature", { separator: ",", prefix: "v1=" })),
-  signedBy(["DROPBOX"], hex("x-dropbox-signature"), { handshake: dropboxHandshake }),
-  signedBy(["RAZORPAY"], hex("x-razorpay-signature")),
-  signedBy(["COINBASE_COMMERCE"], hex("x-cc-webhook-signature")),
-  signedBy(["LEMON_SQUEEZY"], hex("x-signature")),
+  signedBy(["CIRCLECI"], hex("circleci-signature", { separator: ",", prefix: "v1=" }), { answer: answer("2xx", 5) }),
+  signedBy(["PAGERDUTY"], hex("x-pagerduty-signature", { separator: ",", prefix: "v1=" }), {
+    answer: answer("2xx", 5)
+  }),
+  signedBy(["DROPBOX"], hex("x-dropbox-signature"), { answer: answer("2xx", 10), handshake: dropboxHandshake }),
+  signedBy(["RAZORPAY"], hex("x-razorpay-signature"), { answer: answer("2xx", 5) }),
+  signedBy(["COINBASE_COMMERCE"], hex("x-cc-webhook-signature"), { answer: answer("200", null) }),
+  signedBy(["LEMON_SQUEEZY"], hex("x-signature"), { answer: answer("200", null) }),
   // Without a secret it verifies nobody; the first request brings the secret.
   signedBy(["ASANA"], hex("x-hook-signature"), {
+    answer: answer("200 or 204", 10),
     settings: [optional],
     handshake: asanaHandshake,
     presents: { headers: ["x-hook-secret"] }
   }),
-  signedBy(["SENTRY"], hex("sentry-hook-signature")),
-  signedBy(["GOCARDLESS"], hex("webhook-signature")),
+  signedBy(["SENTRY"], hex("sentry-hook-signature"), { answer: answer("2xx", 1) }),
+  signedBy(["GOCARDLESS"], hex("webhook-signature"), { answer: answer("2xx", 10) }),
   signedBy(["LAUNCHDARKLY"], hex("x-ld-signature")),
   signedBy(["CHECKOUT_COM"], hex("cko-signature")),
-  signedBy(["PAYSTACK"], hex("x-paystack-signature", { algorithm: "sha512" })),
-  signedBy(["VERCEL"], hex("x-vercel-signature", { algorithm: "sha1" })),
+  signedBy(["PAYSTACK"], hex("x-paystack-signature", { algorithm: "sha512" }), { answer: answer("200", null) }),
+  signedBy(["VERCEL"], hex("x-vercel-signature", { algorithm: "sha1" }), { answer: answer("2xx", 30) }),
   signedBy(["WEBEX"], hex("x-spark-signature", { algorithm: "sha1" })),
 
-  signedBy(["SHOPIFY"], base64("x-shopify-hmac-sha256")),
-  signedBy(["LINE"], base64("x-line-signature")),
+  signedBy(["SHOPIFY"], base64("x-shopify-hmac-sha256"), { answer: answer("200", 5) }),
+  signedBy(["LINE"], base64("x-line-signature"), { answer: answer("2xx", 2) }),
   // One header for each key of the account: ours is any of them.
-  signedBy(["DOCUSIGN"], base64("x-docusign-signature-{n}")),
-  signedBy(["TYPEFORM"], base64("typeform-signature", { prefix: "sha256=" })),
-  signedBy(["XERO"], base64("x-xero-signature")),
-  signedBy(["WOO_COMMERCE"], base64("x-wc-webhook-signature"), { handshake: wooCommerceHandshake }),
+  signedBy(["DOCUSIGN"], base64("x-docusign-signature-{n}"), { answer: answer("200", 100) }),
+  signedBy(["TYPEFORM"], base64("typeform-signature", { prefix: "sha256=" }), { answer: answer("2xx", 30) }),
+  signedBy(["XERO"], base64("x-xero-signature"), { answer: answer("200", 5, "always empty") }),
+  signedBy(["WOO_COMMERCE"], base64("x-wc-webhook-signature"), {
+    answer: answer("2xx", 60),
+    handshake: wooCommerceHandshake
+  }),
   signedBy(["HEROKU"], base64("heroku-webhook-hmac-sha256")),
   // The retired x-square-signature (SHA-1) is never looked at.
-  signedBy(["SQUARE"], base64("x-square-hmacsha256-signature", { content: "{url}{body}" })),
+  signedBy(["SQUARE"], base64("x-square-hmacsha256-signature", { content: "{url}{body}" }), {
+    answer: answer("2xx", 10)
+  }),
   signedBy(["TRELLO"], base64("x-trello-webhook", { algorithm: "sha1", content: "{body}{url}" }), {
+    answer: answer("200", null),
     handshake: trelloHandshake
   }),
   // An outgoing webhook. Its security token is the base64 of the key, not the key.
-  signedBy(["MICROSOFT_TEAMS"], base64("authorization", { prefix: "HMAC ", secret: "base64" }))
+  signedBy(["MICROSOFT_TEAMS"], base64("authorization", { prefix: "HMAC ", secret: "base64" }), {
+    answer: answer("200", 5, "message")
+  })
 ]

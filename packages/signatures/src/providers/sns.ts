@@ -1,9 +1,10 @@
 import { snsHandshake } from "../Handshakes.ts"
 import type { Provider } from "../Provider.ts"
 import { certificateReader } from "./Certificate.ts"
-import { base64Bytes, jsonBody } from "./Presented.ts"
+import { base64Bytes, isOfAge, jsonBody } from "./Presented.ts"
 import type { JsonObject } from "./Presented.ts"
 import { verifies } from "./PublicKey.ts"
+import { answer } from "./settings.ts"
 import { isCertificateUrl } from "./snsUrls.ts"
 
 /** E.g. `sns.amazonaws.com`, `sns-signing.af-south-1.amazonaws.com`, `sns-cn-north-1.amazonaws.com.cn`. */
@@ -39,6 +40,14 @@ const canonicalText = (message: JsonObject): string | null => {
   return text
 }
 
+/**
+ * The timestamp is that of the publishing. SNS retries HTTP endpoints for an hour at most and does not sign anew, and a
+ * throttle policy may hold a message back before its first attempt: eight hours are what is allowed for both.
+ */
+const age = { past: 8 * 3600 + 300, ahead: 300 }
+
+const timestampForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/
+
 const topicArn = /^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]{1,256}(?:\.fifo)?$/
 
 /**
@@ -46,7 +55,7 @@ const topicArn = /^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]{1,256}(?:\.fifo)?$
  * certificate at SigningCertURL. SNS posts it as text/plain. Raw message delivery is not signed, and refused.
  *
  * Give `topic_arn`: without it the signature proves that SNS has sent the message, and everybody can make SNS send one,
- * from a topic of their own. No age is checked: SNS retries for weeks and never signs anew.
+ * from a topic of their own.
  */
 export const sns: Provider = {
   types: ["AWS_SNS"],
@@ -59,8 +68,10 @@ export const sns: Provider = {
       problem: (value) => (topicArn.test(value) ? null : "must be the ARN of an SNS topic")
     }
   ],
+  answer: answer("2xx", 15),
   verification: {
     kind: "code",
+    age: age,
     compile: ({ topic_arn }, certificates) => {
       const read = certificateReader(commonName)
       return ({ body, nowSeconds }) => {
@@ -73,6 +84,9 @@ export const sns: Provider = {
         if (algorithm === undefined || signature === null) return false
         if (topic_arn !== undefined && topic !== topic_arn) return false
         if (!isCertificateUrl(url)) return false
+        const { Timestamp: published } = message
+        if (typeof published !== "string" || !timestampForm.test(published)) return false
+        if (!isOfAge(age, Date.parse(published) / 1000, nowSeconds)) return false
 
         const pem = certificates(url)
         if (pem === undefined) return { certificateUrl: url }

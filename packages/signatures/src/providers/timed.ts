@@ -1,7 +1,7 @@
 import { slackHandshake, twitchHandshake, zoomHandshake } from "../Handshakes.ts"
 import type { Provider } from "../Provider.ts"
 import type { SignatureScheme, TimestampRule } from "../SignatureScheme.ts"
-import { signedBy } from "./settings.ts"
+import { answer, signedBy } from "./settings.ts"
 
 /** The tolerance of Standard Webhooks, Stripe and Slack, and of everybody here who documents none. */
 const usual = 300
@@ -49,12 +49,13 @@ const standard = (name: "webhook" | "svix", secret: SignatureScheme["secret"]): 
 export const timedProviders: ReadonlyArray<Provider> = [
   signedBy(["STRIPE"], pairs("stripe-signature")),
   signedBy(["CALENDLY"], pairs("calendly-webhook-signature")),
-  signedBy(["MUX"], pairs("mux-signature")),
+  signedBy(["MUX"], pairs("mux-signature"), { answer: answer("2xx", 5) }),
   signedBy(["WORKOS"], pairs("workos-signature", { timestamp: within({ itemPrefix: "t=" }, "milliseconds") })),
   // ElevenLabs' own clients allow 30 minutes, by what is written about them.
   signedBy(
     ["ELEVENLABS"],
-    pairs("elevenlabs-signature", { prefix: "v0=", timestamp: within({ itemPrefix: "t=" }, "seconds", 1800) })
+    pairs("elevenlabs-signature", { prefix: "v0=", timestamp: within({ itemPrefix: "t=" }, "seconds", 1800) }),
+    { answer: answer("200", null) }
   ),
   signedBy(
     ["PADDLE"],
@@ -63,7 +64,8 @@ export const timedProviders: ReadonlyArray<Provider> = [
       prefix: "h1=",
       content: "{timestamp}:{body}",
       timestamp: within({ itemPrefix: "ts=" })
-    })
+    }),
+    { answer: answer("200", 5) }
   ),
   // Each webhook is set to send a signature or the token itself.
   signedBy(
@@ -82,7 +84,9 @@ export const timedProviders: ReadonlyArray<Provider> = [
   ),
 
   // Svix's own verifiers take either set of names, and read the secret as base64 with or without whsec_.
-  signedBy(["SVIX", "CLERK", "RESEND"], [standard("svix", "base64"), standard("webhook", "base64")]),
+  signedBy(["SVIX", "CLERK", "RESEND"], [standard("svix", "base64"), standard("webhook", "base64")], {
+    answer: answer("2xx", 15)
+  }),
   signedBy(["STANDARD", "STANDARD_WEBHOOKS", "REPLICATE"], [standard("webhook", "base64")]),
   // OpenAI's verifier takes a secret without whsec_ as text.
   signedBy(["OPENAI"], [standard("webhook", "whsec")]),
@@ -98,7 +102,7 @@ export const timedProviders: ReadonlyArray<Provider> = [
         timestamp: within({ header: "x-slack-request-timestamp" })
       }
     ],
-    { handshake: slackHandshake }
+    { answer: answer("2xx", 3, "empty for forms"), handshake: slackHandshake }
   ),
   signedBy(
     ["ZOOM"],
@@ -108,10 +112,11 @@ export const timedProviders: ReadonlyArray<Provider> = [
         header: "x-zm-signature",
         prefix: "v0=",
         content: "v0:{timestamp}:{body}",
-        timestamp: within({ header: "x-zm-request-timestamp" })
+        // Retries come 5, 25 and 85 minutes later, and nothing says that they are signed anew.
+        timestamp: within({ header: "x-zm-request-timestamp" }, "seconds", 5400)
       }
     ],
-    { handshake: zoomHandshake }
+    { answer: answer("200 or 204", 3), handshake: zoomHandshake }
   ),
   signedBy(
     ["WEBFLOW"],
@@ -122,7 +127,8 @@ export const timedProviders: ReadonlyArray<Provider> = [
         content: "{timestamp}:{body}",
         timestamp: within({ header: "x-webflow-timestamp" }, "milliseconds")
       }
-    ]
+    ],
+    { answer: answer("200", null) }
   ),
   signedBy(
     ["ZENDESK"],
@@ -134,7 +140,8 @@ export const timedProviders: ReadonlyArray<Provider> = [
         content: "{timestamp}{body}",
         timestamp: within({ header: "x-zendesk-webhook-signature-timestamp" }, "rfc3339")
       }
-    ]
+    ],
+    { answer: answer("2xx", 12) }
   ),
   signedBy(
     ["HUBSPOT"],
@@ -146,7 +153,8 @@ export const timedProviders: ReadonlyArray<Provider> = [
         content: "{method}{decodedUrl}{body}{timestamp}",
         timestamp: within({ header: "x-hubspot-request-timestamp" }, "milliseconds")
       }
-    ]
+    ],
+    { answer: answer("2xx", 5) }
   ),
   // Twitch documents 10 minutes.
   signedBy(
@@ -172,6 +180,7 @@ export const timedProviders: ReadonlyArray<Provider> = [
         content: "{body}",
         timestamp: within({ bodyMember: "webhookTimestamp" }, "milliseconds", 60)
       }
-    ]
+    ],
+    { answer: answer("200", 5) }
   )
 ]

@@ -4,7 +4,7 @@ import type { Check, Provider } from "../Provider.ts"
 import { signingKey } from "../SigningKey.ts"
 import { type FormField, formBody } from "./Forms.ts"
 import { sameText, singleHeader, singleParameter } from "./Presented.ts"
-import { webhookSecret } from "./settings.ts"
+import { answer, webhookSecret } from "./settings.ts"
 
 const splitUrl = (url: string) => {
   const found = /^([a-z][a-z0-9+.-]*:\/\/)((?:[^/?#@]*@)?)(\[[^\]/?#]*\]|[^:/?#@]*)(:\d*)?([/?#].*)?$/is.exec(url)
@@ -101,5 +101,6 @@ export const twilio: Provider = {
   types: ["TWILIO"],
   authType: "HMAC",
   settings: [{ ...webhookSecret("utf8"), aliases: ["secret", "auth_token"] }],
-  verification: { kind: "code", compile: ({ webhook_secret_key = "" }) => compile(webhook_secret_key) }
+  answer: answer("2xx", 15, "TwiML"),
+  verification: { kind: "code", age: null, compile: ({ webhook_secret_key = "" }) => compile(webhook_secret_key) }
 }

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { readFileSync } from "node:fs"
 import { maskAuth, restoreMasked } from "@tidegate/signatures/Masking"
-import type { InboundRequest } from "@tidegate/signatures/Provider"
+import type { InboundRequest, Provider } from "@tidegate/signatures/Provider"
 import { providerFor, providers } from "@tidegate/signatures/Providers"
 import { compileSourceAuth, resolveAuthType, validateSourceAuth } from "@tidegate/signatures/SourceAuth"
 
@@ -200,6 +200,54 @@ describe("docs/providers.md", () => {
         assert.isDefined(row, type)
         for (const { name } of settings) assert.include(row, `\`${name}\``, type)
       }
+    }
+  })
+
+  /** The cells of the row that names the type, by the heading of their column. */
+  const rowsOf = (page: string): ReadonlyMap<string, Readonly<Record<string, string>>> => {
+    const rows = new Map<string, Readonly<Record<string, string>>>()
+    let headings: ReadonlyArray<string> = []
+    for (const line of page.split("\n")) {
+      if (!line.startsWith("|")) continue
+      const cells = line.split(/(?<!\\)\|/).map((cell) => cell.trim())
+      if (cells[1] === "Type") headings = cells
+      const row = Object.fromEntries(cells.map((cell, index) => [headings[index] ?? "", cell]))
+      for (const [, type] of (cells[1] ?? "").matchAll(/`([A-Z_]+)`/g)) rows.set(type!, row)
+    }
+    return rows
+  }
+
+  const seconds = (count: number): string => `${count.toLocaleString("en-US")} s`
+
+  const age = ({ verification }: Provider): string => {
+    if (verification.kind === "scheme") {
+      const { timestamp } = verification.schemes[0]
+      return timestamp === null ? "–" : seconds(timestamp.toleranceSeconds)
+    }
+    const age = verification.kind === "code" ? verification.age : null
+    if (age === null) return "–"
+    return age.past === age.ahead ? seconds(age.past) : `${seconds(age.past)}, ${seconds(age.ahead)} ahead`
+  }
+
+  const answer = ({ answer }: Provider): string =>
+    [answer.status, ...(answer.seconds === null ? [] : [`${answer.seconds} s`])].join(", ") +
+    (answer.body === "any" ? "" : `; ${answer.body}`)
+
+  it("says of every type how old a timestamp may be, and what it wants of the answer", () => {
+    const rows = rowsOf(readFileSync(new URL("../../../../docs/providers.md", import.meta.url), "utf8"))
+    for (const provider of providers) {
+      for (const type of provider.types) {
+        const row = rows.get(type)
+        assert.strictEqual(row?.["Answer"], answer(provider), type)
+        if (provider.authType === "HMAC") assert.strictEqual(row?.["Age"], age(provider), type)
+      }
+    }
+  })
+
+  it("the gateway's answer has a status that the type takes", () => {
+    for (const { answer } of providers) {
+      if (answer.status === "204") assert.strictEqual(answer.body, "empty")
+      else assert.match(answer.status, /^2(?:xx|00)/)
     }
   })
 })

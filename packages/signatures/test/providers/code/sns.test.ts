@@ -131,6 +131,27 @@ describe("AWS_SNS, against the validator of AWS", () => {
     })
   }
 
+  it("its age is that of the publishing, which retries repeat: eight hours and five minutes", () => {
+    const at = Date.parse(notification.Timestamp) / 1000
+    for (const message of [signed(notification), signed(confirmation)]) {
+      for (const [seconds, expected] of [
+        [3_600, true],
+        [8 * 3_600 + 300, true],
+        [8 * 3_600 + 301, false],
+        [86_400 * 30, false],
+        [-300, true],
+        [-301, false]
+      ] as const) {
+        assert.strictEqual(verifyWith(pem, message, {}, at + seconds), expected, `${seconds} s`)
+      }
+    }
+    for (const Timestamp of ["", "2030-01-01", "2030-01-01T00:00:00", "2030-13-01T00:00:00Z", String(at)]) {
+      assert.isFalse(verifyWith(pem, signed({ ...notification, Timestamp }), {}, at), Timestamp)
+    }
+    // Too old, it is not worth a certificate either.
+    assert.isFalse(verifyWith(undefined, signed(notification), {}, at + 86_400))
+  })
+
   it("an UnsubscribeConfirmation is signed as the documentation says", () => {
     const good = signed({ ...confirmation, Type: "UnsubscribeConfirmation" })
     assert.isTrue(verifyWith(pem, good))

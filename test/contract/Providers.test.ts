@@ -268,7 +268,9 @@ const accepts = async (library: NonNullable<Provider["library"]>, sent: Signed, 
 
 const send = async (source: Body, { body, headers, suffix }: Signed) => {
   const answer = await request(gateway.port, { path: `/e/${source.id}${suffix}`, headers, body })
-  return { status: answer.status, body: JSON.parse(answer.body) }
+  // A form of Twilio's is answered in XML.
+  const isJson = answer.headers["content-type"]?.startsWith("application/json") === true
+  return { status: answer.status, body: isJson ? JSON.parse(answer.body) : answer.body }
 }
 
 const create = (provider: Pick<Provider, "auth" | "type">, auth_type?: string): Promise<Body> =>

@@ -181,7 +181,10 @@ const members = {
   description: Description,
   status: optional(Schema.Literals(["enabled", "disabled"]).annotate({ description: "enabled unless told" })),
   url: setting(
-    Schema.String.annotate({ description: "The gateway's to give: what is written has to be on the ingress host" })
+    Schema.String.annotate({
+      description:
+        "A second URL, below the ingress URL: 3 to 63 lower-case letters, digits and hyphens. Null: the id's alone"
+    })
   )
 }
 

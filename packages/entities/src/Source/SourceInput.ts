@@ -74,10 +74,7 @@ const judge = <A>(
   check: (body: typeof Body.Type) => Result.Result<A, FieldErrors>
 ): Result.Result<A, FieldErrors> =>
   Result.flatMap(nestConfig(input, flat), (written) =>
-    Result.map(
-      every({ places: checkPlaces(written), judged: judgeBody(Body, written, check) }),
-      ({ judged }) => judged
-    )
+    Result.map(every({ places: checkPlaces(written), judged: judgeBody(Body, written, check) }), ({ judged }) => judged)
   )
 
 /** Judged by what will run it; what is stored is what was written. An empty one is none. */

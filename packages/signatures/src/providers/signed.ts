@@ -82,7 +82,7 @@ export const signedProviders: ReadonlyArray<Provider> = [
   signedBy(["WEBEX"], hex("x-spark-signature", { algorithm: "sha1" })),
 
   signedBy(["SHOPIFY"], base64("x-shopify-hmac-sha256"), { answer: answer("200", 5) }),
-  signedBy(["LINE"], base64("x-line-signature"), { answer: answer("2xx", 2) }),
+  signedBy(["LINE"], base64("x-line-signature"), { answer: answer("200", 2) }),
   // One header for each key of the account: ours is any of them.
   signedBy(["DOCUSIGN"], base64("x-docusign-signature-{n}"), { answer: answer("200", 100) }),
   signedBy(["TYPEFORM"], base64("typeform-signature", { prefix: "sha256=" }), { answer: answer("2xx", 30) }),

@@ -414,6 +414,26 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
     })
   )
 
+  it.effect("do not wait for one over which something breaks down", () =>
+    Effect.gen(function* () {
+      const id = yield* transformation()
+      const { connection, ids } = yield* pending(
+        [{ type: "transform", transformation_id: id }],
+        [{ path: "/a" }, { path: "/broken" }, { path: "/c" }]
+      )
+      const broken = sandbox(({ request }) => (request.path === "/broken" ? Effect.die(new Error("ours")) : {}))
+      yield* workOffPendingRoutes(connection.id).pipe(broken.provided)
+      const { events, left } = yield* stored(connection.id)
+      assert.deepStrictEqual(
+        events.map(({ request_id }) => request_id),
+        [ids[0], ids[2]]
+      )
+      assert.strictEqual(left, 1)
+      yield* workOffPendingRoutes(connection.id).pipe(sandbox(() => ({})).provided)
+      assert.strictEqual((yield* stored(connection.id)).left, 0)
+    })
+  )
+
   it.effect("go by the rules as they are when they are worked off", () =>
     Effect.gen(function* () {
       const connections = yield* Connections

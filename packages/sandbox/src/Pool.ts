@@ -93,7 +93,12 @@ export const makePool = (options: PoolOptions) => {
     if (job.isSettled) return
     job.isSettled = true
     clearTimeout(job.waitTimer)
-    how()
+    try {
+      how()
+    } catch (error) {
+      // Whoever waits is told something, whatever a child said: without an answer he would wait for ever.
+      job.unavailable(`an answer could not be handed over: ${String(error)}`)
+    }
   }
 
   const add = (): void => {

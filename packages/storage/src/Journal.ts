@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto"
-import { Clock, Context, Effect, Layer, type Scope } from "effect"
+import { Cause, Clock, Context, Effect, Layer, type Scope } from "effect"
 import { SqlError } from "effect/sql"
 import { isTransient, JournalSql } from "./Database.ts"
 import { acceptCommit, type RequestRecord } from "./journal/AcceptStatement.ts"
@@ -104,6 +104,15 @@ const make = Effect.gen(function* () {
 
   const now = (): number => clock.currentTimeMillisUnsafe()
 
+  /** Answers one caller. What he throws is his own: it must cost the rest of the batch neither its answers nor its commit. */
+  const tell = <Outcome>(done: (outcome: Outcome) => void, outcome: Outcome): void => {
+    try {
+      done(outcome)
+    } catch (cause) {
+      run(Effect.logError("a caller of the journal broke down over its answer", Cause.die(cause)))
+    }
+  }
+
   /** Ids of the batch that are stored: a commit whose answer was lost either happened whole or not at all. */
   const storedIds = (items: ReadonlyArray<Acceptance>) =>
     Effect.map(
@@ -121,7 +130,7 @@ const make = Effect.gen(function* () {
       )
       return Effect.map(sql.unsafe(statement, parameters).values, (rows) => {
         const stale = new Set((rows[0]?.[0] ?? []) as ReadonlyArray<number>)
-        for (let i = 0; i < items.length; i++) items[i]!.done(stale.has(pairs[i]!) ? "stale" : "committed")
+        for (let i = 0; i < items.length; i++) tell(items[i]!.done, stale.has(pairs[i]!) ? "stale" : "committed")
       })
     }).pipe(refusable, withPartitions(sql))
 
@@ -147,7 +156,7 @@ const make = Effect.gen(function* () {
       Effect.andThen(storedIds(items)),
       Effect.flatMap((stored) => {
         const open = items.filter((item) => !stored.has(item.record.id))
-        for (const item of items) if (stored.has(item.record.id)) item.done("committed")
+        for (const item of items) if (stored.has(item.record.id)) tell(item.done, "committed")
         return open.length === 0 ? Effect.void : Effect.asVoid(accept(open, lane))
       }),
       Effect.catch((again) => recoverAccepted(items, lane, again, until))
@@ -168,7 +177,7 @@ const make = Effect.gen(function* () {
     )
 
   const answer = (items: ReadonlyArray<Acceptance>, outcome: Accepted): void => {
-    for (const item of items) item.done(outcome)
+    for (const item of items) tell(item.done, outcome)
   }
 
   const commitAttempts = (items: ReadonlyArray<Attempt>, lane: number): Effect.Effect<void> =>
@@ -182,7 +191,7 @@ const make = Effect.gen(function* () {
       refusable,
       Effect.map((rows) => {
         const states = new Map(rows.map((row) => [row[0] as string, row[1] as Recorded]))
-        for (const item of items) item.done(states.get(item.record.eventId) ?? "superseded")
+        for (const item of items) tell(item.done, states.get(item.record.eventId) ?? "superseded")
       }),
       Effect.catch((error) => {
         if (isTransient(error)) {
@@ -194,25 +203,26 @@ const make = Effect.gen(function* () {
         }
         return Effect.andThen(
           Effect.logError("an attempt could not be recorded", { event_id: items[0]?.record.eventId, error }),
-          Effect.sync(() => items[0]?.done("superseded"))
+          Effect.sync(() => items.forEach((item) => tell(item.done, "superseded")))
         )
       })
     )
 
   const commitMarks = (items: ReadonlyArray<Mark>): Effect.Effect<void> =>
-    sql
-      .unsafe(
+    Effect.suspend(() =>
+      sql.unsafe(
         `update deliveries set started_at = m.at
          from unnest($1::text[], $2::timestamptz[]) as m (id, at)
          where deliveries.event_id = any($1::text[]) and deliveries.event_id = m.id`,
         [Columns.text(items.map((item) => item.eventId)), Columns.timestamptz(items.map((item) => item.startedAt))]
       )
-      .pipe(
-        Effect.match({
-          onSuccess: () => items.forEach((item) => item.done(true)),
-          onFailure: () => items.forEach((item) => item.done(false))
-        })
-      )
+    ).pipe(
+      refusable,
+      Effect.match({
+        onSuccess: () => items.forEach((item) => tell(item.done, true)),
+        onFailure: () => items.forEach((item) => tell(item.done, false))
+      })
+    )
 
   const acceptances = new GroupCommit<Acceptance>({
     commit: commitAccepted,

@@ -1,4 +1,4 @@
-import { Clock, Effect, Result, Semaphore } from "effect"
+import { Cause, Clock, Effect, Result, Semaphore } from "effect"
 import { Sharding } from "effect/cluster"
 import type { SqlError } from "effect/sql"
 import { derivedId, prefixes } from "@tidegate/model/Ids"
@@ -127,7 +127,15 @@ const decideGroup = Effect.fnUntraced(function* (
       settled.push({ requestId, fate, execution: null, transformed: null, opens: null })
       continue
     }
-    const decided = yield* decide(decider, request)
+    const decided = yield* decide(decider, request).pipe(
+      // What breaks down over one request costs the others of its batch nothing: it waits for the next sweep.
+      Effect.catchDefect((cause) =>
+        Effect.as(
+          Effect.logError("a pending request could not be decided", { request_id: requestId }, Cause.die(cause)),
+          null as Decided
+        )
+      )
+    )
     // Those behind it wait with it: whether they are duplicates depends on it.
     if (decided === null) return settled
     if (decided.fate.kind !== "event" || key === null) {

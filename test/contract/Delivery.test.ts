@@ -261,7 +261,7 @@ describe("the request line", () => {
     ["/base", "/%zz/%", "/base/%zz/%"],
     ["/base?own=1", "/../../admin", "/base/admin?own=1"],
     ["/base", "/%2e%2E/.%2e/admin", "/base/admin"],
-    ["/base", "/\\..\\admin", "/base/%5C..%5Cadmin"],
+    ["/base", "/\\admin", "/base/%5Cadmin"],
     ["/base?own=1", "/a%23#?x", "/base/a%23%23?own=1&x"]
   ]
   for (const [destination, sent, received] of urls) {

@@ -237,7 +237,7 @@ describe("paths and queries", () => {
     for (const suffix of ["/..%2f..%2fadmin", "/%252e%252e%252fadmin", "/..;/admin"]) {
       const answer = await send(source, { suffix })
       expect([suffix, answer.status, JSON.parse(answer.body).code]).toEqual([suffix, 400, "VALIDATION_ERROR"])
-      expect(await exchangeOf(idOf(answer))).toMatchObject({ error_code: "INVALID_URL", response_status: null })
+      expect(await exchangeOf(idOf(answer))).toMatchObject({ error_code: "PATH_NOT_ALLOWED", response_status: null })
     }
     for (const suffix of ["/../admin", "/%2e%2e/admin"]) {
       await send(source, { suffix })

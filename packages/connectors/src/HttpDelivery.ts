@@ -1,5 +1,6 @@
-import { hopByHop } from "@tidegate/model/HopByHop"
+import { connectionNames, hopByHop } from "@tidegate/model/HopByHop"
 import { signDelivery, type SigningSecret } from "@tidegate/signatures/DeliverySignature"
+import { forwardedUrl } from "./ForwardedUrl.ts"
 
 /** The settings of an HTTP (or MOCK_API) destination, as stored. */
 export interface HttpTarget {
@@ -41,7 +42,8 @@ export interface InboundParts {
 
 export interface OutboundParts {
   readonly method: string
-  readonly url: string
+  /** Null when the inbound path would lead out of the destination's. */
+  readonly url: string | null
   /** Flat: name, value, name, value. */
   readonly headers: ReadonlyArray<string>
   readonly body: Uint8Array
@@ -55,47 +57,15 @@ const notForwarded: ReadonlySet<string> = new Set([...hopByHop, "expect", "host"
 /** Header values cannot hold everything a name may: what is outside latin-1 is percent-encoded. */
 const headerText = (text: string): string => (/^[\t\x20-\x7e\xa0-\xff]*$/.test(text) ? text : encodeURIComponent(text))
 
-const dotSegments = /\/(?:\.|%2e){1,2}(?:\/|$)/i
-const here = /^(?:\.|%2e)$/i
-const above = /^(?:\.|%2e){2}$/i
-
 /**
- * An inbound path as it may follow the destination's own: steps up are taken within it and end at its root, because a
- * sender must not reach what lies beside the path the operator wrote. A backslash (which URLs take for a slash) and a hash
- * (which would cut off the query) are encoded; everything else stays as it came.
+ * Where this request goes: the destination's URL, with the inbound path and query appended unless that is disabled. Null when
+ * the path would lead out of the URL's.
  */
-const containedPath = (path: string): string => {
-  const plain = path.replaceAll("\\", "%5C").replaceAll("#", "%23")
-  if (!dotSegments.test(plain)) return plain
-  const kept: Array<string> = []
-  const segments = plain.slice(1).split("/")
-  for (const [index, segment] of segments.entries()) {
-    const isUp = above.test(segment)
-    if (isUp) kept.pop()
-    if (!isUp && !here.test(segment)) kept.push(segment)
-    else if (index === segments.length - 1) kept.push("")
-  }
-  return `/${kept.join("/")}`
-}
-
-/** Where this request goes: the destination's URL, with the inbound path and query appended unless that is disabled. */
 export const targetUrl = (
   target: Pick<HttpTarget, "url" | "path_forwarding_disabled">,
   path: string,
   query: string
-): string => {
-  if (target.path_forwarding_disabled || (query === "" && (path === "" || path === "/"))) return target.url
-  const [base, ownQuery = ""] = splitOnce(target.url, "?")
-  const suffix = containedPath(path)
-  const joined = suffix === "" || suffix === "/" ? base : base.endsWith("/") ? base + suffix.slice(1) : base + suffix
-  const parts = [ownQuery, query.replaceAll("#", "%23")].filter((part) => part !== "")
-  return parts.length === 0 ? joined : `${joined}?${parts.join("&")}`
-}
-
-const splitOnce = (text: string, separator: string): readonly [string, string?] => {
-  const at = text.indexOf(separator)
-  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)]
-}
+): string | null => (target.path_forwarding_disabled ? target.url : forwardedUrl(target.url, path, query))
 
 /** The request of one attempt: the inbound one, forwarded, with the gateway's own headers. */
 export const prepare = (target: HttpTarget, inbound: InboundParts, context: AttemptContext): OutboundParts => {
@@ -106,7 +76,7 @@ export const prepare = (target: HttpTarget, inbound: InboundParts, context: Atte
   const dropped = connectionNames(inbound.headers["connection"])
   let hasIdempotencyKey = Object.hasOwn(set, "idempotency-key")
   for (const name in inbound.headers) {
-    if (notForwarded.has(name) || name.startsWith("x-gateway-") || Object.hasOwn(set, name) || dropped?.has(name))
+    if (notForwarded.has(name) || name.startsWith("x-gateway-") || Object.hasOwn(set, name) || dropped.has(name))
       continue
     if (target.signing !== null && name.startsWith("webhook-")) continue
     if (name === "idempotency-key") hasIdempotencyKey = true
@@ -148,12 +118,29 @@ export const prepare = (target: HttpTarget, inbound: InboundParts, context: Atte
   return { method, url: targetUrl(target, inbound.path, inbound.query), headers, body: inbound.body }
 }
 
-/** The header names that a Connection header declares to be the connection's own. */
-const connectionNames = (value: string | ReadonlyArray<string> | undefined): ReadonlySet<string> | null => {
-  if (value === undefined || value === "keep-alive" || value === "close") return null
-  return new Set(
-    String(value)
-      .split(",")
-      .map((name) => name.trim().toLowerCase())
-  )
+/** Why a prepared request is not sent. It would be the same at the next attempt: there is none. */
+export interface Refusal {
+  readonly code: "PATH_NOT_ALLOWED" | "REQUEST_TOO_LARGE"
+  readonly message: string
+}
+
+/**
+ * Bytes of URL and headers. Far more than a door takes in, or lets a transformation make, and than a target accepts: it
+ * holds for what was stored under other limits, and for an operator's own settings.
+ */
+const mostHeadBytes = 256 * 1024
+
+/** What stands against sending a request; null: nothing. Fails closed on a path that only the target could judge. */
+export const refusalOf = ({ headers, url }: Pick<OutboundParts, "headers" | "url">): Refusal | null => {
+  if (url === null) {
+    return {
+      code: "PATH_NOT_ALLOWED",
+      message: "the path holds encoded steps that could lead out of the path of the destination's URL"
+    }
+  }
+  let bytes = url.length
+  for (let i = 0; i < headers.length; i++) bytes += headers[i]!.length
+  return bytes <= mostHeadBytes
+    ? null
+    : { code: "REQUEST_TOO_LARGE", message: `URL and headers have more than ${mostHeadBytes} bytes` }
 }

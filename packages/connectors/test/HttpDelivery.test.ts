@@ -10,7 +10,7 @@ import {
 import { prepareSigningSecret } from "@tidegate/signatures/DeliverySignature"
 
 describe("targetUrl", () => {
-  const table: ReadonlyArray<readonly [url: string, path: string, query: string, expected: string]> = [
+  const table: ReadonlyArray<readonly [url: string, path: string, query: string, expected: string | null]> = [
     ["http://h", "/", "", "http://h"],
     ["http://h", "", "", "http://h"],
     ["http://h", "/", "a=1", "http://h?a=1"],
@@ -35,8 +35,10 @@ describe("targetUrl", () => {
     ["http://h/b", "/x//../y", "", "http://h/b/x/y"],
     ["http://h/b", "/...", "", "http://h/b/..."],
     ["http://h/b", "/..a/.b/c..", "", "http://h/b/..a/.b/c.."],
-    ["http://h/b", "/%252e%252e/x", "", "http://h/b/%252e%252e/x"],
-    ["http://h/b", "/\\..\\x", "", "http://h/b/%5C..%5Cx"],
+    // Those that only the target would see are not sent to it (ForwardedUrl.test.ts has more).
+    ["http://h/b", "/%252e%252e/x", "", null],
+    ["http://h/b", "/\\..\\x", "", null],
+    ["http://h/b", "/\\x", "", "http://h/b/%5Cx"],
     // A hash does not cut off what follows.
     ["http://h/b?k=v", "/a#b", "c#d", "http://h/b/a%23b?k=v&c%23d"]
   ]
@@ -67,9 +69,9 @@ describe("targetUrl", () => {
 
   it.prop("never leaves the destination's origin and path, and keeps its query", [Schema.Array(Part)], ([parts]) => {
     const [path = "", query = ""] = `/${parts.join("/")}`.split(/\?(.*)/s)
-    const url = new URL(
-      targetUrl({ url: "https://h.example/base/hooks?key=v", path_forwarding_disabled: false }, path, query)
-    )
+    const href = targetUrl({ url: "https://h.example/base/hooks?key=v", path_forwarding_disabled: false }, path, query)
+    if (href === null) return
+    const url = new URL(href)
     expect(url.origin).toBe("https://h.example")
     expect(`${url.pathname}/`.startsWith("/base/hooks/")).toBe(true)
     expect(url.searchParams.get("key")).toBe("v")

@@ -1,9 +1,12 @@
 import { describe, expect, it } from "@effect/vitest"
-import { answer, mockBase } from "@tidegate/connectors/MockApi"
+import { isUtf8 } from "node:buffer"
+import { answer } from "@tidegate/connectors/MockApi"
+import { mockUrl } from "@tidegate/model/Destination"
+import { maxCapturedBytes } from "@tidegate/model/Limits"
 
 const sent = (path: string, headers: ReadonlyArray<string> = []) => ({
   method: "PUT",
-  url: mockBase + path,
+  url: mockUrl + path.slice(1),
   headers,
   body: Buffer.from('{"a":"ü"}')
 })
@@ -32,8 +35,40 @@ describe("the mock", () => {
     const echo: unknown = JSON.parse(Buffer.from(body).toString())
     expect(echo).toEqual(
       JSON.parse(
-        '{"method":"PUT","path":"/x","headers":{"x-a":["1","3","4"],"x-b":"2","__proto__":"p"},"body":"{\\"a\\":\\"ü\\"}"}'
+        '{"method":"PUT","path":"/x","query":"y=1","headers":{"x-a":["1","3","4"],"x-b":"2","__proto__":"p"},"body":"{\\"a\\":\\"ü\\"}"}'
       )
     )
+  })
+
+  it("keeps of a long echo what is kept of any answer, in whole characters", () => {
+    for (const shift of ["", "a", "ab"]) {
+      const request = { ...sent("/x"), body: Buffer.from(shift + "\u20ac".repeat(4_000_000)) }
+      const { body, bodyTruncated } = answer(request)
+      expect(bodyTruncated).toBe(true)
+      expect(body.length).toBeGreaterThan(maxCapturedBytes - 3)
+      expect(body.length).toBeLessThanOrEqual(maxCapturedBytes)
+      expect(isUtf8(body)).toBe(true)
+      expect(body.toString()).toBe(`${head}${shift}${"\u20ac".repeat(4_000_000)}`.slice(0, body.toString().length))
+    }
+  })
+  const head = '{"method":"PUT","path":"/x","query":"","headers":{},"body":"'
+
+  it("keeps a whole echo of just as much as fits", () => {
+    const fits = maxCapturedBytes - head.length - 2
+    for (const [length, truncated] of [
+      [fits, false],
+      [fits + 1, true]
+    ] as const) {
+      const { body, bodyTruncated } = answer({ ...sent("/x"), body: Buffer.alloc(length, "a") })
+      expect([body.length, bodyTruncated]).toEqual([maxCapturedBytes, truncated])
+    }
+  })
+
+  it("takes a body of 10 MiB, and twenty thousand repeated headers, in a moment", () => {
+    const repeated = Array.from({ length: 20_000 }, () => ["x", "1"]).flat()
+    const started = process.cpuUsage()
+    for (let i = 0; i < 5; i++) answer({ ...sent("/x", repeated), body: Buffer.alloc(10 * 1024 * 1024, "\0") })
+    const { user, system } = process.cpuUsage(started)
+    expect((user + system) / 5_000).toBeLessThan(50)
   })
 })

@@ -1,4 +1,5 @@
-import { hopByHop } from "@tidegate/model/HopByHop"
+import { forwardedUrl } from "@tidegate/connectors/ForwardedUrl"
+import { connectionNames, hopByHop } from "@tidegate/model/HopByHop"
 import type { InboundRequest } from "./InboundRequest.ts"
 
 /** Where the requests of a proxy source go (gateway contract, 2.5). */
@@ -26,58 +27,16 @@ const setByGateway = new Set([
 const requestIdHeader = "x-gateway-request-id"
 
 /**
- * The URL that a request is forwarded to: the target's path with the inbound path behind it, the target's query with the
- * inbound one behind it. Null when the inbound path would lead out of the target's: fails closed, because what lies beside
- * the path that the operator wrote is not the sender's. A target that is no URL is given back as it is: nobody sends there.
- *
- * `path` begins with a slash; `path` and `query` are as they arrived, undecoded.
+ * The URL that a request is forwarded to: the target's with the inbound path and query behind its own. Null when the inbound
+ * path would lead out of the target's (`forwardedUrl`). A target that is no URL is given back as it is: nobody sends there.
  */
 export const upstreamUrl = (target: ProxyTarget, path: string, query: string): string | null => {
   const url = URL.parse(target.target_url)
   if (url === null) return target.target_url
   url.hash = ""
-  if (target.path_forwarding) {
-    const suffix = containedPath(path)
-    if (suffix === null) return null
-    const base = url.pathname
-    if (suffix !== "/") url.pathname = base.endsWith("/") ? base + suffix.slice(1) : base + suffix
-  }
-  if (target.query_forwarding && query !== "") {
-    // Setting a query takes off its first question mark, and the sender's may begin with one.
-    url.search = url.search === "" ? `?${ascii(query)}` : `${url.search}&${ascii(query)}`
-  }
-  return url.href
+  const forwarded = forwardedUrl(url.href, target.path_forwarding ? path : "/", target.query_forwarding ? query : "")
+  return forwarded === null ? null : new URL(forwarded).href
 }
-
-/**
- * An inbound path with its steps up taken, which end at its root; null when steps remain that only the upstream would see,
- * because it decodes slashes and dots, or cuts off path parameters, before it takes them.
- */
-const containedPath = (path: string): string | null => {
-  // A backslash would become a slash, a hash and a question mark would end the path.
-  const plain = ascii(path).replaceAll("\\", "%5C").replaceAll("#", "%23").replaceAll("?", "%3F")
-  const { pathname } = new URL(`http://upstream${plain}`)
-  const decoded = fullyDecoded(pathname)
-  return decoded === null || /[/\\]\.\.(?:[/\\;]|$)/.test(decoded) ? null : pathname
-}
-
-/** No upstream decodes more often, and nobody encodes more often for a good reason. */
-const mostDecodings = 4
-
-/** What comes of decoding for as long as there is something to decode, as far as ASCII goes; null when that takes too long. */
-const fullyDecoded = (path: string): string | null => {
-  let decoded = path
-  for (let pass = 0; pass <= mostDecodings; pass++) {
-    const before = decoded
-    decoded = before.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
-    if (decoded === before) return decoded
-  }
-  return null
-}
-
-/** Node reads a request's target byte by byte; a URL would take the bytes beyond ASCII for characters. */
-const ascii = (text: string): string =>
-  text.replace(/[\x80-\xff]/g, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`)
 
 /** The headers of the upstream request, flat. `publicUrl`: where the sender found the gateway. */
 export const upstreamHeaders = (
@@ -113,14 +72,6 @@ export const callerHeaders = (status: number, upstream: Headers, requestId: stri
   headers.push(requestIdHeader, requestId)
   return headers
 }
-
-const noNames: ReadonlySet<string> = new Set()
-
-/** The headers that a Connection header names: they belong to the connection too. */
-const connectionNames = (connection: Headers[string]): ReadonlySet<string> =>
-  connection === undefined
-    ? noNames
-    : new Set([connection].flat().flatMap((list) => list.split(",").map((name) => name.trim().toLowerCase())))
 
 const push = (headers: Array<string>, name: string, value: Headers[string]): void => {
   if (value === undefined) return

@@ -116,7 +116,7 @@ const make = Effect.fnUntraced(function* (options: ProxyUpstreamOptions) {
     if (response.destroyed) return finish(unsent("NETWORK_REQUEST_CANCELED", gone))
     if (url === null) {
       refuse(response, requestId, "VALIDATION_ERROR", "the path leads out of the path that this source forwards to")
-      return finish(unsent("INVALID_URL", "the path leads out of the target URL's"))
+      return finish(unsent("PATH_NOT_ALLOWED", "the path leads out of the target URL's"))
     }
 
     let patience: NodeJS.Timeout | undefined

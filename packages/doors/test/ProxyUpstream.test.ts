@@ -83,7 +83,7 @@ describe("a request", () => {
     expect(text).toContain('"code":"VALIDATION_ERROR"')
     expect(await proxy.outcome()).toMatchObject({
       responseStatus: null,
-      errorCode: "INVALID_URL",
+      errorCode: "PATH_NOT_ALLOWED",
       responseLatency: null
     })
     expect(target.connections()).toBe(0)

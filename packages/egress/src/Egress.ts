@@ -1,5 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import type { Dispatcher } from "undici"
+import { maxCapturedBytes } from "@tidegate/model/Limits"
 import type { ErrorCode } from "./ErrorCode.ts"
 import { Exchange } from "./Exchange.ts"
 import type { Answer, AnswerReader } from "./Exchange.ts"
@@ -21,7 +22,7 @@ export interface Outbound {
   readonly body?: Uint8Array | string | null
   /** Milliseconds for the whole exchange: waiting for a connection, connecting, sending and the answer to its last byte. */
   readonly timeoutMs?: number
-  /** How many bytes of the answer's body are kept. */
+  /** How many bytes of the answer's body are kept. Default `maxCapturedBytes`. */
   readonly captureBytes?: number
   /** Ends the exchange as NETWORK_REQUEST_CANCELED. */
   readonly signal?: AbortSignal
@@ -49,7 +50,6 @@ export interface Streaming {
 }
 
 const defaultTimeoutMs = 30_000
-const defaultCaptureBytes = 65_536
 
 const ofConnection: ReadonlySet<string> = new Set([
   "connection",
@@ -153,7 +153,7 @@ const makeEgress = (options: EgressOptions) => {
     }
     const exchange = new Exchange({
       timeoutMs: outbound.timeoutMs ?? defaultTimeoutMs,
-      captureBytes: outbound.captureBytes ?? defaultCaptureBytes,
+      captureBytes: outbound.captureBytes ?? maxCapturedBytes,
       signal: outbound.signal,
       mayStart: outbound.mayStart,
       reader,

@@ -28,6 +28,10 @@ export type ErrorCode =
   | "INVALID_URL"
   | "MISSING_URL"
   | "TARGET_NOT_ALLOWED"
+  /** Found by who prepares the request: its path would lead out of the URL that the operator wrote. */
+  | "PATH_NOT_ALLOWED"
+  /** Likewise: its URL and headers are more than is sent to anybody. */
+  | "REQUEST_TOO_LARGE"
   | "INTERNAL_ERROR"
   | "UNKNOWN"
 
@@ -112,11 +116,17 @@ export const errorCodeOf = (error: Error & { readonly code?: unknown }, answerin
   return error instanceof errors.HTTPParserError || cause.startsWith("ERR_SSL_") ? "PROTOCOL_ERROR" : "UNKNOWN"
 }
 
+/** Characters of a message: some repeat what the target said, such as all the names in its certificate. */
+const longestMessage = 1_000
+
 /**
  * The message for the same error: for an aggregate the failure at each address, for a TLS alert its reason alone, because
  * the library's own text is full of its source lines and of addresses in our memory.
  */
-export const errorMessageOf = (error: Error & { readonly reason?: unknown }): string => {
+export const errorMessageOf = (error: Error & { readonly reason?: unknown }): string =>
+  wholeMessageOf(error).slice(0, longestMessage).replaceAll("\0", "\ufffd").toWellFormed()
+
+const wholeMessageOf = (error: Error & { readonly reason?: unknown }): string => {
   if (error instanceof AggregateError && error.message === "") {
     return error.errors.map((each) => (each instanceof Error ? each.message : String(each))).join("; ")
   }

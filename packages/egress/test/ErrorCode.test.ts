@@ -94,6 +94,13 @@ describe("connections", () => {
     expect(errorCodeOf(new Error("odd"))).toBe("UNKNOWN")
     expect(errorMessageOf(new AggregateError([new Error("one"), "two"]))).toBe("one; two")
   })
+
+  it("says as much as can be kept, whatever the target said, and nothing that no database takes", () => {
+    expect(errorMessageOf(new Error(`DNS:${"a.example, ".repeat(100_000)}`)).length).toBe(1_000)
+    const many = Array.from({ length: 5_000 }, (_, i) => new Error(`address ${i}`))
+    expect(errorMessageOf(new AggregateError(many)).length).toBe(1_000)
+    expect(errorMessageOf(new Error("a\0b\ud800"))).toBe("a\ufffdb\ufffd")
+  })
 })
 
 describe("TLS", () => {

@@ -120,6 +120,8 @@ describe("DestinationInput", () => {
     assert.deepStrictEqual(refused({ name: "a", type: "MOCK_API", url }), [
       "config.url: is fixed for MOCK_API destinations; use config.path"
     ])
+    // As it is shown: not stored, for it is fixed.
+    assert.notProperty(created({ name: "a", type: "MOCK_API", url: "https://mock.invalid/" }).config, "url")
     assert.deepStrictEqual(refused({ name: "a", url, path: "/x" }), [
       "config.path: is for MOCK_API destinations; write it into config.url"
     ])

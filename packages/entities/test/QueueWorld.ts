@@ -51,6 +51,9 @@ export class QueueWorld {
   refill: Refill | null = null
   readonly cancels = new Set<string>()
   refills = 0
+  /** The next so many deliveries throw, and what the queue told of them. */
+  breaks = 0
+  readonly breakdowns: Array<unknown> = []
   readonly queue: DeliveryQueue
   stopped = false
   readonly #lanes = new Map<string, LaneRules>()
@@ -75,13 +78,18 @@ export class QueueWorld {
       },
       unknown: () => assert.fail("every lane is known"),
       cancel: (lane) => void this.cancels.add(lane),
-      changed: () => {}
+      changed: () => {},
+      brokeDown: (cause) => void this.breakdowns.push(cause)
     })
     this.configure()
     this.refillNow()
   }
 
   #deliver(item: DeliveryItem, startedAt: number): void {
+    if (this.breaks > 0) {
+      this.breaks--
+      throw new Error("the host broke down")
+    }
     assert.strictEqual(startedAt, this.now)
     assert.isTrue(this.lease, "nothing starts without the lease")
     assert.isFalse(this.stopped, "nothing starts after the end")

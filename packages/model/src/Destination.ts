@@ -9,8 +9,11 @@ export type DeliveryMethod = typeof DeliveryMethod.Type
 export const RatePeriod = Schema.Literals(["second", "minute", "hour", "day"])
 export type RatePeriod = typeof RatePeriod.Type
 
+/** The URL of every MOCK_API destination. It names nobody: the gateway itself makes the answers. */
+export const mockUrl = "https://mock.invalid/"
+
 /**
- * A destination as the API shows it: secrets in `config.auth` are masked. `attempts_24h_bins`: six buckets of four hours,
+ * A destination as the API shows it: secrets in `config.auth` are masked, a MOCK_API's `config.url` is `mockUrl`. `attempts_24h_bins`: six buckets of four hours,
  * the oldest first, the last one ending now; `attempts_24h_count` is their sum.
  */
 export const Destination = Schema.Struct({

@@ -27,3 +27,6 @@ export const maxRunBody = maxCodeBody + 12 * 1024 * 1024
  * some hundred milliseconds, and nothing else moves meanwhile.
  */
 export const maxJsonValues = 100_000
+
+/** The most bytes that are kept of the body of an answer: a target's, a mock's, an upstream's. */
+export const maxCapturedBytes = 64 * 1024

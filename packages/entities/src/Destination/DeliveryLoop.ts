@@ -1,8 +1,9 @@
-import { Clock, Effect, Fiber, Latch, Schedule, Semaphore } from "effect"
+import { Cause, Clock, Effect, Fiber, Latch, Schedule, Semaphore } from "effect"
 import { Entity, Sharding } from "effect/cluster"
 import { answer as mockAnswer } from "@tidegate/connectors/MockApi"
-import { prepare, targetUrl } from "@tidegate/connectors/HttpDelivery"
+import { prepare, refusalOf, targetUrl } from "@tidegate/connectors/HttpDelivery"
 import { Egress } from "@tidegate/egress/Egress"
+import type { ErrorCode } from "@tidegate/egress/ErrorCode"
 import type { Answer } from "@tidegate/egress/Exchange"
 import type { RatePeriod } from "@tidegate/model/Destination"
 import { newId, prefixes } from "@tidegate/model/Ids"
@@ -31,6 +32,16 @@ const leastRefill = 64
 const drainPatience = "10 seconds"
 /** An unknown connection is asked about no more often than this (ms). */
 const unknownEveryMs = 1_000
+
+/** An attempt under way, with what its record says of it: `url` and `method` once the request is prepared. */
+interface Attempt {
+  readonly item: DeliveryItem
+  readonly connection: ConnectionState | undefined
+  readonly startedAt: number
+  readonly trigger: string
+  url: string
+  method: string
+}
 
 /**
  * The delivering half of a destination's actor: its queue, bound to the clock, the network and SQL. `work` keeps the
@@ -108,33 +119,71 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     return pacer
   })
 
+  /**
+   * Makes an attempt. What breaks down in it, here or when its answer is there, is an attempt that failed: nothing of it is
+   * sent again before it is recorded, and the retry rule applies. Only when that cannot be recorded either is the event put
+   * back, to be looked for later.
+   */
   const deliver = (item: DeliveryItem, startedAt: number): void => {
     unrecorded.set(item.eventId, startedAt)
     startedMeanwhile?.push(startedAt)
+    const connection = state?.connections.get(item.connectionId)
+    const attempt: Attempt = {
+      item,
+      connection,
+      startedAt,
+      trigger: triggerOf(item, connection),
+      url: "",
+      method: item.payload.method
+    }
+    guarded(attempt, () => send(attempt))
+  }
+
+  const guarded = (attempt: Attempt, step: () => void): void => {
+    try {
+      step()
+    } catch (cause) {
+      queueMicrotask(() => brokeDown(attempt, cause))
+    }
+  }
+
+  /**
+   * Ends an attempt of which nothing was sent. Not at once: the queue starts the next one when this one ends, and a backlog of
+   * such would go ever deeper.
+   */
+  const refuse = (attempt: Attempt, code: ErrorCode, message: string, final?: "final"): void =>
+    queueMicrotask(() =>
+      guarded(attempt, () => finish(attempt, unsent(code, message, attempt.startedAt), final))
+    )
+
+  const brokeDown = (attempt: Attempt, cause: unknown): void => {
+    const { eventId } = attempt.item
+    const about = { destination_id: id, event_id: eventId }
+    run(Effect.logError("an attempt broke down", about, Cause.die(cause)))
+    try {
+      finish(attempt, unsent("INTERNAL_ERROR", "the gateway could not make this attempt", now()))
+    } catch (again) {
+      run(Effect.logError("an attempt that broke down could not be recorded", about, Cause.die(again)))
+      unrecorded.delete(eventId)
+      queue.lost(attempt.item)
+    }
+  }
+
+  const send = (attempt: Attempt): void => {
+    const { connection, item, startedAt, trigger } = attempt
     const destination = state
-    const connection = destination?.connections.get(item.connectionId)
-    // Not at once: the queue starts the next one when this one ends, and a backlog of such would go ever deeper.
-    const fail = (why: string): void =>
-      queueMicrotask(() =>
-        finish(item, connection, unsent(startedAt, why), {
-          startedAt,
-          url: "",
-          method: item.payload.method,
-          trigger: triggerOf(item, connection)
-        })
-      )
     if (destination === null || connection === undefined || destination.target === null) {
-      return fail("the destination's stored settings cannot be read")
+      return refuse(attempt, "INTERNAL_ERROR", "the destination's stored settings cannot be read")
     }
     const inbound = withCredentials(secrets, destination.credentials, item)
-    if (inbound === null) return fail("the credentials that the sender presented cannot be read")
-    const trigger = triggerOf(item, connection)
-    const attemptNumber = item.attempts + 1
+    if (inbound === null) {
+      return refuse(attempt, "INTERNAL_ERROR", "the credentials that the sender presented cannot be read")
+    }
     const request = prepare(destination.target, inbound, {
       eventId: item.eventId,
       requestId: item.payload.requestId,
       webhookId: item.rootEventId ?? item.eventId,
-      attemptNumber,
+      attemptNumber: item.attempts + 1,
       trigger,
       willRetryAfter: willRetryAfter(connection, item, startedAt),
       sourceName: connection.sourceName,
@@ -144,46 +193,46 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       originalIp: item.payload.originalIp,
       timestampSeconds: Math.floor(startedAt / 1000)
     })
+    attempt.method = request.method
+    const refusal = refusalOf(request)
+    if (request.url === null || refusal !== null) {
+      attempt.url = destination.target.url
+      return refuse(attempt, refusal?.code ?? "INTERNAL_ERROR", refusal?.message ?? "", "final")
+    }
+    const { url } = request
     const { path, query } = item.payload
     // What is recorded shows no credential that goes out in the query.
     const isForwarded = destination.credentials === "forward" && inbound.query !== query
-    const url = isForwarded ? targetUrl(destination.target, path, query) : request.url
-    const sent = { startedAt, url, method: request.method, trigger }
+    attempt.url = isForwarded ? (targetUrl(destination.target, path, query) ?? destination.target.url) : url
     if (destination.type === "MOCK_API") {
-      const answer = mockAnswer(request)
+      const answer = mockAnswer({ ...request, url })
+      const respondedAt = now()
       queueMicrotask(() =>
-        finish(
-          item,
-          connection,
-          {
-            ...answer,
-            body: Buffer.from(answer.body),
-            bodyTruncated: false,
-            errorCode: null,
-            errorMessage: null,
-            sentAt: startedAt,
-            respondedAt: now()
-          },
-          sent
+        guarded(attempt, () =>
+          finish(attempt, { ...answer, errorCode: null, errorMessage: null, sentAt: startedAt, respondedAt })
         )
       )
       return
     }
-    void egress.deliver({ ...request, mayStart: holdsLease }).then((answer) => {
-      // It waited for its connection until the shard was somebody else's: not an attempt, and no longer ours.
-      const unsent = answer.errorCode === "NETWORK_REQUEST_CANCELED" && answer.status === null
-      if (unsent && !holdsLease()) {
-        unrecorded.delete(item.eventId)
-        queue.abandoned(item)
-      } else finish(item, connection, answer, sent)
-    })
+    egress.deliver({ ...request, url, mayStart: holdsLease }).then(
+      (answer) => guarded(attempt, () => answered(attempt, answer)),
+      (cause: unknown) => brokeDown(attempt, cause)
+    )
   }
 
+  const answered = (attempt: Attempt, answer: Answer): void => {
+    // It waited for its connection until the shard was somebody else's: not an attempt, and no longer ours.
+    if (answer.errorCode === "NETWORK_REQUEST_CANCELED" && answer.status === null && !holdsLease()) {
+      unrecorded.delete(attempt.item.eventId)
+      queue.abandoned(attempt.item)
+    } else finish(attempt, answer)
+  }
+
+  /** Hands an attempt in to be recorded. Throws only when it did not. `final`: the next attempt would be the same. */
   const finish = (
-    item: DeliveryItem,
-    connection: ConnectionState | undefined,
+    { connection, item, method, startedAt, trigger, url }: Attempt,
     answer: Answer,
-    sent: { readonly startedAt: number; readonly url: string; readonly method: string; readonly trigger: string }
+    final?: "final"
   ): void => {
     const successful =
       answer.errorCode === null && answer.status !== null && answer.status >= 200 && answer.status < 300
@@ -191,8 +240,8 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     const finishedAt = now()
     const attemptNumber = item.attempts + 1
     const firstAttemptAt = item.firstAttemptAt ?? answer.sentAt
-    const retryAt = successful ? null : retryTime(connection, attemptNumber, answer, finishedAt, firstAttemptAt)
-    queue.ended(answer.status !== null)
+    const retryAt =
+      successful || final === "final" ? null : retryTime(connection, attemptNumber, answer, finishedAt, firstAttemptAt)
     journal.record(
       {
         id: newId(prefixes.attempt, finishedAt),
@@ -203,19 +252,19 @@ export const makeDeliveryLoop = Effect.gen(function* () {
         sourceId: item.sourceId,
         destinationId: id,
         attemptNumber,
-        trigger: sent.trigger,
+        trigger,
         successful,
         responseStatus: answer.status,
         errorCode,
         failureMessage: successful ? null : (answer.errorMessage ?? `HTTP ${answer.status} from destination`),
         body: answer.body.length === 0 ? null : answer.body,
         responseHeaders: answer.status === null ? null : JSON.stringify(answer.headers),
-        requestedUrl: sent.url,
-        httpMethod: sent.method,
+        requestedUrl: url,
+        httpMethod: method,
         bulkRetryId: item.retryOperationId,
         deliveredAt: answer.sentAt,
         respondedAt: answer.status === null ? null : Math.max(answer.respondedAt, answer.sentAt),
-        deliveryLatency: Math.max(0, answer.sentAt - sent.startedAt),
+        deliveryLatency: Math.max(0, answer.sentAt - startedAt),
         finishedAt,
         eventCreatedAt: item.createdAt,
         retryAt
@@ -231,6 +280,8 @@ export const makeDeliveryLoop = Effect.gen(function* () {
         } else queue.recorded(item, { kind: "finished" })
       }
     )
+    // The journal answers later.
+    queue.ended(answer.status !== null)
   }
 
   const refill = Effect.gen(function* () {
@@ -260,9 +311,10 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     if (bodies >= refillBytes) for (const { row } of unknown) behind.add(row.connection_id)
     queue.refilled(read.map(itemOf), behind)
   }).pipe(
-    Effect.catch((error) =>
+    // Defects too: the queue waits for an answer, and asks no second time before it has one.
+    Effect.catchCause((cause) =>
       Effect.andThen(
-        Effect.logWarning("a destination could not read its queue", { destination_id: id, error }),
+        Effect.logWarning("a destination could not read its queue", { destination_id: id }, cause),
         Effect.sync(() => queue.refillFailed())
       )
     )
@@ -291,7 +343,9 @@ export const makeDeliveryLoop = Effect.gen(function* () {
         )
       )
     },
-    changed: () => changed.openUnsafe()
+    changed: () => changed.openUnsafe(),
+    brokeDown: (cause) =>
+      void run(Effect.logError("a delivery queue broke down", { destination_id: id }, Cause.die(cause)))
   }
   const queue = new DeliveryQueue(host)
 
@@ -396,14 +450,14 @@ const triggerOf = (item: DeliveryItem, connection: ConnectionState | undefined):
       ? item.trigger
       : "AUTOMATIC"
 
-/** The attempt of what cannot be delivered, because secrets cannot be read: nothing was sent. */
-const unsent = (at: number, why: string): Answer => ({
+/** The outcome of an attempt of which nothing was sent. */
+const unsent = (errorCode: ErrorCode, errorMessage: string, at: number): Answer => ({
   status: null,
   headers: {},
   body: Buffer.alloc(0),
   bodyTruncated: false,
-  errorCode: "INTERNAL_ERROR",
-  errorMessage: why,
+  errorCode,
+  errorMessage,
   sentAt: at,
   respondedAt: at
 })

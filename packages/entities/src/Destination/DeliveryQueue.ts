@@ -25,7 +25,10 @@ export interface QueueHost {
   /** Whether this process still holds the shard's lease; when not, nothing starts. */
   readonly mayDeliver: () => boolean
   readonly slots: Slots
-  /** Makes one attempt and records it; answers with `ended` (the exchange is over) and then `recorded`. */
+  /**
+   * Makes one attempt and records it; answers with `ended` (the exchange is over) and then `recorded`, or with `abandoned`
+   * or `lost`. Throws only when it will not answer.
+   */
   readonly deliver: (item: DeliveryItem, startedAt: number) => void
   /** Durably marks the start of a paced delivery, then calls back. */
   readonly mark: (item: DeliveryItem, startedAt: number, done: (marked: boolean) => void) => void
@@ -37,6 +40,8 @@ export interface QueueHost {
   readonly cancel: (connectionId: string) => void
   /** The time returned by `nextAt` changed, or the queue became idle. */
   readonly changed: () => void
+  /** Something threw that must not: to be told to the operators. The queue goes on. */
+  readonly brokeDown: (cause: unknown) => void
 }
 
 /** How many events a window holds at the most; what comes on top waits in SQL. */
@@ -51,6 +56,8 @@ export const horizonMs = 30_000
 const leaseRetryMs = 100
 /** Between a refill that could not use what it read, and the next (ms). */
 const refillPauseMs = 50
+/** After something broke down, look again after (ms): it may well break down again. */
+const brokenPauseMs = 1_000
 /** Deliveries of one destination on the wire. */
 const mostConcurrent = 50
 /** A target that times out or cannot be reached gets fewer at once, down to this many. */
@@ -209,6 +216,16 @@ export class DeliveryQueue {
     this.tick()
   }
 
+  /** The attempt broke down and left no record: the event is still in SQL, and is looked for after a pause. */
+  lost(item: DeliveryItem): void {
+    this.#onWire--
+    this.#host.slots.release()
+    this.#drop(item)
+    this.#turnAway(this.#lane(item.connectionId))
+    this.#refillAt = this.#host.now() + brokenPauseMs
+    this.tick()
+  }
+
   /** The attempt is durable. */
   recorded(item: DeliveryItem, result: AttemptResult): void {
     this.#unrecorded--
@@ -231,23 +248,28 @@ export class DeliveryQueue {
     this.tick()
   }
 
-  /** Starts whatever may start now, and works out when to look again. */
+  /**
+   * Starts whatever may start now, and works out when to look again. Never throws: it is called by those who answer for one
+   * delivery, or who give a slot back, and they must not pay for another.
+   */
   tick(): void {
     this.#again = true
     if (this.#ticking) return
     this.#ticking = true
+    let next: number | null = null
     try {
-      let next: number | null = null
       while (this.#again) {
         this.#again = false
         next = this.#stopped ? null : this.#start(this.#host.now())
       }
-      const before = this.#nextAt
-      this.#nextAt = next
-      if (next !== before && (next === null || before === null || next < before)) this.#host.changed()
-    } finally {
-      this.#ticking = false
+    } catch (cause) {
+      this.#host.brokeDown(cause)
+      next = this.#host.now() + brokenPauseMs
     }
+    this.#ticking = false
+    const before = this.#nextAt
+    this.#nextAt = next
+    if (next !== before && (next === null || before === null || next < before)) this.#host.changed()
   }
 
   #start(now: number): number | null {
@@ -279,12 +301,14 @@ export class DeliveryQueue {
       }
       if (this.#onWire >= this.#concurrency || this.#unrecorded >= mostUnrecorded) break
       if (!this.#host.slots.take(this.#retry)) break
-      const item = this.#nextItem(open)
-      ready--
-      if (item === undefined) {
-        this.#host.slots.release()
-        break
+      let item: DeliveryItem | undefined
+      try {
+        item = this.#nextItem(open)
+      } finally {
+        if (item === undefined) this.#host.slots.release()
       }
+      if (item === undefined) break
+      ready--
       this.#startOne(item, now)
     }
     const refillAt = this.#look ? now : this.#runsShort() ? Math.max(now, this.#refillAt) : Number.POSITIVE_INFINITY
@@ -301,10 +325,7 @@ export class DeliveryQueue {
   #startOne(item: DeliveryItem, now: number): void {
     this.#onWire++
     this.#inWindow--
-    if (this.#pacer === null) {
-      this.#host.deliver(item, now)
-      return
-    }
+    if (this.#pacer === null) return this.#deliver(item, now)
     const pacer = this.#pacer
     pacer.take(now)
     this.#host.mark(item, now, (marked) => {
@@ -312,7 +333,7 @@ export class DeliveryQueue {
       // Without the mark, a take-over would not know of this slot: it waits for the database to answer again. A new rate
       // may have come meanwhile, which does not know of it either.
       if (marked && pacer === this.#pacer && this.#mayStillStart(item)) {
-        this.#host.deliver(item, startedAt)
+        this.#deliver(item, startedAt)
         // Counted from when it is under way: preparing it may have taken longer than the pacer keeps between windows.
         pacer.start(this.#host.now())
       } else {
@@ -324,6 +345,15 @@ export class DeliveryQueue {
       }
       this.tick()
     })
+  }
+
+  #deliver(item: DeliveryItem, startedAt: number): void {
+    try {
+      this.#host.deliver(item, startedAt)
+    } catch (cause) {
+      this.#host.brokeDown(cause)
+      this.lost(item)
+    }
   }
 
   /** Whether what has been let through may still go, after a wait in which everything may have changed. */

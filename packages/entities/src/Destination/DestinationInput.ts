@@ -1,5 +1,5 @@
 import { Result, Schema } from "effect"
-import { DeliveryMethod, RatePeriod } from "@tidegate/model/Destination"
+import { DeliveryMethod, mockUrl, RatePeriod } from "@tidegate/model/Destination"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
 import type { DestinationChange, DestinationConfig, DestinationFields } from "@tidegate/storage/Destinations"
@@ -109,7 +109,8 @@ const settings = (type: string, config: Config): Result.Result<Omit<DestinationC
     rate_limit_period: rate_limit_period ?? "second"
   }
   if (type === "MOCK_API") {
-    return typeof url === "string"
+    // As it reads: who writes back what he has read has changed nothing.
+    return typeof url === "string" && url !== mockUrl
       ? fieldError("config.url", "is fixed for MOCK_API destinations; use config.path")
       : Result.succeed({ path: path ?? "/", ...common })
   }

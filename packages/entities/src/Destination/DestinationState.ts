@@ -1,8 +1,7 @@
 import { Effect, Redacted, Result, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type HttpTarget } from "@tidegate/connectors/HttpDelivery"
-import { mockBase } from "@tidegate/connectors/MockApi"
-import type { RatePeriod } from "@tidegate/model/Destination"
+import { mockUrl, type RatePeriod } from "@tidegate/model/Destination"
 import type { Rule } from "@tidegate/model/Rule"
 import type { RetryPolicy } from "@tidegate/rules/Retry"
 import { compileRules } from "@tidegate/rules/RuleSet"
@@ -139,7 +138,7 @@ const loadTarget = Effect.fnUntraced(function* (
   }
   const isMock = row.type === "MOCK_API"
   const target: HttpTarget = {
-    url: isMock ? mockBase + (row.config.path ?? "/") : (row.config.url ?? ""),
+    url: isMock ? mockUrl + (row.config.path ?? "/").slice(1) : (row.config.url ?? ""),
     http_method: row.config.http_method,
     path_forwarding_disabled: row.config.path_forwarding_disabled,
     // The echo of a mock is kept with its attempt, and everybody who may read that sees it.

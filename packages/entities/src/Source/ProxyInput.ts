@@ -1,4 +1,5 @@
 import { Result, Schema } from "effect"
+import { maxCapturedBytes } from "@tidegate/model/Limits"
 import type { ProxySettings } from "@tidegate/model/Source"
 import { fieldError, type FieldErrors, urlFault } from "../Input.ts"
 
@@ -6,7 +7,6 @@ import { fieldError, type FieldErrors, urlFault } from "../Input.ts"
 
 const longestUrl = 2048
 const defaultTimeoutMs = 10_000
-const mostCaptured = 65_536
 
 /** A setting that may be left out, or null: then it has its default. */
 const setting = <S extends Schema.Top>(schema: S, message: string) =>
@@ -34,7 +34,7 @@ export const ProxyInput = Schema.NullOr(
     path_forwarding: flag,
     query_forwarding: flag,
     timeout_ms: between(1_000, 30_000),
-    capture_response_bytes: between(0, mostCaptured)
+    capture_response_bytes: between(0, maxCapturedBytes)
   })
 ).annotate({ message: "must be an object or null" })
 
@@ -78,7 +78,7 @@ export const modeAndProxy = (written: Written, stored: Settled): Result.Result<S
       path_forwarding: proxy.path_forwarding ?? true,
       query_forwarding: proxy.query_forwarding ?? true,
       timeout_ms: proxy.timeout_ms ?? defaultTimeoutMs,
-      capture_response_bytes: proxy.capture_response_bytes ?? mostCaptured
+      capture_response_bytes: proxy.capture_response_bytes ?? maxCapturedBytes
     }
   })
 }

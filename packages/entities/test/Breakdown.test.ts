@@ -1,0 +1,329 @@
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Cause, Clock, Context, Effect, Layer, Logger, Queue } from "effect"
+import { MessageStorage, RunnerHealth, Runners, RunnerStorage, Sharding, ShardingConfig } from "effect/cluster"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { Egress, type Outbound } from "@tidegate/egress/Egress"
+import type { Answer } from "@tidegate/egress/Exchange"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import type { Rule } from "@tidegate/model/Rule"
+import { Journal } from "@tidegate/storage/Journal"
+import * as ControlPlane from "../../storage/test/controlPlane.ts"
+import { Cancellations } from "../src/Cancellations.ts"
+import { DeliveryRuntime } from "../src/Destination/DeliveryRuntime.ts"
+import * as DestinationBehaviour from "../src/Destination/DestinationBehaviour.ts"
+import { DestinationEntity } from "../src/Destination/DestinationProtocol.ts"
+import { Pacer } from "../src/Destination/Pacer.ts"
+import { Lease } from "../src/Lease.ts"
+import { shardOf, shardsPerGroup } from "../src/Shards.ts"
+import { mostBytes, QueueWorld } from "./QueueWorld.ts"
+
+/** Something throws where nothing should: it costs an attempt, or a while, and never a slot. */
+
+const closed = (world: QueueWorld): void => {
+  assert.strictEqual(world.slots.taken, 0)
+  assert.isTrue(world.slots.hasRoom(mostBytes), "no memory is held")
+  assert.isNull(world.queue.nextAt)
+  assert.strictEqual(world.queue.underWay, 0)
+  assert.strictEqual(world.pending, 0)
+}
+
+describe("a queue whose host throws", () => {
+  const pacers: ReadonlyArray<readonly [name: string, make: () => Pacer | undefined]> = [
+    ["unpaced", () => undefined],
+    ["paced", () => new Pacer(100, "second")]
+  ]
+  for (const [name, make] of pacers) {
+    it(`has its slots and its memory back, and delivers when it can (${name})`, () => {
+      const pacer = make()
+      const world = new QueueWorld(["a", "b"], { slots: 3, ...(pacer === undefined ? {} : { pacer }) })
+      world.breaks = 10
+      world.send("a", 20)
+      world.send("b", 20)
+      world.settle()
+      assert.lengthOf(world.breakdowns, 10)
+      assert.lengthOf(world.starts, 40)
+      closed(world)
+    })
+  }
+
+  it("asks SQL for it again after a pause, not at once", () => {
+    const world = new QueueWorld(["a"])
+    world.breaks = 3
+    world.send("a", 1)
+    const { now, refills } = world
+    assert.isNull(world.refill)
+    assert.isAtLeast(world.queue.nextAt!, now + 1_000)
+    world.settle()
+    assert.isAtMost(world.refills, refills + 3)
+    assert.lengthOf(world.starts, 1)
+    closed(world)
+  })
+
+  it("costs a neighbour that waits for a slot nothing", () => {
+    const world = new QueueWorld(["a"], { slots: 1 })
+    world.send("a", 1)
+    // Called with every slot that comes back, as a queue's own tick is.
+    let told = 0
+    assert.isFalse(world.slots.take(() => told++))
+    world.send("a", 1)
+    world.breaks = 1
+    world.end()
+    assert.strictEqual(told, 1)
+    world.record()
+    world.settle()
+    closed(world)
+  })
+
+  it("goes on after a tick that broke down", () => {
+    const world = new QueueWorld(["a"])
+    let isBroken = true
+    const pacer = new Pacer(1_000, "second")
+    const nextAt = pacer.nextAt.bind(pacer)
+    pacer.nextAt = (now) => {
+      if (isBroken) throw new Error("a fault of ours")
+      return nextAt(now)
+    }
+    world.setPacer(pacer)
+    world.send("a", 5)
+    assert.isAbove(world.breakdowns.length, 0)
+    assert.strictEqual(world.queue.nextAt, world.now + 1_000)
+    isBroken = false
+    world.settle()
+    assert.lengthOf(world.starts, 5)
+    closed(world)
+  })
+})
+
+type Act = (outbound: Outbound) => Promise<Answer>
+
+/** What the network does with the next deliveries; one that nothing is said about is answered 200. */
+class Acts extends Context.Service<Acts, Array<Act>>()("Acts") {}
+/** Every delivery that reached the network. */
+class Calls extends Context.Service<Calls, Queue.Queue<Outbound>>()("Calls") {}
+
+const answer = (change: Partial<Answer> = {}): Answer => ({
+  status: 200,
+  headers: {},
+  body: Buffer.alloc(0),
+  bodyTruncated: false,
+  errorCode: null,
+  errorMessage: null,
+  sentAt: Date.now(),
+  respondedAt: Date.now(),
+  ...change
+})
+
+const network = Layer.effectContext(
+  Effect.gen(function* () {
+    const acts: Array<Act> = []
+    const calls = yield* Queue.unbounded<Outbound>()
+    const deliver: Act = (outbound) => {
+      Queue.offerUnsafe(calls, outbound)
+      return (acts.shift() ?? (() => Promise.resolve(answer())))(outbound)
+    }
+    return Context.make(Acts, acts).pipe(
+      Context.add(Calls, calls),
+      Context.add(Egress, { deliver } as unknown as Egress["Service"])
+    )
+  })
+)
+
+const logged: Array<{ readonly message: string; readonly cause: string }> = []
+const logger = Logger.make(({ cause, message }) => {
+  logged.push({ message: JSON.stringify(message), cause: Cause.pretty(cause) })
+})
+
+const runner = Sharding.layer.pipe(
+  Layer.provide([Runners.layerNoop, RunnerStorage.layerMemory, RunnerHealth.layerNoop]),
+  Layer.provide([MessageStorage.layerNoop, ShardingConfig.layer({ shardsPerGroup })])
+)
+
+const world = DestinationBehaviour.layer.pipe(
+  Layer.provideMerge(
+    Layer.mergeAll(
+      network,
+      Lease.layerAlways,
+      // One slot: whoever keeps it keeps everybody from it.
+      DeliveryRuntime.layer({ deliveries: 1, windowBytes: 1e7 }),
+      Cancellations.layer,
+      Journal.layer,
+      runner
+    )
+  ),
+  Layer.provideMerge(Logger.layer([logger])),
+  Layer.provideMerge(ControlPlane.layer),
+  Layer.provide(Layer.effectDiscard(TestClock.setTime(Date.now())))
+)
+
+const turn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+
+const linear = (interval: number, count: number): Rule => ({ type: "retry", strategy: "linear", interval, count })
+
+/** A connection to a destination of its own, with one event waiting. */
+const waiting = Effect.fnUntraced(function* (rules: ReadonlyArray<Rule> = []) {
+  const sql = yield* SqlClient.SqlClient
+  const sharding = yield* Sharding.Sharding
+  const connection = yield* ControlPlane.createConnection({ rules })
+  const createdAt = new Date((yield* Clock.Clock).currentTimeMillisUnsafe())
+  const event = yield* ControlPlane.insertEvent(connection, { createdAt })
+  yield* sql`update deliveries set shard = ${shardOf(sharding, connection.destination_id)} where event_id = ${event}`
+  const actor = (yield* DestinationEntity.client)(connection.destination_id)
+  return { event, connection, wake: actor.Wake(undefined, { discard: true }) }
+})
+
+/** Waits until the event has that many attempts recorded; all of them, and what they made of it. */
+const recorded = Effect.fnUntraced(function* (event: string, attempts: number) {
+  const sql = yield* SqlClient.SqlClient
+  for (;;) {
+    const [row] = yield* sql<{ state: string; attempts: number }>`
+      select state, attempts from events where id = ${event}`
+    if (row!.attempts >= attempts) break
+    yield* turn
+  }
+  const [{ state }] = (yield* sql<{ state: string }>`select state from events where id = ${event}`) as [
+    { state: string }
+  ]
+  const codes = yield* sql<{ error_code: string | null }>`
+    select error_code from attempts where event_id = ${event} order by attempt_number`
+  return { state, codes: codes.map((row) => row.error_code) }
+})
+
+const released = Effect.gen(function* () {
+  const { slots } = yield* DeliveryRuntime
+  while (slots.taken > 0) yield* turn
+})
+
+layer(world)("a destination's actor, when an attempt throws", (it) => {
+  const throwing: ReadonlyArray<readonly [name: string, act: Act]> = [
+    [
+      "before it is on the wire",
+      () => {
+        throw new Error("no way out")
+      }
+    ],
+    ["when it is sent", () => Promise.reject(new Error("no way out"))],
+    [
+      "over its answer",
+      () =>
+        Promise.resolve(
+          answer({
+            headers: {
+              toJSON: () => {
+                throw new Error("no way out")
+              }
+            } as never
+          })
+        )
+    ]
+  ]
+  for (const [name, act] of throwing) {
+    it.effect(`${name}: it fails by a fault of ours, is logged with its cause, and is retried by the rule`, () =>
+      Effect.gen(function* () {
+        const acts = yield* Acts
+        const calls = yield* Calls
+        const { event, wake } = yield* waiting([linear(2_000, 3)])
+        logged.length = 0
+        acts.push(act)
+        yield* wake
+        yield* Queue.take(calls)
+        assert.deepStrictEqual(yield* recorded(event, 1), { state: "PENDING", codes: ["INTERNAL_ERROR"] })
+        yield* released
+        const entry = logged.find(({ message }) => message.includes("an attempt broke down"))
+        assert.include(entry!.message, event)
+        assert.include(entry!.cause, "no way out")
+        yield* TestClock.adjust("2 seconds")
+        yield* Queue.take(calls)
+        assert.deepStrictEqual(yield* recorded(event, 2), { state: "SUCCESSFUL", codes: ["INTERNAL_ERROR", null] })
+        yield* released
+      })
+    )
+  }
+
+  it.effect("without a rule, it is the last one", () =>
+    Effect.gen(function* () {
+      const { event, wake } = yield* waiting()
+      ;(yield* Acts).push(() => Promise.reject(new Error("no way out")))
+      yield* wake
+      assert.deepStrictEqual(yield* recorded(event, 1), { state: "FAILED", codes: ["INTERNAL_ERROR"] })
+      yield* released
+    })
+  )
+
+  it.effect("twenty times, there is still a slot for the others", () =>
+    Effect.gen(function* () {
+      const acts = yield* Acts
+      const { event, wake } = yield* waiting([linear(1_000, 50)])
+      for (let i = 0; i < 20; i++) {
+        acts.push(() => {
+          throw new Error(`no way out ${i}`)
+        })
+      }
+      yield* wake
+      for (let number = 1; number <= 20; number++) {
+        yield* recorded(event, number)
+        yield* released
+        yield* TestClock.adjust("1 second")
+      }
+      const { state } = yield* recorded(event, 21)
+      assert.strictEqual(state, "SUCCESSFUL")
+      const other = yield* waiting()
+      yield* other.wake
+      assert.strictEqual((yield* recorded(other.event, 1)).state, "SUCCESSFUL")
+      yield* released
+    })
+  )
+})
+
+layer(world)("the journal, when a caller throws over its answer", (it) => {
+  it.effect("answers the others of the batch", () =>
+    Effect.gen(function* () {
+      const journal = yield* Journal
+      const told: Array<string> = []
+      logged.length = 0
+      const event = (): string => newId(prefixes.event, Date.now())
+      journal.mark(event(), Date.now(), () => {
+        throw new Error("not my mark")
+      })
+      journal.mark(event(), Date.now(), (marked) => void told.push(`marked ${marked}`))
+      const { connection } = yield* waiting()
+      const record = (eventId: string) => ({
+        id: newId(prefixes.attempt, Date.now()),
+        teamId: ControlPlane.team,
+        eventId,
+        requestId: newId(prefixes.request, Date.now()),
+        connectionId: connection.id,
+        sourceId: connection.source_id,
+        destinationId: connection.destination_id,
+        attemptNumber: 1,
+        trigger: "INITIAL",
+        successful: true,
+        responseStatus: 200,
+        errorCode: null,
+        failureMessage: null,
+        body: null,
+        responseHeaders: "{}",
+        requestedUrl: "https://target.test/",
+        httpMethod: "POST",
+        bulkRetryId: null,
+        deliveredAt: Date.now(),
+        respondedAt: Date.now(),
+        deliveryLatency: 0,
+        finishedAt: Date.now(),
+        eventCreatedAt: Date.now(),
+        retryAt: null
+      })
+      journal.record(record(event()), () => {
+        throw new Error("not my attempt")
+      })
+      journal.record(record(event()), (outcome) => void told.push(outcome))
+      while (told.length < 2) yield* turn
+      assert.sameMembers(told, ["marked true", "superseded"])
+      const causes = logged.filter(({ message }) => message.includes("broke down over its answer"))
+      assert.lengthOf(causes, 2)
+      assert.isTrue(causes.some(({ cause }) => cause.includes("not my mark")))
+      assert.isTrue(causes.some(({ cause }) => cause.includes("not my attempt")))
+      while (journal.stats().waitingAttempts > 0) yield* turn
+    })
+  )
+})

@@ -76,7 +76,7 @@ layer(world, { excludeTestServices: true, timeout: "60 seconds" })("transformati
       assert.deepStrictEqual(plain.warnings, [])
       const headers = "Object.fromEntries(Array.from({ length: 100_001 }, (_, i) => ['a' + i, '']))"
       const many = yield* returning(`headers: ${headers}`)
-      assert.deepStrictEqual([many.request, many.error?.code, many.log_level], [null, "OUTPUT_TOO_LARGE", "error"])
+      assert.deepStrictEqual([many.request, many.error?.code, many.log_level], [null, "INVALID_OUTPUT", "error"])
     })
   )
 

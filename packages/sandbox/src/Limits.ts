@@ -11,6 +11,19 @@ export const limits = {
   logLines: 100,
   /** Bytes of UTF-8 of one line. */
   logLineBytes: 4_096,
-  /** Levels of arrays and objects in a returned body. */
-  depth: 1_000
+  /** Levels of arrays and objects in a returned body, and values (members, elements, the whole): the gateway parses it. */
+  depth: 512,
+  values: 200_000,
+  /** Headers of a returned request; each value of a list counts. More, or longer ones, hardly any target takes. */
+  headers: 500,
+  headerNameBytes: 256,
+  headerValueBytes: 32_768,
+  /** Names and values of all headers together. */
+  headersBytes: 65_536,
+  /** As they are sent, that is percent-encoded. */
+  pathBytes: 2_048,
+  queryBytes: 16_384,
+  queryValues: 1_000,
+  /** Characters of all of a returned request but its body, as JSON: what the limits above allow, and more is not parsed. */
+  membersLength: 1_048_576
 } as const

@@ -214,11 +214,11 @@ describe("limits", () => {
     const wide = "é".repeat(4_900_000)
     const wides = callOf(handler("return { body: request.body + '!' }"), { request: { body: wide } })
     expect((await sandbox.run(wides)).request?.body).toBe(`${wide}!`)
-    const items = Array.from({ length: 60_000 }, (_, id) => ({
+    const items = Array.from({ length: 25_000 }, (_, id) => ({
       id,
       name: `name of ${id}`,
       tags: ["a", "b"],
-      text: "z".repeat(100)
+      text: "z".repeat(300)
     }))
     expect(JSON.stringify(items).length).toBeGreaterThan(8.5e6)
     const values = callOf(handler("request.body[0].id = -1; return request"), { request: { body: items } })

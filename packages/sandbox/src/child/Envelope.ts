@@ -25,7 +25,7 @@ const scalar = (value: unknown, what: string): string => {
 }
 
 /** Text for each value; null leaves the name out, a list of one is a text. */
-const valuesOf = (given: unknown, what: string, check: (name: string, value: string) => string): Values => {
+const valuesOf = (given: unknown, what: string, check = (_name: string, value: string): string => value): Values => {
   if (!isObject(given)) throw new InvalidEnvelope(`${what} is not an object`)
   const values: Array<[string, string | ReadonlyArray<string>]> = []
   for (const [name, value] of Object.entries(given)) {
@@ -38,6 +38,37 @@ const valuesOf = (given: unknown, what: string, check: (name: string, value: str
     if (list.length > 0) values.push([name, list.length === 1 ? (list[0] ?? "") : list])
   }
   return Object.fromEntries(values)
+}
+
+const exceeds = (what: string, most: number, unit: string): never => {
+  throw new InvalidEnvelope(`${what} more than ${most} ${unit}`)
+}
+
+/** Throws when these headers are more than a target could be sent. Each character is a byte. */
+const checkHeaders = (headers: Values): void => {
+  let count = 0
+  let bytes = 0
+  for (const [name, value] of Object.entries(headers)) {
+    if (name.length > limits.headerNameBytes)
+      exceeds(`the header name ${quoted(name)} has`, limits.headerNameBytes, "bytes")
+    for (const one of typeof value === "string" ? [value] : value) {
+      if (one.length > limits.headerValueBytes) exceeds(`header ${quoted(name)} has`, limits.headerValueBytes, "bytes")
+      count++
+      bytes += name.length + one.length
+    }
+  }
+  if (count > limits.headers) exceeds("there are", limits.headers, "headers")
+  if (bytes > limits.headersBytes) exceeds("the headers have", limits.headersBytes, "bytes")
+}
+
+/** Those that were given and came back as they were are the sender's, and within what a door takes in. */
+const boundedHeaders = (headers: Values, original: Values): Values => {
+  try {
+    checkHeaders(headers)
+  } catch (error) {
+    if (JSON.stringify(headers) !== JSON.stringify(original)) throw error
+  }
+  return headers
 }
 
 /** Names in lower case; of names that differ only in case, the last counts. */
@@ -56,7 +87,8 @@ const pathOf = (given: unknown): string => {
   if (typeof given !== "string" || !given.startsWith("/")) throw new InvalidEnvelope('path does not start with "/"')
   if (isControl.test(given) || notInPath.test(given))
     throw new InvalidEnvelope("path holds a character that no path has")
-  return given.replaceAll(/[^\x21-\x7e]+/g, escaped)
+  const path = given.replaceAll(/[^\x21-\x7e]+/g, escaped)
+  return path.length <= limits.pathBytes ? path : exceeds("the path has", limits.pathBytes, "bytes")
 }
 
 const methodOf = (given: unknown): string => {
@@ -65,12 +97,16 @@ const methodOf = (given: unknown): string => {
   return method
 }
 
+const boundedQuery = (query: string): string =>
+  query.length <= limits.queryBytes ? query : exceeds("the query has", limits.queryBytes, "bytes")
+
 const formatQuery = (values: Values): string => {
   const pairs = new URLSearchParams()
   for (const [name, value] of Object.entries(values)) {
     for (const one of typeof value === "string" ? [value] : value) pairs.append(name, one)
   }
-  return pairs.toString()
+  if (pairs.size > limits.queryValues) exceeds("the query has", limits.queryValues, "values")
+  return boundedQuery(pairs.toString())
 }
 
 const parseQuery = (query: string): Values => {
@@ -85,7 +121,7 @@ const parseQuery = (query: string): Values => {
 
 const queryText = (given: string): string => {
   if (isControl.test(given)) throw new InvalidEnvelope("query holds a control character")
-  return given.replace(/^\?/, "").replaceAll(/[^\x21-\x7e]+|["#<>]/g, escaped)
+  return boundedQuery(given.replace(/^\?/, "").replaceAll(/[^\x21-\x7e]+|["#<>]/g, escaped))
 }
 
 const sameValues = (left: Values, right: Values): boolean => {
@@ -97,7 +133,7 @@ const sameValues = (left: Values, right: Values): boolean => {
 /** `query` where it differs from the original, else `parsed_query` where that does. */
 const queryOf = (original: Members, query: unknown, parsed: unknown): Pick<Members, "query" | "parsed_query"> => {
   if (isObject(query)) {
-    const values = valuesOf(query, "query", (_, value) => value)
+    const values = valuesOf(query, "query")
     return { query: formatQuery(values), parsed_query: values }
   }
   if (query !== undefined && query !== original.query) {
@@ -107,22 +143,23 @@ const queryOf = (original: Members, query: unknown, parsed: unknown): Pick<Membe
     return { query: text, parsed_query: parseQuery(text) }
   }
   if (parsed !== undefined) {
-    const values = valuesOf(parsed, "parsed_query", (_, value) => value)
+    const values = valuesOf(parsed, "parsed_query")
     if (!sameValues(values, original.parsed_query)) return { query: formatQuery(values), parsed_query: values }
   }
   return { query: original.query, parsed_query: original.parsed_query }
 }
 
 /**
- * The request that a handler returned, from its members as JSON text. What is missing is the original's. Throws
- * `InvalidEnvelope`.
+ * The request that a handler returned, from its members as JSON text. What is missing, or as it was, is the original's, of
+ * whatever size. Throws `InvalidEnvelope`.
  */
 export const settleMembers = (original: Members, text: string): Members => {
+  if (text.length > limits.membersLength) throw new InvalidEnvelope("headers, query and path are too long")
   const members: unknown = JSON.parse(text)
   if (!isObject(members)) throw new InvalidEnvelope("the returned request is not an object")
   const { headers, query, parsed_query, path, method } = members
   return {
-    headers: headers === undefined ? original.headers : headersOf(headers),
+    headers: headers === undefined ? original.headers : boundedHeaders(headersOf(headers), original.headers),
     ...queryOf(original, query, parsed_query),
     path: path === undefined || path === original.path ? original.path : pathOf(path),
     method: method === undefined || method === original.method ? original.method : methodOf(method)
@@ -135,8 +172,8 @@ const comma = 0x2c
 const openings: ReadonlySet<number> = new Set([0x5b, 0x7b])
 const closings: ReadonlySet<number> = new Set([0x5d, 0x7d])
 
-/** How deep JSON text nests, and how many values it holds; `stop` ends the count early. */
-const measure = (json: string, stop: (depth: number) => boolean) => {
+/** How deep JSON text nests, and how many objects, lists and commas it has; `stop` ends the count early. */
+const measure = (json: string, stop: (depth: number, objects: number, commas: number) => boolean) => {
   let depth = 0
   let objects = 0
   let commas = 0
@@ -147,20 +184,33 @@ const measure = (json: string, stop: (depth: number) => boolean) => {
       if (unit === backslash) i++
       else if (unit === quote) inString = false
     } else if (unit === quote) inString = true
-    else if (unit === comma) commas++
-    else if (openings.has(unit)) {
+    else if (unit === comma) {
+      commas++
+      if (stop(depth, objects, commas)) break
+    } else if (openings.has(unit)) {
       objects++
-      if (stop(++depth)) break
+      depth++
+      if (stop(depth, objects, commas)) break
     } else if (closings.has(unit)) depth--
   }
   return { depth, objects, commas }
 }
 
-/** Whether JSON text nests deeper than what reads it later can be expected to follow. */
-export const isTooDeep = (json: string): boolean => {
+/**
+ * What is wrong with the JSON text of a returned body for those who parse it later and walk through it; null: nothing. Each
+ * object and list counts as a value more than it may have, because it may be empty.
+ */
+export const bodyFault = (json: string): string | null => {
   // Shorter text cannot.
-  if (json.length <= 2 * limits.depth) return false
-  return measure(json, (depth) => depth > limits.depth).depth > limits.depth
+  if (json.length <= 2 * limits.depth) return null
+  const isTooDeep = (depth: number) => depth > limits.depth
+  const isTooMany = (objects: number, commas: number) => objects + commas >= limits.values
+  const { commas, depth, objects } = measure(
+    json,
+    (depth, objects, commas) => isTooDeep(depth) || isTooMany(objects, commas)
+  )
+  if (isTooDeep(depth)) return `the body is nested deeper than ${limits.depth} levels`
+  return isTooMany(objects, commas) ? `the body has more than ${limits.values} values` : null
 }
 
 /** Text that cannot come to more than the memory that there is. */

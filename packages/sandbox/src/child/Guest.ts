@@ -19,7 +19,15 @@ export type Run = (code: () => void, input: string, body: string) => Outcome
  * The code can spoil this world for itself (it shares its prototypes) but for nobody else: the host takes whatever comes
  * back for text from a stranger, and the context is thrown away after the call.
  */
-export const guest = (host: Ask, limits: { readonly logLines: number; readonly outputBytes: number }): Run => {
+export const guest = (
+  host: Ask,
+  limits: {
+    readonly logLines: number
+    readonly logLineBytes: number
+    readonly outputBytes: number
+    readonly membersLength: number
+  }
+): Run => {
   "use strict"
   const { parse, stringify } = JSON
   const { apply, defineProperty, deleteProperty } = Reflect
@@ -31,6 +39,8 @@ export const guest = (host: Ask, limits: { readonly logLines: number; readonly o
     return answer.slice(1)
   }
   const world: Record<string, unknown> = globalThis
+  /** Of a text that is shown, as much as the host can need to cut it off itself, and to see that it has. */
+  const shown = (value: string): string => value.slice(0, limits.logLineBytes + 1)
 
   const expose = (name: string, value: unknown): void => {
     defineProperty(globalThis, name, { value, writable: true, enumerable: false, configurable: true })
@@ -78,7 +88,7 @@ export const guest = (host: Ask, limits: { readonly logLines: number; readonly o
       lines++
       let line = ""
       for (let i = 0; i < values.length; i++) line += i === 0 ? show(values[i]) : ` ${show(values[i])}`
-      ask("log", type, line)
+      ask("log", type, shown(line))
     }
   const log = logger("log")
   expose("console", {
@@ -330,7 +340,7 @@ export const guest = (host: Ask, limits: { readonly logLines: number; readonly o
     } catch {
       message = "the error that was thrown cannot be read"
     }
-    return [code, name, message, line]
+    return [code, shown(name), shown(message), line]
   }
   const invalid = (message: string): Outcome => ["INVALID_OUTPUT", "TypeError", message, ""]
 
@@ -348,6 +358,7 @@ export const guest = (host: Ask, limits: { readonly logLines: number; readonly o
     const members = stringify({ headers, query, parsed_query, path, method })
     if (typeof members !== "string") return invalid("the returned request is not a JSON value")
     if (bodyText.length + members.length > limits.outputBytes) return ["OUTPUT_TOO_LARGE", "RangeError", "", ""]
+    if (members.length > limits.membersLength) return invalid("headers, query and path are too long")
     return ["ok", members, bodyText]
   }
 

@@ -8,7 +8,8 @@ import type { Host } from "./Host.ts"
 
 const filename = "transformation.js"
 const guestSource = `(${String(guest)})`
-const guestLimits = new ivm.ExternalCopy({ logLines: limits.logLines, outputBytes: limits.outputBytes })
+const { logLines, logLineBytes, membersLength, outputBytes } = limits
+const guestLimits = new ivm.ExternalCopy({ logLines, logLineBytes, membersLength, outputBytes })
 
 /**
  * An isolate's limit counts what it holds beside the team's own: the built-ins, the spare context and the text of the
@@ -24,11 +25,21 @@ const problemOf = (error: unknown): SyntaxProblem => {
   return { message: text.replace(place, "").slice(0, 2_000), line: line === undefined ? null : Number(line) }
 }
 
+/** The one way in which code is compiled, so that what passes the check also runs. Throws. */
+const compile = (isolate: ivm.Isolate, code: string): ivm.Script => {
+  // A first line that names an interpreter is a comment, and at the very beginning only.
+  const text = code.startsWith("#!") ? `//${code.slice(2)}` : code
+  // Alone first: code that is a script of its own cannot step out of the function that it is wrapped in, and its lines
+  // stay where they are.
+  isolate.compileScriptSync(text, { filename })
+  return isolate.compileScriptSync(`(function () {${text}\n})`, { filename })
+}
+
 /** Compiles and runs nothing. */
 export const check = (code: string): SyntaxProblem | null => {
   const isolate = new ivm.Isolate({ memoryLimit: limits.memoryMib })
   try {
-    isolate.compileScriptSync(code, { filename })
+    compile(isolate, code)
     return null
   } catch (error) {
     return problemOf(error)
@@ -72,10 +83,7 @@ export const warmUp = (code: string): Warm | SyntaxProblem => {
   let script: ivm.Script
   let prelude: ivm.Script
   try {
-    // Alone first: code that is a script of its own cannot step out of the function that it is wrapped in, and its lines
-    // stay where they are.
-    isolate.compileScriptSync(code, { filename })
-    script = isolate.compileScriptSync(`(function () {${code}\n})`, { filename })
+    script = compile(isolate, code)
     prelude = isolate.compileScriptSync(guestSource, { filename: "guest.js" })
   } catch (error) {
     if (!isolate.isDisposed) isolate.dispose()

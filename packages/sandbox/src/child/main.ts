@@ -8,7 +8,7 @@ import type { ExecutionError, ExecutionErrorCode } from "../Call.ts"
 import { encodeFrame, makeFrameReader } from "../Frame.ts"
 import { limits } from "../Limits.ts"
 import type { Answer, Input, Order } from "../Messages.ts"
-import { InvalidEnvelope, isTooDeep, isTooMuch, settleMembers } from "./Envelope.ts"
+import { bodyFault, InvalidEnvelope, isTooMuch, settleMembers } from "./Envelope.ts"
 import type { Outcome } from "./Guest.ts"
 import { cut } from "./Host.ts"
 import { check, warmUp } from "./Warm.ts"
@@ -68,9 +68,8 @@ const settleOutcome = (outcome: Outcome, input: string, body: string): Settled =
   if (Buffer.byteLength(second) + Buffer.byteLength(third) > limits.outputBytes) return unsettled(tooLarge)
   const { request }: Input = JSON.parse(input)
   const bodyUnchanged = third === "" || third === body
-  if (!bodyUnchanged && isTooDeep(third)) {
-    return unsettled(failed("INVALID_OUTPUT", "RangeError", `the body is nested deeper than ${limits.depth} levels`))
-  }
+  const fault = bodyUnchanged ? null : bodyFault(third)
+  if (fault !== null) return unsettled(failed("INVALID_OUTPUT", "RangeError", fault))
   try {
     return { error: null, request: settleMembers(request, second), bodyUnchanged, body: bodyUnchanged ? "" : third }
   } catch (error) {

@@ -18,6 +18,74 @@ export const output: ReadonlyArray<Hostile> = [
     ends: ["OUTPUT_TOO_LARGE"]
   },
   {
+    name: "a hundred thousand headers",
+    handler: "const headers = {}; for (let i = 0; i < 100000; i++) headers['x' + i] = '1'; return { headers }",
+    ends: ["INVALID_OUTPUT", "TIMEOUT"]
+  },
+  {
+    name: "one header a hundred thousand times",
+    handler: "return { headers: { x: Array(100000).fill('1') } }",
+    ends: ["INVALID_OUTPUT", "TIMEOUT"]
+  },
+  {
+    name: "a header of five megabytes",
+    handler: "return { headers: { a: 'x'.repeat(5e6) } }",
+    ends: ["INVALID_OUTPUT"]
+  },
+  {
+    name: "a header name of a megabyte",
+    handler: "return { headers: { ['x'.repeat(1e6)]: '1' } }",
+    ends: ["INVALID_OUTPUT"]
+  },
+  { name: "a path of nine megabytes", handler: "return { path: '/' + 'x'.repeat(9e6) }", ends: ["INVALID_OUTPUT"] },
+  {
+    name: "a path that grows as it is encoded",
+    handler: "return { path: '/' + '\\u20ac'.repeat(700) }",
+    ends: ["INVALID_OUTPUT"]
+  },
+  { name: "a query of nine megabytes", handler: "return { query: 'x'.repeat(9e6) }", ends: ["INVALID_OUTPUT"] },
+  {
+    name: "a query that grows as it is encoded",
+    handler: "return { query: { a: '\\u20ac'.repeat(6000) } }",
+    ends: ["INVALID_OUTPUT"]
+  },
+  {
+    name: "a query of ten thousand values",
+    handler: "return { query: { a: Array(10000).fill('') } }",
+    ends: ["INVALID_OUTPUT"]
+  },
+  {
+    name: "a parsed query of ten thousand values",
+    handler: "return { parsed_query: Object.fromEntries(Array.from({ length: 10000 }, (_, i) => ['a' + i, ''])) }",
+    ends: ["INVALID_OUTPUT"]
+  },
+  {
+    name: "members that are brackets",
+    handler: "return { headers: Array(40000).fill([[[[]]]]) }",
+    ends: ["INVALID_OUTPUT"]
+  },
+  {
+    name: "a body of three million numbers",
+    handler: "return { body: Array(3e6).fill(1) }",
+    ends: ["INVALID_OUTPUT", "TIMEOUT"]
+  },
+  {
+    name: "a body of a million empty lists",
+    handler: "return { body: Array(1e6).fill([]) }",
+    ends: ["INVALID_OUTPUT", "TIMEOUT"]
+  },
+  {
+    name: "an error with a name and a message of twenty million characters",
+    handler: "throw { name: 'n'.repeat(2e7), message: 'm'.repeat(2e7) }",
+    ends: ["RUNTIME_ERROR", "MEMORY_LIMIT"]
+  },
+  {
+    name: "a hundred log lines of ten million characters",
+    handler: "const line = 'x'.repeat(1e7); for (let i = 0; i < 100; i++) console.log(line); return { body: 1 }",
+    ends: ["ok"],
+    body: 1
+  },
+  {
     name: "a flood of log lines",
     handler: "for (let i = 0; i < 1e5; i++) console.log('line', i); return { body: 1 }",
     ends: ["ok"],
@@ -54,7 +122,7 @@ export const output: ReadonlyArray<Hostile> = [
   {
     name: "a body a million deep",
     handler: "let b = 1; for (let i = 0; i < 1e6; i++) b = [b]; return { body: b }",
-    ends: ["INVALID_OUTPUT", "MEMORY_LIMIT"]
+    ends: ["INVALID_OUTPUT", "MEMORY_LIMIT", "TIMEOUT"]
   },
   { name: "lone surrogates", handler: "return { body: '\\ud800', path: '/\\ud800' }", ends: ["ok"], body: "\ud800" },
   {

@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { limits } from "../src/Limits.ts"
+import { callOf, handler, openSandbox } from "./openSandbox.ts"
+import type { OpenSandbox } from "./openSandbox.ts"
+import type { TransformRequest } from "../src/Call.ts"
+
+let sandbox: OpenSandbox
+beforeAll(async () => {
+  sandbox = await openSandbox({ children: 2, spares: 0 })
+})
+afterAll(() => sandbox[Symbol.asyncDispose]())
+
+/** What the code returned, or the message of its error, which must be INVALID_OUTPUT. */
+const ended = async (body: string, request: Partial<TransformRequest> = {}): Promise<TransformRequest | string> => {
+  const { error, request: made } = await sandbox.run(callOf(handler(body), { request }))
+  if (error === null) return made!
+  expect(error.code).toBe("INVALID_OUTPUT")
+  return error.message
+}
+
+describe("what a transformation may return", () => {
+  const edges: ReadonlyArray<
+    readonly [what: string, code: (size: number) => string, most: number, refused: string | RegExp]
+  > = [
+    [
+      "headers",
+      (n) => `const headers = {}; for (let i = 0; i < ${n}; i++) headers['x' + i] = '1'; return { headers }`,
+      limits.headers,
+      `there are more than ${limits.headers} headers`
+    ],
+    [
+      "values of one header",
+      (n) => `return { headers: { x: Array(${n}).fill('1') } }`,
+      limits.headers,
+      `there are more than ${limits.headers} headers`
+    ],
+    [
+      "bytes of a header's name",
+      (n) => `return { headers: { ['x'.repeat(${n})]: '1' } }`,
+      limits.headerNameBytes,
+      /^the header name "x+" has more than 256 bytes$/
+    ],
+    [
+      "bytes of a header's value",
+      (n) => `return { headers: { a: '\\u00e9'.repeat(${n}) } }`,
+      limits.headerValueBytes,
+      `header "a" has more than ${limits.headerValueBytes} bytes`
+    ],
+    [
+      "bytes of all headers",
+      (n) => `return { headers: { a: 'x'.repeat(30000), b: 'x'.repeat(30000), c: 'x'.repeat(${n} - 60003) } }`,
+      limits.headersBytes,
+      `the headers have more than ${limits.headersBytes} bytes`
+    ],
+    [
+      "bytes of the path",
+      (n) => `return { path: '/' + 'x'.repeat(${n} - 1) }`,
+      limits.pathBytes,
+      `the path has more than ${limits.pathBytes} bytes`
+    ],
+    [
+      "bytes of the path as it is sent",
+      (n) => `return { path: '/' + '\\u00e9'.repeat(3) + 'x'.repeat(${n} - 19) }`,
+      limits.pathBytes,
+      `the path has more than ${limits.pathBytes} bytes`
+    ],
+    [
+      "bytes of the query",
+      (n) => `return { query: 'x'.repeat(${n}) }`,
+      limits.queryBytes,
+      `the query has more than ${limits.queryBytes} bytes`
+    ],
+    [
+      "bytes of a query object as it is sent",
+      (n) => `return { query: { a: '%'.repeat(3) + 'x'.repeat(${n} - 11) } }`,
+      limits.queryBytes,
+      `the query has more than ${limits.queryBytes} bytes`
+    ],
+    [
+      "values of the query",
+      (n) => `return { query: { a: Array(${n}).fill('1') } }`,
+      limits.queryValues,
+      `the query has more than ${limits.queryValues} values`
+    ],
+    [
+      "values of the parsed query",
+      (n) => `return { parsed_query: { a: Array(${n}).fill('1') } }`,
+      limits.queryValues,
+      `the query has more than ${limits.queryValues} values`
+    ],
+    [
+      "values of the body",
+      (n) => `return { body: Array(${n} - 1).fill(1) }`,
+      limits.values,
+      `the body has more than ${limits.values} values`
+    ],
+    [
+      "members of the body",
+      (n) => `return { body: Object.fromEntries(Array.from({ length: ${n} - 1 }, (_, i) => [i, 1])) }`,
+      limits.values,
+      `the body has more than ${limits.values} values`
+    ],
+    [
+      "levels of the body",
+      (n) => `let b = 1; for (let i = 0; i < ${n}; i++) b = [b]; return { body: { b }.b }`,
+      limits.depth,
+      `the body is nested deeper than ${limits.depth} levels`
+    ]
+  ]
+  for (const [what, code, most, refused] of edges) {
+    it(`${most} ${what}, and not one more`, async () => {
+      expect(await ended(code(most))).toMatchObject({ method: "POST" })
+      const message = await ended(code(most + 1))
+      if (typeof refused === "string") expect(message).toBe(refused)
+      else expect(message).toMatch(refused)
+    })
+  }
+
+  it("what came in beyond a limit goes out, if the code leaves it alone", async () => {
+    const large: Partial<TransformRequest> = {
+      path: `/${"p".repeat(10_000)}`,
+      query: "q&".repeat(9_000),
+      parsed_query: { q: Array<string>(9_000).fill("") },
+      headers: Object.fromEntries(Array.from({ length: 1_500 }, (_, i) => [`x${i}`, "1"])),
+      body: Array<number>(199_000).fill(1)
+    }
+    expect(await ended("return request", large)).toMatchObject(large)
+    expect(await ended("request.body = 1; return request", large)).toMatchObject({ ...large, body: 1 })
+    expect(await ended("request.headers.more = '1'; return request", large)).toBe("there are more than 500 headers")
+    expect(await ended("request.path += 'x'; return request", large)).toBe("the path has more than 2048 bytes")
+    expect(await ended("request.query += 'x'; return request", large)).toBe("the query has more than 16384 bytes")
+  })
+
+  it("its log lines and its error are cut before they leave its world", async () => {
+    const { error, logs, warnings } = await sandbox.run(
+      callOf(
+        handler("for (let i = 0; i < 150; i++) console.log('\\u20ac'.repeat(1e6)); throw new Error('e'.repeat(1e7))")
+      )
+    )
+    expect(logs.length).toBe(limits.logLines)
+    for (const { message } of logs) expect(Buffer.byteLength(message)).toBeLessThanOrEqual(limits.logLineBytes)
+    expect(warnings.length).toBe(2)
+    expect(error).toMatchObject({ code: "RUNTIME_ERROR", message: "e".repeat(limits.logLineBytes) })
+  })
+})
+
+describe("code that begins in an odd way", () => {
+  const handled = 'addHandler("transform", () => ({ body: 1 }))'
+  const beginnings: ReadonlyArray<readonly [name: string, code: string]> = [
+    ["an interpreter's name", `#!/usr/bin/env node\n${handled}`],
+    ["an interpreter's name and nothing else", "#!"],
+    ["an interpreter's name behind a space", ` #!/usr/bin/env node\n${handled}`],
+    ["an interpreter's name behind a byte order mark", `\ufeff#!/usr/bin/env node\n${handled}`],
+    ["an interpreter's name in the second line", `\n#!/usr/bin/env node\n${handled}`],
+    ["the end of an HTML comment", `--> x\n${handled}`],
+    ["the beginning of an HTML comment", `<!-- x\n${handled}`],
+    ["a byte order mark", `\ufeff${handled}`],
+    ["a directive", `"use strict";${handled}`],
+    ["the end of a function", `})\n${handled};(function () {`],
+    ["an import", `import "fs"\n${handled}`],
+    ["an await", `await 1\n${handled}`]
+  ]
+  for (const [name, code] of beginnings) {
+    it(`${name}: what passes the check runs, and what does not, does not`, async () => {
+      const problem = await sandbox.check(code)
+      const { error } = await sandbox.run(callOf(code))
+      expect(error?.code === "SYNTAX_ERROR").toBe(problem !== null)
+      if (problem !== null) expect(error).toMatchObject({ message: problem.message, line: problem.line })
+    })
+  }
+
+  it("runs behind an interpreter's name, and its lines stay where they are", async () => {
+    expect((await sandbox.run(callOf(`#!/usr/bin/env node\n${handled}`))).request?.body).toBe(1)
+    expect((await sandbox.run(callOf("#!/usr/bin/env node\n\nnull.x"))).error?.line).toBe(3)
+    expect((await sandbox.check("#!/usr/bin/env node\n\na b"))?.line).toBe(3)
+  })
+})

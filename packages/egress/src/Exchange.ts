@@ -1,4 +1,5 @@
 import type { Dispatcher } from "undici"
+import { GatheredBytes } from "@tidegate/model/GatheredBytes"
 import type { ErrorCode } from "./ErrorCode.ts"
 import { errorCodeOf, errorMessageOf } from "./ErrorCode.ts"
 
@@ -21,7 +22,6 @@ export interface Answer {
   readonly respondedAt: number
 }
 
-const noBody = Buffer.alloc(0)
 const noHeaders: Answer["headers"] = {}
 
 /** Thrown into the HTTP client to drop a request that has ended while it waited for a connection; nobody reads it. */
@@ -68,12 +68,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #truncated = false
   #status: number | null = null
   #headers: Answer["headers"] = noHeaders
-  /** The captured bytes are its first `#length`. */
-  #body: Buffer = noBody
-  #length = 0
+  readonly #captured: GatheredBytes
 
   constructor(options: ExchangeOptions) {
     this.#options = options
+    this.#captured = new GatheredBytes(options.captureBytes)
     // A native timer costs 0.2 µs to set and clear (0.8 where budgets differ); a wheel of our own would be less exact.
     this.#timer = setTimeout(onTimeout, options.timeoutMs, this)
     options.signal?.addEventListener("abort", this.#onAbort)
@@ -100,10 +99,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     // The parser may begin with nothing when it goes on.
     if (this.#settled || chunk.length === 0) return
-    const { captureBytes, reader } = this.#options
-    const room = captureBytes - this.#length
-    if (!this.#truncated) this.#capture(chunk.length > room ? chunk.subarray(0, room) : chunk)
-    if (chunk.length > room) this.#truncated = true
+    const { reader } = this.#options
+    if (!this.#truncated && !this.#captured.add(chunk)) this.#truncated = true
     if (reader !== undefined) {
       this.#timer.refresh()
       if (reader.onData(chunk) || this.#settled) return
@@ -160,23 +157,6 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#controller?.abort(dropped)
   }
 
-  /** Kept in one buffer, because a body that comes byte by byte would otherwise cost hundreds of bytes for each. */
-  #capture(chunk: Buffer): void {
-    const length = this.#length + chunk.length
-    if (this.#length === 0) {
-      this.#body = chunk
-    } else {
-      if (length > this.#body.length) {
-        const capacity = Math.min(this.#options.captureBytes, Math.max(length, this.#length * 2))
-        const grown = Buffer.allocUnsafeSlow(capacity)
-        this.#body.copy(grown, 0, 0, this.#length)
-        this.#body = grown
-      }
-      chunk.copy(this.#body, this.#length)
-    }
-    this.#length = length
-  }
-
   #settle(errorCode: ErrorCode | null, errorMessage: string | null): void {
     this.#options.onSettled(this.#conclude(errorCode, errorMessage))
   }
@@ -188,7 +168,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     return {
       status: this.#status,
       headers: this.#headers,
-      body: this.#length === this.#body.length ? this.#body : this.#body.subarray(0, this.#length),
+      body: this.#captured.take(),
       bodyTruncated: this.#truncated,
       errorCode,
       errorMessage,

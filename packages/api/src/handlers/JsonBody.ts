@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer"
-import { ByteSize, Effect, Schema, type Scope, Semaphore } from "effect"
-import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } from "effect/http"
+import { Effect, Schema, type Scope, Semaphore, Stream } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { GatheredBytes } from "@tidegate/model/GatheredBytes"
 import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { maxControlBody, maxJsonValues } from "@tidegate/model/Limits"
 
@@ -96,12 +97,7 @@ export const readJsonObject = Effect.fnUntraced(function* (
   // Told in advance, it is refused before it is read.
   if (Number(request.headers["content-length"] ?? 0) > largest) return yield* tooLarge(largest)
   if (Number(request.headers["content-length"] ?? largest) > maxControlBody) yield* room
-  const bytes = Buffer.from(
-    yield* request.arrayBuffer.pipe(
-      Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(largest)),
-      Effect.mapError(notReadable(largest))
-    )
-  )
+  const bytes = yield* readBytes(request, largest)
   if (bytes.length === 0) return yield* fail("INVALID_JSON", "the body is empty; a JSON object is needed")
   if (!isUtf8(bytes)) return yield* fail("INVALID_JSON", "the body is not UTF-8")
   if (hasTooManyValues(bytes)) {
@@ -124,12 +120,23 @@ export const readJsonObject = Effect.fnUntraced(function* (
 const tooLarge = (largest: number): GatewayError =>
   fail("PAYLOAD_TOO_LARGE", `the body is larger than ${largest} bytes`)
 
-const notReadable =
-  (largest: number) =>
-  ({ reason }: HttpServerError.HttpServerError): GatewayError =>
-    reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
-      ? tooLarge(largest)
-      : fail("INVALID_JSON", "the body could not be read to its end")
+/** Not by `request.arrayBuffer`, which keeps every piece that the body came in, and a piece can be one byte. */
+const readBytes = (
+  request: HttpServerRequest.HttpServerRequest,
+  largest: number
+): Effect.Effect<Buffer, GatewayError> =>
+  Effect.suspend(() => {
+    const gathered = new GatheredBytes(largest)
+    return request.stream.pipe(
+      Stream.mapError(() => fail("INVALID_JSON", "the body could not be read to its end")),
+      Stream.runForEach((piece) =>
+        gathered.add(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength))
+          ? Effect.void
+          : Effect.fail(tooLarge(largest))
+      ),
+      Effect.map(() => gathered.take())
+    )
+  })
 
 /** A member of a body, where it is a text. */
 export const textOf = (body: Schema.JsonObject, name: string): string | null => {

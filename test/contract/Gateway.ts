@@ -75,6 +75,10 @@ export class Gateway {
     return this.#process.origin
   }
 
+  get pid(): number {
+    return this.#process.pid!
+  }
+
   /** Ends the process, and starts it again on the same port, database and home. */
   async restart(signal: "SIGKILL" | "SIGTERM"): Promise<void> {
     await this.#process.end(signal)

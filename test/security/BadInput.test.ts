@@ -228,7 +228,15 @@ const speak = async (one: ReturnType<typeof wireCases>[number]): Promise<void> =
     patienceMs: 5_000
   })
   for (const { status } of answers) expect(status).toBeLessThan(500)
-  if (one.status !== null) expect(answers.at(-1)?.status).toBe(one.status)
+  if (one.status === null) return
+  const { body, status } = answers.at(-1)!
+  expect(status).toBe(one.status)
+  expect(JSON.parse(body)).toEqual({
+    error: expect.any(String),
+    code: expect.stringMatching(/^[A-Z_]+$/),
+    status,
+    message: expect.any(String)
+  })
 }
 
 const codeOf = (body: string): unknown => {

@@ -1,4 +1,3 @@
-import { createServer } from "node:http"
 import { join } from "node:path"
 import { NodeHttpServer, NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Effect, Layer, Logger, type Redacted } from "effect"
@@ -12,6 +11,7 @@ import { ingressPath } from "@tidegate/doors/InboundRequest"
 import { IngressDoor } from "@tidegate/doors/IngressDoor"
 import { ProxyUpstream } from "@tidegate/doors/ProxyUpstream"
 import { SourceSnapshots } from "@tidegate/doors/SourceSnapshots"
+import { wireServer } from "@tidegate/doors/wire/WireServer"
 import { Egress } from "@tidegate/egress/Egress"
 import * as Cluster from "@tidegate/entities/Cluster"
 import { Cancellations } from "@tidegate/entities/Cancellations"
@@ -99,7 +99,7 @@ const publicServer = (settings: Settings) =>
 /** A runner has no public port: it answers whether it lives and is ready. */
 const healthServer = (settings: Settings) =>
   HttpRouter.serve(Health.layer(settings.role), serving).pipe(
-    Layer.provide(NodeHttpServer.layer(createServer, { host: settings.host, port: settings.port }))
+    Layer.provide(NodeHttpServer.layer(() => wireServer(null), { host: settings.host, port: settings.port }))
   )
 
 const gateway = Effect.gen(function* () {

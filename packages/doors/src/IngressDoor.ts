@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http"
+import type { ServerResponse } from "node:http"
 import { Clock, Context, Effect, Layer } from "effect"
 import { horizonMs } from "@tidegate/entities/Destination/DeliveryQueue"
 import type { DeliveryPayload } from "@tidegate/entities/Destination/DeliveryItem"
@@ -7,6 +7,7 @@ import { isId, newId, prefixes } from "@tidegate/model/Ids"
 import { isSlug } from "@tidegate/model/Ingress"
 import { Journal } from "@tidegate/storage/Journal"
 import { ProxyExchanges } from "@tidegate/storage/ProxyExchanges"
+import { Bodies } from "./Bodies.ts"
 import { Hints } from "./Hints.ts"
 import { Certificates } from "./Certificates.ts"
 import { HandshakeSteps } from "./HandshakeSteps.ts"
@@ -15,13 +16,10 @@ import { ProxyUpstream } from "./ProxyUpstream.ts"
 import { acceptedReply, rejectedReply, type Reply } from "./Reply.ts"
 import { decide, type Decision, type Rejection } from "./Routing.ts"
 import { type SourceSnapshot, SourceSnapshots } from "./SourceSnapshots.ts"
+import type { FramedMessage } from "./wire/FramedMessage.ts"
 
-/** The largest body a sender may post, in bytes. */
-const largestBody = 10 * 1024 * 1024
 /** The largest size that can be kept of a body that is not: a sender may announce any number of bytes. */
 const largestSize = 2 ** 31 - 1
-/** Bodies that are being read, or kept for an upstream that has not answered, all together. Beyond it, the door sheds. */
-const mostReading = 256 * 1024 * 1024
 /** A source that changes faster than its requests can be routed: told to come again, because nothing was written. */
 const mostRoutings = 50
 
@@ -35,7 +33,7 @@ export class IngressDoor extends Context.Service<
   IngressDoor,
   {
     /** Takes a request whose path begins with `ingressPath`. */
-    readonly handle: (request: IncomingMessage, response: ServerResponse) => void
+    readonly handle: (request: FramedMessage, response: ServerResponse) => void
   }
 >()("@tidegate/doors/IngressDoor") {
   static readonly layer: Layer.Layer<
@@ -58,8 +56,7 @@ const make = Effect.gen(function* () {
   const exchanges = yield* ProxyExchanges
   const clock = yield* Clock.Clock
   const run = Effect.runForkWith(yield* Effect.context())
-  let reading = 0
-  let proxying = 0
+  const bodies = new Bodies()
 
   const refuse = (
     response: ServerResponse,
@@ -73,6 +70,11 @@ const make = Effect.gen(function* () {
 
   const shed = (response: ServerResponse): void =>
     refuse(response, "QUEUE_UNAVAILABLE", "the gateway cannot store requests right now; try again", {
+      "retry-after": "1"
+    })
+
+  const crowded = (response: ServerResponse): void =>
+    refuse(response, "RATE_LIMITED", "too many requests are being received for this source, or from this address", {
       "retry-after": "1"
     })
 
@@ -101,7 +103,7 @@ const make = Effect.gen(function* () {
     if (rejection !== null) return reject(response, snapshot, rejection)
     if (handshake !== null) return reply(response, { headers: noHeaders, ...handshake })
     if (snapshot.proxy === null) return reply(response, acceptedReply(snapshot.reply, record.id, input))
-    proxying += request.bodySize
+    bodies.keep(request.bodySize)
     upstream.forward(
       {
         settings: snapshot.proxy,
@@ -113,7 +115,7 @@ const make = Effect.gen(function* () {
         requestId: record.id
       },
       (outcome) => {
-        proxying -= request.bodySize
+        bodies.keep(-request.bodySize)
         exchanges.write({ ...outcome, teamId: snapshot.teamId, sourceId: snapshot.id })
       }
     )
@@ -237,56 +239,23 @@ const make = Effect.gen(function* () {
     }
   }
 
-  /** Reads the body, bounded; `done` gets null when it is too large. A sender that goes away is forgotten. */
-  const readBody = (message: IncomingMessage, done: (body: Uint8Array | null, size: number) => void): void => {
-    const declared = Number(message.headers["content-length"] ?? 0)
-    if (declared > largestBody) return done(null, Math.min(declared, largestSize))
-    const chunks: Array<Buffer> = []
-    let size = 0
-    let over = false
-    const end = (): void => {
-      reading -= size
-      size = 0
-      over = true
-    }
-    message.on("data", (chunk: Buffer) => {
-      if (over) return
-      size += chunk.length
-      reading += chunk.length
-      if (size <= largestBody) {
-        chunks.push(chunk)
-        return
-      }
-      const read = size
-      end()
-      done(null, read)
-    })
-    message.on("end", () => {
-      if (over) return
-      const read = size
-      end()
-      done(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks), read)
-    })
-    message.on("close", () => {
-      if (!over) end()
-    })
-  }
-
   const receive = (
     snapshot: SourceSnapshot | null,
     target: Target,
-    message: IncomingMessage,
+    message: FramedMessage,
     response: ServerResponse
   ): void => {
     if (snapshot === null) {
-      message.resume()
+      message.discard(response)
       return unknownSource(response)
     }
-    readBody(message, (body, size) => {
-      if (body === null) {
+    const reading = bodies.read(message, snapshot.id, (outcome) => {
+      if (outcome.kind !== "whole") {
         // What is still coming is not wanted: the connection ends with the answer.
         response.setHeader("connection", "close")
-        message.resume()
+        message.discard(response)
+        if (outcome.kind === "full") return shed(response)
+        if (outcome.kind === "busy") return crowded(response)
       }
       const receivedAt = clock.currentTimeMillisUnsafe()
       const request: InboundRequest = {
@@ -297,24 +266,25 @@ const make = Effect.gen(function* () {
         path: target.path,
         query: target.query,
         headers: readHeaders(message.rawHeaders),
-        body,
-        bodySize: size,
+        body: outcome.kind === "whole" ? outcome.body : null,
+        bodySize: outcome.kind === "whole" ? outcome.body.length : Math.min(outcome.size, largestSize),
         originalIp: message.socket.remoteAddress ?? null
       }
       const exchange = { target, request, message, response }
       attempt(exchange, () => store(snapshot, exchange, 1))
     })
+    if (reading && message.headers.expect !== undefined && message.httpVersionMinor > 0) response.writeContinue()
   }
 
   return IngressDoor.of({
     handle: (message, response) => {
       const target = readTarget(message.url ?? "")
       if (target === null) {
-        message.resume()
+        message.discard(response)
         return unknownSource(response)
       }
-      if (journal.isFull() || reading + proxying > mostReading) {
-        message.resume()
+      if (journal.isFull() || bodies.isFull) {
+        message.discard(response)
         return shed(response)
       }
       const snapshot = snapshots.get(target.name)
@@ -322,7 +292,7 @@ const make = Effect.gen(function* () {
       snapshots.load(target.name).then(
         (loaded) => receive(loaded, target, message, response),
         () => {
-          message.resume()
+          message.discard(response)
           shed(response)
         }
       )
@@ -359,7 +329,7 @@ const readTarget = (url: string): Target | null => {
 interface Exchange {
   readonly target: Target
   readonly request: InboundRequest
-  readonly message: IncomingMessage
+  readonly message: FramedMessage
   readonly response: ServerResponse
 }
 

@@ -5,15 +5,16 @@ import { TestClock } from "effect/testing"
 import { sign } from "node:crypto"
 import { once } from "node:events"
 import { readFileSync } from "node:fs"
-import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Certificates } from "@tidegate/doors/Certificates"
 import { HandshakeSteps } from "@tidegate/doors/HandshakeSteps"
 import { Hints } from "@tidegate/doors/Hints"
+import { ingressPath } from "@tidegate/doors/InboundRequest"
 import { IngressDoor } from "@tidegate/doors/IngressDoor"
 import { ProxyUpstream } from "@tidegate/doors/ProxyUpstream"
 import { acknowledgementOf } from "@tidegate/doors/Reply"
 import { type SourceSnapshot, SourceSnapshots } from "@tidegate/doors/SourceSnapshots"
+import { wireServer } from "@tidegate/doors/wire/WireServer"
 import { Egress } from "@tidegate/egress/Egress"
 import type { Answer } from "@tidegate/egress/Exchange"
 import { makeGuard } from "@tidegate/egress/Guard"
@@ -172,7 +173,7 @@ const open = Effect.gen(function* () {
   const { handle } = yield* Effect.map(Layer.build(doorOf(world)), (context) =>
     IngressDoor.pipe(Effect.provide(context))
   ).pipe(Effect.flatten)
-  const server = createServer(handle)
+  const server = wireServer({ prefix: ingressPath, handle })
   yield* Effect.acquireRelease(
     Effect.promise(() => once(server.listen(0, "127.0.0.1"), "listening")),
     () =>

@@ -1,0 +1,133 @@
+import { GatheredBytes } from "@tidegate/model/GatheredBytes"
+import { addressBlock } from "./wire/AddressBlock.ts"
+import type { FramedMessage } from "./wire/FramedMessage.ts"
+
+/** The largest body a sender may post, in bytes. */
+export const largestBody = 10 * 1024 * 1024
+
+/** What bodies may hold that are being read, or kept for an upstream that has not answered, in one process. */
+const mostBytes = 256 * 1024 * 1024
+/** Bodies being read in one process. */
+const mostBodies = 2_048
+
+/**
+ * What one source, or one client address, may have of either: half, so that a flood at one leaves the others room, and a
+ * reverse proxy, behind whose one address all senders are, still gets a multiple of what senders have under way at once.
+ */
+const share = 1 / 2
+
+/** How reading a body ended. */
+export type Outcome =
+  | { readonly kind: "whole"; readonly body: Buffer }
+  /** More than the largest; `size` is what is known of it. */
+  | { readonly kind: "too large"; readonly size: number }
+  /** The source, or the sender's address, has too much under way. */
+  | { readonly kind: "busy" }
+  /** The process has. */
+  | { readonly kind: "full" }
+
+interface Load {
+  bodies: number
+  bytes: number
+}
+
+/** The bodies that the door reads, and the memory that they take. Sheds before it falls over: what does not fit is not read. */
+export class Bodies {
+  readonly #all: Load = { bodies: 0, bytes: 0 }
+  readonly #sources = new Map<string, Load>()
+  readonly #addresses = new Map<string, Load>()
+
+  get isFull(): boolean {
+    return this.#all.bodies >= mostBodies || this.#all.bytes > mostBytes
+  }
+
+  /** Counts bytes of a body that is kept although it has been read; negative: no longer. */
+  keep(bytes: number): void {
+    this.#all.bytes += bytes
+  }
+
+  /**
+   * `done` is called once, or never when the sender goes away or is cut off. Whether reading has begun; else the outcome is
+   * known without.
+   */
+  read(message: FramedMessage, sourceId: string, done: (outcome: Outcome) => void): boolean {
+    // Gone while its source was looked up: nothing would tell that again.
+    if (message.destroyed) return false
+    const declared = message.headers["content-length"]
+    const announced = declared === undefined ? largestBody : Number(declared)
+    if (announced > largestBody) {
+      done({ kind: "too large", size: announced })
+      return false
+    }
+    // A length that was announced is all that will come: no room is made for more. Null: reading is over.
+    let gathered: GatheredBytes | null = new GatheredBytes(announced)
+    /** Null while there is nothing to count: most bodies come in one piece, and are gone again within the turn. */
+    let place: Place | null = null
+
+    const end = (outcome: Outcome | null): void => {
+      gathered = null
+      place?.leave()
+      if (outcome !== null) done(outcome)
+    }
+    message.on("data", (piece: Buffer) => {
+      if (gathered === null) return
+      const size = gathered.length + piece.length
+      if (!gathered.add(piece)) return end({ kind: "too large", size })
+      if (size === announced) return
+      place ??= this.#enter(sourceId, addressBlock(message.socket.remoteAddress ?? ""))
+      const refused = place.hold(gathered.held)
+      if (refused !== null) end(refused)
+    })
+    message.on("end", () => {
+      if (gathered !== null) end({ kind: "whole", body: gathered.take() })
+    })
+    message.on("close", () => {
+      if (gathered !== null) end(null)
+    })
+    return true
+  }
+
+  /** Counts a body of which there is more to come. */
+  #enter(sourceId: string, block: string): Place {
+    const all = this.#all
+    const source = loadOf(this.#sources, sourceId)
+    const address = loadOf(this.#addresses, block)
+    let held = 0
+    const count = (bodies: number, bytes: number): void => {
+      held += bytes
+      for (const load of [all, source, address]) {
+        load.bodies += bodies
+        load.bytes += bytes
+      }
+    }
+    count(1, 0)
+    return {
+      hold: (bytes) => {
+        if (bytes === held && held > 0) return null
+        count(0, bytes - held)
+        if (all.bodies > mostBodies || all.bytes > mostBytes) return { kind: "full" }
+        return exceeds(source) || exceeds(address) ? { kind: "busy" } : null
+      },
+      leave: () => {
+        count(-1, -held)
+        if (source.bodies === 0) this.#sources.delete(sourceId)
+        if (address.bodies === 0) this.#addresses.delete(block)
+      }
+    }
+  }
+}
+
+/** What one body takes of what there is. */
+interface Place {
+  /** Says how much memory it takes now; null: there is room for that. */
+  readonly hold: (bytes: number) => Outcome | null
+  readonly leave: () => void
+}
+
+const exceeds = ({ bodies, bytes }: Load): boolean => bodies > mostBodies * share || bytes > mostBytes * share
+
+const loadOf = (loads: Map<string, Load>, key: string): Load => {
+  let load = loads.get(key)
+  if (load === undefined) loads.set(key, (load = { bodies: 0, bytes: 0 }))
+  return load
+}

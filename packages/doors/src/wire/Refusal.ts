@@ -1,0 +1,66 @@
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http"
+import type { Socket } from "node:net"
+import { type ErrorCode, fail, toResponse } from "@tidegate/model/GatewayError"
+
+/** Why a client is turned away before anybody has looked at what it asks for. */
+export interface Refusal {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export const refusal = (code: ErrorCode, message: string, headers: Refusal["headers"] = {}): Refusal => ({
+  code,
+  message,
+  headers
+})
+
+const answerOf = ({ code, headers, message }: Refusal) => {
+  const answer = toResponse(fail(code, message))
+  const body = JSON.stringify(answer.body)
+  return {
+    status: answer.status,
+    headers: {
+      ...headers,
+      "content-type": "application/json; charset=utf-8",
+      "content-length": String(Buffer.byteLength(body)),
+      connection: "close"
+    },
+    body
+  }
+}
+
+/** Answers a request that is refused; the connection ends with it. */
+export const refuseRequest = (response: ServerResponse, why: Refusal): void => {
+  const { body, headers, status } = answerOf(why)
+  response.writeHead(status, headers)
+  response.end(body)
+}
+
+/** The answer that is under way on a connection; Node's own server goes by it in the same place. */
+const answering = (socket: Socket): ServerResponse | null =>
+  (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? null
+
+/**
+ * Answers on the connection itself, where there is no request to answer or no more of it is waited for, and ends it. `message`:
+ * the request that it is about. An answer that is owed to an earlier request goes out first, or else this one would be
+ * taken for it.
+ */
+export const refuseOnWire = (socket: Socket, why: Refusal, message: IncomingMessage | null = null): void => {
+  if (!socket.writable) return void socket.destroy()
+  const owed = answering(socket)
+  if (message !== null && owed?.req !== message) return void socket.destroy()
+  if (owed !== null && owed.req.complete) {
+    socket.pause()
+    owed.once("close", () => socket.destroy())
+    return
+  }
+  if (owed !== null && owed.headersSent) return void socket.destroy()
+  const { body, headers, status } = answerOf(why)
+  const lines = Object.entries({ ...headers, date: new Date().toUTCString() }).map(
+    ([name, value]) => `${name}: ${value}\r\n`
+  )
+  socket.pause()
+  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${body}`)
+  socket.destroySoon()
+}

@@ -1,0 +1,199 @@
+import { createServer, type IncomingMessage, Server, type ServerResponse } from "node:http"
+import type { Socket } from "node:net"
+import { addressBlock } from "./AddressBlock.ts"
+import { Arriving, FramedMessage } from "./FramedMessage.ts"
+import { type Refusal, refusal, refuseOnWire, refuseRequest } from "./Refusal.ts"
+
+/** How much a server takes on before it turns clients away. */
+export interface Capacity {
+  /**
+   * Connections of the process: an idle one costs some 15 KB, and senders keep theirs open. Half of them may be one client
+   * address's, so that nobody shuts everybody out and a reverse proxy, whose address all senders have, still gets by.
+   */
+  readonly connections: number
+  /** Requests that wait on one connection for the answers to earlier ones. Clients that pipeline at all send a dozen ahead. */
+  readonly waiting: number
+}
+
+const usual: Capacity = { connections: 8_192, waiting: 256 }
+
+/** Header lines of one request; web servers in use take 100. 32 KiB could be 8,000, and each is a value to whoever looks at it. */
+const mostHeaders = 256
+const largestHeaders = 32 * 1024
+
+const sweepEveryMs = 1_000
+
+const limits = {
+  // Longer than a load balancer keeps an idle connection, so that it never sends on one that closes.
+  keepAliveTimeout: 65_000,
+  headersTimeout: 20_000,
+  // 10 MiB in that time are 87 KiB a second.
+  requestTimeout: 120_000,
+  connectionsCheckingInterval: 5_000,
+  maxHeaderSize: largestHeaders,
+  // Looked for here: Node's own answer has no body.
+  requireHostHeader: false
+}
+
+/** Who takes the requests whose path begins with `prefix`. They get no other protocol, whatever they offer. */
+export interface Door {
+  readonly prefix: string
+  readonly handle: (request: FramedMessage, response: ServerResponse) => void
+}
+
+/**
+ * An HTTP server that bounds what strangers send before anybody looks at it: connections, headers, how bodies are framed and
+ * how fast they come. What is not HTTP/1, or not unambiguous, is answered with an error in the contract's shape, and seen by
+ * nobody. Fails closed: the connection ends, because what follows on it cannot be trusted to begin where it seems to.
+ *
+ * What is not for the door is for the server's listeners.
+ */
+export const wireServer = (door: Door | null, capacity: Capacity = usual): Server => {
+  const isForDoor = (path: string): boolean => door !== null && path.startsWith(door.prefix)
+  const arriving = new Arriving()
+  const waiting = new WeakMap<Socket, number>()
+  const connections = new Map<string, number>()
+  const server = createServer({
+    ...limits,
+    IncomingMessage: FramedMessage,
+    // Some HTTP clients offer h2c with every request. A sender's offer is not taken, its request is.
+    shouldUpgradeCallback: ({ url = "" }: IncomingMessage): boolean => !isForDoor(pathOf(url))
+  })
+  server.maxConnections = capacity.connections
+  // Node drops what is above, trailers too, in silence; one more than may be tells that there were too many.
+  server.maxHeadersCount = mostHeaders + 1
+  server.on("clientError", onClientError)
+
+  server.on("connection", (socket) => {
+    const block = addressBlock(socket.remoteAddress ?? "")
+    const open = (connections.get(block) ?? 0) + 1
+    if (open > capacity.connections / 2) return refuseOnWire(socket, tooManyConnections)
+    connections.set(block, open)
+    socket.once("close", () => {
+      const left = connections.get(block)! - 1
+      if (left === 0) connections.delete(block)
+      else connections.set(block, left)
+    })
+  })
+
+  const sweep = setInterval(() => arriving.sweep(performance.now()), sweepEveryMs).unref()
+  server.once("close", () => clearInterval(sweep))
+
+  /** Whether a request that has to wait for earlier ones of its connection may. */
+  const mayWait = (socket: Socket, response: ServerResponse): boolean => {
+    if (socket.destroyed) return false
+    const ahead = waiting.get(socket) ?? 0
+    if (ahead >= capacity.waiting) {
+      socket.destroy()
+      return false
+    }
+    waiting.set(socket, ahead + 1)
+    response.once("close", () => waiting.set(socket, waiting.get(socket)! - 1))
+    return true
+  }
+
+  /** Whether a request is one that somebody may see. */
+  const admit = (request: FramedMessage, response: ServerResponse, expects: boolean): boolean => {
+    // Without a socket, an answer waits for its turn.
+    if (response.socket === null && !mayWait(request.socket, response)) return false
+    if (hasBody(request)) arriving.begin(request)
+    const fault = faultOf(request) ?? (expects ? unknownExpectation : null)
+    if (fault === null) return true
+    request.discard(response)
+    refuseRequest(response, fault)
+    return false
+  }
+
+  const emit = server.emit.bind(server)
+  server.emit = (event: string, ...args: ReadonlyArray<unknown>): boolean => {
+    switch (event) {
+      case "request":
+      case "checkContinue":
+      case "checkExpectation": {
+        const request = args[0] as FramedMessage
+        const response = args[1] as ServerResponse
+        if (!admit(request, response, event === "checkExpectation")) return true
+        request.url = pathOf(request.url!)
+        if (!isForDoor(request.url)) return emit(event, ...args)
+        door!.handle(request, response)
+        return true
+      }
+      case "upgrade": {
+        const request = args[0] as FramedMessage
+        const fault = faultOf(request)
+        if (fault !== null) {
+          refuseOnWire(request.socket, fault)
+          return true
+        }
+        if (hasBody(request)) arriving.begin(request)
+      }
+    }
+    return emit(event, ...args)
+  }
+  // Node asks whether anybody listens before it emits.
+  server.on("checkExpectation", () => {})
+  return server
+}
+
+/** A request's target without the origin that it may begin with (RFC 9112, 3.2.2). */
+const pathOf = (url: string): string => (url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?]*/i, "") || "/")
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
+
+const soon = { "retry-after": "5" }
+const tooManyConnections = refusal("QUEUE_UNAVAILABLE", "your address has too many connections open", soon)
+const notHttp1 = refusal("VALIDATION_ERROR", "only HTTP/1.1 and HTTP/1.0 are spoken here")
+const tooManyHeaders = refusal("HEADERS_TOO_LARGE", `the request has more than ${mostHeaders} headers`)
+const headersTooLarge = refusal(
+  "HEADERS_TOO_LARGE",
+  `the request line and headers are larger than ${largestHeaders} bytes together`
+)
+const extensionsTooLarge = refusal("PAYLOAD_TOO_LARGE", "the extensions of the body's chunks are too large")
+const timeout = refusal("REQUEST_TIMEOUT", "the request did not come in time")
+const unknownExpectation = refusal("EXPECTATION_FAILED", "no expectation but 100-continue is met here")
+const noHost = refusal("VALIDATION_ERROR", "the request has no Host header")
+const twoHosts = refusal("VALIDATION_ERROR", "the request has more than one Host header")
+const badHost = refusal("VALIDATION_ERROR", "the Host header is none")
+
+/** What a host and port may be made of (RFC 9112, 3.2, and RFC 3986, 3.2.2). */
+const hostForm = /^[\w.~!$&'()*+,;=%:[\]-]*$/
+
+/** What is wrong with a request whoever it is for; null: nothing. */
+const faultOf = (message: IncomingMessage): Refusal | null => {
+  const { httpVersionMajor: major, httpVersionMinor: minor, rawHeaders } = message
+  if (major !== 1 || minor > 1 || (minor === 0 && isAnotherProtocol(message.socket))) return notHttp1
+  if (rawHeaders.length > 2 * mostHeaders) return tooManyHeaders
+  let host: string | null = null
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!
+    if (name.length !== 4 || name.toLowerCase() !== "host") continue
+    if (host !== null) return twoHosts
+    host = rawHeaders[i + 1]!
+  }
+  if (host === null) return minor === 1 ? noHost : null
+  return hostForm.test(host) ? null : badHost
+}
+
+/**
+ * Node's parser takes RTSP/1.0 and ICE/1.0 for HTTP/1.0 and tells nobody, so the bytes are looked at. Where they came apart
+ * such a request passes for HTTP/1.0, which does no harm.
+ */
+const isAnotherProtocol = (socket: Socket): boolean => {
+  const { parser } = socket as { parser?: { getCurrentBuffer?: () => Buffer | undefined } }
+  const bytes = parser?.getCurrentBuffer?.()
+  if (bytes === undefined) return false
+  const end = bytes.indexOf("\n")
+  return end > 0 && /^[A-Z_]+ \S+ (?:RTSP|ICE)\/1\.\d\r?$/.test(bytes.toString("latin1", 0, end))
+}
+
+/** What Node's server tells of a connection: bytes that are no HTTP, a time that is over, or that the client is gone. */
+const onClientError = (error: Error & { readonly code?: string; readonly reason?: string }, socket: Socket): void => {
+  const { code = "", reason } = error
+  if (code === "HPE_HEADER_OVERFLOW") refuseOnWire(socket, headersTooLarge)
+  else if (code === "HPE_CHUNK_EXTENSIONS_OVERFLOW") refuseOnWire(socket, extensionsTooLarge)
+  else if (code === "ERR_HTTP_REQUEST_TIMEOUT") refuseOnWire(socket, timeout)
+  else if (code.startsWith("HPE_")) {
+    refuseOnWire(socket, refusal("VALIDATION_ERROR", `the request is not HTTP: ${reason ?? "malformed"}`))
+  } else socket.destroy()
+}

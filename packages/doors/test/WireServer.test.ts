@@ -1,0 +1,143 @@
+import { once } from "node:events"
+import type { Server, ServerResponse } from "node:http"
+import { type AddressInfo, connect, type Socket } from "node:net"
+import { afterEach, describe, expect, it } from "vitest"
+import type { FramedMessage } from "@tidegate/doors/wire/FramedMessage"
+import { type Capacity, wireServer } from "@tidegate/doors/wire/WireServer"
+import { requestBytes, talk } from "../../../test/contract/RawHttp.ts"
+
+const sockets = new Set<Socket>()
+let server: Server
+
+/** A server whose requests are answered by `handle`; its port. */
+const listen = async (
+  handle: (request: FramedMessage, response: ServerResponse) => void,
+  capacity?: Capacity
+): Promise<number> => {
+  server = wireServer({ prefix: "/e/", handle }, capacity)
+  await once(server.listen(0, "127.0.0.1"), "listening")
+  return (server.address() as AddressInfo).port
+}
+
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy()
+  server.closeAllConnections()
+  await new Promise((resolve) => server.close(resolve))
+})
+
+const open = async (port: number, localAddress: string): Promise<Socket> => {
+  const socket = connect({ port, host: "127.0.0.1", localAddress })
+  sockets.add(socket)
+  socket.on("error", () => {})
+  await once(socket, "connect")
+  return socket
+}
+
+const ok = (_request: FramedMessage, response: ServerResponse): void => void response.end("ok")
+
+const post = (socket: Socket): Promise<number> =>
+  new Promise((resolve) => {
+    socket.once("data", (answer: Buffer) => resolve(Number(answer.toString().slice(9, 12))))
+    socket.once("close", () => resolve(0))
+    socket.write(requestBytes({ path: "/e/x", body: "x", keepAlive: true }))
+  })
+
+describe("connections", () => {
+  it("of one address are half of all at most, and those of others are still taken", async () => {
+    const port = await listen(ok, { connections: 8, waiting: 10 })
+    const mine = await Promise.all(Array.from({ length: 4 }, () => open(port, "127.0.0.2")))
+    for (const socket of mine) expect(await post(socket)).toBe(200)
+    const surplus = await open(port, "127.0.0.2")
+    const [answer] = (await once(surplus, "data")) as [Buffer]
+    expect(answer.toString()).toMatch(/^HTTP\/1.1 503 [^]*"code":"QUEUE_UNAVAILABLE"/)
+    expect(await post(await open(port, "127.0.0.3"))).toBe(200)
+
+    mine[0]!.destroy()
+    while ((await post(await open(port, "127.0.0.2"))) !== 200) await new Promise(setImmediate)
+  })
+
+  it("beyond all that are taken, none is", async () => {
+    const port = await listen(ok, { connections: 4, waiting: 10 })
+    const held = [
+      await open(port, "127.0.0.2"),
+      await open(port, "127.0.0.2"),
+      await open(port, "127.0.0.3"),
+      await open(port, "127.0.0.3")
+    ]
+    for (const socket of held) expect(await post(socket)).toBe(200)
+    expect(await post(await open(port, "127.0.0.4"))).toBe(0)
+  })
+})
+
+describe("requests that are sent ahead of answers", () => {
+  it("are answered in order, as many as may wait", async () => {
+    const later: Array<() => void> = []
+    const port = await listen((request, response) => later.push(() => response.end(request.url)), {
+      connections: 10,
+      waiting: 50
+    })
+    const talking = talk(
+      port,
+      Array.from({ length: 51 }, (_, i) => requestBytes({ path: `/e/${i}`, body: "x", keepAlive: true })),
+      { answers: 51 }
+    )
+    while (later.length < 51) await new Promise(setImmediate)
+    for (const answer of later.toReversed()) answer()
+    const { answers } = await talking
+    expect(answers.map(({ body }) => body)).toEqual(Array.from({ length: 51 }, (_, i) => `/e/${i}`))
+  })
+
+  it("end the connection when they are more, and the rest is not looked at", async () => {
+    let seen = 0
+    const port = await listen(() => void seen++, { connections: 10, waiting: 50 })
+    const { answers, closed } = await talk(port, [
+      Buffer.concat(Array.from({ length: 2_000 }, () => requestBytes({ path: "/e/x", body: "x", keepAlive: true })))
+    ])
+    expect([answers, closed, seen]).toEqual([[], true, 51])
+  })
+})
+
+describe("bodies that nobody reads", () => {
+  const chunked = "POST /e/x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+  it("are not kept piece by piece", async () => {
+    let message: FramedMessage | undefined
+    const port = await listen((request) => void (message = request))
+    const { final } = await talk(port, [chunked, "1\r\nx\r\n".repeat(4_200)])
+    expect([final.status, JSON.parse(final.body).code]).toEqual([413, "PAYLOAD_TOO_LARGE"])
+    expect(message!.readableLength).toBeLessThan(4_200)
+    expect(message!.destroyed).toBe(true)
+  })
+
+  it("may end after the answer, and the connection goes on", async () => {
+    const port = await listen((request, response) => {
+      request.discard(response)
+      response.end("ok")
+    })
+    const { answers } = await talk(port, [chunked, "1\r\nx\r\n", "0\r\n\r\n", requestBytes({ path: "/e/x" })], {
+      pause: 20
+    })
+    expect(answers.map(({ status }) => status)).toEqual([200, 200])
+  })
+
+  it("that do not end, end the connection", async () => {
+    const port = await listen((request, response) => {
+      request.discard(response)
+      response.end("ok")
+    })
+    const { answers, closed } = await talk(port, [chunked, "1\r\nx\r\n"])
+    expect([answers.map(({ status }) => status), closed]).toEqual([[200], true])
+  })
+})
+
+it("what comes behind a request is not answered in its place", async () => {
+  const answers: Array<() => void> = []
+  const port = await listen((_request, response) => void answers.push(() => response.end("mine")))
+  const talking = talk(port, [requestBytes({ path: "/e/x", body: "x", keepAlive: true }), "no HTTP at all\r\n\r\n"])
+  while (answers.length < 1) await new Promise(setImmediate)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  answers[0]!()
+  const conversation = await talking
+  expect(conversation.answers.map(({ body }) => body)).toEqual(["mine"])
+  expect(conversation.closed).toBe(true)
+})

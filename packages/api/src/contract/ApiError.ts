@@ -65,6 +65,9 @@ const about: Record<ErrorCode, About> = {
   RESOURCE_IN_USE: { when: "Other resources use it." },
   PAYLOAD_TOO_LARGE: { when: "The body is larger than is taken here." },
   UNSUPPORTED_CONTENT_TYPE: { when: "The body is not said to be JSON, or is compressed." },
+  REQUEST_TIMEOUT: { when: "The request comes too slowly, or not to its end." },
+  EXPECTATION_FAILED: { when: "`Expect` names something else than 100-continue." },
+  HEADERS_TOO_LARGE: { when: "The headers are too many or too large." },
   RATE_LIMITED: { when: "Too many calls; `Retry-After` says when to go on." },
   INTERNAL_ERROR: { when: "A fault of the gateway; it is in its log." },
   UPSTREAM_ERROR: { when: "Proxy mode: the upstream could not be reached." },
@@ -108,8 +111,11 @@ export const errorOf = (code: ErrorCode) => {
   )
 }
 
-/** What no operation of the control API fails with: its router's, the doors', and nobody's yet. */
+/** What no operation of the control API fails with: its server's and router's, the doors', and nobody's yet. */
 const others: ReadonlySet<ErrorCode> = new Set([
+  "REQUEST_TIMEOUT",
+  "EXPECTATION_FAILED",
+  "HEADERS_TOO_LARGE",
   "ROUTE_NOT_FOUND",
   "METHOD_NOT_ALLOWED",
   "SOURCE_AUTH_FAILED",

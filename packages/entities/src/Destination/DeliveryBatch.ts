@@ -18,22 +18,44 @@ export class Batch {
 /** A payload whose body is larger does not cross the network: the destination reads it from SQL. */
 const largestCarriedBody = 64 * 1024
 
+/** What crosses the network at once, far below the largest frame: the destination reads the rest from SQL. */
+const largestCarried = 8 * 1024 * 1024
+
 const encode = (batch: Batch): Uint8Array => {
-  const payloads = [...new Set(batch.items.map((item) => item.payload))].filter(
-    (payload) => payload.body.length <= largestCarriedBody
-  )
-  const positions = new Map(payloads.map((payload, index) => [payload, index]))
-  const items = batch.items.filter((item) => positions.has(item.payload))
-  const head = Buffer.from(
-    JSON.stringify({
-      more: batch.more || items.length < batch.items.length,
-      payloads: payloads.map(({ body, ...payload }) => Object.assign(payload, { body: body.length })),
-      items: items.map(({ payload, ...item }) => Object.assign(item, { payload: positions.get(payload) }))
-    })
-  )
+  const payloads: Array<string> = []
+  const bodies: Array<Uint8Array> = []
+  const items: Array<string> = []
+  /** Where each payload is; null: left out. */
+  const positions = new Map<DeliveryPayload, number | null>()
+  let carried = 0
+  /** Whether so much more still fits; what does is taken. */
+  const take = (bytes: number): boolean => {
+    if (carried + bytes > largestCarried) return false
+    carried += bytes
+    return true
+  }
+  for (const { payload, ...item } of batch.items) {
+    if (!positions.has(payload)) {
+      const { body, ...rest } = payload
+      const head = JSON.stringify(Object.assign(rest, { body: body.length }))
+      const fits = body.length <= largestCarriedBody && take(Buffer.byteLength(head) + body.length)
+      positions.set(payload, fits ? payloads.length : null)
+      if (fits) {
+        payloads.push(head)
+        bodies.push(body)
+      }
+    }
+    const position = positions.get(payload)
+    if (position === null) continue
+    const text = JSON.stringify(Object.assign(item, { payload: position }))
+    if (!take(Buffer.byteLength(text))) break
+    items.push(text)
+  }
+  const more = batch.more || items.length < batch.items.length
+  const head = Buffer.from(`{"more":${more},"payloads":[${payloads.join()}],"items":[${items.join()}]}`)
   const length = Buffer.alloc(4)
   length.writeUInt32BE(head.length)
-  return Buffer.concat([length, head, ...payloads.map((payload) => payload.body)])
+  return Buffer.concat([length, head, ...bodies])
 }
 
 interface Head {

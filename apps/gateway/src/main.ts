@@ -33,7 +33,7 @@ import { migrate } from "@tidegate/storage/Migrations"
 import { maintainPartitions } from "@tidegate/storage/Partitions"
 import { forgetDedupeWindows } from "@tidegate/storage/PendingRoutes"
 import { ProxyExchanges } from "@tidegate/storage/ProxyExchanges"
-import { Secrets } from "@tidegate/storage/Secrets"
+import { type KeyRing, Secrets } from "@tidegate/storage/Secrets"
 import { Sources } from "@tidegate/storage/Sources"
 import { Transformations } from "@tidegate/storage/Transformations"
 import { bootstrapTeam } from "@tidegate/storage/Teams"
@@ -47,8 +47,7 @@ import { welcome } from "./Welcome.ts"
 const deliveryLimits = { deliveries: 1_024, windowBytes: 160 * 1024 * 1024 }
 
 /** The database, brought to this version's schema, with this process's right to it checked. */
-const database = (settings: Settings, url: Redacted.Redacted) => {
-  const secrets = Layer.unwrap(Effect.map(Bootstrap.loadKeys(settings), (keys) => Secrets.layer({ keys })))
+const database = (settings: Settings, url: Redacted.Redacted, keys: KeyRing) => {
   const prepared = Layer.effectDiscard(
     Effect.gen(function* () {
       yield* migrate
@@ -58,15 +57,15 @@ const database = (settings: Settings, url: Redacted.Redacted) => {
       yield* Effect.forkScoped(forgetDedupeWindows)
     })
   )
-  return prepared.pipe(Layer.provideMerge(Layer.merge(Database.layer({ url }), secrets)))
+  return prepared.pipe(Layer.provideMerge(Layer.merge(Database.layer({ url }), Secrets.layer({ keys }))))
 }
 
 /** What every process has: the database, its rows as services, and the way to the actors. */
-const core = <A, E>(settings: Settings, url: Redacted.Redacted, cluster: Layer.Layer<A, E>) =>
+const core = <A, E>(settings: Settings, url: Redacted.Redacted, keys: KeyRing, cluster: Layer.Layer<A, E>) =>
   Layer.mergeAll(Connections.layer, Journal.layer, cluster).pipe(
     Layer.provideMerge(Layer.mergeAll(Sources.layer, Destinations.layer, Transformations.layer)),
     Layer.provideMerge(Ingress.layer(settings.publicUrl + ingressPath)),
-    Layer.provideMerge(database(settings, url))
+    Layer.provideMerge(database(settings, url, keys))
   )
 
 /** The actors of the shards that this process holds. */
@@ -108,8 +107,9 @@ const gateway = Effect.gen(function* () {
   const postgres =
     given.databaseUrl === null ? yield* EmbeddedPostgres.start({ home: join(given.home, "postgres") }) : null
   const url = postgres?.url ?? given.databaseUrl!
+  const keys = yield* Bootstrap.loadKeys(given)
   const port = given.role === "edge" ? 0 : yield* Bootstrap.pickRunnerPort(given)
-  const runner = core(given, url, Cluster.layerRunner({ url, host: given.runnerHost, port }))
+  const runner = core(given, url, keys, Cluster.layerRunner({ url, keys, host: given.runnerHost, port }))
   const egress = Egress.layer({
     allow: given.egressAllow,
     // Destinations of one origin share its connections: with fewer, those that hang would keep the others from theirs.
@@ -119,7 +119,7 @@ const gateway = Effect.gen(function* () {
   const roles = {
     all: publicServer(given).pipe(Layer.provideMerge(actors), Layer.provide([runner, working])),
     runner: healthServer(given).pipe(Layer.provideMerge(actors), Layer.provide([runner, working])),
-    edge: publicServer(given).pipe(Layer.provide([core(given, url, Cluster.layerClient({ url })), egress]))
+    edge: publicServer(given).pipe(Layer.provide([core(given, url, keys, Cluster.layerClient({ url, keys })), egress]))
   }
   yield* Layer.build(roles[given.role])
   yield* welcome(given, postgres !== null)

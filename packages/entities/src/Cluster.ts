@@ -1,10 +1,11 @@
-import { NodeClusterSocket } from "@effect/platform-node"
 import { PgClient } from "@effect/sql-pg"
-import { ConfigProvider, Layer, Option, type Redacted } from "effect"
+import { Layer, Option, type Redacted } from "effect"
 import { MessageStorage, RunnerAddress, type Sharding, ShardingConfig, SqlRunnerStorage } from "effect/cluster"
 import type { SqlError } from "effect/sql"
+import type { KeyRing } from "@tidegate/storage/Secrets"
 import { Lease } from "./Lease.ts"
 import { shardsPerGroup } from "./Shards.ts"
+import * as ClusterWire from "./Wire/ClusterWire.ts"
 
 /**
  * How fast a dead runner is noticed, the same on every process that reads who is alive. A runner that is silent for
@@ -34,6 +35,8 @@ const common = {
 
 export interface ClusterOptions {
   readonly url: Redacted.Redacted
+  /** Whoever has one of these keys belongs to the cluster; the same as on the other processes. */
+  readonly keys: KeyRing
 }
 
 export interface RunnerOptions extends ClusterOptions {
@@ -56,27 +59,21 @@ const storage = (options: ClusterOptions, config: Partial<ShardingConfig.Shardin
     ])
   )
 
-/** The library reads its settings from the environment too; ours are all given, and `PORT` means something else here. */
-const withoutEnvironment = Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown({})))
-
 /** Holds shards and runs their actors. */
 export const layerRunner = (options: RunnerOptions): Layer.Layer<Sharding.Sharding | Lease, SqlError.SqlError> => {
   const address = Option.some(RunnerAddress.make(options.host, options.port))
   const config = { ...common, runnerAddress: address, runnerListenAddress: address }
-  return NodeClusterSocket.layer({ storage: "byo", shardingConfig: config }).pipe(
+  return ClusterWire.layerRunner(options, options.keys).pipe(
     Layer.orDie,
     Layer.provideMerge(Lease.layerWatching({ expirationMs: lockExpirationMs })),
-    Layer.provide([storage(options, config), MessageStorage.layerNoop]),
-    withoutEnvironment
+    Layer.provide([storage(options, config), MessageStorage.layerNoop, ShardingConfig.layer(config)])
   )
 }
 
 /** Sends messages to actors, holds no shards. */
 export const layerClient = (options: ClusterOptions): Layer.Layer<Sharding.Sharding, SqlError.SqlError> => {
   const config = { ...common, runnerAddress: Option.none(), runnerListenAddress: Option.none() }
-  return NodeClusterSocket.layer({ storage: "byo", clientOnly: true, shardingConfig: config }).pipe(
-    Layer.orDie,
-    Layer.provide([storage(options, config), MessageStorage.layerNoop]),
-    withoutEnvironment
+  return ClusterWire.layerClient(options.keys).pipe(
+    Layer.provide([storage(options, config), MessageStorage.layerNoop, ShardingConfig.layer(config)])
   )
 }

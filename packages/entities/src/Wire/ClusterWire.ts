@@ -1,0 +1,245 @@
+import { NodeSocket } from "@effect/platform-node"
+import { Context, Effect, Layer, Queue, Schedule } from "effect"
+import {
+  type MessageStorage,
+  RunnerHealth,
+  Runners,
+  type RunnerStorage,
+  type Sharding,
+  type ShardingConfig,
+  SocketRunner
+} from "effect/cluster"
+import { NetAddress } from "effect/net"
+import { RpcClient, RpcSerialization } from "effect/rpc"
+import { Socket, SocketServer } from "effect/socket"
+import { constants, randomBytes } from "node:crypto"
+import type { AddressInfo } from "node:net"
+import * as Tls from "node:tls"
+import type { KeyRing } from "@tidegate/storage/Secrets"
+import * as Frames from "./Frames.ts"
+import { Handshakes, type HandshakeLimits } from "./Handshakes.ts"
+import { type PeerAddress, type PeerKey, peerKeys } from "./PeerKeys.ts"
+
+/**
+ * TLS 1.3 with a pre-shared key and a fresh key exchange: both sides prove a key of the ring in the handshake, there are
+ * no certificates, and a key that leaks later opens nothing recorded earlier. (Of TLS 1.2's suites for keys with a fresh
+ * exchange those with elliptic curves have no AES-GCM.) The suite is the only one of AES that OpenSSL takes for such a
+ * key, which goes with SHA-256. Without tickets, so that no later connection is let in by anything but the key: a ticket
+ * would outlive its removal from the ring.
+ */
+const suite = {
+  minVersion: "TLSv1.3",
+  maxVersion: "TLSv1.3",
+  ciphers: "TLS_AES_128_GCM_SHA256",
+  secureOptions: constants.SSL_OP_NO_TICKET,
+  noDelay: true
+} as const
+
+/** Whether a handshake that is done was done with the key, not with a certificate that somebody offered instead. */
+const provenByKey = (socket: Tls.TLSSocket): boolean => socket.isSessionReused()
+
+const handshakeLimits: HandshakeLimits = { deadlineMs: 5_000, most: 256, mostPerAddress: 64 }
+
+/**
+ * A peer asks every 5 s whether this side lives; one that neither sends nor takes anything for so long is gone (ms). When
+ * this process ends, one that does not take its answers is given up sooner: it would hold this process with them.
+ */
+const silenceLimitMs = { running: 20_000, ending: 1_000 }
+
+/** All handshakes of one attempt to reach a runner. */
+const dialingTimeout = "2 seconds"
+/** A runner that has come back, or whose port is flooded, is asked again soon: until it is found dead, messages wait. */
+const reconnecting = Schedule.spaced("250 millis")
+
+const refusedLine = "the cluster's port refused a peer that has not proven a key of this installation"
+
+/** The connections of other processes, as the end of this one needs them. */
+class Peers extends Context.Service<Peers, { readonly hurry: Effect.Effect<void> }>()(
+  "@tidegate/entities/Wire/ClusterWire/Peers"
+) {}
+
+/** The port where other processes reach this runner. It is open to nobody but those who have a key of the ring. */
+const layerServer = (address: PeerAddress, keys: KeyRing) =>
+  Layer.effectContext(
+    Effect.gen(function* () {
+      const fork = Effect.runForkWith(yield* Effect.context())
+      const psks = new Map(peerKeys(keys, address).map(({ identity, psk }) => [identity, psk]))
+      // An identity that nobody has gets a key that nobody has: it fails where and when a wrong key fails.
+      const nobodys = randomBytes(32)
+      const handshakes = new Handshakes(handshakeLimits, (refusals) => {
+        fork(Effect.annotateLogs(Effect.logWarning(refusedLine), { ...refusals }))
+      })
+      const accepted = yield* Queue.unbounded<Tls.TLSSocket>()
+      const open = new Set<Tls.TLSSocket>()
+      let silenceLimit: number = silenceLimitMs.running
+
+      const server = Tls.createServer({ ...suite, pskCallback: (_socket, identity) => psks.get(identity) ?? nobodys })
+      server.on("connection", (raw) => handshakes.begin(raw))
+      server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
+        handshakes.fail(socket, error.code ?? error.message)
+        socket.destroy()
+      })
+      server.on("secureConnection", (socket) => {
+        // What goes wrong with it is told by its end.
+        socket.on("error", () => {})
+        if (!provenByKey(socket)) {
+          handshakes.fail(socket, "not by key")
+          socket.destroy()
+          return
+        }
+        handshakes.succeed(socket)
+        // Every message that waits for the socket to drain listens to it.
+        socket.setMaxListeners(0)
+        socket.setTimeout(silenceLimit)
+        socket.on("timeout", () => {
+          // When this process ends, an actor may still be about to answer.
+          if (silenceLimit === silenceLimitMs.ending && socket.writableLength === 0) socket.setTimeout(silenceLimit)
+          else socket.destroy()
+        })
+        open.add(socket)
+        socket.once("close", () => open.delete(socket))
+        Queue.offerUnsafe(accepted, socket)
+      })
+      yield* Effect.acquireRelease(
+        Effect.callback<void, SocketServer.SocketServerError>((resume) => {
+          // Later ones too, such as of the system's limits: the connection is lost, not the process.
+          server.on("error", (cause) =>
+            resume(
+              Effect.fail(
+                new SocketServer.SocketServerError({ reason: new SocketServer.SocketServerOpenError({ cause }) })
+              )
+            )
+          )
+          server.listen(address.port, address.host, () => resume(Effect.void))
+        }),
+        () =>
+          Effect.callback<void>((resume) => {
+            server.close(() => resume(Effect.void))
+            handshakes.close()
+            for (const socket of open) socket.destroySoon()
+          })
+      )
+
+      const closed = new Socket.SocketError({ reason: new Socket.SocketCloseError({ code: 1000 }) })
+      const serve = <R, E, A>(handler: (socket: Socket.Socket) => Effect.Effect<A, E, R>, socket: Tls.TLSSocket) =>
+        Effect.suspend(() => (socket.destroyed ? Effect.fail(closed) : Effect.succeed(socket))).pipe(
+          (open) => Effect.acquireRelease(open, (socket) => Effect.sync(() => socket.destroySoon())),
+          (open) => NodeSocket.fromDuplex(open),
+          Effect.flatMap(handler),
+          // The peer comes again, and repeats what it must.
+          Effect.ignoreCause({ log: "Warn", message: "the connection of another process broke" })
+        )
+
+      const bound = server.address() as AddressInfo
+      const hurry = Effect.sync(() => {
+        silenceLimit = silenceLimitMs.ending
+        for (const socket of open) socket.setTimeout(silenceLimit)
+      })
+      return Context.make(Peers, { hurry }).pipe(
+        Context.add(SocketServer.SocketServer, {
+          address: NetAddress.inetAddressFromIpStringUnsafe(bound.address, bound.port),
+          run: (handler) =>
+            Queue.take(accepted).pipe(
+              Effect.flatMap((socket) => Effect.forkScoped(serve(handler, socket))),
+              Effect.forever,
+              Effect.scoped
+            )
+        })
+      )
+    })
+  )
+
+/** No connection. `refused`: something was there and did not take the key. */
+class NotConnected {
+  readonly refused: boolean
+  readonly cause: unknown
+  constructor(refused: boolean, cause: unknown) {
+    this.refused = refused
+    this.cause = cause
+  }
+}
+
+const dial = ({ host, port }: PeerAddress, key: PeerKey) =>
+  Effect.callback<Tls.TLSSocket, NotConnected>((resume) => {
+    let reached = false
+    const socket = Tls.connect({ ...suite, host, port, rejectUnauthorized: true, pskCallback: () => key })
+    const fail = (cause: unknown): void => {
+      socket.destroy()
+      resume(Effect.fail(new NotConnected(reached, cause)))
+    }
+    socket.setMaxListeners(0)
+    socket.once("connect", () => (reached = true))
+    socket.on("error", fail)
+    socket.once("close", () => fail(new Error("closed")))
+    socket.once("secureConnect", () =>
+      provenByKey(socket) ? resume(Effect.succeed(socket)) : fail(new Error("not by key"))
+    )
+    return Effect.sync(() => socket.destroy())
+  })
+
+/**
+ * Reaches the runner at `address` by the first key of the ring that it takes, from the one that it took last: while keys
+ * are being changed, processes have rings that differ, and share a key as long as one is taken out only after its
+ * successor is everywhere.
+ */
+const dialer = (address: PeerAddress, ring: KeyRing): Effect.Effect<Tls.TLSSocket, Socket.SocketError> => {
+  const keys = peerKeys(ring, address)
+  let first = 0
+  const from = (tried: number): Effect.Effect<Tls.TLSSocket, NotConnected> => {
+    const index = (first + tried) % keys.length
+    return dial(address, keys[index]!).pipe(
+      Effect.tap(() => Effect.sync(() => (first = index))),
+      Effect.catchIf(
+        ({ refused }) => refused && tried + 1 < keys.length,
+        () => from(tried + 1)
+      )
+    )
+  }
+  return Effect.mapError(
+    Effect.suspend(() => from(0)),
+    ({ cause }) => new Socket.SocketError({ reason: new Socket.SocketOpenError({ kind: "Unknown", cause }) })
+  )
+}
+
+/** The way to the runners. */
+const layerClientProtocol = (keys: KeyRing) =>
+  Layer.effect(
+    Runners.RpcClientProtocol,
+    Effect.map(RpcSerialization.RpcSerialization, (serialization) => ({
+      codecFor: serialization.codecFor,
+      make: (address) => {
+        const reach = dialer(address, keys)
+        let current: Tls.TLSSocket | null = null
+        const open = Effect.acquireRelease(reach, (socket) => Effect.sync(() => socket.destroySoon()), {
+          interruptible: true
+        }).pipe(Effect.tap((socket) => Effect.sync(() => (current = socket))))
+        return Effect.flatMap(NodeSocket.fromDuplex(open, { openTimeout: dialingTimeout }), (socket) =>
+          RpcClient.makeProtocolSocket({ retryPolicy: reconnecting }).pipe(
+            Effect.provideService(Socket.Socket, socket),
+            Effect.provideService(
+              RpcSerialization.RpcSerialization,
+              Frames.watched(serialization, (error) => current?.destroy(error as Error))
+            )
+          )
+        )
+      }
+    }))
+  )
+
+type Stores = ShardingConfig.ShardingConfig | MessageStorage.MessageStorage | RunnerStorage.RunnerStorage
+
+/** A process that holds shards: it reaches other runners, and they reach it at `address`. */
+export const layerRunner = (
+  address: PeerAddress,
+  keys: KeyRing
+): Layer.Layer<Sharding.Sharding, SocketServer.SocketServerError, Stores> =>
+  Layer.effectDiscard(Effect.flatMap(Peers, ({ hurry }) => Effect.addFinalizer(() => hurry))).pipe(
+    Layer.provideMerge(SocketRunner.layer),
+    Layer.provide(Layer.provide(RunnerHealth.layerPing, Runners.layerRpc)),
+    Layer.provide([layerServer(address, keys), layerClientProtocol(keys)]),
+    Layer.provide(Frames.layer)
+  )
+
+/** A process that only reaches runners; it has no port. */
+export const layerClient = (keys: KeyRing): Layer.Layer<Sharding.Sharding, never, Stores> =>
+  SocketRunner.layerClientOnly.pipe(Layer.provide(layerClientProtocol(keys)), Layer.provide(Frames.layer))

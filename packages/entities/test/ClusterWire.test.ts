@@ -1,0 +1,211 @@
+import { assert, describe, it } from "@effect/vitest"
+import { randomBytes } from "node:crypto"
+import { Effect, Exit, Fiber, Scope } from "effect"
+import type { KeyRing } from "@tidegate/storage/Secrets"
+import { largestFrame } from "../src/Wire/Frames.ts"
+import { peerKeys } from "../src/Wire/PeerKeys.ts"
+import { client, impostor, newKey, plain, proven, runner, tap, withKey } from "./WireWorld.ts"
+
+const [old, next, others] = [newKey("old"), newKey("next"), newKey("others")]
+const few = new Uint8Array(1)
+
+/** Asks often enough to be no luck, and soon enough to be no wait. */
+const until = (what: string, holds: () => boolean): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    for (let tries = 0; !holds(); tries++) {
+      if (tries === 1_000) yield* Effect.die(new Error(`${what}: not within 10 s`))
+      yield* Effect.sleep("10 millis")
+    }
+  })
+
+describe("who may talk to a runner", () => {
+  const rings: ReadonlyArray<readonly [string, KeyRing, KeyRing, boolean]> = [
+    ["the same key", [old], [old], true],
+    ["another key", [old], [others], false],
+    // A rolling change: the new key is added behind, moved to the front, then the old one goes.
+    ["a caller that has the new key already, behind", [old], [old, next], true],
+    ["a caller that has not got the new key yet", [old, next], [old], true],
+    ["a caller that goes by the new key already", [old, next], [next, old], true],
+    ["a caller that goes by the old key still", [next, old], [old, next], true],
+    ["a caller that has lost the old key already", [next, old], [next], true],
+    ["a caller that has the old key still", [next], [next, old], true],
+    ["a new key that went to the front at once", [old], [next, old], true],
+    ["a key that has been taken out", [next], [old], false]
+  ]
+  for (const [name, ofRunner, ofCaller, may] of rings) {
+    it.live(`${name}: ${may ? "yes" : "no"}`, () =>
+      Effect.gen(function* () {
+        const echo = yield* runner(ofRunner)
+        const { Say } = yield* client(ofCaller, echo.address)
+        const answer = yield* Say({ bytes: few, answer: 3 }).pipe(
+          Effect.timeoutOption(may ? "10 seconds" : "2 seconds")
+        )
+        assert.strictEqual(answer._tag, may ? "Some" : "None")
+        assert.strictEqual(echo.calls(), may ? 1 : 0)
+        if (!may)
+          assert.deepInclude(echo.refusals()[0], { address: "127.0.0.1", reason: "ERR_SSL_BINDER_DOES_NOT_VERIFY" })
+      })
+    )
+  }
+
+  it.live("a connection that was led to another runner of the same keys: no", () =>
+    Effect.gen(function* () {
+      const echo = yield* runner([old])
+      const other = yield* runner([old])
+      const { address } = yield* tap(other.address)
+      const { Say } = yield* client([old], address)
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(Effect.timeout(Say({ bytes: few, answer: 0 }), "1 second"))))
+      const led = yield* Effect.exit(Effect.tryPromise(() => proven(old, echo.address, other.address)))
+      assert.isTrue(Exit.isFailure(led))
+      assert.strictEqual(echo.calls() + other.calls(), 0)
+    })
+  )
+
+  it.live("a message without the handshake, and a recorded connection played again: no", () =>
+    Effect.gen(function* () {
+      const echo = yield* runner([old])
+      const ear = yield* impostor([old])
+      const { Say } = yield* client([old], ear.address)
+      yield* Effect.forkScoped(Say({ bytes: few, answer: 0 }))
+      yield* until("the message comes", () => ear.sent().length > 0)
+      const message = ear.sent()
+
+      const bare = plain(echo.address)
+      bare.socket.write(message)
+      yield* Effect.promise(() => bare.closed)
+      assert.strictEqual(echo.calls(), 0)
+
+      // Whoever has the key may send the same bytes: they are a call.
+      const line = yield* tap(echo.address)
+      const peer = yield* Effect.promise(() => proven(old, echo.address, line.address))
+      peer.socket.write(message)
+      yield* until("the call is answered", () => peer.received().length > 0)
+      assert.strictEqual(echo.calls(), 1)
+      peer.socket.destroy()
+
+      const recorded = line.sent()
+      assert.isAbove(recorded.length, message.length)
+      assert.isFalse(recorded.includes("Echo"))
+      assert.isTrue(message.includes("Echo"))
+      const again = plain(echo.address)
+      again.socket.write(recorded)
+      yield* Effect.promise(() => again.closed)
+      assert.strictEqual(echo.calls(), 1)
+    })
+  )
+
+  it.live("a wrong key and an unknown name of a key look the same", () =>
+    Effect.gen(function* () {
+      const echo = yield* runner([old])
+      const identity = peerKeys([old], echo.address)[0]!.identity
+      const codes = []
+      for (const name of [identity, "A".repeat(identity.length), "x".repeat(128)]) {
+        const failed = yield* Effect.flip(
+          Effect.tryPromise(() => withKey({ identity: name, psk: randomBytes(32) }, echo.address))
+        )
+        codes.push((failed.cause as NodeJS.ErrnoException).code)
+      }
+      assert.deepStrictEqual(new Set(codes), new Set(["ERR_SSL_TLSV1_ALERT_DECRYPT_ERROR"]))
+    })
+  )
+})
+
+describe("frames", () => {
+  it.live("the largest passes, a larger one ends its own call and nothing else", () =>
+    Effect.gen(function* () {
+      const echo = yield* runner([old])
+      const { Say, Wait } = yield* client([old], echo.address)
+      const waiting = yield* Effect.forkScoped(Wait())
+      yield* until("the call has come", () => echo.waiting() === 1)
+
+      const large = largestFrame - 4096
+      assert.strictEqual((yield* Say({ bytes: new Uint8Array(large), answer: large })).length, large)
+      for (const call of [
+        { bytes: new Uint8Array(largestFrame), answer: 0 },
+        { bytes: few, answer: largestFrame }
+      ]) {
+        const exit = yield* Effect.exit(Say(call))
+        assert.match(String(Exit.isFailure(exit) && exit.cause), /too large for the cluster/)
+      }
+      assert.strictEqual((yield* Say({ bytes: few, answer: 1 })).length, 1)
+      yield* echo.release
+      assert.strictEqual(yield* Fiber.join(waiting), "at last")
+    })
+  )
+
+  it.live("what is announced too large, or is no frame, ends the connection at once", () =>
+    Effect.gen(function* () {
+      const echo = yield* runner([old])
+      const length = (bytes: number): Buffer => {
+        const out: Array<number> = []
+        for (let rest = bytes; ; rest = Math.floor(rest / 128)) {
+          if (rest < 128) return Buffer.from([...out, rest])
+          out.push((rest % 128) | 128)
+        }
+      }
+      for (const bytes of [length(largestFrame + 1), length(2 ** 50), Buffer.alloc(1), Buffer.alloc(100, 0xff)]) {
+        const peer = yield* Effect.promise(() => proven(old, echo.address))
+        peer.socket.write(bytes)
+        yield* Effect.promise(() => peer.closed)
+      }
+      const { Say } = yield* client([old], echo.address)
+      assert.strictEqual((yield* Say({ bytes: few, answer: 1 })).length, 1)
+    })
+  )
+
+  it.live("a caller drops a runner that answers what cannot be read, and comes again", () =>
+    Effect.gen(function* () {
+      const fake = yield* impostor([old], Buffer.alloc(100, 0xff))
+      const { Say } = yield* client([old], fake.address)
+      yield* Effect.forkScoped(Effect.exit(Say({ bytes: few, answer: 0 })))
+      yield* until("it comes again", () => fake.connections() > 1)
+    })
+  )
+})
+
+describe("a port under attack", () => {
+  it.live(
+    "those who say nothing displace each other, not a peer with a key; what is told of them is little",
+    () =>
+      Effect.gen(function* () {
+        const echo = yield* runner([old])
+        let open = 0
+        const silent = Array.from({ length: 400 }, () => plain(echo.address))
+        yield* Effect.addFinalizer(() => Effect.sync(() => silent.forEach(({ socket }) => socket.destroy())))
+        for (const { closed, socket } of silent) {
+          socket.once("connect", () => open++)
+          void closed.then(() => open--)
+        }
+        const { Say } = yield* client([old], echo.address)
+        assert.strictEqual((yield* Say({ bytes: few, answer: 1 })).length, 1)
+        yield* until("only as many as may are left", () => open <= 64)
+        const began = performance.now()
+        yield* until("all have been closed", () => open === 0)
+        assert.isBelow(performance.now() - began, 7_000)
+        assert.strictEqual(echo.refusals().length, 1)
+        assert.strictEqual((yield* Say({ bytes: few, answer: 1 })).length, 1)
+      }),
+    30_000
+  )
+})
+
+describe("the end of a runner", () => {
+  it.live("does not wait for a peer that does not read", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const echo = yield* runner([old]).pipe(Scope.provide(scope))
+      const ear = yield* impostor([old])
+      const { Say } = yield* client([old], ear.address)
+      yield* Effect.forkScoped(Say({ bytes: few, answer: 8 * 1024 * 1024 }))
+      yield* until("the message comes", () => ear.sent().length > 0)
+      const peer = yield* Effect.promise(() => proven(old, echo.address))
+      peer.socket.pause()
+      peer.socket.write(ear.sent())
+      yield* until("the call has come", () => echo.calls() === 1)
+      const began = performance.now()
+      yield* Scope.close(scope, Exit.void)
+      assert.isBelow(performance.now() - began, 8_000)
+      peer.socket.destroy()
+    })
+  )
+})

@@ -1,0 +1,202 @@
+import { createSecretKey, randomBytes } from "node:crypto"
+import { readFile } from "node:fs/promises"
+import { setTimeout as sleep } from "node:timers/promises"
+import { NodeClusterSocket } from "@effect/platform-node"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect, Exit, Layer, Option } from "effect"
+import { MessageStorage, Runner, RunnerAddress, RunnerStorage, type Sharding, ShardingConfig } from "effect/cluster"
+import { shardsPerGroup } from "@tidegate/entities/Shards"
+import { SourceEntity } from "@tidegate/entities/Source/SourceProtocol"
+import * as ClusterWire from "@tidegate/entities/Wire/ClusterWire"
+import type { PeerAddress } from "@tidegate/entities/Wire/PeerKeys"
+import { newId } from "@tidegate/model/Ids"
+import type { KeyRing, SecretKey } from "@tidegate/storage/Secrets"
+import { demoTeam } from "@tidegate/storage/Teams"
+import { impostor, plain, proven, tap, withKey } from "../../packages/entities/test/WireWorld.ts"
+import { allTables, Gateway } from "../contract/Gateway.ts"
+import { Target } from "../contract/Target.ts"
+import { waitUntil } from "../faults/Waiting.ts"
+
+const bytes = randomBytes(32)
+const key = (of: Buffer): SecretKey => ({ id: "a", fingerprint: "a", key: createSecretKey(of) })
+const ours = key(bytes)
+const theirs = key(randomBytes(32))
+
+const config = {
+  runnerAddress: Option.none(),
+  runnerListenAddress: Option.none(),
+  shardsPerGroup,
+  simulateRemoteSerialization: false,
+  sendRetryInterval: "50 millis"
+} as const
+
+type Stores = RunnerStorage.RunnerStorage | MessageStorage.MessageStorage | ShardingConfig.ShardingConfig
+type Client = Layer.Layer<Sharding.Sharding, unknown, Stores>
+
+/** A cluster client as the library has it: it knows an address and nothing else. */
+const withoutKey: Client = NodeClusterSocket.layer({ storage: "byo", clientOnly: true, shardingConfig: config })
+const keyed = (ring: KeyRing): Client => ClusterWire.layerClient(ring)
+
+/** What the source's actor at `address` answers to a client of this kind, within 3 s. */
+const command = <A>(
+  client: Client,
+  { host, port }: PeerAddress,
+  send: (source: ReturnType<Effect.Success<typeof SourceEntity.client>>) => Effect.Effect<A, unknown>,
+  id = newId("src_", Date.now())
+) =>
+  Effect.gen(function* () {
+    const storage = yield* RunnerStorage.makeMemory
+    yield* storage.register(
+      Runner.make({ address: RunnerAddress.make(host, port), groups: ["default"], weight: 1 }),
+      true
+    )
+    const stores = Layer.mergeAll(
+      Layer.succeed(RunnerStorage.RunnerStorage, storage),
+      MessageStorage.layerNoop,
+      ShardingConfig.layer(config)
+    )
+    const context = yield* Layer.build(Layer.provide(client, stores))
+    const source = yield* Effect.provide(SourceEntity.client, context)
+    return yield* send(source(id)).pipe(Effect.timeout("3 seconds"), Effect.exit)
+  }).pipe(Effect.scoped, Effect.runPromise)
+
+const create = (name: string) => (source: ReturnType<Effect.Success<typeof SourceEntity.client>>) =>
+  source.Create({ team_id: demoTeam, input: { name } })
+
+describe("the cluster's port", () => {
+  let gateway: Gateway
+  let target: Target
+  let port: PeerAddress
+
+  beforeAll(async () => {
+    gateway = await Gateway.start({ TIDEGATE_SECRET_KEYS: `a:${bytes.toString("base64")}` })
+    target = await Target.start()
+    const [runner] = await gateway.sql("select address from cluster_runners")
+    const [host, number] = (runner.address as string).split(":")
+    port = { host: host!, port: Number(number) }
+  })
+  afterAll(async () => {
+    await gateway.close()
+    await target.close()
+  })
+
+  const names = async () => (await gateway.sql("select name from sources order by name")).map(({ name }) => name)
+
+  /** A request still goes all the way. */
+  const works = async () => {
+    const { source } = await gateway.route(target)
+    const before = target.received.length
+    const answer = await fetch(`${gateway.origin}/e/${source.id}`, { method: "POST", body: "{}" })
+    assert.strictEqual(answer.status, 200)
+    await waitUntil("it is delivered", () => target.received.length > before, { patienceMs: 8_000 })
+  }
+
+  it("takes orders from a peer that has the key", async () => {
+    assert.isTrue(Exit.isSuccess(await command(keyed([ours]), port, create("by-a-peer"))))
+    assert.include(await names(), "by-a-peer")
+  })
+
+  for (const [who, client, reason] of [
+    ["a cluster client without a key", withoutKey, "ERR_SSL"],
+    ["one with another key", keyed([theirs]), "ERR_SSL_BINDER_DOES_NOT_VERIFY"]
+  ] as const) {
+    it(`takes none from ${who}`, async () => {
+      const before = await gateway.state(allTables)
+      assert.isTrue(Exit.isFailure(await command(client, port, create("forged"))))
+      assert.deepStrictEqual(await gateway.state(allTables), before)
+      await waitUntil("it is told", async () => (await gateway.logged()).includes(reason), { patienceMs: 15_000 })
+      await works()
+    })
+  }
+
+  it("takes none from a connection played again, nor from its messages without it", () =>
+    Effect.gen(function* () {
+      // The command in the clear, as only somebody with the key gets to see it.
+      const ear = yield* impostor([ours])
+      yield* Effect.forkScoped(Effect.promise(() => command(keyed([ours]), ear.address, create("played-again"))))
+      yield* Effect.promise(() => waitUntil("the command comes", () => ear.sent().length > 0, { patienceMs: 8_000 }))
+      const line = yield* tap(port)
+      const peer = yield* Effect.promise(() => proven(ours, port, line.address))
+      peer.socket.write(ear.sent())
+      yield* Effect.promise(async () => {
+        await waitUntil("it is carried out", async () => (await names()).includes("played-again"), {
+          patienceMs: 8_000
+        })
+        const [{ id }] = await gateway.sql("select id from sources where name = 'played-again' and deleted_at is null")
+        peer.socket.destroy()
+        await gateway.sql("update sources set name = 'played-once' where id = $1", [id])
+        for (const words of [line.sent(), ear.sent()]) {
+          const again = plain(port)
+          again.socket.write(words)
+          await again.closed
+        }
+        assert.notInclude(await names(), "played-again")
+        await works()
+      })
+    }).pipe(Effect.scoped, Effect.runPromise))
+
+  it("closes a connection that is none of TLS, at once", async () => {
+    for (const words of ["GET / HTTP/1.1\r\nHost: x\r\n\r\n", "\n", "\0".repeat(64), randomBytes(512)]) {
+      const stranger = plain(port)
+      const began = performance.now()
+      stranger.socket.end(words)
+      await stranger.closed
+      assert.isBelow(performance.now() - began, 2_000)
+      assert.isBelow(stranger.received().length, 16)
+    }
+    await works()
+  })
+
+  it("closes those who say nothing, or say it slowly, within 5 s", async () => {
+    const began = performance.now()
+    const silent = plain(port)
+    const slow = plain(port)
+    // The beginning of a handshake of 500 bytes that never ends.
+    const hello = Buffer.concat([Buffer.from([22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3]), Buffer.alloc(489)])
+    let at = 0
+    const dripping = setInterval(() => slow.socket.write(hello.subarray(at, ++at)), 100)
+    await Promise.all([silent.closed, slow.closed])
+    clearInterval(dripping)
+    assert.isBelow(performance.now() - began, 6_500)
+    assert.isAbove(at, 20)
+  })
+
+  it("serves its peers through a flood, and neither grows nor fills the log", async () => {
+    const memory = async () =>
+      Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${gateway.pid}/status`, "utf8"))![1]) / 1024
+    const before = { memory: await memory(), lines: (await gateway.logged()).split("\n").length }
+    let attempts = 0
+    const over = new AbortController()
+    const floods = Array.from({ length: 8 }, async (_, index) => {
+      while (!over.signal.aborted) {
+        attempts++
+        if (index % 2 === 0) await withKey({ identity: "x", psk: randomBytes(32) }, port).catch(() => {})
+        else {
+          const stranger = plain(port)
+          // Some leave their connections open.
+          if (index % 4 === 1) stranger.socket.end("GET / HTTP/1.1\r\n\r\n")
+          await Promise.race([stranger.closed, sleep(5)])
+        }
+      }
+    })
+    let answered = 0
+    const until = performance.now() + 8_000
+    try {
+      while (performance.now() < until) {
+        // A process of its own each time: it has to come in first.
+        const exit = await command(keyed([ours]), port, create(`through-the-flood-${answered}`))
+        assert.isTrue(Exit.isSuccess(exit), `after ${answered} that came through`)
+        answered++
+      }
+    } finally {
+      over.abort()
+      await Promise.all(floods)
+    }
+    const grown = (await memory()) - before.memory
+    const lines = (await gateway.logged()).split("\n").length - before.lines
+    assert.isAbove(attempts, 300)
+    assert.isBelow(grown, 150)
+    assert.isBelow(lines, 20)
+    await works()
+  }, 60_000)
+})

@@ -11,7 +11,8 @@ const payload = (requestId: string, body: Uint8Array, headers = {}): DeliveryPay
   headers,
   body,
   verified: true,
-  originalIp: null
+  originalIp: null,
+  presented: null
 })
 
 const item = (eventId: string, of: DeliveryPayload): DeliveryItem => ({

@@ -5,7 +5,10 @@ import type { FramedMessage } from "./wire/FramedMessage.ts"
 /** The largest body a sender may post, in bytes. */
 export const largestBody = 10 * 1024 * 1024
 
-/** What bodies may hold that are being read, or kept for an upstream that has not answered, in one process. */
+/**
+ * What bodies may hold that are being read, wait for their turn to be decided about or answered, or are kept for an upstream
+ * that has not answered, in one process.
+ */
 const mostBytes = 256 * 1024 * 1024
 /** Bodies being read in one process. */
 const mostBodies = 2_048

@@ -3,6 +3,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { horizonMs } from "@tidegate/entities/Destination/DeliveryQueue"
 import type { DeliveryPayload } from "@tidegate/entities/Destination/DeliveryItem"
 import { type ErrorCode, fail, toResponse } from "@tidegate/model/GatewayError"
+import { isTurnOver, nextTurn } from "@tidegate/model/LoopTurn"
 import { isId, newId, prefixes } from "@tidegate/model/Ids"
 import { isSlug } from "@tidegate/model/Ingress"
 import { Journal } from "@tidegate/storage/Journal"
@@ -14,10 +15,12 @@ import { HandshakeSteps } from "./HandshakeSteps.ts"
 import { type InboundRequest, ingressPath, readHeaders } from "./InboundRequest.ts"
 import { ProxyUpstream } from "./ProxyUpstream.ts"
 import { acceptedReply, rejectedReply, type Reply } from "./Reply.ts"
-import { decide, type Decision, type Rejection } from "./Routing.ts"
+import { decide, type Decision, type Rejection, type Unfinished } from "./Routing.ts"
 import { type SourceSnapshot, SourceSnapshots } from "./SourceSnapshots.ts"
 import type { FramedMessage } from "./wire/FramedMessage.ts"
 
+/** Verifying so many bytes takes some milliseconds: it is done in turn. */
+const largeForATurn = 256 * 1024
 /** The largest size that can be kept of a body that is not: a sender may announce any number of bytes. */
 const largestSize = 2 ** 31 - 1
 /** A source that changes faster than its requests can be routed: told to come again, because nothing was written. */
@@ -121,6 +124,16 @@ const make = Effect.gen(function* () {
     )
   }
 
+  /** An answer of the source's own may have to look through the body: it takes its turn. */
+  const answerInTurn = (exchange: Exchange, snapshot: SourceSnapshot, decision: Decision): void => {
+    if (snapshot.reply.customResponse === null || decision.rejection !== null)
+      return answer(exchange, snapshot, decision)
+    if (isTurnOver()) return defer(exchange, () => answerInTurn(exchange, snapshot, decision))
+    const since = performance.now()
+    answer(exchange, snapshot, decision)
+    if (performance.now() - since > 1) isTurnOver(since)
+  }
+
   const hint = ({ record, request }: Decision): void => {
     for (const { connectionId } of record.pending) hints.route(connectionId)
     if (record.events.length === 0) return
@@ -160,7 +173,11 @@ const make = Effect.gen(function* () {
   const store = (snapshot: SourceSnapshot, exchange: Exchange, routings: number): void => {
     const { request, response } = exchange
     if (routings >= mostRoutings) return shed(response)
-    const decision = decide(snapshot, request)
+    const isLarge = request.bodySize > largeForATurn
+    if (isLarge && isTurnOver()) return defer(exchange, () => store(snapshot, exchange, routings))
+    const since = isLarge ? performance.now() : 0
+    const decision = decide(snapshot, request, isTurnOver)
+    if (isLarge) isTurnOver(since)
     if ("certificateUrl" in decision) {
       certificates.load(decision.certificateUrl).then(
         () => attempt(exchange, () => store(snapshot, exchange, routings + 1)),
@@ -171,6 +188,30 @@ const make = Effect.gen(function* () {
       )
       return
     }
+    keep(snapshot, exchange, decision, routings)
+  }
+
+  /** Does the step in a later turn of the loop, because long work has used up this one. */
+  const defer = (exchange: Exchange, step: () => void): void => {
+    const { bodySize } = exchange.request
+    bodies.keep(bodySize)
+    nextTurn(() => {
+      bodies.keep(-bodySize)
+      attempt(exchange, step)
+    })
+  }
+
+  /** Stores what was decided, once it is. */
+  const keep = (
+    snapshot: SourceSnapshot,
+    exchange: Exchange,
+    decision: Decision | Unfinished,
+    routings: number
+  ): void => {
+    if ("resume" in decision) {
+      return defer(exchange, () => keep(snapshot, exchange, decision.resume(), routings))
+    }
+    const { response } = exchange
     const { handshake } = decision
     if (handshake === null || (handshake.remember === undefined && handshake.confirmUrl === undefined)) {
       return commit(snapshot, exchange, decision, routings)
@@ -213,7 +254,7 @@ const make = Effect.gen(function* () {
       switch (outcome) {
         case "committed":
           hint(decision)
-          return attempt(exchange, () => answer(exchange, snapshot, decision))
+          return attempt(exchange, () => answerInTurn(exchange, snapshot, decision))
         case "stale":
           snapshots.load(exchange.target.name).then(
             (current) =>

@@ -27,6 +27,12 @@ export interface Decision {
   readonly input: () => RequestInput
 }
 
+/** A decision that takes too long for one turn of the loop, begun. */
+export interface Unfinished {
+  /** Goes on, in a later turn. */
+  readonly resume: () => Decision | Unfinished
+}
+
 const rejections = {
   disabled: { cause: "SOURCE_DISABLED", code: "SOURCE_DISABLED_INGRESS", message: "this source is disabled" },
   method: {
@@ -52,9 +58,14 @@ const noBody = new Uint8Array(0)
  * enabled, handshake, method, size, verification, then for each connection what its cheap rules make of it. Deciding again
  * with another snapshot yields the same ids, so a request that has to be routed again is still routed once.
  *
- * A verification that needs a certificate first says so instead: the request is decided again with it.
+ * A verification that needs a certificate first says so instead: the request is decided again with it. Where much is to
+ * be done, and `isTurnOver`, what is left is left for later.
  */
-export const decide = (snapshot: SourceSnapshot, received: InboundRequest): Decision | CertificateNeeded => {
+export const decide = (
+  snapshot: SourceSnapshot,
+  received: InboundRequest,
+  isTurnOver: (since?: number) => boolean
+): Decision | Unfinished | CertificateNeeded => {
   // Before anything is decided: what is rejected is stored too, and a wrong credential is nearly a right one.
   const request = mask(snapshot, received)
   if (snapshot.disabled) return reject(snapshot, request, rejections.disabled)
@@ -82,7 +93,7 @@ export const decide = (snapshot: SourceSnapshot, received: InboundRequest): Deci
   if (verification === "failed") return reject(snapshot, request, rejections.auth)
   const verified = verification === "verified"
   return handshake === null
-    ? route(snapshot, request, body, verified)
+    ? route(snapshot, request, body, verified, isTurnOver)
     : greet(snapshot, request, body, verified, handshake)
 }
 
@@ -94,32 +105,82 @@ const mask = (snapshot: SourceSnapshot, received: InboundRequest): MaskedRequest
   return { ...request, headers, query, presented: snapshot.seal(request.id, secrets) }
 }
 
-const route = (snapshot: SourceSnapshot, request: MaskedRequest, body: Uint8Array, verified: boolean): Decision => {
+/** A larger body is not parsed where much else was done in the same turn of the loop. */
+const smallBody = 16 * 1024
+/** Work that nobody is asked about (ms). */
+const unaskedMs = 1
+/** Connections without a filter are counted in such portions. */
+const portion = 32
+
+const route = (
+  snapshot: SourceSnapshot,
+  request: MaskedRequest,
+  body: Uint8Array,
+  verified: boolean,
+  isTurnOver: (since?: number) => boolean
+): Decision | Unfinished => {
+  const { routes } = snapshot
   const events: Array<RoutedEvent> = []
   const ignored: Array<IgnoredEvent> = []
   const pending: Array<PendingRoute> = []
   const input = requestInput(request, body)
-  for (const { connectionId, connectionShard, destinationId, destinationShard, rules } of snapshot.routes) {
-    if (rules === null || rules.slow !== null) {
-      pending.push({ connectionId, shard: connectionShard })
-      continue
+  let isParsed = body.length <= smallBody
+  let next = 0
+  let startedAt = 0
+  const isLong = (): boolean => performance.now() - startedAt > unaskedMs && isTurnOver(startedAt)
+
+  const proceed = (): Decision | Unfinished => {
+    for (; next < routes.length; next++) {
+      const { connectionId, connectionShard, destinationId, destinationShard, rules } = routes[next]!
+      if (rules === null || rules.slow !== null) {
+        pending.push({ connectionId, shard: connectionShard })
+        continue
+      }
+      let missed: ReadonlyArray<string> = nothing
+      let isOver = false
+      if (rules.filter !== null) {
+        if (startedAt === 0) {
+          if (isTurnOver()) return unfinished
+          startedAt = performance.now()
+        }
+        if (!isParsed && rules.filter.looksAtBody) {
+          input.body()
+          isParsed = true
+          if (isLong()) return unfinished
+        }
+        missed = rules.filter.failingTargets(input)
+        isOver = isLong()
+      } else if (next % portion === portion - 1) {
+        if (startedAt === 0) startedAt = performance.now()
+        else isOver = isLong()
+      }
+      if (missed.length > 0) {
+        ignored.push(ignore(request, connectionId, "FILTERED", missed))
+      } else {
+        events.push({
+          id: derivedId(prefixes.event, request.id, connectionId),
+          connectionId,
+          destinationId,
+          shard: destinationShard,
+          dueAt: request.receivedAt + rules.delay
+        })
+      }
+      if (isOver && next + 1 < routes.length) {
+        next++
+        return unfinished
+      }
     }
-    const missed = rules.filter === null ? nothing : rules.filter.failingTargets(input)
-    if (missed.length > 0) {
-      ignored.push(ignore(request, connectionId, "FILTERED", missed))
-    } else {
-      events.push({
-        id: derivedId(prefixes.event, request.id, connectionId),
-        connectionId,
-        destinationId,
-        shard: destinationShard,
-        dueAt: request.receivedAt + rules.delay
-      })
+    const accepted = { status: "accepted", verified, rejectionCause: null, body, events, ignored, pending } as const
+    const record = { ...base(snapshot, request), ...accepted }
+    return { rejection: null, handshake: null, request, input: () => input, record }
+  }
+  const unfinished: Unfinished = {
+    resume: () => {
+      startedAt = performance.now()
+      return proceed()
     }
   }
-  const accepted = { status: "accepted", verified, rejectionCause: null, body, events, ignored, pending } as const
-  const record = { ...base(snapshot, request), ...accepted }
-  return { rejection: null, handshake: null, request, input: () => input, record }
+  return proceed()
 }
 
 const ignore = (

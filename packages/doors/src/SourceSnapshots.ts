@@ -1,6 +1,7 @@
 import { Context, Effect, Layer, Result, Schema } from "effect"
 import { Sharding } from "effect/cluster"
 import type { SqlError } from "effect/sql"
+import { takeTurn } from "@tidegate/model/LoopTurn"
 import type { Rule } from "@tidegate/model/Rule"
 import { compileRules, type CompiledRules } from "@tidegate/rules/RuleSet"
 import { shardOf } from "@tidegate/entities/Shards"
@@ -173,6 +174,22 @@ const make = Effect.gen(function* () {
       unknown.set(name, performance.now() + unknownForMs)
       return null
     }
+    const routes: Array<Route> = []
+    // Patterns take long to compile, and a source may have any number of connections.
+    let since = performance.now()
+    for (const connection of row.connections) {
+      routes.push({
+        connectionId: connection.id,
+        destinationId: connection.destination_id,
+        destinationShard: shardOf(sharding, connection.destination_id),
+        connectionShard: shardOf(sharding, connection.id),
+        rules: Result.getOrNull(compileRules(connection.rules))
+      })
+      if (performance.now() - since > 1) {
+        yield* takeTurn(since)
+        since = performance.now()
+      }
+    }
     const snapshot: SourceSnapshot = {
       id: row.id,
       slug: row.slug,
@@ -185,13 +202,7 @@ const make = Effect.gen(function* () {
       seal: (id, presented) => sealPresented(secrets, { team_id: row.team_id, id }, presented),
       reply: yield* replyOf(row),
       proxy: row.config.mode === "proxy" ? row.config.proxy : null,
-      routes: row.connections.map((connection) => ({
-        connectionId: connection.id,
-        destinationId: connection.destination_id,
-        destinationShard: shardOf(sharding, connection.destination_id),
-        connectionShard: shardOf(sharding, connection.id),
-        rules: Result.getOrNull(compileRules(connection.rules))
-      }))
+      routes
     }
     const known = cached.get(row.id)
     if (known === undefined || known.version <= snapshot.version) keep(cached, row.id, snapshot)

@@ -50,10 +50,11 @@ const request = (more: Partial<InboundRequest> = {}): InboundRequest => ({
   ...more
 })
 
-/** What is decided when no certificate is missing. */
+/** What is decided at once, when no certificate is missing. */
 const decide = (by: SourceSnapshot, about: InboundRequest): Decision => {
-  const decision = decideOr(by, about)
+  const decision = decideOr(by, about, () => false)
   if ("certificateUrl" in decision) throw new Error("a certificate is asked for")
+  if ("resume" in decision) throw new Error("it is left for later")
   return decision
 }
 
@@ -236,7 +237,7 @@ describe("a provider's greeting", () => {
 it("a certificate that is missing is asked for before anything is decided", () => {
   const needed = { certificateUrl: "https://sns.us-east-1.amazonaws.com/cert.pem" }
   const verifier = { verify: () => needed, handshake: () => null, presented: nowhere }
-  expect(decideOr(snapshot({ verifier, routes: [route("web_1", [])] }), request())).toBe(needed)
+  expect(decideOr(snapshot({ verifier, routes: [route("web_1", [])] }), request(), () => false)).toBe(needed)
 })
 
 describe("what a connection makes of it", () => {

@@ -17,7 +17,8 @@ export const EventData = Schema.Struct({
     headers: Values,
     body: Schema.Json,
     encoding: BodyEncoding,
-    is_large_payload: Schema.Boolean
+    is_large_payload: Schema.Boolean,
+    reason: Schema.optionalKey(Schema.String)
   }),
   response: Schema.NullOr(
     Schema.Struct({

@@ -13,8 +13,8 @@ export const BodyEncoding = Schema.Literals(["json", "text", "base64"])
 export type BodyEncoding = typeof BodyEncoding.Type
 
 /**
- * What was received. `body` is null when nothing is kept of it or (`is_large_payload`) when it is too large for where it is
- * shown; an empty body is the empty text.
+ * What was received. `is_large_payload`: `body` is too large for where it is shown, and is null or its beginning as text; an
+ * empty body is the empty text. `reason` says why a body that may be JSON is shown as text; rules see it so, too.
  */
 export const RequestData = Schema.Struct({
   method: Schema.String,
@@ -26,7 +26,8 @@ export const RequestData = Schema.Struct({
   content_type: Schema.NullOr(Schema.String),
   size_bytes: Schema.Int,
   is_large_payload: Schema.Boolean,
-  encoding: BodyEncoding
+  encoding: BodyEncoding,
+  reason: Schema.optionalKey(Schema.String)
 }).annotate({ identifier: "RequestData" })
 
 export interface RequestData extends Schema.Schema.Type<typeof RequestData> {}

@@ -1,3 +1,4 @@
+import { parseJson } from "@tidegate/model/JsonText"
 import { CustomResponse, type ResponseContentType } from "@tidegate/model/Source"
 import { type Escape, jsonEscape, textEscape, xmlEscape } from "@tidegate/templates/Escape"
 import { compileTemplate, type Template, type TemplateRoot } from "@tidegate/templates/Template"
@@ -132,14 +133,7 @@ const compileReply = (
     return { status, contentType, body, headers: yield* compileHeaders(headers, headersPath) }
   })
 
-const isJson = (text: string): boolean => {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
+const isJson = (text: string): boolean => parseJson(text).kind === "json"
 
 const respond = (
   matchers: ReadonlyArray<CompiledFilter>,

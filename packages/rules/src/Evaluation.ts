@@ -13,11 +13,11 @@ export interface Condition {
 }
 
 /**
- * Work allowed to one evaluation, in steps of 5–40 ns, so some 100 ms at worst. A document that needs more does not
+ * Work allowed to one evaluation, in steps of 5–50 ns, so 50 ms at worst: everybody waits for it. A document that needs more does not
  * match, whatever the condition. Fails closed, because what an operator wanted kept out cannot be called back once it
  * is delivered, while an ignored event stays on record and can be replayed.
  */
-const stepsPerEvaluation = 4_000_000
+const stepsPerEvaluation = 1_000_000
 
 /** Arrays in arrays, and levels of a deep comparison: far above real data, far below the stack's end. */
 const maxNesting = 64

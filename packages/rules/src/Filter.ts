@@ -75,8 +75,12 @@ export class CompiledFilter {
   readonly tests: ReadonlyArray<TargetTest>
   private readonly scope = new Scope()
 
+  /** Whether it asks for the body, which may have to be parsed first. */
+  readonly looksAtBody: boolean
+
   constructor(tests: ReadonlyArray<TargetTest>) {
     this.tests = tests
+    this.looksAtBody = tests.some(({ target }) => target === "body")
   }
 
   /**

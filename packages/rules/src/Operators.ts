@@ -1,6 +1,6 @@
 import { Predicate } from "effect"
 import { RE2JS, RE2JSSyntaxException } from "re2js"
-import { contains, deeplyEqual, looselyEqual, memberOf, order, toNumber } from "./Equality.ts"
+import { contains, deeplyEqual, looselyEqual, memberOf, order, payForTexts, toNumber } from "./Equality.ts"
 import { anyElement, anyNode, type Scope, type Test } from "./Evaluation.ts"
 
 /** The value a `$ref` operand stands for in this evaluation; undefined when the document has none there. */
@@ -60,7 +60,8 @@ export const equalToReference = (read: Read): Test =>
   anyNode((value, scope) => {
     const operand = read(scope)
     if (operand === undefined) return false
-    return isScalar(operand) ? looselyEqual(value, operand) : deeplyEqual(value, operand, scope)
+    if (!isScalar(operand)) return deeplyEqual(value, operand, scope)
+    return payForTexts(value, operand, scope) && looselyEqual(value, operand)
   })
 
 const equal: Operator = {
@@ -75,7 +76,11 @@ const comparison = (holds: (sign: number) => boolean): Operator => ({
   takes: "a number or a text",
   accepts: isNumberOrText,
   compile: (operand) => anyElement((value) => holds(order(value, operand))),
-  compileReference: (read) => anyElement((value, scope) => holds(order(value, read(scope))))
+  compileReference: (read) =>
+    anyElement((value, scope) => {
+      const operand = read(scope)
+      return payForTexts(value, operand, scope) && holds(order(value, operand))
+    })
 })
 
 const oneOf: Operator = {
@@ -90,7 +95,10 @@ const oneOf: Operator = {
     anyElement((value, scope) => {
       const operand = read(scope)
       if (Array.isArray(operand)) {
-        return scope.spend(operand.length) && operand.some((member) => looselyEqual(value, member))
+        return (
+          scope.spend(operand.length) &&
+          operand.some((member) => payForTexts(value, member, scope) && looselyEqual(value, member))
+        )
       }
       return isNumberOrText(operand) && typeof value === "string" && contains(value, String(operand), scope)
     })
@@ -108,7 +116,12 @@ const affix = (has: (text: string, part: string) => boolean): Operator => ({
   compileReference: (read) =>
     anyElement((value, scope) => {
       const operand = read(scope)
-      return typeof value === "string" && typeof operand === "string" && has(value, operand)
+      return (
+        typeof value === "string" &&
+        typeof operand === "string" &&
+        payForTexts(value, operand, scope) &&
+        has(value, operand)
+      )
     })
 })
 
@@ -123,7 +136,10 @@ const containing: Operator = {
       typeof value === "string" ? contains(value, part, scope) : Array.isArray(value) && member(value, scope)
   },
   compileReference: (read) => {
-    const member = anyElement((value, scope) => looselyEqual(value, read(scope)))
+    const member = anyElement((value, scope) => {
+      const operand = read(scope)
+      return payForTexts(value, operand, scope) && looselyEqual(value, operand)
+    })
     return (value, scope) => {
       if (Array.isArray(value)) return member(value, scope)
       const operand = read(scope)

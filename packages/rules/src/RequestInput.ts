@@ -1,3 +1,4 @@
+import { parseJson, utf8 } from "@tidegate/model/JsonText"
 import type { Json } from "@tidegate/model/Rule"
 import type { FilterInput } from "./Filter.ts"
 
@@ -36,17 +37,13 @@ const form = (contentType: string | undefined): "json" | "text" | "unknown" =>
 
 /**
  * The body as rules see it: parsed when it is JSON (or does not say what it is and parses), else its text. A body that
- * says it is JSON and is not stays text: it is never rejected for that.
+ * says it is JSON and is not stays text, and so does one that costs too much to parse: it is never rejected for that.
  */
 export const parseBody = (headers: ReceivedRequest["headers"], body: Uint8Array): Json => {
-  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8")
   const type = headers["content-type"]
-  if (form(typeof type === "string" ? type : undefined) === "text") return text
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    return text
-  }
+  if (form(typeof type === "string" ? type : undefined) === "text") return utf8(body)
+  const parsed = parseJson(body)
+  return parsed.kind === "json" ? (parsed.value as Json) : utf8(body)
 }
 
 /** The query as rules see it: text by name, a repeated name is a list. */

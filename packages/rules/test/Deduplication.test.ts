@@ -224,9 +224,23 @@ it("a rule that is changed makes other keys", () => {
 describe("the work is bounded", () => {
   const numbers = (count: number): Json => JSON.parse(`[${"1,".repeat(count - 1)}1]`) as Json
 
-  it("a text of 10 MiB, and a list of half a million values, have keys", () => {
+  it("a text of 10 MiB, and a list of as many values as are parsed, have keys", () => {
     assert.isNotNull(key({}, "x".repeat(10 * 1024 * 1024)))
-    assert.isNotNull(key({}, numbers(500_000)))
+    assert.isNotNull(key({}, numbers(99_999)))
+    const record = { a: 1, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7, h: 8, i: 9 }
+    assert.isNotNull(
+      key(
+        {},
+        Array.from({ length: 9_999 }, () => record)
+      )
+    )
+  })
+  it("a long text has the key of its characters, however they are written", () => {
+    const long = '"\n\u00e9\ud83d\ude00'.repeat(20_000)
+    assert.strictEqual(key({}, long), key({}, JSON.parse(JSON.stringify(long)) as Json))
+    assert.notStrictEqual(key({}, long), key({}, `${long.slice(0, -2)}\ud83d\ude01`))
+    assert.notStrictEqual(key({}, `${long}\ud800`), key({}, `${long}\ud801`))
+    assert.notStrictEqual(key({}, [`${long}a`, long]), key({}, [long, `a${long}`]))
   })
   it("what would take too long has none", () => {
     assert.isNull(key({}, numbers(5_000_000)))

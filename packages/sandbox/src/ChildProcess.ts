@@ -4,6 +4,7 @@ import { createRequire } from "node:module"
 import { setPriority } from "node:os"
 import { dirname, join, sep } from "node:path"
 import { fileURLToPath } from "node:url"
+import { parseJson } from "@tidegate/model/JsonText"
 import { encodeFrame, makeFrameReader } from "./Frame.ts"
 import type { Frame } from "./Frame.ts"
 import { limits } from "./Limits.ts"
@@ -107,6 +108,25 @@ const giveWay = (pid: number): void => {
   }
 }
 
+/** What a run comes to whose headers or query are more than is read of it. */
+const tooManyValues = (): Answer => ({
+  type: "ran",
+  error: {
+    code: "OUTPUT_TOO_LARGE",
+    name: "RangeError",
+    message: "there are too many headers, or too many values in the query",
+    line: null
+  },
+  request: null,
+  bodyUnchanged: false,
+  logs: [],
+  warnings: ["its log lines are lost"],
+  startedAt: Date.now(),
+  durationMs: 0,
+  cpuMs: 0,
+  memoryBytes: 0
+})
+
 /** The order that is out, with what the child had used when it was first looked at. */
 interface Out {
   readonly done: (ending: Ending) => void
@@ -179,7 +199,11 @@ export const startChild = (options: ChildOptions): Child => {
     })
   })
   const read = makeFrameReader(([control, , body]) => {
-    const answer: Answer = JSON.parse(control)
+    // From a process that runs the code of strangers: as foreign as what they send.
+    const parsed = parseJson(control)
+    if (parsed.kind === "invalid") throw new SyntaxError("not JSON")
+    if (parsed.kind !== "json") return finish({ type: "answered", answer: tooManyValues(), body: "" })
+    const answer = parsed.value as Answer
     if (answer.type === "ready") options.onReady()
     else finish({ type: "answered", answer, body })
   })

@@ -1,3 +1,5 @@
+import { excessInWords, parseJson } from "@tidegate/model/JsonText"
+import type { Schema } from "effect"
 import type { Call, Execution, ExecutionError, LogLevel, LogLine } from "./Call.ts"
 import { limits } from "./Limits.ts"
 import type { Answer } from "./Messages.ts"
@@ -44,16 +46,29 @@ export const withoutResult = (error: ExecutionError, warnings: ReadonlyArray<str
   }
 }
 
+/**
+ * A returned body, and a remark about it: one that costs too much to parse stays the JSON text that it is, as one that was
+ * received does.
+ */
+const bodyOf = (json: string): { readonly body: Schema.Json; readonly remarks: ReadonlyArray<string> } => {
+  const parsed = parseJson(json)
+  if (parsed.kind === "json") return { body: parsed.value as Schema.Json, remarks: [] }
+  return {
+    body: json,
+    remarks: parsed.kind === "invalid" ? [] : [`${excessInWords[parsed.kind]}: it goes on as JSON text`]
+  }
+}
+
 /** What a child's answer comes to. */
 export const executionOf = (call: Call, answer: Extract<Answer, { type: "ran" }>, body: string): Execution => {
   const { error, request, logs, warnings, startedAt, durationMs, memoryBytes } = answer
+  const returned = request === null || answer.bodyUnchanged ? { body: call.request.body, remarks: [] } : bodyOf(body)
   return {
-    request:
-      request === null ? null : { ...request, body: answer.bodyUnchanged ? call.request.body : JSON.parse(body) },
+    request: request === null ? null : { ...request, body: returned.body },
     error,
     logs,
     logLevel: logLevel(logs, error),
-    warnings,
+    warnings: [...warnings, ...returned.remarks],
     startedAt,
     finishedAt: startedAt + Math.round(durationMs),
     durationMs,

@@ -1,3 +1,4 @@
+import { isTurnOver, nextTurn } from "@tidegate/model/LoopTurn"
 import type { Call, Execution, SyntaxProblem } from "./Call.ts"
 import { startChild } from "./ChildProcess.ts"
 import type { Child, Ending } from "./ChildProcess.ts"
@@ -54,6 +55,8 @@ const warmBytesOfOne = 64 * 1_048_576
 const warmBytesOfAll = 128 * 1_048_576
 /** Levels of a request's body beyond which it is not handed over. */
 const maxDepth = 4_000
+/** A longer body that comes back is parsed in turn with other long work (characters). */
+const parsedAtOnce = 64 * 1024
 /** Code texts that a child keeps. */
 const maxCodes = 64
 /** How long beyond its time a call may go without an answer: compiling, and the passage of large bodies, are in it (ms). */
@@ -327,8 +330,15 @@ export const makePool = (options: PoolOptions) => {
         key,
         frame: runFrame(call, key),
         answered: (answer, body) => {
-          if (answer.type === "ran") done(executionOf(call, answer, body))
-          else unavailable("a child gave the wrong answer")
+          if (answer.type !== "ran") return unavailable("a child gave the wrong answer")
+          if (body.length <= parsedAtOnce) return done(executionOf(call, answer, body))
+          const finish = (): void => {
+            const since = performance.now()
+            done(executionOf(call, answer, body))
+            isTurnOver(since)
+          }
+          if (isTurnOver()) nextTurn(finish)
+          else finish()
         },
         unwritable: () =>
           done(

@@ -214,17 +214,27 @@ describe("limits", () => {
     const wide = "é".repeat(4_900_000)
     const wides = callOf(handler("return { body: request.body + '!' }"), { request: { body: wide } })
     expect((await sandbox.run(wides)).request?.body).toBe(`${wide}!`)
-    const items = Array.from({ length: 25_000 }, (_, id) => ({
+    const items = Array.from({ length: 14_000 }, (_, id) => ({
       id,
       name: `name of ${id}`,
       tags: ["a", "b"],
-      text: "z".repeat(300)
+      text: "z".repeat(600)
     }))
     expect(JSON.stringify(items).length).toBeGreaterThan(8.5e6)
     const values = callOf(handler("request.body[0].id = -1; return request"), { request: { body: items } })
     const { request, error } = await sandbox.run(values)
     expect(error).toBe(null)
     expect(request?.body).toEqual([{ ...items[0], id: -1 }, ...items.slice(1)])
+  })
+
+  it("of what is parsed hold for a body that comes back: beyond them it stays JSON text", async () => {
+    await using sandbox = await openSandbox({ children: 1, spares: 0 })
+    const grown = (code: string) => sandbox.run(callOf(handler(`return { body: ${code} }`)))
+    expect((await grown("Array(99_999).fill(0)")).request?.body).toEqual(Array(99_999).fill(0))
+    expect((await grown("Array(100_000).fill(0)")).request?.body).toBe(JSON.stringify(Array(100_000).fill(0)))
+    expect((await grown("JSON.parse('['.repeat(600) + ']'.repeat(600))")).request?.body).toBe(
+      "[".repeat(600) + "]".repeat(600)
+    )
   })
 
   it("of memory hold for a body that does not fit", async () => {

@@ -1,3 +1,4 @@
+import { parseJson } from "@tidegate/model/JsonText"
 import { createHmac, timingSafeEqual } from "node:crypto"
 import { signingKey } from "./SigningKey.ts"
 import type { SecretForm } from "./SigningKey.ts"
@@ -120,14 +121,12 @@ const isRecent = (timestamp: string, rule: TimestampRule, nowSeconds: number): b
 
 /** A number in the JSON object `body`, as text; null when it has none. */
 const memberOf = (body: Uint8Array, name: string): string | null => {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8"))
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return null
-    const member: unknown = Reflect.get(value, name)
-    return typeof member === "number" ? String(member) : null
-  } catch {
-    return null
-  }
+  const parsed = parseJson(body)
+  if (parsed.kind !== "json") return null
+  const { value } = parsed
+  if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return null
+  const member: unknown = Reflect.get(value, name)
+  return typeof member === "number" ? String(member) : null
 }
 
 /**

@@ -3,7 +3,8 @@ import { Effect, Schema, type Scope, Semaphore, Stream } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { GatheredBytes } from "@tidegate/model/GatheredBytes"
 import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
-import { maxControlBody, maxJsonValues } from "@tidegate/model/Limits"
+import { bodyLimits, excessInWords, type JsonLimits, parseJson } from "@tidegate/model/JsonText"
+import { maxControlBody } from "@tidegate/model/Limits"
 
 /** Deeper than any of our bodies; what walks a value must not run out of stack. */
 const nestAtMost = 64
@@ -41,25 +42,8 @@ const unstorableText = (text: string): string | null => {
   return text.isWellFormed() ? null : "is not well-formed Unicode"
 }
 
-/** Whether a JSON text has too many values. Told from its bytes: making the values is what takes long. */
-const hasTooManyValues = (bytes: Buffer): boolean => {
-  let count = 1
-  let inText = false
-  for (let i = 0; i < bytes.length; i++) {
-    const byte = bytes[i]!
-    if (inText) {
-      if (byte === backslash) i++
-      else if (byte === quote) inText = false
-    } else if (byte === quote) inText = true
-    // Every comma is before a value, and so is every bracket that is not closed at once.
-    else if (byte === comma || ((byte === list || byte === object) && bytes[i + 1] !== byte + 2)) {
-      if (++count > maxJsonValues) return true
-    }
-  }
-  return false
-}
-
-const [quote, backslash, comma, list, object] = [34, 92, 44, 91, 123]
+/** Beyond them a body is refused before it is parsed. Code in a body has escapes, and its bytes are few. */
+const limits: JsonLimits = { ...bodyLimits, escapes: Number.POSITIVE_INFINITY }
 
 const largeBodies = Semaphore.makeUnsafe(8)
 
@@ -100,15 +84,12 @@ export const readJsonObject = Effect.fnUntraced(function* (
   const bytes = yield* readBytes(request, largest)
   if (bytes.length === 0) return yield* fail("INVALID_JSON", "the body is empty; a JSON object is needed")
   if (!isUtf8(bytes)) return yield* fail("INVALID_JSON", "the body is not UTF-8")
-  if (hasTooManyValues(bytes)) {
-    return yield* invalid([{ path: "body", message: `has more than ${maxJsonValues} values` }])
-  }
   // Looking through a large body takes as long as parsing it: in between, it is the others' turn.
   if (bytes.length > maxControlBody) yield* Effect.yieldNow
-  const value = yield* Effect.try({
-    try: (): unknown => JSON.parse(bytes.toString("utf8")),
-    catch: () => fail("INVALID_JSON", "the body is not valid JSON")
-  })
+  const parsed = parseJson(bytes, limits)
+  if (parsed.kind === "invalid") return yield* fail("INVALID_JSON", "the body is not valid JSON")
+  if (parsed.kind !== "json") return yield* invalid([{ path: "body", message: excessInWords[parsed.kind] }])
+  const { value } = parsed
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return yield* invalid([{ path: "body", message: "must be a JSON object" }])
   }

@@ -2,6 +2,7 @@ import { Cause, Clock, Effect, Result, Semaphore } from "effect"
 import { Sharding } from "effect/cluster"
 import type { SqlError } from "effect/sql"
 import { derivedId, prefixes } from "@tidegate/model/Ids"
+import { takeTurn } from "@tidegate/model/LoopTurn"
 import { compileDeduplication } from "@tidegate/rules/Deduplication"
 import { compileRules, type SlowRules } from "@tidegate/rules/RuleSet"
 import type { Sandbox } from "@tidegate/sandbox/Sandbox"
@@ -21,7 +22,7 @@ import type { DeliveryItem } from "../Destination/DeliveryItem.ts"
 import { horizonMs } from "../Destination/DeliveryQueue.ts"
 import { DestinationEntity } from "../Destination/DestinationProtocol.ts"
 import { shardOf } from "../Shards.ts"
-import { type PendingRequest, pendingRequest, transform, type Transformation } from "./Transforming.ts"
+import { parseLarge, type PendingRequest, pendingRequest, transform, type Transformation } from "./Transforming.ts"
 
 /** Read at once: so many routes, and bodies of so many bytes. */
 const batchSize = 200
@@ -33,6 +34,8 @@ const concurrency = 4
 /** Connections of one team that have a batch in memory. What comes on top waits in SQL, and no other team waits for it. */
 const batchesPerTeam = 16
 const mostTeamsKnown = 100_000
+/** Work that does not ask for a turn of the loop (ms). */
+const unaskedMs = 1
 
 /** What is decided about a request; null: not now, the route stays pending and the sweep comes back to it. */
 type Decided = Omit<Settled, "requestId"> | null
@@ -75,7 +78,9 @@ const decide = Effect.fnUntraced(function* (
     input = made.value.input
     outcome = { ...outcome, execution: made.value.execution, transformed: made.value.data }
   }
+  const since = performance.now()
   const missed = slow.filter === null ? [] : slow.filter.failingTargets(input)
+  if (performance.now() - since > unaskedMs) yield* takeTurn(since)
   if (missed.length > 0) return { ...outcome, fate: ignored(requestId, connectionId, "FILTERED", missed) }
   const eventId = derivedId(prefixes.event, requestId, connectionId)
   return { ...outcome, fate: { kind: "event", eventId, dueAt: (yield* Clock.currentTimeMillis) + delay } }
@@ -87,14 +92,24 @@ interface Group {
   readonly requests: ReadonlyArray<PendingRequest>
 }
 
-const groupByKey = (slow: SlowRules, requests: ReadonlyArray<PendingRequest>): ReadonlyArray<Group> => {
+const groupByKey = Effect.fnUntraced(function* (
+  slow: SlowRules,
+  requests: ReadonlyArray<PendingRequest>
+): Effect.fn.Return<ReadonlyArray<Group>> {
   if (slow.deduplicate === null) return requests.map((request) => ({ key: null, requests: [request] }))
   const deduplication = compileDeduplication(slow.deduplicate)
   const groups: Array<Group> = []
   const byKey = new Map<string, Array<PendingRequest>>()
+  let since = performance.now()
   for (const request of requests) {
     // A replay is meant to happen again.
-    const key = request.row.retry_kind === null ? deduplication.key(request.input) : null
+    const isReplay = request.row.retry_kind !== null
+    if (!isReplay) yield* parseLarge(request)
+    const key = isReplay ? null : deduplication.key(request.input)
+    if (performance.now() - since > unaskedMs) {
+      yield* takeTurn(since)
+      since = performance.now()
+    }
     const known = key === null ? undefined : byKey.get(key)
     if (known !== undefined) {
       known.push(request)
@@ -105,7 +120,7 @@ const groupByKey = (slow: SlowRules, requests: ReadonlyArray<PendingRequest>): R
     groups.push({ key, requests: own })
   }
   return groups
-}
+})
 
 /**
  * Decides about the requests of one key in their order. Only a request that becomes an event opens a window: if its
@@ -246,7 +261,7 @@ const workOffBatch = Effect.fnUntraced(function* (
   const transformation = slow.transform === null ? null : yield* readyToRun(work.transformation)
   const windowMs = slow.deduplicate?.window ?? 0
   const decider: Decider = { connectionId, destinationId, slow, delay: rules.delay, transformation, windowMs }
-  const groups = groupByKey(slow, [...requests.values()])
+  const groups = yield* groupByKey(slow, [...requests.values()])
   const keys = groups.flatMap(({ key }) => (key === null ? [] : [key]))
   const windows = new Map((yield* readDedupeWindows(connectionId, keys)).map((window) => [window.key, window]))
   let settled = 0

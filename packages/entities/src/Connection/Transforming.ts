@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { derivedId, prefixes } from "@tidegate/model/Ids"
+import { takeTurn } from "@tidegate/model/LoopTurn"
 import type { Json } from "@tidegate/model/Rule"
 import type { FilterInput } from "@tidegate/rules/Filter"
 import { parseQuery, type ReceivedRequest, requestInput } from "@tidegate/rules/RequestInput"
@@ -35,6 +36,19 @@ export const pendingRequest = (row: PendingRouteRow): PendingRequest => {
   return { row, received, input: requestInput(received, row.body ?? noBody) }
 }
 
+/** A body of more bytes is parsed, and written again, in parts of their own. */
+const largeBody = 64 * 1024
+
+/** Parses a large body, in turn with other long work. */
+export const parseLarge = ({ input, row }: PendingRequest): Effect.Effect<void> =>
+  (row.body?.length ?? 0) <= largeBody
+    ? Effect.void
+    : Effect.suspend(() => {
+        const since = performance.now()
+        input.body()
+        return takeTurn(since)
+      })
+
 /** What a transformation made of a request: `input` is what rules see from here on. */
 export type Transformed =
   | {
@@ -56,6 +70,7 @@ export const transform = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Transformed, SandboxUnavailable, Sandbox> {
   const { input, received, row } = pending
   const sandbox = yield* Sandbox
+  yield* parseLarge(pending)
   const request: TransformRequest = {
     headers: received.headers,
     body: input.body(),
@@ -132,7 +147,8 @@ const compare = (
   row: PendingRouteRow,
   { connectionId }: Place
 ): { readonly data: TransformedData | null; readonly input: FilterInput } | "unstorable" => {
-  const sameBody = after.body === before.body || JSON.stringify(after.body) === JSON.stringify(before.body)
+  // The sandbox hands back the very value when what came out was written like it.
+  const sameBody = after.body === before.body
   const headers = sameBody ? after.headers : describeBody(before, after)
   const headersText = JSON.stringify(headers)
   if (!isStorable(after.path) || !isStorable(after.query)) return "unstorable"

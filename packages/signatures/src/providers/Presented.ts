@@ -1,4 +1,6 @@
+import { parseJson } from "@tidegate/model/JsonText"
 import { Predicate } from "effect"
+import { isUtf8 } from "node:buffer"
 import { hash, timingSafeEqual } from "node:crypto"
 import type { Age } from "../Provider.ts"
 import type { Headers } from "../SignatureScheme.ts"
@@ -9,32 +11,16 @@ export const singleHeader = (headers: Headers, name: string): string | null => {
   return typeof value === "string" && value !== "" ? value : null
 }
 
-const utf8 = new TextDecoder("utf-8", { fatal: true })
-
-/** The body as text, null when it is not UTF-8: a reading that replaces bytes is not what was sent. */
-const bodyText = (body: Uint8Array): string | null => {
-  try {
-    return utf8.decode(body)
-  } catch {
-    return null
-  }
-}
-
 export type JsonObject = { readonly [name: PropertyKey]: unknown }
 
 export const isJsonObject = (value: unknown): value is JsonObject =>
   Predicate.isReadonlyObject(value) && !Array.isArray(value)
 
-/** The body as a JSON object, null when it is none. */
+/** The body as a JSON object, null when it is none, or costs too much to parse. */
 export const jsonBody = (body: Uint8Array): JsonObject | null => {
-  const text = bodyText(body)
-  if (text === null) return null
-  try {
-    const value: unknown = JSON.parse(text)
-    return isJsonObject(value) ? value : null
-  } catch {
-    return null
-  }
+  if (!isUtf8(body)) return null
+  const parsed = parseJson(body)
+  return parsed.kind === "json" && isJsonObject(parsed.value) ? parsed.value : null
 }
 
 /** The value of a query parameter that occurs once and is not empty. */

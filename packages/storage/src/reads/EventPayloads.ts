@@ -6,7 +6,7 @@ import { readCaptured } from "./AttemptRow.ts"
 import type { EventRow } from "./EventRow.ts"
 import { readHeaders } from "./Payload.ts"
 import { requestPayloads } from "./RequestPayloads.ts"
-import { anyBody, listedBody } from "./RequestRow.ts"
+import { anyBody, listedBody, repeatedly } from "./RequestRow.ts"
 import { transformedPayloads } from "./TransformedPayloads.ts"
 
 interface AnswerRow {
@@ -41,9 +41,11 @@ export const eventData = Effect.fnUntraced(function* (
       where a.team_id = ${team}`.unprepared).map((row) => [row.event_id, row])
   )
   const found = new Map<string, EventData>()
+  const repeat = repeatedly()
   for (const event of events) {
-    const payload = event.event_data_id === null ? received.get(event.request_id) : transformed.get(event.event_data_id)
-    if (payload === undefined) continue
+    const stored = event.event_data_id === null ? received.get(event.request_id) : transformed.get(event.event_data_id)
+    if (stored === undefined) continue
+    const payload = repeat(stored)
     const answer = answers.get(event.id)
     found.set(event.id, {
       request: {
@@ -54,7 +56,8 @@ export const eventData = Effect.fnUntraced(function* (
         headers: payload.headers,
         body: payload.body,
         encoding: payload.encoding,
-        is_large_payload: payload.is_large_payload
+        is_large_payload: payload.is_large_payload,
+        ...(payload.reason === undefined ? {} : { reason: payload.reason })
       },
       response:
         answer === undefined

@@ -7,7 +7,7 @@ import * as Columns from "../journal/Columns.ts"
 import { type ExecutionRow, executionTable, originalOf, toExecution, transformedOf } from "./ExecutionRow.ts"
 import { envelope, type PageRequest, resolvePage } from "./Paging.ts"
 import { timeRange } from "./Relations.ts"
-import { anyBody, listedBody } from "./RequestRow.ts"
+import { anyBody, listedBody, repeatedly } from "./RequestRow.ts"
 import { requestPayloads } from "./RequestPayloads.ts"
 import { scan, toPage } from "./Scan.ts"
 import { transformedPayloads } from "./TransformedPayloads.ts"
@@ -61,8 +61,10 @@ const show = Effect.fnUntraced(function* (
     rows.flatMap(({ event_data_id }) => (event_data_id === null ? [] : [event_data_id])),
     largest
   )
+  const repeat = repeatedly()
   return rows.map((row) => {
-    const original = originals.get(row.request_id) ?? null
+    const received = originals.get(row.request_id)
+    const original = received === undefined ? null : repeat(received)
     const made = transformedOf(row)
     return Object.assign(toExecution(row), {
       original_event_data: original,

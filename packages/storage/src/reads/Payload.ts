@@ -1,58 +1,96 @@
 import { isUtf8 } from "node:buffer"
 import { Option, Schema } from "effect"
+import { bodyLimits, excessInWords, parseJson, utf8 } from "@tidegate/model/JsonText"
 import type { BodyEncoding } from "@tidegate/model/Request"
 
 /** Headers or parsed queries: a value, or several in the order received. */
 export type Values = Record<string, string | ReadonlyArray<string>>
 
-/** Bodies larger than this are shown as the text they are: parsing them would keep everything else waiting. */
-const parseAtMost = 1024 * 1024
+/** Text beyond this many bytes is shown by its beginning: to write it all as JSON would keep everything else waiting. */
+const textAtMost = 1024 * 1024
+/** What is shown of a text that is larger, in bytes. */
+const previewBytes = 64 * 1024
 
 const jsonType = /^(?:application|text)\/(?:[\w.+-]+\+)?json\b/i
 
 export interface ReadableBody {
   readonly body: Schema.Json
   readonly encoding: BodyEncoding
+  /** Whether `body` is only the beginning of it. */
+  readonly isPreview: boolean
+  /** Why JSON is not shown as the value it is; null: it is, or was none. */
+  readonly reason: string | null
 }
+
+/**
+ * How many JSON values the bodies of one answer may have together, counted down: an answer is written in one go. A body
+ * that does not fit any more is shown as text.
+ */
+export interface ValueBudget {
+  values: number
+}
+
+export const valueBudget = (): ValueBudget => ({ values: bodyLimits.values })
+
+const saysJson = (contentType: string | null): boolean => contentType === null || jsonType.test(contentType)
 
 /** A body as it can be shown in JSON: its value when it says it is JSON (or says nothing) and is, else text, else base64. */
-export const readBody = (bytes: Uint8Array, contentType: string | null): ReadableBody => {
+export const readBody = (bytes: Uint8Array, contentType: string | null, budget = valueBudget()): ReadableBody => {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  if (!isUtf8(buffer)) return { body: buffer.toString("base64"), encoding: "base64" }
-  const text = buffer.toString("utf8")
-  if (text !== "" && text.length <= parseAtMost && (contentType === null || jsonType.test(contentType))) {
-    const value = parseJson(text)
-    if (value !== undefined) return { body: value, encoding: "json" }
+  if (!isUtf8(buffer)) return { body: buffer.toString("base64"), encoding: "base64", isPreview: false, reason: null }
+  const parsed = saysJson(contentType) ? parseJson(buffer, { ...bodyLimits, values: budget.values }) : notJson
+  if (parsed.kind === "json") {
+    budget.values -= parsed.values
+    const value = parsed.value as Schema.Json
+    if (isFinite(value)) return { body: value, encoding: "json", isPreview: false, reason: null }
   }
-  return { body: text, encoding: "text" }
-}
-
-/** Deeper than this, a value is shown as text: what walks it would run out of stack. */
-const nestAtMost = 200
-
-const parseJson = (text: string): Schema.Json | undefined => {
-  let depth = 0
-  let inString = false
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    if (inString) {
-      if (code === 92) i++
-      else if (code === 34) inString = false
-    } else if (code === 34) inString = true
-    else if (code === 91 || code === 123) {
-      if (++depth > nestAtMost) return undefined
-    } else if (code === 93 || code === 125) depth--
-  }
-  try {
-    const value: unknown = JSON.parse(text)
-    return isJson(value) ? value : undefined
-  } catch {
-    return undefined
+  const isPreview = buffer.length > textAtMost
+  return {
+    body: isPreview ? startOf(buffer) : buffer.toString("utf8"),
+    encoding: "text",
+    isPreview,
+    reason:
+      parsed.kind === "invalid" || parsed.kind === "json"
+        ? null
+        : parsed.kind === "values" && budget.values < bodyLimits.values
+          ? tooManyTogether
+          : excessInWords[parsed.kind]
   }
 }
 
-// A number such as 1e999 parses to infinity, which JSON cannot write.
-const isJson = Schema.is(Schema.Json)
+const notJson = { kind: "invalid" } as const
+const tooManyTogether = `the bodies of this answer have more than ${bodyLimits.values} JSON values together`
+
+/** The beginning of UTF-8, cut between characters. */
+const startOf = (buffer: Buffer): string => {
+  let end = previewBytes
+  while ((buffer[end]! & 0xc0) === 0x80) end--
+  return buffer.toString("utf8", 0, end)
+}
+
+/**
+ * The encoding of a body that is too large to be read for where it is shown, by what it says that it is and by its
+ * beginning: whether it is JSON to its end only its detail knows.
+ */
+export const likelyEncoding = (start: Uint8Array, contentType: string | null): BodyEncoding => {
+  // A character that is cut at the end: its first byte, and what follows it.
+  let end = start.length
+  while (start.length - end < 3 && (start[end - 1]! & 0xc0) === 0x80) end--
+  end = !isUtf8(start) && start[end - 1]! >= 0xc0 ? end - 1 : start.length
+  if (!isUtf8(start.subarray(0, end))) return "base64"
+  return saysJson(contentType) && /^\s*[[{"\dtfn-]/.test(utf8(start.subarray(0, end))) ? "json" : "text"
+}
+
+/** Whether every number in a value is one that JSON can write: `1e999` parses to infinity. */
+const isFinite = (root: Schema.Json): boolean => {
+  const open: Array<Schema.Json> = [root]
+  for (let value = open.pop(); value !== undefined; value = open.pop()) {
+    if (typeof value === "number" && !Number.isFinite(value)) return false
+    if (Array.isArray(value)) for (const item of value) open.push(item)
+    else if (typeof value === "object" && value !== null) for (const item of Object.values(value)) open.push(item)
+  }
+  return true
+}
 
 const Headers = Schema.fromJsonString(
   Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Array(Schema.String)]))

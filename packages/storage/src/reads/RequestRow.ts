@@ -1,8 +1,17 @@
+import type { Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import { prefixes, sibling } from "@tidegate/model/Ids"
 import type { Request, RequestData } from "@tidegate/model/Request"
 import { shownHeaders } from "@tidegate/signatures/PresentedPlaces"
-import { headerOf, parseQuery, readBody, readHeaders } from "./Payload.ts"
+import {
+  headerOf,
+  likelyEncoding,
+  parseQuery,
+  readBody,
+  readHeaders,
+  type ValueBudget,
+  valueBudget
+} from "./Payload.ts"
 import type { Table } from "./Scan.ts"
 
 /** A row of `requests` without its payload. */
@@ -69,27 +78,70 @@ export interface PayloadRow {
   readonly query: string
   readonly headers: string
   readonly body: Uint8Array | null
+  /** The beginning of a body that was not read. */
+  readonly start: Uint8Array | null
   readonly body_size: number
   readonly kept: boolean
   readonly rejection_cause: string | null
 }
 
-/** The columns of a `PayloadRow` of `requests r`; bodies larger than `largest` bytes are not read. */
+/** The columns of a `PayloadRow` of `requests r`; of bodies larger than `largest` bytes only the beginning is read. */
 export const payloadColumns = (largest: number): string => `r.id, r.method, r.path, r.query, r.headers,
-  case when r.body_size <= ${largest} then r.body end as body, r.body_size, r.body is not null as kept, r.rejection_cause`
+  case when r.body_size <= ${largest} then r.body end as body,
+  case when r.body_size > ${largest} then substring(r.body for ${startBytes}) end as start,
+  r.body_size, r.body is not null as kept, r.rejection_cause`
+
+/** So much of a body that is not shown is looked at to name its encoding. */
+export const startBytes = 1024
+
+/**
+ * For records of one answer that show the same payloads again and again: bodies that do not fit into it any more, by the
+ * number of their values, are left out.
+ */
+export const repeatedly = (): ((data: RequestData) => RequestData) => {
+  const budget = valueBudget()
+  const counts = new Map<RequestData, number>()
+  return (data) => {
+    const count = counts.get(data) ?? countValues(data.body)
+    counts.set(data, count)
+    budget.values -= count
+    return budget.values >= 0 ? data : Object.assign({}, data, { body: null, is_large_payload: true })
+  }
+}
+
+const countValues = (root: Schema.Json): number => {
+  const open: Array<Schema.Json> = [root]
+  let count = 0
+  for (let value = open.pop(); value !== undefined; value = open.pop()) {
+    count++
+    if (typeof value === "object" && value !== null) for (const item of Object.values(value)) open.push(item)
+  }
+  return count
+}
+
+/** A body of more bytes is parsed for reading in turn with other long work. */
+export const readInTurn = 16 * 1024
 
 /** Bodies up to this many bytes are shown in lists; a detail shows any. */
 export const listedBody = 64 * 1024
 export const anyBody = 2_147_483_647
 
-/** The payload as it is shown; null when retention took it. */
-export const toRequestData = (row: PayloadRow): RequestData | null => {
+/** The payload as it is shown; null when retention took it. `budget`: of all bodies in the same answer. */
+export const toRequestData = (row: PayloadRow, budget?: ValueBudget): RequestData | null => {
   const large = row.body === null && (row.kept || row.rejection_cause === "PAYLOAD_TOO_LARGE")
   if (row.body === null && !large) return null
   const headers = shownHeaders(readHeaders(row.headers))
   const content_type = headerOf(headers, "content-type")
   const query = row.query.startsWith("?") ? row.query.slice(1) : row.query
-  const readable = row.body === null ? { body: null, encoding: "text" as const } : readBody(row.body, content_type)
+  const readable =
+    row.body === null
+      ? {
+          body: null,
+          encoding: row.start === null ? ("text" as const) : likelyEncoding(row.start, content_type),
+          isPreview: true,
+          reason: null
+        }
+      : readBody(row.body, content_type, budget)
   return {
     method: row.method,
     path: row.path,
@@ -99,7 +151,8 @@ export const toRequestData = (row: PayloadRow): RequestData | null => {
     body: readable.body,
     content_type,
     size_bytes: row.body_size,
-    is_large_payload: large,
-    encoding: readable.encoding
+    is_large_payload: readable.isPreview,
+    encoding: readable.encoding,
+    ...(readable.reason === null ? {} : { reason: readable.reason })
   }
 }

@@ -1,8 +1,10 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import { takeTurn } from "@tidegate/model/LoopTurn"
 import type { RequestData } from "@tidegate/model/Request"
 import * as Columns from "../journal/Columns.ts"
-import { type PayloadRow, toRequestData } from "./RequestRow.ts"
+import { valueBudget } from "./Payload.ts"
+import { type PayloadRow, readInTurn, startBytes, toRequestData } from "./RequestRow.ts"
 
 /**
  * What transformations made of requests, by the id of the event data; one whose payload is gone has none. Bodies larger
@@ -18,14 +20,19 @@ export const transformedPayloads = Effect.fnUntraced(function* (
   const rows = yield* sql<PayloadRow>`
     select d.id, d.method, d.path, d.query, d.headers, d.body_size,
       case when d.body_size <= ${largest} then case when d.same_body then r.body else d.body end end as body,
+      case when d.body_size > ${largest} then
+        substring(case when d.same_body then r.body else d.body end for ${sql.literal(String(startBytes))}) end as start,
       case when d.same_body then r.body is not null else d.body is not null end as kept,
       null as rejection_cause
     from event_data d left join requests r on d.same_body and r.id = d.request_id
     where d.id = any(${Columns.text(ids)}) and d.team_id = ${team}`.unprepared
   const found = new Map<string, RequestData>()
+  const budget = valueBudget()
   for (const row of rows) {
-    const data = toRequestData(row)
+    const since = performance.now()
+    const data = toRequestData(row, budget)
     if (data !== null) found.set(row.id, data)
+    if (row.body_size > readInTurn) yield* takeTurn(since)
   }
   return found
 })

@@ -1,7 +1,8 @@
 import { expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { describe } from "vitest"
-import { headerOf, parseQuery, readBody, readHeaders } from "../../src/reads/Payload.ts"
+import { headerOf, likelyEncoding, parseQuery, readBody, readHeaders, valueBudget } from "../../src/reads/Payload.ts"
+import { repeatedly, toRequestData } from "../../src/reads/RequestRow.ts"
 
 const json = "application/json; charset=utf-8"
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
@@ -19,7 +20,32 @@ describe("bodies", () => {
     ["bytes", Uint8Array.of(0xff, 0x00), json, { body: "/wA=", encoding: "base64" }],
     ["too deep a value", bytes("[".repeat(5000) + "]".repeat(5000)), json, { encoding: "text" }],
     ["brackets in a text", bytes(JSON.stringify('[{"\\'.repeat(5000))), json, { encoding: "json" }],
-    ["a large value", bytes(`"${"x".repeat(1024 * 1024)}"`), json, { encoding: "text" }]
+    ["a large value", bytes(`"${"x".repeat(10e6)}"`), json, { encoding: "json", isPreview: false, reason: null }],
+    [
+      "too many values",
+      bytes(`[${"[],".repeat(200_000)}1]`),
+      json,
+      { encoding: "text", reason: expect.stringMatching(/100000 JSON values$/) }
+    ],
+    [
+      "too many levels",
+      bytes("[".repeat(513)),
+      json,
+      { encoding: "text", reason: expect.stringMatching(/512 levels$/) }
+    ],
+    ["text that JSON is not asked of", bytes("[".repeat(513)), "text/plain", { encoding: "text", reason: null }],
+    [
+      "large text",
+      bytes(`${"x".repeat(65_535)}\u00e9${"y".repeat(1024 * 1024)}`),
+      "text/plain",
+      { body: "x".repeat(65_535), encoding: "text", isPreview: true }
+    ],
+    [
+      "text that is just not large",
+      bytes("x".repeat(1024 * 1024)),
+      "text/plain",
+      { body: "x".repeat(1024 * 1024), isPreview: false }
+    ]
   ])("%s", (_name, body, type, expected) => {
     expect(readBody(body, type)).toMatchObject(expected)
   })
@@ -27,9 +53,42 @@ describe("bodies", () => {
   it.prop("any JSON reads back", [Schema.Json], ([value]) => {
     expect(readBody(bytes(JSON.stringify(value)), json)).toEqual({
       body: JSON.parse(JSON.stringify(value)) as unknown,
-      encoding: "json"
+      encoding: "json",
+      isPreview: false,
+      reason: null
     })
   })
+})
+
+describe("bodies of one answer", () => {
+  it("have as many values together as one may have", () => {
+    const budget = valueBudget()
+    const body = bytes(`[${"0,".repeat(39_998)}0]`)
+    const shown = [1, 2, 3].map(() => readBody(body, json, budget))
+    expect(shown.map(({ encoding }) => encoding)).toEqual(["json", "json", "text"])
+    expect(shown[2]?.reason).toMatch(/^the bodies of this answer/)
+    expect(readBody(bytes("[1,2]"), json, budget).encoding).toBe("json")
+  })
+
+  it("are left out where the same one is shown again and again", () => {
+    const repeat = repeatedly()
+    const row = { id: "", method: "POST", path: "/", query: "", headers: "{}", kept: true, rejection_cause: null }
+    const body = bytes(`[${"0,".repeat(39_998)}0]`)
+    const data = toRequestData({ ...row, body, start: null, body_size: body.length })!
+    expect([repeat(data), repeat(data), repeat(data)].map((one) => one.is_large_payload)).toEqual([false, false, true])
+  })
+})
+
+describe("the encoding of a body that is not read", () => {
+  it.each<readonly [start: Uint8Array, type: string | null, expected: string]>([
+    [bytes(' {"a":'), json, "json"],
+    [bytes('[{"a":"\u00e9').subarray(0, -1), null, "json"],
+    [bytes("a=1"), null, "text"],
+    [bytes('{"a":'), "text/plain", "text"],
+    [bytes("<a>"), json, "text"],
+    [Uint8Array.of(0x89, 0x50, 0x4e, 0x47), json, "base64"],
+    [bytes(""), json, "text"]
+  ])("%s of %s is %s", (start, type, expected) => expect(likelyEncoding(start, type)).toBe(expected))
 })
 
 describe("headers and queries", () => {

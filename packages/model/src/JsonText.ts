@@ -1,0 +1,183 @@
+import { maxJsonValues } from "./Limits.ts"
+
+/**
+ * The one way to read JSON that somebody else wrote. What a text costs to parse and to walk does not show in its length:
+ * ten megabytes of brackets take seconds. So its characters are looked at first, which makes nothing and stops at the limit.
+ */
+
+/** What a JSON text may amount to; docs/rules.md has what the figures were measured by. */
+export interface JsonLimits {
+  /** The whole, the elements and the members. */
+  readonly values: number
+  /** Lists and objects in each other. */
+  readonly levels: number
+  /**
+   * Members of objects that have the same names in the same order as no other: such a member costs 1 µs, and one of an
+   * object like others a twentieth of it.
+   */
+  readonly unlikeMembers: number
+  /** Escapes in its texts: they make one that takes several times as long to be written again. */
+  readonly escapes: number
+}
+
+/** Of a sender's or a target's body. */
+export const bodyLimits: JsonLimits = {
+  values: maxJsonValues,
+  levels: 512,
+  unlikeMembers: 20_000,
+  escapes: 1_000_000
+}
+
+/** Which of the limits a text goes beyond. */
+export type JsonExcess = keyof JsonLimits
+
+export interface JsonMeasure {
+  /** Null: it is within the limits. */
+  readonly excess: JsonExcess | null
+  /** Values seen, all of them when there is no excess. */
+  readonly values: number
+}
+
+export type ParsedJson =
+  | { readonly kind: "json"; readonly value: unknown; readonly values: number }
+  | { readonly kind: JsonExcess | "invalid" }
+
+/** In words, for whoever asks why a body is treated as text. */
+export const excessInWords: Readonly<Record<JsonExcess, string>> = {
+  values: `the body has more than ${bodyLimits.values} JSON values`,
+  levels: `the body is nested deeper than ${bodyLimits.levels} levels`,
+  unlikeMembers: `the body has more than ${bodyLimits.unlikeMembers} members in objects that are unlike each other`,
+  escapes: `the texts of the body have more than ${bodyLimits.escapes} escapes`
+}
+
+const invalid: ParsedJson = { kind: "invalid" }
+
+/** The value of JSON, as bytes or as text; what is beyond the limits is not parsed. Never throws. */
+export const parseJson = (json: Uint8Array | string, limits: JsonLimits = bodyLimits): ParsedJson => {
+  const bytes = typeof json === "string" ? Buffer.from(json) : json
+  const { excess, values } = measureJson(bytes, limits)
+  if (excess !== null) return { kind: excess }
+  try {
+    return { kind: "json", value: JSON.parse(typeof json === "string" ? json : utf8(json)), values }
+  } catch {
+    return invalid
+  }
+}
+
+/** The text of bytes; what is not UTF-8 in them is replaced. */
+export const utf8 = ({ buffer, byteLength, byteOffset }: Uint8Array): string =>
+  Buffer.from(buffer, byteOffset, byteLength).toString("utf8")
+
+const quote = 34
+const comma = 44
+const openList = 91
+const backslash = 92
+const closeList = 93
+const openObject = 123
+const closeObject = 125
+
+/** The shortest member there is, with its comma: `"":1,`. */
+const shortestMember = 5
+
+/** Shapes of objects by their hash: one bit each, so many that few of the allowed ones share one. */
+const shapeBits = 18
+const shapesSeen = new Uint32Array(2 ** (shapeBits - 5))
+/** Not known outside this process: nobody can make up names that hash to the same. */
+const seed = (Math.floor(Math.random() * 2 ** 31) << 1) | 1
+
+/** Whether a hash is met for the first time since the bits were cleared. */
+const isNewShape = (hash: number): boolean => {
+  const bit = Math.imul(hash ^ (hash >>> 15), seed) >>> (32 - shapeBits)
+  const word = shapesSeen[bit >>> 5]!
+  const mask = 1 << (bit & 31)
+  if ((word & mask) !== 0) return false
+  shapesSeen[bit >>> 5] = word | mask
+  return true
+}
+
+/** Of the objects and lists that are open, by level. Scratch space: a measurement does not yield. */
+let hashes = new Int32Array(512)
+let members = new Int32Array(512)
+
+/** What a byte between texts means: 0 for what does not count, white space, digits and letters among it. */
+const meanings = new Uint8Array(256)
+for (const byte of [quote, comma, openList, closeList, openObject, closeObject]) meanings[byte] = 1
+
+/**
+ * Counts what JSON bytes would be parsed to, without parsing them: what is JSON is counted exactly, anything else up to
+ * the limits. Some 10 ms for ten megabytes.
+ */
+export const measureJson = (bytes: Uint8Array, limits: JsonLimits): JsonMeasure => {
+  const { length } = bytes
+  if (limits.levels >= hashes.length) {
+    hashes = new Int32Array(limits.levels + 1)
+    members = new Int32Array(limits.levels + 1)
+  }
+  // Shorter text has not as many members.
+  const looksAtShapes = length >= limits.unlikeMembers * shortestMember
+  if (looksAtShapes) shapesSeen.fill(0)
+  let values = 1
+  let depth = 0
+  let escapes = 0
+  let unlike = 0
+  /** Whether a text that comes next is a member's name. */
+  let atName = false
+  for (let i = 0; ; i++) {
+    while (i < length && meanings[bytes[i]!] === 0) i++
+    if (i >= length) return { excess: null, values }
+    let byte = bytes[i]!
+    if (byte === quote) {
+      i++
+      if (atName && looksAtShapes) {
+        let hash = hashes[depth]!
+        for (; i < length; i++) {
+          byte = bytes[i]!
+          if (byte === quote) break
+          if (byte === backslash) {
+            escapes++
+            i++
+          }
+          hash = Math.imul(hash ^ byte, seed)
+        }
+        // The end of a name counts like a byte that there is not, or `"ab"` and `"a","b"` were one shape.
+        hashes[depth] = Math.imul(hash ^ 0x100, seed) | 1
+        if (++members[depth]! > limits.unlikeMembers) return { excess: "unlikeMembers", values }
+      } else {
+        for (; i < length; i++) {
+          byte = bytes[i]!
+          if (byte === quote) break
+          if (byte === backslash) {
+            escapes++
+            i++
+          }
+        }
+      }
+      if (escapes > limits.escapes) return { excess: "escapes", values }
+      atName = false
+    } else if (byte === comma) {
+      if (++values > limits.values) return { excess: "values", values }
+      atName = depth > 0 && hashes[depth] !== 0
+    } else if (byte === openList || byte === openObject) {
+      if (++depth > limits.levels) return { excess: "levels", values }
+      atName = byte === openObject
+      hashes[depth] = atName ? 1 : 0
+      members[depth] = 0
+      if (!isClosed(bytes, i + 1, byte + 2) && ++values > limits.values) return { excess: "values", values }
+    } else if (depth > 0) {
+      if (looksAtShapes && hashes[depth] !== 0 && isNewShape(hashes[depth]!)) {
+        unlike += members[depth]!
+        if (unlike > limits.unlikeMembers) return { excess: "unlikeMembers", values }
+      }
+      depth--
+      atName = false
+    }
+  }
+}
+
+/** Whether nothing but white space is before what closes a list or an object. */
+const isClosed = (bytes: Uint8Array, from: number, closing: number): boolean => {
+  let i = from
+  let byte = bytes[i]
+  while (byte === 32 || byte === 10 || byte === 13 || byte === 9) byte = bytes[++i]
+  return byte === closing
+}

@@ -1,0 +1,87 @@
+import { describe, expect, it } from "@effect/vitest"
+import { globSync, readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { jsonUses } from "./jsonUses.ts"
+
+/**
+ * What strangers wrote is parsed by `parseJson` alone, which looks first what that would cost. This suite reads all sources
+ * of the gateway and fails on any other way to parse JSON; one that is of our own writing is listed with its reason.
+ */
+const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, reason: string]> = [
+  [/^packages\/model\/src\/JsonText\.ts$/, ["JSON.parse"], "the guarded parse itself"],
+  [
+    /^packages\/sandbox\/src\/child\/(Envelope|Host|main)\.ts$/,
+    ["JSON.parse"],
+    "in a process of its own, watched for time and memory: what it holds up is the call itself"
+  ],
+  [/^packages\/sandbox\/src\/child\/Guest\.ts$/, ["JSON"], "inside an isolate, which is stopped by force"],
+  [
+    /^packages\/(doors\/src\/SourceSnapshots|entities\/src\/Destination\/DestinationState|storage\/src\/(AuthColumn|TransformationEnv))\.ts$/,
+    ["fromJsonString"],
+    "settings that the control API took, bounded there, and that we sealed"
+  ],
+  [
+    /^packages\/(entities\/src\/(Destination\/DeliveryLoop|Connection\/(PendingRoutes|Transforming))|storage\/src\/reads\/Payload)\.ts$/,
+    ["JSON.parse", "fromJsonString"],
+    "headers as we stored them: the HTTP server bounds those of a request, the sandbox those of a transformation"
+  ],
+  [/^packages\/storage\/src\/reads\/ExecutionRow\.ts$/, ["fromJsonString"], "log lines as we stored them, at most 100"],
+  [/^packages\/storage\/src\/reads\/Cursor\.ts$/, ["fromJsonString"], "a cursor, as long as a URL may be"],
+  [
+    /^packages\/entities\/src\/Destination\/DeliveryBatch\.ts$/,
+    ["JSON.parse"],
+    "the head of a batch of our own, from another process of the cluster"
+  ],
+  [/^packages\/storage\/src\/EmbeddedPostgres\/Binaries\.ts$/, ["fromJsonString"], "a file of an installed package"]
+]
+
+const root = fileURLToPath(new URL("../../..", import.meta.url))
+const sources = globSync(["packages/*/src/**/*.{ts,tsx,mts}", "apps/*/src/**/*.{ts,tsx,mts}"], {
+  cwd: root,
+  exclude: ["**/node_modules/**"]
+})
+const uses = sources.flatMap((file) =>
+  jsonUses(readFileSync(`${root}/${file}`, "utf8"), file).map(({ line, name }) => ({ file, line, name }))
+)
+
+describe("JSON of strangers", () => {
+  it("is parsed behind the guard", () => {
+    expect(sources.length).toBeGreaterThan(100)
+    const others = uses
+      .filter(({ file, name }) => !ours.some(([files, names]) => files.test(file) && names.includes(name)))
+      .map(({ file, line, name }) => `${file}:${line} uses ${name}`)
+    expect(others).toEqual([])
+  })
+
+  it("has no exception that nobody needs", () => {
+    const idle = ours.filter(([files]) => !uses.some(({ file }) => files.test(file))).map(([, , reason]) => reason)
+    expect(idle).toEqual([])
+  })
+})
+
+describe("the search", () => {
+  it.each([
+    ["JSON.parse(text)", "JSON.parse"],
+    ["const read = JSON.parse", "JSON.parse"],
+    ['JSON["parse"](text)', "JSON"],
+    ["const { parse } = JSON", "JSON"],
+    ["use(JSON)", "JSON"],
+    ["globalThis.JSON.parse(text)", "JSON.parse"],
+    ["Schema.decodeUnknownEffect(Schema.fromJsonString(A))", "fromJsonString"],
+    ["Schema.UnknownFromJsonString", "UnknownFromJsonString"],
+    ["HttpIncomingMessage.schemaBodyJson(A)", "schemaBodyJson"],
+    ["await response.json()", "json"],
+    ["yield* request.json", "json"]
+  ])("finds %s", (source, name) =>
+    expect(jsonUses(`async () => { ${source.replace("yield* ", "")} }`).map((use) => use.name)).toEqual([name])
+  )
+
+  it.each([
+    "JSON.stringify(value)",
+    "// JSON.parse(text)",
+    'const text = "JSON.parse(text)"',
+    "parseJson(bytes)",
+    "const parse = (text: string) => text",
+    "type A = typeof JSON.parse"
+  ])("passes over %s", (source) => expect(jsonUses(source)).toEqual([]))
+})

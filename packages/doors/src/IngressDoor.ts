@@ -124,12 +124,18 @@ const make = Effect.gen(function* () {
     )
   }
 
-  /** An answer of the source's own may have to look through the body: it takes its turn. */
+  /** An answer of the source's own may have to parse the body, and to look through it: two parts, each in turn. */
   const answerInTurn = (exchange: Exchange, snapshot: SourceSnapshot, decision: Decision): void => {
-    if (snapshot.reply.customResponse === null || decision.rejection !== null)
+    const isPlain = snapshot.reply.customResponse === null || snapshot.proxy !== null
+    if (isPlain || decision.rejection !== null || decision.handshake !== null)
       return answer(exchange, snapshot, decision)
-    if (isTurnOver()) return defer(exchange, () => answerInTurn(exchange, snapshot, decision))
+    const later = (): void => defer(exchange, () => answerInTurn(exchange, snapshot, decision))
+    if (isTurnOver()) return later()
     const since = performance.now()
+    if (exchange.request.bodySize > largeForATurn) {
+      decision.input().body()
+      if (isTurnOver(since)) return later()
+    }
     answer(exchange, snapshot, decision)
     if (performance.now() - since > 1) isTurnOver(since)
   }

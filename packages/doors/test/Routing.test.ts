@@ -310,3 +310,49 @@ describe("deciding", () => {
     expect(all.map(timeOf)).toEqual(all.map(timeOf).toSorted())
   })
 })
+
+describe("what takes long", () => {
+  const routes = Array.from({ length: 100 }, (_, i) => route(`web_${i}`, [i % 3 === 0 ? noBody : anyBody]))
+  const slow = request({ body: Buffer.from(`{"total":10,"text":"${"x".repeat(300_000)}"}`) })
+
+  /** Decides with a turn that is over every so many times it is asked; how often it was left for later. */
+  const inTurns = (by: SourceSnapshot, about: InboundRequest, every: number) => {
+    let asked = 0
+    let left = 0
+    let decision = decideOr(by, about, (since) => since !== undefined || ++asked % every === 0)
+    while ("resume" in decision) {
+      left++
+      decision = decision.resume()
+    }
+    if ("certificateUrl" in decision) throw new Error("a certificate is asked for")
+    return { decision, left }
+  }
+
+  it("is not begun in a turn that is over, and is decided as it would have been at once", () => {
+    const by = snapshot({ routes })
+    const { decision, left } = inTurns(by, slow, 1)
+    expect(left).toBeGreaterThan(0)
+    expect(decision.record).toEqual(decide(by, slow).record)
+    expect([decision.record.events.length, decision.record.ignored.length]).toEqual([66, 34])
+  })
+
+  it("is left between two connections, none of which is lost or routed twice", () => {
+    // Each of these patterns takes some milliseconds on this text.
+    const text: Rule = { type: "filter", body: { text: { $regex: "([a-z]+){3}[0-9]" } } }
+    const by = snapshot({ routes: Array.from({ length: 10 }, (_, i) => route(`web_${i}`, [text])) })
+    const about = request({ body: Buffer.from(`{"text":"${"abcdefgh".repeat(7_000)}"}`) })
+    const { decision, left } = inTurns(by, about, 1_000_000)
+    expect(left).toBeGreaterThan(2)
+    expect(decision.record.ignored.map(({ connectionId }) => connectionId)).toEqual(
+      Array.from({ length: 10 }, (_, i) => `web_${i}`)
+    )
+  })
+
+  it("is not asked about where nothing is to be looked at", () => {
+    const never = (): boolean => {
+      throw new Error("asked")
+    }
+    const plain = snapshot({ routes: [route("web_1", []), route("web_2", [delay])] })
+    expect("record" in decideOr(plain, request(), never)).toBe(true)
+  })
+})

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs"
 import { get } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -156,7 +155,7 @@ describe("bodies that cost more than they weigh", () => {
     expect((await fetch(`${gateway.origin}/readyz`)).status).toBe(200)
     // Told and not judged: leases are refreshed in a database that has 240 MB to write meanwhile, through a link of this very
     // process. What the loop has to do with it is judged above.
-    const troubled = readFileSync(gateway.log, "utf8").match(/Could not release shards/g) ?? []
+    const troubled = (await gateway.logged()).match(/Could not release shards/g) ?? []
     console.log(`24 at a time: ${troubled.length} times a lease was late`)
     // Its actors go on: this is delivered.
     const { source: other } = await gateway.route(target)

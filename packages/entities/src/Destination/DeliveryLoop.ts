@@ -152,9 +152,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
    * such would go ever deeper.
    */
   const refuse = (attempt: Attempt, code: ErrorCode, message: string, final?: "final"): void =>
-    queueMicrotask(() =>
-      guarded(attempt, () => finish(attempt, unsent(code, message, attempt.startedAt), final))
-    )
+    queueMicrotask(() => guarded(attempt, () => finish(attempt, unsent(code, message, attempt.startedAt), final)))
 
   const brokeDown = (attempt: Attempt, cause: unknown): void => {
     const { eventId } = attempt.item

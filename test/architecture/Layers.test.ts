@@ -12,7 +12,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/rules": ["templates", "model"],
   "packages/signatures": ["model"],
   "packages/connectors": ["signatures", "model"],
-  "packages/egress": [],
+  "packages/egress": ["model"],
   "packages/sandbox": ["model"],
   "packages/storage": ["signatures", "model"],
   "packages/entities": ["storage", "connectors", "sandbox", "egress", "rules", "signatures", "model"],
@@ -37,7 +37,8 @@ const computing = new Set([
   "node:querystring",
   "node:string_decoder",
   "node:zlib",
-  "effect"
+  "effect",
+  "effect/net"
 ])
 const pureLibraries = new Set(["re2js"])
 

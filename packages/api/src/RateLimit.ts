@@ -1,5 +1,4 @@
-import { Context, Result } from "effect"
-import { NetAddress } from "effect/net"
+import { Context } from "effect"
 
 /** Calls a minute: of each API key (0: as many as it likes), and failed authentications of each client address. */
 export const RateLimits = Context.Reference<{ readonly perKey: number; readonly failedPerAddress: number }>(
@@ -75,16 +74,4 @@ export class Allowances {
     for (const [key, wholeAt] of this.wholeAt) if (wholeAt <= nowMs) this.wholeAt.delete(key)
     return this.wholeAt.size < this.mostKeys
   }
-}
-
-const longestAddress = 64
-
-/** Whom an address stands for: an IPv4 address for itself, an IPv6 address for its /64, which one client has whole. */
-export const clientOf = (address: string): string => {
-  const parsed = Result.getOrNull(NetAddress.ipFromString(address.replace(/%.*$/, "")))
-  if (parsed === null) return address.slice(0, longestAddress)
-  const ip = NetAddress.toCanonical(parsed)
-  if (NetAddress.isIpv4Address(ip)) return NetAddress.formatIp(ip)
-  const network = NetAddress.ipv6ToSegments(ip).slice(0, 4)
-  return `${network.map((segment) => segment.toString(16)).join(":")}::/64`
 }

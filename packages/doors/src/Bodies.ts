@@ -1,5 +1,5 @@
+import { clientOf } from "@tidegate/model/ClientAddress"
 import { GatheredBytes } from "@tidegate/model/GatheredBytes"
-import { addressBlock } from "./wire/AddressBlock.ts"
 import type { FramedMessage } from "./wire/FramedMessage.ts"
 
 /** The largest body a sender may post, in bytes. */
@@ -77,7 +77,7 @@ export class Bodies {
       const size = gathered.length + piece.length
       if (!gathered.add(piece)) return end({ kind: "too large", size })
       if (size === announced) return
-      place ??= this.#enter(sourceId, addressBlock(message.socket.remoteAddress ?? ""))
+      place ??= this.#enter(sourceId, clientOf(message.socket.remoteAddress ?? ""))
       const refused = place.hold(gathered.held)
       if (refused !== null) end(refused)
     })
@@ -91,10 +91,10 @@ export class Bodies {
   }
 
   /** Counts a body of which there is more to come. */
-  #enter(sourceId: string, block: string): Place {
+  #enter(sourceId: string, client: string): Place {
     const all = this.#all
     const source = loadOf(this.#sources, sourceId)
-    const address = loadOf(this.#addresses, block)
+    const address = loadOf(this.#addresses, client)
     let held = 0
     const count = (bodies: number, bytes: number): void => {
       held += bytes
@@ -114,7 +114,7 @@ export class Bodies {
       leave: () => {
         count(-1, -held)
         if (source.bodies === 0) this.#sources.delete(sourceId)
-        if (address.bodies === 0) this.#addresses.delete(block)
+        if (address.bodies === 0) this.#addresses.delete(client)
       }
     }
   }

@@ -42,12 +42,12 @@ export type ParsedJson =
   | { readonly kind: "json"; readonly value: unknown; readonly values: number }
   | { readonly kind: JsonExcess | "invalid" }
 
-/** In words, for whoever asks why a body is treated as text. */
+/** What is said of a body, for whoever asks why it is treated as text. */
 export const excessInWords: Readonly<Record<JsonExcess, string>> = {
-  values: `the body has more than ${bodyLimits.values} JSON values`,
-  levels: `the body is nested deeper than ${bodyLimits.levels} levels`,
-  unlikeMembers: `the body has more than ${bodyLimits.unlikeMembers} members in objects that are unlike each other`,
-  escapes: `the texts of the body have more than ${bodyLimits.escapes} escapes`
+  values: `has more than ${bodyLimits.values} JSON values`,
+  levels: `is nested deeper than ${bodyLimits.levels} levels`,
+  unlikeMembers: `has more than ${bodyLimits.unlikeMembers} members in objects that are unlike each other`,
+  escapes: `has more than ${bodyLimits.escapes} escapes in its texts`
 }
 
 const invalid: ParsedJson = { kind: "invalid" }

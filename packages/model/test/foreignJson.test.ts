@@ -32,6 +32,12 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
     ["JSON.parse"],
     "the head of a batch of our own, from another process of the cluster"
   ],
+  [
+    /^packages\/storage\/src\/PresentedColumn\.ts$/,
+    ["fromJsonString"],
+    "credentials as we sealed them: the HTTP server bounds the headers and the query that they came in"
+  ],
+  [/^packages\/api\/src\/contract\/Document\.ts$/, ["JSON.parse"], "our own document, made from our own declarations"],
   [/^packages\/storage\/src\/EmbeddedPostgres\/Binaries\.ts$/, ["fromJsonString"], "a file of an installed package"]
 ]
 

@@ -55,7 +55,7 @@ const bodyOf = (json: string): { readonly body: Schema.Json; readonly remarks: R
   if (parsed.kind === "json") return { body: parsed.value as Schema.Json, remarks: [] }
   return {
     body: json,
-    remarks: parsed.kind === "invalid" ? [] : [`${excessInWords[parsed.kind]}: it goes on as JSON text`]
+    remarks: parsed.kind === "invalid" ? [] : [`the body ${excessInWords[parsed.kind]}: it goes on as JSON text`]
   }
 }
 

@@ -13,7 +13,7 @@ export const limits = {
   logLineBytes: 4_096,
   /** Levels of arrays and objects in a returned body, and values (members, elements, the whole): the gateway parses it. */
   depth: 512,
-  values: 200_000,
+  values: 100_000,
   /** Headers of a returned request; each value of a list counts. More, or longer ones, hardly any target takes. */
   headers: 500,
   headerNameBytes: 256,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { bodyLimits } from "@tidegate/model/JsonText"
 import { limits } from "../src/Limits.ts"
 import { callOf, handler, openSandbox } from "./openSandbox.ts"
 import type { OpenSandbox } from "./openSandbox.ts"
@@ -174,4 +175,9 @@ describe("code that begins in an odd way", () => {
     expect((await sandbox.run(callOf("#!/usr/bin/env node\n\nnull.x"))).error?.line).toBe(3)
     expect((await sandbox.check("#!/usr/bin/env node\n\na b"))?.line).toBe(3)
   })
+})
+
+it("a returned body may be what the gateway parses of any other", () => {
+  // The child has figures of its own, because it may read nothing but its folder.
+  expect([limits.values, limits.depth]).toEqual([bodyLimits.values, bodyLimits.levels])
 })

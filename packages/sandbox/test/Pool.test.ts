@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs"
 import { getPriority } from "node:os"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
+import { bodyLimits } from "@tidegate/model/JsonText"
 import { callOf, handler, openSandbox } from "./openSandbox.ts"
 
 const loop = (name: string) => handler(`for (;;); /* ${name} */`)
@@ -230,11 +231,11 @@ describe("limits", () => {
   it("of what is parsed hold for a body that comes back: beyond them it stays JSON text", async () => {
     await using sandbox = await openSandbox({ children: 1, spares: 0 })
     const grown = (code: string) => sandbox.run(callOf(handler(`return { body: ${code} }`)))
-    expect((await grown("Array(99_999).fill(0)")).request?.body).toEqual(Array(99_999).fill(0))
-    expect((await grown("Array(100_000).fill(0)")).request?.body).toBe(JSON.stringify(Array(100_000).fill(0)))
-    expect((await grown("JSON.parse('['.repeat(600) + ']'.repeat(600))")).request?.body).toBe(
-      "[".repeat(600) + "]".repeat(600)
-    )
+    const unlike = (n: number) => Object.fromEntries(Array.from({ length: n }, (_, i) => [`k${i}`, 0]))
+    const made = (n: number) => grown(`Object.fromEntries(Array.from({ length: ${n} }, (_, i) => ["k" + i, 0]))`)
+    const { unlikeMembers } = bodyLimits
+    expect((await made(unlikeMembers)).request?.body).toEqual(unlike(unlikeMembers))
+    expect((await made(unlikeMembers + 1)).request?.body).toBe(JSON.stringify(unlike(unlikeMembers + 1)))
   })
 
   it("of memory hold for a body that does not fit", async () => {

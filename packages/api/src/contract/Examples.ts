@@ -376,7 +376,7 @@ const pagination = { order_by: "created_at", dir: "desc", limit: 100 } as const
 const applied_range = { from: "2025-12-31T00:00:00.000Z", to: at }
 
 /** A page of sources, destinations, connections or transformations with this one in it. */
-export const resourceList = <Model>(model: Model) => ({ pagination, count: 1, models: [model] })
+export const resourceList = <Model>(model: Model) => ({ pagination, count: 1, has_more: false, models: [model] })
 
 /** A page of events, requests or executions: the last one. */
 export const pageOf = <Model>(model: Model) => ({

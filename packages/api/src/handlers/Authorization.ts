@@ -1,10 +1,11 @@
 import { Clock, Effect, Layer, Option, Redacted } from "effect"
 import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { SqlClient } from "effect/sql"
+import { clientOf } from "@tidegate/model/ClientAddress"
 import { fail, type GatewayError, statusOf } from "@tidegate/model/GatewayError"
 import { findTeamByApiKey } from "@tidegate/storage/Teams"
 import { Authorization, CurrentTeam } from "../contract/Authorization.ts"
-import { Allowances, clientOf, RateLimits, type Verdict, windowMs } from "../RateLimit.ts"
+import { Allowances, RateLimits, type Verdict, windowMs } from "../RateLimit.ts"
 import { read } from "./Calls.ts"
 
 /** Foreign addresses that are counted by themselves: some hundred bytes each. */

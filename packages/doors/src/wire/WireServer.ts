@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, Server, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import { addressBlock } from "./AddressBlock.ts"
+import { clientOf } from "@tidegate/model/ClientAddress"
 import { Arriving, FramedMessage } from "./FramedMessage.ts"
 import { type Refusal, refusal, refuseOnWire, refuseRequest } from "./Refusal.ts"
 
@@ -65,14 +65,14 @@ export const wireServer = (door: Door | null, capacity: Capacity = usual): Serve
   server.on("clientError", onClientError)
 
   server.on("connection", (socket) => {
-    const block = addressBlock(socket.remoteAddress ?? "")
-    const open = (connections.get(block) ?? 0) + 1
+    const client = clientOf(socket.remoteAddress ?? "")
+    const open = (connections.get(client) ?? 0) + 1
     if (open > capacity.connections / 2) return refuseOnWire(socket, tooManyConnections)
-    connections.set(block, open)
+    connections.set(client, open)
     socket.once("close", () => {
-      const left = connections.get(block)! - 1
-      if (left === 0) connections.delete(block)
-      else connections.set(block, left)
+      const left = connections.get(client)! - 1
+      if (left === 0) connections.delete(client)
+      else connections.set(client, left)
     })
   })
 

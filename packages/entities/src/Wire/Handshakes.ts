@@ -1,4 +1,5 @@
 import type { Socket } from "node:net"
+import { clientOf } from "@tidegate/model/ClientAddress"
 
 export interface HandshakeLimits {
   /** From the connection to the proven key, however many bytes come meanwhile. */
@@ -53,9 +54,9 @@ export class Handshakes {
 
   /** A connection has come. */
   begin(raw: Socket): void {
-    const address = raw.remoteAddress
     // Gone before it was looked at.
-    if (address === undefined) return void raw.destroy()
+    if (raw.remoteAddress === undefined) return void raw.destroy()
+    const address = clientOf(raw.remoteAddress)
     const name = nameOf(raw)
     const deadline = setTimeout(() => this.#refuse(name, "timeout"), this.#limits.deadlineMs)
     this.#pending.set(name, { raw, address, deadline })

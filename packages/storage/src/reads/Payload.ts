@@ -54,7 +54,7 @@ export const readBody = (bytes: Uint8Array, contentType: string | null, budget =
         ? null
         : parsed.kind === "values" && budget.values < bodyLimits.values
           ? tooManyTogether
-          : excessInWords[parsed.kind]
+          : `the body ${excessInWords[parsed.kind]}`
   }
 }
 

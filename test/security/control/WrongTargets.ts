@@ -200,9 +200,6 @@ export const wrongPaths: ReadonlyArray<ControlCase> = [
       .map((method): ControlCase => ({ name: path, method, path, status: 405, code: "METHOD_NOT_ALLOWED" }))
   ),
   ...[
-    "/",
-    "/v1",
-    "/v1/",
     "/v2/sources",
     "/v1/v1/sources",
     "//v1/sources",

@@ -90,11 +90,16 @@ export const wrongRuns: ReadonlyArray<ControlCase> = [
     status: 404,
     code: "NOT_FOUND"
   })),
-  ...["/v1/transformations", "/v1/transformations/run"].map((path): ControlCase => ({
+  ...(
+    [
+      ["/v1/transformations", 4],
+      ["/v1/transformations/run", 16]
+    ] as const
+  ).map(([path, mebibytes]): ControlCase => ({
     name: `one byte too many for ${path}`,
     method: "PUT",
     path,
-    body: `{}${" ".repeat(4 * 1024 * 1024 - 1)}`,
+    body: `{}${" ".repeat(mebibytes * 1024 * 1024 - 1)}`,
     status: 413,
     code: "PAYLOAD_TOO_LARGE"
   }))

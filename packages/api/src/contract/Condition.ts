@@ -27,7 +27,7 @@ const Operators = Schema.StructWithRest(
     $contains: orReference(comparable),
     $startsWith: orReference(texts),
     $endsWith: orReference(texts),
-    $regex: optional(Schema.String.check(Schema.isMaxLength(1024)).annotate({ description: "RE2 syntax, unanchored" })),
+    $regex: optional(Schema.String.check(Schema.isMaxLength(512)).annotate({ description: "RE2 syntax, unanchored" })),
     $exist: optional(Schema.Boolean),
     $or: optional(Schema.Array(self)),
     $and: optional(Schema.Array(self)),

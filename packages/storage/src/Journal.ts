@@ -67,6 +67,12 @@ const fullAtItems = 20_000
 
 /** Commits of requests under way at the same time, and as many of attempts. */
 const lanesEach = 2
+/**
+ * Requests from this many bytes on go one batch after the other in a lane of their own: writing ten megabytes takes a tenth of a
+ * second, and a sender of one kilobyte must not wait behind those of others.
+ */
+const largeFromBytes = 512 * 1024
+const largeLane = 2 * lanesEach
 
 const bytesOf = (record: RequestRecord): number =>
   record.bodySize + record.headers.length + (record.presented?.length ?? 0) + 512
@@ -100,7 +106,7 @@ const make = Effect.gen(function* () {
   const context = yield* Effect.context<Scope.Scope>()
   const run = Effect.runForkWith(context)
   // Writers count in slots of their own, so that they never wait for each other's rows.
-  const slot = randomInt(0, 4_000) * lanesEach * 2
+  const slot = randomInt(0, 4_000) * (largeLane + 1)
 
   const now = (): number => clock.currentTimeMillisUnsafe()
 
@@ -233,6 +239,15 @@ const make = Effect.gen(function* () {
     sizeOf: (item) => bytesOf(item.record),
     run
   })
+  const largeAcceptances = new GroupCommit<Acceptance>({
+    commit: (items) => commitAccepted(items, largeLane),
+    lanes: 1,
+    maxItems: 400,
+    maxBytes: 8 * 1024 * 1024,
+    parallelFrom: 1,
+    sizeOf: (item) => bytesOf(item.record),
+    run
+  })
   const attempts = new GroupCommit<Attempt>({
     commit: commitAttempts,
     lanes: lanesEach,
@@ -253,16 +268,18 @@ const make = Effect.gen(function* () {
   })
 
   return Journal.of({
-    isFull: () => acceptances.pendingBytes > fullAtBytes || acceptances.pendingItems > fullAtItems,
-    accept: (record, done) => acceptances.add({ record, since: now(), done }),
+    isFull: () =>
+      acceptances.pendingBytes + largeAcceptances.pendingBytes > fullAtBytes || acceptances.pendingItems > fullAtItems,
+    accept: (record, done) =>
+      (record.bodySize < largeFromBytes ? acceptances : largeAcceptances).add({ record, since: now(), done }),
     record: (record, done) => attempts.add({ record, done }),
     mark: (eventId, startedAt, done) => marks.add({ eventId, startedAt, done }),
     stats: () => ({
-      requests: acceptances.items,
+      requests: acceptances.items + largeAcceptances.items,
       attempts: attempts.items,
-      statements: acceptances.commits + attempts.commits + marks.commits,
-      waitingRequests: acceptances.pendingItems,
-      waitingRequestBytes: acceptances.pendingBytes,
+      statements: acceptances.commits + largeAcceptances.commits + attempts.commits + marks.commits,
+      waitingRequests: acceptances.pendingItems + largeAcceptances.pendingItems,
+      waitingRequestBytes: acceptances.pendingBytes + largeAcceptances.pendingBytes,
       waitingAttempts: attempts.pendingItems
     })
   })

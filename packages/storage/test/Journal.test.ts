@@ -236,6 +236,21 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
     })
   )
 
+  it.effect("commits a small request beside large ones, not behind them", () =>
+    Effect.gen(function* () {
+      const source = yield* makeSource
+      const body = Buffer.alloc(8 * 1024 * 1024, "x")
+      const order: Array<string> = []
+      const handIn = (name: string, change: Partial<RequestRecord> = {}) =>
+        Effect.map(accept(request(source, 1, change)), (outcome) => order.push(`${name} ${outcome}`))
+      const large = Array.from({ length: 5 }, (_, i) => handIn(`large-${i}`, { body, bodySize: body.length }))
+      yield* Effect.all([...large, handIn("small")], { concurrency: "unbounded" })
+      assert.strictEqual(order.length, 6)
+      assert.isBelow(order.indexOf("small committed"), order.indexOf("large-4 committed"))
+      assert.strictEqual((yield* counts(source)).requests, 6)
+    })
+  )
+
   it.effect("refuses a record of a day that has no partition, and only that", () =>
     Effect.gen(function* () {
       const source = yield* makeSource

@@ -44,6 +44,12 @@ it.effect("a resource without an owner is a 503, its own error its own", () =>
   })
 )
 
+it.effect("an owner that is interrupted, because its shard has gone elsewhere, is a 503", () =>
+  Effect.gen(function* () {
+    expect(yield* Effect.flip(command(Effect.interrupt))).toMatchObject(unavailable)
+  })
+)
+
 it.effect("a command goes on when its caller has hung up", () =>
   Effect.gen(function* () {
     const started = yield* Deferred.make<void>()

@@ -1,4 +1,4 @@
-import { Clock, Duration, Effect, Fiber } from "effect"
+import { Cause, Clock, Duration, Effect, Fiber } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import type { ClusterError } from "effect/cluster"
 import type { SqlClient, SqlError } from "effect/sql"
@@ -63,6 +63,10 @@ export const command = <A, R>(effect: Effect.Effect<A, GatewayError | NoOwner, R
         : fail("QUEUE_UNAVAILABLE", "the resource's owner cannot be reached; repeat the request")
     ),
     Effect.timeoutOrElse(late("the resource's owner did not answer in time; repeat the request")),
+    // An owner that loses its shard is interrupted, and so reads its answer. Nobody interrupts this fiber.
+    Effect.catchCauseIf(Cause.hasInterruptsOnly, () =>
+      Effect.fail(fail("QUEUE_UNAVAILABLE", "the resource has just changed its owner; repeat the request"))
+    ),
     Effect.forkDetach,
     Effect.flatMap(Fiber.join)
   )

@@ -66,17 +66,17 @@ layer(world, { excludeTestServices: true, timeout: "60 seconds" })("transformati
     Effect.gen(function* () {
       const returning = (members: string) =>
         run({ code: `addHandler("transform", (request) => ({ ...request, ${members} }))` })
-      const long = yield* returning("body: Array(100_001).fill(0)")
-      assert.strictEqual(long.request?.body, JSON.stringify(Array.from({ length: 100_001 }, () => 0)))
-      assert.lengthOf(long.warnings, 1)
       const deep = yield* returning("body: JSON.parse('['.repeat(300) + ']'.repeat(300))")
       assert.strictEqual(deep.request?.body, "[".repeat(300) + "]".repeat(300))
+      assert.lengthOf(deep.warnings, 1)
       const plain = yield* returning("body: Array(1_000).fill([0])")
       assert.isArray(plain.request?.body)
       assert.deepStrictEqual(plain.warnings, [])
       const headers = "Object.fromEntries(Array.from({ length: 100_001 }, (_, i) => ['a' + i, '']))"
-      const many = yield* returning(`headers: ${headers}`)
-      assert.deepStrictEqual([many.request, many.error?.code, many.log_level], [null, "INVALID_OUTPUT", "error"])
+      for (const members of [`headers: ${headers}`, "body: Array(100_001).fill(0)"]) {
+        const many = yield* returning(members)
+        assert.deepStrictEqual([many.request, many.error?.code, many.log_level], [null, "INVALID_OUTPUT", "error"])
+      }
     })
   )
 

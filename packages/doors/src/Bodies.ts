@@ -3,7 +3,7 @@ import { GatheredBytes } from "@tidegate/model/GatheredBytes"
 import type { FramedMessage } from "./wire/FramedMessage.ts"
 
 /** The largest body a sender may post, in bytes. */
-export const largestBody = 10 * 1024 * 1024
+const largestBody = 10 * 1024 * 1024
 
 /**
  * What bodies may hold that are being read, wait for their turn to be decided about or answered, or are kept for an upstream

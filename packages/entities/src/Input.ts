@@ -78,7 +78,7 @@ export const fieldError = (path: string, message: string): Result.Result<never, 
   Result.fail([{ path, message }])
 
 /** Decodes a body by its schema; tells every member that is wrong. */
-export const decodeBody = <S extends Schema.ConstraintDecoder<unknown>>(
+const decodeBody = <S extends Schema.ConstraintDecoder<unknown>>(
   schema: S,
   body: unknown
 ): Result.Result<S["Type"], FieldErrors> =>

@@ -32,7 +32,7 @@ export const layer = HttpApiBuilder.group(
               window,
               cursor: given(query.cursor, query.next),
               prev: given(query.prev),
-              limit: yield* limitOf(query.limit, 255)
+              limit: limitOf(query.limit, 255)
             })
           )
         })

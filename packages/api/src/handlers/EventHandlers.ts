@@ -47,7 +47,7 @@ export const layer = HttpApiBuilder.group(
                 key: filterKey("events", { team, ...filter, ...window }),
                 window,
                 cursor: given(query.cursor, query.next),
-                limit: yield* limitOf(query.limit, 100)
+                limit: limitOf(query.limit, 100)
               },
               { data: include.has("data") }
             )

@@ -5,6 +5,7 @@ import { GatheredBytes } from "@tidegate/model/GatheredBytes"
 import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { bodyLimits, excessInWords, type JsonLimits, parseJson } from "@tidegate/model/JsonText"
 import { maxControlBody } from "@tidegate/model/Limits"
+import { takeTurn } from "@tidegate/model/LoopTurn"
 
 /** Deeper than any of our bodies; what walks a value must not run out of stack. */
 const nestAtMost = 64
@@ -83,9 +84,10 @@ export const readJsonObject = Effect.fnUntraced(function* (
   if (Number(request.headers["content-length"] ?? largest) > maxControlBody) yield* room
   const bytes = yield* readBytes(request, largest)
   if (bytes.length === 0) return yield* fail("INVALID_JSON", "the body is empty; a JSON object is needed")
+  const since = performance.now()
   if (!isUtf8(bytes)) return yield* fail("INVALID_JSON", "the body is not UTF-8")
-  // Looking through a large body takes as long as parsing it: in between, it is the others' turn.
-  if (bytes.length > maxControlBody) yield* Effect.yieldNow
+  // It takes its turn with all other long work: looking through a large body is as long as parsing it.
+  if (bytes.length > maxControlBody) yield* takeTurn(since)
   const parsed = parseJson(bytes, limits)
   if (parsed.kind === "invalid") return yield* fail("INVALID_JSON", "the body is not valid JSON")
   if (parsed.kind !== "json") return yield* invalid([{ path: "body", message: excessInWords[parsed.kind] }])

@@ -77,26 +77,14 @@ export const searchOf = (query: {
 
 export const dirOf = (text: string | undefined): "asc" | "desc" => (text?.toLowerCase() === "asc" ? "asc" : "desc")
 
-/** The values of a query parameter as they were written. */
-const writtenOf = Effect.fnUntraced(function* (name: string) {
-  return [(yield* HttpServerRequest.ParsedSearchParams)[name] ?? []].flat()
-})
-
-/**
- * A limit above the maximum is taken as the maximum; the answer echoes what was applied. It is written in digits: what
- * else could be read as a number is no limit that anybody meant.
- */
-export const limitOf = Effect.fnUntraced(function* (limit: number | undefined, maximum: number) {
-  if (!(yield* writtenOf("limit")).every((text) => /^\d+$/.test(text))) {
-    return yield* invalid([{ path: "limit", message: "must be a whole number in digits" }])
-  }
-  return Math.min(limit ?? 100, maximum)
-})
+/** A limit above the maximum is taken as the maximum; the answer echoes what was applied. */
+export const limitOf = (limit: number | undefined, maximum: number): number => Math.min(limit ?? 100, maximum)
 
 /** Lists without pages have no cursors: one that was ignored would read the same rows for ever. */
 const refuseCursors = Effect.gen(function* () {
+  const written = yield* HttpServerRequest.ParsedSearchParams
   for (const path of ["cursor", "next", "prev"]) {
-    if ((yield* writtenOf(path)).length > 0) {
+    if (written[path] !== undefined) {
       yield* invalid([{ path, message: "is not for this list, which has no pages: narrow it, or raise its limit" }])
     }
   }
@@ -114,6 +102,6 @@ export const resourceQueryOf = Effect.fnUntraced(function* (
     includeDisabled: query.include_disabled ?? true,
     orderBy: query.order_by ?? "created_at",
     dir: dirOf(query.dir),
-    limit: yield* limitOf(query.limit, 255)
+    limit: limitOf(query.limit, 255)
   }
 })

@@ -61,7 +61,7 @@ export const layer = HttpApiBuilder.group(
                 key: filterKey("requests", { team, ...filter, ...window }),
                 window,
                 cursor: given(query.cursor, query.next),
-                limit: yield* limitOf(query.limit, 100)
+                limit: limitOf(query.limit, 100)
               },
               { data: include.has("data"), eventSummary: include.has("event_summary") }
             )
@@ -111,7 +111,7 @@ export const layer = HttpApiBuilder.group(
           const page = {
             key: filterKey("request_events", { team, request: params.id, ...filter }),
             cursor: given(query.cursor, query.next),
-            limit: yield* limitOf(query.limit, 255)
+            limit: limitOf(query.limit, 255)
           }
           return yield* reading(
             Effect.andThen(RequestReads.check(team, params.id), EventReads.ofRequest(team, params.id, filter, page))
@@ -128,7 +128,7 @@ export const layer = HttpApiBuilder.group(
           const page = {
             key: filterKey("request_ignored_events", { team, request: params.id, ...filter }),
             cursor: given(query.cursor, query.next),
-            limit: yield* limitOf(query.limit, 255)
+            limit: limitOf(query.limit, 255)
           }
           return yield* reading(
             Effect.andThen(

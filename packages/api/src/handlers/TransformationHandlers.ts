@@ -109,7 +109,7 @@ export const layer = HttpApiBuilder.group(
                 key: filterKey("executions", { team, transformation: params.id, logLevels, ...window }),
                 window,
                 cursor: given(query.cursor, query.next),
-                limit: yield* limitOf(query.limit, 255)
+                limit: limitOf(query.limit, 255)
               }
             )
           )

@@ -2,7 +2,7 @@ import * as PgConnection from "@effect/sql-pg/PgConnection"
 import { Effect, Exit, Redacted, Scope } from "effect"
 import type { TestProject } from "vitest/node"
 import { join } from "node:path"
-import { start } from "../packages/storage/src/EmbeddedPostgres.ts"
+import { start } from "../packages/postgres/src/EmbeddedPostgres.ts"
 import { temporaryFolder } from "./temporaryFolder.ts"
 
 declare module "vitest" {

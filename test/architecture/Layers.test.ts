@@ -14,11 +14,12 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/connectors": ["signatures", "model"],
   "packages/egress": ["model"],
   "packages/sandbox": ["model"],
+  "packages/postgres": [],
   "packages/storage": ["signatures", "model"],
   "packages/entities": ["storage", "connectors", "sandbox", "egress", "rules", "signatures", "model"],
   "packages/doors": ["entities", "storage", "connectors", "egress", "rules", "signatures", "model"],
   "packages/api": ["entities", "storage", "signatures", "model"],
-  "apps/gateway": ["api", "doors", "entities", "storage", "sandbox", "egress", "model"]
+  "apps/gateway": ["api", "doors", "entities", "storage", "postgres", "sandbox", "egress", "model"]
 }
 
 /** Packages without I/O, clock or randomness of their own (an id's random part aside): they can be tested by example alone. */

@@ -1,10 +1,10 @@
 import * as PgConnection from "@effect/sql-pg/PgConnection"
 import { Effect, Exit, Redacted, Scope } from "effect"
 import { join } from "node:path"
-import { start } from "../../packages/storage/src/EmbeddedPostgres.ts"
-import * as Home from "../../packages/storage/src/EmbeddedPostgres/Home.ts"
-import { accessTo } from "../../packages/storage/src/EmbeddedPostgres/Provision.ts"
-import * as Postmaster from "../../packages/storage/src/EmbeddedPostgres/Postmaster.ts"
+import { start } from "../../packages/postgres/src/EmbeddedPostgres.ts"
+import * as Home from "../../packages/postgres/src/Home.ts"
+import { accessTo } from "../../packages/postgres/src/Provision.ts"
+import * as Postmaster from "../../packages/postgres/src/Postmaster.ts"
 import { waitUntil } from "./Waiting.ts"
 
 export type Row = Readonly<Record<string, unknown>>

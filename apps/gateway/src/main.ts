@@ -16,7 +16,7 @@ import { Egress } from "@tidegate/egress/Egress"
 import * as Cluster from "@tidegate/entities/Cluster"
 import { Cancellations } from "@tidegate/entities/Cancellations"
 import * as ConnectionBehaviour from "@tidegate/entities/Connection/ConnectionBehaviour"
-import { makePendingRoutesWorker } from "@tidegate/entities/Connection/PendingRoutes"
+import { makeRouteWorker } from "@tidegate/entities/Connection/RouteWork"
 import * as DestinationBehaviour from "@tidegate/entities/Destination/DestinationBehaviour"
 import { DeliveryRuntime } from "@tidegate/entities/Destination/DeliveryRuntime"
 import * as SourceBehaviour from "@tidegate/entities/Source/SourceBehaviour"
@@ -27,7 +27,7 @@ import { Sandbox } from "@tidegate/sandbox/Sandbox"
 import { Connections } from "@tidegate/storage/Connections"
 import * as Database from "@tidegate/storage/Database"
 import { Destinations } from "@tidegate/storage/Destinations"
-import * as EmbeddedPostgres from "@tidegate/storage/EmbeddedPostgres"
+import * as EmbeddedPostgres from "@tidegate/postgres/EmbeddedPostgres"
 import { Journal } from "@tidegate/storage/Journal"
 import { migrate } from "@tidegate/storage/Migrations"
 import { maintainPartitions } from "@tidegate/storage/Partitions"
@@ -71,7 +71,7 @@ const core = <A, E>(settings: Settings, url: Redacted.Redacted, keys: KeyRing, c
 /** The actors of the shards that this process holds. */
 const actors = Layer.mergeAll(
   SourceBehaviour.layer,
-  ConnectionBehaviour.layer(makePendingRoutesWorker()),
+  ConnectionBehaviour.layer(makeRouteWorker()),
   DestinationBehaviour.layer,
   TransformationBehaviour.layer,
   Sweep.layer

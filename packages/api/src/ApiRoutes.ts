@@ -13,7 +13,7 @@ import * as RequestHandlers from "./handlers/RequestHandlers.ts"
 import * as SourceHandlers from "./handlers/SourceHandlers.ts"
 import * as TransformationHandlers from "./handlers/TransformationHandlers.ts"
 import * as DocsPage from "./DocsPage.ts"
-import * as Routing from "./Routing.ts"
+import * as UnmatchedRoutes from "./UnmatchedRoutes.ts"
 
 /** What an HTTP server's layer provides to its routes. */
 type Platform = Etag.Generator | FileSystem.FileSystem | HttpPlatform.HttpPlatform | Path.Path
@@ -31,7 +31,7 @@ export const prepare: Effect.Effect<void> = Effect.sync(() => void OpenApi.fromA
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Platform | Sharding | Stores> = Layer.mergeAll(
   HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }),
   DocsPage.layer,
-  Routing.layer
+  UnmatchedRoutes.layer
 ).pipe(
   Layer.provide([
     SourceHandlers.layer,

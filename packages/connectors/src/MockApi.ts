@@ -1,4 +1,4 @@
-import { maxCapturedBytes } from "@tidegate/model/Limits"
+import { maxCapturedBytes } from "@tidegate/model/BodyLimits"
 import type { OutboundParts } from "./HttpDelivery.ts"
 
 export interface MockAnswer {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { isUtf8 } from "node:buffer"
 import { answer } from "@tidegate/connectors/MockApi"
 import { mockUrl } from "@tidegate/model/Destination"
-import { maxCapturedBytes } from "@tidegate/model/Limits"
+import { maxCapturedBytes } from "@tidegate/model/BodyLimits"
 
 const sent = (path: string, headers: ReadonlyArray<string> = []) => ({
   method: "PUT",

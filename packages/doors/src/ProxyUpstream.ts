@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Clock, Context, Effect, Layer } from "effect"
 import { Egress } from "@tidegate/egress/Egress"
-import type { ErrorCode as EgressCode } from "@tidegate/egress/ErrorCode"
+import type { AttemptErrorCode } from "@tidegate/egress/AttemptErrorCode"
 import type { Answer } from "@tidegate/egress/Exchange"
 import { type ErrorCode, fail, toResponse } from "@tidegate/model/GatewayError"
 import type { ProxyExchangeRecord } from "@tidegate/storage/ProxyExchanges"
@@ -67,10 +67,10 @@ export class ProxyUpstream extends Context.Service<
 
 /** How an exchange ended, as far as its record needs it. */
 type Ending = Pick<Answer, "status" | "headers" | "body" | "bodyTruncated" | "errorMessage"> & {
-  readonly errorCode: EgressCode | null
+  readonly errorCode: AttemptErrorCode | null
 }
 
-const unsent = (errorCode: EgressCode, errorMessage: string): Ending => ({
+const unsent = (errorCode: AttemptErrorCode, errorMessage: string): Ending => ({
   status: null,
   headers: {},
   body: Buffer.alloc(0),

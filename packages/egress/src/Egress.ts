@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import type { Dispatcher } from "undici"
-import { maxCapturedBytes } from "@tidegate/model/Limits"
-import type { ErrorCode } from "./ErrorCode.ts"
+import { maxCapturedBytes } from "@tidegate/model/BodyLimits"
+import type { AttemptErrorCode } from "./AttemptErrorCode.ts"
 import { Exchange } from "./Exchange.ts"
 import type { Answer, AnswerReader } from "./Exchange.ts"
 import { InvalidNetwork, makeGuard } from "./Guard.ts"
@@ -69,7 +69,7 @@ const isOfConnection = (name: string | undefined): boolean => name !== undefined
 const messageHeaders = (headers: ReadonlyArray<string>): Array<string> =>
   headers.filter((_, index) => !isOfConnection(headers[index - (index % 2)]))
 
-const refusal = (code: ErrorCode, message: string): Answer => {
+const refusal = (code: AttemptErrorCode, message: string): Answer => {
   const now = Date.now()
   return {
     status: null,

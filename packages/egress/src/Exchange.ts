@@ -1,7 +1,7 @@
 import type { Dispatcher } from "undici"
 import { GatheredBytes } from "@tidegate/model/GatheredBytes"
-import type { ErrorCode } from "./ErrorCode.ts"
-import { errorCodeOf, errorMessageOf } from "./ErrorCode.ts"
+import type { AttemptErrorCode } from "./AttemptErrorCode.ts"
+import { errorCodeOf, errorMessageOf } from "./AttemptErrorCode.ts"
 
 /** How one exchange with a target ended. */
 export interface Answer {
@@ -14,7 +14,7 @@ export interface Answer {
   /** The target sent more than the capture limit. The rest was not read, and the exchange counts as answered. */
   readonly bodyTruncated: boolean
   /** Null if the target answered in full (whatever the status), else why it did not. */
-  readonly errorCode: ErrorCode | null
+  readonly errorCode: AttemptErrorCode | null
   readonly errorMessage: string | null
   /** Milliseconds since the epoch. */
   readonly sentAt: number
@@ -150,18 +150,18 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   readonly #onAbort = (): void => this.cancel("cancelled by the gateway")
 
-  #cancel(code: ErrorCode, message: string): void {
+  #cancel(code: AttemptErrorCode, message: string): void {
     if (this.#settled) return
     this.#settle(code, message)
     // Without a controller the request still waits for a connection: `onRequestStart` drops it.
     this.#controller?.abort(dropped)
   }
 
-  #settle(errorCode: ErrorCode | null, errorMessage: string | null): void {
+  #settle(errorCode: AttemptErrorCode | null, errorMessage: string | null): void {
     this.#options.onSettled(this.#conclude(errorCode, errorMessage))
   }
 
-  #conclude(errorCode: ErrorCode | null, errorMessage: string | null): Answer {
+  #conclude(errorCode: AttemptErrorCode | null, errorMessage: string | null): Answer {
     this.#settled = true
     clearTimeout(this.#timer)
     this.#options.signal?.removeEventListener("abort", this.#onAbort)

@@ -21,7 +21,7 @@ const exceptions: ReadonlyArray<{
     reason: "the guard itself"
   },
   {
-    files: /^packages\/storage\/src\//,
+    files: /^packages\/(storage|postgres)\/src\//,
     from: /^@effect\/sql-pg(\/\w+)?$/,
     names: ["PgClient", "make"],
     reason: "the gateway's own database, at an address the operator sets"
@@ -46,7 +46,7 @@ const exceptions: ReadonlyArray<{
     reason: "loads a script that comes with a package, from its installed file"
   },
   {
-    files: /^packages\/storage\/src\/EmbeddedPostgres\/Binaries\.ts$/,
+    files: /^packages\/postgres\/src\/Binaries\.ts$/,
     from: /^node:module$/,
     names: ["createRequire"],
     reason: "finds where the database's programs are installed; loads nothing"

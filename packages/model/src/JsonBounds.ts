@@ -1,5 +1,5 @@
 import type { Schema } from "effect"
-import { maxJsonValues } from "./Limits.ts"
+import { maxJsonValues } from "./BodyLimits.ts"
 
 /** Deeper than this, what walks a value by recursion could run out of stack. */
 const nestAtMost = 200

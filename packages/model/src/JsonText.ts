@@ -1,4 +1,4 @@
-import { maxJsonValues } from "./Limits.ts"
+import { maxJsonValues } from "./BodyLimits.ts"
 
 /**
  * The one way to read JSON that somebody else wrote. What a text costs to parse and to walk does not show in its length:

@@ -21,7 +21,7 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
     "settings that the control API took, bounded there, and that we sealed"
   ],
   [
-    /^packages\/(entities\/src\/(Destination\/DeliveryLoop|Connection\/(PendingRoutes|Transforming))|storage\/src\/reads\/Payload)\.ts$/,
+    /^packages\/(entities\/src\/(Destination\/DeliveryLoop|Connection\/(RouteWork|Transforming))|storage\/src\/reads\/Payload)\.ts$/,
     ["JSON.parse", "fromJsonString"],
     "headers as we stored them: the HTTP server bounds those of a request, the sandbox those of a transformation"
   ],
@@ -38,7 +38,7 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
     "credentials as we sealed them: the HTTP server bounds the headers and the query that they came in"
   ],
   [/^packages\/api\/src\/contract\/Document\.ts$/, ["JSON.parse"], "our own document, made from our own declarations"],
-  [/^packages\/storage\/src\/EmbeddedPostgres\/Binaries\.ts$/, ["fromJsonString"], "a file of an installed package"]
+  [/^packages\/postgres\/src\/Binaries\.ts$/, ["fromJsonString"], "a file of an installed package"]
 ]
 
 const root = fileURLToPath(new URL("../../..", import.meta.url))

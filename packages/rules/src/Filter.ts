@@ -3,7 +3,7 @@ import { Predicate, Result } from "effect"
 import { compileCondition, type Subject } from "./Condition.ts"
 import { ConditionInvalid, refuse } from "./ConditionInvalid.ts"
 import { Scope, type Test } from "./Evaluation.ts"
-import { Limits } from "./Limits.ts"
+import { ConditionBounds } from "./ConditionBounds.ts"
 
 /**
  * The filter engine: connection rules, stored filters, custom-response matchers and workflow conditions all run on it.
@@ -32,7 +32,7 @@ export const compileConditions = (
   options?: FilterOptions & { readonly subject?: Exclude<Subject, "nested"> }
 ): Result.Result<(document: Json) => boolean, ConditionInvalid> =>
   attempt(() => {
-    new Limits().check(conditions, "")
+    new ConditionBounds().check(conditions, "")
     const subject = options?.subject ?? "document"
     const { test } = compileCondition(conditions, subject, "", options?.maxPatternLength ?? maxPatternLength)
     const scope = new Scope()
@@ -146,7 +146,7 @@ export const compileFilter = (
   options?: FilterOptions
 ): Result.Result<CompiledFilter, ConditionInvalid> =>
   attempt(() => {
-    const limits = new Limits()
+    const limits = new ConditionBounds()
     const longest = options?.maxPatternLength ?? maxPatternLength
     const tests: Array<TargetTest> = []
     const add = (target: FilterTarget, subject: Exclude<Subject, "nested">, condition: unknown) => {

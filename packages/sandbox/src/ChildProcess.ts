@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url"
 import { parseJson } from "@tidegate/model/JsonText"
 import { encodeFrame, makeFrameReader } from "./Frame.ts"
 import type { Frame } from "./Frame.ts"
-import { limits } from "./Limits.ts"
+import { callLimits } from "./CallLimits.ts"
 import type { Answer } from "./Messages.ts"
 
 /**
@@ -246,7 +246,7 @@ export const startChild = (options: ChildOptions): Child => {
       if (isStarved && lateMs < deadlineMs * patience) return
       // The collector at work on what does not fit looks like code that does not end.
       const grownBytes = (resident ?? 0) - (before?.residentBytes ?? resident ?? 0)
-      kill(grownBytes > 2 * limits.memoryMib * 1_048_576 ? "memory" : "time")
+      kill(grownBytes > 2 * callLimits.memoryMib * 1_048_576 ? "memory" : "time")
     },
     residentBytes,
     retire: () => process_.stdin.end(),

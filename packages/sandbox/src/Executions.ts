@@ -1,7 +1,7 @@
 import { excessInWords, parseJson } from "@tidegate/model/JsonText"
 import type { Schema } from "effect"
 import type { Call, Execution, ExecutionError, LogLevel, LogLine } from "./Call.ts"
-import { limits } from "./Limits.ts"
+import { callLimits } from "./CallLimits.ts"
 import type { Answer } from "./Messages.ts"
 import type { Offence } from "./Strikes.ts"
 
@@ -20,13 +20,13 @@ export const killedError = (offence: Offence): ExecutionError =>
     ? {
         code: offence,
         name: "TimeoutError",
-        message: `the code ran for more than ${limits.wallMs} ms and could not be stopped`,
+        message: `the code ran for more than ${callLimits.wallMs} ms and could not be stopped`,
         line: null
       }
     : {
         code: offence,
         name: "RangeError",
-        message: `the code used more than ${limits.memoryMib} MiB and could not be stopped`,
+        message: `the code used more than ${callLimits.memoryMib} MiB and could not be stopped`,
         line: null
       }
 

@@ -5,7 +5,7 @@ import type { Child, Ending } from "./ChildProcess.ts"
 import { isDeeper } from "./Depth.ts"
 import { executionOf, killedError, withoutResult } from "./Executions.ts"
 import type { Frame } from "./Frame.ts"
-import { limits } from "./Limits.ts"
+import { callLimits } from "./CallLimits.ts"
 import type { Answer, Input, Order } from "./Messages.ts"
 import { makeStrikes } from "./Strikes.ts"
 import type { Offence } from "./Strikes.ts"
@@ -228,10 +228,10 @@ export const makePool = (options: PoolOptions) => {
         answer.type === "ran" &&
         answer.error?.code === "TIMEOUT" &&
         answer.cpuMs < job.wallMs / 2 &&
-        job.wallMs === limits.wallMs
+        job.wallMs === callLimits.wallMs
       if (isStarved && !isClosing) {
         // It was the machine that was slow. The code has no effects, so it can run again, with time for a slow machine.
-        job.wallMs = limits.wallMs * generosity
+        job.wallMs = callLimits.wallMs * generosity
         turns.add(job.teamId, job.key ?? "", job, true)
         return
       }
@@ -357,7 +357,7 @@ export const makePool = (options: PoolOptions) => {
           done(withoutResult(killedError(offence), ["its log lines are lost"], startedAt)),
         unavailable,
         waitTimer: undefined,
-        wallMs: limits.wallMs,
+        wallMs: callLimits.wallMs,
         suspicion: 0,
         isSettled: false
       })
@@ -368,8 +368,8 @@ export const makePool = (options: PoolOptions) => {
       done: (problem: SyntaxProblem | null) => void,
       unavailable: (reason: string) => void
     ): (() => void) => {
-      if (Buffer.byteLength(code) > limits.codeBytes) {
-        done({ message: `the code is longer than ${limits.codeBytes} bytes`, line: null })
+      if (Buffer.byteLength(code) > callLimits.codeBytes) {
+        done({ message: `the code is longer than ${callLimits.codeBytes} bytes`, line: null })
         return () => {}
       }
       return submit({
@@ -385,7 +385,7 @@ export const makePool = (options: PoolOptions) => {
         unwritable: () => done({ message: "the code cannot be handed over", line: null }),
         unavailable,
         waitTimer: undefined,
-        wallMs: limits.wallMs,
+        wallMs: callLimits.wallMs,
         suspicion: 0,
         isSettled: false
       })

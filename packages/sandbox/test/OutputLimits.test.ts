@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { bodyLimits } from "@tidegate/model/JsonText"
-import { limits } from "../src/Limits.ts"
+import { callLimits } from "../src/CallLimits.ts"
 import { callOf, handler, openSandbox } from "./openSandbox.ts"
 import type { OpenSandbox } from "./openSandbox.ts"
 import type { TransformRequest } from "../src/Call.ts"
@@ -26,86 +26,86 @@ describe("what a transformation may return", () => {
     [
       "headers",
       (n) => `const headers = {}; for (let i = 0; i < ${n}; i++) headers['x' + i] = '1'; return { headers }`,
-      limits.headers,
-      `there are more than ${limits.headers} headers`
+      callLimits.headers,
+      `there are more than ${callLimits.headers} headers`
     ],
     [
       "values of one header",
       (n) => `return { headers: { x: Array(${n}).fill('1') } }`,
-      limits.headers,
-      `there are more than ${limits.headers} headers`
+      callLimits.headers,
+      `there are more than ${callLimits.headers} headers`
     ],
     [
       "bytes of a header's name",
       (n) => `return { headers: { ['x'.repeat(${n})]: '1' } }`,
-      limits.headerNameBytes,
+      callLimits.headerNameBytes,
       /^the header name "x+" has more than 256 bytes$/
     ],
     [
       "bytes of a header's value",
       (n) => `return { headers: { a: '\\u00e9'.repeat(${n}) } }`,
-      limits.headerValueBytes,
-      `header "a" has more than ${limits.headerValueBytes} bytes`
+      callLimits.headerValueBytes,
+      `header "a" has more than ${callLimits.headerValueBytes} bytes`
     ],
     [
       "bytes of all headers",
       (n) => `return { headers: { a: 'x'.repeat(30000), b: 'x'.repeat(30000), c: 'x'.repeat(${n} - 60003) } }`,
-      limits.headersBytes,
-      `the headers have more than ${limits.headersBytes} bytes`
+      callLimits.headersBytes,
+      `the headers have more than ${callLimits.headersBytes} bytes`
     ],
     [
       "bytes of the path",
       (n) => `return { path: '/' + 'x'.repeat(${n} - 1) }`,
-      limits.pathBytes,
-      `the path has more than ${limits.pathBytes} bytes`
+      callLimits.pathBytes,
+      `the path has more than ${callLimits.pathBytes} bytes`
     ],
     [
       "bytes of the path as it is sent",
       (n) => `return { path: '/' + '\\u00e9'.repeat(3) + 'x'.repeat(${n} - 19) }`,
-      limits.pathBytes,
-      `the path has more than ${limits.pathBytes} bytes`
+      callLimits.pathBytes,
+      `the path has more than ${callLimits.pathBytes} bytes`
     ],
     [
       "bytes of the query",
       (n) => `return { query: 'x'.repeat(${n}) }`,
-      limits.queryBytes,
-      `the query has more than ${limits.queryBytes} bytes`
+      callLimits.queryBytes,
+      `the query has more than ${callLimits.queryBytes} bytes`
     ],
     [
       "bytes of a query object as it is sent",
       (n) => `return { query: { a: '%'.repeat(3) + 'x'.repeat(${n} - 11) } }`,
-      limits.queryBytes,
-      `the query has more than ${limits.queryBytes} bytes`
+      callLimits.queryBytes,
+      `the query has more than ${callLimits.queryBytes} bytes`
     ],
     [
       "values of the query",
       (n) => `return { query: { a: Array(${n}).fill('1') } }`,
-      limits.queryValues,
-      `the query has more than ${limits.queryValues} values`
+      callLimits.queryValues,
+      `the query has more than ${callLimits.queryValues} values`
     ],
     [
       "values of the parsed query",
       (n) => `return { parsed_query: { a: Array(${n}).fill('1') } }`,
-      limits.queryValues,
-      `the query has more than ${limits.queryValues} values`
+      callLimits.queryValues,
+      `the query has more than ${callLimits.queryValues} values`
     ],
     [
       "values of the body",
       (n) => `return { body: Array(${n} - 1).fill(1) }`,
-      limits.values,
-      `the body has more than ${limits.values} values`
+      callLimits.values,
+      `the body has more than ${callLimits.values} values`
     ],
     [
       "members of the body",
       (n) => `return { body: Object.fromEntries(Array.from({ length: ${n} - 1 }, (_, i) => [i, 1])) }`,
-      limits.values,
-      `the body has more than ${limits.values} values`
+      callLimits.values,
+      `the body has more than ${callLimits.values} values`
     ],
     [
       "levels of the body",
       (n) => `let b = 1; for (let i = 0; i < ${n}; i++) b = [b]; return { body: { b }.b }`,
-      limits.depth,
-      `the body is nested deeper than ${limits.depth} levels`
+      callLimits.depth,
+      `the body is nested deeper than ${callLimits.depth} levels`
     ]
   ]
   for (const [what, code, most, refused] of edges) {
@@ -138,10 +138,10 @@ describe("what a transformation may return", () => {
         handler("for (let i = 0; i < 150; i++) console.log('\\u20ac'.repeat(1e6)); throw new Error('e'.repeat(1e7))")
       )
     )
-    expect(logs.length).toBe(limits.logLines)
-    for (const { message } of logs) expect(Buffer.byteLength(message)).toBeLessThanOrEqual(limits.logLineBytes)
+    expect(logs.length).toBe(callLimits.logLines)
+    for (const { message } of logs) expect(Buffer.byteLength(message)).toBeLessThanOrEqual(callLimits.logLineBytes)
     expect(warnings.length).toBe(2)
-    expect(error).toMatchObject({ code: "RUNTIME_ERROR", message: "e".repeat(limits.logLineBytes) })
+    expect(error).toMatchObject({ code: "RUNTIME_ERROR", message: "e".repeat(callLimits.logLineBytes) })
   })
 })
 
@@ -179,5 +179,5 @@ describe("code that begins in an odd way", () => {
 
 it("a returned body may be what the gateway parses of any other", () => {
   // The child has figures of its own, because it may read nothing but its folder.
-  expect([limits.values, limits.depth]).toEqual([bodyLimits.values, bodyLimits.levels])
+  expect([callLimits.values, callLimits.depth]).toEqual([bodyLimits.values, bodyLimits.levels])
 })

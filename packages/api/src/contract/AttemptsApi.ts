@@ -1,6 +1,6 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Attempt } from "@tidegate/model/Attempt"
-import { AttemptList } from "@tidegate/model/Envelope"
+import { AttemptList } from "@tidegate/model/Lists"
 import { Authorization } from "./Authorization.ts"
 import { attempt, attemptList } from "./Examples.ts"
 import { operation } from "./Operation.ts"

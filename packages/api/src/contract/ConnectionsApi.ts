@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { ResourceList } from "@tidegate/model/Envelope"
+import { ResourceList } from "@tidegate/model/Lists"
 import { LatestInput } from "@tidegate/model/LatestInput"
 import { Authorization } from "./Authorization.ts"
 import { ConnectionPatch, ConnectionRecord, ConnectionUpsert, ConnectionWrite } from "./ConnectionSchemas.ts"

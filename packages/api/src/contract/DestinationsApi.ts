@@ -1,5 +1,5 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { ResourceList } from "@tidegate/model/Envelope"
+import { ResourceList } from "@tidegate/model/Lists"
 import { Authorization } from "./Authorization.ts"
 import { Deleted } from "./Deleted.ts"
 import { DestinationPatch, DestinationRecord, DestinationWrite } from "./DestinationSchemas.ts"

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { EventCount, EventList } from "@tidegate/model/Envelope"
+import { EventCount, EventList } from "@tidegate/model/Lists"
 import { Event } from "@tidegate/model/Event"
 import { Timestamp } from "@tidegate/model/Timestamp"
 import { Authorization } from "./Authorization.ts"

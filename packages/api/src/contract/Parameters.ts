@@ -1,7 +1,7 @@
 import { Schema, SchemaTransformation } from "effect"
 import { EventStatus } from "@tidegate/model/Event"
 import { LogLevel } from "@tidegate/model/Execution"
-import { maxValues } from "@tidegate/model/Limits"
+import { maxValues } from "@tidegate/model/BodyLimits"
 import { describedAs } from "./DescribedAs.ts"
 import { ids } from "./Examples.ts"
 

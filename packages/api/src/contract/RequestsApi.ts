@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { RequestCount, RequestList, SubList } from "@tidegate/model/Envelope"
+import { RequestCount, RequestList, SubList } from "@tidegate/model/Lists"
 import { Event } from "@tidegate/model/Event"
 import { IgnoredEvent } from "@tidegate/model/IgnoredEvent"
 import { Request } from "@tidegate/model/Request"

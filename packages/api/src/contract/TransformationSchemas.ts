@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { maxCode } from "@tidegate/model/Limits"
+import { maxCode } from "@tidegate/model/BodyLimits"
 import { Values } from "@tidegate/model/Values"
 import { runBody, transformationBody } from "./Examples.ts"
 import { Id, Name, optional, setting } from "./Members.ts"

@@ -1,5 +1,5 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { EventList, ResourceList } from "@tidegate/model/Envelope"
+import { EventList, ResourceList } from "@tidegate/model/Lists"
 import { Execution, ExecutionDetail } from "@tidegate/model/Execution"
 import { Transformation } from "@tidegate/model/Transformation"
 import { TransformationRun } from "@tidegate/model/TransformationRun"

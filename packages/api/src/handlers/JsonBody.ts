@@ -4,7 +4,7 @@ import type { HttpServerRequest } from "effect/http"
 import { GatheredBytes } from "@tidegate/model/GatheredBytes"
 import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { bodyLimits, excessInWords, type JsonLimits, parseJson } from "@tidegate/model/JsonText"
-import { maxControlBody } from "@tidegate/model/Limits"
+import { maxControlBody } from "@tidegate/model/BodyLimits"
 import { takeTurn } from "@tidegate/model/LoopTurn"
 
 /** Deeper than any of our bodies; what walks a value must not run out of stack. */

@@ -3,7 +3,7 @@ import { HttpServerRequest } from "effect/http"
 import { EventStatus } from "@tidegate/model/Event"
 import { LogLevel } from "@tidegate/model/Execution"
 import { type GatewayError, invalid } from "@tidegate/model/GatewayError"
-import { maxValues } from "@tidegate/model/Limits"
+import { maxValues } from "@tidegate/model/BodyLimits"
 import type { ResourceQuery } from "@tidegate/storage/reads/ResourceLists"
 import type { WindowInput } from "@tidegate/storage/reads/Window"
 

@@ -3,7 +3,7 @@ import { Entity, Sharding } from "effect/cluster"
 import { answer as mockAnswer } from "@tidegate/connectors/MockApi"
 import { prepare, refusalOf, targetUrl } from "@tidegate/connectors/HttpDelivery"
 import { Egress } from "@tidegate/egress/Egress"
-import type { ErrorCode } from "@tidegate/egress/ErrorCode"
+import type { AttemptErrorCode } from "@tidegate/egress/AttemptErrorCode"
 import type { Answer } from "@tidegate/egress/Exchange"
 import type { RatePeriod } from "@tidegate/model/Destination"
 import { newId, prefixes } from "@tidegate/model/Ids"
@@ -151,7 +151,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
    * Ends an attempt of which nothing was sent. Not at once: the queue starts the next one when this one ends, and a backlog of
    * such would go ever deeper.
    */
-  const refuse = (attempt: Attempt, code: ErrorCode, message: string, final?: "final"): void =>
+  const refuse = (attempt: Attempt, code: AttemptErrorCode, message: string, final?: "final"): void =>
     queueMicrotask(() => guarded(attempt, () => finish(attempt, unsent(code, message, attempt.startedAt), final)))
 
   const brokeDown = (attempt: Attempt, cause: unknown): void => {
@@ -449,7 +449,7 @@ const triggerOf = (item: DeliveryItem, connection: ConnectionState | undefined):
       : "AUTOMATIC"
 
 /** The outcome of an attempt of which nothing was sent. */
-const unsent = (errorCode: ErrorCode, errorMessage: string, at: number): Answer => ({
+const unsent = (errorCode: AttemptErrorCode, errorMessage: string, at: number): Answer => ({
   status: null,
   headers: {},
   body: Buffer.alloc(0),

@@ -1,5 +1,5 @@
 import { Result, Schema } from "effect"
-import { maxCapturedBytes } from "@tidegate/model/Limits"
+import { maxCapturedBytes } from "@tidegate/model/BodyLimits"
 import type { ProxySettings } from "@tidegate/model/Source"
 import { fieldError, type FieldErrors, urlFault } from "../Input.ts"
 

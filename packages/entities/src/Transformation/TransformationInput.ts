@@ -1,6 +1,6 @@
 import { Result, Schema } from "effect"
 import type { GatewayError } from "@tidegate/model/GatewayError"
-import { maxCode } from "@tidegate/model/Limits"
+import { maxCode } from "@tidegate/model/BodyLimits"
 import type { Env as EnvRecord } from "@tidegate/model/Transformation"
 import type { TransformationChange, TransformationFields } from "@tidegate/storage/Transformations"
 import { asObject, every, type FieldErrors, isStorable, judgeBody, Name, orInvalid, required } from "../Input.ts"

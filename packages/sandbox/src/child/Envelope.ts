@@ -1,5 +1,5 @@
 import type { TransformRequest, Values } from "../Call.ts"
-import { limits } from "../Limits.ts"
+import { callLimits } from "../CallLimits.ts"
 
 type Members = Omit<TransformRequest, "body">
 
@@ -49,16 +49,17 @@ const checkHeaders = (headers: Values): void => {
   let count = 0
   let bytes = 0
   for (const [name, value] of Object.entries(headers)) {
-    if (name.length > limits.headerNameBytes)
-      exceeds(`the header name ${quoted(name)} has`, limits.headerNameBytes, "bytes")
+    if (name.length > callLimits.headerNameBytes)
+      exceeds(`the header name ${quoted(name)} has`, callLimits.headerNameBytes, "bytes")
     for (const one of typeof value === "string" ? [value] : value) {
-      if (one.length > limits.headerValueBytes) exceeds(`header ${quoted(name)} has`, limits.headerValueBytes, "bytes")
+      if (one.length > callLimits.headerValueBytes)
+        exceeds(`header ${quoted(name)} has`, callLimits.headerValueBytes, "bytes")
       count++
       bytes += name.length + one.length
     }
   }
-  if (count > limits.headers) exceeds("there are", limits.headers, "headers")
-  if (bytes > limits.headersBytes) exceeds("the headers have", limits.headersBytes, "bytes")
+  if (count > callLimits.headers) exceeds("there are", callLimits.headers, "headers")
+  if (bytes > callLimits.headersBytes) exceeds("the headers have", callLimits.headersBytes, "bytes")
 }
 
 /** Those that were given and came back as they were are the sender's, and within what a door takes in. */
@@ -88,7 +89,7 @@ const pathOf = (given: unknown): string => {
   if (isControl.test(given) || notInPath.test(given))
     throw new InvalidEnvelope("path holds a character that no path has")
   const path = given.replaceAll(/[^\x21-\x7e]+/g, escaped)
-  return path.length <= limits.pathBytes ? path : exceeds("the path has", limits.pathBytes, "bytes")
+  return path.length <= callLimits.pathBytes ? path : exceeds("the path has", callLimits.pathBytes, "bytes")
 }
 
 const methodOf = (given: unknown): string => {
@@ -98,14 +99,14 @@ const methodOf = (given: unknown): string => {
 }
 
 const boundedQuery = (query: string): string =>
-  query.length <= limits.queryBytes ? query : exceeds("the query has", limits.queryBytes, "bytes")
+  query.length <= callLimits.queryBytes ? query : exceeds("the query has", callLimits.queryBytes, "bytes")
 
 const formatQuery = (values: Values): string => {
   const pairs = new URLSearchParams()
   for (const [name, value] of Object.entries(values)) {
     for (const one of typeof value === "string" ? [value] : value) pairs.append(name, one)
   }
-  if (pairs.size > limits.queryValues) exceeds("the query has", limits.queryValues, "values")
+  if (pairs.size > callLimits.queryValues) exceeds("the query has", callLimits.queryValues, "values")
   return boundedQuery(pairs.toString())
 }
 
@@ -154,7 +155,7 @@ const queryOf = (original: Members, query: unknown, parsed: unknown): Pick<Membe
  * whatever size. Throws `InvalidEnvelope`.
  */
 export const settleMembers = (original: Members, text: string): Members => {
-  if (text.length > limits.membersLength) throw new InvalidEnvelope("headers, query and path are too long")
+  if (text.length > callLimits.membersLength) throw new InvalidEnvelope("headers, query and path are too long")
   const members: unknown = JSON.parse(text)
   if (!isObject(members)) throw new InvalidEnvelope("the returned request is not an object")
   const { headers, query, parsed_query, path, method } = members
@@ -202,15 +203,15 @@ const measure = (json: string, stop: (depth: number, objects: number, commas: nu
  */
 export const bodyFault = (json: string): string | null => {
   // Shorter text cannot.
-  if (json.length <= 2 * limits.depth) return null
-  const isTooDeep = (depth: number) => depth > limits.depth
-  const isTooMany = (objects: number, commas: number) => objects + commas >= limits.values
+  if (json.length <= 2 * callLimits.depth) return null
+  const isTooDeep = (depth: number) => depth > callLimits.depth
+  const isTooMany = (objects: number, commas: number) => objects + commas >= callLimits.values
   const { commas, depth, objects } = measure(
     json,
     (depth, objects, commas) => isTooDeep(depth) || isTooMany(objects, commas)
   )
-  if (isTooDeep(depth)) return `the body is nested deeper than ${limits.depth} levels`
-  return isTooMany(objects, commas) ? `the body has more than ${limits.values} values` : null
+  if (isTooDeep(depth)) return `the body is nested deeper than ${callLimits.depth} levels`
+  return isTooMany(objects, commas) ? `the body has more than ${callLimits.values} values` : null
 }
 
 /** Text that cannot come to more than the memory that there is. */
@@ -226,5 +227,5 @@ const placeBytes = 16
 export const isTooMuch = (json: string): boolean => {
   if (json.length <= alwaysFits) return false
   const { objects, commas } = measure(json, () => false)
-  return json.length * 2 + objects * objectBytes + commas * placeBytes > limits.memoryMib * 1_048_576
+  return json.length * 2 + objects * objectBytes + commas * placeBytes > callLimits.memoryMib * 1_048_576
 }

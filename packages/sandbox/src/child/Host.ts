@@ -1,6 +1,6 @@
 import { createHash, createHmac, randomUUID, timingSafeEqual } from "node:crypto"
 import type { LogLine, LogType } from "../Call.ts"
-import { limits } from "../Limits.ts"
+import { callLimits } from "../CallLimits.ts"
 import type { Ask } from "./Guest.ts"
 
 /** Characters that one question may bring along: what is computed here does not count against the isolate's memory. */
@@ -94,11 +94,11 @@ export const makeHost = (): Host => {
   let isCut = false
 
   const log = (type: string, message: string): void => {
-    if (logs.length >= limits.logLines) {
+    if (logs.length >= callLimits.logLines) {
       isFull = true
       return
     }
-    const kept = cut(message.toWellFormed(), limits.logLineBytes)
+    const kept = cut(message.toWellFormed(), callLimits.logLineBytes)
     if (kept.length < message.length) isCut = true
     logs.push({ type: isLogType(type) ? type : "log", message: kept })
   }
@@ -122,8 +122,8 @@ export const makeHost = (): Host => {
     },
     takeLogs: () => {
       const warnings = [
-        ...(isFull ? [`only the first ${limits.logLines} log lines are kept`] : []),
-        ...(isCut ? [`log lines longer than ${limits.logLineBytes} bytes are cut`] : [])
+        ...(isFull ? [`only the first ${callLimits.logLines} log lines are kept`] : []),
+        ...(isCut ? [`log lines longer than ${callLimits.logLineBytes} bytes are cut`] : [])
       ]
       const taken = { logs, warnings }
       logs = []

@@ -1,6 +1,6 @@
 import ivm from "isolated-vm"
 import type { SyntaxProblem } from "../Call.ts"
-import { limits } from "../Limits.ts"
+import { callLimits } from "../CallLimits.ts"
 import { guest } from "./Guest.ts"
 import type { Outcome } from "./Guest.ts"
 import { makeHost } from "./Host.ts"
@@ -8,7 +8,7 @@ import type { Host } from "./Host.ts"
 
 const filename = "transformation.js"
 const guestSource = `(${String(guest)})`
-const { logLines, logLineBytes, membersLength, outputBytes } = limits
+const { logLines, logLineBytes, membersLength, outputBytes } = callLimits
 const guestLimits = new ivm.ExternalCopy({ logLines, logLineBytes, membersLength, outputBytes })
 
 /**
@@ -37,7 +37,7 @@ const compile = (isolate: ivm.Isolate, code: string): ivm.Script => {
 
 /** Compiles and runs nothing. */
 export const check = (code: string): SyntaxProblem | null => {
-  const isolate = new ivm.Isolate({ memoryLimit: limits.memoryMib })
+  const isolate = new ivm.Isolate({ memoryLimit: callLimits.memoryMib })
   try {
     compile(isolate, code)
     return null
@@ -77,7 +77,7 @@ interface Ready {
 
 /** An isolate with the code compiled and a fresh context waiting. One call at a time, and each gets a context of its own. */
 export const warmUp = (code: string): Warm | SyntaxProblem => {
-  const isolate = new ivm.Isolate({ memoryLimit: limits.memoryMib + ownMib })
+  const isolate = new ivm.Isolate({ memoryLimit: callLimits.memoryMib + ownMib })
   const host = makeHost()
   const ask = new ivm.Callback(host.ask)
   let script: ivm.Script
@@ -124,7 +124,7 @@ export const warmUp = (code: string): Warm | SyntaxProblem => {
         if (isolate.isDisposed) return { type: "memory" }
         if (performance.now() - start >= wallMs) {
           // V8 looks for too much memory when it has collected garbage; one call may take its whole time until then.
-          const isFull = heap().used > limits.memoryMib * 1_048_576
+          const isFull = heap().used > callLimits.memoryMib * 1_048_576
           return { type: isFull ? "memory" : "timeout" }
         }
         const { name, message } = error instanceof Error ? error : new Error(String(error))

@@ -6,7 +6,7 @@
 import { writeSync } from "node:fs"
 import type { ExecutionError, ExecutionErrorCode } from "../Call.ts"
 import { encodeFrame, makeFrameReader } from "../Frame.ts"
-import { limits } from "../Limits.ts"
+import { callLimits } from "../CallLimits.ts"
 import type { Answer, Input, Order } from "../Messages.ts"
 import { bodyFault, InvalidEnvelope, isTooMuch, settleMembers } from "./Envelope.ts"
 import type { Outcome } from "./Guest.ts"
@@ -46,13 +46,13 @@ const failed = (
 ): ExecutionError => ({
   code,
   name: cut(name.toWellFormed(), 256),
-  message: cut(message.toWellFormed(), limits.logLineBytes),
+  message: cut(message.toWellFormed(), callLimits.logLineBytes),
   line
 })
 const tooLarge = failed(
   "OUTPUT_TOO_LARGE",
   "RangeError",
-  `the returned request is larger than ${limits.outputBytes} bytes`
+  `the returned request is larger than ${callLimits.outputBytes} bytes`
 )
 
 type Settled = Pick<Extract<Answer, { type: "ran" }>, "error" | "request" | "bodyUnchanged"> & { readonly body: string }
@@ -65,7 +65,7 @@ const settleOutcome = (outcome: Outcome, input: string, body: string): Settled =
   if (code === "OUTPUT_TOO_LARGE") return unsettled(tooLarge)
   if (isErrorCode(code))
     return unsettled(failed(code, second, third, /^[1-9]\d{0,6}$/.test(line) ? Number(line) : null))
-  if (Buffer.byteLength(second) + Buffer.byteLength(third) > limits.outputBytes) return unsettled(tooLarge)
+  if (Buffer.byteLength(second) + Buffer.byteLength(third) > callLimits.outputBytes) return unsettled(tooLarge)
   const { request }: Input = JSON.parse(input)
   const bodyUnchanged = third === "" || third === body
   const fault = bodyUnchanged ? null : bodyFault(third)
@@ -83,7 +83,7 @@ const settle = (ended: Ended, input: string, body: string, wallMs: number): Sett
   if (ended.type === "timeout")
     return unsettled(failed("TIMEOUT", "TimeoutError", `the code ran for more than ${wallMs} ms`))
   if (ended.type === "memory")
-    return unsettled(failed("MEMORY_LIMIT", "RangeError", `the code used more than ${limits.memoryMib} MiB`))
+    return unsettled(failed("MEMORY_LIMIT", "RangeError", `the code used more than ${callLimits.memoryMib} MiB`))
   return unsettled(failed("RUNTIME_ERROR", ended.name, `unhandled rejection: ${ended.message}`))
 }
 
@@ -135,11 +135,13 @@ const run = (order: Extract<Order, { type: "run" }>, input: string, body: string
   const code = codes.get(order.key)
   // The pool knows what it has sent: a child without the code is broken, and says so by ending.
   if (code === undefined) throw new Error("no code")
-  if (Buffer.byteLength(code) > limits.codeBytes) {
-    return answer(notRun(failed("SYNTAX_ERROR", "SyntaxError", `the code is longer than ${limits.codeBytes} bytes`)))
+  if (Buffer.byteLength(code) > callLimits.codeBytes) {
+    return answer(
+      notRun(failed("SYNTAX_ERROR", "SyntaxError", `the code is longer than ${callLimits.codeBytes} bytes`))
+    )
   }
   if (isTooMuch(body)) {
-    const message = `the values of the request's body need more than ${limits.memoryMib} MiB`
+    const message = `the values of the request's body need more than ${callLimits.memoryMib} MiB`
     return answer(notRun(failed("MEMORY_LIMIT", "RangeError", message)))
   }
   const isolate = warm.get(order.key)?.isolate ?? warmUp(code)

@@ -6,7 +6,7 @@ import { errors } from "undici"
  * Only what the way out itself can find: what an answer *means* (`BAD_RESPONSE` for a status outside 2xx, `AUTH_REJECTED`,
  * …) is judged by the caller, because a proxy, a token endpoint and a webhook target judge the same status differently.
  */
-export type ErrorCode =
+export type AttemptErrorCode =
   | "TIMEOUT"
   | "CONNECTION_REFUSED"
   | "CONNECTION_RESET"
@@ -35,7 +35,7 @@ export type ErrorCode =
   | "INTERNAL_ERROR"
   | "UNKNOWN"
 
-const byCause: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
+const byCause: ReadonlyMap<string, AttemptErrorCode> = new Map<string, AttemptErrorCode>([
   // The guard names its refusals by the contract's codes.
   ["TARGET_NOT_ALLOWED", "TARGET_NOT_ALLOWED"],
   ["DNS_LOOKUP_FAILED", "DNS_LOOKUP_FAILED"],
@@ -106,7 +106,7 @@ const protocolBreaches: ReadonlySet<string> = new Set(["bad response", "bad upgr
  * the preferred address. `answering` says whether the status line and headers had arrived; without them a body that does
  * not match its declared length cannot have been cut short, so the message itself was malformed.
  */
-export const errorCodeOf = (error: Error & { readonly code?: unknown }, answering = false): ErrorCode => {
+export const errorCodeOf = (error: Error & { readonly code?: unknown }, answering = false): AttemptErrorCode => {
   const cause = typeof error.code === "string" ? error.code : ""
   if (cause === "UND_ERR_SOCKET" && protocolBreaches.has(error.message)) return "PROTOCOL_ERROR"
   if (cause === "UND_ERR_RES_CONTENT_LENGTH_MISMATCH" && !answering) return "PROTOCOL_ERROR"

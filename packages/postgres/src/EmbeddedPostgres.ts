@@ -1,8 +1,8 @@
 import { Context, Duration, Effect, Exit, Layer, Redacted, Schedule, Scope, Semaphore } from "effect"
-import * as Binaries from "./EmbeddedPostgres/Binaries.ts"
-import { EmbeddedPostgresError } from "./EmbeddedPostgres/EmbeddedPostgresError.ts"
-import * as Home from "./EmbeddedPostgres/Home.ts"
-import { attachOrStart } from "./EmbeddedPostgres/Running.ts"
+import * as Binaries from "./Binaries.ts"
+import { EmbeddedPostgresError } from "./EmbeddedPostgresError.ts"
+import * as Home from "./Home.ts"
+import { attachOrStart } from "./Running.ts"
 
 export { EmbeddedPostgresError }
 
@@ -38,7 +38,7 @@ export interface Server {
  * as they do when the server itself is killed. Every commit is on disk before it is answered, so none of this loses one.
  */
 export class EmbeddedPostgres extends Context.Service<EmbeddedPostgres, Server>()(
-  "@tidegate/storage/EmbeddedPostgres"
+  "@tidegate/postgres/EmbeddedPostgres"
 ) {
   static readonly layer = (options: Options) => Layer.effect(EmbeddedPostgres, start(options))
 }

@@ -10,14 +10,14 @@ import { pendingEvents } from "@tidegate/storage/DeliveryRows"
 import { type Accepted, Journal } from "@tidegate/storage/Journal"
 import { Transformations } from "@tidegate/storage/Transformations"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
-import { makePendingRoutesWorker } from "../src/Connection/PendingRoutes.ts"
+import { makeRouteWorker } from "../src/Connection/RouteWork.ts"
 import type { DeliveryItem } from "../src/Destination/DeliveryItem.ts"
 import { DestinationEntity } from "../src/Destination/DestinationProtocol.ts"
 import { shardOf } from "../src/Shards.ts"
 
 const { createConnection, team, versionOf } = ControlPlane
 
-const workOffPendingRoutes = makePendingRoutesWorker()
+const workOffPendingRoutes = makeRouteWorker()
 
 const unused = () => Effect.die("not part of this suite")
 

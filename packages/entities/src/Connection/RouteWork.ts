@@ -301,7 +301,7 @@ const makeTurns = (perTeam: number) => {
  * it leaves the list. Interrupted anywhere, it begins again where SQL says it was; nothing is kept in memory between two
  * batches, so the windows of deduplication survive whatever the process does not.
  */
-export const makePendingRoutesWorker = (): ((connectionId: string) => Effect.Effect<void, never, Requirements>) => {
+export const makeRouteWorker = (): ((connectionId: string) => Effect.Effect<void, never, Requirements>) => {
   const inTurn = makeTurns(batchesPerTeam)
   /** Whose each connection is: that never changes. */
   const teams = new Map<string, string>()

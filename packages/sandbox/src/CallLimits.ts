@@ -1,5 +1,5 @@
 /** What one call of a transformation may use. The figures are part of the public contract. */
-export const limits = {
+export const callLimits = {
   /** Milliseconds of wall time from the first line of the code to the last byte of the result. */
   wallMs: 1_000,
   /** MiB of heap, the parsed request included. V8 looks at it when it collects garbage: it may be exceeded for a moment. */

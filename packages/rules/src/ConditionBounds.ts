@@ -13,7 +13,7 @@ const maxCharacters = 65_536
  * What the conditions of one filter may amount to, checked before anything is compiled: it bounds compiling, storing
  * and matching, and everything after it may recurse over a condition.
  */
-export class Limits {
+export class ConditionBounds {
   private nodes = 0
   private characters = 0
 

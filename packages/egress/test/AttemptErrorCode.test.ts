@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { vi } from "vitest"
-import { errorCodeOf, errorMessageOf } from "../src/ErrorCode.ts"
+import { errorCodeOf, errorMessageOf } from "../src/AttemptErrorCode.ts"
 import { authority, httpTarget, openEgress, rawTarget, tcpTarget, tlsTarget } from "./targets.ts"
 
 const coded = (code: string): Error => Object.assign(new Error(code), { code })

@@ -8,7 +8,7 @@ import { chmodSync, cpSync, existsSync, readFileSync, readdirSync, rmSync, statS
 import { createServer } from "node:net"
 import { delimiter, join } from "node:path"
 import { start } from "../src/EmbeddedPostgres.ts"
-import * as Binaries from "../src/EmbeddedPostgres/Binaries.ts"
+import * as Binaries from "../src/Binaries.ts"
 import { temporaryFolder } from "../../../test/temporaryFolder.ts"
 
 const isRoot = process.getuid?.() === 0
@@ -45,7 +45,7 @@ interface HolderOptions {
 const spawnHolder = (home: string, { env, prefix = [] }: HolderOptions = {}) => {
   const said = Deferred.makeUnsafe<string>()
   const ended = Deferred.makeUnsafe<number | NodeJS.Signals | null>()
-  const script = join(import.meta.dirname, "EmbeddedPostgres", "holder.ts")
+  const script = join(import.meta.dirname, "holder.ts")
   const [program, ...args] = [...prefix, process.execPath, script, home]
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"], env: { ...process.env, ...env } })
   child.stdout.setEncoding("utf8").once("data", (line: string) => Deferred.doneUnsafe(said, Effect.succeed(line)))

@@ -4,7 +4,7 @@
  */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Console, Effect, Logger, Redacted } from "effect"
-import { start } from "../../src/EmbeddedPostgres.ts"
+import { start } from "../src/EmbeddedPostgres.ts"
 
 const [, , home = ""] = process.argv
 

@@ -1,49 +1,13 @@
 import { createHash } from "node:crypto"
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { type Body, Gateway } from "./Gateway.ts"
-import { request } from "./RawHttp.ts"
-import { Target } from "./Target.ts"
+import { describe, expect } from "vitest"
+import type { Body } from "../support/Gateway.ts"
+import { request } from "../support/RawHttp.ts"
+import { it as gatewayIt } from "../support/it.ts"
 
 /** Code between a source and a destination: through the API, by real requests, as the target sees it. */
 
-let gateway: Gateway
-let target: Target
-
-beforeAll(async () => {
-  target = await Target.start()
-  gateway = await Gateway.start()
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await target.close()
-})
-
-beforeEach(() => target.reset())
-
 const handler = (body: string): string => `addHandler("transform", (request, context) => {\n${body}\n})`
 const identity = handler("return request")
-
-const transformation = (code: string, env: Record<string, string> = {}): Promise<Body> =>
-  gateway.api("POST", "/transformations", { name: gateway.name("transformation"), code, env })
-
-/** A source whose only connection runs `code`. */
-const through = async (
-  code: string,
-  options: {
-    readonly env?: Record<string, string>
-    readonly rules?: ReadonlyArray<unknown>
-    readonly destination?: object
-  } = {}
-) => {
-  const made = await transformation(code, options.env)
-  const rules = [{ type: "transform", transformation_id: made.id }, ...(options.rules ?? [])]
-  const route = await gateway.route(target, {
-    rules,
-    ...(options.destination === undefined ? {} : { destination: { ...options.destination } })
-  })
-  return { ...route, transformation: made }
-}
 
 interface Sent {
   readonly method?: string
@@ -54,18 +18,53 @@ interface Sent {
 
 const json = ["Content-Type", "application/json"] as const
 
-/** Sends; the request's id. */
-const send = async (source: Body, { suffix = "", body = "{}", headers = [json], ...parts }: Sent = {}) => {
-  const answer = await request(gateway.port, { ...parts, headers, path: `/e/${source.id}${suffix}`, body })
-  expect(answer.status).toBe(200)
-  return String(JSON.parse(answer.body).request_id)
-}
-
-const executions = async ({ id }: Body): Promise<ReadonlyArray<Body>> =>
-  (await gateway.api("GET", `/transformations/${id}/executions`)).models
+const it = gatewayIt
+  .extend(
+    "transformation",
+    ({ gateway }) =>
+      (code: string, env: Record<string, string> = {}): Promise<Body> =>
+        gateway.api("POST", "/transformations", { name: gateway.name("transformation"), code, env })
+  )
+  /** A source whose only connection runs `code`. */
+  .extend(
+    "through",
+    ({ gateway, target, transformation }) =>
+      async (
+        code: string,
+        options: {
+          readonly env?: Record<string, string>
+          readonly rules?: ReadonlyArray<unknown>
+          readonly destination?: object
+        } = {}
+      ) => {
+        const made = await transformation(code, options.env)
+        const rules = [{ type: "transform", transformation_id: made.id }, ...(options.rules ?? [])]
+        const route = await gateway.route(target, {
+          rules,
+          ...(options.destination === undefined ? {} : { destination: { ...options.destination } })
+        })
+        return { ...route, transformation: made }
+      }
+  )
+  /** Sends; the request's id. */
+  .extend(
+    "send",
+    ({ gateway }) =>
+      async (source: Body, { suffix = "", body = "{}", headers = [json], ...parts }: Sent = {}) => {
+        const answer = await request(gateway.port, { ...parts, headers, path: `/e/${source.id}${suffix}`, body })
+        expect(answer.status).toBe(200)
+        return String(JSON.parse(answer.body).request_id)
+      }
+  )
+  .extend(
+    "executions",
+    ({ gateway }) =>
+      async ({ id }: Body): Promise<ReadonlyArray<Body>> =>
+        (await gateway.api("GET", `/transformations/${id}/executions`)).models
+  )
 
 describe("a transformed delivery, as the target gets it", () => {
-  it("body, headers, path, query and method", async () => {
+  it("body, headers, path, query and method", async ({ send, target, through }) => {
     const { source } = await through(
       handler(`
         request.body = { id: request.body.order.id, all: [null, true, 1.5, "ü"] }
@@ -95,7 +94,7 @@ describe("a transformed delivery, as the target gets it", () => {
     expect(delivery!.headers).not.toHaveProperty("x-removed")
   })
 
-  it("what the gateway says itself cannot be said by the code", async () => {
+  it("what the gateway says itself cannot be said by the code", async ({ gateway, send, target, through }) => {
     const { source } = await through(
       handler(`
         request.headers["x-gateway-event-id"] = "evt_forged"
@@ -127,7 +126,13 @@ describe("a transformed delivery, as the target gets it", () => {
     "a megabyte": { headers: [["Content-Type", "text/plain"]], body: "x".repeat(1_000_000) }
   }
   for (const [name, sent] of Object.entries(untouched)) {
-    it(`a body that the code leaves alone goes byte for byte: ${name}`, async () => {
+    it(`a body that the code leaves alone goes byte for byte: ${name}`, async ({
+      executions,
+      gateway,
+      send,
+      target,
+      through
+    }) => {
       const { source, transformation: made } = await through(handler('request.headers["x-seen"] = "1"; return request'))
       const id = await send(source, sent)
       const [delivery] = await target.next()
@@ -139,7 +144,7 @@ describe("a transformed delivery, as the target gets it", () => {
     })
   }
 
-  it("nothing is stored again when nothing has changed", async () => {
+  it("nothing is stored again when nothing has changed", async ({ executions, gateway, send, target, through }) => {
     const { source, transformation: made } = await through(identity)
     const id = await send(source)
     await target.next()
@@ -148,7 +153,7 @@ describe("a transformed delivery, as the target gets it", () => {
     expect(execution.transformed_event_data_id).toBe(execution.original_event_data_id)
   })
 
-  it("text, and no body", async () => {
+  it("text, and no body", async ({ send, target, through }) => {
     const text = await through(handler('request.body = "plain ü"; return request'))
     await send(text.source)
     expect((await target.next())[0]!.body.toString()).toBe("plain ü")
@@ -159,7 +164,7 @@ describe("a transformed delivery, as the target gets it", () => {
     expect([delivery!.body.length, delivery!.headers["content-length"]]).toEqual([0, "0"])
   })
 
-  it("the code sees the request, its variables and where it runs", async () => {
+  it("the code sees the request, its variables and where it runs", async ({ send, target, through }) => {
     const { connection, destination, source } = await through(
       handler(`
         const { headers, ...rest } = request
@@ -196,7 +201,7 @@ describe("a transformed delivery, as the target gets it", () => {
     })
   })
 
-  it("nothing of one run is left for the next", async () => {
+  it("nothing of one run is left for the next", async ({ send, target, through }) => {
     const { source } = await through(
       `globalThis.runs = (globalThis.runs ?? 0) + 1
        ${handler(`
@@ -213,7 +218,7 @@ describe("a transformed delivery, as the target gets it", () => {
 })
 
 describe("filters and delays stand behind it", () => {
-  it("a filter sees what the code made", async () => {
+  it("a filter sees what the code made", async ({ executions, gateway, send, target, through }) => {
     const code = handler("request.body = { kind: request.body.type.toUpperCase() }; return request")
     const {
       connection,
@@ -234,7 +239,7 @@ describe("filters and delays stand behind it", () => {
     expect(target.received.length).toBe(1)
   })
 
-  it("the rules are kept in their order, however they were written", async () => {
+  it("the rules are kept in their order, however they were written", async ({ gateway, target, transformation }) => {
     const made = await transformation(identity)
     const { connection } = await gateway.route(target, {
       rules: [
@@ -249,7 +254,7 @@ describe("filters and delays stand behind it", () => {
     expect(types).toEqual(["deduplicate", "transform", "filter", "delay", "retry"])
   })
 
-  it("a delay begins when the event is made", async () => {
+  it("a delay begins when the event is made", async ({ gateway, send, through }) => {
     const { source } = await through(identity, { rules: [{ type: "delay", delay: 3_600_000 }] })
     const { events } = await gateway.traced(await send(source))
     expect(events[0].status).toBe("SCHEDULED")
@@ -284,7 +289,12 @@ describe("code that fails", () => {
     ["it handles nothing", "NO_HANDLER", "const unused = 1"]
   ]
   for (const [name, error_code, code] of failures) {
-    it(`${name}: ${error_code}, the event is ignored and nothing is sent`, async () => {
+    it(`${name}: ${error_code}, the event is ignored and nothing is sent`, async ({
+      gateway,
+      send,
+      target,
+      through
+    }) => {
       const { connection, source, transformation: made } = await through(code)
       const id = await send(source, { suffix: "/in" })
       const trace = await gateway.traced(id)
@@ -320,7 +330,7 @@ describe("code that fails", () => {
     })
   }
 
-  it("what it said before is kept", async () => {
+  it("what it said before is kept", async ({ gateway, send, through }) => {
     const { source } = await through(
       handler('console.log("begun", { a: 1 }); console.warn("careful"); throw new RangeError("too far")')
     )
@@ -332,7 +342,7 @@ describe("code that fails", () => {
     expect(transformations[0].error_message).toContain("too far")
   })
 
-  it("put right, the request goes through when it is sent again", async () => {
+  it("put right, the request goes through when it is sent again", async ({ gateway, send, target, through }) => {
     const { source, transformation: made } = await through(handler("throw new Error()"))
     await gateway.traced(await send(source))
     await gateway.api("PATCH", `/transformations/${made.id}`, {
@@ -342,7 +352,12 @@ describe("code that fails", () => {
     expect((await target.next())[0]!.body.toString()).toBe("right")
   })
 
-  it("hostile code of one connection keeps no other from its deliveries", async () => {
+  it("hostile code of one connection keeps no other from its deliveries", async ({
+    gateway,
+    send,
+    target,
+    through
+  }) => {
     const loop = await through(handler("for (;;) {}"))
     const bomb = await through(handler("const held = []; for (;;) held.push(new Array(100_000).fill(held.length))"))
     const honest = await through(handler('request.body = "honest"; return request'))
@@ -371,7 +386,13 @@ describe("code that fails", () => {
 })
 
 describe("a change of the code", () => {
-  it("holds from the first request after its answer, and each execution tells the code it ran", async () => {
+  it("holds from the first request after its answer, and each execution tells the code it ran", async ({
+    executions,
+    gateway,
+    send,
+    target,
+    through
+  }) => {
     const { source, transformation: made } = await through(handler('request.body = "0"; return request'))
     const hashes: Array<string> = []
     for (let i = 0; i < 5; i++) {
@@ -386,7 +407,7 @@ describe("a change of the code", () => {
     expect((await executions(made)).map(({ code_hash }) => code_hash)).toEqual(hashes)
   })
 
-  it("of its variables alone, too", async () => {
+  it("of its variables alone, too", async ({ gateway, send, target, through }) => {
     const { source, transformation: made } = await through(handler("request.body = process.env.V; return request"), {
       env: { V: "one" }
     })
@@ -402,7 +423,7 @@ describe("a change of the code", () => {
     expect(row.row).not.toContain("two")
   })
 
-  it("a transformation that is taken out of the rules runs no more", async () => {
+  it("a transformation that is taken out of the rules runs no more", async ({ gateway, send, target, through }) => {
     const { connection, source } = await through(handler('request.body = "made"; return request'))
     await gateway.api("PATCH", `/connections/${connection.id}`, { rules: [] })
     await send(source, { body: '"as it came"' })
@@ -411,7 +432,13 @@ describe("a change of the code", () => {
 })
 
 describe("retries", () => {
-  it("an event that is sent again has the payload that was made, whatever the code has become", async () => {
+  it("an event that is sent again has the payload that was made, whatever the code has become", async ({
+    executions,
+    gateway,
+    send,
+    target,
+    through
+  }) => {
     const { source, transformation: made } = await through(
       handler(
         'request.body = { at: Math.random() }; request.headers["x-made"] = "1"; request.path = "/made"; return request'
@@ -434,7 +461,12 @@ describe("retries", () => {
     expect(retried.data.request).toMatchObject({ path: "/made", body: JSON.parse(first!.body.toString()) })
   })
 
-  it("not without that payload: what came in is not what was made of it", async () => {
+  it("not without that payload: what came in is not what was made of it", async ({
+    gateway,
+    send,
+    target,
+    through
+  }) => {
     const { source } = await through(handler('request.body = "made"; return request'))
     const id = await send(source)
     const { events } = await gateway.traced(id)
@@ -450,7 +482,7 @@ describe("retries", () => {
     expect(target.received.length).toBe(1)
   })
 
-  it("an automatic retry, too", async () => {
+  it("an automatic retry, too", async ({ send, target, through }) => {
     const { source } = await through(handler('request.body = "made " + Math.random(); return request'), {
       rules: [{ type: "retry", strategy: "linear", count: 1, interval: 1_000 }]
     })
@@ -467,7 +499,7 @@ describe("retries", () => {
 })
 
 describe("what is told of executions", () => {
-  it("in the trace, the timeline, the list and the detail", async () => {
+  it("in the trace, the timeline, the list and the detail", async ({ executions, gateway, send, target, through }) => {
     const {
       connection,
       source,
@@ -512,7 +544,7 @@ describe("what is told of executions", () => {
     expect(data.request.body).toEqual({ b: [1, 2] })
   })
 
-  it("counts, for who asks for them", async () => {
+  it("counts, for who asks for them", async ({ gateway, send, through }) => {
     const {
       connection,
       source,
@@ -538,7 +570,7 @@ describe("what is told of executions", () => {
 })
 
 describe("the API", () => {
-  it("a run shows what the code makes of a sample, and leaves nothing behind", async () => {
+  it("a run shows what the code makes of a sample, and leaves nothing behind", async ({ gateway }) => {
     const before = await gateway.state()
     const run = await gateway.api("POST", "/transformations/run", {
       code: handler('console.log("hello"); request.body.tenant = process.env.T; return request'),
@@ -567,7 +599,7 @@ describe("the API", () => {
     expect(await gateway.state()).toEqual(before)
   })
 
-  it("a stored one runs by its id, with what is stored", async () => {
+  it("a stored one runs by its id, with what is stored", async ({ executions, gateway, transformation }) => {
     const made = await transformation(handler("request.body = process.env.A; return request"), { A: "stored" })
     const run = await gateway.api("POST", "/transformations/run", { transformation_id: made.id, request: {} })
     expect([run.transformation_id, run.request.body]).toEqual([made.id, "stored"])
@@ -576,7 +608,7 @@ describe("the API", () => {
     expect((await gateway.call("POST", "/transformations/run", {})).status).toBe(400)
   })
 
-  it("code that does not parse is refused everywhere, with its line", async () => {
+  it("code that does not parse is refused everywhere, with its line", async ({ gateway, target }) => {
     const broken = "const a = 1\nconst b = ;\n"
     const before = await gateway.state(["transformations", "connections"])
     const source = await gateway.source()
@@ -598,7 +630,11 @@ describe("the API", () => {
     expect(await gateway.state(["transformations", "connections"])).toEqual(before)
   })
 
-  it("one that is written inside a rule is stored by its name, and the rule has its id", async () => {
+  it("one that is written inside a rule is stored by its name, and the rule has its id", async ({
+    gateway,
+    send,
+    target
+  }) => {
     const name = gateway.name("inline")
     const rule = (code: string, env?: object) => ({
       type: "transform",
@@ -625,7 +661,7 @@ describe("the API", () => {
     expect((await target.next())[0]!.body.toString()).toBe("changed")
   })
 
-  it("one in use is not deleted, and one that is not there is not used", async () => {
+  it("one in use is not deleted, and one that is not there is not used", async ({ gateway, through }) => {
     const { connection, destination, source, transformation: made } = await through(identity)
     const { body, status } = await gateway.call("DELETE", `/transformations/${made.id}`)
     expect([status, body.code]).toEqual([409, "RESOURCE_IN_USE"])

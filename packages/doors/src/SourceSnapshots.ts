@@ -4,7 +4,7 @@ import type { SqlError } from "effect/sql"
 import { takeTurn } from "@tidegate/model/LoopTurn"
 import { compileRules, type CompiledRules } from "@tidegate/rules/RuleSet"
 import { shardOf } from "@tidegate/entities/Shards"
-import { Ingress, isSlug } from "@tidegate/model/Ingress"
+import { Ingress, ingressPath, isSlug } from "@tidegate/model/Ingress"
 import { compileCustomResponse } from "@tidegate/rules/CustomResponse"
 import type { PresentedSecrets } from "@tidegate/signatures/PresentedSecrets"
 import { compileSourceAuth, type SourceVerifier, verifyNobody } from "@tidegate/signatures/SourceAuth"
@@ -15,7 +15,6 @@ import { Secrets } from "@tidegate/storage/Secrets"
 import { Certificates } from "./Certificates.ts"
 import type { ProxySettings } from "./ProxyUpstream.ts"
 import { acknowledgementOf, type ReplySettings } from "./Reply.ts"
-import { ingressPath } from "./InboundRequest.ts"
 
 /** One enabled connection to an enabled destination, ready to route by. */
 export interface Route {

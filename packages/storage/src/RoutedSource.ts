@@ -1,7 +1,8 @@
-import { Effect, Result, Schema } from "effect"
+import { Effect, type Result, type Schema } from "effect"
 import type { SqlError } from "effect/sql"
 import { isSlug } from "@tidegate/model/Ingress"
 import type { Rule } from "@tidegate/model/Rule"
+import { readAuth } from "./AuthColumn.ts"
 import { HotSql } from "./Database.ts"
 import { Secrets, type SecretUnreadable } from "./Secrets.ts"
 import type { SourceConfig } from "./Sources.ts"
@@ -25,7 +26,7 @@ export interface RoutedSource extends Settings {
   readonly version: number
   readonly disabled: boolean
   /** By what it verifies; a failure where that cannot be read. Who verifies by it has to fail closed. */
-  readonly auth: Result.Result<Schema.Json, SecretUnreadable | Schema.SchemaError>
+  readonly auth: Result.Result<Schema.JsonObject, SecretUnreadable | Schema.SchemaError>
 }
 
 interface Row extends Settings {
@@ -34,8 +35,6 @@ interface Row extends Settings {
   /** Encrypted. */
   readonly auth: string | null
 }
-
-const parseJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Json))
 
 /** The source of that id or slug; null: there is none. */
 export const readRoutedSource = Effect.fnUntraced(function* (
@@ -52,13 +51,8 @@ export const readRoutedSource = Effect.fnUntraced(function* (
     ), '[]') as connections
     from sources s where ${isSlug(name) ? sql`s.slug = ${name}` : sql`s.id = ${name}`} and s.deleted_at is null`
   if (row === undefined) return null
-  const { auth: sealed, config, connections, disabled_at, id, slug, team_id, type, version } = row
-  const auth =
-    sealed === null
-      ? Result.succeed({})
-      : yield* Effect.result(
-          Effect.flatMap(secrets.decrypt({ team_id, table: "sources", column: "auth", id }, sealed), parseJson)
-        )
+  const { config, connections, disabled_at, id, slug, team_id, type, version } = row
+  const auth = yield* Effect.result(readAuth(secrets, "sources", row))
   return {
     id,
     team_id,

@@ -1,8 +1,5 @@
 import { presentedMask } from "@tidegate/signatures/PresentedSecrets"
 
-/** The path that all ingress URLs begin with. */
-export const ingressPath = "/e/"
-
 /** A request as it arrived at a door, before anything is decided about it. */
 export interface InboundRequest {
   readonly id: string

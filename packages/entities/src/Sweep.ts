@@ -2,7 +2,7 @@ import { Clock, Effect, Layer } from "effect"
 import { Sharding, ShardId } from "effect/cluster"
 import type { SqlError } from "effect/sql"
 import { connectionsWithPendingRoutes, dueDestinations } from "@tidegate/storage/DeliveryRows"
-import type { HotSql } from "@tidegate/storage/Database"
+import type { Database } from "@tidegate/storage/Database"
 import { ConnectionEntity } from "./Connection/ConnectionProtocol.ts"
 import { DestinationEntity } from "./Destination/DestinationProtocol.ts"
 import { shardsPerGroup } from "./Shards.ts"
@@ -19,7 +19,7 @@ const all = Array.from({ length: shardsPerGroup }, (_, index) => index + 1)
  * Finds the due rows of the shards that this runner holds and wakes their actors. It is what makes every other message
  * a hint: retries and delays come due through it, and whatever a crash or a lost message left behind is found by it.
  */
-export const sweepOnce: Effect.Effect<void, SqlError.SqlError, Sharding.Sharding | HotSql> = Effect.gen(function* () {
+export const sweepOnce: Effect.Effect<void, SqlError.SqlError, Sharding.Sharding | Database> = Effect.gen(function* () {
   const sharding = yield* Sharding.Sharding
   const mine = all.filter((id) => sharding.hasShardId(ShardId.make("default", id)))
   if (mine.length === 0) return
@@ -39,7 +39,7 @@ export const sweepOnce: Effect.Effect<void, SqlError.SqlError, Sharding.Sharding
   })
 })
 
-export const layer: Layer.Layer<never, never, Sharding.Sharding | HotSql> = Layer.effectDiscard(
+export const layer: Layer.Layer<never, never, Sharding.Sharding | Database> = Layer.effectDiscard(
   Effect.forkScoped(
     Effect.gen(function* () {
       while (true) {

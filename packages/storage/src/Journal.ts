@@ -8,6 +8,8 @@ import * as Columns from "./journal/Columns.ts"
 import { GroupCommit } from "./journal/GroupCommit.ts"
 import { withPartitions } from "./Partitions.ts"
 
+export type { IgnoredEvent, PendingRoute, RequestRecord, RoutedEvent } from "./journal/AcceptStatement.ts"
+
 /**
  * What became of a request handed in: `committed`: it is durable. `stale`: it was routed by a version of its source that
  * is no longer current; nothing was written, route it again. `unavailable`: the database could not be reached in time;

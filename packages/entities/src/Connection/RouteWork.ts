@@ -6,7 +6,7 @@ import { takeTurn } from "@tidegate/model/LoopTurn"
 import { compileDeduplication } from "@tidegate/rules/Deduplication"
 import { compileRules, type SlowRules } from "@tidegate/rules/RuleSet"
 import type { Sandbox } from "@tidegate/sandbox/Sandbox"
-import type { HotSql, JournalSql } from "@tidegate/storage/Database"
+import type { Database } from "@tidegate/storage/Database"
 import {
   type DedupeWindow,
   readDedupeWindows,
@@ -218,7 +218,7 @@ const noBody = new Uint8Array(0)
 
 const dropped = { fate: { kind: "dropped" }, execution: null, transformed: null, opens: null } as const
 
-type Requirements = HotSql | JournalSql | Sharding.Sharding | Sandbox | Secrets
+type Requirements = Database | Sharding.Sharding | Sandbox | Secrets
 
 /** Decides about one batch and settles it. Answers whether there may be more to do now. */
 const workOffBatch = Effect.fnUntraced(function* (

@@ -1,0 +1,19 @@
+import { Layer } from "effect"
+import { Cancellations } from "./Cancellations.ts"
+import * as ConnectionBehaviour from "./Connection/ConnectionBehaviour.ts"
+import { makeRouteWorker } from "./Connection/RouteWork.ts"
+import { DeliveryRuntime } from "./Destination/DeliveryRuntime.ts"
+import * as DestinationBehaviour from "./Destination/DestinationBehaviour.ts"
+import * as SourceBehaviour from "./Source/SourceBehaviour.ts"
+import * as Sweep from "./Sweep.ts"
+import * as TransformationBehaviour from "./Transformation/TransformationBehaviour.ts"
+
+/** The actors of the shards that this process holds, and the sweep that wakes them. */
+export const layer = (limits: Parameters<typeof DeliveryRuntime.layer>[0]) =>
+  Layer.mergeAll(
+    SourceBehaviour.layer,
+    ConnectionBehaviour.layer(makeRouteWorker()),
+    DestinationBehaviour.layer,
+    TransformationBehaviour.layer,
+    Sweep.layer
+  ).pipe(Layer.provide([Cancellations.layer, DeliveryRuntime.layer(limits)]))

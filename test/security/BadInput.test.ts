@@ -29,9 +29,10 @@ const controlCorpus: Readonly<Record<string, ReadonlyArray<ControlCase>>> = {
   credentials: wrongCredentials
 }
 
+/** All is there before the first test: what they are sent must change nothing of it. */
 const it = gatewayIt
   /** One of everything, with one delivered event. */
-  .extend("present", { scope: "file" }, async ({ gateway, target }): Promise<Present> => {
+  .extend("present", { scope: "file", auto: true }, async ({ gateway, target }): Promise<Present> => {
     const source = await gateway.api("POST", "/sources", { name: "present" })
     const destination = await gateway.api("POST", "/destinations", { name: "present", url: target.origin })
     const connection = await gateway.api("POST", "/connections", {
@@ -66,7 +67,7 @@ const it = gatewayIt
       attempt: attempt.id
     }
   })
-  .extend("ids", { scope: "file" }, async ({ gateway }): Promise<Record<SourceName, string>> => {
+  .extend("ids", { scope: "file", auto: true }, async ({ gateway }): Promise<Record<SourceName, string>> => {
     const made: Partial<Record<SourceName, string>> = {}
     for (const [name, config] of Object.entries(sources)) {
       const { id } = await gateway.source(config)

@@ -4,6 +4,7 @@ import { NodeServices } from "@effect/platform-node"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as PgConnection from "@effect/sql-pg/PgConnection"
 import { Effect, Exit, Redacted, Scope } from "effect"
+import { type Table, tables } from "@tidegate/storage/Tables"
 import { loadSecretKeys, Secrets } from "@tidegate/storage/Secrets"
 import { demoTeam, signingSecrets } from "@tidegate/storage/Teams"
 import { GatewayProcess } from "../faults/GatewayProcess.ts"
@@ -210,22 +211,6 @@ export class Gateway {
 }
 
 /** What a call or a request can change. */
-export const allTables = [
-  "teams",
-  "project_secrets",
-  "sources",
-  "destinations",
-  "connections",
-  "transformations",
-  "requests",
-  "events",
-  "deliveries",
-  "pending_routes",
-  "attempts",
-  "ignored_events",
-  "executions",
-  "event_data",
-  "dedupe_keys",
-  "proxy_exchanges",
-  "rollups"
-]
+export const allTables: ReadonlyArray<string> = Object.entries<Table>(tables).flatMap(([name, { team }]) =>
+  team === null ? [] : [name]
+)

@@ -19,6 +19,7 @@ import * as ConnectionBehaviour from "@tidegate/entities/Connection/ConnectionBe
 import { makeRouteWorker } from "@tidegate/entities/Connection/RouteWork"
 import * as DestinationBehaviour from "@tidegate/entities/Destination/DestinationBehaviour"
 import { DeliveryRuntime } from "@tidegate/entities/Destination/DeliveryRuntime"
+import * as Retention from "@tidegate/entities/Retention"
 import * as SourceBehaviour from "@tidegate/entities/Source/SourceBehaviour"
 import * as Sweep from "@tidegate/entities/Sweep"
 import * as TransformationBehaviour from "@tidegate/entities/Transformation/TransformationBehaviour"
@@ -31,7 +32,6 @@ import * as EmbeddedPostgres from "@tidegate/postgres/EmbeddedPostgres"
 import { Journal } from "@tidegate/storage/Journal"
 import { migrate } from "@tidegate/storage/Migrations"
 import { maintainPartitions } from "@tidegate/storage/Partitions"
-import { forgetDedupeWindows } from "@tidegate/storage/PendingRoutes"
 import { ProxyExchanges } from "@tidegate/storage/ProxyExchanges"
 import { type KeyRing, Secrets } from "@tidegate/storage/Secrets"
 import { Sources } from "@tidegate/storage/Sources"
@@ -54,7 +54,6 @@ const database = (settings: Settings, url: Redacted.Redacted, keys: KeyRing) => 
       yield* Bootstrap.agreeWithDatabase
       yield* bootstrapTeam({ apiKey: yield* Bootstrap.loadApiKey(settings) })
       yield* Effect.forkScoped(maintainPartitions)
-      yield* Effect.forkScoped(forgetDedupeWindows)
     })
   )
   return prepared.pipe(Layer.provideMerge(Layer.merge(Database.layer({ url }), Secrets.layer({ keys }))))
@@ -69,13 +68,15 @@ const core = <A, E>(settings: Settings, url: Redacted.Redacted, keys: KeyRing, c
   )
 
 /** The actors of the shards that this process holds. */
-const actors = Layer.mergeAll(
-  SourceBehaviour.layer,
-  ConnectionBehaviour.layer(makeRouteWorker()),
-  DestinationBehaviour.layer,
-  TransformationBehaviour.layer,
-  Sweep.layer
-).pipe(Layer.provide(Cancellations.layer))
+const actors = (settings: Settings) =>
+  Layer.mergeAll(
+    SourceBehaviour.layer,
+    ConnectionBehaviour.layer(makeRouteWorker()),
+    DestinationBehaviour.layer,
+    TransformationBehaviour.layer,
+    Sweep.layer,
+    Retention.layer(settings.retention)
+  ).pipe(Layer.provide(Cancellations.layer))
 
 const serving = { disableLogger: true, disableListenLog: true }
 
@@ -117,8 +118,8 @@ const gateway = Effect.gen(function* () {
   })
   const working = Layer.mergeAll(egress, DeliveryRuntime.layer(deliveryLimits), Sandbox.layer({}))
   const roles = {
-    all: publicServer(given).pipe(Layer.provideMerge(actors), Layer.provide([runner, working])),
-    runner: healthServer(given).pipe(Layer.provideMerge(actors), Layer.provide([runner, working])),
+    all: publicServer(given).pipe(Layer.provideMerge(actors(given)), Layer.provide([runner, working])),
+    runner: healthServer(given).pipe(Layer.provideMerge(actors(given)), Layer.provide([runner, working])),
     edge: publicServer(given).pipe(Layer.provide([core(given, url, keys, Cluster.layerClient({ url, keys })), egress]))
   }
   yield* Layer.build(roles[given.role])

@@ -5,6 +5,7 @@ import { connectionsWithPendingRoutes, dueDestinations } from "@tidegate/storage
 import type { HotSql } from "@tidegate/storage/Database"
 import { ConnectionEntity } from "./Connection/ConnectionProtocol.ts"
 import { DestinationEntity } from "./Destination/DestinationProtocol.ts"
+import { metrics } from "@tidegate/telemetry/Metrics"
 import { shardsPerGroup } from "./Shards.ts"
 
 /** What has been due for longer than this (ms), nobody is about to deliver: its hint was lost, or its time has come. */
@@ -28,11 +29,13 @@ export const sweepOnce: Effect.Effect<void, SqlError.SqlError, Sharding.Sharding
   const before = (yield* Clock.currentTimeMillis) - graceMs
   const wake = <E>(message: Effect.Effect<void, E>) => Effect.ignore(Effect.timeout(message, "1 second"))
   const due = yield* dueDestinations(mine, before)
+  metrics.sweepFound.at("destination").add(due.length)
   yield* Effect.forEach(due, (id) => wake(destination(id).Wake(undefined, { discard: true })), {
     concurrency: 16,
     discard: true
   })
   const routes = yield* connectionsWithPendingRoutes(mine, before)
+  metrics.sweepFound.at("connection").add(routes.length)
   yield* Effect.forEach(routes, (id) => wake(connection(id).Wake(undefined, { discard: true })), {
     concurrency: 16,
     discard: true
@@ -46,6 +49,7 @@ export const layer: Layer.Layer<never, never, Sharding.Sharding | HotSql> = Laye
         const began = yield* Clock.currentTimeMillis
         yield* Effect.catch(sweepOnce, (error) => Effect.logWarning("the sweep could not read what is due", error))
         const took = (yield* Clock.currentTimeMillis) - began
+        metrics.sweepSeconds.observe(took / 1_000)
         yield* Effect.sleep(Math.max(everyMs - took, took / mostOfTheTime))
       }
     })

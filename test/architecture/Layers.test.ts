@@ -15,10 +15,11 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/egress": ["model"],
   "packages/sandbox": ["model"],
   "packages/postgres": [],
-  "packages/storage": ["signatures", "model"],
-  "packages/entities": ["storage", "connectors", "sandbox", "egress", "rules", "signatures", "model"],
-  "packages/doors": ["entities", "storage", "connectors", "egress", "rules", "signatures", "model"],
-  "packages/api": ["entities", "storage", "signatures", "model"],
+  "packages/resources": ["connectors", "signatures", "rules", "templates", "model"],
+  "packages/storage": ["resources", "signatures", "model"],
+  "packages/entities": ["storage", "resources", "connectors", "sandbox", "egress", "rules", "signatures", "model"],
+  "packages/doors": ["entities", "storage", "resources", "connectors", "egress", "rules", "signatures", "model"],
+  "packages/api": ["entities", "storage", "resources", "signatures", "model"],
   "apps/gateway": ["api", "doors", "entities", "storage", "postgres", "sandbox", "egress", "model"]
 }
 
@@ -28,7 +29,8 @@ const pure = new Set([
   "packages/templates",
   "packages/rules",
   "packages/signatures",
-  "packages/connectors"
+  "packages/connectors",
+  "packages/resources"
 ])
 
 /** What of the platform computes and does nothing else. */
@@ -37,6 +39,7 @@ const computing = new Set([
   "node:crypto",
   "node:querystring",
   "node:string_decoder",
+  "node:util",
   "node:zlib",
   "effect",
   "effect/net"

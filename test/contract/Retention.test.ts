@@ -1,92 +1,94 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect } from "vitest"
 import { type Table, tables } from "@tidegate/storage/Tables"
-import { Gateway } from "./Gateway.ts"
+import { it as gatewayIt } from "../support/it.ts"
 
 /** What is answered for records that have outlived their payload, and whose each stored row is. */
 
-let gateway: Gateway
-
-beforeAll(async () => {
-  gateway = await Gateway.start()
-})
-
-afterAll(() => gateway.close())
-
 const code = `addHandler("transform", (request) => ({ ...request, body: { made: true } }))`
 
-/** A rule that runs it. */
-const transforming = async () => {
-  const { id } = await gateway.api("POST", "/transformations", { name: gateway.name("transformation"), code })
-  return { type: "transform", transformation_id: id }
-}
-
-/** A request that has become an event, transformed when asked for; the ids of both. */
-const deliver = async (rules: ReadonlyArray<unknown> = [], body = '{"a":1}') => {
-  const source = await gateway.source()
-  const destination = await gateway.destination({ path: "/hooks" }, "MOCK_API")
-  await gateway.connection(source, destination, rules)
-  const sent = await fetch(`${gateway.origin}/e/${source.id}/orders?x=1`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body
+const it = gatewayIt
+  /** A rule that transforms. */
+  .extend("transforming", ({ gateway }) => async () => {
+    const { id } = await gateway.api("POST", "/transformations", { name: gateway.name("transformation"), code })
+    return { type: "transform", transformation_id: id }
   })
-  const { request_id } = (await sent.json()) as { request_id: string }
-  const trace = await gateway.eventually("the event was delivered", async () => {
-    const found = await gateway.traced(request_id)
-    return found.attempts.length === 0 ? null : found
+  /** A request that has become an event, which has been delivered. */
+  .extend("deliver", ({ gateway }) => async (rules: ReadonlyArray<unknown> = []) => {
+    const source = await gateway.source()
+    const destination = await gateway.destination({ path: "/hooks" }, "MOCK_API")
+    await gateway.connection(source, destination, rules)
+    const sent = await fetch(`${gateway.origin}/e/${source.id}/orders?x=1`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: '{"a":1}'
+    })
+    const { request_id } = (await sent.json()) as { request_id: string }
+    const trace = await gateway.eventually("the event was delivered", async () => {
+      const found = await gateway.traced(request_id)
+      return found.attempts.length === 0 ? null : found
+    })
+    return { source, request: request_id, event: trace.events[0].id as string }
   })
-  return { source, request: request_id, event: trace.events[0].id as string }
-}
-
-/** Takes the payloads of a request as retention does: by the declaration of the tables. */
-const prune = async (request: string): Promise<void> => {
-  for (const [name, table] of Object.entries<Table>(tables)) {
-    if (table.kind !== "grows") continue
-    const by = name === "requests" ? "id" : "request_id"
-    if (table.keptAs === "payload") await gateway.sql(`delete from ${name} where ${by} = $1`, [request])
-    else if (table.payload !== undefined) {
-      const set = Object.entries(table.payload).map(([column, value]) => `${column} = ${value}`)
-      await gateway.sql(`update ${name} set ${set.join(", ")} where ${by} = $1`, [request])
+  /** Takes the payloads of a request as retention does: by the declaration of the tables. */
+  .extend("prune", ({ gateway }) => async (request: string): Promise<void> => {
+    for (const [name, table] of Object.entries<Table>(tables)) {
+      if (table.kind !== "grows") continue
+      const by = name === "requests" ? "id" : "request_id"
+      if (table.keptAs === "payload") await gateway.sql(`delete from ${name} where ${by} = $1`, [request])
+      else if (table.payload !== undefined) {
+        const set = Object.entries(table.payload).map(([column, value]) => `${column} = ${value}`)
+        await gateway.sql(`update ${name} set ${set.join(", ")} where ${by} = $1`, [request])
+      }
     }
-  }
-}
+  })
 
 describe("a record whose payload is gone", () => {
-  it.each([
-    ["a plain event", () => []],
-    ["a transformed one", async () => [await transforming()]]
-  ])("%s: data is null, the body 404, a retry 409, and the record is there", async (_, rules) => {
-    const { event, request, source } = await deliver(await rules())
-    expect((await gateway.api("GET", `/events/${event}`)).data.request.path).toBe("/orders")
-    await prune(request)
+  it.for<[name: string, isTransformed: boolean]>([
+    ["a plain event", false],
+    ["a transformed one", true]
+  ])(
+    "%s: data is null, the body 404, a retry 409, and the record is there",
+    async ([, isTransformed], { deliver, gateway, prune, transforming }) => {
+      const { event, request, source } = await deliver(isTransformed ? [await transforming()] : [])
+      expect((await gateway.api("GET", `/events/${event}`)).data.request.path).toBe("/orders")
+      await prune(request)
 
-    expect(await gateway.api("GET", `/requests/${request}`)).toMatchObject({
-      id: request,
-      status: "accepted",
-      data: null
-    })
-    expect(await gateway.api("GET", `/events/${event}`)).toMatchObject({ id: event, status: "SUCCESSFUL", data: null })
-    const listed = await gateway.api("GET", `/requests?source_id=${source.id}&include=data`)
-    expect(listed.models).toMatchObject([{ id: request, data: null }])
-    const events = await gateway.api("GET", `/events?source_id=${source.id}&include=data`)
-    expect(events.models).toMatchObject([{ id: event, data: null }])
-    const trace = await gateway.api("GET", `/requests/${request}/trace`)
-    expect(trace.attempts).toMatchObject([{ body: null, response_headers: null, status: "SUCCESSFUL" }])
+      expect(await gateway.api("GET", `/requests/${request}`)).toMatchObject({
+        id: request,
+        status: "accepted",
+        data: null
+      })
+      expect(await gateway.api("GET", `/events/${event}`)).toMatchObject({
+        id: event,
+        status: "SUCCESSFUL",
+        data: null
+      })
+      const listed = await gateway.api("GET", `/requests?source_id=${source.id}&include=data`)
+      expect(listed.models).toMatchObject([{ id: request, data: null }])
+      const events = await gateway.api("GET", `/events?source_id=${source.id}&include=data`)
+      expect(events.models).toMatchObject([{ id: event, data: null }])
+      const trace = await gateway.api("GET", `/requests/${request}/trace`)
+      expect(trace.attempts).toMatchObject([{ body: null, response_headers: null, status: "SUCCESSFUL" }])
 
-    expect(await gateway.call("GET", `/requests/${request}/body`)).toMatchObject({
-      status: 404,
-      body: { code: "NOT_FOUND" }
-    })
-    expect(await gateway.call("POST", `/events/${event}/retry`)).toMatchObject({
-      status: 409,
-      body: { code: "PAYLOAD_UNAVAILABLE" }
-    })
-    expect(await gateway.sql("select 1 from events where retry_parent_event_id = $1", [event])).toEqual([])
-  })
+      expect(await gateway.call("GET", `/requests/${request}/body`)).toMatchObject({
+        status: 404,
+        body: { code: "NOT_FOUND" }
+      })
+      expect(await gateway.call("POST", `/events/${event}/retry`)).toMatchObject({
+        status: 409,
+        body: { code: "PAYLOAD_UNAVAILABLE" }
+      })
+      expect(await gateway.sql("select 1 from events where retry_parent_event_id = $1", [event])).toEqual([])
+    }
+  )
 })
 
 describe("stored rows", () => {
-  it("name their team, in every table that is some team's, whichever way they came", async () => {
+  it("name their team, in every table that is some team's, whichever way they came", async ({
+    deliver,
+    gateway,
+    transforming
+  }) => {
     const { event, source } = await deliver([{ type: "deduplicate", window: 60_000 }])
     await deliver([await transforming()])
     await gateway.api("POST", `/events/${event}/retry`)

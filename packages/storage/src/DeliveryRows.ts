@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import { idBound, prefixes } from "@tidegate/model/Ids"
+import type { StoredHead } from "@tidegate/model/Message"
 import { HotSql } from "./Database.ts"
 import * as Columns from "./journal/Columns.ts"
 import { payloadGone } from "./Tables.ts"
@@ -42,7 +43,7 @@ export const dueRows = Effect.fnUntraced(function* (
     where lanes.connection_id is not null`
 })
 
-export interface PendingEventRow {
+export interface PendingEventRow extends StoredHead {
   readonly id: string
   readonly team_id: string
   readonly connection_id: string
@@ -56,10 +57,6 @@ export interface PendingEventRow {
   readonly root_event_id: string | null
   readonly retry_operation_id: string | null
   readonly request_id: string
-  readonly method: string
-  readonly path: string
-  readonly query: string
-  readonly headers: string
   /** Sealed credentials, see `requests`. */
   readonly presented: string | null
   readonly body: Uint8Array | null

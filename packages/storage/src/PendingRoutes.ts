@@ -1,19 +1,16 @@
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
+import type { StoredHead } from "@tidegate/model/Message"
 import type { Rule } from "@tidegate/model/Rule"
 import { HotSql } from "./Database.ts"
 import * as Columns from "./journal/Columns.ts"
 
 /** A request that waits for its connection's slow rules. */
-export interface PendingRouteRow {
+export interface PendingRouteRow extends StoredHead {
   readonly request_id: string
   readonly team_id: string
   readonly source_id: string
   readonly ingested_at: Date
-  readonly method: string
-  readonly path: string
-  readonly query: string
-  readonly headers: string
   /** Sealed credentials, see `requests`. */
   readonly presented: string | null
   readonly body: Uint8Array | null

@@ -1,18 +1,14 @@
 import { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
+import type { StoredHead } from "@tidegate/model/Message"
 import { JournalSql } from "./Database.ts"
 import * as Columns from "./journal/Columns.ts"
 import { withPartitions } from "./Partitions.ts"
 import { controlSlot } from "./RollupSlot.ts"
 
 /** What a transformation made of a request; `body` null when it left the body alone. */
-export interface TransformedData {
+export interface TransformedData extends StoredHead {
   readonly id: string
-  readonly method: string
-  readonly path: string
-  readonly query: string
-  /** JSON object, as in `requests`. */
-  readonly headers: string
   readonly body: Uint8Array | null
   readonly bodySize: number
 }

@@ -1,6 +1,7 @@
 import type { Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import { prefixes, sibling } from "@tidegate/model/Ids"
+import type { StoredHead } from "@tidegate/model/Message"
 import type { Request, RequestData } from "@tidegate/model/Request"
 import { shownHeaders } from "@tidegate/signatures/PresentedPlaces"
 import {
@@ -72,12 +73,8 @@ export const toRequest = (
 })
 
 /** What is stored of a request's payload. `kept`: there is a body, whether or not it was read. */
-export interface PayloadRow {
+export interface PayloadRow extends StoredHead {
   readonly id: string
-  readonly method: string
-  readonly path: string
-  readonly query: string
-  readonly headers: string
   readonly body: Uint8Array | null
   /** The beginning of a body that was not read. */
   readonly start: Uint8Array | null

@@ -12,7 +12,6 @@ import * as IgnoredEventReads from "../../src/reads/IgnoredEventReads.ts"
 import * as ProxyExchangeReads from "../../src/reads/ProxyExchangeReads.ts"
 import * as RequestReads from "../../src/reads/RequestReads.ts"
 import * as TraceReads from "../../src/reads/TraceReads.ts"
-import { requestBody, requestBodySize } from "../../src/reads/RequestBody.ts"
 import * as ResourceLists from "../../src/reads/ResourceLists.ts"
 import { type Table, tables } from "../../src/Tables.ts"
 import { Transformations } from "../../src/Transformations.ts"
@@ -135,8 +134,8 @@ const cases: Readonly<Record<string, Case>> = {
   "RequestReads.check": (ids) => RequestReads.check(mine, req(ids, 6)),
   "RequestReads.detail": (ids) => RequestReads.detail(mine, req(ids, 2)),
   "RequestReads.latestInput": (ids) => RequestReads.latestInput(mine, (ids ?? idsOf(mine)).source),
-  "RequestBody.requestBody": (ids) => requestBody(mine, req(ids, 6)),
-  "RequestBody.requestBodySize": (ids) => requestBodySize(mine, req(ids, 6)),
+  "RequestReads.requestBody": (ids) => RequestReads.requestBody(mine, req(ids, 6)),
+  "RequestReads.requestBodySize": (ids) => RequestReads.requestBodySize(mine, req(ids, 6)),
   "AttemptReads.list": (ids) =>
     AttemptReads.list(mine, { ...attempts, destinations: some(ids?.destination) }, "desc", page),
   "AttemptReads.list by event": (ids) =>
@@ -183,7 +182,7 @@ layer(world, { excludeTestServices: true })("a team's reads", (it) => {
   it.effect("are all called here", () =>
     Effect.gen(function* () {
       const folder = join(import.meta.dirname, "../../src/reads")
-      const files = [...globSync("*Reads.ts", { cwd: folder }), "ResourceLists.ts", "RequestBody.ts"]
+      const files = [...globSync("*Reads.ts", { cwd: folder }), "ResourceLists.ts"]
       const functions: Array<string> = []
       for (const file of files) {
         const module = yield* Effect.promise(() => import(join(folder, file)) as Promise<Record<string, unknown>>)
@@ -223,7 +222,7 @@ layer(world, { excludeTestServices: true })("a team's reads", (it) => {
         }
         if (name.endsWith("count")) expect(JSON.parse(yield* shown(read(idsOf(other))))).toMatchObject({ total: 0 })
         if (name.endsWith("check")) expect((yield* Effect.exit(read(idsOf(other))))._tag).toBe("Failure")
-        if (name.startsWith("RequestBody")) expect(yield* shown(read(idsOf(other)))).toBe("null")
+        if (name.startsWith("RequestReads.requestBody")) expect(yield* shown(read(idsOf(other)))).toBe("null")
       })
     )
   }

@@ -114,52 +114,55 @@ layer(world, { excludeTestServices: true, timeout: "2 minutes" })("forty days of
   const heldAges: ReadonlySet<number> = new Set([13, 16, 17, 18, 23])
   let before = 0
 
-  it.effect("are cleared of what is due by one run", () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      yield* makeOldDays(old)
-      made.fresh = yield* makeWaiting(old, "tm_usual", 3, 4)
-      made.late = yield* makeWaiting(old, "tm_usual", 16, 4)
-      made.given = yield* makeWaiting(old, "tm_usual", 23, 4)
-      made.route = yield* makePendingRoute(old, "tm_usual", 17, 5)
-      made.retried = yield* retry("tm_usual", 18, 6)
-      made.lateRetry = yield* retry("tm_brief", 13, 6)
-      // A keeper's waits hold nobody else's day.
-      made.keeper = yield* makeWaiting(old, "tm_long", 22, 4)
-      yield* sql`insert into deliveries (event_id, shard, destination_id, connection_id, due_at)
+  it.effect(
+    "are cleared of what is due by one run",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* makeOldDays(old)
+        made.fresh = yield* makeWaiting(old, "tm_usual", 3, 4)
+        made.late = yield* makeWaiting(old, "tm_usual", 16, 4)
+        made.given = yield* makeWaiting(old, "tm_usual", 23, 4)
+        made.route = yield* makePendingRoute(old, "tm_usual", 17, 5)
+        made.retried = yield* retry("tm_usual", 18, 6)
+        made.lateRetry = yield* retry("tm_brief", 13, 6)
+        // A keeper's waits hold nobody else's day.
+        made.keeper = yield* makeWaiting(old, "tm_long", 22, 4)
+        yield* sql`insert into deliveries (event_id, shard, destination_id, connection_id, due_at)
         values ('evt_0000000000orphan', 1, 'des_x', 'web_x', now())`
-      yield* sql`insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at)
+        yield* sql`insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at)
         values (1, 'web_x', 'req_0000000000orphan', 'tm_usual', 'src_x', now())`
-      before = yield* sizes
-      const done = yield* retain(defaults)
-      expect(done).toMatchObject({ orphans: 2, cancelled: 2, held: 5 })
+        before = yield* sizes
+        const done = yield* retain(defaults)
+        expect(done).toMatchObject({ orphans: 2, cancelled: 2, held: 5 })
 
-      const found = yield* rowsOf()
-      for (const table of growing) {
-        for (const [team, { payload, record }] of Object.entries(kept)) {
-          for (let age = 0; age <= old.days; age++) {
-            const { rows, whole } = found.get(`${table.name} ${team} ${age}`) ?? { rows: 0, whole: 0 }
-            const isDue = (days: number) => age > days && !heldAges.has(age)
-            const isGone = isDue(table.keptAs === "payload" ? payload : record)
-            const isWhole = !isGone && (table.payload === undefined || !isDue(payload))
-            expect([table.name, team, age, rows > 0, whole > 0]).toEqual([table.name, team, age, !isGone, isWhole])
+        const found = yield* rowsOf()
+        for (const table of growing) {
+          for (const [team, { payload, record }] of Object.entries(kept)) {
+            for (let age = 0; age <= old.days; age++) {
+              const { rows, whole } = found.get(`${table.name} ${team} ${age}`) ?? { rows: 0, whole: 0 }
+              const isDue = (days: number) => age > days && !heldAges.has(age)
+              const isGone = isDue(table.keptAs === "payload" ? payload : record)
+              const isWhole = !isGone && (table.payload === undefined || !isDue(payload))
+              expect([table.name, team, age, rows > 0, whole > 0]).toEqual([table.name, team, age, !isGone, isWhole])
+            }
           }
         }
-      }
-      // Where nobody keeps them, whole days are gone, not their rows; and where nobody keeps payloads, their pages are.
-      const days = (yield* partitions).map(({ isPruned, start, table }) => [
-        table.name,
-        (startOfDay(now) - start) / day,
-        isPruned
-      ])
-      expect(days.filter(([, age]) => Number(age) > 35)).toEqual([])
-      expect(days.filter(([, age, isPruned]) => age === 33 && isPruned === true).map(([name]) => name)).toEqual([
-        "requests",
-        "attempts",
-        "executions"
-      ])
-      expect(days.filter(([name, age]) => age === 33 && name === "event_data")).toEqual([])
-    })
+        // Where nobody keeps them, whole days are gone, not their rows; and where nobody keeps payloads, their pages are.
+        const days = (yield* partitions).map(({ isPruned, start, table }) => [
+          table.name,
+          (startOfDay(now) - start) / day,
+          isPruned
+        ])
+        expect(days.filter(([, age]) => Number(age) > 35)).toEqual([])
+        expect(days.filter(([, age, isPruned]) => age === 33 && isPruned === true).map(([name]) => name)).toEqual([
+          "requests",
+          "attempts",
+          "executions"
+        ])
+        expect(days.filter(([name, age]) => age === 33 && name === "event_data")).toEqual([])
+      }),
+    120_000
   )
 
   it.effect("lose nothing that waits within its time, and find nothing for ever", () =>

@@ -239,7 +239,7 @@ export const metrics = {
   loopDelay: gauges(
     "tidegate_event_loop_delay_seconds",
     "How late the event loop was in the last ten seconds.",
-    [["quantile", ["0.5", "0.99", "max"]]],
+    [["statistic", ["p50", "p99", "max"]]],
     "s"
   ),
   cpuSeconds: counter("process_cpu_seconds_total", "Seconds of CPU time that the process has used.", "s"),

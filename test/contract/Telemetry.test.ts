@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto"
 import { createServer } from "node:net"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { type Exposed, parseExposition, sampleValue } from "../Exposition.ts"
-import { Collector, type Span } from "./Collector.ts"
-import { type Body, Gateway } from "./Gateway.ts"
-import { request } from "./RawHttp.ts"
-import { Target } from "./Target.ts"
+import { type Exposed, parseExposition, sampleValue } from "../support/Exposition.ts"
+import { Collector, type Span } from "../support/Collector.ts"
+import { type Body, Gateway } from "../support/Gateway.ts"
+import { request } from "../support/RawHttp.ts"
+import { Target } from "../support/Target.ts"
 
 /** What the gateway tells of itself: metrics, traces, and lines of its log. */
 

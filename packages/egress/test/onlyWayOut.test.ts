@@ -27,12 +27,6 @@ const exceptions: ReadonlyArray<{
     reason: "the gateway's own database, at an address the operator sets"
   },
   {
-    files: /^packages\/entities\/src\/Cluster\.ts$/,
-    from: /^@effect\/sql-pg$/,
-    names: ["PgClient"],
-    reason: "the cluster's own tables"
-  },
-  {
     files: /^packages\/entities\/src\/Wire\/ClusterWire\.ts$/,
     from: /^(@effect\/platform-node|effect\/socket|node:tls)$/,
     names: ["NodeSocket", "Socket", "connect"],

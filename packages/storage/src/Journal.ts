@@ -9,6 +9,8 @@ import { GroupCommit } from "./journal/GroupCommit.ts"
 import { attemptTelemetry, committed, watchWaiting } from "./journal/JournalTelemetry.ts"
 import { withPartitions } from "./Partitions.ts"
 
+export type { IgnoredEvent, PendingRoute, RequestRecord, RoutedEvent } from "./journal/AcceptStatement.ts"
+
 /**
  * What became of a request handed in: `committed`: it is durable. `stale`: it was routed by a version of its source that
  * is no longer current; nothing was written, route it again. `unavailable`: the database could not be reached in time;

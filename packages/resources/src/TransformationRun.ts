@@ -1,0 +1,150 @@
+import { Result, Schema } from "effect"
+import type { MessageHead } from "@tidegate/model/Message"
+import { parseTime } from "@tidegate/model/Timestamp"
+import type { Env as EnvRecord } from "@tidegate/model/Transformation"
+import { Values } from "@tidegate/model/Values"
+import { parseQuery } from "@tidegate/rules/RequestInput"
+import { every, fieldError, type FieldErrors, judgeBody, type Members, orInvalid } from "./Input.ts"
+import { OneOf, text } from "./Members.ts"
+import { Code, Env } from "./Transformation.ts"
+
+const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+// oxlint-disable-next-line no-control-regex -- those are what a header's value cannot have
+const notInValue = /[\u0000-\u0008\u000a-\u001f\u007f]/
+
+const Headers = Values.annotate({ message: "must be an object of strings, or lists of strings" }).check(
+  Schema.makeFilter((headers: Values) => {
+    const wrong = Object.entries(headers).find(
+      ([name, value]) => !headerName.test(name) || [value].flat().some((one) => notInValue.test(one))
+    )
+    return wrong === undefined || "must have header names, and values without control characters"
+  })
+)
+
+const scalar = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean, Schema.Null])
+
+const Query = Schema.Union([
+  Schema.String,
+  Schema.Record(Schema.String, Schema.Union([scalar, Schema.Array(scalar)]))
+]).annotate({ message: "must be a query string, or an object of values" })
+
+const longestPath = 2048
+/** More than any server takes in a URL. */
+const longestQuery = 65_536
+
+const Sample = Schema.Struct({
+  headers: Schema.optionalKey(Headers),
+  body: Schema.optionalKey(Schema.Json),
+  query: Schema.optionalKey(Query),
+  path: Schema.optionalKey(
+    text.check(
+      Schema.makeFilter(
+        (path: string) =>
+          (path.startsWith("/") && path.length <= longestPath) ||
+          `must begin with a slash and have at most ${longestPath} characters`
+      )
+    )
+  ),
+  method: Schema.optionalKey(OneOf(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]))
+}).annotate({ message: "must be an object" })
+
+const Id = Schema.NullOr(text.check(Schema.isMaxLength(100, { message: "must be at most 100 characters" })))
+
+const Message = Schema.Struct({
+  transformation_id: Schema.optionalKey(Id),
+  code: Schema.optionalKey(Schema.NullOr(Code)),
+  env: Schema.optionalKey(Env),
+  request: Schema.optionalKey(Sample),
+  timestamp: Schema.optionalKey(
+    text.check(Schema.makeFilter((at: string) => parseTime(at, 0) !== null || "must be ISO 8601"))
+  ),
+  context: Schema.optionalKey(
+    Schema.Struct({
+      connection_id: Schema.optionalKey(Id),
+      source_id: Schema.optionalKey(Id),
+      destination_id: Schema.optionalKey(Id),
+      request_id: Schema.optionalKey(Id)
+    }).annotate({ message: "must be an object" })
+  )
+})
+
+/** What to run, and on what. `code` is null when a stored transformation is run; `env` is null for what is stored with it. */
+export interface RunFields {
+  readonly transformation_id: string | null
+  readonly code: string | null
+  readonly env: EnvRecord | null
+  readonly request: MessageHead & { readonly body: Schema.Json; readonly parsed_query: Values }
+  /** Whether the caller wrote the query as a text, and so wants to read it. */
+  readonly queryAsText: boolean
+  readonly context: {
+    readonly connection_id: string | null
+    readonly source_id: string | null
+    readonly destination_id: string | null
+    readonly request_id: string | null
+    readonly timestamp: string
+  }
+}
+
+/** A query object as it would stand in a URL; a list repeats its name, null is an empty value. */
+const toQueryString = (query: Exclude<typeof Query.Type, string>): string => {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of [value].flat()) parameters.append(name, one === null ? "" : String(one))
+  }
+  return parameters.toString()
+}
+
+/** What a run is asked for with; without a sample it is an empty POST to `/`. `transformation_id` goes before `code`. */
+export type RunInput = typeof Message.Type
+
+const queryOf = ({ query = {} }: typeof Sample.Type): string =>
+  typeof query === "string" ? query.replace(/^\?/, "") : toQueryString(query)
+
+const judgeRun = (input: RunInput): Result.Result<RunInput, FieldErrors> =>
+  Result.map(
+    every({
+      code:
+        (input.transformation_id ?? null) === null && (input.code ?? null) === null
+          ? fieldError("code", "is required, unless transformation_id names a stored transformation")
+          : Result.void,
+      query:
+        queryOf(input.request ?? {}).length > longestQuery
+          ? fieldError("request.query", `must be at most ${longestQuery} characters as a query string`)
+          : Result.void
+    }),
+    () => input
+  )
+
+export const runBody = {
+  message: Message,
+  judge: (written: Members) => orInvalid(judgeBody(Message, written, judgeRun))
+}
+
+/** What a run is of. Header names become lower case, as those of real requests are. `timestamp` is now unless told. */
+export const runOf = (input: RunInput, nowMs: number): RunFields => {
+  const transformation_id = input.transformation_id ?? null
+  const { body = null, headers = {}, method = "POST", path = "/", query } = input.request ?? {}
+  const queryText = queryOf(input.request ?? {})
+  const { connection_id, destination_id, request_id, source_id } = input.context ?? {}
+  return {
+    transformation_id,
+    code: transformation_id === null ? (input.code ?? null) : null,
+    env: input.env ?? null,
+    request: {
+      headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+      body,
+      query: queryText,
+      parsed_query: { ...parseQuery(queryText) },
+      path,
+      method
+    },
+    queryAsText: typeof query === "string",
+    context: {
+      connection_id: connection_id ?? null,
+      source_id: source_id ?? null,
+      destination_id: destination_id ?? null,
+      request_id: request_id ?? null,
+      timestamp: new Date(parseTime(input.timestamp ?? "now", nowMs) ?? nowMs).toISOString()
+    }
+  }
+}

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
-import { parseExposition, sampleValue } from "../../../test/Exposition.ts"
+import { parseExposition, sampleValue } from "../../../test/support/Exposition.ts"
 import { exposition } from "../src/Exposition.ts"
 import type { Instrument } from "../src/Instruments.ts"
 import { instruments, metrics } from "../src/Metrics.ts"

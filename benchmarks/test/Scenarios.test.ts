@@ -96,6 +96,7 @@ describe.runIf(process.platform === "linux")("with a PostgreSQL server", () => {
           home,
           log: join(home, "gateway.log"),
           execArgv: () => [],
+          collector: null,
           progress: (line) => Effect.sync(() => void lines.push(line))
         }
         const throughput = yield* Scenarios.throughput(plan)

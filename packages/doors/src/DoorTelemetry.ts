@@ -91,7 +91,6 @@ export const DoorTelemetry = {
         lines.write(run, true, now(), () => ({
           outcome: "upstream",
           error_code: errorCode,
-          error_id: id,
           request_id: id,
           team_id: teamId,
           source_id: sourceId,

@@ -1,6 +1,7 @@
 import { Effect, Schedule } from "effect"
 import { Singleton } from "effect/cluster"
 import { retain, type RetentionDefaults } from "@tidegate/storage/Retention"
+import { metrics } from "@tidegate/telemetry/Metrics"
 
 /** A runner that has just taken over has more urgent things to do; one that keeps changing does not begin at all. */
 const patience = "1 minute"
@@ -13,6 +14,9 @@ export const layer = (defaults: RetentionDefaults) =>
   Singleton.make(
     "Retention",
     retain(defaults).pipe(
+      Effect.tap((done) =>
+        Effect.sync(() => Object.entries(done).forEach(([what, n]) => metrics.retained.at(what).add(n)))
+      ),
       Effect.tap((done) =>
         Object.values(done).some((count) => count > 0) ? Effect.logInfo("retention", done) : Effect.void
       ),

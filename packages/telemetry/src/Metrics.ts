@@ -206,13 +206,9 @@ export const metrics = {
     [["pool", ["ordinary", "hot", "journal"]]],
     quick
   ),
-  retentionRows: counters("tidegate_retention_rows_total", "Rows that retention removed one by one, by table.", [
-    ["table", 32]
+  retained: counters("tidegate_retention_total", "What retention has done, in days of tables and in rows, by what.", [
+    ["what", 16]
   ]),
-  retentionPartitions: counters("tidegate_retention_partitions_total", "Partitions that retention dropped, by table.", [
-    ["table", 32]
-  ]),
-  retentionSeconds: histogram("tidegate_retention_seconds", "Seconds that one run of retention takes.", slow),
 
   // The control API.
   apiCalls: counters("tidegate_api_calls_total", "Calls of the control API, by resource and status.", [
@@ -239,7 +235,7 @@ export const metrics = {
   loopDelay: gauges(
     "tidegate_event_loop_delay_seconds",
     "How late the event loop was in the last ten seconds.",
-    [["quantile", ["0.5", "0.99", "max"]]],
+    [["statistic", ["p50", "p99", "max"]]],
     "s"
   ),
   cpuSeconds: counter("process_cpu_seconds_total", "Seconds of CPU time that the process has used.", "s"),

@@ -1,4 +1,4 @@
-import { Clock, Effect, Layer, Metric, Redacted, Schedule } from "effect"
+import { Clock, Effect, Fiber, Latch, Layer, Metric, Redacted, Schedule } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { OtlpExporter, OtlpMetrics, OtlpResource, OtlpSerialization } from "effect/observability"
 import { Registry } from "./Exposition.ts"
@@ -42,32 +42,38 @@ const exportSpans = Effect.fnUntraced(function* (options: OtlpOptions, queue: Sp
     HttpClientRequest.setHeaders(Redacted.value(options.headers))
   )
 
+  const lost = (spans: number): void => metrics.spansDropped.at("collector").add(spans)
   const send = Effect.suspend(() => {
     const spans = queue.take(batch)
     if (spans.length === 0) return Effect.void
-    const body = serialization.traces({
-      resourceSpans: [{ resource, scopeSpans: [{ scope: { name: "tidegate" }, spans }] }]
-    })
-    return client.execute(HttpClientRequest.setBody(request, body)).pipe(
-      Effect.match({
-        onSuccess: () => metrics.spansExported.add(spans.length),
-        onFailure: () => metrics.spansDropped.at("collector").add(spans.length)
-      })
+    const data = { resourceSpans: [{ resource, scopeSpans: [{ scope: { name: "tidegate" }, spans }] }] }
+    return client.execute(HttpClientRequest.setBody(request, serialization.traces(data))).pipe(
+      Effect.matchEffect({
+        onSuccess: () => Effect.sync(() => metrics.spansExported.add(spans.length)),
+        onFailure: () => Effect.sync(() => lost(spans.length))
+      }),
+      Effect.onInterrupt(() => Effect.sync(() => lost(spans.length)))
     )
   }).pipe(Effect.withTracerEnabled(false))
 
-  yield* Effect.addFinalizer(() =>
-    Effect.whileLoop({ while: () => queue.size > 0, body: () => send, step: () => {} }).pipe(
-      Effect.timeoutOption(lastPatience),
-      Effect.interruptible
-    )
+  const ending = Latch.makeUnsafe(false)
+  const sending = yield* Effect.forkScoped(
+    Effect.gen(function* () {
+      while (!ending.isOpen() || queue.size > 0) {
+        if (!ending.isOpen() && queue.size < batch) yield* Effect.raceFirst(Effect.sleep(everyMs), ending.await)
+        yield* send
+      }
+    })
   )
-  yield* Effect.forkScoped(
-    Effect.forever(
-      Effect.andThen(
-        Effect.suspend(() => Effect.sleep(queue.size >= batch ? 0 : everyMs)),
-        send
-      )
+  // The last spans are of what the process did when it was told to end.
+  yield* Effect.addFinalizer(() =>
+    Effect.suspend(() => {
+      ending.openUnsafe()
+      return Effect.timeoutOption(Fiber.await(sending), lastPatience)
+    }).pipe(
+      Effect.interruptible,
+      Effect.andThen(Fiber.interrupt(sending)),
+      Effect.andThen(Effect.sync(() => lost(queue.size)))
     )
   )
 })

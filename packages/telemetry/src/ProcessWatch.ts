@@ -24,8 +24,8 @@ export const layer: Layer.Layer<never> = Layer.effectDiscard(
       delay.enable()
       const timer = setInterval(() => {
         if (delay.count === 0) return
-        metrics.loopDelay.at("0.5").set(seconds(delay.percentile(50)))
-        metrics.loopDelay.at("0.99").set(seconds(delay.percentile(99)))
+        metrics.loopDelay.at("p50").set(seconds(delay.percentile(50)))
+        metrics.loopDelay.at("p99").set(seconds(delay.percentile(99)))
         metrics.loopDelay.at("max").set(seconds(delay.max))
         delay.reset()
       }, windowMs).unref()

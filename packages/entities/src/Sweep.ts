@@ -1,5 +1,6 @@
 import { Clock, Effect, Layer } from "effect"
 import { Sharding, ShardId } from "effect/cluster"
+import { passed } from "@tidegate/model/TestSignal"
 import type { SqlError } from "effect/sql"
 import { connectionsWithPendingRoutes, dueDestinations } from "@tidegate/storage/DeliveryRows"
 import type { HotSql } from "@tidegate/storage/Database"
@@ -37,6 +38,7 @@ export const sweepOnce: Effect.Effect<void, SqlError.SqlError, Sharding.Sharding
     concurrency: 16,
     discard: true
   })
+  passed("sweep")
 })
 
 export const layer: Layer.Layer<never, never, Sharding.Sharding | HotSql> = Layer.effectDiscard(

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { passed } from "@tidegate/model/TestSignal"
 
 /**
  * Group commit: what callers hand in gathers while a commit is under way and goes into the next one. There is no
@@ -76,6 +77,7 @@ export class GroupCommit<Item> {
             for (const item of batch) this.pendingBytes -= this.#options.sizeOf(item)
             this.pendingItems -= batch.length
             this.#freeLanes.push(lane)
+            passed("commit")
             if (this.#waiting.length > 0) this.#schedule()
           })
         )

@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, Exit, Redacted, Scope } from "effect"
+import { type Table, tables } from "@tidegate/storage/Tables"
 import { loadSecretKeys, Secrets } from "@tidegate/storage/Secrets"
 import { demoTeam, signingSecrets } from "@tidegate/storage/Teams"
 import { GatewayProcess } from "./GatewayProcess.ts"
@@ -202,22 +203,6 @@ export class Gateway {
 }
 
 /** What a call or a request can change. */
-export const allTables = [
-  "teams",
-  "project_secrets",
-  "sources",
-  "destinations",
-  "connections",
-  "transformations",
-  "requests",
-  "events",
-  "deliveries",
-  "pending_routes",
-  "attempts",
-  "ignored_events",
-  "executions",
-  "event_data",
-  "dedupe_keys",
-  "proxy_exchanges",
-  "rollups"
-]
+export const allTables: ReadonlyArray<string> = Object.entries<Table>(tables).flatMap(([name, { team }]) =>
+  team === null ? [] : [name]
+)

@@ -4,10 +4,10 @@ import type { GatewayError } from "@tidegate/model/GatewayError"
 import { type ConnectionChanged, Connections } from "@tidegate/storage/Connections"
 import { Cancellations } from "../Cancellations.ts"
 import { command } from "../Command.ts"
-import { reloadDestinations } from "../Notify.ts"
+import { reloadDestinations } from "../Hints.ts"
 import { createConnection, updateConnection } from "./ConnectionInput.ts"
 import { ConnectionEntity } from "./ConnectionProtocol.ts"
-import { checkInlineCode } from "./InlineTransformation.ts"
+import { checkInlineCode } from "../Transformation/CheckCode.ts"
 
 interface Command {
   readonly payload: { readonly team_id: string }

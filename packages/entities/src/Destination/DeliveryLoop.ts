@@ -11,12 +11,13 @@ import { passed } from "@tidegate/model/TestSignal"
 import { nextRetry } from "@tidegate/rules/Retry"
 import { cancelPending } from "@tidegate/storage/CancelPending"
 import { HotSql } from "@tidegate/storage/Database"
-import { type DueRow, dueRows, pendingEvents, type PendingEventRow, recentStarts } from "@tidegate/storage/DeliveryRows"
+import { type DueRow, dueRows, pendingEvents, recentStarts } from "@tidegate/storage/DeliveryRows"
 import { Journal } from "@tidegate/storage/Journal"
 import { Secrets } from "@tidegate/storage/Secrets"
+import { type AttemptTrace, traceHeaders, Tracing } from "@tidegate/telemetry/Tracing"
 import { Lease } from "../Lease.ts"
 import { shardOf } from "../Shards.ts"
-import type { DeliveryItem } from "./DeliveryItem.ts"
+import { type DeliveryItem, storedItem } from "./DeliveryItem.ts"
 import { DeliveryQueue, horizonMs, type QueueHost } from "./DeliveryQueue.ts"
 import { DeliveryRuntime } from "./DeliveryRuntime.ts"
 import { type ConnectionState, type DestinationState, loadDestination } from "./DestinationState.ts"
@@ -42,6 +43,8 @@ interface Attempt {
   readonly trigger: string
   url: string
   method: string
+  /** Null: it is not recorded. */
+  trace: AttemptTrace | null
 }
 
 /**
@@ -55,6 +58,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const egress = yield* Egress
   const journal = yield* Journal
   const lease = yield* Lease
+  const tracing = yield* Tracing
   const secrets = yield* Secrets
   const { slots } = yield* DeliveryRuntime
   const scope = yield* Effect.scope
@@ -136,7 +140,8 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       startedAt,
       trigger: triggerOf(item, connection),
       url: "",
-      method: item.payload.method
+      method: item.payload.method,
+      trace: tracing.attempt(item.payload.headers, item.payload.requestId, item.rootEventId ?? item.eventId)
     }
     guarded(attempt, () => send(attempt))
   }
@@ -214,7 +219,8 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       )
       return
     }
-    egress.deliver({ ...request, url, mayStart: holdsLease }).then(
+    const headers = traceHeaders(attempt.trace, request.headers)
+    egress.deliver({ ...request, url, headers, mayStart: holdsLease }).then(
       (answer) => guarded(attempt, () => answered(attempt, answer)),
       (cause: unknown) => brokeDown(attempt, cause)
     )
@@ -230,7 +236,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
 
   /** Hands an attempt in to be recorded. Throws only when it did not. `final`: the next attempt would be the same. */
   const finish = (
-    { connection, item, method, startedAt, trigger, url }: Attempt,
+    { connection, item, method, startedAt, trace, trigger, url }: Attempt,
     answer: Answer,
     final?: "final"
   ): void => {
@@ -280,6 +286,14 @@ export const makeDeliveryLoop = Effect.gen(function* () {
         } else queue.recorded(item, { kind: "finished" })
       }
     )
+    tracing.attempted(trace, {
+      ...item,
+      destinationId: id,
+      startedAt,
+      endedAt: finishedAt,
+      status: answer.status,
+      error: errorCode
+    })
     // The journal answers later.
     queue.ended(answer.status !== null)
   }
@@ -309,7 +323,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     const bodies = read.reduce((sum, row) => sum + (row.body?.length ?? 0), 0)
     // Cut off by size: whatever was not read is still there.
     if (bodies >= refillBytes) for (const { row } of unknown) behind.add(row.connection_id)
-    queue.refilled(read.map(itemOf), behind)
+    queue.refilled(read.map(storedItem), behind)
     passed("refill")
   }).pipe(
     // Defects too: the queue waits for an answer, and asks no second time before it has one.
@@ -461,30 +475,4 @@ const unsent = (errorCode: AttemptErrorCode, errorMessage: string, at: number): 
   errorMessage,
   sentAt: at,
   respondedAt: at
-})
-
-const itemOf = (row: PendingEventRow): DeliveryItem => ({
-  eventId: row.id,
-  teamId: row.team_id,
-  connectionId: row.connection_id,
-  sourceId: row.source_id,
-  createdAt: row.created_at.getTime(),
-  dueAt: row.due_at.getTime(),
-  attempts: row.attempts,
-  firstAttemptAt: row.first_attempt_at?.getTime() ?? null,
-  lastAttemptAt: row.last_attempt_at?.getTime() ?? null,
-  trigger: row.trigger,
-  rootEventId: row.root_event_id,
-  retryOperationId: row.retry_operation_id,
-  payload: {
-    requestId: row.request_id,
-    method: row.method,
-    path: row.path,
-    query: row.query,
-    headers: JSON.parse(row.headers) as DeliveryItem["payload"]["headers"],
-    presented: row.presented,
-    body: row.body ?? new Uint8Array(0),
-    verified: row.verified,
-    originalIp: row.original_ip
-  }
 })

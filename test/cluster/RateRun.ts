@@ -1,5 +1,6 @@
 import { sleep, waitUntil } from "../support/Waiting.ts"
 import type { Gateways } from "../support/Gateways.ts"
+import type { Row } from "../support/sql.ts"
 import { Target } from "../support/Target.ts"
 
 /** A delivery that was started: when, for which connection. */
@@ -100,7 +101,7 @@ export class RateRun<Name extends string> {
     }
   }
 
-  /** Waits until that many more deliveries have come, or until none has come for `patienceMs`. */
+  /** Waits until that many more deliveries have come. */
   async deliveries(more: number): Promise<void> {
     const until = this.target.received.length + more
     await waitUntil(`${this.#name} gets ${more} more`, () => this.target.received.length >= until, {
@@ -125,16 +126,39 @@ export class RateRun<Name extends string> {
     return owner
   }
 
-  /** What the attempts say, once all that has arrived is recorded or can no longer be. */
+  /** What the attempts say, once all that has arrived is recorded, or no more of it comes: whoever had it was killed. */
   async starts(): Promise<ReadonlyArray<Start>> {
-    await sleep(300)
-    const rows = await this.#gateways.query(
-      "select delivered_at as at, connection_id as connection from attempts where destination_id = $1 order by delivered_at",
-      [this.destination]
-    )
+    const arrived = this.target.received.length
+    let rows = await this.#attempts()
+    for (let before = -1; rows.length < arrived && rows.length !== before;) {
+      before = rows.length
+      await sleep(1_000)
+      rows = await this.#attempts()
+    }
     return rows.map((row) => ({
       at: new Date(row["at"] as string | Date).getTime(),
       connection: String(row["connection"])
     }))
   }
+
+  #attempts(): Promise<ReadonlyArray<Row>> {
+    return this.#gateways.query(
+      "select delivered_at as at, connection_id as connection from attempts where destination_id = $1 order by delivered_at",
+      [this.destination]
+    )
+  }
+}
+
+/**
+ * Sleeps, and tells what part of its turns a timer of `everyMs` had meanwhile. A machine that is busy comes late to each of
+ * them, and so does the gateway, which has more to do in each.
+ */
+export const sleepAndCount = async (ms: number, everyMs: number): Promise<number> => {
+  const until = performance.now() + ms
+  let turns = 0
+  while (performance.now() < until) {
+    await sleep(everyMs)
+    turns++
+  }
+  return (turns * everyMs) / ms
 }

@@ -3,6 +3,7 @@ import { describe, expect } from "vitest"
 import { type Body, Gateway } from "../support/Gateway.ts"
 import { requestBytes } from "../support/RawHttp.ts"
 import { it as gatewayIt } from "../support/it.ts"
+import { patience } from "../support/Waiting.ts"
 
 /** The control API as its users meet it: limits, pages, write rules, errors. */
 
@@ -12,7 +13,7 @@ const it = gatewayIt
     "get",
     ({ gateway }) =>
       (path: string, headers: Record<string, string> = {}, origin = gateway.origin): Promise<Response> =>
-        fetch(origin + path, { headers, redirect: "manual", signal: AbortSignal.timeout(20_000) })
+        fetch(origin + path, { headers, redirect: "manual", signal: AbortSignal.timeout(patience) })
   )
   .extend("pagesOf", ({ gateway }) => async (path: string): Promise<ReadonlyArray<Body>> => {
     const pages: Array<Body> = []

@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { describe, expect } from "vitest"
 import type { Body } from "../support/Gateway.ts"
 import { it as gatewayIt } from "../support/it.ts"
+import { patience } from "../support/Waiting.ts"
 
 /** Bodies that cost more than they weigh: nothing that anybody posts holds up the loop that everybody shares. */
 
@@ -26,7 +27,7 @@ const it = gatewayIt
           method: "POST",
           headers: { "content-type": "application/json" },
           body,
-          signal: AbortSignal.timeout(25_000)
+          signal: AbortSignal.timeout(patience)
         })
   )
   /** Posts each body over 8 connections, and small ones to another source beside; nobody fails, and nothing is held up. */
@@ -141,7 +142,7 @@ const kinds: ReadonlyArray<readonly [name: string, rules: ReadonlyArray<unknown>
 ]
 
 describe("bodies that cost more than they weigh", () => {
-  it.for(kinds)("hold nobody up, by %s", { timeout: 120_000 }, async ([name, rules, config], { attack, gateway }) => {
+  it.for(kinds)("hold nobody up, by %s", async ([name, rules, config], { attack, gateway }) => {
     const source = await gateway.source(config)
     const plain = await gateway.source()
     // It is not about deliveries: nothing is listening, and what fails is not tried again.
@@ -155,7 +156,7 @@ describe("bodies that cost more than they weigh", () => {
     expect(held.processorMs).toBeLessThan(boundMs())
   })
 
-  it("are survived 24 at a time", { timeout: 120_000 }, async ({ gateway, post, target }) => {
+  it("are survived 24 at a time", async ({ gateway, post, target }) => {
     const source = await gateway.source()
     const nowhere = await gateway.destination({ url: "http://127.0.0.1:9" })
     await gateway.connection(source, nowhere, [{ type: "filter", body: { a: 1 } }])
@@ -177,7 +178,7 @@ describe("bodies that cost more than they weigh", () => {
 })
 
 describe("a source with a thousand connections", () => {
-  it("is routed in turns", { timeout: 120_000 }, async ({ gateway, post }) => {
+  it("is routed in turns", async ({ gateway, post }) => {
     const source = await gateway.source()
     const nowhere = await gateway.destination({ url: "http://127.0.0.1:9" })
     const texts = Array.from({ length: 20 }, (_, i) => ({ $regex: `[a-z]+[0-9]${i}` }))

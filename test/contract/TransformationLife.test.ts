@@ -154,7 +154,8 @@ describe("what is told of executions", () => {
       transformed_event_data_id: event.event_data_id
     })
     expect(listed.stats.duration_ms).toBeGreaterThan(0)
-    expect(listed.stats.duration_ms).toBeLessThan(1_000)
+    // Milliseconds, as long as a busy machine may make of them.
+    expect(listed.stats.duration_ms).toBeLessThan(20_000)
     expect(listed).not.toHaveProperty("original_event_data")
     const detail = await gateway.api("GET", `/transformations/${made.id}/executions/${listed.id}`)
     expect(detail.original_event_data).toMatchObject({ body: { a: [1, 2] } })

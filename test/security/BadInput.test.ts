@@ -81,8 +81,7 @@ const it = gatewayIt
   .extend("speak", ({ gateway }) => async (one: ReturnType<typeof wireCases>[number]): Promise<void> => {
     const { answers } = await talk(gateway.port, one.parts, {
       ...(one.cut === true ? { cut: true } : one.status === null ? {} : { answers: 1 }),
-      ...(one.end === true ? { end: true } : {}),
-      patienceMs: 5_000
+      ...(one.end === true ? { end: true } : {})
     })
     for (const { status } of answers) expect(status).toBeLessThan(500)
     if (one.status === null) return
@@ -210,7 +209,8 @@ describe("patterns that hang other engines", () => {
         body: JSON.stringify({ text: `${"a".repeat(50_000)}!` })
       })
       expect(answer.status).toBe(200)
-      expect(performance.now() - startedAt).toBeLessThan(1_000)
+      // An engine that hangs takes minutes.
+      expect(performance.now() - startedAt).toBeLessThan(20_000)
     })
   }
 })

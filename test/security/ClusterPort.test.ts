@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises"
 import { setTimeout as sleep } from "node:timers/promises"
 import { NodeClusterSocket } from "@effect/platform-node"
 import { describe, expect } from "vitest"
-import { Effect, Exit, Layer, Option } from "effect"
+import { type Duration, Effect, Exit, Layer, Option } from "effect"
 import { MessageStorage, Runner, RunnerAddress, RunnerStorage, type Sharding, ShardingConfig } from "effect/cluster"
 import { shardsPerGroup } from "@tidegate/entities/Shards"
 import { SourceEntity } from "@tidegate/entities/Source/SourceProtocol"
@@ -37,12 +37,12 @@ type Client = Layer.Layer<Sharding.Sharding, unknown, Stores>
 const withoutKey: Client = NodeClusterSocket.layer({ storage: "byo", clientOnly: true, shardingConfig: config })
 const keyed = (ring: KeyRing): Client => ClusterWire.layerClient(ring)
 
-/** What the source's actor at `address` answers to a client of this kind, within 3 s. */
+/** What the source's actor at `address` answers to a client of this kind. Who is not let in gets no answer, so it is for the test to end. */
 const command = <A>(
   client: Client,
   { host, port }: PeerAddress,
   send: (source: ReturnType<Effect.Success<typeof SourceEntity.client>>) => Effect.Effect<A, unknown>,
-  id = newId("src_", Date.now())
+  within: Duration.Input = "60 seconds"
 ) =>
   Effect.gen(function* () {
     const storage = yield* RunnerStorage.makeMemory
@@ -57,7 +57,7 @@ const command = <A>(
     )
     const context = yield* Layer.build(Layer.provide(client, stores))
     const source = yield* Effect.provide(SourceEntity.client, context)
-    return yield* send(source(id)).pipe(Effect.timeout("3 seconds"), Effect.exit)
+    return yield* send(source(newId("src_", Date.now()))).pipe(Effect.timeout(within), Effect.exit)
   }).pipe(Effect.scoped, Effect.runPromise)
 
 const create = (name: string) => (source: ReturnType<Effect.Success<typeof SourceEntity.client>>) =>
@@ -97,7 +97,7 @@ describe("the cluster's port", () => {
   ] as const) {
     it(`takes none from ${who}`, async ({ gateway, port, works }) => {
       const before = await gateway.state(allTables)
-      expect(Exit.isFailure(await command(client, port, create("forged")))).toBe(true)
+      expect(Exit.isFailure(await command(client, port, create("forged"), "3 seconds"))).toBe(true)
       expect(await gateway.state(allTables)).toEqual(before)
       await waitUntil("it is told", async () => (await gateway.logged()).includes(reason))
       await works()
@@ -114,9 +114,7 @@ describe("the cluster's port", () => {
       const peer = yield* Effect.promise(() => proven(ours, port, line.address))
       peer.socket.write(ear.sent())
       yield* Effect.promise(async () => {
-        await waitUntil("it is carried out", async () => (await names()).includes("played-again"), {
-          patienceMs: 8_000
-        })
+        await waitUntil("it is carried out", async () => (await names()).includes("played-again"))
         const [{ id }] = await gateway.sql("select id from sources where name = 'played-again' and deleted_at is null")
         peer.socket.destroy()
         await gateway.sql("update sources set name = 'played-once' where id = $1", [id])
@@ -132,11 +130,15 @@ describe("the cluster's port", () => {
 
   it("closes a connection that is none of TLS, at once", async ({ port, works }) => {
     for (const words of ["GET / HTTP/1.1\r\nHost: x\r\n\r\n", "\n", "\0".repeat(64), randomBytes(512)]) {
+      // Who says nothing is given his time; this one is not.
+      const silent = plain(port)
+      let isOver = false
+      void silent.closed.then(() => (isOver = true))
       const stranger = plain(port)
-      const began = performance.now()
       stranger.socket.end(words)
       await stranger.closed
-      expect(performance.now() - began).toBeLessThan(2_000)
+      expect(isOver).toBe(false)
+      silent.socket.destroy()
       expect(stranger.received().length).toBeLessThan(16)
     }
     await works()
@@ -152,7 +154,8 @@ describe("the cluster's port", () => {
     const dripping = setInterval(() => slow.socket.write(hello.subarray(at, ++at)), 100)
     await Promise.all([silent.closed, slow.closed])
     clearInterval(dripping)
-    expect(performance.now() - began).toBeLessThan(6_500)
+    // The next of its bytes would have come for 50 s.
+    expect(performance.now() - began).toBeLessThan(30_000)
     expect(at).toBeGreaterThan(20)
   })
 
@@ -177,7 +180,8 @@ describe("the cluster's port", () => {
     let answered = 0
     const until = performance.now() + 8_000
     try {
-      while (performance.now() < until) {
+      const isEnough = (): boolean => performance.now() >= until && attempts > 300
+      while (!isEnough()) {
         // A process of its own each time: it has to come in first.
         const exit = await command(keyed([ours]), port, create(`through-the-flood-${answered}`))
         expect(Exit.isSuccess(exit), `after ${answered} that came through`).toBe(true)
@@ -193,5 +197,5 @@ describe("the cluster's port", () => {
     expect(grown).toBeLessThan(150)
     expect(lines).toBeLessThan(20)
     await works()
-  }, 60_000)
+  })
 })

@@ -81,7 +81,8 @@ describe("chunks of one byte", () => {
     })
     expect(peakMb - idleMb).toBeLessThan(400)
     expect(refused).toBe(0)
-    expect(answersMs.at(-1)).toBeLessThan(5_000)
+    // The attack lasts five seconds: a sender that is held up by it gets a few answers at most.
+    expect(answersMs.length).toBeGreaterThan(10)
     expect(await gateway.requests(attacked.id)).toEqual([])
   })
 
@@ -149,8 +150,7 @@ describe("slow bodies", () => {
     )
     const modest = talk(gateway.port, [head.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"), ...parts], {
       answers: 1,
-      pause: 100,
-      patienceMs: 60_000
+      pause: 100
     })
     const small = Buffer.alloc(13 * 2_048, "s")
     const smallParts = Array.from({ length: 13 }, (_, i) => small.subarray(i * 2_048, (i + 1) * 2_048))
@@ -159,8 +159,7 @@ describe("slow bodies", () => {
       [requestBytes({ path: `/e/${attacked.id}`, body: small }).subarray(0, -small.length), ...smallParts],
       {
         answers: 1,
-        pause: 1_000,
-        patienceMs: 60_000
+        pause: 1_000
       }
     )
 
@@ -177,7 +176,7 @@ describe("slow bodies", () => {
     expect((await slowest).final.status).toBe(200)
     const stored = await gateway.requests(attacked.id)
     expect(stored.map(({ body_size }) => body_size).toSorted((a, b) => a - b)).toEqual([small.length, large.length])
-  }, 60_000)
+  })
 })
 
 describe("bodies under way", () => {

@@ -4,7 +4,7 @@ import { createServer } from "node:net"
 import { randomInt } from "node:crypto"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { waitUntil } from "./Waiting.ts"
+import { patience, waitUntil } from "./Waiting.ts"
 
 export type Role = "all" | "edge" | "runner"
 
@@ -110,9 +110,9 @@ export class GatewayProcess {
       `${this.name} is ready`,
       async () => {
         if (this.#child === null) throw new Error(`${this.name} has ended, see ${this.#log}`)
-        return (await fetch(`${this.origin}/readyz`, { signal: AbortSignal.timeout(2_000) })).ok
+        return (await fetch(`${this.origin}/readyz`, { signal: AbortSignal.timeout(10_000) })).ok
       },
-      { patienceMs: 45_000, everyMs: 50 }
+      { patienceMs: 2 * patience, everyMs: 50 }
     )
   }
 
@@ -124,7 +124,7 @@ export class GatewayProcess {
   async end(signal: "SIGKILL" | "SIGTERM"): Promise<void> {
     this.#mayEnd = true
     this.signal(signal)
-    await waitUntil(`${this.name} ends by ${signal}`, () => this.#child === null, { patienceMs: 30_000 })
+    await waitUntil(`${this.name} ends by ${signal}`, () => this.#child === null)
   }
 }
 

@@ -1,5 +1,5 @@
 import { connect } from "node:net"
-import { setTimeout as sleep } from "node:timers/promises"
+import { patience, sleep } from "./Waiting.ts"
 
 /** One answer as it came over the wire. */
 export interface Answer {
@@ -48,7 +48,7 @@ export const talk = (
   options: TalkOptions = {}
 ): Promise<Conversation> =>
   new Promise((resolve, reject) => {
-    const { patienceMs = 10_000 } = options
+    const { patienceMs = patience } = options
     const socket = connect(port, "127.0.0.1")
     socket.setNoDelay(true)
     let received: Buffer = Buffer.alloc(0)

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { Agent, request } from "node:http"
-import { setTimeout as sleep } from "node:timers/promises"
+import { patience, sleep } from "./Waiting.ts"
 
 /** The memory of a process, in MB. Only where the system tells it by files. */
 export const memoryOf = (pid: number): number =>
@@ -42,7 +42,7 @@ export const watch = async (
         { port: gateway.port, host: "127.0.0.1", path: gateway.path, method: "POST", agent },
         (response) => response.resume().once("end", () => resolve(response.statusCode!))
       )
-      sent.once("error", reject).setTimeout(20_000, () => sent.destroy(new Error("no answer within 20 s")))
+      sent.once("error", reject).setTimeout(patience, () => sent.destroy(new Error(`no answer within ${patience} ms`)))
       sent.end("plain")
     })
   const sender = (async () => {

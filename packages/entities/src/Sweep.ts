@@ -1,5 +1,6 @@
 import { Clock, Effect, Layer } from "effect"
 import { Sharding, ShardId } from "effect/cluster"
+import { passed } from "@tidegate/model/TestSignal"
 import type { SqlError } from "effect/sql"
 import { connectionsWithPendingRoutes, dueDestinations } from "@tidegate/storage/DeliveryRows"
 import type { Database } from "@tidegate/storage/Database"
@@ -31,6 +32,7 @@ export const sweepOnce: Effect.Effect<void, SqlError.SqlError, Sharding.Sharding
   const routes = yield* connectionsWithPendingRoutes(mine, before)
   metrics.sweepFound.at("connection").add(routes.length)
   yield* Effect.forEach(routes, wakeConnection, { concurrency: 16, discard: true })
+  passed("sweep")
 })
 
 export const layer: Layer.Layer<never, never, Sharding.Sharding | Database> = Layer.effectDiscard(

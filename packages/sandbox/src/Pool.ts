@@ -18,6 +18,7 @@ export interface PoolOptions {
   readonly maxWaiting: number
   readonly maxWaitMs: number
   readonly maxResidentBytes: number
+  readonly niceness: number
 }
 
 /** What waits for a child. It is settled once. */
@@ -68,8 +69,9 @@ const watchEveryMs = 10
 /** An idle child that holds more than this part of what it may is replaced. */
 const leaveAt = 0.6
 const checkMemoryEvery = 64
-/** A child that got too little of the machine to be judged has so many times the time on its second run. */
+/** Code that got too little of the machine to be judged runs again, each time with so many times the time, as often. */
 const generosity = 4
+const rounds = 2
 /** Two children that broke down under a call prove it guilty, or six that were killed by others. */
 const suspicions = { crash: 3, killed: 1 } as const
 const guilty = 6
@@ -77,6 +79,12 @@ const firstRestartMs = 50
 const longestRestartMs = 5_000
 /** Starts that fail in a row before calls are told so rather than kept waiting. */
 const hopeless = 3
+
+/** How much of the machine the code had while it ran: what it waited for the processor says nothing of how slow it is. */
+const shareOf = (ending: Ending): number => {
+  if (ending.type === "died" || ending.answer.type !== "ran" || ending.answer.durationMs === 0) return 1
+  return Math.min(1, ending.answer.cpuMs / ending.answer.durationMs)
+}
 
 export const makePool = (options: PoolOptions) => {
   const turns = makeTurns<Job>({
@@ -113,6 +121,7 @@ export const makePool = (options: PoolOptions) => {
     const member: Member = {
       child: startChild({
         maxResidentBytes: options.maxResidentBytes,
+        niceness: options.niceness,
         warmBytes: Math.min(warmBytesOfOne, Math.floor(warmBytesOfAll / options.children)),
         onReady: () => {
           isReady = true
@@ -219,7 +228,7 @@ export const makePool = (options: PoolOptions) => {
         clearInterval(watch)
         watch = undefined
       }
-      done(Date.now() - member.startedAt)
+      done((Date.now() - member.startedAt) * shareOf(ending))
       finish(member, job, ending)
       release(member, ending)
       dispatch()
@@ -232,11 +241,11 @@ export const makePool = (options: PoolOptions) => {
       const isStarved =
         answer.type === "ran" &&
         answer.error?.code === "TIMEOUT" &&
-        answer.cpuMs < job.wallMs / 2 &&
-        job.wallMs === callLimits.wallMs
+        answer.cpuMs < callLimits.wallMs / 2 &&
+        job.wallMs < callLimits.wallMs * generosity ** rounds
       if (isStarved && !isClosing) {
         // It was the machine that was slow. The code has no effects, so it can run again, with time for a slow machine.
-        job.wallMs = callLimits.wallMs * generosity
+        job.wallMs *= generosity
         turns.add(job.teamId, job.key ?? "", job, true)
         return
       }

@@ -128,4 +128,4 @@ it("is generated, compiles, and runs the quick start", async ({ gateway }) => {
     "404 NOT_FOUND",
     "exists true"
   ])
-}, 120_000)
+})

@@ -203,7 +203,7 @@ describe("every example", () => {
         expect(document.bodyFault(operation, example), id).toBeNull()
       }
     }
-  }, 60_000)
+  })
 
   it("of a schema is taken too", async ({ document, gateway, present }) => {
     const kinds: Readonly<Record<string, string>> = {
@@ -277,7 +277,7 @@ describe("every example", () => {
       }
     }
     expect(tried).toBeGreaterThanOrEqual(200)
-  }, 60_000)
+  })
 })
 
 describe("the write bodies", () => {
@@ -336,7 +336,7 @@ describe("the write bodies", () => {
       }
     }
     expect(types).toBeGreaterThanOrEqual(60)
-  }, 60_000)
+  })
 
   it("right ones are right by both", async ({ document }) => {
     for (const { kind, right } of rightBodies) {

@@ -7,6 +7,7 @@ import type { AttemptErrorCode } from "@tidegate/egress/AttemptErrorCode"
 import type { Answer } from "@tidegate/egress/Exchange"
 import type { RatePeriod } from "@tidegate/model/Destination"
 import { newId, prefixes } from "@tidegate/model/Ids"
+import { passed } from "@tidegate/model/TestSignal"
 import { nextRetry } from "@tidegate/rules/Retry"
 import { cancelPending } from "@tidegate/storage/CancelPending"
 import { HotSql } from "@tidegate/storage/Database"
@@ -96,6 +97,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
         lanes: next?.connections ?? new Map<string, ConnectionState>(),
         pacer
       })
+      passed("reload")
     }).pipe(
       Effect.ensuring(
         Effect.sync(() => {
@@ -322,6 +324,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     // Cut off by size: whatever was not read is still there.
     if (bodies >= refillBytes) for (const { row } of unknown) behind.add(row.connection_id)
     queue.refilled(read.map(storedItem), behind)
+    passed("refill")
   }).pipe(
     // Defects too: the queue waits for an answer, and asks no second time before it has one.
     Effect.catchCause((cause) =>

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { passed } from "@tidegate/model/TestSignal"
 
 /**
  * Group commit: what callers hand in gathers while a commit is under way and goes into the next one. There is no
@@ -82,6 +83,7 @@ export class GroupCommit<Item> {
             this.pendingItems -= batch.length
             this.#options.committed(batch.length, bytes, (performance.now() - startedAt) / 1_000)
             this.#freeLanes.push(lane)
+            passed("commit")
             if (this.#waiting.length > 0) this.#schedule()
           })
         )

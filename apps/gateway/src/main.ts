@@ -18,7 +18,6 @@ import * as EmbeddedPostgres from "@tidegate/postgres/EmbeddedPostgres"
 import { Journal } from "@tidegate/storage/Journal"
 import { migrate } from "@tidegate/storage/Migrations"
 import { maintainPartitions } from "@tidegate/storage/Partitions"
-import { forgetDedupeWindows } from "@tidegate/storage/PendingRoutes"
 import { type KeyRing, Secrets } from "@tidegate/storage/Secrets"
 import { Sources } from "@tidegate/storage/Sources"
 import { Transformations } from "@tidegate/storage/Transformations"
@@ -40,7 +39,6 @@ const database = (settings: Settings, url: Redacted.Redacted, keys: KeyRing) => 
       yield* Bootstrap.agreeWithDatabase
       yield* bootstrapTeam({ apiKey: yield* Bootstrap.loadApiKey(settings) })
       yield* Effect.forkScoped(maintainPartitions)
-      yield* Effect.forkScoped(forgetDedupeWindows)
     })
   )
   return prepared.pipe(Layer.provideMerge(Layer.merge(Database.layer({ url }), Secrets.layer({ keys }))))
@@ -54,7 +52,7 @@ const core = <A, E>(settings: Settings, url: Redacted.Redacted, keys: KeyRing, c
     Layer.provideMerge(database(settings, url, keys))
   )
 
-const actors = Actors.layer(deliveryLimits)
+const actors = ({ retention }: Settings) => Actors.layer(deliveryLimits, retention)
 
 const serving = { disableLogger: true, disableListenLog: true }
 
@@ -88,8 +86,8 @@ const gateway = Effect.gen(function* () {
   })
   const working = Layer.merge(egress, Sandbox.layer({}))
   const roles = {
-    all: publicServer(given).pipe(Layer.provideMerge(actors), Layer.provide([runner, working])),
-    runner: healthServer(given).pipe(Layer.provideMerge(actors), Layer.provide([runner, working])),
+    all: publicServer(given).pipe(Layer.provideMerge(actors(given)), Layer.provide([runner, working])),
+    runner: healthServer(given).pipe(Layer.provideMerge(actors(given)), Layer.provide([runner, working])),
     edge: publicServer(given).pipe(Layer.provide([core(given, url, keys, Cluster.layerClient({ url, keys })), egress]))
   }
   yield* Layer.build(roles[given.role])

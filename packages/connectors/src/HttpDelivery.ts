@@ -1,4 +1,5 @@
-import { connectionNames, hopByHop } from "@tidegate/model/HopByHop"
+import { connectionNames, isGateways, pushHeader, setByClient } from "@tidegate/model/HeaderRules"
+import type { Message } from "@tidegate/model/Message"
 import { signDelivery, type SigningSecret } from "@tidegate/signatures/DeliverySignature"
 import { forwardedUrl } from "./ForwardedUrl.ts"
 
@@ -32,14 +33,6 @@ export interface AttemptContext {
   readonly timestampSeconds: number
 }
 
-export interface InboundParts {
-  readonly method: string
-  readonly path: string
-  readonly query: string
-  readonly headers: Readonly<Record<string, string | ReadonlyArray<string>>>
-  readonly body: Uint8Array
-}
-
 export interface OutboundParts {
   readonly method: string
   /** Null when the inbound path would lead out of the destination's. */
@@ -52,7 +45,7 @@ export interface OutboundParts {
 const deliverable = new Set(["POST", "PUT", "PATCH", "DELETE"])
 
 /** Headers that belong to the sender's connection, or that the gateway sets itself. */
-const notForwarded: ReadonlySet<string> = new Set([...hopByHop, "expect", "host", "content-length", "user-agent"])
+const notForwarded: ReadonlySet<string> = new Set([...setByClient, "user-agent"])
 
 /** Header values cannot hold everything a name may: what is outside latin-1 is percent-encoded. */
 const headerText = (text: string): string => (/^[\t\x20-\x7e\xa0-\xff]*$/.test(text) ? text : encodeURIComponent(text))
@@ -68,7 +61,7 @@ export const targetUrl = (
 ): string | null => (target.path_forwarding_disabled ? target.url : forwardedUrl(target.url, path, query))
 
 /** The request of one attempt: the inbound one, forwarded, with the gateway's own headers. */
-export const prepare = (target: HttpTarget, inbound: InboundParts, context: AttemptContext): OutboundParts => {
+export const prepare = (target: HttpTarget, inbound: Message, context: AttemptContext): OutboundParts => {
   const method = target.http_method ?? (deliverable.has(inbound.method) ? inbound.method : "POST")
   const set = target.authHeaders
   // What the operator sets takes the place of what the gateway would say, as it does of what the sender said.
@@ -76,13 +69,10 @@ export const prepare = (target: HttpTarget, inbound: InboundParts, context: Atte
   const dropped = connectionNames(inbound.headers["connection"])
   let hasIdempotencyKey = Object.hasOwn(set, "idempotency-key")
   for (const name in inbound.headers) {
-    if (notForwarded.has(name) || name.startsWith("x-gateway-") || Object.hasOwn(set, name) || dropped.has(name))
-      continue
+    if (notForwarded.has(name) || isGateways(name) || Object.hasOwn(set, name) || dropped.has(name)) continue
     if (target.signing !== null && name.startsWith("webhook-")) continue
     if (name === "idempotency-key") hasIdempotencyKey = true
-    const value = inbound.headers[name]!
-    if (typeof value === "string") headers.push(name, value)
-    else for (const one of value) headers.push(name, one)
+    pushHeader(headers, name, inbound.headers[name])
   }
   if (!hasIdempotencyKey) headers.push("idempotency-key", context.eventId)
   headers.push(

@@ -1,12 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import {
-  type AttemptContext,
-  type HttpTarget,
-  type InboundParts,
-  prepare,
-  targetUrl
-} from "@tidegate/connectors/HttpDelivery"
+import { type AttemptContext, type HttpTarget, prepare, targetUrl } from "@tidegate/connectors/HttpDelivery"
+import type { Message } from "@tidegate/model/Message"
 import { prepareSigningSecret } from "@tidegate/signatures/DeliverySignature"
 
 describe("targetUrl", () => {
@@ -87,7 +82,7 @@ const target: HttpTarget = {
   signing: null
 }
 
-const inbound: InboundParts = { method: "POST", path: "/", query: "", headers: {}, body: Buffer.from("body") }
+const inbound: Message = { method: "POST", path: "/", query: "", headers: {}, body: Buffer.from("body") }
 
 const context: AttemptContext = {
   eventId: "evt_1",
@@ -158,7 +153,7 @@ describe("prepare", () => {
   }
 
   const keptOrNot: ReadonlyArray<
-    readonly [name: string, headers: InboundParts["headers"], header: string, expected: ReadonlyArray<string>]
+    readonly [name: string, headers: Message["headers"], header: string, expected: ReadonlyArray<string>]
   > = [
     ["a sender's header", { "x-a": "1" }, "x-a", ["1"]],
     ["a repeated one", { "x-a": ["1", "2"] }, "x-a", ["1", "2"]],

@@ -1,7 +1,8 @@
 import type { ServerResponse } from "node:http"
 import { Clock, Context, Effect, Layer } from "effect"
 import { horizonMs } from "@tidegate/entities/Destination/DeliveryQueue"
-import type { DeliveryPayload } from "@tidegate/entities/Destination/DeliveryItem"
+import { newItem, payloadOf } from "@tidegate/entities/Destination/DeliveryItem"
+import { Hints } from "@tidegate/entities/Hints"
 import { type ErrorCode, fail, toResponse } from "@tidegate/model/GatewayError"
 import { isTurnOver, nextTurn } from "@tidegate/model/LoopTurn"
 import { isId, newId, prefixes } from "@tidegate/model/Ids"
@@ -9,7 +10,6 @@ import { ingressPath, isSlug } from "@tidegate/model/Ingress"
 import { Journal } from "@tidegate/storage/Journal"
 import { ProxyExchanges } from "@tidegate/storage/ProxyExchanges"
 import { Bodies } from "./Bodies.ts"
-import { Hints } from "./Hints.ts"
 import { Certificates } from "./Certificates.ts"
 import { HandshakeSteps } from "./HandshakeSteps.ts"
 import { type InboundRequest, readHeaders } from "./InboundRequest.ts"
@@ -143,35 +143,11 @@ const make = Effect.gen(function* () {
   const hint = ({ record, request }: Decision): void => {
     for (const { connectionId } of record.pending) hints.route(connectionId)
     if (record.events.length === 0) return
-    const payload: DeliveryPayload = {
-      requestId: record.id,
-      method: record.method,
-      path: record.path,
-      query: record.query,
-      headers: request.headers,
-      presented: record.presented,
-      body: record.body ?? noBody,
-      verified: record.verified,
-      originalIp: record.originalIp
-    }
+    const payload = payloadOf(request, record)
     const soon = record.ingestedAt + horizonMs
-    for (const { connectionId, destinationId, dueAt, id } of record.events) {
-      if (dueAt > soon) continue
-      hints.deliver(destinationId, {
-        eventId: id,
-        teamId: record.teamId,
-        connectionId,
-        sourceId: record.sourceId,
-        createdAt: record.ingestedAt,
-        dueAt,
-        attempts: 0,
-        firstAttemptAt: null,
-        lastAttemptAt: null,
-        trigger: "INITIAL",
-        rootEventId: null,
-        retryOperationId: null,
-        payload
-      })
+    for (const event of record.events) {
+      if (event.dueAt > soon) continue
+      hints.deliver(event.destinationId, newItem(event, record, record.ingestedAt, payload))
     }
   }
 
@@ -356,7 +332,6 @@ interface Target {
 
 const noHeaders: Record<string, string> = {}
 const json = "application/json; charset=utf-8"
-const noBody = new Uint8Array(0)
 
 /** `/e/{id or slug}[/suffix][?query]`; null when that cannot be a source's URL. */
 const readTarget = (url: string): Target | null => {

@@ -3,8 +3,7 @@ import { Sharding, ShardId } from "effect/cluster"
 import type { SqlError } from "effect/sql"
 import { connectionsWithPendingRoutes, dueDestinations } from "@tidegate/storage/DeliveryRows"
 import type { Database } from "@tidegate/storage/Database"
-import { ConnectionEntity } from "./Connection/ConnectionProtocol.ts"
-import { DestinationEntity } from "./Destination/DestinationProtocol.ts"
+import { actors } from "./Hints.ts"
 import { shardsPerGroup } from "./Shards.ts"
 
 /** What has been due for longer than this (ms), nobody is about to deliver: its hint was lost, or its time has come. */
@@ -23,20 +22,12 @@ export const sweepOnce: Effect.Effect<void, SqlError.SqlError, Sharding.Sharding
   const sharding = yield* Sharding.Sharding
   const mine = all.filter((id) => sharding.hasShardId(ShardId.make("default", id)))
   if (mine.length === 0) return
-  const destination = yield* DestinationEntity.client
-  const connection = yield* ConnectionEntity.client
+  const { wakeConnection, wakeDestination } = yield* actors
   const before = (yield* Clock.currentTimeMillis) - graceMs
-  const wake = <E>(message: Effect.Effect<void, E>) => Effect.ignore(Effect.timeout(message, "1 second"))
   const due = yield* dueDestinations(mine, before)
-  yield* Effect.forEach(due, (id) => wake(destination(id).Wake(undefined, { discard: true })), {
-    concurrency: 16,
-    discard: true
-  })
+  yield* Effect.forEach(due, wakeDestination, { concurrency: 16, discard: true })
   const routes = yield* connectionsWithPendingRoutes(mine, before)
-  yield* Effect.forEach(routes, (id) => wake(connection(id).Wake(undefined, { discard: true })), {
-    concurrency: 16,
-    discard: true
-  })
+  yield* Effect.forEach(routes, wakeConnection, { concurrency: 16, discard: true })
 })
 
 export const layer: Layer.Layer<never, never, Sharding.Sharding | Database> = Layer.effectDiscard(

@@ -21,7 +21,7 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
     "settings that the control API took, bounded there, and that we sealed"
   ],
   [
-    /^packages\/(entities\/src\/(Destination\/DeliveryLoop|Connection\/(RouteWork|Transforming))|storage\/src\/reads\/Payload)\.ts$/,
+    /^packages\/(model\/src\/Message|storage\/src\/reads\/Payload)\.ts$/,
     ["JSON.parse", "fromJsonString"],
     "headers as we stored them: the HTTP server bounds those of a request, the sandbox those of a transformation"
   ],

@@ -1,27 +1,10 @@
 import { Predicate, Result, Schema } from "effect"
+import { isGateways, setByClient } from "@tidegate/model/HeaderRules"
 import { decodeAuth, fieldError, HeaderName, HeaderSecret } from "./AuthSettings.ts"
 import type { FieldErrors } from "./AuthSettings.ts"
 
 /** What the gateway sets itself, or what belongs to one hop of the connection: never an operator's to set. */
-const reservedHeaders: ReadonlySet<string> = new Set([
-  "connection",
-  "content-length",
-  "expect",
-  "host",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade"
-])
-
-const isReserved = (name: string): boolean => {
-  const lower = name.toLowerCase()
-  return reservedHeaders.has(lower) || lower.startsWith("x-gateway-")
-}
+const isReserved = (name: string): boolean => setByClient.has(name.toLowerCase()) || isGateways(name.toLowerCase())
 
 const OutboundHeaderName = HeaderName.check(
   Schema.makeFilter((name: string) => !isReserved(name) || "must not be a header that the gateway or HTTP itself sets")

@@ -10,12 +10,12 @@ import { newId, prefixes } from "@tidegate/model/Ids"
 import { nextRetry } from "@tidegate/rules/Retry"
 import { cancelPending } from "@tidegate/storage/CancelPending"
 import { HotSql } from "@tidegate/storage/Database"
-import { type DueRow, dueRows, pendingEvents, type PendingEventRow, recentStarts } from "@tidegate/storage/DeliveryRows"
+import { type DueRow, dueRows, pendingEvents, recentStarts } from "@tidegate/storage/DeliveryRows"
 import { Journal } from "@tidegate/storage/Journal"
 import { Secrets } from "@tidegate/storage/Secrets"
 import { Lease } from "../Lease.ts"
 import { shardOf } from "../Shards.ts"
-import type { DeliveryItem } from "./DeliveryItem.ts"
+import { type DeliveryItem, storedItem } from "./DeliveryItem.ts"
 import { DeliveryQueue, horizonMs, type QueueHost } from "./DeliveryQueue.ts"
 import { DeliveryRuntime } from "./DeliveryRuntime.ts"
 import { type ConnectionState, type DestinationState, loadDestination } from "./DestinationState.ts"
@@ -307,7 +307,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     const bodies = read.reduce((sum, row) => sum + (row.body?.length ?? 0), 0)
     // Cut off by size: whatever was not read is still there.
     if (bodies >= refillBytes) for (const { row } of unknown) behind.add(row.connection_id)
-    queue.refilled(read.map(itemOf), behind)
+    queue.refilled(read.map(storedItem), behind)
   }).pipe(
     // Defects too: the queue waits for an answer, and asks no second time before it has one.
     Effect.catchCause((cause) =>
@@ -458,30 +458,4 @@ const unsent = (errorCode: AttemptErrorCode, errorMessage: string, at: number): 
   errorMessage,
   sentAt: at,
   respondedAt: at
-})
-
-const itemOf = (row: PendingEventRow): DeliveryItem => ({
-  eventId: row.id,
-  teamId: row.team_id,
-  connectionId: row.connection_id,
-  sourceId: row.source_id,
-  createdAt: row.created_at.getTime(),
-  dueAt: row.due_at.getTime(),
-  attempts: row.attempts,
-  firstAttemptAt: row.first_attempt_at?.getTime() ?? null,
-  lastAttemptAt: row.last_attempt_at?.getTime() ?? null,
-  trigger: row.trigger,
-  rootEventId: row.root_event_id,
-  retryOperationId: row.retry_operation_id,
-  payload: {
-    requestId: row.request_id,
-    method: row.method,
-    path: row.path,
-    query: row.query,
-    headers: JSON.parse(row.headers) as DeliveryItem["payload"]["headers"],
-    presented: row.presented,
-    body: row.body ?? new Uint8Array(0),
-    verified: row.verified,
-    originalIp: row.original_ip
-  }
 })

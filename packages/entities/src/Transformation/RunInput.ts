@@ -2,6 +2,7 @@ import { Result, Schema } from "effect"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import type { Env as EnvRecord } from "@tidegate/model/Transformation"
 import { Values } from "@tidegate/model/Values"
+import type { TransformRequest } from "@tidegate/sandbox/Sandbox"
 import { parseQuery } from "@tidegate/storage/reads/Payload"
 import { parseTime } from "@tidegate/storage/reads/Window"
 import { asObject, every, fieldError, type FieldErrors, judgeBody, OneOf, orInvalid } from "../Input.ts"
@@ -74,14 +75,7 @@ export interface RunFields {
   readonly transformation_id: string | null
   readonly code: string | null
   readonly env: EnvRecord | null
-  readonly request: {
-    readonly headers: Values
-    readonly body: Schema.Json
-    readonly query: string
-    readonly parsed_query: Values
-    readonly path: string
-    readonly method: string
-  }
+  readonly request: TransformRequest
   /** Whether the caller wrote the query as a text, and so wants to read it. */
   readonly queryAsText: boolean
   readonly context: {

@@ -10,7 +10,6 @@ import { migrate } from "../src/Migrations.ts"
 import { day, partitions, startOfDay } from "../src/Partitions.ts"
 import * as AttemptReads from "../src/reads/AttemptReads.ts"
 import * as EventReads from "../src/reads/EventReads.ts"
-import { requestBody } from "../src/reads/RequestReads.ts"
 import * as RequestReads from "../src/reads/RequestReads.ts"
 import * as TraceReads from "../src/reads/TraceReads.ts"
 import { retain } from "../src/Retention.ts"
@@ -111,7 +110,7 @@ layer(world, { excludeTestServices: true, timeout: "2 minutes" })("forty days of
   /** Waits within its time, beyond it but within the grace, and for longer than that; and what nothing can come of. */
   const made = { fresh: "", late: "", retried: "", given: "", route: "", lateRetry: "", keeper: "" }
   /** A day that somebody who does not keep it waits for stays for all. */
-  const heldAges = [13, 16, 17, 18, 23]
+  const heldAges = new Set([13, 16, 17, 18, 23])
   let before = 0
 
   it.effect("are cleared of what is due by one run", () =>
@@ -139,7 +138,7 @@ layer(world, { excludeTestServices: true, timeout: "2 minutes" })("forty days of
         for (const [team, { payload, record }] of Object.entries(kept)) {
           for (let age = 0; age <= old.days; age++) {
             const { rows, whole } = found.get(`${table.name} ${team} ${age}`) ?? { rows: 0, whole: 0 }
-            const isDue = (days: number) => age > days && !heldAges.includes(age)
+            const isDue = (days: number) => age > days && !heldAges.has(age)
             const isGone = isDue(table.keptAs === "payload" ? payload : record)
             const isWhole = !isGone && (table.payload === undefined || !isDue(payload))
             expect([table.name, team, age, rows > 0, whole > 0]).toEqual([table.name, team, age, !isGone, isWhole])
@@ -223,7 +222,7 @@ layer(world, { excludeTestServices: true, timeout: "2 minutes" })("forty days of
       const event = yield* EventReads.get("tm_usual", `evt_${id}`)
       expect(event).toMatchObject({ status: "SUCCESSFUL", data: null })
       expect((yield* RequestReads.detail("tm_usual", `req_${id}`)).data).toBeNull()
-      expect((yield* Effect.flip(requestBody("tm_usual", `req_${id}`)))._tag).toBe("GatewayError")
+      expect((yield* Effect.flip(RequestReads.requestBody("tm_usual", `req_${id}`)))._tag).toBe("GatewayError")
       const refused = yield* Effect.flip(retry("tm_usual", age, n))
       expect(refused.code).toBe("PAYLOAD_UNAVAILABLE")
       const trace = yield* TraceReads.get("tm_usual", `req_${id}`)

@@ -7,18 +7,19 @@ import { folders, inWorkspace, type Source, sourceOf, sourcesIn, target } from "
  */
 const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/model": [],
+  "packages/telemetry": ["model"],
   "packages/templates": ["model"],
   "packages/rules": ["templates", "model"],
   "packages/signatures": ["model"],
   "packages/connectors": ["signatures", "model"],
   "packages/egress": ["model"],
-  "packages/sandbox": ["model"],
+  "packages/sandbox": ["telemetry", "model"],
   "packages/postgres": [],
-  "packages/storage": ["signatures", "model"],
-  "packages/entities": ["storage", "connectors", "sandbox", "egress", "rules", "signatures", "model"],
-  "packages/doors": ["entities", "storage", "connectors", "egress", "rules", "signatures", "model"],
-  "packages/api": ["entities", "storage", "signatures", "model"],
-  "apps/gateway": ["api", "doors", "entities", "storage", "postgres", "sandbox", "egress", "model"]
+  "packages/storage": ["telemetry", "signatures", "model"],
+  "packages/entities": ["storage", "connectors", "sandbox", "egress", "rules", "signatures", "telemetry", "model"],
+  "packages/doors": ["entities", "storage", "connectors", "egress", "rules", "signatures", "telemetry", "model"],
+  "packages/api": ["entities", "storage", "signatures", "telemetry", "model"],
+  "apps/gateway": ["api", "doors", "entities", "storage", "postgres", "sandbox", "egress", "telemetry", "model"]
 }
 
 /** Packages without I/O, clock or randomness of their own: they can be tested by example alone. */

@@ -28,7 +28,7 @@ export interface Settings {
 /** A setting that cannot be used; `message` names the variable. */
 export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", { message: Schema.String }) {}
 
-const port = (name: string) =>
+export const port = (name: string) =>
   Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: 65535 })), name)
 
 /** A number of calls a minute. */
@@ -43,7 +43,7 @@ const days = (name: string) =>
 
 const optional = (name: string) => Config.option(Config.Redacted(name))
 
-const loopback = new Set(["127.0.0.1", "localhost", "::1"])
+export const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "::1"])
 
 /** All of the environment that the gateway reads; the README's table describes each. */
 export const settings = Effect.gen(function* () {

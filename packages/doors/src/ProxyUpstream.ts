@@ -198,7 +198,7 @@ const cut = (message: IncomingMessage, response: ServerResponse): void => {
 }
 
 const refuse = (response: ServerResponse, requestId: string, code: ErrorCode, text: string): void => {
-  const answer = toResponse(fail(code, text))
+  const answer = toResponse(fail(code, text, code === "VALIDATION_ERROR" ? undefined : { error_id: requestId }))
   const body = JSON.stringify(answer.body)
   response.writeHead(answer.status, {
     "content-type": "application/json; charset=utf-8",

@@ -34,6 +34,12 @@ const exceptions: ReadonlyArray<{
       "the cluster's own transport: between runners, at addresses they registered in our database, by a key they share"
   },
   {
+    files: /^packages\/telemetry\/src\/Otlp\.ts$/,
+    from: /^effect\/http$/,
+    names: ["FetchHttpClient"],
+    reason: "the collector of metrics and traces, at an address that the operator sets; it follows no redirects"
+  },
+  {
     files: /^packages\/api\/src\/DocsPage\.ts$/,
     from: /^\*$/,
     names: ["*"],

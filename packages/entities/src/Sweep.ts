@@ -3,6 +3,7 @@ import { Sharding, ShardId } from "effect/cluster"
 import type { SqlError } from "effect/sql"
 import { connectionsWithPendingRoutes, dueDestinations } from "@tidegate/storage/DeliveryRows"
 import type { Database } from "@tidegate/storage/Database"
+import { metrics } from "@tidegate/telemetry/Metrics"
 import { actors } from "./Hints.ts"
 import { shardsPerGroup } from "./Shards.ts"
 
@@ -25,8 +26,10 @@ export const sweepOnce: Effect.Effect<void, SqlError.SqlError, Sharding.Sharding
   const { wakeConnection, wakeDestination } = yield* actors
   const before = (yield* Clock.currentTimeMillis) - graceMs
   const due = yield* dueDestinations(mine, before)
+  metrics.sweepFound.at("destination").add(due.length)
   yield* Effect.forEach(due, wakeDestination, { concurrency: 16, discard: true })
   const routes = yield* connectionsWithPendingRoutes(mine, before)
+  metrics.sweepFound.at("connection").add(routes.length)
   yield* Effect.forEach(routes, wakeConnection, { concurrency: 16, discard: true })
 })
 
@@ -37,6 +40,7 @@ export const layer: Layer.Layer<never, never, Sharding.Sharding | Database> = La
         const began = yield* Clock.currentTimeMillis
         yield* Effect.catch(sweepOnce, (error) => Effect.logWarning("the sweep could not read what is due", error))
         const took = (yield* Clock.currentTimeMillis) - began
+        metrics.sweepSeconds.observe(took / 1_000)
         yield* Effect.sleep(Math.max(everyMs - took, took / mostOfTheTime))
       }
     })

@@ -110,7 +110,7 @@ layer(world, { excludeTestServices: true, timeout: "2 minutes" })("forty days of
   /** Waits within its time, beyond it but within the grace, and for longer than that; and what nothing can come of. */
   const made = { fresh: "", late: "", retried: "", given: "", route: "", lateRetry: "", keeper: "" }
   /** A day that somebody who does not keep it waits for stays for all. */
-  const heldAges = new Set([13, 16, 17, 18, 23])
+  const heldAges: ReadonlySet<number> = new Set([13, 16, 17, 18, 23])
   let before = 0
 
   it.effect("are cleared of what is due by one run", () =>

@@ -5,6 +5,7 @@ import { fail, type GatewayError, statusOf } from "@tidegate/model/GatewayError"
 import type { Database } from "@tidegate/storage/Database"
 import { findTeamByApiKey } from "@tidegate/storage/Teams"
 import { Authorization, CurrentTeam } from "../contract/Authorization.ts"
+import { CallNotes } from "../CallTelemetry.ts"
 import { Allowances, RateLimits, type Verdict, windowMs } from "../RateLimit.ts"
 import { read } from "./Calls.ts"
 
@@ -84,6 +85,7 @@ export const layer: Layer.Layer<Authorization, never, Database> = Layer.effect(
             ({ code }) => (statusOf as Record<string, number>)[code] === 401,
             countFailure
           )
+          ;(yield* CallNotes).team = team
           const request = yield* HttpServerRequest.HttpServerRequest
           const query = (yield* HttpServerRequest.ParsedSearchParams).team_id ?? []
           const header = request.headers["x-team-id"]

@@ -13,6 +13,7 @@ import { HotSql } from "@tidegate/storage/Database"
 import { type DueRow, dueRows, pendingEvents, recentStarts } from "@tidegate/storage/DeliveryRows"
 import { Journal } from "@tidegate/storage/Journal"
 import { Secrets } from "@tidegate/storage/Secrets"
+import { type AttemptTrace, traceHeaders, Tracing } from "@tidegate/telemetry/Tracing"
 import { Lease } from "../Lease.ts"
 import { shardOf } from "../Shards.ts"
 import { type DeliveryItem, storedItem } from "./DeliveryItem.ts"
@@ -41,6 +42,8 @@ interface Attempt {
   readonly trigger: string
   url: string
   method: string
+  /** Null: it is not recorded. */
+  trace: AttemptTrace | null
 }
 
 /**
@@ -54,6 +57,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const egress = yield* Egress
   const journal = yield* Journal
   const lease = yield* Lease
+  const tracing = yield* Tracing
   const secrets = yield* Secrets
   const { slots } = yield* DeliveryRuntime
   const scope = yield* Effect.scope
@@ -134,7 +138,8 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       startedAt,
       trigger: triggerOf(item, connection),
       url: "",
-      method: item.payload.method
+      method: item.payload.method,
+      trace: tracing.attempt(item.payload.headers, item.payload.requestId, item.rootEventId ?? item.eventId)
     }
     guarded(attempt, () => send(attempt))
   }
@@ -212,7 +217,8 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       )
       return
     }
-    egress.deliver({ ...request, url, mayStart: holdsLease }).then(
+    const headers = traceHeaders(attempt.trace, request.headers)
+    egress.deliver({ ...request, url, headers, mayStart: holdsLease }).then(
       (answer) => guarded(attempt, () => answered(attempt, answer)),
       (cause: unknown) => brokeDown(attempt, cause)
     )
@@ -228,7 +234,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
 
   /** Hands an attempt in to be recorded. Throws only when it did not. `final`: the next attempt would be the same. */
   const finish = (
-    { connection, item, method, startedAt, trigger, url }: Attempt,
+    { connection, item, method, startedAt, trace, trigger, url }: Attempt,
     answer: Answer,
     final?: "final"
   ): void => {
@@ -278,6 +284,14 @@ export const makeDeliveryLoop = Effect.gen(function* () {
         } else queue.recorded(item, { kind: "finished" })
       }
     )
+    tracing.attempted(trace, {
+      ...item,
+      destinationId: id,
+      startedAt,
+      endedAt: finishedAt,
+      status: answer.status,
+      error: errorCode
+    })
     // The journal answers later.
     queue.ended(answer.status !== null)
   }

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { DeliveryMethod, Destination, RatePeriod } from "@tidegate/model/Destination"
-import { closed, describedAs } from "./DescribedAs.ts"
+import { closed, describedAs } from "@tidegate/resources/DescribedAs"
 import { destination, destinationBody } from "./Examples.ts"
 import { Description, HeaderName, HttpUrl, Name, optional, secretText, setting, shownText } from "./Members.ts"
 

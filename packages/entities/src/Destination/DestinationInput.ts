@@ -3,20 +3,17 @@ import { DeliveryMethod, mockUrl, RatePeriod } from "@tidegate/model/Destination
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
 import type { DestinationChange, DestinationConfig, DestinationFields } from "@tidegate/storage/Destinations"
-import { authMembers, changeAuth, checkAuth } from "../AuthInput.ts"
+import { authMembers, changeAuth, checkAuth } from "@tidegate/resources/AuthInput"
 import {
-  Description,
   every,
   fieldError,
   type FieldErrors,
   judgeBody,
-  Name,
   nestConfig,
-  OneOf,
   orInvalid,
-  required,
-  urlFault
-} from "../Input.ts"
+  required
+} from "@tidegate/resources/Input"
+import { Description, Name, OneOf, urlFault } from "@tidegate/resources/Members"
 
 const flat = [
   "url",

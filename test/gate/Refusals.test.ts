@@ -28,7 +28,10 @@ const copy = async (paths: ReadonlyArray<string>): Promise<void> => {
   folder = await mkdtemp(join(tmpdir(), "tidegate-gate-"))
   for (const path of paths) {
     await mkdir(dirname(join(folder, path)), { recursive: true })
-    await cp(join(root, path), join(folder, path), { recursive: true })
+    await cp(join(root, path), join(folder, path), {
+      recursive: true,
+      filter: (from) => !from.endsWith("node_modules")
+    })
   }
   await mkdir(join(folder, "node_modules"))
   const installed = (await readdir(join(root, "node_modules"))).filter((name) => !name.startsWith("."))
@@ -119,5 +122,12 @@ describe("the architecture's suite", () => {
       "export const bad = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`select id from events`)"
     ])
     expect(output).toContain("packages/doors/src/Bad.ts has a statement")
+  })
+
+  it("refuses a module that is not exported", patience, async () => {
+    const output = await refusal(architecture, "packages/doors/src/Bad.ts", [
+      'export { strikes } from "@tidegate/signatures/Credentials"'
+    ])
+    expect(output).toContain('"./Credentials": "./src/Credentials.ts"')
   })
 })

@@ -2,9 +2,9 @@ import { hash, timingSafeEqual } from "node:crypto"
 import { NodeHttpServer } from "@effect/platform-node"
 import { Effect, Layer, Redacted } from "effect"
 import { HttpRouter, HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { SqlClient } from "effect/sql"
 import { wireServer } from "@tidegate/doors/wire/WireServer"
 import { type ErrorCode, fail, toResponse } from "@tidegate/model/GatewayError"
+import type { Database } from "@tidegate/storage/Database"
 import { demoTeam, findTeamByApiKey } from "@tidegate/storage/Teams"
 import { contentType, exposition } from "@tidegate/telemetry/Exposition"
 import { Samples } from "./Samples.ts"
@@ -52,13 +52,13 @@ const answer = <E>(mayRead: (bearer: string) => Effect.Effect<boolean, E>) =>
  */
 export const onPublicPort = ({
   metricsKey
-}: TelemetrySettings): Layer.Layer<never, never, HttpRouter.HttpRouter | Samples | SqlClient.SqlClient> =>
+}: TelemetrySettings): Layer.Layer<never, never, HttpRouter.HttpRouter | Samples | Database> =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
-      const sql = yield* SqlClient.SqlClient
+      const database = yield* Effect.context<Database>()
       const isOperator = (bearer: string) =>
         findTeamByApiKey(bearer).pipe(
-          Effect.provideService(SqlClient.SqlClient, sql),
+          Effect.provideContext(database),
           Effect.timeout("5 seconds"),
           Effect.map((team) => team === demoTeam)
         )

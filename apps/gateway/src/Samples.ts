@@ -1,10 +1,8 @@
-import { Clock, Context, Effect, Layer, Metric, Option, Semaphore } from "effect"
+import { Clock, Context, Effect, Layer, Metric, Semaphore } from "effect"
 import { ClusterMetrics, Sharding, ShardId } from "effect/cluster"
-import { SqlClient } from "effect/sql"
-import { DeliveryRuntime } from "@tidegate/entities/Destination/DeliveryRuntime"
 import { shardsPerGroup } from "@tidegate/entities/Shards"
 import { backlogs } from "@tidegate/storage/Backlog"
-import { HotSql, JournalSql } from "@tidegate/storage/Database"
+import { type Database, tryPools } from "@tidegate/storage/Database"
 import { metrics, worstDestinations } from "@tidegate/telemetry/Metrics"
 
 /** Looked at no more often than this (ms), however many ask. */
@@ -15,11 +13,10 @@ const patience = "3 seconds"
 export class Samples extends Context.Service<Samples, { readonly refresh: Effect.Effect<void> }>()(
   "@tidegate/gateway/Samples"
 ) {
-  static readonly layer: Layer.Layer<Samples, never, Sharding.Sharding | SqlClient.SqlClient | HotSql | JournalSql> =
-    Layer.effect(
-      Samples,
-      Effect.suspend(() => make)
-    )
+  static readonly layer: Layer.Layer<Samples, never, Sharding.Sharding | Database> = Layer.effect(
+    Samples,
+    Effect.suspend(() => make)
+  )
 
   /** Looks again and again, for an exporter that asks nobody. */
   static readonly layerRefreshing: Layer.Layer<never, never, Samples> = Layer.effectDiscard(
@@ -33,18 +30,15 @@ const everyMs = 10_000
 
 const make = Effect.gen(function* () {
   const sharding = yield* Sharding.Sharding
-  const hot = yield* HotSql
-  const pools = { ordinary: yield* SqlClient.SqlClient, hot, journal: yield* JournalSql }
-  const runtime = yield* Effect.serviceOption(DeliveryRuntime)
+  const database = yield* Effect.context<Database>()
   const shards = Array.from({ length: shardsPerGroup }, (_, index) => index + 1)
   const mine = (): ReadonlyArray<number> => shards.filter((id) => sharding.hasShardId(ShardId.make("default", id)))
   metrics.shardsHeld.readBy(() => mine().length)
-  if (Option.isSome(runtime)) metrics.deliveriesUnderWay.readBy(() => runtime.value.slots.taken)
 
   const readBacklogs = Effect.gen(function* () {
     const held = mine()
     const now = yield* Clock.currentTimeMillis
-    const found = held.length === 0 ? [] : yield* Effect.provideService(backlogs(held), HotSql, hot)
+    const found = held.length === 0 ? [] : yield* Effect.provideContext(backlogs(held), database)
     const worst = found.toSorted((a, b) => b.waiting - a.waiting)
     const shown = worst.slice(0, worstDestinations)
     const others = worst.slice(worstDestinations)
@@ -59,19 +53,6 @@ const make = Effect.gen(function* () {
     ])
   })
 
-  /** A connection is borrowed and given back, so that nothing has to be asked of the server. */
-  const tryPools = Effect.forEach(
-    Object.entries(pools),
-    ([pool, sql]) =>
-      Effect.suspend(() => {
-        const since = performance.now()
-        return Effect.tap(Effect.scoped(sql.reserve), () =>
-          Effect.sync(() => metrics.sqlWaitSeconds.at(pool).observe((performance.now() - since) / 1_000))
-        )
-      }),
-    { discard: true, concurrency: "unbounded" }
-  )
-
   const readRunners = Effect.map(Metric.value(ClusterMetrics.runners), ({ value }) =>
     metrics.runners.set(Number(value))
   )
@@ -83,7 +64,7 @@ const make = Effect.gen(function* () {
     readAt = now
     // Whatever cannot be read is left as it was: who asks gets what is counted all the same.
     yield* Effect.all(
-      [readBacklogs, tryPools, readRunners].map((read) =>
+      [readBacklogs, Effect.provideContext(tryPools, database), readRunners].map((read) =>
         Effect.ignoreCause(Effect.timeout(read, patience), {
           log: "Warn",
           message: "a sample for the metrics could not be taken"

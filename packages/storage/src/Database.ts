@@ -2,6 +2,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Predicate, type Redacted } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, SqlError } from "effect/sql"
+import { metrics } from "@tidegate/telemetry/Metrics"
 
 /**
  * Three clients on one database. The ordinary one (`SqlClient`) is for transactions, control calls, lists and whatever may
@@ -86,6 +87,22 @@ const patience = "2 seconds"
 export const answers: Effect.Effect<boolean, never, SqlClient.SqlClient> = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   sql`select 1`.pipe(Effect.timeout(patience), Effect.isSuccess)
 )
+
+/** Borrows a connection of each pool and gives it back, for the metrics of how long they are waited for. It asks the server nothing. */
+export const tryPools: Effect.Effect<void, SqlError.SqlError, Database> = Effect.gen(function* () {
+  const pools = { ordinary: yield* SqlClient.SqlClient, hot: yield* HotSql, journal: yield* JournalSql }
+  yield* Effect.forEach(
+    Object.entries(pools),
+    ([pool, sql]) =>
+      Effect.suspend(() => {
+        const since = performance.now()
+        return Effect.tap(Effect.scoped(sql.reserve), () =>
+          Effect.sync(() => metrics.sqlWaitSeconds.at(pool).observe((performance.now() - since) / 1_000))
+        )
+      }),
+    { discard: true, concurrency: "unbounded" }
+  )
+})
 
 /**
  * SQLSTATEs that say nothing about the statement but that the server could not carry it out now: connection (08), resources

@@ -71,18 +71,18 @@ export type Table = Grows | Waits | Owned | Compacted | Expires | Global
 const team = { team: "team_id" } as const
 const owned = { ...team, kind: "owned", softDeleted: true } as const
 const grows = { ...team, kind: "grows" } as const
-const global = { kind: "global", team: null } as const
+const ofAll = { kind: "global", team: null } as const
 
 /** Headers that are no JSON object: the payload that they belonged to is gone. */
 export const payloadGone = ""
 
 /** What others refer to stands before them: days are dropped from the end of this list to its beginning. */
 export const tables = {
-  settings: global,
-  migrations: global,
-  cluster_runners: global,
-  cluster_runner_migrations: global,
-  cluster_locks: global,
+  settings: ofAll,
+  migrations: ofAll,
+  cluster_runners: ofAll,
+  cluster_runner_migrations: ofAll,
+  cluster_locks: ofAll,
 
   teams: { kind: "owned", team: "id", softDeleted: false },
   project_secrets: {

@@ -10,7 +10,6 @@ import { migrate } from "../src/Migrations.ts"
 import { day, partitions, startOfDay } from "../src/Partitions.ts"
 import * as AttemptReads from "../src/reads/AttemptReads.ts"
 import * as EventReads from "../src/reads/EventReads.ts"
-import { requestBody } from "../src/reads/RequestReads.ts"
 import * as RequestReads from "../src/reads/RequestReads.ts"
 import * as TraceReads from "../src/reads/TraceReads.ts"
 import { retain } from "../src/Retention.ts"
@@ -226,7 +225,7 @@ layer(world, { excludeTestServices: true, timeout: "2 minutes" })("forty days of
       const event = yield* EventReads.get("tm_usual", `evt_${id}`)
       expect(event).toMatchObject({ status: "SUCCESSFUL", data: null })
       expect((yield* RequestReads.detail("tm_usual", `req_${id}`)).data).toBeNull()
-      expect((yield* Effect.flip(requestBody("tm_usual", `req_${id}`)))._tag).toBe("GatewayError")
+      expect((yield* Effect.flip(RequestReads.requestBody("tm_usual", `req_${id}`)))._tag).toBe("GatewayError")
       const refused = yield* Effect.flip(retry("tm_usual", age, n))
       expect(refused.code).toBe("PAYLOAD_UNAVAILABLE")
       const trace = yield* TraceReads.get("tm_usual", `req_${id}`)

@@ -1,4 +1,5 @@
 import { Context, Layer } from "effect"
+import { metrics } from "@tidegate/telemetry/Metrics"
 import { Slots } from "./Slots.ts"
 
 /** What the destinations of one process share. */
@@ -10,5 +11,9 @@ export class DeliveryRuntime extends Context.Service<DeliveryRuntime, { readonly
     readonly deliveries: number
     readonly windowBytes: number
   }): Layer.Layer<DeliveryRuntime> =>
-    Layer.sync(DeliveryRuntime, () => DeliveryRuntime.of({ slots: new Slots(options.deliveries, options.windowBytes) }))
+    Layer.sync(DeliveryRuntime, () => {
+      const slots = new Slots(options.deliveries, options.windowBytes)
+      metrics.deliveriesUnderWay.readBy(() => slots.taken)
+      return DeliveryRuntime.of({ slots })
+    })
 }

@@ -12,7 +12,7 @@ import { compileSourceAuth, type SourceVerifier, verifyNobody } from "@tidegate/
 import { HotSql } from "@tidegate/storage/Database"
 import { sealPresented } from "@tidegate/storage/PresentedColumn"
 import { Secrets } from "@tidegate/storage/Secrets"
-import type { SourceConfig } from "@tidegate/storage/Sources"
+import type { SourceConfig } from "@tidegate/resources/Source"
 import { Certificates } from "./Certificates.ts"
 import type { ProxySettings } from "./ProxyUpstream.ts"
 import { acknowledgementOf, type ReplySettings } from "./Reply.ts"

@@ -81,7 +81,7 @@ export const layer: Layer.Layer<Authorization, never, SqlClient.SqlClient> = Lay
         Effect.gen(function* () {
           const team = yield* Effect.catchIf(
             teamOf(Redacted.value(credential)),
-            ({ code }) => (statusOf as Record<string, number>)[code] === 401,
+            ({ code }) => statusOf[code] === 401,
             countFailure
           )
           const request = yield* HttpServerRequest.HttpServerRequest

@@ -15,10 +15,10 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/egress": ["model"],
   "packages/sandbox": ["model"],
   "packages/postgres": [],
-  "packages/storage": ["signatures", "model"],
+  "packages/storage": ["connectors", "signatures", "model"],
   "packages/entities": ["storage", "connectors", "sandbox", "egress", "rules", "signatures", "model"],
   "packages/doors": ["entities", "storage", "connectors", "egress", "rules", "signatures", "model"],
-  "packages/api": ["entities", "storage", "signatures", "model"],
+  "packages/api": ["entities", "storage", "connectors", "signatures", "model"],
   "apps/gateway": ["api", "doors", "entities", "storage", "postgres", "sandbox", "egress", "model"]
 }
 

@@ -1,19 +1,16 @@
 import { Clock, Context, Effect, Layer, type Result, type Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { type Destination, mockUrl } from "@tidegate/model/Destination"
+import { shownSettings } from "@tidegate/connectors/Connectors"
+import type { Config } from "@tidegate/connectors/Settings"
+import type { Destination } from "@tidegate/model/Destination"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { openAuth, sealAuth, showAuth } from "./AuthColumn.ts"
 import { rollupBins, total } from "./RollupBins.ts"
 import { Secrets } from "./Secrets.ts"
 import { overtaken, query, transaction } from "./Transaction.ts"
 
-/**
- * `config` as stored: all of the record's but `auth`, which has a column of its own, and the `url` of a mock, which is fixed. A
- * row may be older than a member.
- */
-export type DestinationConfig = Omit<Destination["config"], "auth" | "forward_credentials"> & {
-  readonly forward_credentials?: boolean
-}
+/** `config` as stored: the settings of its type, and how it authenticates; `auth` has a column of its own. */
+export type DestinationConfig = Config & { readonly auth_type: string | null }
 
 /** A row of `destinations`. */
 export interface DestinationRow {
@@ -110,12 +107,7 @@ const make = Effect.gen(function* () {
           name: row.name,
           description: row.description,
           type: row.type,
-          config: {
-            ...(row.type === "MOCK_API" ? { url: mockUrl } : {}),
-            ...row.config,
-            forward_credentials: row.config.forward_credentials ?? true,
-            auth
-          },
+          config: { ...shownSettings(row.type, row.config), auth_type: row.config.auth_type, auth },
           disabled_at: row.disabled_at?.toISOString() ?? null,
           attempts_24h_count: total(attempts),
           attempts_24h_bins: attempts,

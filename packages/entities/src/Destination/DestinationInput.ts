@@ -1,8 +1,10 @@
 import { Result, Schema } from "effect"
-import { DeliveryMethod, mockUrl, RatePeriod } from "@tidegate/model/Destination"
+import type { Connector } from "@tidegate/connectors/Connector"
+import { connectorOf, connectors, notBuilt, settingsOf } from "@tidegate/connectors/Connectors"
+import { type Config, pacing, writtenMembers } from "@tidegate/connectors/Settings"
 import type { GatewayError } from "@tidegate/model/GatewayError"
-import { validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
-import type { DestinationChange, DestinationConfig, DestinationFields } from "@tidegate/storage/Destinations"
+import { authTypeFault, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
+import type { DestinationChange, DestinationFields } from "@tidegate/storage/Destinations"
 import { authMembers, changeAuth, checkAuth } from "../AuthInput.ts"
 import {
   Description,
@@ -12,115 +14,70 @@ import {
   judgeBody,
   Name,
   nestConfig,
-  OneOf,
   orInvalid,
-  required,
-  urlFault
+  required
 } from "../Input.ts"
 
+const defaultType = connectors[0].type
+
+/** The settings of any type: they may also stand at the top of a body. */
 const flat = [
-  "url",
-  "path",
-  "http_method",
-  "path_forwarding_disabled",
-  "forward_credentials",
-  "rate_limit",
-  "rate_limit_period",
+  ...new Set(connectors.flatMap(({ none, settings }) => Object.keys({ ...settings, ...none }))),
   "auth_type",
   "auth"
 ]
 
-const types: ReadonlyArray<string> = ["HTTP", "MOCK_API"]
-
-/** Types that exist in the contract and not yet here. */
-const notYet: ReadonlySet<string> = new Set([
-  "CLI",
-  "SPREADSHEET",
-  "MAILBOX_EMAIL",
-  "EMAIL_API_EMAIL",
-  "CHAT_BOT",
-  "CHAT_WEBHOOK",
-  "MESSENGER_MESSAGE",
-  "OBJECT_STORE_R",
-  "OBJECT_STORE_S",
-  "MESSAGING_CHAT",
-  "MESSAGING_SMS",
-  "MESSAGING_MMS",
-  "SQL_DATABASE"
-])
-
 const Type = Schema.String.annotate({ message: "must be a string" }).check(
   Schema.makeFilter((type: string) => {
-    if (types.includes(type)) return true
-    return notYet.has(type) ? `${type} destinations are not available yet` : `must be one of ${types.join(", ")}`
+    if (connectorOf(type) !== undefined) return true
+    return notBuilt.has(type)
+      ? `${type} destinations are not available yet`
+      : `must be one of ${connectors.map(({ type }) => type).join(", ")}`
   })
 )
 
-const longestUrl = 4096
+const bodyWith = (config: Schema.Struct.Fields) =>
+  Schema.Struct({
+    name: Schema.optionalKey(Name),
+    description: Schema.optionalKey(Description),
+    type: Schema.optionalKey(Type),
+    config: Schema.Struct({ ...config, ...authMembers })
+  }) as unknown as Schema.ConstraintDecoder<Body>
 
-const string = Schema.String.annotate({ message: "must be a string" })
-const Url = string.check(Schema.makeFilter((text: string) => urlFault(text, longestUrl, ": use config.auth") ?? true))
-const Path = string.check(
-  Schema.isPattern(/^\/[^\s#\p{Cc}\p{Cs}]{0,2047}$/u, {
-    message: "must begin with / and be at most 2048 characters without spaces or a fragment"
-  })
-)
-const wholeNumber = "must be a positive whole number or null"
-const RateLimit = Schema.Number.check(
-  Schema.makeFilter((limit: number) => (Number.isSafeInteger(limit) && limit > 0) || wholeNumber)
-)
+interface Body {
+  readonly name?: string
+  readonly description?: string | null
+  readonly type?: string
+  readonly config: Config & {
+    readonly auth_type?: string | null
+    readonly auth?: Schema.JsonObject | null
+  }
+}
 
-/** A setting that may be left out, or null: then it has its default. */
-const setting = <S extends Schema.Top>(schema: S, message: string) =>
-  Schema.optionalKey(Schema.NullOr(schema).annotate({ message }))
+/** The body of each type; of a type that there is not, only what all have. */
+const bodies = new Map(connectors.map((row) => [row, bodyWith(writtenMembers(row.settings, row.none ?? {}))]))
+const anyBody = bodyWith(writtenMembers(pacing, {}))
 
-const Body = Schema.Struct({
-  name: Schema.optionalKey(Name),
-  description: Schema.optionalKey(Description),
-  type: Schema.optionalKey(Type),
-  config: Schema.Struct({
-    url: setting(Url, "must be a string"),
-    path: setting(Path, "must be a string"),
-    http_method: setting(OneOf(DeliveryMethod.literals), "must be a string or null"),
-    path_forwarding_disabled: setting(Schema.Boolean, "must be true or false"),
-    forward_credentials: setting(Schema.Boolean, "must be true or false"),
-    rate_limit: setting(RateLimit, wholeNumber),
-    rate_limit_period: setting(OneOf(RatePeriod.literals), "must be a string"),
-    ...authMembers
-  })
-})
-
-type Config = (typeof Body.Type)["config"]
-
+/** Judges a body by its type, which is `stored` where it names none. */
 const judge = <A>(
   input: Schema.Json,
-  check: (body: typeof Body.Type) => Result.Result<A, FieldErrors>
-): Result.Result<A, FieldErrors> => Result.flatMap(nestConfig(input, flat), (body) => judgeBody(Body, body, check))
+  stored: string,
+  check: (body: Body, connector: Connector) => Result.Result<A, FieldErrors>
+): Result.Result<A, FieldErrors> =>
+  Result.flatMap(nestConfig(input, flat), (body) => {
+    const { type = stored } = body
+    const connector = typeof type === "string" ? connectorOf(type) : undefined
+    return judgeBody((connector && bodies.get(connector)) ?? anyBody, body, (decoded) =>
+      // A type that there is not has been told of; one that is stored was written by a newer version.
+      connector === undefined ? fieldError("type", "is not known to this gateway") : check(decoded, connector)
+    )
+  })
 
-/** The settings of a type: its target, and what all types have. What is null or missing has its default. */
-const settings = (type: string, config: Config): Result.Result<Omit<DestinationConfig, "auth_type">, FieldErrors> => {
-  const { forward_credentials, http_method, path, path_forwarding_disabled, rate_limit, rate_limit_period, url } =
-    config
-  const common = {
-    http_method: http_method ?? null,
-    path_forwarding_disabled: path_forwarding_disabled ?? false,
-    forward_credentials: forward_credentials ?? true,
-    rate_limit: rate_limit ?? null,
-    rate_limit_period: rate_limit_period ?? "second"
-  }
-  if (type === "MOCK_API") {
-    // As it reads: who writes back what he has read has changed nothing.
-    return typeof url === "string" && url !== mockUrl
-      ? fieldError("config.url", "is fixed for MOCK_API destinations; use config.path")
-      : Result.succeed({ path: path ?? "/", ...common })
-  }
-  if (typeof path === "string") {
-    return fieldError("config.path", "is for MOCK_API destinations; write it into config.url")
-  }
-  return typeof url === "string"
-    ? Result.succeed({ url, ...common })
-    : fieldError("config.url", "is required: an absolute http or https URL")
-}
+/** The auth that a type allows. */
+const allowedBy =
+  ({ auths }: Connector) =>
+  (authType: unknown, auth: unknown) =>
+    validateOutboundAuth(authType, auth, auths)
 
 const noAuth = { auth_type: null, auth: {} }
 
@@ -129,17 +86,17 @@ const whole = (
   input: Schema.Json,
   stored: { readonly auth_type: string | null; readonly auth: Schema.JsonObject }
 ): Result.Result<DestinationFields, FieldErrors> =>
-  judge(input, ({ config, description, name, type = "HTTP" }) =>
+  judge(input, defaultType, ({ config, description, name }, connector) =>
     Result.map(
       every({
         name: required("name", name),
-        auth: checkAuth(config, stored, validateOutboundAuth),
-        config: settings(type, config)
+        auth: checkAuth(config, stored, allowedBy(connector)),
+        config: settingsOf(connector, config)
       }),
       ({ auth: { auth, auth_type }, config, name }): DestinationFields => ({
         name,
         description: description ?? null,
-        type,
+        type: connector.type,
         config: { ...config, auth_type },
         auth
       })
@@ -158,28 +115,44 @@ export const replaceDestination =
 
 type Change = (stored: DestinationFields) => Result.Result<DestinationChange, GatewayError>
 
+/** What of the stored settings stays: of another type, those that are the very same setting. */
+const kept = (stored: DestinationFields, next: Connector): Config => {
+  if (stored.type === next.type) return stored.config
+  const before = connectorOf(stored.type)?.settings ?? {}
+  return Object.fromEntries(Object.entries(stored.config).filter(([name]) => before[name] === next.settings[name]))
+}
+
+/** How a changed destination authenticates. What its writer leaves as it is must be what its type allows. */
+const nextAuth = (config: Body["config"], stored: DestinationFields, connector: Connector) =>
+  Result.flatMap(
+    changeAuth(config, { auth_type: stored.config.auth_type, auth: stored.auth }, allowedBy(connector)),
+    (changed) => {
+      const fault = authTypeFault(changed.auth_type, connector.auths)
+      return fault === null ? Result.succeed(changed) : fieldError("config.auth_type", fault)
+    }
+  )
+
 /** `whole` input names its target, whatever is stored. */
 const change =
   (input: Schema.Json, whole: boolean): Change =>
   (stored) =>
     orInvalid(
-      judge(input, ({ config, description, name, type = stored.type }) => {
-        const target = type === stored.type ? stored.config : { ...stored.config, url: null, path: null }
-        return Result.map(
+      judge(input, stored.type, ({ config, description, name }, connector) =>
+        Result.map(
           every({
-            written: whole ? settings(type, config) : Result.void,
-            auth: changeAuth(config, { auth_type: stored.config.auth_type, auth: stored.auth }, validateOutboundAuth),
-            config: settings(type, { ...target, ...config })
+            written: whole ? settingsOf(connector, config) : Result.void,
+            auth: nextAuth(config, stored, connector),
+            config: settingsOf(connector, { ...kept(stored, connector), ...config })
           }),
           ({ auth: { auth, auth_type }, config }): DestinationChange => ({
             name: name ?? stored.name,
             description: description === undefined ? stored.description : description,
-            type,
+            type: connector.type,
             config: { ...config, auth_type },
             auth
           })
         )
-      })
+      )
     )
 
 /** What a change in part makes of what is stored: `config` is merged by member, `auth` replaced whole. */

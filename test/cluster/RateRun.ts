@@ -1,6 +1,6 @@
-import { sleep, waitUntil } from "../faults/Waiting.ts"
-import type { Gateways } from "./Gateways.ts"
-import { Receiver } from "./Receiver.ts"
+import { sleep, waitUntil } from "../support/Waiting.ts"
+import type { Gateways } from "../support/Gateways.ts"
+import { Target } from "../support/Target.ts"
 
 /** A delivery that was started: when, for which connection. */
 export interface Start {
@@ -23,7 +23,7 @@ export const mostInWindow = (starts: ReadonlyArray<number>, periodMs: number): n
 
 /** A destination with a rate, connections to it with a backlog each, and a target that remembers what came when. */
 export class RateRun<Name extends string> {
-  readonly target: Receiver
+  readonly target: Target
   readonly destination: string
   readonly connections: ReadonlyArray<string>
   readonly #gateways: Gateways<Name>
@@ -32,7 +32,7 @@ export class RateRun<Name extends string> {
 
   private constructor(options: {
     readonly gateways: Gateways<Name>
-    readonly target: Receiver
+    readonly target: Target
     readonly name: string
     readonly destination: string
     readonly connections: ReadonlyArray<string>
@@ -57,7 +57,7 @@ export class RateRun<Name extends string> {
     }
   ): Promise<RateRun<Name>> {
     const { connections, limit, name, period } = options
-    const target = await Receiver.start()
+    const target = await Target.start()
     const { id: destination } = await gateways.api(by, "POST", "/destinations", {
       name,
       config: { url: `${target.origin}/${name}`, rate_limit: limit, rate_limit_period: period }
@@ -101,9 +101,11 @@ export class RateRun<Name extends string> {
   }
 
   /** Waits until that many more deliveries have come, or until none has come for `patienceMs`. */
-  async deliveries(more: number, patienceMs = 20_000): Promise<void> {
-    const until = this.target.arrivals.length + more
-    await waitUntil(`${this.#name} gets ${more} more`, () => this.target.arrivals.length >= until, { patienceMs })
+  async deliveries(more: number): Promise<void> {
+    const until = this.target.received.length + more
+    await waitUntil(`${this.#name} gets ${more} more`, () => this.target.received.length >= until, {
+      seen: () => this.target.received.length
+    })
   }
 
   async setRate(by: Name, limit: number): Promise<{ readonly askedAt: number; readonly returnedAt: number }> {
@@ -114,7 +116,7 @@ export class RateRun<Name extends string> {
 
   /** The process that delivers now: the latest delivery came from it. */
   owner(): Name {
-    const latest = this.target.arrivals.at(-1)
+    const latest = this.target.received.at(-1)
     const owner = this.#gateways.names.find((name) => {
       const { pid } = this.#gateways.process(name)
       return pid !== null && latest !== undefined && this.target.from(pid).includes(latest)

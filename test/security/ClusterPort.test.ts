@@ -2,7 +2,7 @@ import { createSecretKey, randomBytes } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { setTimeout as sleep } from "node:timers/promises"
 import { NodeClusterSocket } from "@effect/platform-node"
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { describe, expect } from "vitest"
 import { Effect, Exit, Layer, Option } from "effect"
 import { MessageStorage, Runner, RunnerAddress, RunnerStorage, type Sharding, ShardingConfig } from "effect/cluster"
 import { shardsPerGroup } from "@tidegate/entities/Shards"
@@ -13,9 +13,9 @@ import { newId } from "@tidegate/model/Ids"
 import type { KeyRing, SecretKey } from "@tidegate/storage/Secrets"
 import { demoTeam } from "@tidegate/storage/Teams"
 import { impostor, plain, proven, tap, withKey } from "../../packages/entities/test/WireWorld.ts"
-import { allTables, Gateway } from "../contract/Gateway.ts"
-import { Target } from "../contract/Target.ts"
-import { waitUntil } from "../faults/Waiting.ts"
+import { it as gatewayIt } from "../support/it.ts"
+import { allTables } from "../support/Gateway.ts"
+import { waitUntil } from "../support/Waiting.ts"
 
 const bytes = randomBytes(32)
 const key = (of: Buffer): SecretKey => ({ id: "a", fingerprint: "a", key: createSecretKey(of) })
@@ -63,58 +63,53 @@ const command = <A>(
 const create = (name: string) => (source: ReturnType<Effect.Success<typeof SourceEntity.client>>) =>
   source.Create({ team_id: demoTeam, input: { name } })
 
-describe("the cluster's port", () => {
-  let gateway: Gateway
-  let target: Target
-  let port: PeerAddress
-
-  beforeAll(async () => {
-    gateway = await Gateway.start({ TIDEGATE_SECRET_KEYS: `a:${bytes.toString("base64")}` })
-    target = await Target.start()
+const it = gatewayIt
+  .extend("settings", { scope: "file" }, { TIDEGATE_SECRET_KEYS: `a:${bytes.toString("base64")}` })
+  .extend("port", { scope: "file" }, async ({ gateway }): Promise<PeerAddress> => {
     const [runner] = await gateway.sql("select address from cluster_runners")
     const [host, number] = (runner.address as string).split(":")
-    port = { host: host!, port: Number(number) }
+    return { host: host!, port: Number(number) }
   })
-  afterAll(async () => {
-    await gateway.close()
-    await target.close()
-  })
-
-  const names = async () => (await gateway.sql("select name from sources order by name")).map(({ name }) => name)
-
+  .extend(
+    "names",
+    ({ gateway }) =>
+      async () =>
+        (await gateway.sql("select name from sources order by name")).map(({ name }) => name)
+  )
   /** A request still goes all the way. */
-  const works = async () => {
+  .extend("works", ({ gateway, target }) => async () => {
     const { source } = await gateway.route(target)
     const before = target.received.length
     const answer = await fetch(`${gateway.origin}/e/${source.id}`, { method: "POST", body: "{}" })
-    assert.strictEqual(answer.status, 200)
-    await waitUntil("it is delivered", () => target.received.length > before, { patienceMs: 8_000 })
-  }
+    expect(answer.status).toBe(200)
+    await waitUntil("it is delivered", () => target.received.length > before)
+  })
 
-  it("takes orders from a peer that has the key", async () => {
-    assert.isTrue(Exit.isSuccess(await command(keyed([ours]), port, create("by-a-peer"))))
-    assert.include(await names(), "by-a-peer")
+describe("the cluster's port", () => {
+  it("takes orders from a peer that has the key", async ({ names, port }) => {
+    expect(Exit.isSuccess(await command(keyed([ours]), port, create("by-a-peer")))).toBe(true)
+    expect(await names()).toContain("by-a-peer")
   })
 
   for (const [who, client, reason] of [
     ["a cluster client without a key", withoutKey, "ERR_SSL"],
     ["one with another key", keyed([theirs]), "ERR_SSL_BINDER_DOES_NOT_VERIFY"]
   ] as const) {
-    it(`takes none from ${who}`, async () => {
+    it(`takes none from ${who}`, async ({ gateway, port, works }) => {
       const before = await gateway.state(allTables)
-      assert.isTrue(Exit.isFailure(await command(client, port, create("forged"))))
-      assert.deepStrictEqual(await gateway.state(allTables), before)
-      await waitUntil("it is told", async () => (await gateway.logged()).includes(reason), { patienceMs: 15_000 })
+      expect(Exit.isFailure(await command(client, port, create("forged")))).toBe(true)
+      expect(await gateway.state(allTables)).toEqual(before)
+      await waitUntil("it is told", async () => (await gateway.logged()).includes(reason))
       await works()
     })
   }
 
-  it("takes none from a connection played again, nor from its messages without it", () =>
+  it("takes none from a connection played again, nor from its messages without it", ({ gateway, names, port, works }) =>
     Effect.gen(function* () {
       // The command in the clear, as only somebody with the key gets to see it.
       const ear = yield* impostor([ours])
       yield* Effect.forkScoped(Effect.promise(() => command(keyed([ours]), ear.address, create("played-again"))))
-      yield* Effect.promise(() => waitUntil("the command comes", () => ear.sent().length > 0, { patienceMs: 8_000 }))
+      yield* Effect.promise(() => waitUntil("the command comes", () => ear.sent().length > 0))
       const line = yield* tap(port)
       const peer = yield* Effect.promise(() => proven(ours, port, line.address))
       peer.socket.write(ear.sent())
@@ -130,24 +125,24 @@ describe("the cluster's port", () => {
           again.socket.write(words)
           await again.closed
         }
-        assert.notInclude(await names(), "played-again")
+        expect(await names()).not.toContain("played-again")
         await works()
       })
     }).pipe(Effect.scoped, Effect.runPromise))
 
-  it("closes a connection that is none of TLS, at once", async () => {
+  it("closes a connection that is none of TLS, at once", async ({ port, works }) => {
     for (const words of ["GET / HTTP/1.1\r\nHost: x\r\n\r\n", "\n", "\0".repeat(64), randomBytes(512)]) {
       const stranger = plain(port)
       const began = performance.now()
       stranger.socket.end(words)
       await stranger.closed
-      assert.isBelow(performance.now() - began, 2_000)
-      assert.isBelow(stranger.received().length, 16)
+      expect(performance.now() - began).toBeLessThan(2_000)
+      expect(stranger.received().length).toBeLessThan(16)
     }
     await works()
   })
 
-  it("closes those who say nothing, or say it slowly, within 5 s", async () => {
+  it("closes those who say nothing, or say it slowly, within 5 s", async ({ port }) => {
     const began = performance.now()
     const silent = plain(port)
     const slow = plain(port)
@@ -157,11 +152,11 @@ describe("the cluster's port", () => {
     const dripping = setInterval(() => slow.socket.write(hello.subarray(at, ++at)), 100)
     await Promise.all([silent.closed, slow.closed])
     clearInterval(dripping)
-    assert.isBelow(performance.now() - began, 6_500)
-    assert.isAbove(at, 20)
+    expect(performance.now() - began).toBeLessThan(6_500)
+    expect(at).toBeGreaterThan(20)
   })
 
-  it("serves its peers through a flood, and neither grows nor fills the log", async () => {
+  it("serves its peers through a flood, and neither grows nor fills the log", async ({ gateway, port, works }) => {
     const memory = async () =>
       Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${gateway.pid}/status`, "utf8"))![1]) / 1024
     const before = { memory: await memory(), lines: (await gateway.logged()).split("\n").length }
@@ -185,7 +180,7 @@ describe("the cluster's port", () => {
       while (performance.now() < until) {
         // A process of its own each time: it has to come in first.
         const exit = await command(keyed([ours]), port, create(`through-the-flood-${answered}`))
-        assert.isTrue(Exit.isSuccess(exit), `after ${answered} that came through`)
+        expect(Exit.isSuccess(exit), `after ${answered} that came through`).toBe(true)
         answered++
       }
     } finally {
@@ -194,9 +189,9 @@ describe("the cluster's port", () => {
     }
     const grown = (await memory()) - before.memory
     const lines = (await gateway.logged()).split("\n").length - before.lines
-    assert.isAbove(attempts, 300)
-    assert.isBelow(grown, 150)
-    assert.isBelow(lines, 20)
+    expect(attempts).toBeGreaterThan(300)
+    expect(grown).toBeLessThan(150)
+    expect(lines).toBeLessThan(20)
     await works()
   }, 60_000)
 })

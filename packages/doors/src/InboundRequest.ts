@@ -2,9 +2,6 @@ import type { MessageHead } from "@tidegate/model/Message"
 import type { Values } from "@tidegate/model/Values"
 import { presentedMask } from "@tidegate/signatures/PresentedSecrets"
 
-/** The path that all ingress URLs begin with. */
-export const ingressPath = "/e/"
-
 /**
  * A request as it arrived at a door, before anything is decided about it. `path` is what follows the source's name in the URL,
  * at least "/".

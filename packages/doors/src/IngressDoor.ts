@@ -6,13 +6,14 @@ import { Hints } from "@tidegate/entities/Hints"
 import { type ErrorCode, fail, toResponse } from "@tidegate/model/GatewayError"
 import { isTurnOver, nextTurn } from "@tidegate/model/LoopTurn"
 import { isId, newId, prefixes } from "@tidegate/model/Ids"
-import { isSlug } from "@tidegate/model/Ingress"
+import { ingressPath, isSlug } from "@tidegate/model/Ingress"
 import { Journal } from "@tidegate/storage/Journal"
 import { ProxyExchanges } from "@tidegate/storage/ProxyExchanges"
 import { Bodies } from "./Bodies.ts"
 import { Certificates } from "./Certificates.ts"
+import { DoorTelemetry, type ShedReason } from "./DoorTelemetry.ts"
 import { HandshakeSteps } from "./HandshakeSteps.ts"
-import { type InboundRequest, ingressPath, readHeaders } from "./InboundRequest.ts"
+import { type InboundRequest, readHeaders } from "./InboundRequest.ts"
 import { ProxyUpstream } from "./ProxyUpstream.ts"
 import { acceptedReply, rejectedReply, type Reply } from "./Reply.ts"
 import { decide, type Decision, type Rejection, type Unfinished } from "./Routing.ts"
@@ -60,34 +61,42 @@ const make = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const run = Effect.runForkWith(yield* Effect.context())
   const bodies = new Bodies()
+  const telemetry = yield* DoorTelemetry.make(() => bodies.heldBytes)
 
   const refuse = (
     response: ServerResponse,
     code: ErrorCode,
     message: string,
-    headers: Record<string, string> = {}
+    headers: Record<string, string> = {},
+    data?: { readonly error_id: string }
   ): void => {
-    const answer = toResponse(fail(code, message))
+    const answer = toResponse(fail(code, message, data))
     reply(response, { status: answer.status, contentType: json, headers, body: JSON.stringify(answer.body) })
   }
 
-  const shed = (response: ServerResponse): void =>
-    refuse(response, "QUEUE_UNAVAILABLE", "the gateway cannot store requests right now; try again", {
-      "retry-after": "1"
-    })
+  const shed = (response: ServerResponse, reason: ShedReason): void =>
+    refuse(
+      response,
+      "QUEUE_UNAVAILABLE",
+      "the gateway cannot store requests right now; try again",
+      { "retry-after": "1" },
+      telemetry.shed(reason)
+    )
 
-  const crowded = (response: ServerResponse): void =>
+  const crowded = (response: ServerResponse): void => {
+    telemetry.shed("sender_busy")
     refuse(response, "RATE_LIMITED", "too many requests are being received for this source, or from this address", {
       "retry-after": "1"
     })
-
-  const fault = (response: ServerResponse, cause: unknown): void => {
-    run(Effect.logError("an ingress request failed", cause))
-    refuse(response, "INTERNAL_ERROR", "the request could not be processed")
   }
 
-  const unknownSource = (response: ServerResponse): void =>
+  const fault = (response: ServerResponse, cause: unknown): void =>
+    refuse(response, "INTERNAL_ERROR", "the request could not be processed", {}, telemetry.fault(cause))
+
+  const unknownSource = (response: ServerResponse): void => {
+    telemetry.unknownSource()
     refuse(response, "NOT_FOUND", "there is no source at this URL")
+  }
 
   const reject = (response: ServerResponse, snapshot: SourceSnapshot, { cause, code, message }: Rejection): void =>
     reply(
@@ -119,6 +128,7 @@ const make = Effect.gen(function* () {
       },
       (outcome) => {
         bodies.keep(-request.bodySize)
+        telemetry.proxied(record, outcome)
         exchanges.write({ ...outcome, teamId: snapshot.teamId, sourceId: snapshot.id })
       }
     )
@@ -154,7 +164,7 @@ const make = Effect.gen(function* () {
   /** Decides by a snapshot and stores; again with a newer one when that was old, and with a certificate that was missing. */
   const store = (snapshot: SourceSnapshot, exchange: Exchange, routings: number): void => {
     const { request, response } = exchange
-    if (routings >= mostRoutings) return shed(response)
+    if (routings >= mostRoutings) return shed(response, "source_keeps_changing")
     const isLarge = request.bodySize > largeForATurn
     if (isLarge && isTurnOver()) return defer(exchange, () => store(snapshot, exchange, routings))
     const since = isLarge ? performance.now() : 0
@@ -165,7 +175,7 @@ const make = Effect.gen(function* () {
         () => attempt(exchange, () => store(snapshot, exchange, routings + 1)),
         (error: unknown) => {
           run(Effect.logWarning("a sender's certificate could not be fetched", { source_id: snapshot.id, error }))
-          shed(response)
+          shed(response, "certificate")
         }
       )
       return
@@ -209,7 +219,7 @@ const make = Effect.gen(function* () {
           }
           take(snapshot, exchange, decision, handshake, routings)
         }),
-      () => shed(response)
+      () => shed(response, "source_unknown_yet")
     )
   }
 
@@ -225,7 +235,7 @@ const make = Effect.gen(function* () {
       () => attempt(exchange, () => commit(snapshot, exchange, decision, routings)),
       (error: unknown) => {
         run(Effect.logWarning("a handshake could not be completed", { source_id: snapshot.id, error }))
-        shed(response)
+        shed(response, "handshake")
       }
     )
   }
@@ -236,20 +246,22 @@ const make = Effect.gen(function* () {
       switch (outcome) {
         case "committed":
           hint(decision)
+          telemetry.stored(decision)
           return attempt(exchange, () => answerInTurn(exchange, snapshot, decision))
         case "stale":
+          telemetry.stale()
           snapshots.load(exchange.target.name).then(
             (current) =>
               attempt(exchange, () =>
                 current === null ? unknownSource(response) : store(current, exchange, routings + 1)
               ),
-            () => shed(response)
+            () => shed(response, "source_unknown_yet")
           )
           return
         case "unavailable":
-          return shed(response)
+          return shed(response, "database")
         case "failed":
-          return refuse(response, "INTERNAL_ERROR", "the request could not be stored")
+          return refuse(response, "INTERNAL_ERROR", "the request could not be stored", {}, telemetry.failed(decision))
       }
     })
   }
@@ -277,7 +289,7 @@ const make = Effect.gen(function* () {
         // What is still coming is not wanted: the connection ends with the answer.
         response.setHeader("connection", "close")
         message.discard(response)
-        if (outcome.kind === "full") return shed(response)
+        if (outcome.kind === "full") return shed(response, "bodies_full")
         if (outcome.kind === "busy") return crowded(response)
       }
       const receivedAt = clock.currentTimeMillisUnsafe()
@@ -308,7 +320,7 @@ const make = Effect.gen(function* () {
       }
       if (journal.isFull() || bodies.isFull) {
         message.discard(response)
-        return shed(response)
+        return shed(response, bodies.isFull ? "bodies_full" : "journal_full")
       }
       const snapshot = snapshots.get(target.name)
       if (snapshot !== undefined) return receive(snapshot, target, message, response)
@@ -316,7 +328,7 @@ const make = Effect.gen(function* () {
         (loaded) => receive(loaded, target, message, response),
         () => {
           message.discard(response)
-          shed(response)
+          shed(response, "source_unknown_yet")
         }
       )
     }

@@ -1,8 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Clock, Context, Effect, Layer } from "effect"
-import { Egress } from "@tidegate/egress/Egress"
-import type { AttemptErrorCode } from "@tidegate/egress/AttemptErrorCode"
-import type { Answer } from "@tidegate/egress/Exchange"
+import { type Answer, type AttemptErrorCode, Egress } from "@tidegate/egress/Egress"
 import { type ErrorCode, fail, toResponse } from "@tidegate/model/GatewayError"
 import type { ProxyExchangeRecord } from "@tidegate/storage/ProxyExchanges"
 import type { InboundRequest } from "./InboundRequest.ts"
@@ -200,7 +198,7 @@ const cut = (message: IncomingMessage, response: ServerResponse): void => {
 }
 
 const refuse = (response: ServerResponse, requestId: string, code: ErrorCode, text: string): void => {
-  const answer = toResponse(fail(code, text))
+  const answer = toResponse(fail(code, text, code === "VALIDATION_ERROR" ? undefined : { error_id: requestId }))
   const body = JSON.stringify(answer.body)
   response.writeHead(answer.status, {
     "content-type": "application/json; charset=utf-8",

@@ -9,6 +9,8 @@ import { InvalidNetwork, makeGuard } from "./Guard.ts"
 import type { Guard, GuardOptions } from "./Guard.ts"
 import { makeOrigins } from "./Origins.ts"
 
+export type { Answer, AttemptErrorCode }
+
 /** A request to the outside. */
 export interface Outbound {
   readonly method: string

@@ -63,7 +63,7 @@ const lane: LaneSettings = {
 }
 
 const begun = (change: Partial<DeliveryItem> = {}, settings: LaneSettings | undefined = lane): Attempt => ({
-  ...beginAttempt({ ...item, ...change }, settings, at),
+  ...beginAttempt({ ...item, ...change }, settings, at, null),
   url: "http://target.test/shown"
 })
 
@@ -216,7 +216,7 @@ describe("the record of an attempt", () => {
   )
 
   it("of an unknown connection is the last", () => {
-    const attempt = beginAttempt(item, undefined, at)
+    const attempt = beginAttempt(item, undefined, at, null)
     expect(recorded(attempt, answer(500), failed).retryAt).toBeNull()
   })
 })

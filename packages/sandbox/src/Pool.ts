@@ -1,12 +1,13 @@
 import { isTurnOver, nextTurn } from "@tidegate/model/LoopTurn"
+import { metrics } from "@tidegate/telemetry/Metrics"
 import type { Call, Execution, SyntaxProblem } from "./Call.ts"
 import { startChild } from "./ChildProcess.ts"
 import type { Child, Ending } from "./ChildProcess.ts"
-import { isDeeper } from "./Depth.ts"
 import { executionOf, killedError, withoutResult } from "./Executions.ts"
 import type { Frame } from "./Frame.ts"
 import { callLimits } from "./CallLimits.ts"
-import type { Answer, Input, Order } from "./Messages.ts"
+import { type Answer, type Input, isDeeper, type Order } from "./Messages.ts"
+import { countEnd, countWait } from "./SandboxTelemetry.ts"
 import { makeStrikes } from "./Strikes.ts"
 import type { Offence } from "./Strikes.ts"
 import { makeTurns } from "./Turns.ts"
@@ -21,6 +22,8 @@ export interface PoolOptions {
 
 /** What waits for a child. It is settled once. */
 interface Job {
+  /** When it was put in the queue, on the monotonic clock. */
+  readonly since: number
   readonly teamId: string
   /** Of the code, among those that are kept warm; null for what is not kept. */
   readonly key: string | null
@@ -84,6 +87,7 @@ export const makePool = (options: PoolOptions) => {
     maxWaitingPerTeam: Math.max(1, Math.ceil(options.maxWaiting / 4))
   })
   const strikes = makeStrikes()
+  metrics.sandboxWaiting.readBy(() => turns.waiting())
   const members = new Set<Member>()
   let busy = 0
   let isClosing = false
@@ -195,6 +199,7 @@ export const makePool = (options: PoolOptions) => {
 
   const start = (member: Member, job: Job, done: (ms: number) => void): void => {
     clearTimeout(job.waitTimer)
+    countWait(job.since)
     let frame: Frame
     try {
       frame = job.frame(member, job.wallMs)
@@ -238,6 +243,7 @@ export const makePool = (options: PoolOptions) => {
       return settle(job, () => job.answered(answer, ending.body, member.startedAt))
     }
     if (isClosing) return settle(job, () => job.unavailable("the sandbox is shutting down"))
+    metrics.sandboxDeaths.at(ending.cause).add()
     if (ending.cause === "crash" || ending.cause === "killed") {
       // Nothing else was on that child, but it may have been ended from outside, with others: only what dies again is guilty.
       job.suspicion += suspicions[ending.cause]
@@ -316,16 +322,20 @@ export const makePool = (options: PoolOptions) => {
     }
 
   return {
-    run: (call: Call, done: (execution: Execution) => void, unavailable: (reason: string) => void): (() => void) => {
+    run: (call: Call, told: (execution: Execution) => void, untold: (reason: string) => void): (() => void) => {
+      const done = countEnd(told)
+      const unavailable = countEnd(untold)
       const key = `${call.teamId} ${call.codeHash}`
       const refused = strikes.refusal(key)
       if (refused !== null) {
         const seconds = Math.ceil(refused.waitMs / 1_000)
         const warning = `not run: the code had to be stopped by force ${refused.count} times; it is tried again in ${seconds} s`
-        done(withoutResult(killedError(refused.offence), [warning], Date.now()))
+        metrics.sandboxCalls.at("refused").add()
+        told(withoutResult(killedError(refused.offence), [warning], Date.now()))
         return () => {}
       }
       return submit({
+        since: performance.now(),
         teamId: call.teamId,
         key,
         frame: runFrame(call, key),
@@ -373,6 +383,7 @@ export const makePool = (options: PoolOptions) => {
         return () => {}
       }
       return submit({
+        since: performance.now(),
         // Writers of code share one team: it is they who wait when somebody checks a lot.
         teamId: "",
         key: null,

@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 import { maskAuth } from "@tidegate/signatures/Masking"
-import type { Secrets } from "./Secrets.ts"
+import type { Secrets, SecretUnreadable } from "./Secrets.ts"
 
 interface Owner {
   readonly team_id: string
@@ -22,6 +22,16 @@ export const sealAuth = (
 ): Effect.Effect<string | null> =>
   Object.keys(auth).length === 0 ? Effect.succeed(null) : secrets.encrypt(addressOf(table, owner), JSON.stringify(auth))
 
+/** The settings in an `auth` column; fails when they cannot be read. What verifies by them has to fail closed then. */
+export const readAuth = (
+  secrets: Secrets["Service"],
+  table: string,
+  owner: Owner & { readonly auth: string | null }
+): Effect.Effect<Settings, SecretUnreadable | Schema.SchemaError> =>
+  owner.auth === null
+    ? Effect.succeed({})
+    : Effect.flatMap(secrets.decrypt(addressOf(table, owner), owner.auth), decode)
+
 /**
  * The settings in an `auth` column. One that cannot be read (its key is gone) reads as no settings and is logged: the
  * resource can still be seen and given new ones. What verifies or authenticates by it has to fail closed by itself.
@@ -31,12 +41,9 @@ export const openAuth = (
   table: string,
   owner: Owner & { readonly auth: string | null }
 ): Effect.Effect<Settings> =>
-  owner.auth === null
-    ? Effect.succeed({})
-    : secrets.decrypt(addressOf(table, owner), owner.auth).pipe(
-        Effect.flatMap(decode),
-        Effect.catch((error) => Effect.as(Effect.logError("stored auth settings cannot be read", error), {}))
-      )
+  Effect.catch(readAuth(secrets, table, owner), (error) =>
+    Effect.as(Effect.logError("stored auth settings cannot be read", error), {})
+  )
 
 /** The settings in an `auth` column as a record shows them: secrets masked. */
 export const showAuth = (

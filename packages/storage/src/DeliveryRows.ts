@@ -4,6 +4,7 @@ import { idBound, prefixes } from "@tidegate/model/Ids"
 import type { StoredHead } from "@tidegate/model/Message"
 import { HotSql } from "./Database.ts"
 import * as Columns from "./journal/Columns.ts"
+import { payloadGone } from "./Tables.ts"
 
 /** The rows behind a destination's window: `deliveries`, and the events and requests they point to. */
 
@@ -64,8 +65,8 @@ export interface PendingEventRow extends StoredHead {
 }
 
 /**
- * What a delivery needs of these events, in the order given; the ones no longer pending are left out, and so is what comes
- * after `bytes` of bodies (the first event always comes).
+ * What a delivery needs of these events, in the order given; the ones no longer pending are left out, those whose payload is
+ * gone (retention removes them), and what comes after `bytes` of bodies (the first event always comes).
  */
 export const pendingEvents = Effect.fnUntraced(function* (
   eventIds: ReadonlyArray<string>,
@@ -99,7 +100,7 @@ export const pendingEvents = Effect.fnUntraced(function* (
       left join lateral (
         select method, path, query, headers, body, same_body from event_data where event_data.id = c.event_data_id limit 1
       ) t on c.event_data_id is not null
-    where c.before < ${bytes}
+    where c.before < ${bytes} and coalesce(t.headers, r.headers) <> ${payloadGone}
     order by c.place`
 })
 

@@ -4,6 +4,7 @@ import initial from "./migrations/0001_initial.ts"
 import frontDoors from "./migrations/0002_front_doors.ts"
 import presented from "./migrations/0003_presented.ts"
 import sourceSlugs from "./migrations/0004_source_slugs.ts"
+import retention from "./migrations/0005_retention.ts"
 import { ensurePartitions } from "./Partitions.ts"
 
 /** In order, forward only: what has been released is never changed, a mistake is corrected by the next one. */
@@ -11,7 +12,8 @@ const migrations = Migrator.fromRecord({
   "0001_initial": initial,
   "0002_front_doors": frontDoors,
   "0003_presented": presented,
-  "0004_source_slugs": sourceSlugs
+  "0004_source_slugs": sourceSlugs,
+  "0005_retention": retention
 })
 
 /**

@@ -57,7 +57,8 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
           destination_id: connection.destination_id,
           connection_id: connection.id,
           due_at: retried.created_at,
-          started_at: null
+          started_at: null,
+          team_id: team
         }
       ])
       const [created] = yield* sql`

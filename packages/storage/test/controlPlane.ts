@@ -143,8 +143,8 @@ export const insertEvent = Effect.fnUntraced(function* (
       ${state}, ${state === "FAILED"}, 'INITIAL', ${dueAt}, ${rootEventId}, ${createdAt}, ${createdAt}, ${createdAt})`
   if (state === "PENDING") {
     yield* sql`
-      insert into deliveries (event_id, shard, destination_id, connection_id, due_at)
-      values (${id}, 1, ${connection.destination_id}, ${connection.id}, ${dueAt})`
+      insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at)
+      values (${id}, ${team}, 1, ${connection.destination_id}, ${connection.id}, ${dueAt})`
   }
   return id
 })

@@ -7,7 +7,7 @@ import { command } from "../Command.ts"
 import { reloadDestinations } from "../Hints.ts"
 import { createConnection, updateConnection } from "./ConnectionInput.ts"
 import { ConnectionEntity } from "./ConnectionProtocol.ts"
-import { checkInlineCode } from "./InlineTransformation.ts"
+import { checkInlineCode } from "../Transformation/CheckCode.ts"
 
 interface Command {
   readonly payload: { readonly team_id: string }

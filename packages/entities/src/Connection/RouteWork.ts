@@ -7,7 +7,7 @@ import { takeTurn } from "@tidegate/model/LoopTurn"
 import { compileDeduplication } from "@tidegate/rules/Deduplication"
 import { compileRules, type SlowRules } from "@tidegate/rules/RuleSet"
 import type { Sandbox } from "@tidegate/sandbox/Sandbox"
-import type { HotSql, JournalSql } from "@tidegate/storage/Database"
+import type { Database } from "@tidegate/storage/Database"
 import {
   type DedupeWindow,
   readDedupeWindows,
@@ -22,6 +22,7 @@ import { type DeliveryItem, newItem, payloadOf } from "../Destination/DeliveryIt
 import { horizonMs } from "../Destination/DeliveryQueue.ts"
 import { actors } from "../Hints.ts"
 import { shardOf } from "../Shards.ts"
+import { settledTelemetry } from "./RouteTelemetry.ts"
 import { parseLarge, type PendingRequest, pendingRequest, transform, type Transformation } from "./Transforming.ts"
 
 /** Read at once: so many routes, and bodies of so many bytes. */
@@ -196,7 +197,7 @@ const deliveryItem = (
 
 const dropped = { fate: { kind: "dropped" }, execution: null, transformed: null, opens: null } as const
 
-type Requirements = HotSql | JournalSql | Sharding.Sharding | Sandbox | Secrets
+type Requirements = Database | Sharding.Sharding | Sandbox | Secrets
 
 /** Decides about one batch and settles it. Answers whether there may be more to do now. */
 const workOffBatch = Effect.fnUntraced(function* (
@@ -214,6 +215,7 @@ const workOffBatch = Effect.fnUntraced(function* (
     if (settled.length === 0) return
     const now = yield* Clock.currentTimeMillis
     const made = yield* settlePendingRoutes({ connectionId, destinationId, shard, now, settled })
+    yield* settledTelemetry({ connectionId, destinationId, requests, settled, made, now })
     const items = settled.flatMap((one) => {
       const item = deliveryItem(one, requests.get(one.requestId)!, connectionId, now)
       return item !== null && made.has(item.eventId) && item.dueAt <= now + horizonMs ? [item] : []

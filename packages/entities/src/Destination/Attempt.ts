@@ -4,6 +4,7 @@ import { newId, prefixes } from "@tidegate/model/Ids"
 import type { MessageHead } from "@tidegate/model/Message"
 import { nextRetry } from "@tidegate/rules/Retry"
 import type { AttemptRecord } from "@tidegate/storage/journal/AttemptStatement"
+import type { AttemptTrace } from "@tidegate/telemetry/Tracing"
 import type { DeliveryItem } from "./DeliveryItem.ts"
 import type { DestinationState, LaneSettings } from "./DestinationState.ts"
 
@@ -19,6 +20,8 @@ export interface Attempt {
   readonly lane: LaneSettings | undefined
   readonly startedAt: number
   readonly trigger: string
+  /** Null: it is not traced. */
+  readonly trace: AttemptTrace | null
   url: string
   method: string
 }
@@ -33,11 +36,17 @@ export interface Outcome extends Omit<Answered, "status"> {
   readonly respondedAt: number
 }
 
-export const beginAttempt = (item: DeliveryItem, lane: LaneSettings | undefined, startedAt: number): Attempt => ({
+export const beginAttempt = (
+  item: DeliveryItem,
+  lane: LaneSettings | undefined,
+  startedAt: number,
+  trace: AttemptTrace | null
+): Attempt => ({
   item,
   lane,
   startedAt,
   trigger: triggerOf(item, lane),
+  trace,
   url: "",
   method: item.payload.method
 })

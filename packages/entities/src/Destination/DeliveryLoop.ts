@@ -5,10 +5,11 @@ import { Egress } from "@tidegate/egress/Egress"
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 import type { RatePeriod } from "@tidegate/model/Destination"
 import { cancelPending } from "@tidegate/storage/CancelPending"
-import { HotSql } from "@tidegate/storage/Database"
+import type { Database } from "@tidegate/storage/Database"
 import { recentStarts } from "@tidegate/storage/DeliveryRows"
 import { Journal } from "@tidegate/storage/Journal"
 import { Secrets } from "@tidegate/storage/Secrets"
+import { traceHeaders, Tracing } from "@tidegate/telemetry/Tracing"
 import { Lease } from "../Lease.ts"
 import { shardOf } from "../Shards.ts"
 import {
@@ -46,10 +47,11 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const egress = yield* Egress
   const journal = yield* Journal
   const lease = yield* Lease
+  const tracing = yield* Tracing
   const secrets = yield* Secrets
   const { connectorOf, slots } = yield* DeliveryRuntime
   const scope = yield* Effect.scope
-  const context = yield* Effect.context<Effect.Services<typeof load> | HotSql>()
+  const context = yield* Effect.context<Effect.Services<typeof load> | Database>()
   const run = Effect.runForkWith(context)
   const shard = shardOf(sharding, id)
   const changed = Latch.makeUnsafe(false)
@@ -122,7 +124,9 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const deliver = (item: DeliveryItem, startedAt: number): void => {
     unrecorded.set(item.eventId, startedAt)
     startedMeanwhile?.push(startedAt)
-    const attempt = beginAttempt(item, state?.lanes.get(item.connectionId), startedAt)
+    const { headers, requestId } = item.payload
+    const trace = tracing.attempt(headers, requestId, item.rootEventId ?? item.eventId)
+    const attempt = beginAttempt(item, state?.lanes.get(item.connectionId), startedAt, trace)
     guarded(attempt, () => send(attempt))
   }
 
@@ -186,7 +190,8 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     attempt.url = request.shownUrl
     if (request instanceof Refusal) return refuse(attempt, request.code, request.message, true)
     if (sender.kind === "http") {
-      egress.deliver({ ...request, mayStart: holdsLease }).then(
+      const headers = traceHeaders(attempt.trace, request.headers)
+      egress.deliver({ ...request, headers, mayStart: holdsLease }).then(
         (answer) => guarded(attempt, () => answered(attempt, answer, sender.judge)),
         (cause: unknown) => brokeDown(attempt, cause)
       )
@@ -244,6 +249,14 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       else if (recorded === "PENDING" && record.retryAt !== null) {
         queue.recorded(item, { kind: "retry", item: retryOf(item, record, record.retryAt) })
       } else queue.recorded(item, { kind: "finished" })
+    })
+    tracing.attempted(attempt.trace, {
+      ...item,
+      destinationId: id,
+      startedAt: attempt.startedAt,
+      endedAt: record.finishedAt,
+      status: outcome.status,
+      error: record.errorCode
     })
     // The journal answers later.
     queue.ended(reachable)

@@ -1,5 +1,5 @@
 import { Cause, Effect, Redacted, Result } from "effect"
-import type { SqlClient, SqlError } from "effect/sql"
+import type { SqlError } from "effect/sql"
 import type { Connector, OpenAuth, Sender } from "@tidegate/connectors/Connector"
 import { settingsOf } from "@tidegate/connectors/Connectors"
 import type { RatePeriod } from "@tidegate/model/Destination"
@@ -12,6 +12,7 @@ import {
   type DeliveringDestination,
   readDeliverySettings
 } from "@tidegate/storage/DeliverySettings"
+import type { Database } from "@tidegate/storage/Database"
 import type { Secrets } from "@tidegate/storage/Secrets"
 import { signingSecrets } from "@tidegate/storage/Teams"
 import type { LaneState } from "./DeliveryQueue.ts"
@@ -51,7 +52,7 @@ export const loadDestination = Effect.fnUntraced(function* (
   id: string,
   shard: number,
   connectorOf: Lookup
-): Effect.fn.Return<DestinationState | null, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
+): Effect.fn.Return<DestinationState | null, SqlError.SqlError, Database | Secrets> {
   const stored = yield* readDeliverySettings(id, shard)
   if (stored === null) return null
   const { connections, destination } = stored
@@ -86,7 +87,7 @@ const laneOf = (row: DeliveringConnection): LaneSettings => ({
 const openSender = Effect.fnUntraced(function* (
   destination: DeliveringDestination,
   connectorOf: Lookup
-): Effect.fn.Return<Sender | null, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
+): Effect.fn.Return<Sender | null, SqlError.SqlError, Database | Secrets> {
   const about = { destination_id: destination.id }
   const connector = connectorOf(destination.type)
   if (connector === undefined) {
@@ -112,7 +113,7 @@ const openSender = Effect.fnUntraced(function* (
 const openAuth = Effect.fnUntraced(function* (
   { auth, config, team_id }: DeliveringDestination,
   { auths }: Connector
-): Effect.fn.Return<OpenAuth | null, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
+): Effect.fn.Return<OpenAuth | null, SqlError.SqlError, Database | Secrets> {
   const checked = auth === null ? null : Result.getOrNull(validateOutboundAuth(config.auth_type, auth, auths))
   if (checked === null) return null
   const { headers, signs } = compileOutboundAuth(checked)

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
-import type { HotSql } from "@tidegate/storage/Database"
+import type { Database } from "@tidegate/storage/Database"
 import { type DueRow, dueRows, pendingEvents } from "@tidegate/storage/DeliveryRows"
 import { type DeliveryItem, storedItem } from "./DeliveryItem.ts"
 
@@ -31,7 +31,7 @@ export const readRefill = Effect.fnUntraced(function* (
   destinationId: string,
   until: number,
   window: RefilledWindow
-): Effect.fn.Return<Refill, SqlError.SqlError, HotSql> {
+): Effect.fn.Return<Refill, SqlError.SqlError, Database> {
   const perLane = Math.max(50, Math.ceil(refillRows / Math.max(1, window.lanes)))
   const due = yield* dueRows(shard, destinationId, until, perLane)
   const counts = new Map<string, number>()

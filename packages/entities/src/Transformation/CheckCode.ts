@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import type { Rule } from "@tidegate/model/Rule"
 import { Sandbox, type SandboxUnavailable } from "@tidegate/sandbox/Sandbox"
 
 /** A sandbox that cannot be had for the moment is not the code's fault: 503, and the call may be repeated. */
@@ -15,3 +16,12 @@ export const checkCode = Effect.fnUntraced(function* (code: string): Effect.fn.R
   const place = line === null ? "" : ` (line ${line})`
   yield* fail("TRANSFORMATION_INVALID", `the code does not compile: ${message}${place}`, { line, message })
 })
+
+/** 400 TRANSFORMATION_INVALID unless the code of every transformation written inside these rules compiles. */
+export const checkInlineCode = (rules: ReadonlyArray<Rule>): Effect.Effect<void, GatewayError, Sandbox> =>
+  Effect.forEach(
+    rules,
+    (rule) =>
+      rule.type === "transform" && "transformation" in rule ? checkCode(rule.transformation.code) : Effect.void,
+    { discard: true }
+  )

@@ -100,8 +100,8 @@ const writes: { readonly [group in Exclude<Group, "sources">]: (rows: string, sl
     select id, team_id, request_id, connection_id, source_id, destination_id, 'PENDING', 'INITIAL', due_at, at, at, at
     from ${rows} as e (v, id, team_id, request_id, connection_id, source_id, destination_id, shard, due_at, at)
     where ${current}`,
-      `insert into deliveries (event_id, shard, destination_id, connection_id, due_at)
-    select id, shard, destination_id, connection_id, due_at
+      `insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at)
+    select id, team_id, shard, destination_id, connection_id, due_at
     from ${rows} as e (v, id, team_id, request_id, connection_id, source_id, destination_id, shard, due_at, at)
     where ${current}`
     ],

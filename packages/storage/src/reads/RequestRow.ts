@@ -13,6 +13,7 @@ import {
   type ValueBudget,
   valueBudget
 } from "./Payload.ts"
+import { payloadGone } from "../Tables.ts"
 import type { Table } from "./Scan.ts"
 
 /** A row of `requests` without its payload. */
@@ -125,6 +126,7 @@ export const anyBody = 2_147_483_647
 
 /** The payload as it is shown; null when retention took it. `budget`: of all bodies in the same answer. */
 export const toRequestData = (row: PayloadRow, budget?: ValueBudget): RequestData | null => {
+  if (row.headers === payloadGone) return null
   const large = row.body === null && (row.kept || row.rejection_cause === "PAYLOAD_TOO_LARGE")
   if (row.body === null && !large) return null
   const headers = shownHeaders(readHeaders(row.headers))

@@ -1,10 +1,8 @@
-import * as PgConnection from "@effect/sql-pg/PgConnection"
-import { Effect, Redacted } from "effect"
 import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
 import { Pool } from "undici"
-import { GatewayProcess, type Role } from "../faults/GatewayProcess.ts"
-import type { Row } from "../faults/Postgres.ts"
+import { GatewayProcess, type Role } from "./GatewayProcess.ts"
+import { query, type Row } from "./sql.ts"
 
 const apiKey = "gwk_cluster_test_key"
 
@@ -99,14 +97,8 @@ export class Gateways<Name extends string> {
     return JSON.parse((await this.call(name, "GET", "/readyz")).body) as { ok: boolean; role: Role; shards: number }
   }
 
-  async query(statement: string, parameters?: ReadonlyArray<unknown>): Promise<ReadonlyArray<Row>> {
-    const { rows } = await Effect.runPromise(
-      PgConnection.make({ url: Redacted.make(this.#url), applicationName: "cluster-test" }).pipe(
-        Effect.flatMap((connection) => connection.query(statement, parameters)),
-        Effect.scoped
-      )
-    )
-    return rows
+  query(statement: string, parameters?: ReadonlyArray<unknown>): Promise<ReadonlyArray<Row>> {
+    return query(this.#url, statement, parameters)
   }
 
   /** Ends them all. */

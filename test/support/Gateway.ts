@@ -2,15 +2,16 @@ import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
 import * as PgClient from "@effect/sql-pg/PgClient"
-import * as PgConnection from "@effect/sql-pg/PgConnection"
 import { Effect, Exit, Redacted, Scope } from "effect"
+import { type Table, tables } from "@tidegate/storage/Tables"
 import { loadSecretKeys, Secrets } from "@tidegate/storage/Secrets"
 import { demoTeam, signingSecrets } from "@tidegate/storage/Teams"
-import { GatewayProcess } from "../faults/GatewayProcess.ts"
+import { GatewayProcess } from "./GatewayProcess.ts"
 import { freshDatabase } from "../postgres.ts"
-import { waitUntil } from "../faults/Waiting.ts"
+import { eventually, patience } from "./Waiting.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 import { DatabaseLink } from "./DatabaseLink.ts"
+import { query } from "./sql.ts"
 import type { Target } from "./Target.ts"
 
 /** A JSON object as the API answers it; a test reads whatever is there. */
@@ -97,7 +98,7 @@ export class Gateway {
       method,
       headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(20_000)
+      signal: AbortSignal.timeout(patience)
     })
     const text = await response.text()
     return { status: response.status, body: text === "" ? null : JSON.parse(text) }
@@ -147,21 +148,13 @@ export class Gateway {
   }
 
   /** What `read` gives once it gives something: for what happens behind the sender's back. */
-  async eventually<A>(what: string, read: () => Promise<A | null | undefined>): Promise<A> {
-    let found: A | null | undefined
-    await waitUntil(what, async () => ((found = await read()) ?? null) !== null, { patienceMs: 8_000 })
-    return found as A
+  eventually<A>(what: string, read: () => Promise<A | null | undefined>): Promise<A> {
+    return eventually(what, read)
   }
 
   /** Rows straight from the database. */
   sql(statement: string, parameters: ReadonlyArray<unknown> = []): Promise<ReadonlyArray<Body>> {
-    return Effect.runPromise(
-      PgConnection.make({ url: Redacted.make(this.#databaseUrl) }).pipe(
-        Effect.flatMap((connection) => connection.query(statement, parameters)),
-        Effect.map(({ rows }) => rows),
-        Effect.scoped
-      )
-    )
+    return query(this.#databaseUrl, statement, parameters)
   }
 
   /** All that its processes have logged so far. */
@@ -210,22 +203,6 @@ export class Gateway {
 }
 
 /** What a call or a request can change. */
-export const allTables = [
-  "teams",
-  "project_secrets",
-  "sources",
-  "destinations",
-  "connections",
-  "transformations",
-  "requests",
-  "events",
-  "deliveries",
-  "pending_routes",
-  "attempts",
-  "ignored_events",
-  "executions",
-  "event_data",
-  "dedupe_keys",
-  "proxy_exchanges",
-  "rollups"
-]
+export const allTables: ReadonlyArray<string> = Object.entries<Table>(tables).flatMap(([name, { team }]) =>
+  team === null ? [] : [name]
+)

@@ -15,15 +15,43 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/egress": ["model"],
   "packages/sandbox": ["telemetry", "model"],
   "packages/postgres": [],
-  "packages/storage": ["connectors", "telemetry", "signatures", "model"],
-  "packages/entities": ["storage", "connectors", "sandbox", "egress", "rules", "signatures", "telemetry", "model"],
-  "packages/doors": ["entities", "storage", "connectors", "egress", "rules", "signatures", "telemetry", "model"],
-  "packages/api": ["entities", "storage", "connectors", "signatures", "telemetry", "model"],
+  "packages/resources": ["connectors", "signatures", "rules", "templates", "model"],
+  "packages/storage": ["resources", "connectors", "telemetry", "signatures", "model"],
+  "packages/entities": [
+    "storage",
+    "resources",
+    "connectors",
+    "sandbox",
+    "egress",
+    "rules",
+    "signatures",
+    "telemetry",
+    "model"
+  ],
+  "packages/doors": [
+    "entities",
+    "storage",
+    "resources",
+    "connectors",
+    "egress",
+    "rules",
+    "signatures",
+    "telemetry",
+    "model"
+  ],
+  "packages/api": ["entities", "storage", "resources", "connectors", "signatures", "telemetry", "model"],
   "apps/gateway": ["api", "doors", "entities", "storage", "postgres", "sandbox", "egress", "telemetry", "model"]
 }
 
 /** Packages without I/O, clock or randomness of their own: they can be tested by example alone. */
-const pure = ["packages/model", "packages/templates", "packages/rules", "packages/signatures", "packages/connectors"]
+const pure = [
+  "packages/model",
+  "packages/templates",
+  "packages/rules",
+  "packages/signatures",
+  "packages/connectors",
+  "packages/resources"
+]
 
 /** What of the platform computes and does nothing else. */
 const computing = new Set([
@@ -31,6 +59,7 @@ const computing = new Set([
   "node:crypto",
   "node:querystring",
   "node:string_decoder",
+  "node:util",
   "node:zlib",
   "effect",
   "effect/net",

@@ -4,13 +4,13 @@ import { ClusterError } from "effect/cluster"
 import { SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { fail } from "@tidegate/model/GatewayError"
-import { command, read, upsert } from "../src/handlers/Calls.ts"
+import { askOwner, read, upsert } from "../src/handlers/Calls.ts"
 
 const unavailable = { _tag: "GatewayError", code: "QUEUE_UNAVAILABLE" }
 
 it.effect("an owner that does not answer is a 503 after fifteen seconds, not before", () =>
   Effect.gen(function* () {
-    const call = yield* Effect.forkChild(Effect.flip(command(Effect.never)))
+    const call = yield* Effect.forkChild(Effect.flip(askOwner(Effect.never)))
     yield* TestClock.adjust("14 seconds")
     expect(call.pollUnsafe()).toBeUndefined()
     yield* TestClock.adjust("1 second")
@@ -38,15 +38,15 @@ it.effect("a database that cannot be reached is a 503", () =>
 it.effect("a resource without an owner is a 503, its own error its own", () =>
   Effect.gen(function* () {
     const full = new ClusterError.PersistenceError({ cause: new Error("storage is gone") })
-    expect(yield* Effect.flip(command(Effect.fail(full)))).toMatchObject(unavailable)
+    expect(yield* Effect.flip(askOwner(Effect.fail(full)))).toMatchObject(unavailable)
     const conflict = fail("SOURCE_DISABLED", "the source is disabled")
-    expect(yield* Effect.flip(command(Effect.fail(conflict)))).toBe(conflict)
+    expect(yield* Effect.flip(askOwner(Effect.fail(conflict)))).toBe(conflict)
   })
 )
 
 it.effect("an owner that is interrupted, because its shard has gone elsewhere, is a 503", () =>
   Effect.gen(function* () {
-    expect(yield* Effect.flip(command(Effect.interrupt))).toMatchObject(unavailable)
+    expect(yield* Effect.flip(askOwner(Effect.interrupt))).toMatchObject(unavailable)
   })
 )
 
@@ -56,7 +56,7 @@ it.effect("a command goes on when its caller has hung up", () =>
     const proceed = yield* Deferred.make<void>()
     const done = yield* Deferred.make<string>()
     const caller = yield* Effect.forkChild(
-      command(
+      askOwner(
         Effect.gen(function* () {
           yield* Deferred.succeed(started, undefined)
           yield* Deferred.await(proceed)

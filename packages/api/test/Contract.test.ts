@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { describe, expect, it } from "vitest"
-import { closed, describedAs, resolveMarks } from "../src/contract/DescribedAs.ts"
+import { closed, describedAs, resolveMarks } from "@tidegate/resources/DescribedAs"
 import { describe as describeOperation, failures } from "../src/contract/Operation.ts"
 
 /** How the contract becomes its document: pure steps, each by itself. */

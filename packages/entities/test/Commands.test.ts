@@ -14,7 +14,7 @@ import { ConnectionEntity } from "../src/Connection/ConnectionProtocol.ts"
 import * as DestinationCommands from "../src/Destination/DestinationCommands.ts"
 import { DestinationEntity } from "../src/Destination/DestinationProtocol.ts"
 import * as SourceBehaviour from "../src/Source/SourceBehaviour.ts"
-import type { Members } from "../src/Input.ts"
+import type { Members } from "@tidegate/resources/Input"
 import { SourceEntity } from "../src/Source/SourceProtocol.ts"
 
 const { insertEvent, otherTeam, team: team_id, unique } = ControlPlane

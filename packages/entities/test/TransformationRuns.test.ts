@@ -5,7 +5,7 @@ import { newId, prefixes } from "@tidegate/model/Ids"
 import { Sandbox } from "@tidegate/sandbox/Sandbox"
 import { Transformations } from "@tidegate/storage/Transformations"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
-import type { Members } from "../src/Input.ts"
+import type { Members } from "@tidegate/resources/Input"
 import * as TransformationBehaviour from "../src/Transformation/TransformationBehaviour.ts"
 import { TransformationEntity } from "../src/Transformation/TransformationProtocol.ts"
 

@@ -8,7 +8,8 @@ import { Connections } from "../src/Connections.ts"
 import { Secrets } from "../src/Secrets.ts"
 import { transaction } from "../src/Transaction.ts"
 import { holdTransformations, upsertTransformation } from "../src/TransformationLinks.ts"
-import { loadTransformation, type TransformationFields, Transformations } from "../src/Transformations.ts"
+import type { TransformationFields } from "@tidegate/resources/Transformation"
+import { loadTransformation, Transformations } from "../src/Transformations.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
 const { createConnection, otherTeam, team, unique } = ControlPlane

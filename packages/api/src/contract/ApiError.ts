@@ -1,7 +1,7 @@
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { type ErrorCode, GatewayError, statusOf, toResponse } from "@tidegate/model/GatewayError"
-import { describedAs } from "./DescribedAs.ts"
+import { describedAs } from "@tidegate/resources/DescribedAs"
 
 /** An error's body, the same for every route. `data` holds what a program needs to react. */
 export interface ErrorBody {

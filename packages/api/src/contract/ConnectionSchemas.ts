@@ -1,12 +1,12 @@
 import { Schema } from "effect"
 import { Connection } from "@tidegate/model/Connection"
+import { Code, Env } from "@tidegate/resources/Transformation"
 import { Condition, NamedCondition, TextCondition } from "./Condition.ts"
-import { closed, describedAs } from "./DescribedAs.ts"
+import { closed, describedAs } from "@tidegate/resources/DescribedAs"
 import { DestinationRecord } from "./DestinationSchemas.ts"
 import { connection, connectionBody, ids, rules } from "./Examples.ts"
 import { Description, Id, Name, optional, setting } from "./Members.ts"
 import { SourceRecord } from "./SourceSchemas.ts"
-import { Code, Env } from "./TransformationSchemas.ts"
 
 /** Rules as the document shows them; `RuleSet` judges what is written, and refuses members that it does not know. */
 

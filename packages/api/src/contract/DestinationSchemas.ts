@@ -4,7 +4,7 @@ import { connectors } from "@tidegate/connectors/Connectors"
 import type { Setting, Settings } from "@tidegate/connectors/Settings"
 import { Destination } from "@tidegate/model/Destination"
 import { type OutboundAuthType, outboundAuthOf, outboundAuthTypes } from "@tidegate/signatures/OutboundAuth"
-import { closed, describedAs } from "./DescribedAs.ts"
+import { closed, describedAs } from "@tidegate/resources/DescribedAs"
 import { destination, destinationBody } from "./Examples.ts"
 import { Description, Name, optional, setting, shownText } from "./Members.ts"
 

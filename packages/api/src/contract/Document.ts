@@ -1,5 +1,5 @@
 import { OpenApi } from "effect/http-api"
-import { resolveMarks } from "./DescribedAs.ts"
+import { resolveMarks } from "@tidegate/resources/DescribedAs"
 import { ids } from "./Examples.ts"
 import { IngressApi } from "./IngressApi.ts"
 

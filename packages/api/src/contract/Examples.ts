@@ -1,25 +1,11 @@
-/**
- * The examples of the document: one small story, whose ids are the same wherever they appear. A test tells it to a gateway,
- * with the ids it really gives.
- */
-export const ids = {
-  team: "tm_demo",
-  source: "src_01kak1v8m0c3x9f2e7d5b4a6gh",
-  destination: "des_01kak1w2n4d4y0g3f8e6c5b7hj",
-  connection: "web_01kak1x7p8e5z1h4g9f7d6c8jk",
-  transformation: "trs_01kak1y3q2f6a2j5h0g8e7d9km",
-  request: "req_01kak203r6g7b3k6j1h9f8e0mn",
-  event: "evt_01kak203r6h8c4m7k2j0g9f1np",
-  ignoredEvent: "ign_01kak203r6j9d5n8m3k1h0g2pq",
-  attempt: "att_01kak204s0k0e6p9n4m2j1h3qr",
-  eventData: "edt_01kak203r6g7b3k6j1h9f8e0mn",
-  execution: "txe_01kak203r6m1f7q0p5n3k2j4rs",
-  replay: "evt_01kak25zt4n2g8r1q6p4m3k5st"
-} as const
+import { at, ids, times } from "@tidegate/resources/Story"
+import * as Transformation from "@tidegate/resources/Transformation"
 
-const at = "2026-01-01T00:00:00.000Z"
+export { ids }
+
+/** The examples of the document beyond those that a resource declares. */
+
 const later = "2026-01-01T00:00:00.180Z"
-const times = { created_at: at, updated_at: at }
 const url = `https://hooks.example.com/e/${ids.source}`
 
 export const sourceBody = {
@@ -144,32 +130,8 @@ export const latestInput = {
   }
 } as const
 
-const code = [
-  'addHandler("transform", (request, context) => ({',
-  "  ...request,",
-  "  headers: { ...request.headers, tenant: process.env.TENANT }",
-  "}))"
-].join("\n")
-
-export const transformationBody = { name: "add-tenant", code, env: { TENANT: "acme" } } as const
-
-export const transformation = {
-  id: ids.transformation,
-  team_id: ids.team,
-  name: "add-tenant",
-  code,
-  env: { TENANT: "acme" },
-  runtime: "js-v1",
-  code_hash: "3c9ab1c52fb6c5a4a6f0e7a2a1b2ad6a7c6b4f1f0f5d5c1e4a1d8f3b6a2e9c10",
-  deleted_at: null,
-  executions_24h_count: 12,
-  executions_24h_successful_count: 12,
-  executions_24h_failed_count: 0,
-  executions_24h_successful_bins: [0, 0, 0, 2, 4, 6],
-  executions_24h_failed_bins: [0, 0, 0, 0, 0, 0],
-  connections_count: 1,
-  ...times
-} as const
+export const { body: transformationBody, record: transformation } = Transformation.example
+const { code } = transformationBody
 
 export const runBody = {
   code,

@@ -2,7 +2,7 @@ import { Schema, SchemaTransformation } from "effect"
 import { EventStatus } from "@tidegate/model/Event"
 import { LogLevel } from "@tidegate/model/Execution"
 import { maxValues } from "@tidegate/model/BodyLimits"
-import { describedAs } from "./DescribedAs.ts"
+import { describedAs } from "@tidegate/resources/DescribedAs"
 import { ids } from "./Examples.ts"
 
 /**
@@ -12,8 +12,8 @@ import { ids } from "./Examples.ts"
 export const Id = Schema.String.check(Schema.isMaxLength(100))
 
 /** The id in a path, of one kind of resource. */
-export const pathOf = (resource: Exclude<keyof typeof ids, "team">) => ({
-  id: Id.annotate({ description: `The ${resource}'s id`, examples: [ids[resource]] })
+export const pathOf = (resource: string, example: string = ids[resource as keyof typeof ids]) => ({
+  id: Id.annotate({ description: `The ${resource}'s id`, examples: [example] })
 })
 
 const text = (description: string, maximum = 200) =>

@@ -4,7 +4,7 @@ import type { Provider, ProviderSetting } from "@tidegate/signatures/Provider"
 import { providers } from "@tidegate/signatures/Providers"
 import { algorithms, encodings } from "@tidegate/signatures/SignatureScheme"
 import { Condition, NamedCondition, TextCondition } from "./Condition.ts"
-import { closed, describedAs } from "./DescribedAs.ts"
+import { closed, describedAs } from "@tidegate/resources/DescribedAs"
 import { source, sourceBody } from "./Examples.ts"
 import { Description, HeaderName, HttpUrl, Name, optional, secretText, setting, shownText } from "./Members.ts"
 

@@ -1,35 +1,8 @@
 import { Schema } from "effect"
-import { maxCode } from "@tidegate/model/BodyLimits"
 import { Values } from "@tidegate/model/Values"
-import { runBody, transformationBody } from "./Examples.ts"
-import { Id, Name, optional, setting } from "./Members.ts"
-
-export const Code = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(maxCode)).annotate({
-  description: "JavaScript that calls addHandler with what makes one request of another; at most 1 MiB"
-})
-
-const Variables = Schema.Record(
-  Schema.String.check(Schema.isPattern(/^[A-Za-z_][A-Za-z0-9_]*$/u)),
-  Schema.String
-).check(Schema.isMaxProperties(100))
-
-/** Variables of the code. */
-export const Env = Schema.NullOr(Variables).annotate({
-  description: "Variables, as process.env and context.env; replaced whole. At most 100, and 64 KiB"
-})
-
-const env = optional(Env)
-
-export const TransformationWrite = Schema.Struct({ name: Name, code: Code, env }).annotate({
-  identifier: "TransformationWrite",
-  examples: [transformationBody]
-})
-
-export const TransformationPatch = Schema.Struct({
-  name: optional(Name),
-  code: optional(Code),
-  env
-}).annotate({ identifier: "TransformationPatch" })
+import { Code, Env } from "@tidegate/resources/Transformation"
+import { runBody } from "./Examples.ts"
+import { Id, optional, setting } from "./Members.ts"
 
 const scalar = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean, Schema.Null])
 

@@ -4,6 +4,7 @@ import type { ClusterError } from "effect/cluster"
 import type { SqlError } from "effect/sql"
 import { fail, GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { isId, newId, type Prefix } from "@tidegate/model/Ids"
+import type { Ingress } from "@tidegate/model/Ingress"
 import type { Connections } from "@tidegate/storage/Connections"
 import type { Database } from "@tidegate/storage/Database"
 import type { Destinations } from "@tidegate/storage/Destinations"
@@ -45,7 +46,8 @@ export const ownersOf = <Client>(prefix: Prefix, resource: string, client: (id: 
   fresh: Effect.map(Clock.currentTimeMillis, (now) => client(newId(prefix, now)))
 })
 
-type NoOwner =
+/** Nobody could be asked. */
+export type NoOwner =
   | ClusterError.MailboxFull
   | ClusterError.AlreadyProcessingMessage
   | ClusterError.PersistenceError
@@ -56,7 +58,9 @@ type NoOwner =
  * to reach everyone it concerns. An owner that cannot be reached for the whole deadline is a 503, because the call may be
  * repeated: every command is idempotent.
  */
-export const command = <A, R>(effect: Effect.Effect<A, GatewayError | NoOwner, R>): Effect.Effect<A, GatewayError, R> =>
+export const askOwner = <A, R>(
+  effect: Effect.Effect<A, GatewayError | NoOwner, R>
+): Effect.Effect<A, GatewayError, R> =>
   effect.pipe(
     Effect.mapError((error) =>
       error instanceof GatewayError
@@ -73,7 +77,7 @@ export const command = <A, R>(effect: Effect.Effect<A, GatewayError | NoOwner, R
   )
 
 /** What reads are made on. */
-export type Stores = Database | Sources | Destinations | Connections | Transformations
+export type Stores = Database | Ingress | Sources | Destinations | Connections | Transformations
 
 /** `read`, with the stores it needs already given. */
 export const reader = Effect.map(

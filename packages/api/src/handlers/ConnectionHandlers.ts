@@ -4,11 +4,11 @@ import { ConnectionEntity } from "@tidegate/entities/Connection/ConnectionProtoc
 import { prefixes } from "@tidegate/model/Ids"
 import { maxConnectionBody } from "@tidegate/model/BodyLimits"
 import * as RequestReads from "@tidegate/storage/reads/RequestReads"
-import * as ResourceLists from "@tidegate/storage/reads/ResourceLists"
+import * as ResourceLists from "@tidegate/storage/reads/TypedLists"
 import { Connections } from "@tidegate/storage/Connections"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
-import { type ById, command, ownersOf, read, reader, upsert, type WithBody } from "./Calls.ts"
+import { type ById, askOwner, ownersOf, read, reader, upsert, type WithBody } from "./Calls.ts"
 import { readJsonObject, textOf } from "./JsonBody.ts"
 import { resourceQueryOf, valuesOf } from "./ListInput.ts"
 
@@ -27,10 +27,10 @@ export const layer = HttpApiBuilder.group(
     const reading = yield* reader
 
     const create = Effect.fnUntraced(function* (team_id: string, input: Body) {
-      return yield* command((yield* fresh).Create({ team_id, input }))
+      return yield* askOwner((yield* fresh).Create({ team_id, input }))
     })
     const update = Effect.fnUntraced(function* (team_id: string, id: string, input: Body) {
-      return yield* command((yield* owner(id)).Update({ team_id, input }))
+      return yield* askOwner((yield* owner(id)).Update({ team_id, input }))
     })
     const updateOne = Effect.fnUntraced(function* ({ params, request }: ById & WithBody) {
       const { id: team_id } = yield* CurrentTeam
@@ -39,7 +39,7 @@ export const layer = HttpApiBuilder.group(
     const act = (message: "Disable" | "Enable" | "Pause" | "Unpause") =>
       Effect.fnUntraced(function* ({ params }: ById) {
         const { id: team_id } = yield* CurrentTeam
-        return yield* command((yield* owner(params.id))[message]({ team_id }))
+        return yield* askOwner((yield* owner(params.id))[message]({ team_id }))
       })
 
     /** The one that the body names: by its id, else by its source and name. */
@@ -60,8 +60,10 @@ export const layer = HttpApiBuilder.group(
           return yield* reading(
             ResourceLists.connections(team_id, {
               ...(yield* resourceQueryOf(query)),
-              sources: yield* valuesOf("source_id", query.source_id),
-              destinations: yield* valuesOf("destination_id", query.destination_id),
+              among: {
+                source_id: yield* valuesOf("source_id", query.source_id),
+                destination_id: yield* valuesOf("destination_id", query.destination_id)
+              },
               paused: query.paused
             })
           )
@@ -107,7 +109,7 @@ export const layer = HttpApiBuilder.group(
       .handle("delete", ({ params }) =>
         Effect.gen(function* () {
           const { id: team_id } = yield* CurrentTeam
-          const { id } = yield* command((yield* owner(params.id)).Delete({ team_id }))
+          const { id } = yield* askOwner((yield* owner(params.id)).Delete({ team_id }))
           return { id, deleted: true as const }
         })
       )

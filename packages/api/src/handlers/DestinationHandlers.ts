@@ -2,11 +2,11 @@ import { Effect, type Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
 import { prefixes } from "@tidegate/model/Ids"
-import * as ResourceLists from "@tidegate/storage/reads/ResourceLists"
+import * as ResourceLists from "@tidegate/storage/reads/TypedLists"
 import { Destinations } from "@tidegate/storage/Destinations"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
-import { type ById, command, ownersOf, read, reader, upsert, type WithBody } from "./Calls.ts"
+import { type ById, askOwner, ownersOf, read, reader, upsert, type WithBody } from "./Calls.ts"
 import { readJsonObject, textOf } from "./JsonBody.ts"
 import { resourceQueryOf } from "./ListInput.ts"
 
@@ -21,11 +21,11 @@ export const layer = HttpApiBuilder.group(
     const reading = yield* reader
 
     const create = Effect.fnUntraced(function* (team_id: string, input: Body) {
-      return yield* command((yield* fresh).Create({ team_id, input }))
+      return yield* askOwner((yield* fresh).Create({ team_id, input }))
     })
     const write = (message: "Update" | "Replace" | "Upsert") =>
       Effect.fnUntraced(function* (team_id: string, id: string, input: Body) {
-        return yield* command((yield* owner(id))[message]({ team_id, input }))
+        return yield* askOwner((yield* owner(id))[message]({ team_id, input }))
       })
     const writeOne = (message: "Update" | "Replace") =>
       Effect.fnUntraced(function* ({ params, request }: ById & WithBody) {
@@ -35,7 +35,7 @@ export const layer = HttpApiBuilder.group(
     const act = (message: "Disable" | "Enable") =>
       Effect.fnUntraced(function* ({ params }: ById) {
         const { id: team_id } = yield* CurrentTeam
-        return yield* command((yield* owner(params.id))[message]({ team_id }))
+        return yield* askOwner((yield* owner(params.id))[message]({ team_id }))
       })
 
     return handlers
@@ -75,7 +75,7 @@ export const layer = HttpApiBuilder.group(
       .handle("delete", ({ params }) =>
         Effect.gen(function* () {
           const { id: team_id } = yield* CurrentTeam
-          const { id } = yield* command((yield* owner(params.id)).Delete({ team_id }))
+          const { id } = yield* askOwner((yield* owner(params.id)).Delete({ team_id }))
           return { id, deleted: true as const }
         })
       )

@@ -9,7 +9,7 @@ import * as EventReads from "@tidegate/storage/reads/EventReads"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import type * as Parameters from "../contract/Parameters.ts"
-import { command, reader } from "./Calls.ts"
+import { askOwner, reader } from "./Calls.ts"
 import { given, includesOf, limitOf, searchOf, statusesOf, valuesOf, windowOf } from "./ListInput.ts"
 
 const filterOf = Effect.fnUntraced(function* (query: Schema.Struct.Type<typeof Parameters.eventCount>) {
@@ -69,7 +69,7 @@ export const layer = HttpApiBuilder.group(
           const owner = destination(yield* reading(retryDestination(team_id, params.id)))
           // Made here, so that a message that is sent again, because its answer was lost, makes no second event.
           const id = newId(prefixes.event, yield* Clock.currentTimeMillis)
-          const retry = yield* command(owner.RetryEvent({ team_id, event_id: params.id, id }))
+          const retry = yield* askOwner(owner.RetryEvent({ team_id, event_id: params.id, id }))
           return { ok: true as const, queued: true as const, transport: "queue" as const, ...retry }
         })
       )

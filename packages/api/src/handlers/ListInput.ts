@@ -91,8 +91,10 @@ const refuseCursors = Effect.gen(function* () {
 })
 
 /** The query of a list of resources. */
+export type ListQuery = Partial<Schema.Struct.Type<typeof import("../contract/Parameters.ts").resources>>
+
 export const resourceQueryOf = Effect.fnUntraced(function* (
-  query: Partial<Schema.Struct.Type<typeof import("../contract/Parameters.ts").resources>>
+  query: ListQuery
 ): Effect.fn.Return<ResourceQuery, GatewayError, HttpServerRequest.ParsedSearchParams> {
   yield* refuseCursors
   return {
@@ -100,6 +102,9 @@ export const resourceQueryOf = Effect.fnUntraced(function* (
     name: query.name,
     type: given(query.type),
     includeDisabled: query.include_disabled ?? true,
+    paused: undefined,
+    among: {},
+    counts: true,
     orderBy: query.order_by ?? "created_at",
     dir: dirOf(query.dir),
     limit: limitOf(query.limit, 255)

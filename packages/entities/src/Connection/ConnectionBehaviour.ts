@@ -3,7 +3,7 @@ import { Entity } from "effect/cluster"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { type ConnectionChanged, Connections } from "@tidegate/storage/Connections"
 import { Cancellations } from "../Cancellations.ts"
-import { command } from "../Command.ts"
+import { carryThrough } from "../CarryThrough.ts"
 import { reloadDestinations } from "../Hints.ts"
 import { createConnection, updateConnection } from "./ConnectionInput.ts"
 import { ConnectionEntity } from "./ConnectionProtocol.ts"
@@ -39,7 +39,7 @@ export const layer = <R>(work: (connectionId: string) => Effect.Effect<void, nev
       /** Answers once everyone whom the committed change concerns goes by it. */
       const change = <E extends GatewayError, R>(changed: Effect.Effect<ConnectionChanged, E, R>) =>
         oneAtATime(
-          command(
+          carryThrough(
             changed.pipe(
               Effect.tap(spread),
               Effect.map(({ connection }) => connection)
@@ -73,7 +73,7 @@ export const layer = <R>(work: (connectionId: string) => Effect.Effect<void, nev
       return ConnectionEntity.of({
         Create: ({ payload }: Write) =>
           oneAtATime(
-            command(
+            carryThrough(
               now.pipe(
                 Effect.flatMap((now) => Effect.fromResult(createConnection(payload.input, now))),
                 Effect.tap(({ rules }) => checkInlineCode(rules)),
@@ -98,7 +98,7 @@ export const layer = <R>(work: (connectionId: string) => Effect.Effect<void, nev
         Pause: ({ payload }: Command) => change(connections.pause(payload.team_id, id)),
         Unpause: ({ payload }: Command) => change(connections.unpause(payload.team_id, id)),
         Delete: ({ payload }: Command) =>
-          oneAtATime(command(Effect.as(Effect.flatMap(connections.delete(payload.team_id, id), spread), { id }))),
+          oneAtATime(carryThrough(Effect.as(Effect.flatMap(connections.delete(payload.team_id, id), spread), { id }))),
         Wake: () => wake
       })
     }),

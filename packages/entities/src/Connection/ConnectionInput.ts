@@ -1,7 +1,8 @@
 import { Result, Schema } from "effect"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import type { ConnectionFields } from "@tidegate/storage/ConnectionState"
-import { asObject, Description, every, fieldError, type FieldErrors, judgeBody, type Members, Name } from "../Input.ts"
+import { asObject, every, fieldError, type FieldErrors, judgeBody, type Members } from "@tidegate/resources/Input"
+import { Description, Name } from "@tidegate/resources/Members"
 import { checkRules, invalidWithRules } from "./ConnectionRules.ts"
 
 const Id = Schema.String.annotate({ message: "must be an id" }).check(

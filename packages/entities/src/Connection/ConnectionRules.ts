@@ -2,8 +2,8 @@ import { Result, type Schema } from "effect"
 import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import type { Rule } from "@tidegate/model/Rule"
 import { normalizeRules } from "@tidegate/rules/RuleSet"
-import { type FieldErrors, isStorableJson } from "../Input.ts"
-import { createTransformation } from "../Transformation/TransformationInput.ts"
+import { asObject, type FieldErrors, isStorableJson, orInvalid } from "@tidegate/resources/Input"
+import { transformation } from "@tidegate/resources/Transformation"
 
 /** What is wrong with a rule; `rule_index` is its place in the array as written, null for the array itself. */
 interface RuleFault {
@@ -44,7 +44,7 @@ const faultOf = (written: Schema.Json, rule_index: number): RuleFault | null => 
     return { rule_index, path: "type", message: "stored filters are not available yet" }
   }
   if (rule?.type === "transform" && "transformation" in rule) {
-    const checked = createTransformation(rule.transformation)
+    const checked = Result.flatMap(orInvalid(asObject(rule.transformation)), transformation.write.judge)
     if (Result.isFailure(checked)) return { rule_index, path: "transformation", message: checked.failure.message }
   }
   return isStorableJson(written) ? null : { rule_index, path: "", message: "must be valid Unicode text without NUL" }

@@ -8,7 +8,7 @@ import { parseQuery, requestInput } from "@tidegate/rules/RequestInput"
 import { type Execution, Sandbox, type SandboxUnavailable, type TransformRequest } from "@tidegate/sandbox/Sandbox"
 import type { PendingRouteRow } from "@tidegate/storage/PendingRoutes"
 import type { ExecutionRecord, TransformedData } from "@tidegate/storage/SettlePendingRoutes"
-import { isStorable } from "../Input.ts"
+import { isStorable } from "@tidegate/resources/Input"
 
 /** A transformation as it is run. */
 export interface Transformation {

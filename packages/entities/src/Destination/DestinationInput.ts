@@ -5,18 +5,17 @@ import { type Config, pacing, writtenMembers } from "@tidegate/connectors/Settin
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { authTypeFault, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
 import type { DestinationChange, DestinationFields } from "@tidegate/storage/Destinations"
-import { authMembers, changeAuth, checkAuth } from "../AuthInput.ts"
+import { authMembers, changeAuth, checkAuth } from "@tidegate/resources/AuthInput"
 import {
-  Description,
   every,
   fieldError,
   type FieldErrors,
   judgeBody,
-  Name,
   nestConfig,
   orInvalid,
   required
-} from "../Input.ts"
+} from "@tidegate/resources/Input"
+import { Description, Name } from "@tidegate/resources/Members"
 
 const defaultType = connectors[0].type
 

@@ -1,7 +1,8 @@
 import { Result, Schema } from "effect"
 import { maxCapturedBytes } from "@tidegate/model/BodyLimits"
 import type { ProxySettings } from "@tidegate/model/Source"
-import { fieldError, type FieldErrors, urlFault } from "../Input.ts"
+import { fieldError, type FieldErrors } from "@tidegate/resources/Input"
+import { urlFault } from "@tidegate/model/UrlFault"
 
 /** How `config.mode` and `config.proxy` are written, and what becomes of them: each implies the other. */
 

@@ -3,7 +3,7 @@ import { Entity } from "effect/cluster"
 import { Ingress } from "@tidegate/model/Ingress"
 import { type SourceChanged, Sources } from "@tidegate/storage/Sources"
 import { Cancellations } from "../Cancellations.ts"
-import { command } from "../Command.ts"
+import { carryThrough } from "../CarryThrough.ts"
 import { reloadDestinations } from "../Hints.ts"
 import { createSource, updateSource } from "./SourceInput.ts"
 import { rememberSecret } from "./RememberSecret.ts"
@@ -33,7 +33,7 @@ export const layer = SourceEntity.toLayer(
     const setDisabled =
       (disabled: boolean) =>
       ({ payload }: Command) =>
-        command(
+        carryThrough(
           sources.setDisabled(payload.team_id, id, disabled).pipe(
             Effect.tap(spread),
             Effect.map(({ source }) => source)
@@ -42,20 +42,20 @@ export const layer = SourceEntity.toLayer(
 
     return SourceEntity.of({
       Create: ({ payload }: Write) =>
-        command(
+        carryThrough(
           Effect.flatMap(Effect.fromResult(createSource(payload.input, ingress)), (fields) =>
             sources.create(payload.team_id, id, fields)
           )
         ),
       Update: ({ payload }: Write) =>
-        command(
+        carryThrough(
           sources.update(payload.team_id, id, updateSource(id, payload.input, ingress)).pipe(
             Effect.tap(spread),
             Effect.map(({ source }) => source)
           )
         ),
       RememberSecret: ({ payload }: Command & { readonly payload: { readonly secret: Redacted.Redacted } }) =>
-        command(
+        carryThrough(
           sources.update(payload.team_id, id, rememberSecret(Redacted.value(payload.secret))).pipe(
             Effect.tap(spread),
             Effect.map(({ source }) => source)
@@ -64,7 +64,7 @@ export const layer = SourceEntity.toLayer(
       Disable: setDisabled(true),
       Enable: setDisabled(false),
       Delete: ({ payload }: Command) =>
-        command(Effect.as(Effect.flatMap(sources.delete(payload.team_id, id), spread), { id }))
+        carryThrough(Effect.as(Effect.flatMap(sources.delete(payload.team_id, id), spread), { id }))
     })
   })
 )

@@ -5,20 +5,18 @@ import { CustomResponse, SourceMethod } from "@tidegate/model/Source"
 import { compileCustomResponse } from "@tidegate/rules/CustomResponse"
 import { misplacedSettings } from "@tidegate/signatures/SettingPlaces"
 import type { SourceChange, SourceConfig, SourceFields } from "@tidegate/storage/Sources"
-import { authMembers, changeSourceAuth, checkSourceAuth } from "../AuthInput.ts"
+import { authMembers, changeSourceAuth, checkSourceAuth } from "@tidegate/resources/AuthInput"
 import {
-  Description,
   every,
   fieldError,
   type FieldErrors,
   judgeBody,
   type Members,
-  Name,
   nestConfig,
-  OneOf,
   orInvalid,
   required
-} from "../Input.ts"
+} from "@tidegate/resources/Input"
+import { Description, Name, OneOf } from "@tidegate/resources/Members"
 import { modeAndProxy, ProxyInput } from "./ProxyInput.ts"
 import { slugOf } from "./UrlInput.ts"
 

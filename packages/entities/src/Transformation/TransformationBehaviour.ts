@@ -1,28 +1,21 @@
-import { Clock, Effect, type Schema } from "effect"
+import { Clock, Effect } from "effect"
 import { Entity } from "effect/cluster"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { isUnwieldy } from "@tidegate/model/JsonText"
 import { runtime } from "@tidegate/model/Transformation"
 import type { TransformationRun } from "@tidegate/model/TransformationRun"
-import { type Execution, Sandbox, type TransformRequest } from "@tidegate/sandbox/Sandbox"
+import { transformation } from "@tidegate/resources/Transformation"
+import { type RunFields, type RunInput, runOf } from "@tidegate/resources/TransformationRun"
+import type { Execution, TransformRequest } from "@tidegate/sandbox/Call"
+import { Sandbox } from "@tidegate/sandbox/Sandbox"
 import type { Database } from "@tidegate/storage/Database"
 import type { Secrets } from "@tidegate/storage/Secrets"
 import { query } from "@tidegate/storage/Transaction"
 import { codeHash, loadTransformation, Transformations } from "@tidegate/storage/Transformations"
-import { command } from "../Command.ts"
+import { actorOf } from "../Actor.ts"
+import { carryThrough } from "../CarryThrough.ts"
 import { available, checkCode } from "./CheckCode.ts"
-import { type RunFields, runTransformation } from "./RunInput.ts"
-import {
-  changeTransformation,
-  createTransformation,
-  partOfTransformation,
-  wholeTransformation
-} from "./TransformationInput.ts"
 import { TransformationEntity } from "./TransformationProtocol.ts"
-
-interface Write {
-  readonly payload: { readonly team_id: string; readonly input: Schema.Json }
-}
 
 /** A run of inline code starts an entity of its own, which nobody calls again. */
 const maxIdleTime = "10 seconds"
@@ -35,7 +28,6 @@ const maxIdleTime = "10 seconds"
 export const layer = TransformationEntity.toLayer(
   Effect.gen(function* () {
     const { entityId: id } = yield* Entity.CurrentAddress
-    const transformations = yield* Transformations
     const sandbox = yield* Sandbox
     const stored = yield* Effect.context<Database | Secrets>()
 
@@ -54,42 +46,20 @@ export const layer = TransformationEntity.toLayer(
       return found === null ? yield* notFound("transformation", id) : { ...found, env: fields.env ?? found.env }
     })
 
-    const run = Effect.fnUntraced(function* ({ payload: { input, team_id } }: Write) {
-      const fields = yield* Effect.fromResult(runTransformation(input, yield* Clock.currentTimeMillis))
+    const run = Effect.fnUntraced(function* (team_id: string, input: RunInput) {
+      const fields = runOf(input, yield* Clock.currentTimeMillis)
       const { code, code_hash: hash, env } = yield* load(team_id, fields)
       const context = { ...fields.context, team_id }
       const call = { teamId: team_id, code, codeHash: hash, env, request: fields.request, context }
       return toRun(fields, yield* available(sandbox.run(call)))
     })
 
+    const commands = yield* actorOf(transformation, yield* Transformations, {
+      check: ({ code }) => (code === undefined ? Effect.void : check(code))
+    })
     return TransformationEntity.of({
-      Create: ({ payload }: Write) =>
-        command(
-          Effect.gen(function* () {
-            const fields = yield* Effect.fromResult(createTransformation(payload.input))
-            yield* check(fields.code)
-            return yield* transformations.create(payload.team_id, id, fields)
-          })
-        ),
-      Update: ({ payload }: Write) =>
-        command(
-          Effect.gen(function* () {
-            const part = yield* Effect.fromResult(partOfTransformation(payload.input))
-            if (part.code !== undefined) yield* check(part.code)
-            return yield* transformations.update(payload.team_id, id, changeTransformation(part))
-          })
-        ),
-      Upsert: ({ payload }: Write) =>
-        command(
-          Effect.gen(function* () {
-            const whole = yield* Effect.fromResult(wholeTransformation(payload.input))
-            yield* check(whole.code)
-            return yield* transformations.update(payload.team_id, id, changeTransformation(whole))
-          })
-        ),
-      Delete: ({ payload }: { readonly payload: { readonly team_id: string } }) =>
-        command(Effect.as(transformations.delete(payload.team_id, id), { id })),
-      Run: (message: Write) => command(run(message))
+      ...commands,
+      Run: ({ payload }) => carryThrough(run(payload.team_id, payload.input))
     })
   }),
   { concurrency: "unbounded", maxIdleTime }

@@ -2,7 +2,8 @@ import { expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { describe } from "vitest"
 import { idTime, newId, prefixes } from "@tidegate/model/Ids"
-import { idRange, parseTime, parseWindow } from "../../src/reads/Window.ts"
+import { parseTime } from "@tidegate/model/Timestamp"
+import { idRange, parseWindow } from "../../src/reads/Window.ts"
 
 const now = Date.UTC(2026, 0, 31, 12)
 const hour = 3_600_000

@@ -2,43 +2,7 @@ import { isDeepStrictEqual } from "node:util"
 import { Predicate, Result, Schema, SchemaIssue, SchemaParser } from "effect"
 import { type FieldError, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 
-/** What the write inputs of all resources share. Members that nobody knows are ignored. */
-
-const text = Schema.String.annotate({ message: "must be a string" })
-
-/**
- * What makes a text look like another one: characters that nothing is seen of, and those that turn the direction of what
- * follows. Inside an emoji they are part of it.
- */
-const hasUnseen = (name: string): boolean =>
-  /[\p{Cf}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}]/u.test(name.replaceAll(/\p{RGI_Emoji}/gv, ""))
-
-/**
- * The name of any resource: 1 to 155 characters that can be seen. Control characters and line breaks are not printable,
- * and spaces alone do not name anything.
- */
-export const Name = text.check(
-  Schema.makeFilter((name: string) => {
-    if (!/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,155}$/u.test(name) || name.trim() === "") {
-      return "must be 1 to 155 printable characters"
-    }
-    return !hasUnseen(name) || "must not contain zero-width characters or characters that change the text direction"
-  })
-)
-
-const longestDescription = 4096
-
-/** Any text that can be stored: no NUL, no half of a surrogate pair. */
-export const Description = Schema.NullOr(text)
-  .annotate({ message: "must be a string or null" })
-  .check(
-    Schema.makeFilter(
-      (value: string | null) =>
-        value === null ||
-        (value.length <= longestDescription && isStorable(value)) ||
-        `must be at most ${longestDescription} characters of valid Unicode without NUL`
-    )
-  )
+/** How the bodies of all resources are judged. Members that nobody knows are ignored. */
 
 /** Whether PostgreSQL can keep the text as it is. */
 export const isStorable = (value: string): boolean => !value.includes("\u0000") && value.isWellFormed()
@@ -49,23 +13,6 @@ export const isStorableJson = (value: Schema.Json): boolean => {
   if (typeof value !== "object" || value === null) return true
   return Object.entries(value).every(([name, inner]) => isStorable(name) && isStorableJson(inner))
 }
-
-/**
- * Why the text is not an absolute http or https URL of at most `longest` characters, without fragment and credentials;
- * null when it is. `instead` says where credentials belong. Where the URL leads is checked when it is connected to.
- */
-export const urlFault = (text: string, longest: number, instead = ""): string | null => {
-  const url = URL.parse(text)
-  if (!/^https?:\/\/[^\s\\]+$/i.test(text) || url === null) return "must be an absolute http or https URL"
-  if (text.length > longest) return `must be at most ${longest} characters`
-  if (text.includes("#")) return "must not have a fragment"
-  if (/^https?:\/\/[^/?]*@/i.test(text)) return `must not contain a user name or password${instead}`
-  return null
-}
-
-/** One of a closed list of words. */
-export const OneOf = <const Words extends ReadonlyArray<string>>(words: Words): Schema.Literals<Words> =>
-  Schema.Literals(words).annotate({ message: `must be one of ${words.join(", ")}` })
 
 // What no schema has a message of its own for. Never with the value: it may be a secret.
 const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1({

@@ -1,12 +1,22 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import type { Json } from "@tidegate/model/Rule"
-import { runTransformation } from "../src/Transformation/RunInput.ts"
-import {
-  changeTransformation,
-  createTransformation,
-  partOfTransformation
-} from "../src/Transformation/TransformationInput.ts"
+import { asObject, orInvalid } from "../src/Input.ts"
+import { transformation } from "../src/Transformation.ts"
+import { runBody, runOf } from "../src/TransformationRun.ts"
+
+const situation = { id: null, now: new Date(0), ingress: { baseUrl: "http://ingress.test/e" } }
+const object = (input: Json) => orInvalid(asObject(input))
+const createTransformation = (input: Json) =>
+  object(input).pipe(
+    Result.flatMap(transformation.write.judge),
+    Result.flatMap((input) => transformation.create(input, situation))
+  )
+const runTransformation = (input: Json, now: number) =>
+  object(input).pipe(
+    Result.flatMap(runBody.judge),
+    Result.map((run) => runOf(run, now))
+  )
 
 const right = { name: "shape", code: "x" }
 const variables = (count: number, value = "v") =>
@@ -71,7 +81,10 @@ describe("what is written of a transformation", () => {
   it("in part leaves the rest", () => {
     const stored = { name: "a", code: "b", env: { C: "d" } }
     const change = (input: Json) =>
-      Result.flatMap(partOfTransformation(input), (part) => changeTransformation(part)(stored))
+      object(input).pipe(
+        Result.flatMap(transformation.patch.judge),
+        Result.flatMap((part) => transformation.change(part, situation)(stored))
+      )
     expect(change({})).toEqual(Result.succeed({ name: "a", code: "b", env: "unchanged" }))
     expect(change({ name: "n" })).toEqual(Result.succeed({ name: "n", code: "b", env: "unchanged" }))
     expect(change({ env: {} })).toEqual(Result.succeed({ name: "a", code: "b", env: {} }))

@@ -7,7 +7,7 @@ import { fault } from "@tidegate/telemetry/Faults"
  * message again, for ever if the message is what it dies of. Once begun it is carried through, also when its caller has
  * gone away: what is stored has to reach everyone it concerns.
  */
-export const command = <A, R>(effect: Effect.Effect<A, GatewayError, R>): Effect.Effect<A, GatewayError, R> =>
+export const carryThrough = <A, R>(effect: Effect.Effect<A, GatewayError, R>): Effect.Effect<A, GatewayError, R> =>
   effect.pipe(
     Effect.catchDefect((cause) =>
       Effect.flip(

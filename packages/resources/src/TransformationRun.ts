@@ -1,14 +1,12 @@
 import { Result, Schema } from "effect"
-import type { GatewayError } from "@tidegate/model/GatewayError"
+import type { MessageHead } from "@tidegate/model/Message"
+import { parseTime } from "@tidegate/model/Timestamp"
 import type { Env as EnvRecord } from "@tidegate/model/Transformation"
 import { Values } from "@tidegate/model/Values"
-import type { TransformRequest } from "@tidegate/sandbox/Sandbox"
-import { parseQuery } from "@tidegate/storage/reads/Payload"
-import { parseTime } from "@tidegate/storage/reads/Window"
-import { asObject, every, fieldError, type FieldErrors, judgeBody, OneOf, orInvalid } from "../Input.ts"
-import { Code, Env } from "./TransformationInput.ts"
-
-const text = Schema.String.annotate({ message: "must be a string" })
+import { parseQuery } from "@tidegate/rules/RequestInput"
+import { every, fieldError, type FieldErrors, judgeBody, type Members, orInvalid } from "./Input.ts"
+import { OneOf, text } from "./Members.ts"
+import { Code, Env } from "./Transformation.ts"
 
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 // oxlint-disable-next-line no-control-regex -- those are what a header's value cannot have
@@ -52,7 +50,7 @@ const Sample = Schema.Struct({
 
 const Id = Schema.NullOr(text.check(Schema.isMaxLength(100, { message: "must be at most 100 characters" })))
 
-const Body = Schema.Struct({
+const Message = Schema.Struct({
   transformation_id: Schema.optionalKey(Id),
   code: Schema.optionalKey(Schema.NullOr(Code)),
   env: Schema.optionalKey(Env),
@@ -75,7 +73,7 @@ export interface RunFields {
   readonly transformation_id: string | null
   readonly code: string | null
   readonly env: EnvRecord | null
-  readonly request: TransformRequest
+  readonly request: MessageHead & { readonly body: Schema.Json; readonly parsed_query: Values }
   /** Whether the caller wrote the query as a text, and so wants to read it. */
   readonly queryAsText: boolean
   readonly context: {
@@ -96,51 +94,57 @@ const toQueryString = (query: Exclude<typeof Query.Type, string>): string => {
   return parameters.toString()
 }
 
-/**
- * The input of a run. Without a sample it is an empty POST to `/`; header names become lower case, as those of real requests
- * are. `transformation_id` goes before `code`. `timestamp` is now unless told.
- */
-export const runTransformation = (input: Schema.Json, nowMs: number): Result.Result<RunFields, GatewayError> =>
-  orInvalid(
-    Result.flatMap(asObject(input), (written) =>
-      judgeBody(Body, written, (body): Result.Result<RunFields, FieldErrors> => {
-        const transformation_id = body.transformation_id ?? null
-        const code = transformation_id === null ? (body.code ?? null) : null
-        const { body: payload = null, headers = {}, method = "POST", path = "/", query = {} } = body.request ?? {}
-        const queryText = typeof query === "string" ? query.replace(/^\?/, "") : toQueryString(query)
-        const faults = every({
-          code:
-            transformation_id === null && code === null
-              ? fieldError("code", "is required, unless transformation_id names a stored transformation")
-              : Result.void,
-          query:
-            queryText.length > longestQuery
-              ? fieldError("request.query", `must be at most ${longestQuery} characters as a query string`)
-              : Result.void
-        })
-        if (Result.isFailure(faults)) return Result.fail(faults.failure)
-        const { connection_id, destination_id, request_id, source_id } = body.context ?? {}
-        return Result.succeed({
-          transformation_id,
-          code,
-          env: body.env ?? null,
-          request: {
-            headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
-            body: payload,
-            query: queryText,
-            parsed_query: parseQuery(queryText),
-            path,
-            method
-          },
-          queryAsText: typeof query === "string",
-          context: {
-            connection_id: connection_id ?? null,
-            source_id: source_id ?? null,
-            destination_id: destination_id ?? null,
-            request_id: request_id ?? null,
-            timestamp: new Date(parseTime(body.timestamp ?? "now", nowMs) ?? nowMs).toISOString()
-          }
-        })
-      })
-    )
+/** What a run is asked for with; without a sample it is an empty POST to `/`. `transformation_id` goes before `code`. */
+export type RunInput = typeof Message.Type
+
+const queryOf = ({ query = {} }: typeof Sample.Type): string =>
+  typeof query === "string" ? query.replace(/^\?/, "") : toQueryString(query)
+
+const judgeRun = (input: RunInput): Result.Result<RunInput, FieldErrors> =>
+  Result.map(
+    every({
+      code:
+        (input.transformation_id ?? null) === null && (input.code ?? null) === null
+          ? fieldError("code", "is required, unless transformation_id names a stored transformation")
+          : Result.void,
+      query:
+        queryOf(input.request ?? {}).length > longestQuery
+          ? fieldError("request.query", `must be at most ${longestQuery} characters as a query string`)
+          : Result.void
+    }),
+    () => input
   )
+
+export const runBody = {
+  message: Message,
+  judge: (written: Members) => orInvalid(judgeBody(Message, written, judgeRun))
+}
+
+/** What a run is of. Header names become lower case, as those of real requests are. `timestamp` is now unless told. */
+export const runOf = (input: RunInput, nowMs: number): RunFields => {
+  const transformation_id = input.transformation_id ?? null
+  const { body = null, headers = {}, method = "POST", path = "/", query } = input.request ?? {}
+  const queryText = queryOf(input.request ?? {})
+  const { connection_id, destination_id, request_id, source_id } = input.context ?? {}
+  return {
+    transformation_id,
+    code: transformation_id === null ? (input.code ?? null) : null,
+    env: input.env ?? null,
+    request: {
+      headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+      body,
+      query: queryText,
+      parsed_query: { ...parseQuery(queryText) },
+      path,
+      method
+    },
+    queryAsText: typeof query === "string",
+    context: {
+      connection_id: connection_id ?? null,
+      source_id: source_id ?? null,
+      destination_id: destination_id ?? null,
+      request_id: request_id ?? null,
+      timestamp: new Date(parseTime(input.timestamp ?? "now", nowMs) ?? nowMs).toISOString()
+    }
+  }
+}

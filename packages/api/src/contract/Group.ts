@@ -1,0 +1,185 @@
+import type { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import type { ErrorCode } from "@tidegate/model/GatewayError"
+import { ResourceList } from "@tidegate/model/Lists"
+import { type AnyResource, type Switch, type SwitchOf, switches, typeName } from "@tidegate/resources/Resource"
+import { at } from "@tidegate/resources/Story"
+import { Authorization } from "./Authorization.ts"
+import { Deleted } from "./Deleted.ts"
+import { resourceList } from "./Examples.ts"
+import { type About, operation } from "./Operation.ts"
+import * as Parameters from "./Parameters.ts"
+
+/** What the document says of one operation. What is left out is said in general words. */
+interface Said {
+  readonly summary?: string
+  readonly description: string
+  /** An example of its own. */
+  readonly body?: Schema.Json
+  readonly answer?: Schema.Json
+}
+
+interface Texts<Switches extends string, Query> {
+  readonly title: string
+  readonly description: string
+  /** What a list takes, where that is not what every list does. */
+  readonly query?: Query
+  readonly list?: Said
+  readonly create?: Said
+  readonly upsert?: Said
+  readonly retrieve?: Said
+  readonly update?: Said
+  readonly delete?: Said
+  readonly switch?: { readonly [Name in Switches]?: Said }
+}
+
+interface Example {
+  readonly body: Schema.Json
+  readonly patch: Schema.JsonObject
+  readonly record: Schema.JsonObject
+}
+
+const article = (name: string): string => `${/^[aeiou]/.test(name) ? "an" : "a"} ${name}`
+
+const defaults = ({ name, plural }: AnyResource) => ({
+  list: { summary: `List ${plural}`, description: "One page, without a cursor: at most 255." },
+  create: { summary: `Create ${article(name)}`, description: "Its name is unique in the team." },
+  upsert: {
+    summary: `Create ${article(name)}, or update the one of its name`,
+    description: "What is left out stays as it is."
+  },
+  retrieve: { summary: `Retrieve ${article(name)}`, description: "As it is stored." },
+  update: { summary: `Update ${article(name)} in part`, description: "What is given replaces what is there." },
+  delete: { summary: `Delete ${article(name)}`, description: "Its name is free again." },
+  switch: (to: string) => ({
+    summary: `${typeName(to)} ${article(name)}`,
+    description: "Repeating it changes nothing."
+  })
+})
+
+type SwitchEndpoint<
+  Identifier extends string,
+  Method extends "PUT" | "POST",
+  Plural extends string,
+  Name extends string,
+  Record extends Schema.Top
+> = ReturnType<typeof switchEndpoint<Identifier, Method, Plural, Name, Record>>
+
+const switchEndpoint = <
+  const Identifier extends string,
+  const Method extends "PUT" | "POST",
+  Plural extends string,
+  Name extends string,
+  Record extends Schema.Top
+>(
+  identifier: Identifier,
+  method: Method,
+  plural: Plural,
+  name: Name,
+  record: Record
+) =>
+  HttpApiEndpoint.make(method)(identifier, `/${plural}/:id/${name}`, {
+    params: Parameters.pathOf("source"),
+    query: Parameters.onlyTeam,
+    success: record
+  })
+
+type SwitchEndpoints<R extends AnyResource> = {
+  [Name in SwitchOf<R>]:
+    | SwitchEndpoint<Name, "PUT", R["plural"], Name, R["record"]>
+    | SwitchEndpoint<`${Name}ByPost`, "POST", R["plural"], Name, R["record"]>
+}[SwitchOf<R>]
+
+/**
+ * The API of a resource: list, create, upsert, retrieve, update by PATCH and by PUT, its switches by PUT and by POST, delete; and
+ * what else it has.
+ */
+export const groupOf = <
+  R extends AnyResource,
+  Query extends Schema.Struct.Fields = typeof Parameters.resources,
+  const Others extends ReadonlyArray<HttpApiEndpoint.Constraint> = readonly []
+>(
+  resource: R,
+  texts: Texts<SwitchOf<R>, Query>,
+  others?: Others
+) => {
+  const { errors, name } = resource
+  const example: Example = resource.example
+  const Name = typeName(name)
+  const plural: R["plural"] = resource.plural
+  const record: R["record"] = resource.record
+  const write: R["write"]["described"] = resource.write.described
+  const patch: R["patch"]["described"] = resource.patch.described
+  const said = defaults(resource)
+  const about = (
+    id: string,
+    byDefault: Required<Pick<Said, "summary" | "description">>,
+    own: Said | undefined,
+    rest: Pick<About, "answer" | "body" | "errors">
+  ) => operation({ ...byDefault, ...rest, ...own, id })
+
+  const written: ReadonlyArray<ErrorCode> = ["RESOURCE_ALREADY_EXISTS", ...(errors.write ?? [])]
+  const found: ReadonlyArray<ErrorCode> = ["NOT_FOUND"]
+  const one = { params: Parameters.pathOf(name), query: Parameters.onlyTeam, success: record }
+  const whole = { query: Parameters.onlyTeam, payload: write, success: record }
+  const updated = {
+    body: example.patch,
+    answer: Object.assign({}, example.record, example.patch),
+    errors: [...found, ...written]
+  }
+
+  const switched = resource.switches.flatMap((to: Switch) => {
+    const { column, on } = switches[to]
+    const shown = column in example.record ? Object.assign({}, example.record, { [column]: on ? at : null }) : {}
+    const rest = { answer: shown, errors: [...found, ...(errors.switch?.[to] ?? [])] }
+    const described = (suffix: string) =>
+      about(`${to}${Name}${suffix}`, said.switch(to), texts.switch?.[to as SwitchOf<R>], rest)
+    return [
+      HttpApiEndpoint.put(to, `/${plural}/:id/${to}`, one).annotateMerge(described("")),
+      HttpApiEndpoint.post(`${to}ByPost`, `/${plural}/:id/${to}`, one).annotateMerge(described("ByPost"))
+    ]
+  }) as ReadonlyArray<SwitchEndpoints<R>>
+
+  return HttpApiGroup.make(plural)
+    .add(
+      HttpApiEndpoint.get("list", `/${plural}`, {
+        query: (texts.query ?? Parameters.resources) as Query,
+        success: ResourceList(record)
+      }).annotateMerge(
+        about(`list${typeName(plural)}`, said.list, texts.list, { answer: resourceList(example.record) })
+      ),
+      HttpApiEndpoint.post("create", `/${plural}`, whole).annotateMerge(
+        about(`create${Name}`, said.create, texts.create, {
+          body: example.body,
+          answer: example.record,
+          errors: written
+        })
+      ),
+      HttpApiEndpoint.put("upsert", `/${plural}`, whole).annotateMerge(
+        about(`upsert${Name}`, said.upsert, texts.upsert, {
+          body: example.body,
+          answer: example.record,
+          errors: written
+        })
+      ),
+      HttpApiEndpoint.get("retrieve", `/${plural}/:id`, one).annotateMerge(
+        about(`get${Name}`, said.retrieve, texts.retrieve, { answer: example.record, errors: found })
+      ),
+      HttpApiEndpoint.patch("update", `/${plural}/:id`, { ...one, payload: patch }).annotateMerge(
+        about(`update${Name}`, said.update, texts.update, updated)
+      ),
+      HttpApiEndpoint.put("updateByPut", `/${plural}/:id`, { ...one, payload: patch }).annotateMerge(
+        about(`update${Name}ByPut`, said.update, texts.update, updated)
+      ),
+      ...switched,
+      HttpApiEndpoint.delete("delete", `/${plural}/:id`, { ...one, success: Deleted }).annotateMerge(
+        about(`delete${Name}`, said.delete, texts.delete, {
+          answer: { id: example.record["id"] ?? "", deleted: true },
+          errors: [...found, ...(errors.delete ?? [])]
+        })
+      ),
+      ...((others ?? []) as Others)
+    )
+    .middleware(Authorization)
+    .annotateMerge(OpenApi.annotations({ title: texts.title, description: texts.description }))
+}

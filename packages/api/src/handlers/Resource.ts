@@ -1,0 +1,157 @@
+import { randomUUID } from "node:crypto"
+import { Clock, Effect, type Schema } from "effect"
+import type { HttpApiBuilder, HttpApiEndpoint } from "effect/http-api"
+import type { GatewayError } from "@tidegate/model/GatewayError"
+import { Ingress } from "@tidegate/model/Ingress"
+import {
+  type AnyResource,
+  type Body,
+  type RecordOf,
+  type Switch,
+  type SwitchOf,
+  typeName
+} from "@tidegate/resources/Resource"
+import type { ResourceQuery } from "@tidegate/storage/reads/ResourceLists"
+import type { Store } from "@tidegate/storage/Store"
+import { CurrentTeam, type Role } from "../contract/Authorization.ts"
+import { askOwner, type ById, type NoOwner, ownersOf, read, upsert, type WithBody } from "./Calls.ts"
+import { readJsonObject, textOf } from "./JsonBody.ts"
+import { type ListQuery, resourceQueryOf } from "./ListInput.ts"
+
+/** What is special about the calls on a resource. */
+interface Special<R extends AnyResource> {
+  /** A record as the caller may see it. */
+  readonly shownTo?: (role: Role, record: RecordOf<R>) => RecordOf<R>
+  /** The id of what a body upserts, where its name alone does not tell. */
+  readonly find?: (team_id: string, body: Schema.JsonObject) => Effect.Effect<string | null, GatewayError>
+  /** What a list is narrowed to beyond what every list is. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- the query of its own group
+  readonly listed?: (query: any) => Effect.Effect<Partial<ResourceQuery>, GatewayError>
+}
+
+/** A message, as the client of an actor takes it. */
+type Send = (payload: {
+  readonly team_id: string
+  readonly command: string
+  readonly input?: unknown
+}) => Effect.Effect<never, GatewayError | NoOwner>
+
+type Owner = { readonly [message: string]: Send }
+
+interface Endpoints {
+  readonly [identifier: string]: HttpApiEndpoint.Constraint
+}
+
+type Handled<R extends AnyResource> =
+  | "list"
+  | "create"
+  | "upsert"
+  | "retrieve"
+  | "update"
+  | "updateByPut"
+  | "delete"
+  | SwitchOf<R>
+  | `${SwitchOf<R>}ByPost`
+
+/**
+ * Handles the calls that every resource has. Commands go to its actor as typed messages, found right as far as a body tells by
+ * itself; each has an id, by which it changes things once however often it arrives. Reads go to the table.
+ */
+export const handle = Effect.fnUntraced(function* <
+  R extends AnyResource,
+  R0,
+  All extends Endpoints,
+  Before extends keyof All
+>(
+  handlers: HttpApiBuilder.Handlers<R0, All, Before>,
+  resource: R,
+  store: Store<R>,
+  client: (id: string) => unknown,
+  { find, listed = () => Effect.succeed({}), shownTo = (_, record) => record }: Special<R> = {}
+): Effect.fn.Return<HttpApiBuilder.Handlers<R0, All, Before | (Handled<R> & keyof All)>, never, Ingress> {
+  const ingress = yield* Ingress
+  const { fresh, owner } = ownersOf(resource.prefix, resource.name, client as (id: string) => Owner)
+
+  const judged = Effect.fnUntraced(function* (
+    body: Body<Schema.Codec<unknown>>,
+    written: Schema.JsonObject,
+    id: string | null
+  ) {
+    const now = new Date(yield* Clock.currentTimeMillis)
+    return yield* Effect.fromResult(body.judge(written, { id, now, ingress }))
+  })
+  const shown = <X>(effect: Effect.Effect<RecordOf<R>, GatewayError, X>) =>
+    Effect.flatMap(CurrentTeam, ({ role }) => Effect.map(effect, (record) => shownTo(role, record)))
+  const send = Effect.fnUntraced(function* (to: Owner, message: string, input?: unknown) {
+    const { id: team_id } = yield* CurrentTeam
+    const payload = { team_id, command: randomUUID(), ...(input === undefined ? {} : { input }) }
+    return yield* askOwner(to[message]!(payload))
+  })
+
+  const create = Effect.fnUntraced(function* (written: Schema.JsonObject) {
+    const input = yield* judged(resource.write, written, null)
+    return yield* shown(send(yield* fresh, "Create", input))
+  })
+  const writeOne = (message: string, body: Body<Schema.Codec<unknown>>) =>
+    Effect.fnUntraced(function* (id: string, written: Schema.JsonObject) {
+      const to = yield* owner(id)
+      return yield* shown(send(to, message, yield* judged(body, written, id)))
+    })
+  const update = writeOne("Update", resource.patch)
+  const upsertFound = resource.upsert === undefined ? update : writeOne("Upsert", resource.write)
+  const put = resource.replace === undefined ? update : writeOne("Replace", resource.write)
+
+  const bodyOf = ({ request }: WithBody) => readJsonObject(request, resource.largestBody)
+  const withBody =
+    <A, X>(write: (id: string, written: Schema.JsonObject) => Effect.Effect<A, GatewayError, X>) =>
+    (call: ById & WithBody) =>
+      Effect.flatMap(bodyOf(call), (written) => write(call.params.id, written))
+  const byName = (team_id: string, written: Schema.JsonObject) => {
+    const name = textOf(written, "name")
+    return name === null ? Effect.succeed(null) : store.findByName(team_id, name)
+  }
+
+  const calls = {
+    list: ({ query }: { readonly query: ListQuery }) =>
+      Effect.gen(function* () {
+        const { id: team_id, role } = yield* CurrentTeam
+        const asked = { ...(yield* resourceQueryOf(query)), ...(yield* listed(query)) }
+        const page = yield* read(store.list(team_id, asked))
+        return { ...page, models: page.models.map((record) => shownTo(role, record)) }
+      }),
+    retrieve: ({ params }: ById) =>
+      Effect.flatMap(CurrentTeam, ({ id: team_id }) => shown(read(store.get(team_id, params.id)))),
+    delete: ({ params }: ById) =>
+      Effect.gen(function* () {
+        const { id } = yield* send(yield* owner(params.id), "Delete")
+        return { id, deleted: true as const }
+      })
+  }
+  const writes = {
+    create: (call: WithBody) => Effect.flatMap(bodyOf(call), create),
+    upsert: (call: WithBody) =>
+      Effect.gen(function* () {
+        const { id: team_id } = yield* CurrentTeam
+        const written = yield* bodyOf(call)
+        return yield* upsert({
+          find: read((find ?? byName)(team_id, written)),
+          update: (id) => upsertFound(id, written),
+          create: create(written)
+        })
+      }),
+    update: withBody(update),
+    [resource.replace === undefined ? "updateByPut" : "replace"]: withBody(put)
+  }
+  const turns = resource.switches.flatMap((to: Switch) => {
+    const turn = ({ params }: ById) => Effect.flatMap(owner(params.id), (found) => shown(send(found, typeName(to))))
+    return [[to, turn] as const, [`${to}ByPost`, turn] as const]
+  })
+
+  const untyped = handlers as unknown as {
+    readonly handle: (identifier: string, handler: unknown) => void
+    readonly handleRaw: (identifier: string, handler: unknown) => void
+  }
+  for (const [name, handler] of [...Object.entries(calls), ...turns]) untyped.handle(name, handler)
+  for (const [name, handler] of Object.entries(writes)) untyped.handleRaw(name, handler)
+  return handlers
+})

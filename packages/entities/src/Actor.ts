@@ -1,0 +1,88 @@
+import { Clock, Effect, type Schema } from "effect"
+import { Entity } from "effect/cluster"
+import type { GatewayError } from "@tidegate/model/GatewayError"
+import { Ingress } from "@tidegate/model/Ingress"
+import type { AnyResource, RecordOf, Situation, SwitchOf } from "@tidegate/resources/Resource"
+import type { Command, Concerned, Store } from "@tidegate/storage/Store"
+import { carryThrough } from "./CarryThrough.ts"
+
+interface Asked {
+  readonly payload: { readonly team_id: string; readonly command?: string }
+}
+interface Written<Body> {
+  readonly payload: Asked["payload"] & { readonly input: Body }
+}
+
+type Answer<A, X> = Effect.Effect<A, GatewayError, X>
+
+/** The handlers of `Commands`. */
+export type CommandHandlers<R extends AnyResource, X> = {
+  readonly [Name in "Create" | "Upsert" | "Replace"]: (
+    message: Written<R["write"]["message"]["Type"]>
+  ) => Answer<RecordOf<R>, X>
+} & {
+  readonly Update: (message: Written<R["patch"]["message"]["Type"]>) => Answer<RecordOf<R>, X>
+  readonly Delete: (message: Asked) => Answer<{ readonly id: string }, X>
+} & { readonly [Name in SwitchOf<R> as Capitalize<Name>]: (message: Asked) => Answer<RecordOf<R>, X> }
+
+/** What is special about the actor of a resource. */
+export interface Special<R extends AnyResource, X> {
+  /** Judges what only the actor can, before anything is stored. */
+  readonly check?: (input: R["patch"]["message"]["Type"]) => Answer<void, X>
+  /** Tells whom a committed change concerns, and answers once they go by it. `isNew`: it has just been created. */
+  readonly settle?: (concerned: Concerned, isNew: boolean) => Effect.Effect<void, GatewayError>
+  /** What every command runs in. */
+  readonly around?: <A>(command: Answer<A, X>) => Answer<A, X>
+}
+
+/**
+ * The commands of a resource's actor. It holds nothing: what it knows is in SQL. Each command is one transaction; once begun it is
+ * carried through, and what it has committed is settled with everyone it concerns before it is answered.
+ */
+export const actorOf = Effect.fnUntraced(function* <R extends AnyResource, X = never>(
+  resource: R,
+  store: Store<R>,
+  { around = (command) => command, check = () => Effect.void, settle }: Special<R, X> = {}
+): Effect.fn.Return<CommandHandlers<R, X>, never, Entity.CurrentAddress | Ingress> {
+  const { entityId: id } = yield* Entity.CurrentAddress
+  const ingress = yield* Ingress
+
+  const situation = Effect.map(Clock.currentTimeMillis, (ms): Situation => ({ id, now: new Date(ms), ingress }))
+  const commandOf = ({ command }: Asked["payload"], isNew = false): Command => ({
+    id: command,
+    ...(settle === undefined ? {} : { settle: (concerned) => settle(concerned, isNew) })
+  })
+  const run = <A>(command: Answer<A, X>) => around(carryThrough(command))
+
+  const changing =
+    (change: R["change"]) =>
+    ({ payload }: Written<Schema.Json>) =>
+      run(
+        Effect.gen(function* () {
+          yield* check(payload.input)
+          const next = change(payload.input, yield* situation)
+          return yield* store.update(payload.team_id, id, next, commandOf(payload))
+        })
+      )
+
+  const turns = resource.switches.map((to: SwitchOf<R> & string) => [
+    to.charAt(0).toUpperCase() + to.slice(1),
+    ({ payload }: Asked) => run(store.turn(payload.team_id, id, to, commandOf(payload)))
+  ])
+
+  return {
+    Create: ({ payload }: Written<Schema.Json>) =>
+      run(
+        Effect.gen(function* () {
+          const fields = yield* Effect.fromResult(resource.create(payload.input, yield* situation))
+          yield* check(payload.input)
+          return yield* store.create(payload.team_id, id, fields, commandOf(payload, true))
+        })
+      ),
+    Update: changing(resource.change),
+    Upsert: changing(resource.upsert ?? resource.change),
+    Replace: changing(resource.replace ?? resource.change),
+    ...Object.fromEntries(turns),
+    Delete: ({ payload }: Asked) => run(Effect.as(store.delete(payload.team_id, id, commandOf(payload)), { id }))
+  }
+})

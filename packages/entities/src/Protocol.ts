@@ -1,0 +1,45 @@
+import { Schema } from "effect"
+import { Entity } from "effect/cluster"
+import { Rpc } from "effect/rpc"
+import { GatewayError } from "@tidegate/model/GatewayError"
+import { type AnyResource, type SwitchOf, typeName } from "@tidegate/resources/Resource"
+
+/** `command`: made once by whoever sends it; the same one again changes nothing. Left out by what does not repeat. */
+const asked = { team_id: Schema.String, command: Schema.optionalKey(Schema.String) }
+
+const Deleted = Schema.Struct({ id: Schema.String })
+
+type Payload<Fields extends Schema.Struct.Fields> = Schema.Struct<typeof asked & Fields>
+
+/** The messages that every resource takes. */
+export type Commands<R extends AnyResource> =
+  | Rpc.Rpc<"Create", Payload<{ readonly input: R["write"]["message"] }>, R["record"], typeof GatewayError>
+  | Rpc.Rpc<"Update", Payload<{ readonly input: R["patch"]["message"] }>, R["record"], typeof GatewayError>
+  | Rpc.Rpc<"Upsert", Payload<{ readonly input: R["write"]["message"] }>, R["record"], typeof GatewayError>
+  | Rpc.Rpc<"Replace", Payload<{ readonly input: R["write"]["message"] }>, R["record"], typeof GatewayError>
+  | { [Name in SwitchOf<R>]: Rpc.Rpc<Capitalize<Name>, Payload<{}>, R["record"], typeof GatewayError> }[SwitchOf<R>]
+  | Rpc.Rpc<"Delete", Payload<{}>, typeof Deleted, typeof GatewayError>
+
+/**
+ * The commands of one resource, and what else its actor is sent. The entity id is the resource's id, `team_id` has to be its team's.
+ * Inputs have been found right by themselves; what is stored is the actor's to judge them by. Each answers with the record as
+ * stored: when it has answered, everything later is handled by what it stored. `Update` writes a part, `Upsert` what an upsert that
+ * found it writes, `Replace` the whole.
+ */
+export const protocolOf = <R extends AnyResource, const Others extends ReadonlyArray<Rpc.Any> = readonly []>(
+  resource: R,
+  others?: Others
+): Entity.Entity<Capitalize<R["name"]>, Commands<R> | Others[number]> => {
+  const { name, patch, record, switches, write } = resource
+  const answered = { success: record, error: GatewayError }
+  const commands = [
+    Rpc.make("Create", { payload: { ...asked, input: write.message }, ...answered }),
+    Rpc.make("Update", { payload: { ...asked, input: patch.message }, ...answered }),
+    Rpc.make("Upsert", { payload: { ...asked, input: write.message }, ...answered }),
+    Rpc.make("Replace", { payload: { ...asked, input: write.message }, ...answered }),
+    ...switches.map((to: string) => Rpc.make(typeName(to), { payload: asked, ...answered })),
+    Rpc.make("Delete", { payload: asked, success: Deleted, error: GatewayError }),
+    ...(others ?? [])
+  ]
+  return Entity.make(typeName(name), commands) as never
+}

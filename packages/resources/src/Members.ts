@@ -1,0 +1,56 @@
+import { Schema } from "effect"
+import { isStorable } from "./Input.ts"
+
+/**
+ * Members that the bodies of several resources share. Each check says in its own words what is wrong, and states beside them
+ * what the document tells of it.
+ */
+
+export const text = Schema.String.annotate({ message: "must be a string" })
+
+/** May be left out. */
+export const optional = <S extends Schema.Top>(schema: S): Schema.optionalKey<S> => Schema.optionalKey(schema)
+
+/** One of a closed list of words. */
+export const OneOf = <const Words extends ReadonlyArray<string>>(words: Words): Schema.Literals<Words> =>
+  Schema.Literals(words).annotate({ message: `must be one of ${words.join(", ")}` })
+
+/**
+ * What makes a text look like another one: characters that nothing is seen of, and those that turn the direction of what
+ * follows. Inside an emoji they are part of it.
+ */
+const hasUnseen = (name: string): boolean =>
+  /[\p{Cf}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}]/u.test(name.replaceAll(/\p{RGI_Emoji}/gv, ""))
+
+/**
+ * The name of any resource: 1 to 155 characters that can be seen. Control characters and line breaks are not printable,
+ * and spaces alone do not name anything.
+ */
+export const Name = text
+  .check(
+    Schema.makeFilter(
+      (name: string) => {
+        if (!/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,155}$/u.test(name) || name.trim() === "") {
+          return "must be 1 to 155 printable characters"
+        }
+        return !hasUnseen(name) || "must not contain zero-width characters or characters that change the text direction"
+      },
+      { toJsonSchema: () => ({ minLength: 1, maxLength: 155, pattern: String.raw`\S` }) }
+    )
+  )
+  .annotate({ description: "Printable characters, unique in the team" })
+
+const longestDescription = 4096
+
+/** Any text that can be stored: no NUL, no half of a surrogate pair. */
+export const Description = Schema.NullOr(text.annotate({ description: "For people" }))
+  .annotate({ message: "must be a string or null" })
+  .check(
+    Schema.makeFilter(
+      (value: string | null) =>
+        value === null ||
+        (value.length <= longestDescription && isStorable(value)) ||
+        `must be at most ${longestDescription} characters of valid Unicode without NUL`,
+      { toJsonSchema: () => ({ maxLength: longestDescription }) }
+    )
+  )

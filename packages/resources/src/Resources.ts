@@ -1,0 +1,4 @@
+import { transformation } from "./Transformation.ts"
+
+/** Every resource that is declared. */
+export const resources = [transformation] as const

@@ -1,0 +1,23 @@
+/**
+ * The examples of the document tell one small story, whose ids are the same wherever they appear. A test tells it to a gateway,
+ * with the ids it really gives.
+ */
+export const ids = {
+  team: "tm_demo",
+  source: "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+  destination: "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+  connection: "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+  transformation: "trs_01kak1y3q2f6a2j5h0g8e7d9km",
+  request: "req_01kak203r6g7b3k6j1h9f8e0mn",
+  event: "evt_01kak203r6h8c4m7k2j0g9f1np",
+  ignoredEvent: "ign_01kak203r6j9d5n8m3k1h0g2pq",
+  attempt: "att_01kak204s0k0e6p9n4m2j1h3qr",
+  eventData: "edt_01kak203r6g7b3k6j1h9f8e0mn",
+  execution: "txe_01kak203r6m1f7q0p5n3k2j4rs",
+  replay: "evt_01kak25zt4n2g8r1q6p4m3k5st"
+} as const
+
+export const at = "2026-01-01T00:00:00.000Z"
+
+/** What every record of a resource begins and ends with. */
+export const times = { created_at: at, updated_at: at }

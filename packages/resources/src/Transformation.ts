@@ -1,0 +1,113 @@
+import { Schema } from "effect"
+import { maxCode, maxCodeBody } from "@tidegate/model/BodyLimits"
+import { prefixes } from "@tidegate/model/Ids"
+import { type Env as EnvRecord, Transformation } from "@tidegate/model/Transformation"
+import { describedAs } from "./DescribedAs.ts"
+import { isStorable } from "./Input.ts"
+import { Name, text } from "./Members.ts"
+import { type ChangeOf, type FieldsOf, plainBodies, resource } from "./Resource.ts"
+import { ids, times } from "./Story.ts"
+
+const mostVariables = 100
+const largestEnv = 64 * 1024
+const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/u
+
+const bytes = (text: string): number => Buffer.byteLength(text, "utf8")
+
+/** The code of a transformation: some text; whether it compiles is the sandbox's to say. */
+export const Code = text
+  .check(
+    Schema.makeFilter(
+      (code: string) => {
+        if (code.trim() === "") return "must not be empty"
+        if (bytes(code) > maxCode) return `must be at most ${maxCode} bytes`
+        return isStorable(code) || "must be valid Unicode text without NUL"
+      },
+      { toJsonSchema: () => ({ minLength: 1, maxLength: maxCode }) }
+    )
+  )
+  .annotate({ description: "JavaScript that calls addHandler with what makes one request of another; at most 1 MiB" })
+
+const ShownVariables = Schema.Record(Schema.String.check(Schema.isPattern(variableName)), Schema.String).check(
+  Schema.isMaxProperties(mostVariables)
+)
+
+/** Variables; null is none. What is wrong is told without the values: they may be secrets. */
+export const Env = Schema.NullOr(Schema.Record(Schema.String, text).pipe(describedAs(ShownVariables)))
+  .annotate({ message: "must be an object of strings" })
+  .check(
+    Schema.makeFilter(
+      (env: EnvRecord | null) => {
+        const variables = Object.entries(env ?? {})
+        if (variables.length > mostVariables) return `must have at most ${mostVariables} variables`
+        if (!variables.every(([name]) => variableName.test(name))) {
+          return "must have names of letters, digits and underscores that do not begin with a digit"
+        }
+        if (!variables.every(([, value]) => isStorable(value))) return "must be valid Unicode text without NUL"
+        const size = variables.reduce((sum, [name, value]) => sum + bytes(name) + bytes(value), 0)
+        return size <= largestEnv || `must be at most ${largestEnv} bytes, names and values together`
+      },
+      { toJsonSchema: () => ({}) }
+    )
+  )
+  .annotate({ description: "Variables, as process.env and context.env; replaced whole. At most 100, and 64 KiB" })
+
+const body = {
+  name: "add-tenant",
+  code: [
+    'addHandler("transform", (request, context) => ({',
+    "  ...request,",
+    "  headers: { ...request.headers, tenant: process.env.TENANT }",
+    "}))"
+  ].join("\n"),
+  env: { TENANT: "acme" }
+}
+
+export const example = {
+  body,
+  patch: { env: { TENANT: "acme-2" } },
+  record: {
+    id: ids.transformation,
+    team_id: ids.team,
+    ...body,
+    runtime: "js-v1",
+    code_hash: "3c9ab1c52fb6c5a4a6f0e7a2a1b2ad6a7c6b4f1f0f5d5c1e4a1d8f3b6a2e9c10",
+    deleted_at: null,
+    executions_24h_count: 12,
+    executions_24h_successful_count: 12,
+    executions_24h_failed_count: 0,
+    executions_24h_successful_bins: [0, 0, 0, 2, 4, 6],
+    executions_24h_failed_bins: [0, 0, 0, 0, 0, 0],
+    connections_count: 1,
+    ...times
+  }
+}
+
+const bodies = plainBodies({
+  name: "transformation",
+  needed: { name: Name, code: Code },
+  settings: { env: Env },
+  defaults: { env: {} },
+  sealed: ["env"],
+  example: example.body
+})
+
+/** Code that reshapes requests on their way. */
+export const transformation = resource({
+  name: "transformation",
+  plural: "transformations",
+  prefix: prefixes.transformation,
+  record: Transformation,
+  ...bodies,
+  // It names the code, too: an upsert is not a change in part.
+  upsert: bodies.change,
+  columns: { name: "plain", code: "plain", env: "sealed" },
+  switches: [],
+  weight: "octet_length(t.code)",
+  largestBody: maxCodeBody,
+  errors: { write: ["TRANSFORMATION_INVALID"], delete: ["RESOURCE_IN_USE"] },
+  example
+})
+
+export type TransformationFields = FieldsOf<typeof transformation>
+export type TransformationChange = ChangeOf<typeof transformation>

@@ -98,7 +98,10 @@ const make = Effect.gen(function* () {
       select * from destinations where id = any(${[...new Set(rows.map((row) => row.destination_id))]})`
     const sourceOf = new Map((yield* sources.records(sourceRows)).map((source) => [source.id, source]))
     const destinationOf = new Map(
-      (yield* destinations.records(destinationRows)).map((destination) => [destination.id, destination])
+      (yield* destinations.records(destinationRows, { counts: true })).map((destination) => [
+        destination.id,
+        destination
+      ])
     )
     return rows.map((row): Connection => ({
       id: row.id,

@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Rule } from "@tidegate/model/Rule"
-import type { DestinationConfig } from "./Destinations.ts"
+import type { DestinationConfig } from "@tidegate/resources/Destination"
 import { Secrets } from "./Secrets.ts"
 
 /** A destination's row, as its actor needs it. */

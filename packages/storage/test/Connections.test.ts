@@ -277,10 +277,10 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
       const round = [
         sources.setDisabled(team, source_id, true),
         connections.disable(team, id),
-        destinations.setDisabled(team, destination_id, true),
+        destinations.turn(team, destination_id, "disable"),
         connections.update(team, id, change({ rules: [{ type: "delay", delay: 7 }] })),
         ...others.map((other) => connections.update(team, other.id, change({ description: "busy" }))),
-        destinations.setDisabled(team, destination_id, false),
+        destinations.turn(team, destination_id, "enable"),
         sources.setDisabled(team, source_id, false),
         connections.enable(team, id)
       ]

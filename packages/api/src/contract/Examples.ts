@@ -1,4 +1,5 @@
 import { at, ids, times } from "@tidegate/resources/Story"
+import * as DestinationExample from "@tidegate/resources/destination/Example"
 import * as Transformation from "@tidegate/resources/Transformation"
 
 export { ids }
@@ -46,39 +47,7 @@ export const source = {
   ...times
 } as const
 
-export const destinationBody = {
-  name: "orders-api",
-  type: "HTTP",
-  config: {
-    url: "https://api.example.com/hooks",
-    rate_limit: 10,
-    rate_limit_period: "second",
-    auth_type: "CUSTOM_HEADER",
-    auth: { header_name: "x-token", value: "known-to-the-api" }
-  }
-} as const
-
-export const destination = {
-  id: ids.destination,
-  team_id: ids.team,
-  name: "orders-api",
-  description: null,
-  type: "HTTP",
-  config: {
-    url: "https://api.example.com/hooks",
-    http_method: null,
-    path_forwarding_disabled: false,
-    forward_credentials: true,
-    rate_limit: 10,
-    rate_limit_period: "second",
-    auth_type: "CUSTOM_HEADER",
-    auth: { header_name: "x-token", value: "****-api" }
-  },
-  disabled_at: null,
-  attempts_24h_count: 42,
-  attempts_24h_bins: [0, 0, 1, 4, 20, 17],
-  ...times
-} as const
+export const { body: destinationBody, record: destination } = DestinationExample.example
 
 export const rules = [
   { type: "deduplicate", window: 60_000, include_fields: ["body.id"] },

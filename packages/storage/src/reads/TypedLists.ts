@@ -1,11 +1,9 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import type { Connection } from "@tidegate/model/Connection"
-import type { Destination } from "@tidegate/model/Destination"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import type { Source } from "@tidegate/model/Source"
 import { type ConnectionRow, Connections } from "../Connections.ts"
-import { type DestinationRow, Destinations } from "../Destinations.ts"
 import { type SourceRow, Sources } from "../Sources.ts"
 import { listRows, pageOf, type ResourcePage, type ResourceQuery } from "./ResourceLists.ts"
 
@@ -25,21 +23,6 @@ export const sources = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   const rows = yield* listRows<SourceRow>(sql, { plural: "sources", weight: byConfig }, team, query, ofType(sql, query))
   return yield* pageOf(query, rows, (yield* Sources).records)
-})
-
-export const destinations = Effect.fnUntraced(function* (
-  team: string,
-  query: ResourceQuery
-): Effect.fn.Return<ResourcePage<Destination>, Failure, SqlClient.SqlClient | Destinations> {
-  const sql = yield* SqlClient.SqlClient
-  const rows = yield* listRows<DestinationRow>(
-    sql,
-    { plural: "destinations", weight: byConfig },
-    team,
-    query,
-    ofType(sql, query)
-  )
-  return yield* pageOf(query, rows, (yield* Destinations).records)
 })
 
 /** A connection has no type of its own; `type` is that of its source. It shows its source. */

@@ -4,13 +4,16 @@ import { connectors } from "@tidegate/connectors/Connectors"
 import type { Setting, Settings } from "@tidegate/connectors/Settings"
 import { Destination } from "@tidegate/model/Destination"
 import { type OutboundAuthType, outboundAuthOf, outboundAuthTypes } from "@tidegate/signatures/OutboundAuth"
-import { closed, describedAs } from "@tidegate/resources/DescribedAs"
-import { destination, destinationBody } from "./Examples.ts"
-import { Description, Name, optional, setting, shownText } from "./Members.ts"
+import { closed, describedAs } from "../DescribedAs.ts"
+import { Description, Name, optional } from "../Members.ts"
+import { example } from "./Example.ts"
 
 /** Destinations as the document shows them: made of the table of their types, and of the one of their authentication. */
 
 type Fields = Schema.Struct.Fields
+
+/** A setting that may be left out or null: both mean its default. */
+const setting = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
 const mapped = <A>(members: Readonly<Record<string, A>>, change: (member: A) => Schema.Top): Fields =>
   Object.fromEntries(Object.entries(members).map(([name, member]) => [name, change(member)]))
@@ -83,13 +86,13 @@ const writeOf = (row: Connector): Schema.Top => {
   const type = Schema.Literal(row.type)
   return Schema.Struct({
     name: Name,
-    description: Description,
+    description: optional(Description),
     type: isDefault ? optional(type.annotate({ description: `${row.type} unless told` })) : type,
     config: Object.values(row.settings).some((one) => "needed" in one) ? config : optional(config)
   }).annotate({
     identifier: `${typeName(row.type)}DestinationWrite`,
     description: row.description,
-    examples: [(isDefault ? destinationBody : row.example) as never]
+    examples: [(isDefault ? example.body : row.example) as never]
   })
 }
 
@@ -113,7 +116,7 @@ const settingsOfAny: Settings = Object.assign({}, ...every)
 
 export const DestinationPatch = Schema.Struct({
   name: optional(Name),
-  description: Description,
+  description: optional(Description),
   type: optional(Schema.Literals(connectors.map(({ type }) => type))),
   config: optional(
     Schema.Struct({
@@ -145,7 +148,7 @@ const shownOfAny: Fields = Object.fromEntries(
 
 const shownAuth = (row: OutboundAuthType): Fields => ({
   auth_type: Schema.Literal(row.type),
-  auth: Schema.Struct({ ...mapped(row.settings, () => shownText), disabled })
+  auth: Schema.Struct({ ...mapped(row.settings, () => Schema.optionalKey(Schema.String)), disabled })
 })
 
 const bareTypes = outboundAuthTypes.filter(isBare).map(({ type }) => type)
@@ -167,5 +170,5 @@ export const DestinationRecord = Schema.Struct({
   identifier: "Destination",
   description:
     "A destination; secrets are masked. attempts_24h_bins: six buckets of four hours, the oldest first, the last one ending now.",
-  examples: [destination]
+  examples: [example.record]
 })

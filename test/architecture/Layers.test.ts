@@ -74,7 +74,8 @@ const reaching =
 const letReach: Readonly<Record<string, string>> = {
   "packages/model/src/Ids.ts": "the random part of an id",
   "packages/model/src/JsonText.ts": "a seed that senders cannot know",
-  "packages/model/src/LoopTurn.ts": "whether a turn of the loop is over, and the next one"
+  "packages/model/src/LoopTurn.ts": "whether a turn of the loop is over, and the next one",
+  "packages/resources/src/Transformation.ts": "an example of code, which names its variables"
 }
 
 /** Imports that the layers do not allow. */

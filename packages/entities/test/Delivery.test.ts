@@ -4,7 +4,7 @@ import { MessageStorage, RunnerHealth, Runners, RunnerStorage, Sharding, Shardin
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Egress, type Outbound } from "@tidegate/egress/Egress"
-import type { Answer } from "@tidegate/egress/Exchange"
+import type { Answer } from "../../egress/src/Exchange.ts"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { next } from "@tidegate/model/TestSignal"
 import type { Rule } from "@tidegate/model/Rule"

@@ -30,6 +30,8 @@ interface Texts<Switches extends string, Query, Upsert> {
   readonly upsert?: Said & { readonly payload?: Upsert }
   readonly retrieve?: Said
   readonly update?: Said
+  /** Of a resource whose PUT writes the whole of it. */
+  readonly replace?: Said
   readonly delete?: Said
   readonly switch?: { readonly [Name in Switches]?: Said }
 }
@@ -51,6 +53,7 @@ const defaults = ({ name, plural }: AnyResource) => ({
   },
   retrieve: { summary: `Retrieve ${article(name)}`, description: "As it is stored." },
   update: { summary: `Update ${article(name)} in part`, description: "What is given replaces what is there." },
+  replace: { summary: `Replace ${article(name)}`, description: "What is left out has its default." },
   delete: { summary: `Delete ${article(name)}`, description: "Its name is free again." },
   switch: (to: string) => ({
     summary: `${typeName(to)} ${article(name)}`,
@@ -92,7 +95,7 @@ type SwitchEndpoints<R extends AnyResource> = {
 }[SwitchOf<R>]
 
 /**
- * The API of a resource: list, create, upsert, retrieve, update by PATCH and by PUT, its switches by PUT and by POST, delete; and
+ * The API of a resource: list, create, upsert, retrieve, update by PATCH, update or replace by PUT, its switches by PUT and by POST, delete; and
  * what else it has.
  */
 export const groupOf = <
@@ -142,6 +145,18 @@ export const groupOf = <
     ]
   }) as ReadonlyArray<SwitchEndpoints<R>>
 
+  const updateByPut = HttpApiEndpoint.put("updateByPut", `/${plural}/:id`, { ...one, payload: patch }).annotateMerge(
+    about(`update${Name}ByPut`, said.update, texts.update, updated)
+  )
+  const replace = HttpApiEndpoint.put("replace", `/${plural}/:id`, { ...one, payload: write }).annotateMerge(
+    about(`replace${Name}`, said.replace, texts.replace, {
+      body: example.body,
+      answer: example.record,
+      errors: [...found, ...written]
+    })
+  )
+  const put: typeof updateByPut | typeof replace = resource.replace === undefined ? updateByPut : replace
+
   return HttpApiGroup.make(plural)
     .add(
       HttpApiEndpoint.get("list", `/${plural}`, {
@@ -173,9 +188,7 @@ export const groupOf = <
       HttpApiEndpoint.patch("update", `/${plural}/:id`, { ...one, payload: patch }).annotateMerge(
         about(`update${Name}`, said.update, texts.update, updated)
       ),
-      HttpApiEndpoint.put("updateByPut", `/${plural}/:id`, { ...one, payload: patch }).annotateMerge(
-        about(`update${Name}ByPut`, said.update, texts.update, updated)
-      ),
+      put,
       ...switched,
       HttpApiEndpoint.delete("delete", `/${plural}/:id`, { ...one, success: Deleted }).annotateMerge(
         about(`delete${Name}`, said.delete, texts.delete, {

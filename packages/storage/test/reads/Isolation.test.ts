@@ -5,6 +5,7 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { GatewayError } from "@tidegate/model/GatewayError"
 import { prefixes, sibling } from "@tidegate/model/Ids"
+import { resources as declared } from "../../../resources/src/Resources.ts"
 import * as AttemptReads from "../../src/reads/AttemptReads.ts"
 import * as EventReads from "../../src/reads/EventReads.ts"
 import * as ExecutionReads from "../../src/reads/ExecutionReads.ts"
@@ -12,7 +13,10 @@ import * as IgnoredEventReads from "../../src/reads/IgnoredEventReads.ts"
 import * as ProxyExchangeReads from "../../src/reads/ProxyExchangeReads.ts"
 import * as RequestReads from "../../src/reads/RequestReads.ts"
 import * as TraceReads from "../../src/reads/TraceReads.ts"
-import * as ResourceLists from "../../src/reads/ResourceLists.ts"
+import type { ResourceQuery } from "../../src/reads/ResourceLists.ts"
+import { Connections } from "../../src/Connections.ts"
+import { Destinations } from "../../src/Destinations.ts"
+import { Sources } from "../../src/Sources.ts"
 import { type Table, tables } from "../../src/Tables.ts"
 import { Transformations } from "../../src/Transformations.ts"
 import * as ControlPlane from "../controlPlane.ts"
@@ -102,11 +106,14 @@ const attempts: AttemptReads.AttemptFilter = {
   status: undefined,
   search: undefined
 }
-const resources = (ids: ReadonlyArray<string>): ResourceLists.ResourceQuery => ({
+const resources = (ids: ReadonlyArray<string>): ResourceQuery => ({
   ids,
   name: undefined,
   type: undefined,
   includeDisabled: true,
+  paused: undefined,
+  among: {},
+  counts: true,
   orderBy: "name",
   dir: "asc",
   limit: 100
@@ -153,17 +160,22 @@ const cases: Readonly<Record<string, Case>> = {
   "ExecutionReads.ofRequest": (ids) => ExecutionReads.ofRequest(mine, req(ids, 0), 10),
   "ProxyExchangeReads.ofRequest": (ids) => ProxyExchangeReads.ofRequest(mine, req(ids, 2)),
   "TraceReads.get": (ids) => TraceReads.get(mine, req(ids, 0)),
-  "ResourceLists.sources": (ids) => ResourceLists.sources(mine, resources(some(ids?.source))),
-  "ResourceLists.destinations": (ids) => ResourceLists.destinations(mine, resources(some(ids?.destination))),
-  "ResourceLists.connections": (ids) =>
-    ResourceLists.connections(mine, {
-      ...resources(some(ids?.connection)),
-      sources: some(ids?.source),
-      destinations: [],
-      paused: undefined
-    }),
-  "ResourceLists.transformations": (ids) =>
-    ResourceLists.transformations(mine, resources(some(ids?.transformation)), { counts: true })
+  "Store.list of sources": (ids) => Effect.flatMap(Sources, ({ list }) => list(mine, resources(some(ids?.source)))),
+  "Store.list of destinations": (ids) =>
+    Effect.flatMap(Destinations, ({ list }) => list(mine, resources(some(ids?.destination)))),
+  "Store.list of connections": (ids) =>
+    Effect.flatMap(Connections, ({ list }) =>
+      list(mine, { ...resources(some(ids?.connection)), among: { source_id: some(ids?.source) } })
+    ),
+  "Store.list of transformations": (ids) =>
+    Effect.flatMap(Transformations, ({ list }) => list(mine, resources(some(ids?.transformation)))),
+  "Store.get of a source": (ids) => Effect.flatMap(Sources, ({ get }) => get(mine, (ids ?? idsOf(mine)).source)),
+  "Store.get of a destination": (ids) =>
+    Effect.flatMap(Destinations, ({ get }) => get(mine, (ids ?? idsOf(mine)).destination)),
+  "Store.get of a connection": (ids) =>
+    Effect.flatMap(Connections, ({ get }) => get(mine, (ids ?? idsOf(mine)).connection)),
+  "Store.get of a transformation": (ids) =>
+    Effect.flatMap(Transformations, ({ get }) => get(mine, (ids ?? idsOf(mine)).transformation))
 }
 
 /** What a read answers as text; an error that says that there is nothing is nothing. */
@@ -182,13 +194,19 @@ layer(world, { excludeTestServices: true })("a team's reads", (it) => {
   it.effect("are all called here", () =>
     Effect.gen(function* () {
       const folder = join(import.meta.dirname, "../../src/reads")
-      const files = [...globSync("*Reads.ts", { cwd: folder }), "ResourceLists.ts"]
+      const files = globSync("*Reads.ts", { cwd: folder })
       const functions: Array<string> = []
       for (const file of files) {
         const module = yield* Effect.promise(() => import(join(folder, file)) as Promise<Record<string, unknown>>)
         functions.push(...Object.keys(module).map((name) => `${basename(file, ".ts")}.${name}`))
       }
+      functions.push("Store.get", "Store.list")
       expect([...new Set(Object.keys(cases).map((name) => name.split(" ")[0]!))].sort()).toEqual(functions.sort())
+      for (const { name, plural } of declared) {
+        expect(Object.keys(cases)).toEqual(
+          expect.arrayContaining([`Store.list of ${plural}`, `Store.get of a ${name}`])
+        )
+      }
     })
   )
 

@@ -1,11 +1,22 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, type Schema } from "effect"
-import type { DestinationFields } from "@tidegate/storage/Destinations"
-import { createDestination, replaceDestination, updateDestination } from "../src/Destination/DestinationInput.ts"
+import { destination, type DestinationFields } from "../src/Destination.ts"
+import type { Members } from "../src/Input.ts"
 
-const created = (input: Schema.Json) => Result.getOrThrow(createDestination(input))
-const updated = (stored: DestinationFields, input: Schema.Json) => Result.getOrThrow(updateDestination(input)(stored))
-const replaced = (stored: DestinationFields, input: Schema.Json) => Result.getOrThrow(replaceDestination(input)(stored))
+const situation = { id: null, now: new Date(0), ingress: { baseUrl: "http://in.test/e" } }
+const existing = { ...situation, id: "des_1" }
+const { change, create, patch, replace, write } = destination
+
+const createDestination = (input: Members) =>
+  Result.flatMap(write.judge(input, situation), (body) => create(body, situation))
+const updateDestination = (input: Members) => (stored: DestinationFields) =>
+  Result.flatMap(patch.judge(input, existing), (body) => change(body, existing)(stored))
+const replaceDestination = (input: Members) => (stored: DestinationFields) =>
+  Result.flatMap(write.judge(input, existing), (body) => replace!(body, existing)(stored))
+
+const created = (input: Members) => Result.getOrThrow(createDestination(input))
+const updated = (stored: DestinationFields, input: Members) => Result.getOrThrow(updateDestination(input)(stored))
+const replaced = (stored: DestinationFields, input: Members) => Result.getOrThrow(replaceDestination(input)(stored))
 
 /** `path: message` of every wrong field. */
 const faults = <A>(result: Result.Result<A, { readonly code: string; readonly data?: Schema.Json }>) => {
@@ -14,7 +25,7 @@ const faults = <A>(result: Result.Result<A, { readonly code: string; readonly da
   const { fields } = result.failure.data as { readonly fields: ReadonlyArray<{ path: string; message: string }> }
   return fields.map(({ message, path }) => `${path}: ${message}`)
 }
-const refused = (input: Schema.Json) => faults(createDestination(input))
+const refused = (input: Members) => faults(createDestination(input))
 
 const url = "https://target.test/hook"
 const header = { header_name: "x-token", value: "secret-token" }
@@ -34,7 +45,7 @@ const stored: DestinationFields = {
   auth: header
 }
 
-describe("DestinationInput", () => {
+describe("a destination", () => {
   it("fills in what is not given", () => {
     assert.deepStrictEqual(created({ name: "a", config: { url } }), {
       name: "a",

@@ -126,6 +126,7 @@ const tooManyValues = (): Answer => ({
   startedAt: Date.now(),
   durationMs: 0,
   cpuMs: 0,
+  processMs: 0,
   memoryBytes: 0
 })
 

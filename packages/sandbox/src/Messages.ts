@@ -36,6 +36,8 @@ export type Answer =
       readonly durationMs: number
       /** Of the isolate during the call: much less than `durationMs` when the machine had no time for it. */
       readonly cpuMs: number
+      /** Of the whole process for this answer, preparing and settling included. */
+      readonly processMs: number
       readonly memoryBytes: number
     }
 

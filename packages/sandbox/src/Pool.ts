@@ -72,6 +72,8 @@ const checkMemoryEvery = 64
 /** Code that got too little of the machine to be judged runs again, each time with so many times the time, as often. */
 const generosity = 4
 const rounds = 2
+/** The part of its time that code must have had the processor for, to be told that it took too long. */
+const due = 0.8
 /** Two children that broke down under a call prove it guilty, or six that were killed by others. */
 const suspicions = { crash: 3, killed: 1 } as const
 const guilty = 6
@@ -80,11 +82,11 @@ const longestRestartMs = 5_000
 /** Starts that fail in a row before calls are told so rather than kept waiting. */
 const hopeless = 3
 
-/** How much of the machine the code had while it ran: what it waited for the processor says nothing of how slow it is. */
-const shareOf = (ending: Ending): number => {
-  if (ending.type === "died" || ending.answer.type !== "ran" || ending.answer.durationMs === 0) return 1
-  return Math.min(1, ending.answer.cpuMs / ending.answer.durationMs)
-}
+/** How slow a call was: what it waited for the processor says nothing of that. */
+const slownessOf = (ending: Ending, wallMs: number): number =>
+  ending.type === "answered" && ending.answer.type === "ran" && ending.answer.durationMs > 0
+    ? Math.min(wallMs, ending.answer.processMs)
+    : wallMs
 
 export const makePool = (options: PoolOptions) => {
   const turns = makeTurns<Job>({
@@ -228,7 +230,7 @@ export const makePool = (options: PoolOptions) => {
         clearInterval(watch)
         watch = undefined
       }
-      done((Date.now() - member.startedAt) * shareOf(ending))
+      done(slownessOf(ending, Date.now() - member.startedAt))
       finish(member, job, ending)
       release(member, ending)
       dispatch()
@@ -241,7 +243,7 @@ export const makePool = (options: PoolOptions) => {
       const isStarved =
         answer.type === "ran" &&
         answer.error?.code === "TIMEOUT" &&
-        answer.cpuMs < callLimits.wallMs / 2 &&
+        answer.cpuMs < callLimits.wallMs * due &&
         job.wallMs < callLimits.wallMs * generosity ** rounds
       if (isStarved && !isClosing) {
         // It was the machine that was slow. The code has no effects, so it can run again, with time for a slow machine.

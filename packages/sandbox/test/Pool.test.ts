@@ -138,7 +138,9 @@ describe("code that cannot be stopped", () => {
     await using sandbox = await openSandbox({ children: 2, spares: 0 })
     const call = callOf(handler("const a = []; for (;;) a.push(new Array(1000).fill(1))"))
     for (let i = 0; i < 5; i++) {
-      expect(await sandbox.run(call)).toMatchObject({ error: { code: "MEMORY_LIMIT" }, warnings: [] })
+      // Which of its limits it meets first is the machine's to say.
+      const code = expect.stringMatching(/^(MEMORY_LIMIT|TIMEOUT)$/)
+      expect(await sandbox.run(call)).toMatchObject({ error: { code }, warnings: [] })
     }
   })
 })
@@ -146,7 +148,8 @@ describe("code that cannot be stopped", () => {
 describe("the queue", () => {
   it("lets a quick team by while slow ones loop", async () => {
     await using sandbox = await openSandbox({ children: 2, spares: 0 })
-    await sandbox.run(fine)
+    // The first calls compile, which may take so long that the code is not quick before some more.
+    for (let i = 0; i < 20; i++) await sandbox.run(fine)
     const order: Array<string> = []
     const loops = ["a", "b", "c"].map(async (name) => {
       await sandbox.run(callOf(loop(name), { teamId: name }))

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest"
-import { type Table, tables } from "@tidegate/storage/Tables"
+import { type Table, tables } from "../../packages/storage/src/Tables.ts"
 import { it as gatewayIt } from "../support/it.ts"
 
 /** What is answered for records that have outlived their payload, and whose each stored row is. */

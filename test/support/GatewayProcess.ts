@@ -132,7 +132,7 @@ export class GatewayProcess {
 const withoutSettings = (): NodeJS.ProcessEnv =>
   Object.fromEntries(
     Object.entries(process.env).filter(
-      ([name]) => !/^(TIDEGATE_.*|DATABASE_URL|PORT|HOST|PUBLIC_URL|NODE_OPTIONS|VITEST.*)$/.test(name)
+      ([name]) => !/^(TIDEGATE_.*|OTEL_.*|DATABASE_URL|PORT|HOST|PUBLIC_URL|NODE_OPTIONS|VITEST.*)$/.test(name)
     )
   )
 

@@ -1,9 +1,12 @@
 import { assert, layer } from "@effect/vitest"
-import { Context, Deferred, Effect, Fiber, Layer, Redacted, Ref, Result } from "effect"
+import { Context, Deferred, Effect, Fiber, Layer, Redacted, Ref, Result, type Schema } from "effect"
 import { Entity, TestRunner } from "effect/cluster"
 import { SqlClient } from "effect/sql"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { newId, type Prefix, prefixes } from "@tidegate/model/Ids"
+import * as Connection from "@tidegate/resources/Connection"
+import type { Body } from "@tidegate/resources/Resource"
+import * as Source from "@tidegate/resources/Source"
 import { Sandbox } from "@tidegate/sandbox/Sandbox"
 import { Sources } from "@tidegate/storage/Sources"
 import { Transformations } from "@tidegate/storage/Transformations"
@@ -98,12 +101,17 @@ const entities = Layer.mergeAll(SourceBehaviour.layer, connections, destinations
 const fresh = (prefix: Prefix): string => newId(prefix, Date.now())
 const url = "https://target.test/hook"
 
+/** What the API makes of a body before it is sent. */
+const judged = <Message extends Schema.Codec<unknown>>(body: Body<Message>, written: Members) =>
+  Effect.fromResult(body.judge(written, { id: null, now: new Date(), ingress: { baseUrl: ControlPlane.ingress } }))
+
 const sourceClient = Effect.map(SourceEntity.client, (client) => (id: string) => client(id))
 const connectionClient = Effect.map(ConnectionEntity.client, (client) => (id: string) => client(id))
 
 const createSource = Effect.fnUntraced(function* (input: Members = {}) {
   const client = yield* sourceClient
-  return yield* client(fresh(prefixes.source)).Create({ team_id, input: { name: unique("source"), ...input } })
+  const whole = yield* judged(Source.source.write, { name: unique("source"), ...input })
+  return yield* client(fresh(prefixes.source)).Create({ team_id, input: whole })
 })
 const createDestination = Effect.suspend(() =>
   DestinationCommands.create(team_id, fresh(prefixes.destination), { name: unique("destination"), url })
@@ -112,7 +120,12 @@ const createConnection = Effect.fnUntraced(function* (input: Members = {}) {
   const client = yield* connectionClient
   const source_id = input["source_id"] ?? (yield* createSource()).id
   const destination_id = input["destination_id"] ?? (yield* createDestination).id
-  const whole = { name: unique("connection"), ...input, source_id, destination_id }
+  const whole = yield* judged(Connection.connection.write, {
+    name: unique("connection"),
+    ...input,
+    source_id,
+    destination_id
+  })
   return yield* client(fresh(prefixes.connection)).Create({ team_id, input: whole })
 })
 
@@ -139,7 +152,7 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
       assert.strictEqual(disabled.status, "disabled")
       assert.deepStrictEqual(yield* owner.Disable({ team_id }), disabled)
       assert.strictEqual((yield* owner.Enable({ team_id })).disabled_at, null)
-      assert.strictEqual(yield* codeOf(owner.Update({ team_id, input: { name: "" } })), "VALIDATION_ERROR")
+      assert.strictEqual(yield* codeOf(judged(Source.source.patch, { name: "" })), "VALIDATION_ERROR")
       assert.strictEqual(yield* codeOf(owner.Disable({ team_id: otherTeam })), "NOT_FOUND")
       assert.deepStrictEqual(yield* owner.Delete({ team_id }), { id: source.id })
       assert.strictEqual(yield* codeOf(owner.Delete({ team_id })), "NOT_FOUND")
@@ -160,7 +173,10 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
       const connection = yield* createConnection({ source_id: source.id })
       const again = (yield* connectionClient)(connection.id)
       const { updated_at, ...rest } = connection
-      const written = yield* again.Update({ team_id, input: { ...connection } })
+      const written = yield* again.Update({
+        team_id,
+        input: yield* judged(Connection.connection.patch, { ...connection })
+      })
       assert.deepStrictEqual({ ...written, updated_at }, { ...rest, updated_at })
     })
   )
@@ -221,7 +237,10 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
       yield* owner.Update({ team_id, input: { destination_id: elsewhere.id } })
       const reloads = yield* take
       assert.deepStrictEqual(new Set(reloads.map((reload) => reload.id)), new Set([id, elsewhere.id]))
-      assert.strictEqual(yield* codeOf(owner.Update({ team_id, input: { rules: [{ type: "fax" }] } })), "RULE_INVALID")
+      assert.strictEqual(
+        yield* codeOf(judged(Connection.connection.patch, { rules: [{ type: "fax" }] })),
+        "RULE_INVALID"
+      )
       assert.strictEqual(yield* codeOf(owner.Update({ team_id: otherTeam, input: {} })), "NOT_FOUND")
       assert.deepStrictEqual(yield* owner.Delete({ team_id }), { id: connection.id })
       assert.deepStrictEqual(yield* take, [{ id: elsewhere.id, open: [] }])
@@ -246,7 +265,10 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
       assert.deepStrictEqual(first.rules, [{ type: "transform", transformation_id: made!.id }])
       const second = yield* createConnection({ rules: [{ type: "delay", delay: 1 }] })
       const owner = (yield* connectionClient)(second.id)
-      const changed = yield* owner.Update({ team_id, input: { rules: inline("2") } })
+      const changed = yield* owner.Update({
+        team_id,
+        input: yield* judged(Connection.connection.patch, { rules: inline("2") })
+      })
       assert.deepStrictEqual(changed.rules, first.rules)
       assert.deepStrictEqual(yield* stored, [{ id: made!.id, code: "2" }])
     })

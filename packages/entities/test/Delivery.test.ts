@@ -178,13 +178,13 @@ layer(world)("a destination's deliveries", (it) => {
     Effect.gen(function* () {
       const connections = yield* Connections
       const { actor, connection, event } = yield* waiting()
-      yield* connections.pause(team, connection.id)
+      yield* connections.turn(team, connection.id, "pause")
       yield* actor.Reload()
       yield* wake(actor)
       yield* actor.Reload()
       yield* noArrival
       yield* TestClock.adjust("1 second")
-      yield* connections.unpause(team, connection.id)
+      yield* connections.turn(team, connection.id, "unpause")
       yield* actor.Reload()
       const first = yield* arrival
       assert.strictEqual(first.headers["x-gateway-attempt-trigger"], "UNPAUSE")
@@ -199,7 +199,7 @@ layer(world)("a destination's deliveries", (it) => {
       const { actor, connection, event } = yield* waiting([linear(1_000, 3)])
       yield* wake(actor)
       const onTheWire = yield* arrival
-      yield* connections.pause(team, connection.id)
+      yield* connections.turn(team, connection.id, "pause")
       yield* actor.Reload()
       onTheWire.answer(500)
       assert.strictEqual((yield* recorded(event, 1)).state, "PENDING")
@@ -208,7 +208,7 @@ layer(world)("a destination's deliveries", (it) => {
       yield* actor.Reload()
       yield* noArrival
       yield* TestClock.adjust("1 second")
-      yield* connections.unpause(team, connection.id)
+      yield* connections.turn(team, connection.id, "unpause")
       yield* actor.Reload()
       ;(yield* arrival).answer(204)
       assert.strictEqual((yield* recorded(event, 2)).state, "SUCCESSFUL")
@@ -223,7 +223,7 @@ layer(world)("a destination's deliveries", (it) => {
       const { actor, add, connection, event } = yield* waiting()
       yield* wake(actor)
       const onTheWire = yield* arrival
-      yield* connections.disable(team, connection.id)
+      yield* connections.turn(team, connection.id, "disable")
       yield* actor.Reload()
       const late = yield* add()
       onTheWire.answer(200)

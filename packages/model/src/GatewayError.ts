@@ -64,7 +64,7 @@ const labels: Record<number, string> = {
  * `data` holds what a program needs to react (the field errors, the id of the conflicting resource).
  */
 export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayError", {
-  code: Schema.String,
+  code: Schema.Literals(Object.keys(statusOf) as ReadonlyArray<ErrorCode>),
   message: Schema.String,
   data: Schema.optionalKey(Schema.Json)
 }) {}
@@ -91,11 +91,9 @@ export const invalid = (fields: ReadonlyArray<FieldError>): GatewayError => {
 export const notFound = (resource_type: string, id: string): GatewayError =>
   fail("NOT_FOUND", `${resource_type} ${id} was not found`, { resource_type, id })
 
-const status = (code: string): number => (statusOf as Record<string, number>)[code] ?? 500
-
 /** The HTTP answer of an error: its status and the body in the contract's shape. */
 export const toResponse = (error: GatewayError): { readonly status: number; readonly body: Schema.Json } => {
-  const code = status(error.code)
+  const code = statusOf[error.code]
   return {
     status: code,
     body: {

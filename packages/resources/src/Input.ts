@@ -14,9 +14,11 @@ export const isStorableJson = (value: Schema.Json): boolean => {
   return Object.entries(value).every(([name, inner]) => isStorable(name) && isStorableJson(inner))
 }
 
+const missing = "is required"
+
 // What no schema has a message of its own for. Never with the value: it may be a secret.
 const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1({
-  leafHook: (issue) => (issue._tag === "MissingKey" ? "is required" : SchemaIssue.defaultLeafHook(issue))
+  leafHook: (issue) => (issue._tag === "MissingKey" ? missing : SchemaIssue.defaultLeafHook(issue))
 })
 
 export type FieldErrors = ReadonlyArray<FieldError>
@@ -24,17 +26,19 @@ export type FieldErrors = ReadonlyArray<FieldError>
 export const fieldError = (path: string, message: string): Result.Result<never, FieldErrors> =>
   Result.fail([{ path, message }])
 
-/** Decodes a body by its schema; tells every member that is wrong. */
+/** Decodes a body by its schema; tells every member that is wrong, and then every one that is not there. */
 const decodeBody = <S extends Schema.ConstraintDecoder<unknown>>(
   schema: S,
   body: unknown
 ): Result.Result<S["Type"], FieldErrors> =>
-  Result.mapError(SchemaParser.decodeUnknownResult(schema, { errors: "all" })(body), (issue) =>
-    issuesOf(issue).issues.map(({ message, path }) => ({
+  Result.mapError(SchemaParser.decodeUnknownResult(schema, { errors: "all" })(body), (issue) => {
+    const faults = issuesOf(issue).issues.map(({ message, path }) => ({
       path: (path ?? []).map(String).join("."),
       message: message.replace(/^Expected /, "must be ")
     }))
-  )
+    const isMissing = ({ message }: FieldError) => message === missing
+    return [...faults.filter((fault) => !isMissing(fault)), ...faults.filter(isMissing)]
+  })
 
 /** The member of a body, or of its `config`, that a fault is about. */
 const memberOf = (path: string): string => /^(?:config\.)?[^.[]+/.exec(path)?.[0] ?? path
@@ -55,19 +59,21 @@ const together = (faults: FieldErrors, further: FieldErrors): FieldErrors => {
 
 /**
  * Decodes a body by its schema, and judges it by `check` as a whole: one answer tells what either of them finds wrong. What
- * does not decode is left out of what `check` sees. Without a type that is one, nothing can be said of the rest.
+ * does not decode is left out of what `check` sees, which is decoded by `part`: the same, but that nothing is needed. Without a
+ * type that is one, nothing can be said of the rest.
  */
 export const judgeBody = <S extends Schema.ConstraintDecoder<unknown>, A>(
   schema: S,
   body: Members,
-  check: (body: S["Type"]) => Result.Result<A, FieldErrors>
+  check: (body: S["Type"]) => Result.Result<A, FieldErrors>,
+  part: Schema.ConstraintDecoder<unknown> = schema
 ): Result.Result<A, FieldErrors> =>
   Result.match(decodeBody(schema, body), {
     onSuccess: check,
     onFailure: (faults) => {
       const rest = faults.some(({ path }) => path === "type")
         ? Result.fail([])
-        : Result.flatMap(decodeBody(schema, without(body, faults)), check)
+        : Result.flatMap(decodeBody(part, without(body, faults)), check)
       return Result.fail(together(faults, Result.isFailure(rest) ? rest.failure : []))
     }
   })

@@ -42,16 +42,20 @@ export const Name = text
 
 const longestDescription = 4096
 
+/** For the document; what is too long is told by the whole. */
+const described = text
+  .check(Schema.makeFilter(() => true, { toJsonSchema: () => ({ maxLength: longestDescription }) }))
+  .annotate({ description: "For people" })
+
 /** Any text that can be stored: no NUL, no half of a surrogate pair. */
-export const Description = Schema.NullOr(text.annotate({ description: "For people" }))
+export const Description = Schema.NullOr(described)
   .annotate({ message: "must be a string or null" })
   .check(
     Schema.makeFilter(
       (value: string | null) =>
         value === null ||
         (value.length <= longestDescription && isStorable(value)) ||
-        `must be at most ${longestDescription} characters of valid Unicode without NUL`,
-      { toJsonSchema: () => ({ maxLength: longestDescription }) }
+        `must be at most ${longestDescription} characters of valid Unicode without NUL`
     )
   )
 
@@ -67,3 +71,30 @@ export const urlFault = (text: string, longest: number, instead = ""): string | 
   if (/^https?:\/\/[^/?]*@/i.test(text)) return `must not contain a user name or password${instead}`
   return null
 }
+
+/** A setting that may be left out or null: both mean its default. For what is only described. */
+export const setting = <S extends Schema.Top>(schema: S): Schema.optionalKey<Schema.NullOr<S>> =>
+  Schema.optionalKey(Schema.NullOr(schema))
+
+export const HeaderName = Schema.String.check(Schema.isPattern(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/u))
+
+/** Text that authenticates somebody. */
+export const secretText = (description: string) =>
+  Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(16_384)).annotate({
+    description: `${description}. Encrypted at rest, masked on read; writing the mask back keeps it`
+  })
+
+/** What a read shows of a setting: secrets as `****` and their last four characters. */
+export const shownText = Schema.optionalKey(Schema.String)
+
+export const HttpUrl = (longest: number) =>
+  Schema.String.check(Schema.isPattern(/^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s\\#]+$/u), Schema.isMaxLength(longest)).annotate(
+    {
+      format: "uri"
+    }
+  )
+
+/** An id of a resource, as it may be written. */
+export const Id = Schema.String.annotate({ message: "must be an id" }).check(
+  Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/u, { message: "must be an id" })
+)

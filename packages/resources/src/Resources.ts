@@ -1,4 +1,6 @@
+import { connection } from "./Connection.ts"
+import { source } from "./Source.ts"
 import { transformation } from "./Transformation.ts"
 
 /** Every resource that is declared. */
-export const resources = [transformation] as const
+export const resources = [source, connection, transformation] as const

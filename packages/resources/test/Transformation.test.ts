@@ -4,14 +4,10 @@ import type { Json } from "@tidegate/model/Rule"
 import { asObject, orInvalid } from "../src/Input.ts"
 import { transformation } from "../src/Transformation.ts"
 import { runBody, runOf } from "../src/TransformationRun.ts"
+import { changed, created } from "./written.ts"
 
-const situation = { id: null, now: new Date(0), ingress: { baseUrl: "http://ingress.test/e" } }
 const object = (input: Json) => orInvalid(asObject(input))
-const createTransformation = (input: Json) =>
-  object(input).pipe(
-    Result.flatMap(transformation.write.judge),
-    Result.flatMap((input) => transformation.create(input, situation))
-  )
+const createTransformation = (input: Json) => created(transformation, input)
 const runTransformation = (input: Json, now: number) =>
   object(input).pipe(
     Result.flatMap(runBody.judge),
@@ -80,11 +76,7 @@ describe("what is written of a transformation", () => {
 
   it("in part leaves the rest", () => {
     const stored = { name: "a", code: "b", env: { C: "d" } }
-    const change = (input: Json) =>
-      object(input).pipe(
-        Result.flatMap(transformation.patch.judge),
-        Result.flatMap((part) => transformation.change(part, situation)(stored))
-      )
+    const change = (input: Json) => changed(transformation, stored, input)
     expect(change({})).toEqual(Result.succeed({ name: "a", code: "b", env: "unchanged" }))
     expect(change({ name: "n" })).toEqual(Result.succeed({ name: "n", code: "b", env: "unchanged" }))
     expect(change({ env: {} })).toEqual(Result.succeed({ name: "a", code: "b", env: {} }))

@@ -1,17 +1,7 @@
 import { Result } from "effect"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
-import type { Rule } from "@tidegate/model/Rule"
-
-/** What a caller can write of a connection, checked and complete. */
-export interface ConnectionFields {
-  readonly name: string
-  readonly description: string | null
-  readonly source_id: string
-  readonly destination_id: string
-  readonly rules: ReadonlyArray<Rule>
-  readonly disabled_at: Date | null
-  readonly paused_at: Date | null
-}
+import type { ConnectionFields } from "@tidegate/resources/Connection"
+import type { Switch } from "@tidegate/resources/Resource"
 
 /** All that a command can change of a connection's row. */
 export interface ConnectionState extends ConnectionFields {
@@ -21,7 +11,6 @@ export interface ConnectionState extends ConnectionFields {
   readonly resumed_at: Date | null
   /** Events created up to then and still pending are CANCELLED. */
   readonly cancel_before: Date | null
-  readonly deleted_at: Date | null
 }
 
 /**
@@ -53,19 +42,20 @@ const pausedAt = <S extends ConnectionState>(state: S, since: Date): Result.Resu
   return Result.succeed(same(state.paused_at, since) ? state : { ...state, paused_at: since })
 }
 
-export const disable: Transition = (state, at) => Result.succeed(disabledAt(state, state.disabled_at ?? at, at))
+const disable: Transition = (state, at) => Result.succeed(disabledAt(state, state.disabled_at ?? at, at))
 
-export const enable: Transition = (state, at) =>
+const enable: Transition = (state, at) =>
   Result.succeed(
     state.disabled_at === null ? state : { ...state, disabled_at: null, disabled_by: null, cancel_before: at }
   )
 
-export const pause: Transition = (state, at) => pausedAt(state, state.paused_at ?? at)
+const pause: Transition = (state, at) => pausedAt(state, state.paused_at ?? at)
 
-export const unpause: Transition = (state, at) =>
+const unpause: Transition = (state, at) =>
   Result.succeed(state.paused_at === null ? state : { ...state, paused_at: null, resumed_at: at })
 
-export const remove: Transition = (state, at) => Result.succeed({ ...state, deleted_at: at, cancel_before: at })
+/** What each switch does. */
+export const transitions: Readonly<Record<Switch, Transition>> = { disable, enable, pause, unpause }
 
 /** The state after a caller has written `fields`; the two datetimes that are new are the transitions they stand for. */
 export const write =

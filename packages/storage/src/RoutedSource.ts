@@ -2,10 +2,10 @@ import { Effect, type Result, type Schema } from "effect"
 import type { SqlError } from "effect/sql"
 import { isSlug } from "@tidegate/model/Ingress"
 import type { Rule } from "@tidegate/model/Rule"
+import type { SourceConfig } from "@tidegate/resources/Source"
 import { readAuth } from "./AuthColumn.ts"
 import { HotSql } from "./Database.ts"
 import { Secrets, type SecretUnreadable } from "./Secrets.ts"
-import type { SourceConfig } from "./Sources.ts"
 
 interface Settings {
   readonly id: string

@@ -57,8 +57,8 @@ type Failure = GatewayError | SqlError.SqlError
  */
 export interface Store<R extends AnyResource> {
   readonly get: (team_id: string, id: string) => Effect.Effect<RecordOf<R>, GatewayError>
-  /** The id of the resource of that name, or null. */
-  readonly findByName: (team_id: string, name: string) => Effect.Effect<string | null, GatewayError>
+  /** The id of the resource of that name (and of these values), or null. */
+  readonly findByName: (team_id: string, name: string, of?: Values) => Effect.Effect<string | null, GatewayError>
   /** Rows as records, in the same order. Takes part in its caller's transaction. */
   readonly records: (
     rows: ReadonlyArray<StoredRow>,
@@ -103,8 +103,12 @@ export interface Special<Row extends StoredRow, R extends AnyResource> {
    * that it is locked itself.
    */
   readonly hold?: (team_id: string, before: Row | null, next: Values) => Effect.Effect<void, Failure>
+  /** Fails when something of it that is unique, beyond its name, is another's. */
+  readonly claim?: (owner: Owner, before: Row | null, next: Values) => Effect.Effect<void, Failure>
   /** What is written in the end. Fails when something else is in the way. */
   readonly prepare?: (owner: Owner, before: Row | null, next: Values) => Effect.Effect<Values, Failure>
+  /** What written values come to, where that is more than themselves. */
+  readonly written?: (row: Row, next: Values, at: Date) => Result.Result<Values, GatewayError>
   /** Where a switch is more than its own column; null: it is in that position already. */
   readonly turn?: (row: Row, to: Switch, at: Date) => Result.Result<Values | null, GatewayError>
   /** What else a delete writes. Fails when something is in the way. */
@@ -175,9 +179,9 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
   const present = <A extends Row>(row: A): Effect.Effect<A, GatewayError> =>
     row.deleted_at === null ? Effect.succeed(row) : Effect.fail(notFound(resource.name, row.id))
 
-  const findByName = Effect.fnUntraced(function* (team_id: string, name: string) {
-    const [row] = yield* sql<{ id: string }>`
-      select id from ${table} where team_id = ${team_id} and name = ${name} and deleted_at is null`
+  const findByName = Effect.fnUntraced(function* (team_id: string, name: string, of: Values = {}) {
+    const clauses = Object.entries({ team_id, name, ...of }).map(([column, value]) => sql`${sql(column)} = ${value}`)
+    const [row] = yield* sql<{ id: string }>`select id from ${table} where ${sql.and(clauses)} and deleted_at is null`
     return row?.id ?? null
   })
 
@@ -189,6 +193,8 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
   })
 
   const concerns = (row: Row) => special.concerns?.(row) ?? Effect.succeed(nobody)
+  const claimed = (owner: Owner, before: Row | null, next: Values) =>
+    special.claim?.(owner, before, next) ?? Effect.void
   const prepared = (owner: Owner, before: Row | null, next: Values) =>
     special.prepare?.(owner, before, next) ?? Effect.succeed(next)
   const followed = Effect.fnUntraced(function* (before: Row | null, after: Row, at: Date) {
@@ -210,8 +216,9 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
       insert into ${table} ${sql.insert({ id, team_id, ...values, ...stamps })} on conflict do nothing returning *`
     if (created !== undefined) return yield* followed(null, created, at)
     yield* claimName(owner, next["name"])
+    yield* claimed(owner, null, next)
     const [stored] = yield* sql<Row>`select * from ${table} where id = ${id} and team_id = ${team_id}`
-    if (stored === undefined) return yield* overtaken("the name has become free")
+    if (stored === undefined) return yield* overtaken("what it clashed with has become free")
     return { row: yield* present(stored), concerned: yield* concerns(stored) }
   })
 
@@ -235,6 +242,7 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
       if (locked.revision !== row.revision) return yield* overtaken(`the ${resource.name} has changed`)
     }
     if (next["name"] !== undefined && next["name"] !== row.name) yield* claimName(owner, next["name"])
+    yield* claimed(owner, row, next)
     const values = { ...(yield* prepared(owner, row, next)), last_command: command.id ?? null, updated_at: at }
     const assignments = Object.entries(values).map(([column, value]) => sql`${sql(column)} = ${value}`)
     const [written] = yield* sql<Row>`update ${table} set ${sql.csv(assignments)} where id = ${id} returning *`
@@ -254,7 +262,7 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
 
   return {
     get: (team_id, id) => query(Effect.flatMap(Effect.flatMap(read(team_id, id, "look"), present), record)),
-    findByName: (team_id, name) => query(findByName(team_id, name)),
+    findByName: (team_id, name, of) => query(findByName(team_id, name, of)),
     records: (rows, options) => special.show(rows as ReadonlyArray<Row>, options),
     list: (team_id, asked) =>
       listRows<Row>(sql, resource, team_id, asked, special.narrow?.(team_id, asked) ?? []).pipe(
@@ -266,7 +274,8 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     update: (team_id, id, change, command = {}) => {
       const owner = { team_id, id }
       const decide = Effect.fnUntraced(function* (row: Row, at: Date) {
-        return yield* valuesOf(owner, yield* Effect.fromResult(change(yield* fieldsOf(row))), row, at)
+        const next = yield* valuesOf(owner, yield* Effect.fromResult(change(yield* fieldsOf(row))), row, at)
+        return special.written === undefined ? next : yield* Effect.fromResult(special.written(row, next, at))
       })
       return Effect.flatMap(carryOut(advance(owner, command, decide), command), answer)
     },

@@ -40,7 +40,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("CancelPending", (it) =
       const untouched = yield* insertEvent(bystander)
       assert.strictEqual(yield* cancelPending({ connection_id: connection.id }), 0)
 
-      yield* connections.disable(team, connection.id)
+      yield* connections.turn(team, connection.id, "disable")
       assert.strictEqual(yield* cancelPending({ connection_id: connection.id }, 2), 5)
       for (const id of events) assert.deepStrictEqual(yield* read(id), cancelled)
       assert.strictEqual((yield* read(done)).state, "SUCCESSFUL")
@@ -73,8 +73,8 @@ layer(ControlPlane.layer, { excludeTestServices: true })("CancelPending", (it) =
       const connections = yield* Connections
       const connection = yield* createConnection()
       const old = yield* insertEvent(connection, { createdAt: new Date(Date.now() - 1_000) })
-      yield* connections.disable(team, connection.id)
-      yield* connections.enable(team, connection.id)
+      yield* connections.turn(team, connection.id, "disable")
+      yield* connections.turn(team, connection.id, "enable")
       const later = yield* insertEvent(connection, { createdAt: new Date(Date.now() + 1_000) })
       assert.strictEqual(yield* cancelPending({ connection_id: connection.id }), 1)
       assert.deepStrictEqual(yield* read(old), cancelled)
@@ -104,7 +104,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("CancelPending", (it) =
       const connection = yield* createConnection()
       const busy = yield* insertEvent(connection)
       yield* Effect.forEach(Array.from({ length: 40 }), () => insertEvent(connection))
-      yield* connections.disable(team, connection.id)
+      yield* connections.turn(team, connection.id, "disable")
       const locked = yield* Deferred.make<void>()
       const finish = yield* Deferred.make<void>()
       const writer = yield* Effect.forkChild(

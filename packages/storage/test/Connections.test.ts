@@ -4,13 +4,14 @@ import { SqlClient } from "effect/sql"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import type { Rule } from "@tidegate/model/Rule"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import type { ConnectionFields } from "../src/ConnectionState.ts"
+import type { ConnectionFields } from "@tidegate/resources/Connection"
 import { Connections } from "../src/Connections.ts"
 import { Destinations } from "../src/Destinations.ts"
 import { Sources } from "../src/Sources.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
-const { connectionFields, createConnection, createDestination, createSource, otherTeam, team, versionOf } = ControlPlane
+const { connectionFields, createConnection, createDestination, createSource, otherTeam, team, told, versionOf } =
+  ControlPlane
 
 const change = (fields: Partial<ConnectionFields>) => (stored: ConnectionFields) =>
   Result.succeed({ ...stored, ...fields })
@@ -39,7 +40,9 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
         { type: "delay", delay: 5_000 }
       ]
       const fields = connectionFields({ source_id: source.id, destination_id: destination.id, name: "route", rules })
-      const { connection, ...concerned } = yield* connections.create(team, id, fields)
+      const { record: connection, ...concerned } = yield* told((command) =>
+        connections.create(team, id, fields, command)
+      )
       assert.deepStrictEqual(connection, {
         id,
         team_id: team,
@@ -55,11 +58,11 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
         created_at: connection.created_at,
         updated_at: connection.created_at
       })
-      assert.deepStrictEqual(concerned, { destinations: [destination.id], cancelled: false })
+      assert.deepStrictEqual(concerned, { destinations: [destination.id], cancelled: [] })
       assert.deepStrictEqual(yield* connections.get(team, id), connection)
-      assert.strictEqual(yield* connections.findByName(team, source.id, "route"), id)
-      assert.strictEqual(yield* connections.findByName(team, "src_other", "route"), null)
-      assert.deepStrictEqual((yield* connections.create(team, id, fields)).connection, connection)
+      assert.strictEqual(yield* connections.findByName(team, "route", { source_id: source.id }), id)
+      assert.strictEqual(yield* connections.findByName(team, "route", { source_id: "src_other" }), null)
+      assert.deepStrictEqual(yield* connections.create(team, id, fields), connection)
     })
   )
 
@@ -129,10 +132,10 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
         const calls: ReadonlyArray<Effect.Effect<unknown, GatewayError>> = [
           connections.get(teamId, id),
           connections.update(teamId, id, change({})),
-          connections.disable(teamId, id),
-          connections.enable(teamId, id),
-          connections.pause(teamId, id),
-          connections.unpause(teamId, id),
+          connections.turn(teamId, id, "disable"),
+          connections.turn(teamId, id, "enable"),
+          connections.turn(teamId, id, "pause"),
+          connections.turn(teamId, id, "unpause"),
           connections.delete(teamId, id)
         ]
         for (const call of calls) {
@@ -142,7 +145,11 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
       })
       yield* assertMissing(otherTeam)
       assert.strictEqual(yield* versionOf(source_id), 2)
-      assert.deepStrictEqual(yield* connections.delete(team, id), { destinations: [destination_id], cancelled: true })
+      assert.deepStrictEqual(yield* told((command) => connections.delete(team, id, command)), {
+        record: undefined,
+        destinations: [destination_id],
+        cancelled: [id]
+      })
       assert.strictEqual(yield* versionOf(source_id), 3)
       yield* assertMissing(team)
     })
@@ -152,17 +159,17 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
     Effect.gen(function* () {
       const connections = yield* Connections
       const { id, source_id } = yield* createConnection()
-      const paused = yield* connections.pause(team, id)
-      assert.match(paused.connection.paused_at ?? "", /Z$/)
-      assert.isFalse(paused.cancelled)
+      const paused = yield* told((command) => connections.turn(team, id, "pause", command))
+      assert.match(paused.record.paused_at ?? "", /Z$/)
+      assert.deepStrictEqual(paused.cancelled, [])
       const version = yield* versionOf(source_id)
       // Nothing new, but the destination is told again: the last one may have failed to tell it.
-      assert.deepStrictEqual(yield* connections.pause(team, id), paused)
-      assert.deepStrictEqual(paused.destinations, [paused.connection.destination_id])
-      const unpaused = yield* connections.unpause(team, id)
-      assert.strictEqual(unpaused.connection.paused_at, null)
-      assert.strictEqual((yield* state(id)).resumed_at?.toISOString(), unpaused.connection.updated_at)
-      assert.deepStrictEqual(yield* connections.unpause(team, id), unpaused)
+      assert.deepStrictEqual(yield* told((command) => connections.turn(team, id, "pause", command)), paused)
+      assert.deepStrictEqual(paused.destinations, [paused.record.destination_id])
+      const unpaused = yield* told((command) => connections.turn(team, id, "unpause", command))
+      assert.strictEqual(unpaused.record.paused_at, null)
+      assert.strictEqual((yield* state(id)).resumed_at?.toISOString(), unpaused.record.updated_at)
+      assert.deepStrictEqual(yield* told((command) => connections.turn(team, id, "unpause", command)), unpaused)
       assert.strictEqual(yield* versionOf(source_id), (version ?? 0) + 1)
     })
   )
@@ -171,20 +178,26 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
     Effect.gen(function* () {
       const connections = yield* Connections
       const { id } = yield* createConnection()
-      yield* connections.pause(team, id)
-      const disabled = yield* connections.disable(team, id)
-      assert.isTrue(disabled.cancelled)
-      assert.strictEqual(disabled.connection.paused_at, null)
-      assert.strictEqual((yield* state(id)).cancel_before?.toISOString(), disabled.connection.disabled_at)
-      assert.deepStrictEqual(yield* connections.disable(team, id), { ...disabled, cancelled: false })
+      yield* connections.turn(team, id, "pause")
+      const disabled = yield* told((command) => connections.turn(team, id, "disable", command))
+      assert.deepStrictEqual(disabled.cancelled, [id])
+      assert.strictEqual(disabled.record.paused_at, null)
+      assert.strictEqual((yield* state(id)).cancel_before?.toISOString(), disabled.record.disabled_at)
+      assert.deepStrictEqual(yield* told((command) => connections.turn(team, id, "disable", command)), {
+        ...disabled,
+        cancelled: []
+      })
 
-      assert.strictEqual((yield* Effect.flip(connections.pause(team, id))).code, "CONNECTION_DISABLED")
-      const enabled = yield* connections.enable(team, id)
-      assert.strictEqual(enabled.connection.disabled_at, null)
-      assert.isTrue(enabled.cancelled)
-      assert.strictEqual((yield* state(id)).cancel_before?.toISOString(), enabled.connection.updated_at)
+      assert.strictEqual((yield* Effect.flip(connections.turn(team, id, "pause"))).code, "CONNECTION_DISABLED")
+      const enabled = yield* told((command) => connections.turn(team, id, "enable", command))
+      assert.strictEqual(enabled.record.disabled_at, null)
+      assert.deepStrictEqual(enabled.cancelled, [id])
+      assert.strictEqual((yield* state(id)).cancel_before?.toISOString(), enabled.record.updated_at)
       // Enabling what is enabled must not cancel what waits.
-      assert.deepStrictEqual(yield* connections.enable(team, id), { ...enabled, cancelled: false })
+      assert.deepStrictEqual(yield* told((command) => connections.turn(team, id, "enable", command)), {
+        ...enabled,
+        cancelled: []
+      })
     })
   )
 
@@ -194,19 +207,19 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
       const { id } = yield* createConnection()
       const at = new Date("2026-01-01T00:00:00.000Z")
       const paused = yield* connections.update(team, id, change({ paused_at: at }))
-      assert.strictEqual(paused.connection.paused_at, at.toISOString())
+      assert.strictEqual(paused.paused_at, at.toISOString())
       const resumed = yield* connections.update(team, id, change({ paused_at: null }))
-      assert.strictEqual((yield* state(id)).resumed_at?.toISOString(), resumed.connection.updated_at)
+      assert.strictEqual((yield* state(id)).resumed_at?.toISOString(), resumed.updated_at)
       yield* connections.update(team, id, change({ paused_at: at }))
       const disabled = yield* connections.update(team, id, change({ disabled_at: at }))
-      assert.strictEqual(disabled.connection.disabled_at, at.toISOString())
-      assert.strictEqual(disabled.connection.paused_at, null)
+      assert.strictEqual(disabled.disabled_at, at.toISOString())
+      assert.strictEqual(disabled.paused_at, null)
       // Cancelled is what was there when it happened, not what was there at the time written.
-      assert.strictEqual((yield* state(id)).cancel_before?.toISOString(), disabled.connection.updated_at)
+      assert.strictEqual((yield* state(id)).cancel_before?.toISOString(), disabled.updated_at)
       const refused = yield* Effect.flip(connections.update(team, id, change({ paused_at: at })))
       assert.strictEqual(refused.code, "CONNECTION_DISABLED")
       const both = yield* connections.update(team, id, change({ disabled_at: null, paused_at: at }))
-      assert.deepStrictEqual([both.connection.disabled_at, both.connection.paused_at], [null, at.toISOString()])
+      assert.deepStrictEqual([both.disabled_at, both.paused_at], [null, at.toISOString()])
       const created = yield* Effect.flip(createConnection({ disabled_at: at, paused_at: at }))
       assert.strictEqual(created.code, "CONNECTION_DISABLED")
     })
@@ -217,7 +230,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
       const connections = yield* Connections
       const sources = yield* Sources
       const { id, source_id } = yield* createConnection()
-      yield* sources.setDisabled(team, source_id, true)
+      yield* sources.turn(team, source_id, "disable")
       yield* connections.update(team, id, change({ description: "written back" }))
       assert.strictEqual((yield* state(id)).disabled_by, "source")
       // Moved away, nobody would switch it on again but its owner.
@@ -233,13 +246,11 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
       const { destination_id, id, source_id } = yield* createConnection()
       const source = yield* createSource()
       const destination = yield* createDestination()
-      const moved = yield* connections.update(
-        team,
-        id,
-        change({ source_id: source.id, destination_id: destination.id })
+      const moved = yield* told((command) =>
+        connections.update(team, id, change({ source_id: source.id, destination_id: destination.id }), command)
       )
-      assert.strictEqual(moved.connection.source.id, source.id)
-      assert.strictEqual(moved.connection.destination.id, destination.id)
+      assert.strictEqual(moved.record.source.id, source.id)
+      assert.strictEqual(moved.record.destination.id, destination.id)
       assert.deepStrictEqual(moved.destinations, [destination_id, destination.id])
       assert.strictEqual(yield* versionOf(source_id), 3)
       assert.strictEqual(yield* versionOf(source.id), 2)
@@ -252,10 +263,10 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
       const { id, source_id } = yield* createConnection()
       const changes: ReadonlyArray<Effect.Effect<unknown, GatewayError>> = [
         connections.update(team, id, change({ rules: [{ type: "delay", delay: 1 }] })),
-        connections.pause(team, id),
-        connections.unpause(team, id),
-        connections.disable(team, id),
-        connections.enable(team, id),
+        connections.turn(team, id, "pause"),
+        connections.turn(team, id, "unpause"),
+        connections.turn(team, id, "disable"),
+        connections.turn(team, id, "enable"),
         connections.delete(team, id)
       ]
       let version = (yield* versionOf(source_id)) ?? 0
@@ -275,18 +286,18 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
       const { destination_id, id, source_id } = yield* createConnection()
       const others = yield* Effect.forEach([1, 2, 3], () => createConnection({ source_id, destination_id }))
       const round = [
-        sources.setDisabled(team, source_id, true),
-        connections.disable(team, id),
+        sources.turn(team, source_id, "disable"),
+        connections.turn(team, id, "disable"),
         destinations.setDisabled(team, destination_id, true),
         connections.update(team, id, change({ rules: [{ type: "delay", delay: 7 }] })),
         ...others.map((other) => connections.update(team, other.id, change({ description: "busy" }))),
         destinations.setDisabled(team, destination_id, false),
-        sources.setDisabled(team, source_id, false),
-        connections.enable(team, id)
+        sources.turn(team, source_id, "enable"),
+        connections.turn(team, id, "enable")
       ]
       yield* Effect.forEach(Array.from({ length: 6 }), () => Effect.all(round, { concurrency: "unbounded" }))
       // Whoever was last, no marker is left without its cause.
-      yield* sources.setDisabled(team, source_id, false)
+      yield* sources.turn(team, source_id, "enable")
       const rows = yield* sql<{ off: boolean; disabled_by: string | null }>`
         select disabled_at is not null as off, disabled_by from connections where source_id = ${source_id}`
       assert.strictEqual(rows.length, 4)

@@ -79,7 +79,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
         concurrency: "unbounded"
       })
       assert.deepStrictEqual([first.id, second.id], [id, id])
-      yield* connections.pause(team, connection.id)
+      yield* connections.turn(team, connection.id, "pause")
       const third = yield* retry(parent, team, id)
       assert.strictEqual(third.id, id)
       const [{ count } = {}] = yield* sql<{ count: number }>`
@@ -113,7 +113,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
       const connection = yield* createConnection()
       const event = yield* insertEvent(connection, { state: "FAILED" })
       const destination = yield* createDestination()
-      const { connection: moved } = yield* connections.update(team, connection.id, (stored) =>
+      const moved = yield* connections.update(team, connection.id, (stored) =>
         Result.succeed({ ...stored, destination_id: destination.id })
       )
       assert.strictEqual(moved.destination_id, destination.id)
@@ -131,8 +131,8 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
       assert.strictEqual(yield* refusal(queued), "EVENT_NOT_RETRYABLE")
       assert.strictEqual(yield* refusal(scheduled), "EVENT_NOT_RETRYABLE")
       // Cancelled by a disable that has been taken back: final, whether or not its row says so yet.
-      yield* connections.disable(team, connection.id)
-      yield* connections.enable(team, connection.id)
+      yield* connections.turn(team, connection.id, "disable")
+      yield* connections.turn(team, connection.id, "enable")
       assert.strictEqual((yield* retry(queued)).parent_event_id, queued)
     })
   )
@@ -145,17 +145,17 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
       const connection = yield* createConnection()
       const { destination_id, id, source_id } = connection
       const event = yield* insertEvent(connection, { state: "FAILED" })
-      yield* connections.pause(team, id)
+      yield* connections.turn(team, id, "pause")
       assert.strictEqual(yield* refusal(event), "CONNECTION_PAUSED")
-      yield* connections.disable(team, id)
+      yield* connections.turn(team, id, "disable")
       assert.strictEqual(yield* refusal(event), "CONNECTION_DISABLED")
-      yield* connections.enable(team, id)
+      yield* connections.turn(team, id, "enable")
       yield* destinations.setDisabled(team, destination_id, true)
       assert.strictEqual(yield* refusal(event), "DESTINATION_DISABLED")
       yield* destinations.setDisabled(team, destination_id, false)
-      yield* sources.setDisabled(team, source_id, true)
+      yield* sources.turn(team, source_id, "disable")
       assert.strictEqual(yield* refusal(event), "SOURCE_DISABLED")
-      yield* sources.setDisabled(team, source_id, false)
+      yield* sources.turn(team, source_id, "enable")
       yield* retry(event)
       yield* connections.delete(team, id)
       assert.strictEqual(yield* refusal(event), "CONNECTION_DISABLED")

@@ -57,7 +57,7 @@ layer(world, { excludeTestServices: true })("transactions that lose a conflict w
     }),
     "pause a connection": Effect.gen(function* () {
       const { id } = yield* createConnection()
-      return (yield* Connections).pause(team, id)
+      return (yield* Connections).turn(team, id, "pause")
     }),
     "create a transformation": Effect.gen(function* () {
       const id = newId(prefixes.transformation, Date.now())

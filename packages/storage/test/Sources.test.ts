@@ -4,10 +4,11 @@ import { SqlClient } from "effect/sql"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { Connections } from "../src/Connections.ts"
-import { type SourceFields, Sources } from "../src/Sources.ts"
+import type { SourceFields } from "@tidegate/resources/Source"
+import { Sources } from "../src/Sources.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
-const { createConnection, createSource, otherTeam, sourceFields, team, versionOf } = ControlPlane
+const { createConnection, createSource, otherTeam, sourceFields, team, told, versionOf } = ControlPlane
 
 /** A change of what is stored that leaves the rest, its secrets included. */
 const change = (fields: Partial<SourceFields>) => (stored: SourceFields) =>
@@ -127,11 +128,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
       const { id } = yield* createSource({ config, auth: { header_key: "x-key", api_key: "secret-api-key" } })
       yield* sql`update sources set auth = 'v1.gone.AAAAAAAAAAAAAAAA.AAAAAAAAAAAAAAAAAAAAAAAA' where id = ${id}`
       assert.deepStrictEqual((yield* sources.get(team, id)).config.auth, {})
-      const { source } = yield* sources.update(
-        team,
-        id,
-        change({ auth: { header_key: "x-key", api_key: "new-secret" } })
-      )
+      const source = yield* sources.update(team, id, change({ auth: { header_key: "x-key", api_key: "new-secret" } }))
       assert.deepStrictEqual(source.config.auth, { header_key: "x-key", api_key: "****cret" })
     })
   )
@@ -150,7 +147,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
       // Case matters, and a deleted source's name is free.
       yield* createSource({ name: "Taken" })
       yield* sources.delete(team, holder.id)
-      assert.strictEqual((yield* sources.update(team, other.id, change({ name: "taken" }))).source.name, "taken")
+      assert.strictEqual((yield* sources.update(team, other.id, change({ name: "taken" }))).name, "taken")
     })
   )
 
@@ -224,12 +221,12 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
         const calls: ReadonlyArray<Effect.Effect<unknown, GatewayError>> = [
           sources.get(teamId, id),
           sources.update(teamId, id, change({})),
-          sources.setDisabled(teamId, id, true),
+          sources.turn(teamId, id, "disable"),
           sources.delete(teamId, id)
         ]
         for (const call of calls) {
           const { code, data } = yield* Effect.flip(call)
-          assert.deepStrictEqual({ code, data }, missing)
+          assert.deepStrictEqual<unknown>({ code, data }, missing)
         }
       })
       yield* assertMissing(otherTeam)
@@ -259,33 +256,33 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
       const paused = yield* createConnection({ source_id: source.id, paused_at: new Date(1_000) })
       const off = yield* createConnection({ source_id: source.id })
       const bystander = yield* createConnection()
-      yield* connections.disable(team, off.id)
+      yield* connections.turn(team, off.id, "disable")
 
-      const disabled = yield* sources.setDisabled(team, source.id, true)
-      assert.strictEqual(disabled.source.status, "disabled")
+      const disabled = yield* told((command) => sources.turn(team, source.id, "disable", command))
+      assert.strictEqual(disabled.record.status, "disabled")
       assert.deepStrictEqual([...disabled.cancelled].sort(), [open.id, paused.id].sort())
       assert.deepStrictEqual(
         [...disabled.destinations].sort(),
         [open, paused, off].map((connection) => connection.destination_id).sort()
       )
       const afterDisable = yield* connections.get(team, paused.id)
-      assert.strictEqual(afterDisable.disabled_at, disabled.source.disabled_at)
+      assert.strictEqual(afterDisable.disabled_at, disabled.record.disabled_at)
       assert.strictEqual(afterDisable.paused_at, null)
       assert.strictEqual((yield* connections.get(team, bystander.id)).disabled_at, null)
 
       // Again: nothing happens, but those concerned are told again.
       const version = yield* versionOf(source.id)
-      const again = yield* sources.setDisabled(team, source.id, true)
+      const again = yield* told((command) => sources.turn(team, source.id, "disable", command))
       assert.deepStrictEqual({ ...again, destinations: [] }, { ...disabled, cancelled: [], destinations: [] })
       assert.deepStrictEqual([...again.destinations].sort(), [...disabled.destinations].sort())
       assert.strictEqual(yield* versionOf(source.id), version)
 
-      const enabled = yield* sources.setDisabled(team, source.id, false)
-      assert.strictEqual(enabled.source.disabled_at, null)
+      const enabled = yield* told((command) => sources.turn(team, source.id, "enable", command))
+      assert.strictEqual(enabled.record.disabled_at, null)
       assert.strictEqual((yield* connections.get(team, open.id)).disabled_at, null)
       assert.strictEqual((yield* connections.get(team, paused.id)).disabled_at, null)
       assert.notStrictEqual((yield* connections.get(team, off.id)).disabled_at, null)
-      yield* sources.setDisabled(team, source.id, false)
+      yield* sources.turn(team, source.id, "enable")
       assert.strictEqual(yield* versionOf(source.id), (version ?? 0) + 1)
     })
   )
@@ -295,9 +292,9 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
       const sources = yield* Sources
       const connections = yield* Connections
       const { id, source_id } = yield* createConnection()
-      yield* sources.setDisabled(team, source_id, true)
-      yield* connections.disable(team, id)
-      yield* sources.setDisabled(team, source_id, false)
+      yield* sources.turn(team, source_id, "disable")
+      yield* connections.turn(team, id, "disable")
+      yield* sources.turn(team, source_id, "enable")
       assert.notStrictEqual((yield* connections.get(team, id)).disabled_at, null)
     })
   )
@@ -307,11 +304,13 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
       const sources = yield* Sources
       const connections = yield* Connections
       const { id, source_id } = yield* createConnection()
-      const off = yield* sources.update(team, source_id, change({ disabled: true }))
+      const off = yield* told((command) => sources.update(team, source_id, change({ disabled: true }), command))
       assert.deepStrictEqual(off.cancelled, [id])
       assert.notStrictEqual((yield* connections.get(team, id)).disabled_at, null)
-      const renamed = yield* sources.update(team, source_id, change({ description: "still off" }))
-      assert.strictEqual(renamed.source.disabled_at, off.source.disabled_at)
+      const renamed = yield* told((command) =>
+        sources.update(team, source_id, change({ description: "still off" }), command)
+      )
+      assert.strictEqual(renamed.record.disabled_at, off.record.disabled_at)
       assert.deepStrictEqual(renamed.cancelled, [])
       yield* sources.update(team, source_id, change({ disabled: false }))
       assert.strictEqual((yield* connections.get(team, id)).disabled_at, null)
@@ -323,7 +322,8 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
       const sources = yield* Sources
       const connections = yield* Connections
       const connection = yield* createConnection()
-      assert.deepStrictEqual(yield* sources.delete(team, connection.source_id), {
+      assert.deepStrictEqual(yield* told((command) => sources.delete(team, connection.source_id, command)), {
+        record: undefined,
         cancelled: [connection.id],
         destinations: [connection.destination_id]
       })
@@ -339,9 +339,9 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
       assert.strictEqual(yield* versionOf(id), 1)
       yield* sources.update(team, id, change({ description: "changed" }))
       assert.strictEqual(yield* versionOf(id), 2)
-      yield* sources.setDisabled(team, id, true)
+      yield* sources.turn(team, id, "disable")
       assert.strictEqual(yield* versionOf(id), 3)
-      yield* sources.setDisabled(team, id, false)
+      yield* sources.turn(team, id, "enable")
       assert.strictEqual(yield* versionOf(id), 4)
       yield* sources.delete(team, id)
       assert.strictEqual(yield* versionOf(id), 5)
@@ -361,7 +361,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
             () => createConnection({ source_id: source.id, destination_id: destination.id }),
             { concurrency: 4 }
           ),
-          sources.setDisabled(team, source.id, true)
+          sources.turn(team, source.id, "disable")
         ],
         { concurrency: "unbounded" }
       ).pipe(Effect.map(([made]) => made))
@@ -371,7 +371,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
       assert.strictEqual(rows.length, made.length)
       for (const row of rows) assert.strictEqual(row.off, row.disabled_by === "source")
       assert.strictEqual(yield* versionOf(source.id), 1 + made.length + 1)
-      yield* sources.setDisabled(team, source.id, false)
+      yield* sources.turn(team, source.id, "enable")
       const [off] = yield* sql<{ count: number }>`
         select count(*)::int4 as count from connections where source_id = ${source.id} and disabled_at is not null`
       assert.strictEqual(off?.count, 0)

@@ -2,13 +2,15 @@ import { Effect, Layer, Logger, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { newId, type Prefix, prefixes } from "@tidegate/model/Ids"
 import { Ingress } from "@tidegate/model/Ingress"
-import type { ConnectionFields } from "../src/ConnectionState.ts"
+import type { ConnectionFields } from "@tidegate/resources/Connection"
 import { Connections } from "../src/Connections.ts"
 import * as Database from "../src/Database.ts"
 import { type DestinationFields, Destinations } from "../src/Destinations.ts"
 import { migrate } from "../src/Migrations.ts"
 import { parseSecretKeys, Secrets } from "../src/Secrets.ts"
-import { type SourceFields, Sources } from "../src/Sources.ts"
+import type { SourceFields } from "@tidegate/resources/Source"
+import { Sources } from "../src/Sources.ts"
+import type { Command, Concerned } from "../src/Store.ts"
 import { freshDatabase } from "../../../test/postgres.ts"
 
 /** The stores over a migrated database of the suite's own, with two teams. */
@@ -101,12 +103,24 @@ export const createConnection = Effect.fnUntraced(function* (fields: Partial<Con
   const source_id = fields.source_id ?? (yield* createSource()).id
   const destination_id = fields.destination_id ?? (yield* createDestination()).id
   const connections = yield* Connections
-  const { connection } = yield* connections.create(
+  return yield* connections.create(
     team,
     fresh(prefixes.connection),
     connectionFields({ ...fields, source_id, destination_id })
   )
-  return connection
+})
+
+/** A command's answer, with whom it said that it concerns: the ids of those whose events it cancels. */
+export const told = Effect.fnUntraced(function* <A, E, R>(run: (command: Command) => Effect.Effect<A, E, R>) {
+  let concerned: Concerned = { destinations: [], cancelled: [] }
+  const record = yield* run({
+    settle: (all) =>
+      Effect.sync(() => {
+        concerned = all
+      })
+  })
+  const cancelled = concerned.cancelled.flatMap((of) => Object.values(of))
+  return { record, destinations: concerned.destinations, cancelled }
 })
 
 /** The version that doors route by. */

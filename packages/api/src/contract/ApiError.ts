@@ -102,7 +102,7 @@ export const errorOf = (code: ErrorCode) => {
     Schema.decodeTo(
       Schema.toType(GatewayError).check(Schema.makeFilter((error) => error.code === code)),
       SchemaTransformation.transform<GatewayError, typeof body.Type>({
-        decode: ({ code, message, data }) =>
+        decode: ({ message, data }) =>
           new GatewayError(data === undefined ? { code, message } : { code, message, data }),
         encode: (error) => toResponse(error).body as unknown as typeof body.Type
       })

@@ -1,4 +1,7 @@
 import { at, ids, times } from "@tidegate/resources/Story"
+import * as ConnectionExample from "@tidegate/resources/connection/Example"
+import * as DestinationExample from "@tidegate/resources/destination/Example"
+import * as SourceExample from "@tidegate/resources/source/Example"
 import * as Transformation from "@tidegate/resources/Transformation"
 
 export { ids }
@@ -6,114 +9,11 @@ export { ids }
 /** The examples of the document beyond those that a resource declares. */
 
 const later = "2026-01-01T00:00:00.180Z"
-const url = `https://hooks.example.com/e/${ids.source}`
 
-export const sourceBody = {
-  name: "shop",
-  description: "Orders of the shop",
-  type: "WEBHOOK",
-  config: {
-    auth_type: "HMAC",
-    auth: { webhook_secret_key: "shared-with-the-shop", header_key: "x-shop-signature", prefix: "sha256=" }
-  }
-} as const
+export const { body: sourceBody, record: source } = SourceExample.example
 
-export const source = {
-  id: ids.source,
-  team_id: ids.team,
-  name: "shop",
-  description: "Orders of the shop",
-  type: "WEBHOOK",
-  input_type: "webhook",
-  status: "enabled",
-  url,
-  config: {
-    auth_type: "HMAC",
-    auth: {
-      webhook_secret_key: "****shop",
-      header_key: "x-shop-signature",
-      algorithm: "sha256",
-      encoding: "hex",
-      prefix: "sha256="
-    },
-    allowed_http_methods: ["POST", "PUT", "PATCH", "DELETE"],
-    custom_response: null,
-    mode: "webhook",
-    proxy: null,
-    chat_defer_ephemeral: false
-  },
-  disabled_at: null,
-  ...times
-} as const
-
-export const destinationBody = {
-  name: "orders-api",
-  type: "HTTP",
-  config: {
-    url: "https://api.example.com/hooks",
-    rate_limit: 10,
-    rate_limit_period: "second",
-    auth_type: "CUSTOM_HEADER",
-    auth: { header_name: "x-token", value: "known-to-the-api" }
-  }
-} as const
-
-export const destination = {
-  id: ids.destination,
-  team_id: ids.team,
-  name: "orders-api",
-  description: null,
-  type: "HTTP",
-  config: {
-    url: "https://api.example.com/hooks",
-    http_method: null,
-    path_forwarding_disabled: false,
-    forward_credentials: true,
-    rate_limit: 10,
-    rate_limit_period: "second",
-    auth_type: "CUSTOM_HEADER",
-    auth: { header_name: "x-token", value: "****-api" }
-  },
-  disabled_at: null,
-  attempts_24h_count: 42,
-  attempts_24h_bins: [0, 0, 1, 4, 20, 17],
-  ...times
-} as const
-
-export const rules = [
-  { type: "deduplicate", window: 60_000, include_fields: ["body.id"] },
-  { type: "filter", body: { type: { $in: ["order.created", "order.paid"] } } },
-  { type: "delay", delay: 5_000 },
-  {
-    type: "retry",
-    strategy: "exponential",
-    count: 5,
-    interval: 60_000,
-    response_status_codes: ["429", "500-599", "!501"]
-  }
-] as const
-
-export const connectionBody = {
-  name: "shop-to-orders-api",
-  source_id: ids.source,
-  destination_id: ids.destination,
-  rules
-} as const
-
-export const connection = {
-  id: ids.connection,
-  team_id: ids.team,
-  name: "shop-to-orders-api",
-  description: null,
-  source_id: ids.source,
-  destination_id: ids.destination,
-  source,
-  destination,
-  rules,
-  disabled_at: null,
-  paused_at: null,
-  ...times
-} as const
+export const { body: destinationBody, record: destination } = DestinationExample.example
+export const { body: connectionBody, record: connection } = ConnectionExample.example
 
 const headers = { "content-type": "application/json", "x-shop-signature": "sha256=4f2a" }
 const body = { type: "order.created", id: 1 }

@@ -19,14 +19,15 @@ interface Said {
   readonly answer?: Schema.Json
 }
 
-interface Texts<Switches extends string, Query> {
+interface Texts<Switches extends string, Query, Upsert> {
   readonly title: string
   readonly description: string
   /** What a list takes, where that is not what every list does. */
   readonly query?: Query
   readonly list?: Said
   readonly create?: Said
-  readonly upsert?: Said
+  /** `payload`: what it is written with, where that is not what a create is. */
+  readonly upsert?: Said & { readonly payload?: Upsert }
   readonly retrieve?: Said
   readonly update?: Said
   readonly delete?: Said
@@ -97,10 +98,11 @@ type SwitchEndpoints<R extends AnyResource> = {
 export const groupOf = <
   R extends AnyResource,
   Query extends Schema.Struct.Fields = typeof Parameters.resources,
-  const Others extends ReadonlyArray<HttpApiEndpoint.Constraint> = readonly []
+  const Others extends ReadonlyArray<HttpApiEndpoint.Constraint> = readonly [],
+  Upsert extends Schema.Top = R["write"]["described"]
 >(
   resource: R,
-  texts: Texts<SwitchOf<R>, Query>,
+  texts: Texts<SwitchOf<R>, Query, Upsert>,
   others?: Others
 ) => {
   const { errors, name } = resource
@@ -155,7 +157,10 @@ export const groupOf = <
           errors: written
         })
       ),
-      HttpApiEndpoint.put("upsert", `/${plural}`, whole).annotateMerge(
+      HttpApiEndpoint.put("upsert", `/${plural}`, {
+        ...whole,
+        payload: texts.upsert?.payload ?? write
+      }).annotateMerge(
         about(`upsert${Name}`, said.upsert, texts.upsert, {
           body: example.body,
           answer: example.record,

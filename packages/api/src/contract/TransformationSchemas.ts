@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { Values } from "@tidegate/model/Values"
 import { Code, Env } from "@tidegate/resources/Transformation"
 import { runBody } from "./Examples.ts"
-import { Id, optional, setting } from "./Members.ts"
+import { Id, optional, setting } from "@tidegate/resources/Members"
 
 const scalar = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean, Schema.Null])
 

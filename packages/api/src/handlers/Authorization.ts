@@ -82,7 +82,7 @@ export const layer: Layer.Layer<Authorization, never, Database> = Layer.effect(
         Effect.gen(function* () {
           const team = yield* Effect.catchIf(
             teamOf(Redacted.value(credential)),
-            ({ code }) => (statusOf as Record<string, number>)[code] === 401,
+            ({ code }) => statusOf[code] === 401,
             countFailure
           )
           ;(yield* CallNotes).team = team

@@ -1,82 +1,15 @@
-import { Effect, type Schema } from "effect"
+import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { SourceEntity } from "@tidegate/entities/Source/SourceProtocol"
-import { prefixes } from "@tidegate/model/Ids"
-import { maxSourceBody } from "@tidegate/model/BodyLimits"
-import * as ResourceLists from "@tidegate/storage/reads/TypedLists"
+import { source } from "@tidegate/resources/Source"
 import { Sources } from "@tidegate/storage/Sources"
 import { Api } from "../contract/Api.ts"
-import { CurrentTeam } from "../contract/Authorization.ts"
-import { type ById, askOwner, ownersOf, read, reader, upsert, type WithBody } from "./Calls.ts"
-import { readJsonObject, textOf } from "./JsonBody.ts"
-import { resourceQueryOf } from "./ListInput.ts"
+import { handle } from "./Resource.ts"
 
-type Body = Schema.JsonObject
-/** Sources: commands go to their entities, reads to the tables. */
 export const layer = HttpApiBuilder.group(
   Api,
   "sources",
   Effect.fnUntraced(function* (handlers) {
-    const { fresh, owner } = ownersOf(prefixes.source, "source", yield* SourceEntity.client)
-    const sources = yield* Sources
-    const reading = yield* reader
-
-    const create = Effect.fnUntraced(function* (team_id: string, input: Body) {
-      return yield* askOwner((yield* fresh).Create({ team_id, input }))
-    })
-    const update = Effect.fnUntraced(function* (team_id: string, id: string, input: Body) {
-      return yield* askOwner((yield* owner(id)).Update({ team_id, input }))
-    })
-    const updateOne = Effect.fnUntraced(function* ({ params, request }: ById & WithBody) {
-      const { id: team_id } = yield* CurrentTeam
-      return yield* update(team_id, params.id, yield* readJsonObject(request, maxSourceBody))
-    })
-    const act = (message: "Disable" | "Enable") =>
-      Effect.fnUntraced(function* ({ params }: ById) {
-        const { id: team_id } = yield* CurrentTeam
-        return yield* askOwner((yield* owner(params.id))[message]({ team_id }))
-      })
-
-    return handlers
-      .handle("list", ({ query }) =>
-        Effect.gen(function* () {
-          const { id: team_id } = yield* CurrentTeam
-          return yield* reading(ResourceLists.sources(team_id, yield* resourceQueryOf(query)))
-        })
-      )
-      .handle("retrieve", ({ params }) =>
-        Effect.flatMap(CurrentTeam, ({ id: team_id }) => read(sources.get(team_id, params.id)))
-      )
-      .handleRaw("create", ({ request }) =>
-        Effect.gen(function* () {
-          const { id: team_id } = yield* CurrentTeam
-          return yield* create(team_id, yield* readJsonObject(request, maxSourceBody))
-        })
-      )
-      .handleRaw("upsert", ({ request }) =>
-        Effect.gen(function* () {
-          const { id: team_id } = yield* CurrentTeam
-          const input = yield* readJsonObject(request, maxSourceBody)
-          const name = textOf(input, "name")
-          return yield* upsert({
-            find: name === null ? Effect.succeed(null) : read(sources.findByName(team_id, name)),
-            update: (id) => update(team_id, id, input),
-            create: create(team_id, input)
-          })
-        })
-      )
-      .handleRaw("update", updateOne)
-      .handleRaw("updateByPut", updateOne)
-      .handle("disable", act("Disable"))
-      .handle("disableByPost", act("Disable"))
-      .handle("enable", act("Enable"))
-      .handle("enableByPost", act("Enable"))
-      .handle("delete", ({ params }) =>
-        Effect.gen(function* () {
-          const { id: team_id } = yield* CurrentTeam
-          const { id } = yield* askOwner((yield* owner(params.id)).Delete({ team_id }))
-          return { id, deleted: true as const }
-        })
-      )
+    return yield* handle(handlers, source, yield* Sources, yield* SourceEntity.client)
   })
 )

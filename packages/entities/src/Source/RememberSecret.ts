@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
-import type { SourceChange, SourceFields } from "@tidegate/storage/Sources"
+import type { SourceChange, SourceFields } from "@tidegate/resources/Source"
 
 /**
  * Makes an announced secret the source's, once: a source that has one keeps it, because whoever can reach the source

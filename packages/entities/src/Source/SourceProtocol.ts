@@ -1,25 +1,14 @@
 import { Schema } from "effect"
-import { Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { GatewayError } from "@tidegate/model/GatewayError"
-import { Source } from "@tidegate/model/Source"
+import { source } from "@tidegate/resources/Source"
+import { protocolOf } from "../Protocol.ts"
 
-const team = { team_id: Schema.String }
-
-/**
- * Commands of one source; the entity id is the source's id, `team_id` has to be its team's. Each answers with the record
- * as stored. When it has answered, every later request is handled by what it stored.
- */
-export const SourceEntity = Entity.make("Source", [
-  Rpc.make("Create", { payload: { ...team, input: Schema.Json }, success: Source, error: GatewayError }),
-  Rpc.make("Update", { payload: { ...team, input: Schema.Json }, success: Source, error: GatewayError }),
-  Rpc.make("Disable", { payload: team, success: Source, error: GatewayError }),
-  Rpc.make("Enable", { payload: team, success: Source, error: GatewayError }),
-  /** A secret that the sender has announced: becomes `webhook_secret_key`, unless the source has another one already. */
+/** `RememberSecret`: the sender has announced a secret: it becomes `webhook_secret_key`, unless the source has another one already. */
+export const SourceEntity = protocolOf(source, [
   Rpc.make("RememberSecret", {
-    payload: { ...team, secret: Schema.RedactedFromValue(Schema.String) },
-    success: Source,
+    payload: { team_id: Schema.String, secret: Schema.RedactedFromValue(Schema.String) },
+    success: source.record,
     error: GatewayError
-  }),
-  Rpc.make("Delete", { payload: team, success: Schema.Struct({ id: Schema.String }), error: GatewayError })
+  })
 ])

@@ -2,8 +2,8 @@ import { Result, type Schema } from "effect"
 import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import type { Rule } from "@tidegate/model/Rule"
 import { normalizeRules } from "@tidegate/rules/RuleSet"
-import { asObject, type FieldErrors, isStorableJson, orInvalid } from "@tidegate/resources/Input"
-import { transformation } from "@tidegate/resources/Transformation"
+import { asObject, type FieldErrors, isStorableJson, orInvalid } from "../Input.ts"
+import { transformation } from "../Transformation.ts"
 
 /** What is wrong with a rule; `rule_index` is its place in the array as written, null for the array itself. */
 interface RuleFault {

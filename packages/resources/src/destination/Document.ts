@@ -1,8 +1,8 @@
 import { Schema } from "effect"
 import { DeliveryMethod, Destination, RatePeriod } from "@tidegate/model/Destination"
-import { closed, describedAs } from "@tidegate/resources/DescribedAs"
-import { destination, destinationBody } from "./Examples.ts"
-import { Description, HeaderName, HttpUrl, Name, optional, secretText, setting, shownText } from "./Members.ts"
+import { closed, describedAs } from "../DescribedAs.ts"
+import { example } from "./Example.ts"
+import { Description, HeaderName, HttpUrl, Name, optional, secretText, setting, shownText } from "../Members.ts"
 
 /** Destinations as the document shows them; `DestinationInput` judges what is written. */
 
@@ -89,13 +89,13 @@ const MockConfig = Schema.Union([
   Schema.Struct({ path: setting(path), url: none, ...settings, ...customHeader })
 ]).annotate({ identifier: "MockApiDestinationConfig" })
 
-const members = { name: Name, description: Description }
+const members = { name: Name, description: optional(Description) }
 
 const HttpWrite = Schema.Struct({
   ...members,
   type: optional(Schema.Literal("HTTP").annotate({ description: "HTTP unless told" })),
   config: HttpConfig
-}).annotate({ identifier: "HttpDestinationWrite", description: "Delivers to a URL.", examples: [destinationBody] })
+}).annotate({ identifier: "HttpDestinationWrite", description: "Delivers to a URL.", examples: [example.body] })
 
 const MockWrite = Schema.Struct({
   ...members,
@@ -114,7 +114,7 @@ export const DestinationWrite = Schema.Union([HttpWrite, MockWrite]).annotate({
 
 export const DestinationPatch = Schema.Struct({
   name: optional(Name),
-  description: Description,
+  description: optional(Description),
   type: optional(Schema.Literals(["HTTP", "MOCK_API"])),
   config: optional(
     Schema.Struct({
@@ -164,5 +164,5 @@ export const DestinationRecord = Schema.Struct({
   identifier: "Destination",
   description:
     "A destination; secrets are masked. attempts_24h_bins: six buckets of four hours, the oldest first, the last one ending now.",
-  examples: [destination]
+  examples: [example.record]
 })

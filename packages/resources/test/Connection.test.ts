@@ -1,7 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, type Schema } from "effect"
 import type { GatewayError } from "@tidegate/model/GatewayError"
-import { createConnection, updateConnection } from "../src/Connection/ConnectionInput.ts"
+import { connection } from "../src/Connection.ts"
+import * as Written from "./written.ts"
+
+const createConnection = (input: Schema.Json, now: Date) => Written.created(connection, input, { now })
 
 const now = new Date("2026-01-01T12:00:00.000Z")
 const ends = { source_id: "src_1", destination_id: "des_1" }
@@ -124,8 +127,7 @@ describe("ConnectionInput", () => {
 
   it("a change in part leaves the rest, and replaces rules whole", () => {
     const stored = { ...created({ name: "a", ...ends, rules: [{ type: "delay", delay: 5 }] }), disabled_at: now }
-    const update = (input: Schema.Json) =>
-      Result.getOrThrow(Result.getOrThrow(updateConnection(input, now)).apply(stored))
+    const update = (input: Schema.Json) => Result.getOrThrow(Written.changed(connection, stored, input, { now }))
     assert.deepStrictEqual(update({}), stored)
     assert.deepStrictEqual(update({ disabled_at: now.toISOString() }), stored)
     assert.deepStrictEqual(update({ name: "b", disabled_at: null, destination: { id: "des_2" } }), {

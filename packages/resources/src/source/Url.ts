@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import { isId, prefixes } from "@tidegate/model/Ids"
 import { type Ingress, isSlug, sourceUrl } from "@tidegate/model/Ingress"
-import { fieldError, type FieldErrors } from "@tidegate/resources/Input"
+import { fieldError, type FieldErrors } from "../Input.ts"
 
 /**
  * The slug that a written `url` asks for. Null: none; so it is for null, and for the URL that a source has by its id.

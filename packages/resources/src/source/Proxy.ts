@@ -1,8 +1,9 @@
 import { Result, Schema } from "effect"
 import { maxCapturedBytes } from "@tidegate/model/BodyLimits"
 import type { ProxySettings } from "@tidegate/model/Source"
-import { fieldError, type FieldErrors } from "@tidegate/resources/Input"
-import { urlFault } from "@tidegate/resources/Members"
+import { describedAs } from "../DescribedAs.ts"
+import { fieldError, type FieldErrors } from "../Input.ts"
+import { HttpUrl, OneOf, optional, urlFault } from "../Members.ts"
 
 /** How `config.mode` and `config.proxy` are written, and what becomes of them: each implies the other. */
 
@@ -11,39 +12,60 @@ const defaultTimeoutMs = 10_000
 
 /** A setting that may be left out, or null: then it has its default. */
 const setting = <S extends Schema.Top>(schema: S, message: string) =>
-  Schema.optionalKey(Schema.NullOr(schema).annotate({ message }))
+  optional(Schema.NullOr(schema).annotate({ message }))
 
-const flag = setting(Schema.Boolean, "must be true, false or null")
+const flag = (about: { readonly default?: boolean; readonly description?: string }) =>
+  setting(Schema.Boolean.annotate(about), "must be true, false or null")
 
-const between = (minimum: number, maximum: number) => {
+const between = (
+  minimum: number,
+  maximum: number,
+  about: { readonly default: number; readonly description?: string }
+) => {
   const message = `must be a whole number from ${minimum} to ${maximum}, or null`
   return setting(
     Schema.Number.check(
       Schema.makeFilter((n: number) => (Number.isInteger(n) && n >= minimum && n <= maximum) || message)
-    ),
+    ).pipe(describedAs(Schema.Int.check(Schema.isBetween({ minimum, maximum })).annotate(about))),
     message
   )
 }
 
-export const ProxyInput = Schema.NullOr(
-  Schema.Struct({
-    enabled: flag,
-    target_url: setting(
-      Schema.String.check(Schema.makeFilter((text: string) => urlFault(text, longestUrl) ?? true)),
-      "must be a string"
-    ),
-    path_forwarding: flag,
-    query_forwarding: flag,
-    timeout_ms: between(1_000, 30_000),
-    capture_response_bytes: between(0, maxCapturedBytes)
+const members = {
+  enabled: flag({ description: "true is mode proxy" }),
+  target_url: setting(
+    Schema.String.check(Schema.makeFilter((text: string) => urlFault(text, longestUrl) ?? true)),
+    "must be a string"
+  ),
+  path_forwarding: flag({ default: true }),
+  query_forwarding: flag({ default: true }),
+  timeout_ms: between(1_000, 30_000, { default: defaultTimeoutMs }),
+  capture_response_bytes: between(0, maxCapturedBytes, {
+    description: "How much of the upstream's answer is stored; the sender gets all of it",
+    default: maxCapturedBytes
   })
-).annotate({ message: "must be an object or null" })
+}
 
-export type Mode = "webhook" | "proxy"
+/** `{}` is none, as null is. */
+export const Empty = Schema.Struct({}).pipe(
+  describedAs(Schema.Record(Schema.String, Schema.Json).check(Schema.isMaxProperties(0)))
+)
+
+const Shown = Schema.Struct({
+  ...members,
+  target_url: HttpUrl(longestUrl).annotate({ examples: ["https://api.example.com/base"] })
+}).annotate({ identifier: "ProxySettings", description: "The API whose answer the senders get." })
+
+export const Proxy = Schema.NullOr(Schema.Struct(members))
+  .annotate({ message: "must be an object or null" })
+  .pipe(describedAs(Schema.Union([Shown, Empty, Schema.Null])))
+
+export const Mode = OneOf(["webhook", "proxy"]).annotate({ description: "webhook unless told, or proxy is enabled" })
+export type Mode = typeof Mode.Type
 
 interface Written {
   readonly mode?: Mode
-  readonly proxy?: typeof ProxyInput.Type
+  readonly proxy?: typeof Proxy.Type
 }
 
 interface Settled {

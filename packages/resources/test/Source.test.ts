@@ -1,7 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, type Schema } from "effect"
-import type { SourceFields } from "@tidegate/storage/Sources"
-import { createSource, updateSource } from "../src/Source/SourceInput.ts"
+import { source, type SourceFields } from "../src/Source.ts"
+import * as Written from "./written.ts"
+
+const createSource = (input: Schema.Json, ingress: { readonly baseUrl: string }) =>
+  Written.created(source, input, { ingress })
+const updateSource =
+  (id: string, input: Schema.Json, ingress: { readonly baseUrl: string }) => (stored: SourceFields) =>
+    Written.changed(source, stored, input, { id, ingress })
 
 const ingress = { baseUrl: "https://in.test/e" }
 

@@ -1,96 +1,17 @@
 import { Schema } from "effect"
-import { ProxySettings, ResponseContentType, Source, SourceMethod } from "@tidegate/model/Source"
+import { ProxySettings, Source, SourceMethod } from "@tidegate/model/Source"
 import type { Provider, ProviderSetting } from "@tidegate/signatures/Provider"
 import { providers } from "@tidegate/signatures/Providers"
 import { algorithms, encodings } from "@tidegate/signatures/SignatureScheme"
-import { Condition, NamedCondition, TextCondition } from "./Condition.ts"
-import { closed, describedAs } from "@tidegate/resources/DescribedAs"
-import { source, sourceBody } from "./Examples.ts"
-import { Description, HeaderName, HttpUrl, Name, optional, secretText, setting, shownText } from "./Members.ts"
+import { describedAs } from "../DescribedAs.ts"
+import { HeaderName, Name, optional, secretText, setting, shownText } from "../Members.ts"
+import { example } from "./Example.ts"
+import { members, Response, settings, Type } from "./Members.ts"
+import { Empty } from "./Proxy.ts"
 
-/** Sources as the document shows them; `SourceInput` judges what is written. */
-
-const responseBody = Schema.String.check(Schema.isMaxLength(65_536)).annotate({
-  description:
-    "May hold placeholders: {{body.<path>}} {{headers.<name>}} {{query.<name>}} {{path}} {{method}} {{request.id}}"
-})
-
-const Response = Schema.Struct({
-  content_type: setting(ResponseContentType),
-  body: setting(responseBody),
-  rules: setting(
-    Schema.Array(
-      Schema.Struct({
-        enabled: setting(Schema.Boolean.annotate({ default: true })),
-        match: setting(
-          Schema.Struct({
-            method: setting(TextCondition),
-            path: setting(TextCondition),
-            query: setting(NamedCondition),
-            headers: setting(NamedCondition),
-            body: setting(Condition)
-          }).check(closed)
-        ),
-        response: setting(
-          Schema.Struct({
-            status: setting(
-              Schema.Int.check(Schema.isBetween({ minimum: 200, maximum: 599 })).annotate({ default: 200 })
-            ),
-            content_type: setting(ResponseContentType),
-            body: setting(responseBody),
-            headers: setting(Schema.Record(HeaderName, Schema.String))
-          }).check(closed)
-        )
-      }).check(closed)
-    ).check(Schema.isMaxLength(50))
-  )
-})
-  .check(closed)
-  .annotate({
-    identifier: "CustomResponse",
-    description:
-      "What senders are answered: by the first enabled rule that matches, else the body; without one, the receipt."
-  })
-
-const Proxy = Schema.Struct({
-  enabled: setting(Schema.Boolean.annotate({ description: "true is mode proxy" })),
-  target_url: HttpUrl(2048).annotate({ examples: ["https://api.example.com/base"] }),
-  path_forwarding: setting(Schema.Boolean.annotate({ default: true })),
-  query_forwarding: setting(Schema.Boolean.annotate({ default: true })),
-  timeout_ms: setting(
-    Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 30_000 })).annotate({ default: 10_000 })
-  ),
-  capture_response_bytes: setting(
-    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_536 })).annotate({
-      description: "How much of the upstream's answer is stored; the sender gets all of it",
-      default: 65_536
-    })
-  )
-}).annotate({ identifier: "ProxySettings", description: "The API whose answer the senders get." })
-
-/** `{}` is none, as null is. */
-const Empty = Schema.Struct({}).pipe(
-  describedAs(Schema.Record(Schema.String, Schema.Json).check(Schema.isMaxProperties(0)))
-)
-
-const settings = {
-  allowed_http_methods: setting(
-    Schema.Array(SourceMethod)
-      .check(Schema.isMinLength(1))
-      .annotate({ default: ["POST", "PUT", "PATCH", "DELETE"] })
-  ),
-  custom_response: setting(Response),
-  mode: optional(
-    Schema.Literals(["webhook", "proxy"]).annotate({ description: "webhook unless told, or proxy is enabled" })
-  ),
-  proxy: optional(Schema.Union([Proxy, Empty, Schema.Null])),
-  chat_defer_ephemeral: setting(
-    Schema.Boolean.annotate({
-      description: "Type DISCORD: the first answer is shown to its sender only",
-      default: false
-    })
-  )
-}
+/**
+ * Sources as the document shows them: what `config.auth` may hold is told by the type, in more detail than a schema decodes it.
+ */
 
 const tolerance = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 86_400 }))
 
@@ -176,17 +97,7 @@ const authOf = ({ name, settings }: Kind) =>
 /** Each kind with the schema of its `auth`. */
 const written = kinds.map((kind) => ({ kind, Auth: authOf(kind) }))
 
-const members = {
-  name: Name,
-  description: Description,
-  status: optional(Schema.Literals(["enabled", "disabled"]).annotate({ description: "enabled unless told" })),
-  url: setting(
-    Schema.String.annotate({
-      description:
-        "A second URL, below the ingress URL: 3 to 63 lower-case letters, digits and hyphens. Null: the id's alone"
-    })
-  )
-}
+const whole = { name: Name, ...members }
 
 const oneOf = ([first = "", ...rest]: ReadonlyArray<string>) =>
   rest.length === 0 ? Schema.Literal(first) : Schema.Literals([first, ...rest])
@@ -198,13 +109,13 @@ const ofNoProvider = Schema.String.check(
 ).annotate({ description: "Any name that is no provider's; WEBHOOK unless told" })
 
 const GenericWrite = Schema.Struct({
-  ...members,
+  ...whole,
   type: optional(ofNoProvider),
   config: optional(Schema.Union([Open, Basic, ApiKey, Hmac]))
 }).annotate({
   identifier: "GenericSourceWrite",
   description: "A source whose own settings say how its senders are verified.",
-  examples: [sourceBody]
+  examples: [example.body]
 })
 
 /** A provider's sources: the type says how they are verified, but for the secrets. */
@@ -218,7 +129,7 @@ const providerWrite = ({ Auth, kind: { authType, name, types } }: (typeof writte
   }).annotate({ identifier: `${name}SourceConfig` })
   const others = Object.entries(generic).flatMap(([type, config]) => (type === authType ? [] : [config]))
   return Schema.Struct({
-    ...members,
+    ...whole,
     type: oneOf(types),
     config: optional(Schema.Union([Config, Open, ...others]))
   }).annotate({ identifier: `${name}SourceWrite`, description: `Sources of the types ${types.join(", ")}.` })
@@ -237,9 +148,9 @@ export const SourceWrite = Schema.Union([GenericWrite, ...providerWrites]).annot
 const anyAuth = [BasicAuth, ApiKeyAuth, HmacAuth] as const
 
 export const SourcePatch = Schema.Struct({
-  ...members,
   name: optional(Name),
-  type: optional(Schema.String.check(Schema.isPattern(/^[A-Z][A-Z0-9_]{0,63}$/u))),
+  ...members,
+  type: optional(Type),
   config: optional(
     Schema.Struct({
       ...settings,
@@ -250,7 +161,7 @@ export const SourcePatch = Schema.Struct({
 }).annotate({
   identifier: "SourcePatch",
   description: "What is given is merged into what is there; auth, custom_response and proxy are replaced whole.",
-  examples: [{ description: "Orders of the new shop" }]
+  examples: [example.patch]
 })
 
 const ShownProxy = ProxySettings.annotate({ identifier: "ShownProxySettings" })
@@ -297,5 +208,5 @@ export const SourceRecord = Schema.Struct({
 }).annotate({
   identifier: "Source",
   description: "A source; secrets are masked, and status repeats disabled_at.",
-  examples: [source]
+  examples: [example.record]
 })

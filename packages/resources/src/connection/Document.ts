@@ -1,12 +1,13 @@
 import { Schema } from "effect"
 import { Connection } from "@tidegate/model/Connection"
-import { Code, Env } from "@tidegate/resources/Transformation"
-import { Condition, NamedCondition, TextCondition } from "./Condition.ts"
-import { closed, describedAs } from "@tidegate/resources/DescribedAs"
-import { DestinationRecord } from "./DestinationSchemas.ts"
-import { connection, connectionBody, ids, rules } from "./Examples.ts"
-import { Description, Id, Name, optional, setting } from "./Members.ts"
-import { SourceRecord } from "./SourceSchemas.ts"
+import { Condition, NamedCondition, TextCondition } from "../Condition.ts"
+import { closed, describedAs } from "../DescribedAs.ts"
+import { Name, optional, setting } from "../Members.ts"
+import { DestinationRecord } from "../destination/Document.ts"
+import { SourceRecord } from "../source/Document.ts"
+import { ids } from "../Story.ts"
+import { Code, Env } from "../Transformation.ts"
+import { example, rules } from "./Example.ts"
 
 /** Rules as the document shows them; `RuleSet` judges what is written, and refuses members that it does not know. */
 
@@ -108,7 +109,7 @@ const RetryRule = Schema.Struct({
   .check(closed)
   .annotate({ identifier: "RetryRule" })
 
-const Rules = Schema.Array(
+export const Rules = Schema.Array(
   Schema.Union([DeduplicateRule, TransformRule, InlineTransformRule, FilterRule, DelayRule, RetryRule])
 )
   .check(Schema.isMaxLength(50))
@@ -131,42 +132,5 @@ export const ConnectionRecord = Schema.Struct({
 }).annotate({
   identifier: "Connection",
   description: "A connection with its source and its destination in full; its rules stand in the order they work in.",
-  examples: [connection]
-})
-
-const moment = (description: string) =>
-  setting(Schema.String.annotate({ format: "date-time", description: `${description}; not in the future` }))
-
-const members = {
-  description: Description,
-  disabled_at: moment("Since when it routes nothing; null enables it"),
-  paused_at: moment("Since when its events are held; null lets them go"),
-  rules: setting(Rules)
-}
-
-const ById = Schema.Struct({ id: Id })
-const source_id = optional(Id.annotate({ description: "The source", examples: [ids.source] }))
-const destination_id = optional(Id.annotate({ description: "The destination", examples: [ids.destination] }))
-const ends = {
-  source_id,
-  source: optional(ById.annotate({ description: "The same as source_id" })),
-  destination_id,
-  destination: optional(ById.annotate({ description: "The same as destination_id" }))
-}
-
-export const ConnectionWrite = Schema.Struct({ name: Name, ...ends, ...members }).annotate({
-  identifier: "ConnectionWrite",
-  description: "A source and a destination are needed, by id or as objects with an id.",
-  examples: [connectionBody]
-})
-
-export const ConnectionUpsert = Schema.Struct({
-  id: optional(Id.annotate({ description: "Selects the connection; without it, its source and name do" })),
-  name: optional(Name),
-  ...ends,
-  ...members
-}).annotate({ identifier: "ConnectionUpsert" })
-
-export const ConnectionPatch = Schema.Struct({ name: optional(Name), ...ends, ...members }).annotate({
-  identifier: "ConnectionPatch"
+  examples: [example.record]
 })

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { describedAs } from "@tidegate/resources/DescribedAs"
+import { describedAs } from "./DescribedAs.ts"
 import { optional } from "./Members.ts"
 
 /** The filter language as the document shows it; what compiles a condition judges it, and it may be any JSON until then. */

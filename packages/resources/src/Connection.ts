@@ -1,0 +1,217 @@
+import { Result, Schema } from "effect"
+import { maxConnectionBody } from "@tidegate/model/BodyLimits"
+import type { GatewayError } from "@tidegate/model/GatewayError"
+import { prefixes } from "@tidegate/model/Ids"
+import { Rule } from "@tidegate/model/Rule"
+import { ConnectionRecord, Rules } from "./connection/Document.ts"
+import { example } from "./connection/Example.ts"
+import { checkRules, invalidWithRules } from "./connection/Rules.ts"
+import { every, fieldError, type FieldErrors, judgeBody, type Members } from "./Input.ts"
+import { Description, Id, Name, optional } from "./Members.ts"
+import { type Body, resource, type Situation } from "./Resource.ts"
+import { ids } from "./Story.ts"
+
+/** What a caller can write of a connection, checked and complete. */
+export interface ConnectionFields {
+  readonly name: string
+  readonly description: string | null
+  readonly source_id: string
+  readonly destination_id: string
+  readonly rules: ReadonlyArray<Rule>
+  readonly disabled_at: Date | null
+  readonly paused_at: Date | null
+}
+
+const isoMoment = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/
+
+/** A time that there is: not the 31st of February, which a lenient parser takes for a day in March. */
+const isMoment = (text: string): boolean => {
+  const day = text.slice(0, 10)
+  const midnight = Date.parse(`${day}T00:00:00Z`)
+  return (
+    isoMoment.test(text) && Date.parse(text) >= 0 && midnight >= 0 && new Date(midnight).toISOString().startsWith(day)
+  )
+}
+
+const Moment = (description: string) =>
+  Schema.NullOr(Schema.String.annotate({ format: "date-time", description: `${description}; not in the future` }))
+    .annotate({ message: "must be an ISO 8601 time or null" })
+    .check(
+      Schema.makeFilter(
+        (text: string | null) => text === null || isMoment(text) || "must be an ISO 8601 time with a zone, or null"
+      )
+    )
+
+const byId = (description: string) =>
+  optional(Schema.Struct({ id: Id }).annotate({ message: "must be an object with an id", description }))
+
+const members = {
+  source_id: optional(Id.annotate({ description: "The source", examples: [ids.source] })),
+  source: byId("The same as source_id"),
+  destination_id: optional(Id.annotate({ description: "The destination", examples: [ids.destination] })),
+  destination: byId("The same as destination_id"),
+  description: optional(Description),
+  disabled_at: optional(Moment("Since when it routes nothing; null enables it")),
+  paused_at: optional(Moment("Since when its events are held; null lets them go"))
+}
+
+const part = { name: optional(Name), ...members }
+const whole = { name: Name, ...members }
+
+/** Rules as they are written are judged each by itself; those that a message carries are as they will be stored. */
+const written = { rules: optional(Schema.Json) }
+const judged = { rules: optional(Schema.Array(Rule)) }
+const described = { rules: optional(Schema.NullOr(Rules)) }
+
+const Part = Schema.Struct({ ...part, ...written })
+type Part = typeof Part.Type
+const WriteMessage = Schema.Struct({ ...whole, ...judged })
+const PatchMessage = Schema.Struct({ ...part, ...judged })
+type Write = typeof WriteMessage.Type
+type Patch = typeof PatchMessage.Type
+
+const ConnectionWrite = Schema.Struct({ ...whole, ...described }).annotate({
+  identifier: "ConnectionWrite",
+  description: "A source and a destination are needed, by id or as objects with an id.",
+  examples: [example.body]
+})
+
+/** What an upsert is written with. */
+export const ConnectionUpsert = Schema.Struct({
+  id: optional(Id.annotate({ description: "Selects the connection; without it, its source and name do" })),
+  ...part,
+  ...described
+}).annotate({ identifier: "ConnectionUpsert" })
+
+const ConnectionPatch = Schema.Struct({ ...part, ...described }).annotate({ identifier: "ConnectionPatch" })
+
+/** How far a caller's clock may be ahead of ours (ms): its "now" is then taken for ours. */
+const clockSkew = 60_000
+
+/** A state cannot begin in the future: nothing would switch it on when that comes. */
+const moment = (
+  path: "disabled_at" | "paused_at",
+  body: Pick<Part, "disabled_at" | "paused_at">,
+  now: Date
+): Result.Result<Date | null | undefined, FieldErrors> => {
+  const text = body[path]
+  if (text === undefined || text === null) return Result.succeed(text)
+  const at = Date.parse(text)
+  return at > now.getTime() + clockSkew
+    ? fieldError(path, "must not be in the future")
+    : Result.succeed(new Date(Math.min(at, now.getTime())))
+}
+
+/** What a connection is between: one of each. */
+const ends = [
+  ["source_id", "source"],
+  ["destination_id", "destination"]
+] as const
+
+const bothThere = (body: Members): Result.Result<void, FieldErrors> => {
+  const missing = ends.filter((names) => names.every((name) => body[name] === undefined))
+  return missing.length === 0 ? Result.void : Result.fail(missing.map(([path]) => ({ path, message: "is required" })))
+}
+
+/**
+ * What is written; one that `needs` them names both of its ends. An id beside an object of the same thing wins: a record that is
+ * written back has both.
+ */
+const judge =
+  (schema: Schema.Codec<Part, unknown>, needs: boolean) =>
+  (body: Members, { now }: Situation): Result.Result<never, GatewayError> => {
+    const members = judgeBody(
+      schema,
+      body,
+      (part) =>
+        Result.map(
+          every({
+            ends: needs ? bothThere(body) : Result.void,
+            disabled_at: moment("disabled_at", part, now),
+            paused_at: moment("paused_at", part, now)
+          }),
+          () => part
+        ),
+      Part
+    )
+    const given = body["rules"]
+    const rules = given === undefined ? Result.succeed(undefined) : checkRules(given ?? [])
+    if (Result.isSuccess(members) && Result.isSuccess(rules)) {
+      const { rules: _, ...rest } = members.success
+      return Result.succeed((rules.success === undefined ? rest : { ...rest, rules: rules.success }) as never)
+    }
+    return Result.fail(
+      invalidWithRules(Result.isFailure(members) ? members.failure : [], Result.isFailure(rules) ? rules.failure : [])
+    )
+  }
+
+const write: Body<typeof WriteMessage, typeof ConnectionWrite> = {
+  message: WriteMessage,
+  described: ConnectionWrite,
+  judge: judge(Schema.Struct({ ...whole, ...written }), true)
+}
+const patch: Body<typeof PatchMessage, typeof ConnectionPatch> = {
+  message: PatchMessage,
+  described: ConnectionPatch,
+  judge: judge(Part, false)
+}
+
+/** What a change in part makes of what is stored; `rules` are replaced whole. */
+const change =
+  (input: Patch, { now }: Situation) =>
+  (stored: ConnectionFields): Result.Result<ConnectionFields, GatewayError> =>
+    Result.mapError(
+      Result.map(
+        every({ disabled_at: moment("disabled_at", input, now), paused_at: moment("paused_at", input, now) }),
+        ({ disabled_at, paused_at }) => ({
+          name: input.name ?? stored.name,
+          description: input.description === undefined ? stored.description : input.description,
+          source_id: input.source_id ?? input.source?.id ?? stored.source_id,
+          destination_id: input.destination_id ?? input.destination?.id ?? stored.destination_id,
+          disabled_at: disabled_at === undefined ? stored.disabled_at : disabled_at,
+          paused_at: paused_at === undefined ? stored.paused_at : paused_at,
+          rules: input.rules ?? stored.rules
+        })
+      ),
+      (faults) => invalidWithRules(faults, [])
+    )
+
+const nothingStored: Omit<ConnectionFields, "name"> = {
+  description: null,
+  source_id: "",
+  destination_id: "",
+  rules: [],
+  disabled_at: null,
+  paused_at: null
+}
+
+/** A link from a source to a destination, with its rules. */
+export const connection = resource({
+  name: "connection",
+  plural: "connections",
+  prefix: prefixes.connection,
+  record: ConnectionRecord,
+  write,
+  patch,
+  create: (input: Write, situation) => change(input, situation)({ ...nothingStored, name: input.name }),
+  change,
+  columns: {
+    name: "plain",
+    description: "plain",
+    source_id: "plain",
+    destination_id: "plain",
+    rules: "plain",
+    disabled_at: "plain",
+    paused_at: "plain"
+  },
+  switches: ["pause", "unpause", "disable", "enable"],
+  // It shows its source.
+  weight: `octet_length(t.rules::text)
+    + coalesce((select octet_length(s.config::text) from sources s where s.id = t.source_id), 0)`,
+  largestBody: maxConnectionBody,
+  errors: {
+    write: ["NOT_FOUND", "RULE_INVALID", "TRANSFORMATION_INVALID"],
+    switch: { pause: ["CONNECTION_DISABLED"] }
+  },
+  example
+})

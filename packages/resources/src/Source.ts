@@ -1,0 +1,221 @@
+import { Result, Schema } from "effect"
+import { maxSourceBody } from "@tidegate/model/BodyLimits"
+import { prefixes } from "@tidegate/model/Ids"
+import { CustomResponse, type Source, type SourceMethod } from "@tidegate/model/Source"
+import { compileCustomResponse } from "@tidegate/rules/CustomResponse"
+import { misplacedSettings } from "@tidegate/signatures/SettingPlaces"
+import { authMembers, changeSourceAuth, checkSourceAuth } from "./AuthInput.ts"
+import { every, fieldError, type FieldErrors, judgeBody, type Members, nestConfig, orInvalid } from "./Input.ts"
+import { Name, optional } from "./Members.ts"
+import { type Change, resource, type Situation } from "./Resource.ts"
+import { SourcePatch, SourceRecord, SourceWrite } from "./source/Document.ts"
+import { example } from "./source/Example.ts"
+import { members, settings, Type } from "./source/Members.ts"
+import { modeAndProxy } from "./source/Proxy.ts"
+import { slugOf } from "./source/Url.ts"
+
+/** `config` as stored: all of the record's but `auth`, which has a column of its own. */
+export type SourceConfig = Omit<Source["config"], "auth">
+
+/** What a caller can write of a source, checked and complete; secrets in the clear. */
+export interface SourceFields {
+  readonly name: string
+  readonly description: string | null
+  readonly type: string
+  readonly disabled: boolean
+  /** Names it in its URL, beside its id; null: the id alone. */
+  readonly slug: string | null
+  readonly config: SourceConfig
+  readonly auth: Schema.JsonObject
+}
+
+const config = { ...authMembers, ...settings }
+const { description, ...further } = members
+const rest = { description, type: optional(Type), ...further, config: optional(Schema.Struct(config)) }
+const Write = Schema.Struct({ name: Name, ...rest })
+const Patch = Schema.Struct({ name: optional(Name), ...rest })
+type Write = typeof Write.Type
+type Patch = typeof Patch.Type
+type Config = NonNullable<Patch["config"]>
+
+const flat = Object.keys(config)
+const defaultMethods: ReadonlyArray<SourceMethod> = ["POST", "PUT", "PATCH", "DELETE"]
+
+const checkPlaces = (body: Members): Result.Result<Members, FieldErrors> => {
+  const misplaced = [
+    ...misplacedSettings("", body, [...Object.keys(Patch.fields), ...flat]),
+    ...misplacedSettings("config", body["config"], flat)
+  ]
+  return misplaced.length === 0 ? Result.succeed(body) : Result.fail(misplaced)
+}
+
+/** What is written, with its settings in `config`, judged by `check` as well. */
+const judge =
+  <S extends Schema.Codec<Patch, unknown>>(
+    schema: S,
+    check: (body: S["Type"], situation: Situation) => Result.Result<unknown, FieldErrors>
+  ) =>
+  (input: Members, situation: Situation) =>
+    orInvalid(
+      Result.flatMap(nestConfig(input, flat), (written) =>
+        Result.map(
+          every({
+            places: checkPlaces(written),
+            judged: judgeBody(schema, written, (body) => Result.map(check(body, situation), () => body), Patch)
+          }),
+          ({ judged }): S["Type"] => judged
+        )
+      )
+    )
+
+/** Judged by what will run it; what is stored is what was written. An empty one is none. */
+const customResponse = (
+  written: Schema.JsonObject | null | undefined,
+  stored: SourceConfig["custom_response"]
+): Result.Result<SourceConfig["custom_response"], FieldErrors> => {
+  if (written === undefined) return Result.succeed(stored)
+  if (written === null || Object.keys(written).length === 0) return Result.succeed(null)
+  return Result.match(compileCustomResponse(written), {
+    onFailure: ({ message, path }) => fieldError(below("config.custom_response", path), message),
+    onSuccess: () => Result.succeed(asCustomResponse(written))
+  })
+}
+
+const asCustomResponse = Schema.decodeUnknownSync(CustomResponse)
+
+const below = (member: string, path: string): string => {
+  if (path === "") return member
+  return path.startsWith("[") ? `${member}${path}` : `${member}.${path}`
+}
+
+/** The type whose requests are interactions of a chat that wait for an answer. */
+const interactionType = "DISCORD"
+
+const chatDefer = (
+  type: string,
+  written: boolean | null | undefined,
+  stored: { readonly type: string; readonly chat_defer_ephemeral: boolean }
+): Result.Result<boolean, FieldErrors> => {
+  const deferred = written === undefined ? type === stored.type && stored.chat_defer_ephemeral : written === true
+  return deferred && type !== interactionType
+    ? fieldError("config.chat_defer_ephemeral", `is for sources of type ${interactionType} only`)
+    : Result.succeed(deferred)
+}
+
+/** The settings of a source of `type`: what is not written stays as it is stored. */
+const settled = (
+  type: string,
+  config: Config,
+  stored: Omit<SourceConfig, "auth_type"> & { readonly type: string }
+): Result.Result<Omit<SourceConfig, "auth_type">, FieldErrors> =>
+  Result.map(
+    every({
+      custom_response: customResponse(config.custom_response, stored.custom_response),
+      proxied: modeAndProxy(config, stored),
+      chat_defer_ephemeral: chatDefer(type, config.chat_defer_ephemeral, stored)
+    }),
+    ({ chat_defer_ephemeral, custom_response, proxied }) => {
+      const methods = config.allowed_http_methods
+      return {
+        allowed_http_methods:
+          methods === undefined ? stored.allowed_http_methods : [...new Set(methods ?? defaultMethods)],
+        custom_response,
+        ...proxied,
+        chat_defer_ephemeral
+      }
+    }
+  )
+
+const nothingStored = {
+  type: "",
+  allowed_http_methods: defaultMethods,
+  custom_response: null,
+  mode: "webhook",
+  proxy: null,
+  chat_defer_ephemeral: false
+} as const
+
+const create = (
+  { config = {}, description, name, status, type = "WEBHOOK", url = null }: Write,
+  { ingress }: Situation
+): Result.Result<SourceFields, FieldErrors> =>
+  Result.map(
+    every({
+      slug: slugOf(url, ingress, null),
+      auth: checkSourceAuth(type, config),
+      settings: settled(type, config, nothingStored)
+    }),
+    ({ auth: { auth, auth_type }, settings, slug }) => ({
+      name,
+      description: description ?? null,
+      type,
+      disabled: status === "disabled",
+      slug,
+      config: { auth_type, ...settings },
+      auth
+    })
+  )
+
+const columns = {
+  name: "plain",
+  description: "plain",
+  type: "plain",
+  slug: "plain",
+  config: "json",
+  auth: "sealed",
+  disabled: "since"
+} as const
+
+export type SourceChange = Change<SourceFields, typeof columns>
+
+/**
+ * What a change in part makes of what is stored: `config` is merged by member, and `auth`, `custom_response` and `proxy`
+ * are replaced whole.
+ */
+const change =
+  ({ config = {}, description, name, status, type, url }: Patch, { id, ingress }: Situation) =>
+  (stored: SourceFields): Result.Result<SourceChange, FieldErrors> => {
+    const next = type ?? stored.type
+    const {
+      auth,
+      config: { auth_type }
+    } = stored
+    return Result.map(
+      every({
+        slug: url === undefined ? Result.succeed(stored.slug) : slugOf(url, ingress, id),
+        auth: changeSourceAuth(next, config, { type: stored.type, auth_type, auth }),
+        settings: settled(next, config, { ...stored.config, type: stored.type })
+      }),
+      ({ auth: { auth, auth_type }, settings, slug }) => ({
+        name: name ?? stored.name,
+        description: description === undefined ? stored.description : description,
+        type: next,
+        disabled: status === undefined ? stored.disabled : status === "disabled",
+        slug,
+        config: { auth_type, ...settings },
+        auth
+      })
+    )
+  }
+
+/** What of a change can be judged without what is stored. */
+const checkPart = ({ config = {}, url = null }: Patch, { id, ingress }: Situation) =>
+  every({ slug: slugOf(url, ingress, id), custom_response: customResponse(config.custom_response, null) })
+
+/** Where requests come in: a public URL, who may send, and what senders are answered. */
+export const source = resource({
+  name: "source",
+  plural: "sources",
+  prefix: prefixes.source,
+  record: SourceRecord,
+  write: { message: Write, described: SourceWrite, judge: judge(Write, create) },
+  patch: { message: Patch, described: SourcePatch, judge: judge(Patch, checkPart) },
+  create: (input: Write, situation) => orInvalid(create(input, situation)),
+  change: (input: Patch, situation) => (stored: SourceFields) => orInvalid(change(input, situation)(stored)),
+  columns,
+  switches: ["disable", "enable"],
+  weight: "octet_length(t.config::text)",
+  largestBody: maxSourceBody,
+  errors: {},
+  example
+})

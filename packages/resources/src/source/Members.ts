@@ -1,0 +1,105 @@
+import { Schema } from "effect"
+import { ResponseContentType, SourceMethod } from "@tidegate/model/Source"
+import { Condition, NamedCondition, TextCondition } from "../Condition.ts"
+import { closed, describedAs } from "../DescribedAs.ts"
+import { Description, HeaderName, OneOf, optional, setting } from "../Members.ts"
+import { Mode, Proxy } from "./Proxy.ts"
+
+/** The members of every source and of its `config`, as they are judged and as they are described. */
+
+const responseBody = Schema.String.check(Schema.isMaxLength(65_536)).annotate({
+  description:
+    "May hold placeholders: {{body.<path>}} {{headers.<name>}} {{query.<name>}} {{path}} {{method}} {{request.id}}"
+})
+
+export const Response = Schema.Struct({
+  content_type: setting(ResponseContentType),
+  body: setting(responseBody),
+  rules: setting(
+    Schema.Array(
+      Schema.Struct({
+        enabled: setting(Schema.Boolean.annotate({ default: true })),
+        match: setting(
+          Schema.Struct({
+            method: setting(TextCondition),
+            path: setting(TextCondition),
+            query: setting(NamedCondition),
+            headers: setting(NamedCondition),
+            body: setting(Condition)
+          }).check(closed)
+        ),
+        response: setting(
+          Schema.Struct({
+            status: setting(
+              Schema.Int.check(Schema.isBetween({ minimum: 200, maximum: 599 })).annotate({ default: 200 })
+            ),
+            content_type: setting(ResponseContentType),
+            body: setting(responseBody),
+            headers: setting(Schema.Record(HeaderName, Schema.String))
+          }).check(closed)
+        )
+      }).check(closed)
+    ).check(Schema.isMaxLength(50))
+  )
+})
+  .check(closed)
+  .annotate({
+    identifier: "CustomResponse",
+    description:
+      "What senders are answered: by the first enabled rule that matches, else the body; without one, the receipt."
+  })
+
+const methodsOf = (message: string) =>
+  Schema.Array(SourceMethod.annotate({ message }))
+    .check(
+      Schema.makeFilter(
+        (methods: ReadonlyArray<SourceMethod>) => methods.length > 0 || "must name at least one method",
+        {
+          toJsonSchema: () => ({ minItems: 1 })
+        }
+      )
+    )
+    .annotate({ default: ["POST", "PUT", "PATCH", "DELETE"] })
+
+export const settings = {
+  allowed_http_methods: optional(
+    Schema.NullOr(methodsOf(`must be one of ${SourceMethod.literals.join(", ")}`)).annotate({
+      message: "must be an array of methods"
+    })
+  ),
+  custom_response: optional(
+    Schema.NullOr(Schema.JsonObject.pipe(describedAs(Response))).annotate({ message: "must be an object or null" })
+  ),
+  mode: optional(Mode),
+  proxy: optional(Proxy),
+  chat_defer_ephemeral: optional(
+    Schema.NullOr(
+      Schema.Boolean.annotate({
+        description: "Type DISCORD: the first answer is shown to its sender only",
+        default: false
+      })
+    ).annotate({ message: "must be true, false or null" })
+  )
+}
+
+export const members = {
+  description: optional(Description),
+  status: optional(OneOf(["enabled", "disabled"]).annotate({ description: "enabled unless told" })),
+  url: optional(
+    Schema.NullOr(
+      Schema.String.annotate({
+        description:
+          "A second URL, below the ingress URL: 3 to 63 lower-case letters, digits and hyphens. Null: the id's alone"
+      })
+    ).annotate({ message: "must be a string or null" })
+  )
+}
+
+const typePattern = /^[A-Z][A-Z0-9_]{0,63}$/u
+
+/** The name of a kind of sender. */
+export const Type = Schema.String.annotate({ message: "must be a string" }).check(
+  Schema.isPattern(typePattern, {
+    message: "must begin with a capital letter, and have capital letters, digits and underscores only"
+  })
+)

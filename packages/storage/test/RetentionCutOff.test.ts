@@ -68,12 +68,18 @@ const state = Effect.gen(function* () {
   return { seen, tables: tables.map(({ name }) => name).sort() }
 })
 
-/** Runs retention up to its n-th statement; whether it came to its end before. */
+/**
+ * Runs retention up to its n-th statement that is not a plain read; whether it came to its end before. To be cut off at a read
+ * leaves what it leaves to be cut off at the next write.
+ */
 const cutOffAt = (n: number) => {
   let count = 0
   return retain(defaults).pipe(
     Effect.provideService(Statement.CurrentTransformer, (statement) =>
-      Effect.suspend(() => (++count === n ? Effect.die("cut off") : Effect.succeed(statement)))
+      Effect.suspend(() => {
+        const reads = /^\s*(?:select|with recursive)\b/.test(statement.compile()[0])
+        return !reads && ++count === n ? Effect.die("cut off") : Effect.succeed(statement)
+      })
     ),
     Effect.exit,
     Effect.map((exit) => exit._tag === "Success")
@@ -99,16 +105,11 @@ it.live(
           let cuts = 0
           let before = yield* state
           let n = 1
-          // The statements before the first that has something to do are cut off once; each step that is done after them anew.
-          let least = 1
           while (!(yield* cutOffAt(n))) {
             cuts++
             const after = yield* state
-            if (after.seen.join() === before.seen.join()) n++
-            else {
-              if (least === 1) least = n
-              n = Math.max(1, least - 8)
-            }
+            // A step that is done is not done again: from the beginning, to the first statement of the next one.
+            n = after.seen.join() === before.seen.join() ? n + 1 : 1
             before = after
           }
           // The one that came to its end may have given up days that the next one clears.

@@ -188,7 +188,15 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("commands", 
       const gone = yield* Effect.flip(api.sources.retrieve(path))
       expect(gone).toMatchObject({ _tag: "GatewayError", code: "NOT_FOUND", data: { resource_type: "source" } })
       const wrong = yield* Effect.flip(
-        api.destinations.create({ query: {}, payload: { name: "\u0007", type: "MOCK_API" } })
+        api.destinations.create({
+          query: {},
+          // A mask that stands for nothing: what no schema can tell.
+          payload: {
+            name: "wrong",
+            type: "MOCK_API",
+            config: { auth_type: "CUSTOM_HEADER", auth: { header_name: "x-token", value: "****oken" } }
+          }
+        })
       )
       expect(wrong).toMatchObject({ _tag: "GatewayError", code: "VALIDATION_ERROR" })
       expect((yield* api.requests.list({ query: { status: "accepted", include: ["data"] } })).partial).toBe(false)

@@ -16,7 +16,7 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
   ],
   [/^packages\/sandbox\/src\/child\/Guest\.ts$/, ["JSON"], "inside an isolate, which is stopped by force"],
   [
-    /^packages\/storage\/src\/(AuthColumn|DeliverySettings|TransformationEnv)\.ts$/,
+    /^packages\/storage\/src\/(AuthColumn|DeliverySettings|SealedColumn|TransformationEnv)\.ts$/,
     ["fromJsonString"],
     "settings that the control API took, bounded there, and that we sealed"
   ],

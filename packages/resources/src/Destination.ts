@@ -54,14 +54,21 @@ const Type = Schema.String.annotate({ message: "must be a string" }).check(
 
 const about = { name: optional(Name), description: optional(Description), type: optional(Type) }
 
-/** A body with its settings in `config`, which are judged by the type that it has, or that is stored. */
-const Written = Schema.Struct({ ...about, config: Schema.JsonObject })
+/**
+ * A body with its settings in `config`. What they may be depends on the type, which may be the stored one; and one answer tells all
+ * faults. So a body that changes what is stored is judged by its owner, whole.
+ */
+const member = optional(Schema.Json)
+const Written = Schema.Struct({ name: member, description: member, type: member, config: Schema.JsonObject })
 type Written = typeof Written.Type
 
 const bodyWith = (config: Schema.Struct.Fields) =>
   Schema.Struct({ ...about, config: Schema.Struct({ ...config, ...authMembers }) }) as unknown as Schema.Codec<Body>
 
-interface Body extends Written {
+interface Body {
+  readonly name?: string
+  readonly description?: string | null
+  readonly type?: string
   readonly config: Config & {
     readonly auth_type?: string | null
     readonly auth?: Schema.JsonObject | null
@@ -160,12 +167,17 @@ const change =
       )
     )
 
-/** What can be told from a body alone: of one that changes what is stored, only its outer members. */
+/** A body that creates one is judged at once. */
 const judgeWritten = (written: Members, { id }: Situation): Result.Result<Written, GatewayError> =>
   orInvalid(
-    Result.flatMap(nestConfig(written, flat), (body) => {
-      const checked = judgeBody(Written, body, Result.succeed)
-      return id === null ? Result.flatMap(whole(body, noAuth), () => checked) : checked
+    Result.flatMap(nestConfig(written, flat), ({ config = {}, description, name, type }) => {
+      const body = {
+        ...(name === undefined ? {} : { name }),
+        ...(description === undefined ? {} : { description }),
+        ...(type === undefined ? {} : { type }),
+        config: config as Config
+      }
+      return id === null ? Result.map(whole(body, noAuth), () => body) : Result.succeed(body)
     })
   )
 

@@ -49,6 +49,7 @@ type Handled<R extends AnyResource> =
   | "retrieve"
   | "update"
   | "updateByPut"
+  | "replace"
   | "delete"
   | SwitchOf<R>
   | `${SwitchOf<R>}ByPost`

@@ -210,7 +210,7 @@ export const connection = resource({
     + coalesce((select octet_length(s.config::text) from sources s where s.id = t.source_id), 0)`,
   largestBody: maxConnectionBody,
   errors: {
-    write: ["NOT_FOUND", "RULE_INVALID", "TRANSFORMATION_INVALID"],
+    write: ["NOT_FOUND", "CONNECTION_DISABLED", "RULE_INVALID", "TRANSFORMATION_INVALID"],
     switch: { pause: ["CONNECTION_DISABLED"] }
   },
   example

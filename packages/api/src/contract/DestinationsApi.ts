@@ -18,7 +18,7 @@ export class DestinationsApi extends groupOf(destination, {
     description: "What is given is merged into the destination; `auth` is replaced whole.",
     answer: { ...record, config: { ...record.config, rate_limit: 5 } }
   },
-  replace: { description: "What is left out has its default; secrets may be given masked." },
+  put: { identifier: "replace", description: "What is left out has its default; secrets may be given masked." },
   switch: {
     disable: {
       description:

@@ -120,12 +120,11 @@ const listed = {
   limit: limit(255, 100)
 }
 
+/** Lists of what can be disabled. */
+export const switchable = { ...listed, include_disabled: flag("false leaves out what is disabled", true) }
+
 /** Lists of sources, destinations and connections. */
-export const resources = {
-  ...listed,
-  type: text("Only this type"),
-  include_disabled: flag("false leaves out what is disabled", true)
-}
+export const resources = { ...listed, type: text("Only this type"), include_disabled: switchable.include_disabled }
 
 export const transformations = {
   ...listed,

@@ -13,7 +13,7 @@ import * as ProxyExchangeReads from "../../src/reads/ProxyExchangeReads.ts"
 import * as RequestReads from "../../src/reads/RequestReads.ts"
 import * as TraceReads from "../../src/reads/TraceReads.ts"
 import * as ResourceLists from "../../src/reads/ResourceLists.ts"
-import { type Table, tables } from "../../src/Tables.ts"
+import { type Table, tables, tablesThat } from "../../src/Tables.ts"
 import { Transformations } from "../../src/Transformations.ts"
 import * as ControlPlane from "../controlPlane.ts"
 import { idOf, makeOldDays, makePendingRoute, makeWaiting, type OldDays, resourcesOf } from "../OldDays.ts"
@@ -107,12 +107,34 @@ const resources = (ids: ReadonlyArray<string>): ResourceLists.ResourceQuery => (
   name: undefined,
   type: undefined,
   includeDisabled: true,
+  paused: undefined,
+  among: {},
+  counts: true,
   orderBy: "name",
   dir: "asc",
   limit: 100
 })
 const whole = { data: true, eventSummary: true }
 const req = (ids: Ids | null, n: number) => (ids ?? idsOf(mine)).record("request", n)
+
+/** The list of every resource. */
+const lists: Readonly<Record<string, Case>> = Object.fromEntries(
+  tablesThat("owned")
+    .filter(({ softDeleted }) => softDeleted)
+    .map(({ name }) => [
+      `the list of ${name}`,
+      (ids: Ids | null) =>
+        Effect.flatMap(SqlClient.SqlClient, (sql) =>
+          ResourceLists.listRows(
+            sql,
+            { plural: name, weight: "0" },
+            mine,
+            resources(Object.values(ids ?? {}).filter((id) => typeof id === "string")),
+            []
+          )
+        )
+    ])
+)
 
 /** By module and function. */
 const cases: Readonly<Record<string, Case>> = {
@@ -152,18 +174,7 @@ const cases: Readonly<Record<string, Case>> = {
   },
   "ExecutionReads.ofRequest": (ids) => ExecutionReads.ofRequest(mine, req(ids, 0), 10),
   "ProxyExchangeReads.ofRequest": (ids) => ProxyExchangeReads.ofRequest(mine, req(ids, 2)),
-  "TraceReads.get": (ids) => TraceReads.get(mine, req(ids, 0)),
-  "ResourceLists.sources": (ids) => ResourceLists.sources(mine, resources(some(ids?.source))),
-  "ResourceLists.destinations": (ids) => ResourceLists.destinations(mine, resources(some(ids?.destination))),
-  "ResourceLists.connections": (ids) =>
-    ResourceLists.connections(mine, {
-      ...resources(some(ids?.connection)),
-      sources: some(ids?.source),
-      destinations: [],
-      paused: undefined
-    }),
-  "ResourceLists.transformations": (ids) =>
-    ResourceLists.transformations(mine, resources(some(ids?.transformation)), { counts: true })
+  "TraceReads.get": (ids) => TraceReads.get(mine, req(ids, 0))
 }
 
 /** What a read answers as text; an error that says that there is nothing is nothing. */
@@ -182,7 +193,7 @@ layer(world, { excludeTestServices: true })("a team's reads", (it) => {
   it.effect("are all called here", () =>
     Effect.gen(function* () {
       const folder = join(import.meta.dirname, "../../src/reads")
-      const files = [...globSync("*Reads.ts", { cwd: folder }), "ResourceLists.ts"]
+      const files = globSync("*Reads.ts", { cwd: folder })
       const functions: Array<string> = []
       for (const file of files) {
         const module = yield* Effect.promise(() => import(join(folder, file)) as Promise<Record<string, unknown>>)
@@ -206,7 +217,7 @@ layer(world, { excludeTestServices: true })("a team's reads", (it) => {
     })
   )
 
-  for (const [name, read] of Object.entries(cases)) {
+  for (const [name, read] of Object.entries({ ...cases, ...lists })) {
     it.effect(`show nothing of another team: ${name}`, () =>
       Effect.gen(function* () {
         const others = [other, ...Object.values(resourcesOf(other)), idOf(old, other, 0, 0).slice(10, 16)]
@@ -220,6 +231,7 @@ layer(world, { excludeTestServices: true })("a team's reads", (it) => {
           const text = yield* shown(read(ids))
           expect(others.filter((id) => text.includes(id))).toEqual([])
         }
+        if (name in lists) expect(yield* shown(read(idsOf(mine)))).toContain(resourcesOf(mine).connection.slice(4))
         if (name.endsWith("count")) expect(JSON.parse(yield* shown(read(idsOf(other))))).toMatchObject({ total: 0 })
         if (name.endsWith("check")) expect((yield* Effect.exit(read(idsOf(other))))._tag).toBe("Failure")
         if (name.startsWith("RequestReads.requestBody")) expect(yield* shown(read(idsOf(other)))).toBe("null")

@@ -1,5 +1,5 @@
 /**
- * The way into the project: `node infra/launch.mjs start|test|faults|bench|check|format [arguments]`.
+ * The way into the project: `node infra/launch.mjs start|test|quick|faults|bench|check|format [arguments]`.
  *
  * Any Node from 20 on runs this file. It installs what is missing and runs the rest with the Node version the project is
  * written for, which comes with the dependencies and needs no install script. Nothing has to be built.
@@ -28,6 +28,7 @@ const targets = {
   start: [["apps/gateway/src/main.ts", ...rest]],
   // Node strips types without reading them: a suite can pass that does not compile. Suites that are named run alone.
   test: [...(rest.length === 0 ? check : []), ["node_modules/vitest/vitest.mjs", "run", ...rest]],
+  quick: [["node_modules/vitest/vitest.mjs", "run", "--project", "quick", ...rest]],
   faults: [["test/faults/run.ts", ...rest]],
   bench: [["benchmarks/src/main.ts", ...rest]],
   check,

@@ -57,6 +57,8 @@ export interface Plan {
   readonly beforeEntry: string
   readonly home: string
   readonly log: string
+  /** What gateways send their telemetry to; null: they have none on. */
+  readonly collector: string | null
   /** Flags for the Node process of a subject, by its name. */
   readonly execArgv: (name: string) => ReadonlyArray<string>
   readonly progress: (line: string) => Effect.Effect<void>
@@ -95,7 +97,8 @@ export const startGateway = Effect.fnUntraced(function* (plan: Plan, name: strin
     databaseUrl,
     home: join(plan.home, name),
     log: plan.log,
-    execArgv: plan.execArgv(name)
+    execArgv: plan.execArgv(name),
+    collector: plan.collector
   })
 })
 

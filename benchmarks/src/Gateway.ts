@@ -10,6 +10,7 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { request } from "undici"
+import * as Telemetry from "./Telemetry.ts"
 
 /** The gateway did not start, did not become ready, or refused its configuration. */
 export class GatewayError extends Data.TaggedError("GatewayError")<{ readonly message: string }> {}
@@ -42,6 +43,8 @@ export interface GatewayOptions {
   readonly log: string
   /** Flags for its Node process. */
   readonly execArgv: ReadonlyArray<string>
+  /** The collector it sends traces and metrics to, and it is scraped besides; null: neither. */
+  readonly collector: string | null
 }
 
 const API_KEY = "bench-key-0123456789"
@@ -71,7 +74,8 @@ const launch = (options: GatewayOptions, port: number) =>
           TIDEGATE_HOME: options.home,
           TIDEGATE_API_KEY: API_KEY,
           TIDEGATE_EGRESS_ALLOW: "127.0.0.0/8",
-          TIDEGATE_API_RATE_LIMIT: "0"
+          TIDEGATE_API_RATE_LIMIT: "0",
+          ...(options.collector === null ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT: options.collector })
         }
       })
       closeSync(log)
@@ -108,6 +112,7 @@ export const start = Effect.fnUntraced(function* (
     catch: (cause) =>
       new GatewayError({ message: `the gateway did not become ready (${String(cause)}); see ${options.log}` })
   }).pipe(Effect.retry({ schedule: Schedule.spaced("50 millis"), times: 600, while: () => child.exitCode === null }))
+  if (options.collector !== null) yield* Telemetry.scrape(origin, API_KEY)
 
   const create = (resource: string, input: object) =>
     Effect.tryPromise({

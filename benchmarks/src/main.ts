@@ -6,6 +6,7 @@
  *   --rounds <n>        rounds of the selected scenarios
  *   --quick             short phases, to see that everything runs; the verdicts then decide nothing
  *   --gateway <file>    the module to run as the gateway
+ *   --telemetry         the gateway traces every request to a collector, and is scraped
  *   --profile           one round with a CPU profile of every relay, and where its time went
  *
  * The table goes to the terminal, and with all figures as Markdown and JSON to `benchmarks/results/`. The exit code is 1
@@ -29,6 +30,7 @@ import { readProfile, renderSelfTimes } from "./Profile.ts"
 import { renderMarkdown, renderText } from "./Report.ts"
 import * as Scenarios from "./Scenarios.ts"
 import type { TargetCommands } from "./Target.ts"
+import * as Telemetry from "./Telemetry.ts"
 import * as Worker from "./Worker.ts"
 
 const scenarios = {
@@ -58,6 +60,7 @@ const readOptions = () => {
       rounds: { type: "string" },
       quick: { type: "boolean", default: false },
       profile: { type: "boolean", default: false },
+      telemetry: { type: "boolean", default: false },
       gateway: { type: "string", default: path("../../apps/gateway/src/main.ts") }
     }
   })
@@ -86,6 +89,7 @@ const readOptions = () => {
     before,
     quick: values.quick,
     profile: values.profile,
+    telemetry: values.telemetry,
     settings: rounds === undefined ? settings : { ...settings, rounds }
   }
 }
@@ -118,6 +122,7 @@ const bench = Effect.gen(function* () {
       const target = yield* Worker.start<TargetCommands>("./Target.ts")
       const generator = yield* Worker.start<GeneratorCommands>("./Generator.ts")
       const targetOrigin = `http://127.0.0.1:${yield* target.call("port", undefined)}`
+      const collector = options.telemetry ? yield* Telemetry.collector : null
       let lastRun = 0
       const measuring: Bench = {
         postgres,
@@ -135,6 +140,7 @@ const bench = Effect.gen(function* () {
           gatewayEntry: options.gateway,
           beforeEntry: options.before,
           home,
+          collector,
           log: join(results, `${stamp}-gateway.log`),
           execArgv: (subject) => {
             if (!options.profile) return []

@@ -1,6 +1,5 @@
-import { assert, describe, it } from "@effect/vitest"
-import { globSync, readFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { describe, expect, it } from "vitest"
+import { folders, inWorkspace, type Source, sourceOf, sourcesIn, target } from "./Tree.ts"
 
 /**
  * Who may import whom. A package imports those of lower layers that it names here, and nothing else: a new arrow is a
@@ -8,30 +7,51 @@ import { dirname, join } from "node:path"
  */
 const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/model": [],
+  "packages/telemetry": ["model"],
   "packages/templates": ["model"],
   "packages/rules": ["templates", "model"],
   "packages/signatures": ["model"],
   "packages/connectors": ["signatures", "model"],
   "packages/egress": ["model"],
-  "packages/sandbox": ["model"],
+  "packages/sandbox": ["telemetry", "model"],
   "packages/postgres": [],
   "packages/resources": ["connectors", "signatures", "rules", "templates", "model"],
-  "packages/storage": ["resources", "signatures", "model"],
-  "packages/entities": ["storage", "resources", "connectors", "sandbox", "egress", "rules", "signatures", "model"],
-  "packages/doors": ["entities", "storage", "resources", "connectors", "egress", "rules", "signatures", "model"],
-  "packages/api": ["entities", "storage", "resources", "signatures", "model"],
-  "apps/gateway": ["api", "doors", "entities", "storage", "postgres", "sandbox", "egress", "model"]
+  "packages/storage": ["resources", "connectors", "telemetry", "signatures", "model"],
+  "packages/entities": [
+    "storage",
+    "resources",
+    "connectors",
+    "sandbox",
+    "egress",
+    "rules",
+    "signatures",
+    "telemetry",
+    "model"
+  ],
+  "packages/doors": [
+    "entities",
+    "storage",
+    "resources",
+    "connectors",
+    "egress",
+    "rules",
+    "signatures",
+    "telemetry",
+    "model"
+  ],
+  "packages/api": ["entities", "storage", "resources", "connectors", "signatures", "telemetry", "model"],
+  "apps/gateway": ["api", "doors", "entities", "storage", "postgres", "sandbox", "egress", "telemetry", "model"]
 }
 
-/** Packages without I/O, clock or randomness of their own (an id's random part aside): they can be tested by example alone. */
-const pure = new Set([
+/** Packages without I/O, clock or randomness of their own: they can be tested by example alone. */
+const pure = [
   "packages/model",
   "packages/templates",
   "packages/rules",
   "packages/signatures",
   "packages/connectors",
   "packages/resources"
-])
+]
 
 /** What of the platform computes and does nothing else. */
 const computing = new Set([
@@ -42,65 +62,74 @@ const computing = new Set([
   "node:util",
   "node:zlib",
   "effect",
-  "effect/net"
+  "effect/net",
+  "re2js"
 ])
-const pureLibraries = new Set(["re2js"])
 
-const root = join(import.meta.dirname, "../..")
+/** What reads the clock, draws lots or reaches out of the process without being imported. */
+const reaching =
+  /\b(?:process\.|fetch\(|set(?:Timeout|Interval|Immediate)\b|Date\.now\b|new Date\(\)|Math\.random\b|performance\.now\b|console\.|random[A-Z]\w*)/
 
-interface Import {
-  readonly file: string
-  readonly from: string
+/** Files of pure packages that are let do so, and why. */
+const letReach: Readonly<Record<string, string>> = {
+  "packages/model/src/Ids.ts": "the random part of an id",
+  "packages/model/src/JsonText.ts": "a seed that senders cannot know",
+  "packages/model/src/LoopTurn.ts": "whether a turn of the loop is over, and the next one",
+  "packages/resources/src/Transformation.ts": "an example of code, which names its variables"
 }
-
-/** Every module that a text imports or exports from, types and dynamic imports included. */
-const importsOf = (file: string, text: string): ReadonlyArray<Import> =>
-  [...text.matchAll(/(?:\bfrom\s*|\bimport\s*\(?\s*)"([^"\s,]+)"/g)].map(([, from = ""]) => ({ file, from }))
-
-const sourcesOf = (folder: string): ReadonlyArray<Import> =>
-  globSync(`${folder}/src/**/*.ts`, { cwd: root }).flatMap((file) =>
-    importsOf(file, readFileSync(join(root, file), "utf8"))
-  )
-
-const workspace = /^@tidegate\/([a-z]+)(?:\/|$)/
 
 /** Imports that the layers do not allow. */
-const violations = (folder: string, imports: ReadonlyArray<Import>): ReadonlyArray<Import> => {
-  const own = folder.split("/")[1]!
-  const allowed = new Set([own, ...(layers[folder] ?? [])])
-  return imports.filter(({ file, from }) => {
-    const [, name] = workspace.exec(from) ?? []
-    if (name !== undefined) return !allowed.has(name)
-    // A path that leaves the package's sources goes around its layer.
-    return from.startsWith(".") && !join(dirname(file), from).startsWith(`${folder}/src/`)
-  })
+const violations = (folder: string, sources: ReadonlyArray<Source>): ReadonlyArray<string> => {
+  const allowed = new Set(layers[folder])
+  return sources.flatMap(({ imports }) =>
+    imports.flatMap((one) => {
+      const path = target(one)
+      const inner = inWorkspace(one.from)
+      // A path that leaves the package's sources goes around its layer; its own modules it names by path.
+      const legal = path === null ? inner === null || allowed.has(inner.name) : path.startsWith(`${folder}/src/`)
+      return legal ? [] : [`${one.file} must not import ${one.from}`]
+    })
+  )
 }
 
-const impurities = (imports: ReadonlyArray<Import>): ReadonlyArray<Import> =>
-  imports.filter(
-    ({ from }) => !from.startsWith(".") && !workspace.test(from) && !computing.has(from) && !pureLibraries.has(from)
-  )
+const impurities = (sources: ReadonlyArray<Source>): ReadonlyArray<string> =>
+  sources.flatMap(({ code, file, imports }) => {
+    const reached = reaching.exec(code)
+    return [
+      ...imports.flatMap((one) =>
+        target(one) !== null || inWorkspace(one.from) !== null || computing.has(one.from)
+          ? []
+          : [`${file} must not import ${one.from}`]
+      ),
+      ...(reached === null || file in letReach ? [] : [`${file} must not use ${reached[0]}`])
+    ]
+  })
 
 describe("the layers", () => {
   it("name every package", () => {
-    const folders = globSync("{packages,apps}/*/package.json", { cwd: root }).map((path) =>
-      path.replace("/package.json", "")
-    )
-    assert.deepStrictEqual(folders.toSorted(), Object.keys(layers).toSorted())
+    expect(folders).toEqual(Object.keys(layers).toSorted())
   })
 
-  it.each(Object.keys(layers))("%s imports only what lies below it", (folder) => {
-    const imports = sourcesOf(folder)
-    assert.isAbove(imports.length, 0)
-    assert.deepStrictEqual(violations(folder, imports), [])
+  it.each(folders)("%s imports only what lies below it", (folder) => {
+    const sources = sourcesIn(folder)
+    expect(sources.flatMap(({ imports }) => imports).length).toBeGreaterThan(0)
+    expect(violations(folder, sources)).toEqual([])
   })
 
-  it.each([...pure])("%s computes and does nothing else", (folder) => {
-    assert.deepStrictEqual(impurities(sourcesOf(folder)), [])
+  it.each(pure)("%s computes and does nothing else", (folder) => {
+    expect(impurities(sourcesIn(folder))).toEqual([])
+  })
+
+  it("let nobody reach out who does not", () => {
+    const idle = pure
+      .flatMap(sourcesIn)
+      .filter(({ code, file }) => file in letReach && !reaching.test(code))
+      .map(({ file }) => file)
+    expect(idle).toEqual([])
   })
 
   it("are seen to be broken", () => {
-    const bad = importsOf(
+    const bad = sourceOf(
       "packages/rules/src/Bad.ts",
       [
         'import { Journal } from "@tidegate/storage/Journal"',
@@ -108,25 +137,25 @@ describe("the layers", () => {
         'export * from "@tidegate/api/ApiRoutes"',
         'const later = await import("@tidegate/egress/Egress")',
         'import { x } from "../../storage/src/Journal.ts"',
+        'import {\n  compile,\n  type Own\n} from "@tidegate/rules/Filter"',
         'import { readFileSync } from "node:fs"',
         'import { SqlClient } from "effect/sql"',
+        "const now = Date.now() // a comment on process.exit",
         'import { ok } from "./Filter.ts"',
         'import { fine } from "@tidegate/model/Ids"'
       ].join("\n")
     )
-    assert.deepStrictEqual(
-      violations("packages/rules", bad).map(({ from }) => from),
-      [
-        "@tidegate/storage/Journal",
-        "@tidegate/doors/Hints",
+    const refused = (modules: ReadonlyArray<string>) => modules.map((from) => `${bad.file} must not import ${from}`)
+    expect(violations("packages/rules", [bad]).toSorted()).toEqual(
+      refused([
+        "../../storage/src/Journal.ts",
         "@tidegate/api/ApiRoutes",
+        "@tidegate/doors/Hints",
         "@tidegate/egress/Egress",
-        "../../storage/src/Journal.ts"
-      ]
+        "@tidegate/rules/Filter",
+        "@tidegate/storage/Journal"
+      ])
     )
-    assert.deepStrictEqual(
-      impurities(bad).map(({ from }) => from),
-      ["node:fs", "effect/sql"]
-    )
+    expect(impurities([bad])).toEqual([...refused(["node:fs", "effect/sql"]), `${bad.file} must not use Date.now`])
   })
 })

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto"
-import { sleep, waitUntil } from "../faults/Waiting.ts"
-import type { Gateways } from "./Gateways.ts"
-import { Receiver } from "./Receiver.ts"
+import { sleep, waitUntil } from "../support/Waiting.ts"
+import type { Gateways } from "../support/Gateways.ts"
+import { Target } from "../support/Target.ts"
 
 /*
  * A configuration change that has returned holds for every request sent after it, on every process.
@@ -242,7 +242,7 @@ const loadPerSecond = 100
 const lasts = { least: 30, more: 150 }
 
 export const runChanges = async (gateways: Gateways<Process>, changes: number): Promise<ChangeReport> => {
-  const target = await Receiver.start()
+  const target = await Target.start()
   const sent: Array<Sent> = []
   const trouble: Array<string> = []
   const durations: Array<number> = []

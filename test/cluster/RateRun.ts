@@ -1,6 +1,7 @@
-import { sleep, waitUntil } from "../faults/Waiting.ts"
-import type { Gateways } from "./Gateways.ts"
-import { Receiver } from "./Receiver.ts"
+import { sleep, waitUntil } from "../support/Waiting.ts"
+import type { Gateways } from "../support/Gateways.ts"
+import type { Row } from "../support/sql.ts"
+import { Target } from "../support/Target.ts"
 
 /** A delivery that was started: when, for which connection. */
 export interface Start {
@@ -23,7 +24,7 @@ export const mostInWindow = (starts: ReadonlyArray<number>, periodMs: number): n
 
 /** A destination with a rate, connections to it with a backlog each, and a target that remembers what came when. */
 export class RateRun<Name extends string> {
-  readonly target: Receiver
+  readonly target: Target
   readonly destination: string
   readonly connections: ReadonlyArray<string>
   readonly #gateways: Gateways<Name>
@@ -32,7 +33,7 @@ export class RateRun<Name extends string> {
 
   private constructor(options: {
     readonly gateways: Gateways<Name>
-    readonly target: Receiver
+    readonly target: Target
     readonly name: string
     readonly destination: string
     readonly connections: ReadonlyArray<string>
@@ -57,7 +58,7 @@ export class RateRun<Name extends string> {
     }
   ): Promise<RateRun<Name>> {
     const { connections, limit, name, period } = options
-    const target = await Receiver.start()
+    const target = await Target.start()
     const { id: destination } = await gateways.api(by, "POST", "/destinations", {
       name,
       config: { url: `${target.origin}/${name}`, rate_limit: limit, rate_limit_period: period }
@@ -100,10 +101,12 @@ export class RateRun<Name extends string> {
     }
   }
 
-  /** Waits until that many more deliveries have come, or until none has come for `patienceMs`. */
-  async deliveries(more: number, patienceMs = 20_000): Promise<void> {
-    const until = this.target.arrivals.length + more
-    await waitUntil(`${this.#name} gets ${more} more`, () => this.target.arrivals.length >= until, { patienceMs })
+  /** Waits until that many more deliveries have come. */
+  async deliveries(more: number): Promise<void> {
+    const until = this.target.received.length + more
+    await waitUntil(`${this.#name} gets ${more} more`, () => this.target.received.length >= until, {
+      seen: () => this.target.received.length
+    })
   }
 
   async setRate(by: Name, limit: number): Promise<{ readonly askedAt: number; readonly returnedAt: number }> {
@@ -114,7 +117,7 @@ export class RateRun<Name extends string> {
 
   /** The process that delivers now: the latest delivery came from it. */
   owner(): Name {
-    const latest = this.target.arrivals.at(-1)
+    const latest = this.target.received.at(-1)
     const owner = this.#gateways.names.find((name) => {
       const { pid } = this.#gateways.process(name)
       return pid !== null && latest !== undefined && this.target.from(pid).includes(latest)
@@ -123,16 +126,39 @@ export class RateRun<Name extends string> {
     return owner
   }
 
-  /** What the attempts say, once all that has arrived is recorded or can no longer be. */
+  /** What the attempts say, once all that has arrived is recorded, or no more of it comes: whoever had it was killed. */
   async starts(): Promise<ReadonlyArray<Start>> {
-    await sleep(300)
-    const rows = await this.#gateways.query(
-      "select delivered_at as at, connection_id as connection from attempts where destination_id = $1 order by delivered_at",
-      [this.destination]
-    )
+    const arrived = this.target.received.length
+    let rows = await this.#attempts()
+    for (let before = -1; rows.length < arrived && rows.length !== before;) {
+      before = rows.length
+      await sleep(1_000)
+      rows = await this.#attempts()
+    }
     return rows.map((row) => ({
       at: new Date(row["at"] as string | Date).getTime(),
       connection: String(row["connection"])
     }))
   }
+
+  #attempts(): Promise<ReadonlyArray<Row>> {
+    return this.#gateways.query(
+      "select delivered_at as at, connection_id as connection from attempts where destination_id = $1 order by delivered_at",
+      [this.destination]
+    )
+  }
+}
+
+/**
+ * Sleeps, and tells what part of its turns a timer of `everyMs` had meanwhile. A machine that is busy comes late to each of
+ * them, and so does the gateway, which has more to do in each.
+ */
+export const sleepAndCount = async (ms: number, everyMs: number): Promise<number> => {
+  const until = performance.now() + ms
+  let turns = 0
+  while (performance.now() < until) {
+    await sleep(everyMs)
+    turns++
+  }
+  return (turns * everyMs) / ms
 }

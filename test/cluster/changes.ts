@@ -7,7 +7,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { standalone } from "../faults/Postgres.ts"
 import { runChanges } from "./ChangeRun.ts"
-import { Gateways } from "./Gateways.ts"
+import { Gateways } from "../support/Gateways.ts"
 
 const folder = await mkdtemp(join(tmpdir(), "tidegate-changes-"))
 const postgres = await standalone(folder)

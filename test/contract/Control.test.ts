@@ -1,27 +1,36 @@
 import { connect } from "node:net"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type Body, Gateway } from "./Gateway.ts"
-import { requestBytes } from "./RawHttp.ts"
+import { describe, expect } from "vitest"
+import { type Body, Gateway } from "../support/Gateway.ts"
+import { requestBytes } from "../support/RawHttp.ts"
+import { it as gatewayIt } from "../support/it.ts"
+import { patience } from "../support/Waiting.ts"
 
 /** The control API as its users meet it: limits, pages, write rules, errors. */
 
-let gateway: Gateway
-
-beforeAll(async () => {
-  gateway = await Gateway.start({ TIDEGATE_API_RATE_LIMIT: "0" })
-})
-
-afterAll(() => gateway.close())
-
-const get = (path: string, headers: Record<string, string> = {}, origin = gateway.origin): Promise<Response> =>
-  fetch(origin + path, { headers, redirect: "manual", signal: AbortSignal.timeout(20_000) })
+const it = gatewayIt
+  .extend("settings", { scope: "file" }, { TIDEGATE_API_RATE_LIMIT: "0" })
+  .extend(
+    "get",
+    ({ gateway }) =>
+      (path: string, headers: Record<string, string> = {}, origin = gateway.origin): Promise<Response> =>
+        fetch(origin + path, { headers, redirect: "manual", signal: AbortSignal.timeout(patience) })
+  )
+  .extend("pagesOf", ({ gateway }) => async (path: string): Promise<ReadonlyArray<Body>> => {
+    const pages: Array<Body> = []
+    let next: string | null = null
+    do {
+      pages.push(await gateway.api("GET", `${path}${next === null ? "" : `&cursor=${next}`}`))
+      next = pages.at(-1).next
+    } while (next !== null)
+    return pages
+  })
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 const kib = (count: number): string => "x".repeat(count * 1_024)
 const mib = 1_024 * 1_024
 
 describe("limits of calls", () => {
-  it("a key has its calls a minute, and is told what is left", async () => {
+  it("a key has its calls a minute, and is told what is left", async ({ get }) => {
     const limited = await Gateway.start({ TIDEGATE_API_RATE_LIMIT: "20" })
     try {
       const ask = () => get("/v1/sources?limit=1", bearer(limited.key), limited.origin)
@@ -47,7 +56,7 @@ describe("limits of calls", () => {
     }
   })
 
-  it("wrong keys are slowed down by their address, and a good one from there passes", async () => {
+  it("wrong keys are slowed down by their address, and a good one from there passes", async ({ gateway, get }) => {
     const statuses: Array<number> = []
     let last = await get("/v1/sources", bearer("gwk_wrong"))
     for (let calls = 1; calls < 300 && last.status === 401; calls++) {
@@ -67,7 +76,7 @@ describe("limits of calls", () => {
 })
 
 describe("the page", () => {
-  it("every answer is guarded: no framing, no sniffing, nothing that runs", async () => {
+  it("every answer is guarded: no framing, no sniffing, nothing that runs", async ({ gateway, get }) => {
     for (const path of [
       "/",
       "/v1/sources",
@@ -87,13 +96,13 @@ describe("the page", () => {
     }
   })
 
-  it("/ leads a browser to it, and tells programs where things are", async () => {
+  it("/ leads a browser to it, and tells programs where things are", async ({ get }) => {
     const browser = await get("/", { accept: "text/html,application/xhtml+xml,*/*;q=0.8" })
     expect([browser.status, browser.headers.get("location")]).toEqual([302, "docs"])
     expect(await (await get("/", { accept: "*/*" })).json()).toMatchObject({ docs: "/docs", openapi: "/openapi.json" })
   })
 
-  it("is small, runs nothing but its own script, and asks nobody else", async () => {
+  it("is small, runs nothing but its own script, and asks nobody else", async ({ get }) => {
     const page = await get("/docs")
     const html = await page.text()
     expect(html.length).toBeLessThan(4_000)
@@ -109,7 +118,7 @@ describe("the page", () => {
     expect((await get("/docs")).headers.get("content-security-policy")).not.toBe(policy)
   })
 
-  it("its script comes once, compressed, under a name of its content", async () => {
+  it("its script comes once, compressed, under a name of its content", async ({ gateway, get }) => {
     for (const [path, base] of [
       ["/docs", "/"],
       ["/docs/", "/docs/"],
@@ -131,7 +140,7 @@ describe("the page", () => {
 })
 
 describe("bodies as large as what they may hold", () => {
-  it("50 response rules of 64 KiB", async () => {
+  it("50 response rules of 64 KiB", async ({ gateway }) => {
     const rules = Array.from({ length: 50 }, (_, index) => ({
       match: { path: `/${index}` },
       response: { content_type: "text", body: kib(64) }
@@ -142,7 +151,7 @@ describe("bodies as large as what they may hold", () => {
     expect((await response.text()).length).toBe(64 * 1_024)
   })
 
-  it("an inline transformation of 1 MiB", async () => {
+  it("an inline transformation of 1 MiB", async ({ gateway }) => {
     const head = 'addHandler("transform", (request) => request)\n//'
     const code = head + "x".repeat(mib - head.length)
     const [source, destination] = [await gateway.source(), await gateway.destination({ path: "/" }, "MOCK_API")]
@@ -153,7 +162,7 @@ describe("bodies as large as what they may hold", () => {
     expect(written).toMatchObject({ status: 400, body: { code: "VALIDATION_ERROR" } })
   })
 
-  it("a sample of 9 MiB for a trial run", async () => {
+  it("a sample of 9 MiB for a trial run", async ({ gateway }) => {
     const sample = { note: kib(9 * 1_024) }
     const run = await gateway.call("POST", "/transformations/run", {
       code: 'addHandler("transform", (request) => ({ ...request, body: { length: request.body.note.length } }))',
@@ -167,7 +176,7 @@ describe("bodies as large as what they may hold", () => {
     expect(tooLarge).toMatchObject({ status: 413, body: { code: "PAYLOAD_TOO_LARGE" } })
   })
 
-  it("only some large ones at a time: the others wait, and small calls do not", async () => {
+  it("only some large ones at a time: the others wait, and small calls do not", async ({ gateway }) => {
     const large = (headers: ReadonlyArray<readonly [string, string]>) => {
       const path = "/v1/transformations/run"
       const all = [
@@ -201,7 +210,7 @@ describe("bodies as large as what they may hold", () => {
     })
   })
 
-  it("patterns of 512 characters, in every rule", async () => {
+  it("patterns of 512 characters, in every rule", async ({ gateway }) => {
     const rule = (length: number) => [{ type: "filter", path: { $regex: "a".repeat(length) } }]
     const [source, destination] = [await gateway.source(), await gateway.destination({ path: "/" }, "MOCK_API")]
     await gateway.connection(source, destination, rule(512))
@@ -215,7 +224,7 @@ describe("bodies as large as what they may hold", () => {
 })
 
 describe("what a write leaves out", () => {
-  it("stays with an upsert, and with a destination's PUT by id has its default", async () => {
+  it("stays with an upsert, and with a destination's PUT by id has its default", async ({ gateway }) => {
     const name = gateway.name("kept")
     const whole = { name, type: "MOCK_API", description: "d", config: { path: "/a", rate_limit: 7 } }
     const { id } = await gateway.api("PUT", "/destinations", whole)
@@ -228,7 +237,9 @@ describe("what a write leaves out", () => {
     expect(replaced).toMatchObject({ id, description: null, config: { path: "/c", rate_limit: null } })
   })
 
-  it("an upsert of an HTTP destination names its target, whether there is one of that name or not", async () => {
+  it("an upsert of an HTTP destination names its target, whether there is one of that name or not", async ({
+    gateway
+  }) => {
     const name = gateway.name("target")
     await gateway.api("PUT", "/destinations", { name, config: { url: "http://127.0.0.1:9/" } })
     for (const taken of [name, gateway.name("free")]) {
@@ -237,7 +248,9 @@ describe("what a write leaves out", () => {
     }
   })
 
-  it("variables of a transformation stay, also when it is written inside a rule; null takes them away", async () => {
+  it("variables of a transformation stay, also when it is written inside a rule; null takes them away", async ({
+    gateway
+  }) => {
     const [name, code] = [gateway.name("env"), 'addHandler("transform", (r) => r)']
     const { id } = await gateway.api("PUT", "/transformations", { name, code, env: { A: "1" } })
     expect(await gateway.api("PUT", "/transformations", { name, code })).toMatchObject({ id, env: { A: "1" } })
@@ -247,7 +260,7 @@ describe("what a write leaves out", () => {
     expect(await gateway.api("PUT", "/transformations", { name, code, env: null })).toMatchObject({ id, env: {} })
   })
 
-  it("a source keeps its verification, and a connection its rules", async () => {
+  it("a source keeps its verification, and a connection its rules", async ({ gateway }) => {
     const source = await gateway.source({ auth_type: "API_KEY", auth: { api_key: "a long secret" } })
     const again = await gateway.api("PUT", "/sources", { name: source.name, description: "d" })
     expect(again).toMatchObject({ id: source.id, description: "d", config: { auth_type: "API_KEY" } })
@@ -266,7 +279,7 @@ describe("lists", () => {
   let requestId: string
   let otherId: string
 
-  beforeAll(async () => {
+  it.beforeAll(async ({ gateway }) => {
     const source = await gateway.source()
     const destination = await gateway.destination({ path: "/" }, "MOCK_API")
     for (let index = 0; index < connections; index++) {
@@ -283,18 +296,8 @@ describe("lists", () => {
     await gateway.traced(otherId, 2 * connections)
   })
 
-  const pagesOf = async (path: string): Promise<ReadonlyArray<Body>> => {
-    const pages: Array<Body> = []
-    let next: string | null = null
-    do {
-      pages.push(await gateway.api("GET", `${path}${next === null ? "" : `&cursor=${next}`}`))
-      next = pages.at(-1).next
-    } while (next !== null)
-    return pages
-  }
-
   for (const list of ["events", "ignored_events"]) {
-    it(`${list} of a request go on where a page ends`, async () => {
+    it(`${list} of a request go on where a page ends`, async ({ gateway, pagesOf }) => {
       const pages = await pagesOf(`/requests/${requestId}/${list}?limit=5`)
       expect(pages.map(({ count, next }) => [count, next !== null])).toEqual([
         [5, true],
@@ -311,7 +314,7 @@ describe("lists", () => {
     })
   }
 
-  it("events are found by their request, whenever it was", async () => {
+  it("events are found by their request, whenever it was", async ({ gateway }) => {
     const old = await gateway.sql("select id from events where request_id = $1 order by id", [requestId])
     const list = await gateway.api("GET", `/events?request_id=${requestId}`)
     expect(list.models.map((model: Body) => model.id).toSorted()).toEqual(old.map(({ id }) => id))
@@ -327,7 +330,7 @@ describe("lists", () => {
     expect((await gateway.api("GET", "/events?request_id=req_nothing")).count).toBe(0)
   })
 
-  it("lists of resources say whether there are more, and take no cursor", async () => {
+  it("lists of resources say whether there are more, and take no cursor", async ({ gateway }) => {
     for (const list of ["sources", "destinations", "connections", "transformations"]) {
       const all = await gateway.api("GET", `/${list}?limit=255`)
       expect(all.has_more).toBe(false)
@@ -340,7 +343,7 @@ describe("lists", () => {
     }
   })
 
-  it("a list of large resources ends before it is too large, and says so", async () => {
+  it("a list of large resources ends before it is too large, and says so", async ({ gateway }) => {
     const name = gateway.name("heavy")
     const body = `"${"x".repeat(65_534)}"`
     const rules = Array.from({ length: 50 }, (_, index) => ({ match: { path: `/${index}` }, response: { body } }))
@@ -366,7 +369,7 @@ describe("lists", () => {
     })
   })
 
-  it("a limit is written in digits", async () => {
+  it("a limit is written in digits", async ({ gateway }) => {
     const lists = ["/sources", "/requests", "/events", "/attempts", `/requests/${requestId}/events`]
     for (const path of lists) {
       for (const limit of ["1e2", "%2B5", "5.0", "0x10", "%205", ""]) {

@@ -1,28 +1,74 @@
 import { get } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type Body, Gateway } from "./Gateway.ts"
-import { Target } from "./Target.ts"
+import { describe, expect } from "vitest"
+import type { Body } from "../support/Gateway.ts"
+import { it as gatewayIt } from "../support/it.ts"
+import { patience } from "../support/Waiting.ts"
 
 /** Bodies that cost more than they weigh: nothing that anybody posts holds up the loop that everybody shares. */
 
-let gateway: Gateway
-let target: Target
 const socket = join(tmpdir(), `loop-${process.pid}-${Math.random().toString(36).slice(2)}.sock`)
 
-beforeAll(async () => {
-  target = await Target.start()
-  gateway = await Gateway.start({
-    NODE_OPTIONS: `--import=${new URL("loopWatch.ts", import.meta.url).href}`,
-    LOOP_WATCH: socket
-  })
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await target.close()
-})
+const it = gatewayIt
+  .extend(
+    "settings",
+    { scope: "file" },
+    {
+      NODE_OPTIONS: `--import=${new URL("../support/loopWatch.ts", import.meta.url).href}`,
+      LOOP_WATCH: socket
+    }
+  )
+  .extend(
+    "post",
+    ({ gateway }) =>
+      (source: Body, body: string): Promise<Response> =>
+        fetch(`${gateway.origin}/e/${source.id}`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body,
+          signal: AbortSignal.timeout(patience)
+        })
+  )
+  /** Posts each body over 8 connections, and small ones to another source beside; nobody fails, and nothing is held up. */
+  .extend(
+    "attack",
+    ({ post }) =>
+      async (source: Body, plain: Body): Promise<{ readonly held: Held; readonly worstMs: number }> => {
+        await heldMs()
+        let worstMs = 0
+        const over = new AbortController()
+        // What is too much at once is shed, and sent again by its sender: that has a limit of its own.
+        const beside = (async () => {
+          while (!over.signal.aborted) {
+            const since = performance.now()
+            expect([200, 503]).toContain((await post(plain, "{}")).status)
+            worstMs = Math.max(worstMs, performance.now() - since)
+          }
+        })()
+        const queue = bodies.flatMap(([, body]) => [body, body])
+        const sender = async (): Promise<void> => {
+          for (let body = queue.pop(); body !== undefined; body = queue.pop()) {
+            expect([200, 503]).toContain((await post(source, body)).status)
+          }
+        }
+        await Promise.all(Array.from({ length: 8 }, sender))
+        over.abort()
+        await beside
+        return { held: await heldMs(), worstMs }
+      }
+  )
+  /** How a request with this body is shown. */ .extend(
+    "shown",
+    ({ gateway, post, target }) =>
+      async (body: string, rules: ReadonlyArray<unknown> = []): Promise<Body> => {
+        const { source } = await gateway.route(target, { rules })
+        const { request_id } = (await (await post(source, body)).json()) as Body
+        const trace = await gateway.traced(request_id)
+        const list = await gateway.api("GET", `/requests?source_id=${source.id}&include=data`)
+        return { trace, data: trace.request.data, listed: list.models[0].data, request_id }
+      }
+  )
 
 interface Held {
   readonly clockMs: number
@@ -80,39 +126,6 @@ const bodies: ReadonlyArray<readonly [name: string, body: string]> = [
   ["a long number", "1".repeat(mebibytes10 - 1)]
 ]
 
-const post = (source: Body, body: string): Promise<Response> =>
-  fetch(`${gateway.origin}/e/${source.id}`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body,
-    signal: AbortSignal.timeout(25_000)
-  })
-
-/** Posts each body over 8 connections, and small ones to another source beside; nobody fails, and nothing is held up. */
-const attack = async (source: Body, plain: Body): Promise<{ readonly held: Held; readonly worstMs: number }> => {
-  await heldMs()
-  let worstMs = 0
-  const over = new AbortController()
-  // What is too much at once is shed, and sent again by its sender: that has a limit of its own.
-  const beside = (async () => {
-    while (!over.signal.aborted) {
-      const since = performance.now()
-      expect([200, 503]).toContain((await post(plain, "{}")).status)
-      worstMs = Math.max(worstMs, performance.now() - since)
-    }
-  })()
-  const queue = bodies.flatMap(([, body]) => [body, body])
-  const sender = async (): Promise<void> => {
-    for (let body = queue.pop(); body !== undefined; body = queue.pop()) {
-      expect([200, 503]).toContain((await post(source, body)).status)
-    }
-  }
-  await Promise.all(Array.from({ length: 8 }, sender))
-  over.abort()
-  await beside
-  return { held: await heldMs(), worstMs }
-}
-
 const kinds: ReadonlyArray<readonly [name: string, rules: ReadonlyArray<unknown>, source: Record<string, unknown>]> = [
   ["filters", [{ type: "filter", body: { $or: [{ a: { $regex: "a+b" } }, { $contains: "xy" }, { $eq: 1 }] } }], {}],
   ["deduplication", [{ type: "deduplicate", window: 60_000 }], {}],
@@ -129,7 +142,7 @@ const kinds: ReadonlyArray<readonly [name: string, rules: ReadonlyArray<unknown>
 ]
 
 describe("bodies that cost more than they weigh", () => {
-  it.each(kinds)("hold nobody up, by %s", { timeout: 120_000 }, async (name, rules, config) => {
+  it.for(kinds)("hold nobody up, by %s", async ([name, rules, config], { attack, gateway }) => {
     const source = await gateway.source(config)
     const plain = await gateway.source()
     // It is not about deliveries: nothing is listening, and what fails is not tried again.
@@ -143,7 +156,7 @@ describe("bodies that cost more than they weigh", () => {
     expect(held.processorMs).toBeLessThan(boundMs())
   })
 
-  it("are survived 24 at a time", { timeout: 120_000 }, async () => {
+  it("are survived 24 at a time", async ({ gateway, post, target }) => {
     const source = await gateway.source()
     const nowhere = await gateway.destination({ url: "http://127.0.0.1:9" })
     await gateway.connection(source, nowhere, [{ type: "filter", body: { a: 1 } }])
@@ -165,7 +178,7 @@ describe("bodies that cost more than they weigh", () => {
 })
 
 describe("a source with a thousand connections", () => {
-  it("is routed in turns", { timeout: 120_000 }, async () => {
+  it("is routed in turns", async ({ gateway, post }) => {
     const source = await gateway.source()
     const nowhere = await gateway.destination({ url: "http://127.0.0.1:9" })
     const texts = Array.from({ length: 20 }, (_, i) => ({ $regex: `[a-z]+[0-9]${i}` }))
@@ -193,16 +206,9 @@ describe("a source with a thousand connections", () => {
 })
 
 describe("a body that is not parsed", () => {
-  const shown = async (body: string, rules: ReadonlyArray<unknown> = []): Promise<Body> => {
-    const { source } = await gateway.route(target, { rules })
-    const { request_id } = (await (await post(source, body)).json()) as Body
-    const trace = await gateway.traced(request_id)
-    const list = await gateway.api("GET", `/requests?source_id=${source.id}&include=data`)
-    return { trace, data: trace.request.data, listed: list.models[0].data, request_id }
-  }
   const text = { type: "filter", body: { $startsWith: "[[],[]" } }
 
-  it("is text to rules, is delivered as it is, and says why", async () => {
+  it("is text to rules, is delivered as it is, and says why", async ({ gateway, shown, target }) => {
     const body = `[${"[],".repeat(100_000)}[]]`
     const { data, listed, trace } = await shown(body, [text])
     expect(trace.events).toHaveLength(1)
@@ -213,13 +219,13 @@ describe("a body that is not parsed", () => {
     expect(delivery.body.toString()).toBe(body)
   })
 
-  it("is the start of it where it is large", async () => {
+  it("is the start of it where it is large", async ({ shown }) => {
     const { data } = await shown(`[${"[],".repeat(1_000_000)}[]]`, [text])
     expect(data).toMatchObject({ encoding: "text", is_large_payload: true })
     expect(data.body).toBe(`[${"[],".repeat(1_000_000)}`.slice(0, 65_536))
   })
 
-  it("is not JSON that is only large", async () => {
+  it("is not JSON that is only large", async ({ shown }) => {
     const value = Array.from({ length: 9_000 }, (_, id) => ({ id, name: "é", text: "z".repeat(1_000) }))
     const { data, listed, trace } = await shown(JSON.stringify(value), [{ type: "filter", body: { id: 8_999 } }])
     expect(trace.events).toHaveLength(1)

@@ -1,25 +1,10 @@
 import { generateKeyPairSync, sign as signBytes } from "node:crypto"
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { type Body, Gateway } from "./Gateway.ts"
-import { type Answer, request } from "./RawHttp.ts"
-import { Target } from "./Target.ts"
+import { describe, expect } from "vitest"
+import type { Body } from "../support/Gateway.ts"
+import { type Answer, request } from "../support/RawHttp.ts"
+import { it as gatewayIt } from "../support/it.ts"
 
 /** What a source answers in its own words: contract 2.4. The answer is all that changes; what came in is routed. */
-
-let gateway: Gateway
-let target: Target
-
-beforeAll(async () => {
-  target = await Target.start()
-  gateway = await Gateway.start()
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await target.close()
-})
-
-beforeEach(() => target.reset())
 
 interface Sent {
   readonly method?: string
@@ -30,13 +15,33 @@ interface Sent {
 
 const allMethods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
-const answering = (custom_response: object, config: object = {}): Promise<Body> =>
-  gateway.source({ allowed_http_methods: allMethods, custom_response, ...config })
-
-const send = (source: Body, { suffix = "", ...parts }: Sent = {}): Promise<Answer> =>
-  request(gateway.port, { ...parts, path: `/e/${source.id}${suffix}` })
-
 const json = [["Content-Type", "application/json"]] as const
+
+const { privateKey, publicKey } = generateKeyPairSync("ed25519")
+const auth = { public_key: publicKey.export({ type: "spki", format: "der" }).subarray(-32).toString("hex") }
+
+const it = gatewayIt
+  .extend(
+    "answering",
+    ({ gateway }) =>
+      (custom_response: object, config: object = {}): Promise<Body> =>
+        gateway.source({ allowed_http_methods: allMethods, custom_response, ...config })
+  )
+  .extend(
+    "send",
+    ({ gateway }) =>
+      (source: Body, { suffix = "", ...parts }: Sent = {}): Promise<Answer> =>
+        request(gateway.port, { ...parts, path: `/e/${source.id}${suffix}` })
+  )
+  .extend("discord", ({ gateway, target }) => async (config: object, type = "DISCORD"): Promise<Body> => {
+    const source = await gateway.api("POST", "/sources", {
+      name: gateway.name("source"),
+      type,
+      config: { auth, ...config }
+    })
+    await gateway.connection(source, await gateway.destination({ url: target.origin }))
+    return source
+  })
 
 describe("rules", () => {
   const matched = { content_type: "text", body: "matched" }
@@ -74,14 +79,17 @@ describe("rules", () => {
     ]
   ]
   for (const [name, match, hit, misses] of table) {
-    it(name, async () => {
+    it(name, async ({ answering, send }) => {
       const source = await answering({ content_type: "text", body: "fallback", rules: [{ match, response: matched }] })
       expect((await send(source, hit)).body).toBe("matched")
       for (const miss of misses) expect((await send(source, miss)).body).toBe("fallback")
     })
   }
 
-  it("the first enabled one that matches decides; one without conditions matches everything", async () => {
+  it("the first enabled one that matches decides; one without conditions matches everything", async ({
+    answering,
+    send
+  }) => {
     const rule = (body: string, match: object | undefined, enabled?: boolean) => ({
       ...(enabled === undefined ? {} : { enabled }),
       ...(match === undefined ? {} : { match }),
@@ -99,7 +107,7 @@ describe("rules", () => {
     expect((await send(source, { suffix: "/b" })).body).toBe("any")
   })
 
-  it("without a match and a fallback the answer is the acknowledgement", async () => {
+  it("without a match and a fallback the answer is the acknowledgement", async ({ answering, send }) => {
     const source = await answering({ rules: [{ match: { method: "PUT" }, response: { body: '"put"' } }] })
     expect(JSON.parse((await send(source)).body)).toEqual({
       ok: true,
@@ -109,7 +117,7 @@ describe("rules", () => {
     })
   })
 
-  it("of fifty the last one is still asked", async () => {
+  it("of fifty the last one is still asked", async ({ answering, gateway, send }) => {
     const rules = Array.from({ length: 50 }, (_, i) => ({
       match: { path: `/${i}`, headers: { "x-n": String(i) } },
       response: { status: 200 + i, content_type: "text", body: i === 4 || i === 5 ? "" : `rule ${i}` }
@@ -125,7 +133,11 @@ describe("rules", () => {
     expect([status, body.data.fields[0].path]).toEqual([400, "config.custom_response.rules"])
   })
 
-  it("what is stored is what was written, and a change holds from the next request on", async () => {
+  it("what is stored is what was written, and a change holds from the next request on", async ({
+    answering,
+    gateway,
+    send
+  }) => {
     const written = {
       content_type: "text",
       rules: [{ match: { path: { starts_with: "/a" } }, response: { body: "1" } }]
@@ -150,7 +162,7 @@ describe("what is answered", () => {
     ["xml", "<ok/>", "application/xml; charset=utf-8"]
   ] as const
   for (const [content_type, body, header] of types) {
-    it(`${content_type}, which a browser must not take for a page`, async () => {
+    it(`${content_type}, which a browser must not take for a page`, async ({ answering, send }) => {
       const answer = await send(await answering({ content_type, body }))
       expect([answer.status, answer.body, answer.headers["content-type"]]).toEqual([200, body, header])
       expect(answer.headers).toMatchObject({
@@ -168,7 +180,7 @@ describe("what is answered", () => {
     body: values
   }
 
-  it("placeholders in JSON", async () => {
+  it("placeholders in JSON", async ({ answering, gateway, send }) => {
     const body =
       '{"id":{{body.order.id}},"tags":{{body.order.tags}},"tag":"{{body.order.tags[1]}}","text":"{{body.text}}",' +
       '"tenant":"{{headers.X-Tenant}}","q":"{{query.q}}","r":{{query.r}},"path":"{{path}}","method":"{{method}}",' +
@@ -193,7 +205,7 @@ describe("what is answered", () => {
     })
   })
 
-  it("placeholders in text and in XML", async () => {
+  it("placeholders in text and in XML", async ({ answering, send }) => {
     const text = await answering({ content_type: "text", body: "[{{body.text}}] [{{body.order.tags}}] [{{body.no}}]" })
     expect((await send(text, sent)).body).toBe('["quoted" <tag> & ü\n] [["a","b"]] []')
     const xml = await answering({ content_type: "xml", body: '<a b="{{body.text}}">{{query.q}}</a>' })
@@ -203,7 +215,7 @@ describe("what is answered", () => {
     expect(answer.endsWith(">a b</a>")).toBe(true)
   })
 
-  it("a sender's value stays a value", async () => {
+  it("a sender's value stays a value", async ({ answering, send }) => {
     const source = await answering({ body: '{"name":"{{body.name}}","role":"user"}' })
     const name = '","role":"admin","x":"{{request.id}}'
     expect(JSON.parse((await send(source, { headers: json, body: JSON.stringify({ name }) })).body)).toEqual({
@@ -212,7 +224,7 @@ describe("what is answered", () => {
     })
   })
 
-  it("headers of its own, which no sender can break open", async () => {
+  it("headers of its own, which no sender can break open", async ({ answering, send }) => {
     const headers = {
       "X-Order": "{{body.id}}",
       "Retry-After": "120",
@@ -233,20 +245,20 @@ describe("what is answered", () => {
     expect(answer.headers["x-order"]).toContain("7")
   })
 
-  it("header values beyond ASCII, as they came", async () => {
+  it("header values beyond ASCII, as they came", async ({ answering, send }) => {
     const headers = { "X-City": "Z\xfcrich", "X-Echo": "{{headers.x-name}}" }
     const source = await answering({ rules: [{ response: { content_type: "text", body: "grüße", headers } }] })
     const answer = await send(source, { headers: [["X-Name", "caf\xe9"]] })
     expect([answer.body, answer.headers["x-city"], answer.headers["x-echo"]]).toEqual(["grüße", "Z\xfcrich", "caf\xe9"])
   })
 
-  it("to HEAD, the same without its body", async () => {
+  it("to HEAD, the same without its body", async ({ answering, send }) => {
     const source = await answering({ content_type: "text", body: "eight by" })
     const answer = await send(source, { method: "HEAD" })
     expect([answer.status, answer.body, answer.headers["content-length"]]).toEqual([200, "", "8"])
   })
 
-  it("what would be longer than an answer may be is acknowledged instead", async () => {
+  it("what would be longer than an answer may be is acknowledged instead", async ({ answering, send }) => {
     const source = await answering({ content_type: "text", body: "{{body}}{{body}}" })
     const short = await send(source, { body: "ab" })
     expect(short.body).toBe("abab")
@@ -257,7 +269,7 @@ describe("what is answered", () => {
 
 describe("statuses", () => {
   for (const status of [200, 201, 202, 204, 299, 301, 304, 400, 401, 404, 409, 410, 422, 429, 500, 503, 599]) {
-    it(`${status}, and the request is accepted and routed all the same`, async () => {
+    it(`${status}, and the request is accepted and routed all the same`, async ({ gateway, send, target }) => {
       const body = status === 204 || status === 304 ? "" : `status ${status}`
       const { source } = await gateway.route(target, {
         source: { custom_response: { rules: [{ response: { status, content_type: "text", body } }] } }
@@ -273,7 +285,11 @@ describe("statuses", () => {
 })
 
 describe("only what is accepted is answered so", () => {
-  it("not a source that is unknown or disabled, nor a method, a size or a sender that is refused", async () => {
+  it("not a source that is unknown or disabled, nor a method, a size or a sender that is refused", async ({
+    answering,
+    gateway,
+    send
+  }) => {
     const source = await answering(
       { rules: [{ response: { status: 202, content_type: "text", body: "custom" } }] },
       { allowed_http_methods: ["POST"], auth_type: "API_KEY", auth: { api_key: "the-sender's-key" } }
@@ -296,7 +312,7 @@ describe("only what is accepted is answered so", () => {
     ])
   })
 
-  it("not without the database: the sender is told to come again", async () => {
+  it("not without the database: the sender is told to come again", async ({ answering, gateway, send }) => {
     const source = await answering({ rules: [{ response: { status: 202, body: '"custom"' } }] })
     expect((await send(source)).status).toBe(202)
     await gateway.link.cut()
@@ -312,8 +328,6 @@ describe("only what is accepted is answered so", () => {
 })
 
 describe("a chat's interactions", () => {
-  const { privateKey, publicKey } = generateKeyPairSync("ed25519")
-  const auth = { public_key: publicKey.export({ type: "spki", format: "der" }).subarray(-32).toString("hex") }
   const interaction = (body: string): Sent => {
     const at = String(Math.floor(Date.now() / 1000))
     return {
@@ -325,17 +339,8 @@ describe("a chat's interactions", () => {
       body
     }
   }
-  const discord = async (config: object, type = "DISCORD"): Promise<Body> => {
-    const source = await gateway.api("POST", "/sources", {
-      name: gateway.name("source"),
-      type,
-      config: { auth, ...config }
-    })
-    await gateway.connection(source, await gateway.destination({ url: target.origin }))
-    return source
-  }
 
-  it("are deferred, for everybody or for their sender only, and delivered", async () => {
+  it("are deferred, for everybody or for their sender only, and delivered", async ({ discord, send, target }) => {
     for (const [config, answer] of [
       [{}, { type: 5 }],
       [{ chat_defer_ephemeral: false }, { type: 5 }],
@@ -350,14 +355,14 @@ describe("a chat's interactions", () => {
     }
   })
 
-  it("an autocomplete gets no choices, a ping its pong", async () => {
+  it("an autocomplete gets no choices, a ping its pong", async ({ discord, send }) => {
     const source = await discord({ chat_defer_ephemeral: true })
     expect(JSON.parse((await send(source, interaction('{"type":4}'))).body)).toEqual({ type: 8, data: { choices: [] } })
     expect(JSON.parse((await send(source, interaction('{"type":1}'))).body)).toEqual({ type: 1 })
     expect((await send(source, { ...interaction('{"type":2}'), body: '{"type":2 }' })).status).toBe(401)
   })
 
-  it("its events are acknowledged by 204, and delivered", async () => {
+  it("its events are acknowledged by 204, and delivered", async ({ discord, send, target }) => {
     const source = await discord({}, "DISCORD_EVENTS")
     const event = '{"type":1,"event":{"type":"APPLICATION_AUTHORIZED"}}'
     const answered = await send(source, interaction(event))
@@ -365,7 +370,7 @@ describe("a chat's interactions", () => {
     expect((await target.next())[0]!.body.toString()).toBe(event)
   })
 
-  it("a switch that is turned holds at once, and is for that type only", async () => {
+  it("a switch that is turned holds at once, and is for that type only", async ({ discord, gateway, send }) => {
     const source = await discord({})
     await gateway.api("PATCH", `/sources/${source.id}`, { config: { chat_defer_ephemeral: true } })
     expect(JSON.parse((await send(source, interaction('{"type":2}'))).body)).toEqual({ type: 5, data: { flags: 64 } })
@@ -376,7 +381,7 @@ describe("a chat's interactions", () => {
     expect([status, body.data.fields[0].path]).toEqual([400, "config.chat_defer_ephemeral"])
   })
 
-  it("a custom response goes before it", async () => {
+  it("a custom response goes before it", async ({ discord, send }) => {
     const rules = [
       { match: { body: { "data.name": "ask" } }, response: { body: '{"type":4,"data":{"content":"Hi"}}' } }
     ]
@@ -421,7 +426,7 @@ describe("settings that cannot be used", () => {
     ["a header's name that is none", rule({}, { headers: { "a b": "c" } }), `${at}.rules[0].response.headers`]
   ]
   for (const [name, custom_response, path] of wrong) {
-    it(name, async () => {
+    it(name, async ({ gateway }) => {
       const { body, status } = await gateway.call("POST", "/sources", {
         name: gateway.name("source"),
         config: { custom_response }

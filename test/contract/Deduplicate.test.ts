@@ -1,25 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises"
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { type Body, Gateway } from "./Gateway.ts"
-import { request } from "./RawHttp.ts"
-import { Target } from "./Target.ts"
+import { describe, expect } from "vitest"
+import type { Body } from "../support/Gateway.ts"
+import { request } from "../support/RawHttp.ts"
+import { it as gatewayIt } from "../support/it.ts"
 
 /** The same request twice: contract 5.3 and (c). */
-
-let gateway: Gateway
-let target: Target
-
-beforeAll(async () => {
-  target = await Target.start()
-  gateway = await Gateway.start()
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await target.close()
-})
-
-beforeEach(() => target.reset())
 
 interface Sent {
   readonly method?: string
@@ -31,39 +16,54 @@ interface Sent {
 const json = ["Content-Type", "application/json"] as const
 const minute = 60_000
 
-/** Sends; the request's id. */
-const send = async (source: Body, { body = "{}", headers = [], suffix = "", ...parts }: Sent = {}): Promise<string> => {
-  const answer = await request(gateway.port, {
-    ...parts,
-    headers: [json, ...headers],
-    path: `/e/${source.id}${suffix}`,
-    body
-  })
-  expect(answer.status).toBe(200)
-  return String(JSON.parse(answer.body).request_id)
-}
-
-/** What became of a request on its only connection: `event`, or why not. */
-const fate = async (requestId: string): Promise<string> => {
-  const { events, ignored_events } = await gateway.traced(requestId)
-  return events.length === 1 ? "event" : ignored_events[0].cause
-}
-
-/** Sends one after the other and tells what became of each. */
-const fates = async (source: Body, requests: ReadonlyArray<Sent>): Promise<ReadonlyArray<string>> => {
-  const found: Array<string> = []
-  for (const one of requests) found.push(await fate(await send(source, one)))
-  return found
-}
-
-const deduplicating = async (rule: object = {}, more: ReadonlyArray<unknown> = []) =>
-  gateway.route(target, { rules: [{ type: "deduplicate", window: minute, ...rule }, ...more] })
-
 const twice = ["event", "DEDUPLICATED"]
 const both = ["event", "event"]
 
+const it = gatewayIt
+  /** Sends; the request's id. */
+  .extend(
+    "send",
+    ({ gateway }) =>
+      async (source: Body, { body = "{}", headers = [], suffix = "", ...parts }: Sent = {}): Promise<string> => {
+        const answer = await request(gateway.port, {
+          ...parts,
+          headers: [json, ...headers],
+          path: `/e/${source.id}${suffix}`,
+          body
+        })
+        expect(answer.status).toBe(200)
+        return String(JSON.parse(answer.body).request_id)
+      }
+  )
+  /** What became of a request on its only connection: `event`, or why not. */
+  .extend("fate", ({ gateway }) => async (requestId: string): Promise<string> => {
+    const { events, ignored_events } = await gateway.traced(requestId)
+    return events.length === 1 ? "event" : ignored_events[0].cause
+  })
+  /** Sends one after the other and tells what became of each. */
+  .extend(
+    "fates",
+    ({ fate, send }) =>
+      async (source: Body, requests: ReadonlyArray<Sent>): Promise<ReadonlyArray<string>> => {
+        const found: Array<string> = []
+        for (const one of requests) found.push(await fate(await send(source, one)))
+        return found
+      }
+  )
+  .extend(
+    "deduplicating",
+    ({ gateway, target }) =>
+      async (rule: object = {}, more: ReadonlyArray<unknown> = []) =>
+        gateway.route(target, { rules: [{ type: "deduplicate", window: minute, ...rule }, ...more] })
+  )
+
 describe("the same", () => {
-  it("the second is ignored, tells of which it is the twin, and is not delivered", async () => {
+  it("the second is ignored, tells of which it is the twin, and is not delivered", async ({
+    deduplicating,
+    gateway,
+    send,
+    target
+  }) => {
     const { connection, source } = await deduplicating()
     const first = await send(source, { body: '{"id":1}' })
     await gateway.traced(first)
@@ -168,13 +168,13 @@ describe("the same", () => {
     ["text", {}, [{ body: "plain" }, { body: "plain" }], twice]
   ]
   for (const [name, rule, requests, expected] of table) {
-    it(`${name}: ${expected === twice ? "a duplicate" : "two events"}`, async () => {
+    it(`${name}: ${expected === twice ? "a duplicate" : "two events"}`, async ({ deduplicating, fates }) => {
       const { source } = await deduplicating(rule)
       expect(await fates(source, requests)).toEqual(expected)
     })
   }
 
-  it("for each connection by itself", async () => {
+  it("for each connection by itself", async ({ gateway, send, target }) => {
     const source = await gateway.source()
     const destination = await gateway.destination({ url: target.origin })
     const [whole, byId, none] = [
@@ -192,7 +192,7 @@ describe("the same", () => {
 })
 
 describe("sent at once", () => {
-  it("of fifty twins one is delivered", async () => {
+  it("of fifty twins one is delivered", async ({ deduplicating, fate, gateway, send, target }) => {
     const { connection, source } = await deduplicating({ include_fields: ["body.id"] })
     const ids = await Promise.all(
       Array.from({ length: 50 }, (_, n) => send(source, { body: `{"id":"twin","n":${n}}` }))
@@ -215,7 +215,7 @@ describe("sent at once", () => {
     expect(JSON.parse(deliveries[1]!.body.toString())).toEqual({ id: "last" })
   })
 
-  it("of ten families of twins one each", async () => {
+  it("of ten families of twins one each", async ({ deduplicating, fate, send, target }) => {
     const { source } = await deduplicating({ include_fields: ["body.family"] })
     const ids = await Promise.all(
       Array.from({ length: 100 }, (_, n) => send(source, { body: JSON.stringify({ family: n % 10, n }) }))
@@ -228,21 +228,26 @@ describe("sent at once", () => {
 })
 
 describe("the window", () => {
-  it("ends so long after the first one, and twins do not make it longer", async () => {
-    const { source } = await deduplicating({ window: 1_500 })
+  it("ends so long after the first one, and twins do not make it longer", async ({
+    deduplicating,
+    fate,
+    fates,
+    send
+  }) => {
+    const { source } = await deduplicating({ window: 4_000 })
     const startedAt = performance.now()
     expect(await fate(await send(source))).toBe("event")
     const after = async (ms: number) => {
       const rest = startedAt + ms - performance.now()
       if (rest > 0) await sleep(rest)
     }
-    await after(1_000)
+    await after(2_000)
     expect(await fate(await send(source))).toBe("DEDUPLICATED")
-    await after(1_700)
+    await after(4_200)
     expect(await fates(source, [{}, {}])).toEqual(twice)
   })
 
-  it("a request that is held back opens none", async () => {
+  it("a request that is held back opens none", async ({ deduplicating, fates }) => {
     const { source } = await deduplicating({ include_fields: ["body.id"] }, [{ type: "filter", body: { ready: true } }])
     expect(
       await fates(source, [
@@ -254,7 +259,7 @@ describe("the window", () => {
     ).toEqual(["FILTERED", "event", "DEDUPLICATED", "DEDUPLICATED"])
   })
 
-  it("survives a process that is killed in it", async () => {
+  it("survives a process that is killed in it", async ({ deduplicating, fate, gateway, send }) => {
     const { source } = await deduplicating({ include_fields: ["body.id"] })
     const first = await send(source, { body: '{"id":"kept"}' })
     expect(await fate(first)).toBe("event")
@@ -264,7 +269,11 @@ describe("the window", () => {
     expect(await fate(await send(source, { body: '{"id":"another"}' }))).toBe("event")
   })
 
-  it("twins of which the process dies in the middle are one event in the end", async () => {
+  it("twins of which the process dies in the middle are one event in the end", async ({
+    deduplicating,
+    gateway,
+    send
+  }) => {
     const { connection, source } = await deduplicating({ include_fields: ["body.id"] })
     const sent = Array.from({ length: 60 }, (_, n) =>
       send(source, { body: `{"id":"torn","n":${n}}` }).catch(() => null)
@@ -289,7 +298,11 @@ describe("the window", () => {
     expect(counts.ignored).toBe(counts.requests - 1)
   })
 
-  it("a rule that is changed begins anew, one that is taken away lets everything through", async () => {
+  it("a rule that is changed begins anew, one that is taken away lets everything through", async ({
+    deduplicating,
+    fates,
+    gateway
+  }) => {
     const { connection, source } = await deduplicating({ include_fields: ["body.id"] })
     const body = '{"id":1,"kind":2}'
     expect(await fates(source, [{ body }, { body }])).toEqual(twice)
@@ -303,7 +316,7 @@ describe("the window", () => {
 })
 
 describe("with a transformation and a filter", () => {
-  it("duplicates are told by what came in, the filter by what was made", async () => {
+  it("duplicates are told by what came in, the filter by what was made", async ({ fates, gateway, target }) => {
     const code =
       'addHandler("transform", (request) => ({ ...request, body: { id: request.body.id, size: request.body.n * 10 } }))'
     const transformation = await gateway.api("POST", "/transformations", { name: gateway.name("t"), code })
@@ -334,7 +347,7 @@ describe("with a transformation and a filter", () => {
     ])
   })
 
-  it("one whose transformation failed leaves its twin to be delivered", async () => {
+  it("one whose transformation failed leaves its twin to be delivered", async ({ fates, gateway, target }) => {
     const code =
       'addHandler("transform", (request) => { if (request.headers["x-fail"]) throw new Error(); return request })'
     const { source } = await gateway.route(target, {
@@ -350,7 +363,7 @@ describe("with a transformation and a filter", () => {
     ])
   })
 
-  it("an event that is sent again by hand is no duplicate", async () => {
+  it("an event that is sent again by hand is no duplicate", async ({ deduplicating, gateway, send, target }) => {
     const { source } = await deduplicating()
     const { events } = await gateway.traced(await send(source, { body: '{"id":"again"}' }))
     await gateway.eventually("the event is successful", async () => {
@@ -376,7 +389,7 @@ describe("rules that cannot be used", () => {
     ["a predicate with an operator nobody knows", { body: { $like: 1 } }]
   ]
   for (const [name, rule] of wrong) {
-    it(name, async () => {
+    it(name, async ({ gateway, target }) => {
       const source = await gateway.source()
       const destination = await gateway.destination({ url: target.origin })
       const { body, status } = await gateway.call("POST", "/connections", {

@@ -1,45 +1,43 @@
 import { createHmac } from "node:crypto"
 import { Webhook } from "standardwebhooks"
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { type Body, Gateway } from "./Gateway.ts"
-import { request, type RequestParts } from "./RawHttp.ts"
-import { type Received, Target } from "./Target.ts"
+import { describe, expect } from "vitest"
+import type { Body } from "../support/Gateway.ts"
+import { request, type RequestParts } from "../support/RawHttp.ts"
+import type { Received } from "../support/Target.ts"
+import { it as gatewayIt } from "../support/it.ts"
 
 /** What arrives at a destination: contract 10. */
 
-let gateway: Gateway
-let target: Target
-
-beforeAll(async () => {
-  target = await Target.start()
-  gateway = await Gateway.start()
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await target.close()
-})
-
-beforeEach(() => target.reset())
-
-/** Sends and gives the first delivery. */
-const deliver = async (source: Body, { path = "", ...parts }: Partial<RequestParts> = {}): Promise<Received> => {
-  const answer = await request(gateway.port, { body: "{}", ...parts, path: `/e/${source.id}${path}` })
-  expect(answer.status).toBe(200)
-  const [delivery] = await target.next()
-  return delivery!
-}
-
-const event = async (): Promise<Body> => (await gateway.api("GET", "/events?limit=1")).models[0]
-
-const finished = (id: string): Promise<Body> =>
-  gateway.eventually("the event is finished", async () => {
-    const found = await gateway.api("GET", `/events/${id}`)
-    return ["SUCCESSFUL", "FAILED"].includes(found.status) ? found : null
-  })
+const it = gatewayIt
+  /** Sends and gives the first delivery. */
+  .extend(
+    "deliver",
+    ({ gateway, target }) =>
+      async (source: Body, { path = "", ...parts }: Partial<RequestParts> = {}): Promise<Received> => {
+        const answer = await request(gateway.port, { body: "{}", ...parts, path: `/e/${source.id}${path}` })
+        expect(answer.status).toBe(200)
+        const [delivery] = await target.next()
+        return delivery!
+      }
+  )
+  .extend(
+    "event",
+    ({ gateway }) =>
+      async (): Promise<Body> =>
+        (await gateway.api("GET", "/events?limit=1")).models[0]
+  )
+  .extend(
+    "finished",
+    ({ gateway }) =>
+      (id: string): Promise<Body> =>
+        gateway.eventually("the event is finished", async () => {
+          const found = await gateway.api("GET", `/events/${id}`)
+          return ["SUCCESSFUL", "FAILED"].includes(found.status) ? found : null
+        })
+  )
 
 describe("headers", () => {
-  it("what the gateway adds", async () => {
+  it("what the gateway adds", async ({ deliver, event, gateway, target }) => {
     const { connection, destination, source } = await gateway.route(target, {
       rules: [{ type: "retry", count: 1, strategy: "linear", interval: 7_000 }]
     })
@@ -67,12 +65,12 @@ describe("headers", () => {
     }
   })
 
-  it("no announcement of a retry that will not be", async () => {
+  it("no announcement of a retry that will not be", async ({ deliver, gateway, target }) => {
     const { source } = await gateway.route(target)
     expect((await deliver(source)).headers).not.toHaveProperty("x-gateway-will-retry-after")
   })
 
-  it("names that a header cannot hold are percent-encoded", async () => {
+  it("names that a header cannot hold are percent-encoded", async ({ deliver, gateway, target }) => {
     const { id } = await gateway.source()
     const source = await gateway.api("PATCH", `/sources/${id}`, { name: "заказы → 1" })
     const destination = await gateway.destination({ url: target.origin })
@@ -80,7 +78,11 @@ describe("headers", () => {
     expect((await deliver(source)).headers["x-gateway-source-name"]).toBe(encodeURIComponent("заказы → 1"))
   })
 
-  it("what the sender sent goes on: spelling of values, order of repeated ones, bytes beyond ASCII", async () => {
+  it("what the sender sent goes on: spelling of values, order of repeated ones, bytes beyond ASCII", async ({
+    deliver,
+    gateway,
+    target
+  }) => {
     const { source } = await gateway.route(target)
     const { headers } = await deliver(source, {
       headers: [
@@ -113,7 +115,11 @@ describe("headers", () => {
     expect(headers["__proto__"]).toBe("p")
   })
 
-  it("what belongs to the sender's connection, or is the gateway's own to say, does not", async () => {
+  it("what belongs to the sender's connection, or is the gateway's own to say, does not", async ({
+    deliver,
+    gateway,
+    target
+  }) => {
     const { source } = await gateway.route(target)
     const { headers, rawHeaders } = await deliver(source, {
       headers: [
@@ -154,7 +160,11 @@ describe("headers", () => {
     expect(names).toEqual([...new Set(names)])
   })
 
-  it("the sender's idempotency key and webhook headers are its own where nothing is signed", async () => {
+  it("the sender's idempotency key and webhook headers are its own where nothing is signed", async ({
+    deliver,
+    gateway,
+    target
+  }) => {
     const { source } = await gateway.route(target)
     const { headers } = await deliver(source, {
       headers: [
@@ -170,7 +180,7 @@ describe("headers", () => {
     })
   })
 
-  it("a verified request says so", async () => {
+  it("a verified request says so", async ({ deliver, gateway, target }) => {
     const { source } = await gateway.route(target, {
       source: { auth_type: "API_KEY", auth: { api_key: "sender-key" } }
     })
@@ -180,7 +190,7 @@ describe("headers", () => {
 })
 
 describe("authentication of deliveries", () => {
-  it("CUSTOM_HEADER takes the place of the sender's header", async () => {
+  it("CUSTOM_HEADER takes the place of the sender's header", async ({ deliver, gateway, target }) => {
     const { source } = await gateway.route(target, {
       destination: { auth_type: "CUSTOM_HEADER", auth: { header_name: "Authorization", value: "Bearer of-the-target" } }
     })
@@ -188,7 +198,7 @@ describe("authentication of deliveries", () => {
     expect(headers["authorization"]).toBe("Bearer of-the-target")
   })
 
-  it("CUSTOM_HEADER takes the place of what the gateway would say", async () => {
+  it("CUSTOM_HEADER takes the place of what the gateway would say", async ({ deliver, gateway, target }) => {
     for (const name of ["user-agent", "idempotency-key"]) {
       target.reset()
       const { source } = await gateway.route(target, {
@@ -198,14 +208,19 @@ describe("authentication of deliveries", () => {
     }
   })
 
-  it("CUSTOM_HEADER switched off is not sent", async () => {
+  it("CUSTOM_HEADER switched off is not sent", async ({ deliver, gateway, target }) => {
     const { source } = await gateway.route(target, {
       destination: { auth_type: "CUSTOM_HEADER", auth: { header_name: "X-Token", value: "secret", disabled: true } }
     })
     expect((await deliver(source)).headers).not.toHaveProperty("x-token")
   })
 
-  it("SERVICE_SIGNATURE verifies with the Standard Webhooks library and by the gateway's own header", async () => {
+  it("SERVICE_SIGNATURE verifies with the Standard Webhooks library and by the gateway's own header", async ({
+    deliver,
+    event,
+    gateway,
+    target
+  }) => {
     const secret = await gateway.signingSecret()
     const { source } = await gateway.route(target, { destination: { auth_type: "SERVICE_SIGNATURE" } })
     const body = '{"type":"order.created","note":"ünï\\u00e7ode"}\n'
@@ -234,7 +249,7 @@ describe("authentication of deliveries", () => {
     )
   })
 
-  it("a signed binary body verifies byte for byte", async () => {
+  it("a signed binary body verifies byte for byte", async ({ deliver, gateway, target }) => {
     const secret = await gateway.signingSecret()
     const { source } = await gateway.route(target, { destination: { auth_type: "SERVICE_SIGNATURE" } })
     const { body, headers } = await deliver(source, { body: Buffer.from(Array.from({ length: 256 }, (_, i) => i)) })
@@ -265,20 +280,24 @@ describe("the request line", () => {
     ["/base?own=1", "/a%23#?x", "/base/a%23%23?own=1&x"]
   ]
   for (const [destination, sent, received] of urls) {
-    it(`${sent === "" ? "nothing" : sent} after ${destination === "" ? "the origin" : destination}`, async () => {
+    it(`${sent === "" ? "nothing" : sent} after ${destination === "" ? "the origin" : destination}`, async ({
+      deliver,
+      gateway,
+      target
+    }) => {
       const { source } = await gateway.route(target, { destination: { url: target.origin + destination } })
       expect((await deliver(source, { path: sent })).url).toBe(received)
     })
   }
 
-  it("no path and no query where forwarding is disabled", async () => {
+  it("no path and no query where forwarding is disabled", async ({ deliver, gateway, target }) => {
     const { source } = await gateway.route(target, {
       destination: { url: `${target.origin}/base?own=1`, path_forwarding_disabled: true }
     })
     expect((await deliver(source, { path: "/a?x=1" })).url).toBe("/base?own=1")
   })
 
-  it("methods", async () => {
+  it("methods", async ({ deliver, gateway, target }) => {
     const all = ["POST", "PUT", "PATCH", "DELETE", "GET", "HEAD"]
     const asSent = await gateway.route(target, { source: { allowed_http_methods: all } })
     const always = await gateway.route(target, {
@@ -306,7 +325,7 @@ describe("the request line", () => {
 })
 
 describe("retries", () => {
-  it("repeat the body and webhook-id, and count", async () => {
+  it("repeat the body and webhook-id, and count", async ({ deliver, event, finished, gateway, target }) => {
     const { source } = await gateway.route(target, {
       destination: { auth_type: "SERVICE_SIGNATURE" },
       rules: [{ type: "retry", count: 2, strategy: "linear", interval: 1_000 }]
@@ -333,7 +352,7 @@ describe("retries", () => {
     expect(await finished(id)).toMatchObject({ status: "SUCCESSFUL", attempts: 3, response_status: 204 })
   })
 
-  it("by hand: a new event with the webhook-id of the first", async () => {
+  it("by hand: a new event with the webhook-id of the first", async ({ deliver, event, finished, gateway, target }) => {
     const { source } = await gateway.route(target, { destination: { auth_type: "SERVICE_SIGNATURE" } })
     await deliver(source, { body: "by hand" })
     const { id } = await event()
@@ -368,7 +387,7 @@ describe("outcomes", () => {
     [503, { "retry-after": "-1" }, "FAILED"]
   ]
   for (const [status, headers, expected] of answers) {
-    it(`${status} is ${expected}`, async () => {
+    it(`${status} is ${expected}`, async ({ deliver, event, finished, gateway, target }) => {
       target.reply = (response) => void response.writeHead(status, headers).end("the answer")
       // Of those that fail, a retry follows only where the answer leaves room for one.
       const rules = status === 410 ? [{ type: "retry", count: 3, interval: 1_000 }] : []
@@ -388,7 +407,7 @@ describe("outcomes", () => {
     })
   }
 
-  it("an answer beyond 64 KiB is kept to there", async () => {
+  it("an answer beyond 64 KiB is kept to there", async ({ deliver, event, finished, gateway, target }) => {
     target.reply = (response) => void response.writeHead(200).end("x".repeat(100_000))
     const { source } = await gateway.route(target)
     await deliver(source)
@@ -398,7 +417,7 @@ describe("outcomes", () => {
     expect(models[0].body).toBe("x".repeat(65_536))
   })
 
-  it("a private address that is not allowed is not connected to", async () => {
+  it("a private address that is not allowed is not connected to", async ({ event, finished, gateway, target }) => {
     const { source } = await gateway.route(target, { destination: { url: "http://169.254.169.254/latest/meta-data" } })
     await request(gateway.port, { path: `/e/${source.id}`, body: "{}" })
     const found = await finished((await event()).id)
@@ -407,7 +426,7 @@ describe("outcomes", () => {
 })
 
 describe("MOCK_API", () => {
-  it("answers 200 and an echo", async () => {
+  it("answers 200 and an echo", async ({ event, finished, gateway }) => {
     const source = await gateway.source()
     await gateway.connection(source, await gateway.destination({ path: "/mock" }, "MOCK_API"))
     await request(gateway.port, { path: `/e/${source.id}/a?x=1`, headers: [["X-A", "1"]], body: "hello" })
@@ -422,7 +441,7 @@ describe("MOCK_API", () => {
     })
   })
 
-  it("answers the status that its path asks for", async () => {
+  it("answers the status that its path asks for", async ({ event, finished, gateway }) => {
     const source = await gateway.source()
     const destination = await gateway.destination({}, "MOCK_API")
     await gateway.connection(source, destination)

@@ -1,50 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { type Body, Gateway } from "./Gateway.ts"
-import { type Answer, request } from "./RawHttp.ts"
-import { Target } from "./Target.ts"
-import { Upstream } from "./Upstream.ts"
+import { describe, expect } from "vitest"
+import type { Body } from "../support/Gateway.ts"
+import { type Answer, request } from "../support/RawHttp.ts"
+import { it as gatewayIt } from "../support/it.ts"
 
 /** What leaves the gateway, and what is kept of it, when a sender or a team's code wants more than that: limits and containment. */
 
-let gateway: Gateway
-let target: Target
-
-beforeAll(async () => {
-  target = await Target.start()
-  gateway = await Gateway.start()
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await target.close()
-})
-
-beforeEach(() => target.reset())
-
 const retrying = { type: "retry", count: 3, strategy: "linear", interval: 60_000 }
-
-const finished = (id: string): Promise<Body> =>
-  gateway.eventually(`event ${id} is finished`, async () => {
-    const found = await gateway.api("GET", `/events/${id}`)
-    return ["SUCCESSFUL", "FAILED"].includes(found.status) ? found : null
-  })
-
-const send = (source: Body, suffix = "", body: string | Uint8Array = "{}"): Promise<Answer> =>
-  request(gateway.port, {
-    path: `/e/${source.id}${suffix}`,
-    headers: [["Content-Type", "application/json"]],
-    body
-  })
-
-/** Sends, and waits until the only event of the request is finished; the event and its only attempt. */
-const delivered = async (source: Body, suffix = "", body: string | Uint8Array = "{}") => {
-  const { request_id } = JSON.parse((await send(source, suffix, body)).body)
-  const { events } = await gateway.traced(request_id)
-  const event = await finished(events[0].id)
-  const { models } = await gateway.api("GET", `/attempts?event_id=${event.id}`)
-  expect(models.length).toBe(1)
-  return { event, attempt: models[0] }
-}
 
 const outcome = ({ attempt, event }: { readonly attempt: Body; readonly event: Body }) => ({
   status: event.status,
@@ -74,8 +35,46 @@ const hidden = [
   "/a%2f..%2f..%2fadmin"
 ]
 
+const it = gatewayIt
+  .extend(
+    "finished",
+    ({ gateway }) =>
+      (id: string): Promise<Body> =>
+        gateway.eventually(`event ${id} is finished`, async () => {
+          const found = await gateway.api("GET", `/events/${id}`)
+          return ["SUCCESSFUL", "FAILED"].includes(found.status) ? found : null
+        })
+  )
+  .extend(
+    "send",
+    ({ gateway }) =>
+      (source: Body, suffix = "", body: string | Uint8Array = "{}"): Promise<Answer> =>
+        request(gateway.port, {
+          path: `/e/${source.id}${suffix}`,
+          headers: [["Content-Type", "application/json"]],
+          body
+        })
+  )
+  /** Sends, and waits until the only event of the request is finished; the event and its only attempt. */
+  .extend(
+    "delivered",
+    ({ finished, gateway, send }) =>
+      async (source: Body, suffix = "", body: string | Uint8Array = "{}") => {
+        const { request_id } = JSON.parse((await send(source, suffix, body)).body)
+        const { events } = await gateway.traced(request_id)
+        const event = await finished(events[0].id)
+        const { models } = await gateway.api("GET", `/attempts?event_id=${event.id}`)
+        expect(models.length).toBe(1)
+        return { event, attempt: models[0] }
+      }
+  )
+
 describe("a destination's path", () => {
-  it("is not left by steps that only the target would see: nothing is sent, and not tried again", async () => {
+  it("is not left by steps that only the target would see: nothing is sent, and not tried again", async ({
+    delivered,
+    gateway,
+    target
+  }) => {
     const { destination, source } = await gateway.route(target, {
       destination: { url: `${target.origin}/public?key=1` },
       rules: [retrying]
@@ -89,7 +88,7 @@ describe("a destination's path", () => {
     expect(target.received).toEqual([])
   })
 
-  it("is not left by a transformation either", async () => {
+  it("is not left by a transformation either", async ({ delivered, gateway, target }) => {
     const code = `addHandler("transform", (request) => ({ ...request, path: request.body.path }))`
     const { source } = await gateway.route(target, {
       destination: { url: `${target.origin}/public/` },
@@ -104,7 +103,11 @@ describe("a destination's path", () => {
     expect(target.received.map(({ url }) => url)).toEqual(["/public/b%2Fc"])
   })
 
-  it("is followed by what came, as it came, with plain steps taken within it", async () => {
+  it("is followed by what came, as it came, with plain steps taken within it", async ({
+    delivered,
+    gateway,
+    target
+  }) => {
     const { source } = await gateway.route(target, { destination: { url: `${target.origin}/public?key=1` } })
     const sent: ReadonlyArray<readonly [suffix: string, url: string]> = [
       ["/a%2Fb%5cc%20d?q=%2F..%2f", "/public/a%2Fb%5cc%20d?key=1&q=%2F..%2f"],
@@ -122,24 +125,19 @@ describe("a destination's path", () => {
     }
   })
 
-  it("is not left in proxy mode: 400, by the same rule", async () => {
-    const upstream = await Upstream.start()
-    try {
-      const proxy = { target_url: `${upstream.origin}/public`, enabled: true }
-      const source = await gateway.source({ mode: "proxy", proxy })
-      for (const suffix of hidden) {
-        const answer = await send(source, suffix)
-        expect([suffix, answer.status, JSON.parse(answer.body).code]).toEqual([suffix, 400, "VALIDATION_ERROR"])
-      }
-      expect(upstream.calls).toEqual([])
-    } finally {
-      await upstream.close()
+  it("is not left in proxy mode: 400, by the same rule", async ({ gateway, send, upstream }) => {
+    const proxy = { target_url: `${upstream.origin}/public`, enabled: true }
+    const source = await gateway.source({ mode: "proxy", proxy })
+    for (const suffix of hidden) {
+      const answer = await send(source, suffix)
+      expect([suffix, answer.status, JSON.parse(answer.body).code]).toEqual([suffix, 400, "VALIDATION_ERROR"])
     }
+    expect(upstream.received).toEqual([])
   })
 })
 
 describe("a MOCK_API destination", () => {
-  it("shows its fixed URL, and takes it back", async () => {
+  it("shows its fixed URL, and takes it back", async ({ gateway, target }) => {
     const made = await gateway.destination({ path: "/status/201" }, "MOCK_API")
     expect(made.config).toMatchObject({ url: "https://mock.invalid/", path: "/status/201" })
     const { config, name, type } = await gateway.api("GET", `/destinations/${made.id}`)
@@ -153,7 +151,7 @@ describe("a MOCK_API destination", () => {
     ])
   })
 
-  it("echoes the query, and no more of a body than is kept of any answer", async () => {
+  it("echoes the query, and no more of a body than is kept of any answer", async ({ delivered, gateway }) => {
     const source = await gateway.source()
     await gateway.connection(source, await gateway.destination({}, "MOCK_API"))
     const small = await delivered(source, "/a?x=1&y=%20", "hello")
@@ -174,7 +172,7 @@ describe("a MOCK_API destination", () => {
 describe("what a transformation returns", () => {
   const handler = (body: string): string => `addHandler("transform", (request) => {\n${body}\n})`
 
-  it("is refused beyond what a target could be sent, on trial and for good", async () => {
+  it("is refused beyond what a target could be sent, on trial and for good", async ({ gateway, send, target }) => {
     const beyond: ReadonlyArray<readonly [code: string, message: RegExp]> = [
       [
         "for (let i = 0; i < 20000; i++) request.headers['x' + i] = '1'; return request",
@@ -202,7 +200,12 @@ describe("what a transformation returns", () => {
     expect(target.received).toEqual([])
   })
 
-  it("and was stored under other limits fails its attempt, and nothing else", async () => {
+  it("and was stored under other limits fails its attempt, and nothing else", async ({
+    finished,
+    gateway,
+    send,
+    target
+  }) => {
     const code = handler("request.headers.seen = '1'; return request")
     const { connection, source } = await gateway.route(target, {
       rules: [{ type: "transform", transformation: { name: gateway.name("stored"), code } }, retrying]
@@ -237,7 +240,7 @@ describe("what a transformation returns", () => {
 })
 
 describe("code that begins with an interpreter's name", () => {
-  it("is saved, tried and run", async () => {
+  it("is saved, tried and run", async ({ delivered, gateway, target }) => {
     const code = '#!/usr/bin/env node\naddHandler("transform", (request) => ({ ...request, body: { ran: true } }))'
     const tried = await gateway.api("POST", "/transformations/run", { code, request: { body: {} } })
     expect(tried.request.body).toEqual({ ran: true })
@@ -248,7 +251,7 @@ describe("code that begins with an interpreter's name", () => {
     expect(target.received[0]!.body.toString()).toBe('{"ran":true}')
   })
 
-  it("and is none behind a space: 400", async () => {
+  it("and is none behind a space: 400", async ({ gateway }) => {
     const code = ' #!/usr/bin/env node\naddHandler("transform", (request) => request)'
     const saved = await gateway.call("POST", "/transformations", { name: gateway.name("space"), code })
     expect([saved.status, saved.body.code]).toEqual([400, "TRANSFORMATION_INVALID"])

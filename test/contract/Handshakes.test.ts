@@ -1,25 +1,10 @@
 import { createHmac, generateKeyPairSync, sign as signBytes } from "node:crypto"
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { type Body, Gateway } from "./Gateway.ts"
-import { type Answer, request } from "./RawHttp.ts"
-import { Target } from "./Target.ts"
+import { describe, expect } from "vitest"
+import type { Body } from "../support/Gateway.ts"
+import { type Answer, request } from "../support/RawHttp.ts"
+import { it as gatewayIt } from "../support/it.ts"
 
 /** The first requests of providers: answered as the provider wants it, stored, and for nobody behind the gateway. */
-
-let gateway: Gateway
-let target: Target
-
-beforeAll(async () => {
-  target = await Target.start()
-  gateway = await Gateway.start()
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await target.close()
-})
-
-beforeEach(() => target.reset())
 
 type HeaderLines = ReadonlyArray<readonly [name: string, value: string]>
 
@@ -32,23 +17,6 @@ interface Sent {
 
 const seconds = (): number => Math.floor(Date.now() / 1000)
 const hex = (secret: string, text: string): string => createHmac("sha256", secret).update(text).digest("hex")
-
-const send = (source: Body, { suffix = "", ...parts }: Sent): Promise<Answer> =>
-  request(gateway.port, { ...parts, path: `/e/${source.id}${suffix}` })
-
-/** A source of `type` that verifies as the type says, with two connections. */
-const greeted = async (type: string, auth: object) => {
-  const config = { auth_type: "PROVIDER_SIGNATURE", auth }
-  const source = await gateway.api("POST", "/sources", { name: gateway.name("source"), type, config })
-  const destination = await gateway.destination({ url: target.origin })
-  const filter = { type: "filter", path: "/nowhere" }
-  const deduplicate = { type: "deduplicate", window: 60_000 }
-  const connections = [
-    await gateway.connection(source, destination),
-    await gateway.connection(source, destination, [deduplicate, filter])
-  ]
-  return { source, connections: connections.map(({ id }) => id) }
-}
 
 const slack = (secret: string, body: string, at = seconds()): Sent => ({
   headers: [
@@ -266,9 +234,30 @@ const greetings: ReadonlyArray<Greeting> = [
   }
 ]
 
+const it = gatewayIt
+  .extend(
+    "send",
+    ({ gateway }) =>
+      (source: Body, { suffix = "", ...parts }: Sent): Promise<Answer> =>
+        request(gateway.port, { ...parts, path: `/e/${source.id}${suffix}` })
+  )
+  /** A source of `type` that verifies as the type says, with two connections. */
+  .extend("greeted", ({ gateway, target }) => async (type: string, auth: object) => {
+    const config = { auth_type: "PROVIDER_SIGNATURE", auth }
+    const source = await gateway.api("POST", "/sources", { name: gateway.name("source"), type, config })
+    const destination = await gateway.destination({ url: target.origin })
+    const filter = { type: "filter", path: "/nowhere" }
+    const deduplicate = { type: "deduplicate", window: 60_000 }
+    const connections = [
+      await gateway.connection(source, destination),
+      await gateway.connection(source, destination, [deduplicate, filter])
+    ]
+    return { source, connections: connections.map(({ id }) => id) }
+  })
+
 for (const { answer, auth, headers = {}, hello, impostor, kind, type, verified } of greetings) {
   describe(type, () => {
-    it("is answered, stored, and delivered to nobody", async () => {
+    it("is answered, stored, and delivered to nobody", async ({ gateway, greeted, send, target }) => {
       const { connections, source } = await greeted(type, auth)
       const said = hello()
       const answered = await send(source, said)
@@ -295,7 +284,7 @@ for (const { answer, auth, headers = {}, hello, impostor, kind, type, verified }
     })
 
     if (impostor === null) return
-    it("nobody else is answered", async () => {
+    it("nobody else is answered", async ({ gateway, greeted, send }) => {
       const { source } = await greeted(type, auth)
       const refused = await send(source, impostor())
       expect([refused.status, JSON.parse(refused.body).code]).toEqual([401, "SOURCE_AUTH_FAILED"])
@@ -311,7 +300,12 @@ describe("an announced secret", () => {
   const announce = (key: string): Sent => ({ headers: [["X-Hook-Secret", key]], body: "{}" })
   const events = JSON.stringify({ events: [{ action: "added" }] })
 
-  it("ASANA: nobody is verified before it, then the next request is by it, and another secret is refused", async () => {
+  it("ASANA: nobody is verified before it, then the next request is by it, and another secret is refused", async ({
+    gateway,
+    greeted,
+    send,
+    target
+  }) => {
     const { source } = await greeted("ASANA", {})
     expect((await send(source, signed(events, ""))).status).toBe(401)
     expect((await send(source, { body: events })).status).toBe(401)
@@ -331,7 +325,7 @@ describe("an announced secret", () => {
     expect([again.status, again.headers["x-hook-secret"]]).toEqual([200, asanaSecret])
   })
 
-  it("is encrypted at rest and masked when read", async () => {
+  it("is encrypted at rest and masked when read", async ({ gateway, greeted, send }) => {
     const { source } = await greeted("ASANA", {})
     await send(source, announce(asanaSecret))
     const { config } = await gateway.api("GET", `/sources/${source.id}`)
@@ -340,7 +334,7 @@ describe("an announced secret", () => {
     expect(row.row).not.toContain(asanaSecret)
   })
 
-  it("of two that are announced at once, one wins and only that one is answered", async () => {
+  it("of two that are announced at once, one wins and only that one is answered", async ({ greeted, send }) => {
     const { source } = await greeted("ASANA", {})
     const keys = ["1".repeat(64), "2".repeat(64)]
     const answers = await Promise.all(keys.map((key) => send(source, announce(key))))
@@ -351,14 +345,14 @@ describe("an announced secret", () => {
     }
   })
 
-  it("survives the process", async () => {
+  it("survives the process", async ({ gateway, greeted, send }) => {
     const { source } = await greeted("ASANA", {})
     await send(source, announce(asanaSecret))
     await gateway.restart("SIGKILL")
     expect((await send(source, signed(events, asanaSecret))).status).toBe(200)
   })
 
-  it("NOTION: signs what follows", async () => {
+  it("NOTION: signs what follows", async ({ greeted, send }) => {
     const { source } = await greeted("NOTION", {})
     const verification_token = "secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl"
     expect((await send(source, { body: JSON.stringify({ verification_token }) })).status).toBe(200)
@@ -370,7 +364,7 @@ describe("an announced secret", () => {
 })
 
 describe("what is no handshake", () => {
-  it("a GET or HEAD without one is not among the methods", async () => {
+  it("a GET or HEAD without one is not among the methods", async ({ greeted, send }) => {
     for (const [type, auth] of [
       ["DROPBOX", { secret }],
       ["OKTA", { secret }],
@@ -382,7 +376,12 @@ describe("what is no handshake", () => {
     }
   })
 
-  it("what looks like one on a source of another type is an ordinary request", async () => {
+  it("what looks like one on a source of another type is an ordinary request", async ({
+    gateway,
+    greeted,
+    send,
+    target
+  }) => {
     const { source } = await gateway.route(target)
     const answered = await send(source, { headers: [["Content-Type", "application/json"]], body: slackHello })
     expect(JSON.parse(answered.body)).toMatchObject({ ok: true })
@@ -391,7 +390,7 @@ describe("what is no handshake", () => {
     expect((await send(zoomed, { body: slackHello })).status).toBe(401)
   })
 
-  it("a challenge that could become a page is not sent back", async () => {
+  it("a challenge that could become a page is not sent back", async ({ greeted, send }) => {
     const { source } = await greeted("DROPBOX", { secret })
     for (const page of ["<script>alert(1)</script>", "a\r\nSet-Cookie: a=1", "x".repeat(1025), "ü"]) {
       const answered = await send(source, { method: "GET", suffix: `?challenge=${encodeURIComponent(page)}` })
@@ -401,7 +400,10 @@ describe("what is no handshake", () => {
     }
   })
 
-  it("a source that verifies nobody greets, and remembers no secret and fetches nothing for whom it does not know", async () => {
+  it("a source that verifies nobody greets, and remembers no secret and fetches nothing for whom it does not know", async ({
+    gateway,
+    send
+  }) => {
     const nobody = { auth_type: null }
     const asana = await gateway.api("POST", "/sources", {
       name: gateway.name("source"),
@@ -419,7 +421,7 @@ describe("what is no handshake", () => {
     expect([hello.status, hello.body]).toEqual([200, JSON.stringify({ challenge })])
   })
 
-  it("a source whose provider announces its secret waits for it, by its type alone", async () => {
+  it("a source whose provider announces its secret waits for it, by its type alone", async ({ gateway, send }) => {
     const asana = await gateway.api("POST", "/sources", { name: gateway.name("source"), type: "ASANA" })
     expect((await send(asana, { body: "{}" })).status).toBe(401)
     expect((await send(asana, { headers: [["X-Hook-Secret", asanaSecret]], body: "{}" })).status).toBe(200)
@@ -427,7 +429,7 @@ describe("what is no handshake", () => {
     expect([config.auth_type, Object.keys(config.auth)]).toEqual(["HMAC", ["webhook_secret_key"]])
   })
 
-  it("a disabled source greets nobody", async () => {
+  it("a disabled source greets nobody", async ({ gateway, greeted, send }) => {
     const { source } = await greeted("DROPBOX", { secret })
     await gateway.api("PUT", `/sources/${source.id}/disable`)
     const answered = await send(source, { method: "GET", suffix: `?challenge=${challenge}` })
@@ -458,7 +460,11 @@ describe("AWS_SNS", () => {
     ["a subscription", confirmation],
     ["a notification", { ...message, Type: "Notification" }]
   ] as const) {
-    it(`${name}: without the certificate nothing is known, so the sender comes again and nothing is stored`, async () => {
+    it(`${name}: without the certificate nothing is known, so the sender comes again and nothing is stored`, async ({
+      gateway,
+      greeted,
+      send
+    }) => {
       const { source } = await greeted("AWS_SNS", {})
       const answered = await send(source, { headers: [["Content-Type", "text/plain"]], body: JSON.stringify(body) })
       expect([answered.status, JSON.parse(answered.body).code]).toEqual([503, "QUEUE_UNAVAILABLE"])
@@ -467,7 +473,11 @@ describe("AWS_SNS", () => {
     })
   }
 
-  it("a certificate that is not on a host of SNS is not fetched: the request is a forgery", async () => {
+  it("a certificate that is not on a host of SNS is not fetched: the request is a forgery", async ({
+    greeted,
+    send,
+    target
+  }) => {
     const { source } = await greeted("AWS_SNS", {})
     for (const SigningCertURL of [`${target.origin}/SimpleNotificationService-1.pem`, "https://sns.evil.test/x.pem"]) {
       const answered = await send(source, {

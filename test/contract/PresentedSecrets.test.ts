@@ -1,34 +1,84 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { type Body, Gateway } from "./Gateway.ts"
-import { type Answer, request } from "./RawHttp.ts"
-import { type Received, Target } from "./Target.ts"
-import { Upstream } from "./Upstream.ts"
+import { describe, expect } from "vitest"
+import type { Body } from "../support/Gateway.ts"
+import { type Answer, request } from "../support/RawHttp.ts"
+import type { Received } from "../support/Target.ts"
+import { it as gatewayIt } from "../support/it.ts"
 
 /**
  * What a sender presents is its credential: the target gets it as it came, and nobody else: no row, no answer, no log. See
  * the contract's additions, "Presented secrets".
  */
 
-let gateway: Gateway
-let target: Target
-let upstream: Upstream
-
-beforeAll(async () => {
-  target = await Target.start()
-  upstream = await Upstream.start()
-  gateway = await Gateway.start()
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await target.close()
-  await upstream.close()
-})
-
-beforeEach(() => {
-  target.reset()
-  upstream.calls.length = 0
-})
+const it = gatewayIt
+  .extend(
+    "send",
+    ({ gateway }) =>
+      (source: Body, { body = "{}", suffix = "", ...parts }: Sent): Promise<Answer> =>
+        request(gateway.port, { ...parts, body, path: `/e/${source.id}${suffix}` })
+  )
+  /** Sends what has to be accepted; the request's id. */
+  .extend("accepted", ({ send }) => async (source: Body, sent: Sent): Promise<string> => {
+    const answer = await send(source, sent)
+    expect(answer.status).toBe(200)
+    return JSON.parse(answer.body).request_id
+  })
+  /** The stored request of a source that was stored last. */
+  .extend(
+    "latest",
+    ({ gateway }) =>
+      async (source: Body): Promise<Body> =>
+        (await gateway.requests(source.id)).at(-1)
+  )
+  /** Everything that the API has to say about a request, as one text. */
+  .extend("everythingAbout", ({ gateway }) => async (source: Body, requestId: string): Promise<string> => {
+    const list = `source_id=${source.id}&include=data`
+    const texts: Array<unknown> = [
+      await gateway.api("GET", `/requests/${requestId}`),
+      await gateway.api("GET", `/requests/${requestId}/trace`),
+      await gateway.api("GET", `/requests?${list}`),
+      await gateway.api("GET", `/requests/${requestId}/events`),
+      await gateway.api("GET", `/requests/${requestId}/ignored_events`),
+      await gateway.api("GET", `/sources/${source.id}`)
+    ]
+    for (const { id } of (await gateway.api("GET", `/connections?source_id=${source.id}`)).models) {
+      texts.push(await gateway.api("GET", `/connections/${id}/latest-input`))
+    }
+    for (const { id } of (await gateway.api("GET", `/events?${list}`)).models) {
+      texts.push(await gateway.api("GET", `/events/${id}`))
+      for (const attempt of (await gateway.api("GET", `/attempts?event_id=${id}`)).models) {
+        texts.push(await gateway.api("GET", `/attempts/${attempt.id}`))
+      }
+    }
+    texts.push(await gateway.api("GET", `/events?${list}`))
+    for (const { id } of (await gateway.api("GET", "/transformations")).models) {
+      texts.push(await gateway.api("GET", `/transformations/${id}/executions`))
+      for (const { id: execution } of (await gateway.api("GET", `/transformations/${id}/executions`)).models)
+        texts.push(await gateway.api("GET", `/transformations/${id}/executions/${execution}`))
+    }
+    return JSON.stringify(texts)
+  })
+  /** All rows of all tables as text. */
+  .extend("database", ({ gateway }) => async (): Promise<string> => {
+    const tables = await gateway.sql(`select format('%I.%I', schemaname, tablename) as name from pg_tables
+    where schemaname not in ('pg_catalog', 'information_schema')`)
+    const dumps = await Promise.all(
+      tables.map(({ name }) => gateway.sql(`select coalesce(string_agg(t::text, chr(10)), '') as text from ${name} t`))
+    )
+    return dumps.map(([row]) => row.text).join("\n")
+  })
+  /** An event that waits on a paused connection. */
+  .extend("held", ({ accepted, gateway, target }) => async (rules: ReadonlyArray<unknown> = []) => {
+    const source = await gateway.api("POST", "/sources", {
+      name: gateway.name("source"),
+      type: "GITLAB",
+      config: { auth: { api_key: kept.right } }
+    })
+    const connection = await gateway.connection(source, await gateway.destination({ url: target.origin }), rules)
+    await gateway.api("PUT", `/connections/${connection.id}/pause`)
+    const id = await accepted(source, keeping)
+    const resume = () => gateway.api("PUT", `/connections/${connection.id}/unpause`)
+    return { source, connection, id, resume }
+  })
 
 const mask = "[PRESENTED]"
 const maskedParameter = "%5BPRESENTED%5D"
@@ -52,19 +102,6 @@ interface Sent {
   readonly method?: string
   readonly body?: string
 }
-
-const send = (source: Body, { body = "{}", suffix = "", ...parts }: Sent): Promise<Answer> =>
-  request(gateway.port, { ...parts, body, path: `/e/${source.id}${suffix}` })
-
-/** Sends what has to be accepted; the request's id. */
-const accepted = async (source: Body, sent: Sent): Promise<string> => {
-  const answer = await send(source, sent)
-  expect(answer.status).toBe(200)
-  return JSON.parse(answer.body).request_id
-}
-
-/** The stored request of a source that was stored last. */
-const latest = async (source: Body): Promise<Body> => (await gateway.requests(source.id)).at(-1)
 
 const basic = (user: string, password: string): string => {
   const encoded = Buffer.from(`${user}:${password}`).toString("base64")
@@ -172,35 +209,6 @@ const expectForwarded = (delivery: Received, sent: Sent): void => {
   expect(queryOf(delivery.url)).toBe(queryOf(sent.suffix ?? ""))
 }
 
-/** Everything that the API has to say about a request, as one text. */
-const everythingAbout = async (source: Body, requestId: string): Promise<string> => {
-  const list = `source_id=${source.id}&include=data`
-  const texts: Array<unknown> = [
-    await gateway.api("GET", `/requests/${requestId}`),
-    await gateway.api("GET", `/requests/${requestId}/trace`),
-    await gateway.api("GET", `/requests?${list}`),
-    await gateway.api("GET", `/requests/${requestId}/events`),
-    await gateway.api("GET", `/requests/${requestId}/ignored_events`),
-    await gateway.api("GET", `/sources/${source.id}`)
-  ]
-  for (const { id } of (await gateway.api("GET", `/connections?source_id=${source.id}`)).models) {
-    texts.push(await gateway.api("GET", `/connections/${id}/latest-input`))
-  }
-  for (const { id } of (await gateway.api("GET", `/events?${list}`)).models) {
-    texts.push(await gateway.api("GET", `/events/${id}`))
-    for (const attempt of (await gateway.api("GET", `/attempts?event_id=${id}`)).models) {
-      texts.push(await gateway.api("GET", `/attempts/${attempt.id}`))
-    }
-  }
-  texts.push(await gateway.api("GET", `/events?${list}`))
-  for (const { id } of (await gateway.api("GET", "/transformations")).models) {
-    texts.push(await gateway.api("GET", `/transformations/${id}/executions`))
-    for (const { id: execution } of (await gateway.api("GET", `/transformations/${id}/executions`)).models)
-      texts.push(await gateway.api("GET", `/transformations/${id}/executions/${execution}`))
-  }
-  return JSON.stringify(texts)
-}
-
 /** The planted secrets in a text, in any of the forms in which something could hold them. */
 const found = (text: string): ReadonlyArray<string> =>
   [...planted].filter((secret) =>
@@ -212,21 +220,11 @@ const found = (text: string): ReadonlyArray<string> =>
     ].some((form) => text.includes(form))
   )
 
-/** All rows of all tables as text. */
-const database = async (): Promise<string> => {
-  const tables = await gateway.sql(`select format('%I.%I', schemaname, tablename) as name from pg_tables
-    where schemaname not in ('pg_catalog', 'information_schema')`)
-  const dumps = await Promise.all(
-    tables.map(({ name }) => gateway.sql(`select coalesce(string_agg(t::text, chr(10)), '') as text from ${name} t`))
-  )
-  return dumps.map(([row]) => row.text).join("\n")
-}
-
 const identity = `addHandler("transform", (request) => { console.log(JSON.stringify(request)); return request })`
 
 describe("what is presented", () => {
   for (const { config, name, open, read, secret, sent, type = "WEBHOOK" } of ways) {
-    it(name, async () => {
+    it(name, async ({ accepted, everythingAbout, gateway, latest, send, target }) => {
       const transformation = await gateway.api("POST", "/transformations", {
         name: gateway.name("transformation"),
         code: identity
@@ -281,7 +279,11 @@ describe("what is presented", () => {
     })
   }
 
-  it("a header that is sent twice, one under another name, one that is the mask itself", async () => {
+  it("a header that is sent twice, one under another name, one that is the mask itself", async ({
+    accepted,
+    gateway,
+    target
+  }) => {
     const { right } = plant("twice")
     const { source } = await gateway.route(target)
     const headers: ReadonlyArray<Line> = [
@@ -297,7 +299,12 @@ describe("what is presented", () => {
     expect(data.headers).toMatchObject({ "x-gitlab-token": [mask, mask], "x-other": mask })
   })
 
-  it("a request that presents nothing is stored as it came, and nothing beside it", async () => {
+  it("a request that presents nothing is stored as it came, and nothing beside it", async ({
+    accepted,
+    gateway,
+    latest,
+    target
+  }) => {
     const { source } = await gateway.route(target)
     await accepted(source, { headers: [["X-A", "b"]], suffix: "?key=c" })
     expect(await latest(source)).toMatchObject({ presented: null, query: "key=c" })
@@ -305,7 +312,7 @@ describe("what is presented", () => {
     expectForwarded(delivery!, { headers: [["X-A", "b"]], suffix: "?key=c" })
   })
 
-  it("is not in a custom response, and no filter sees it", async () => {
+  it("is not in a custom response, and no filter sees it", async ({ gateway, send, target }) => {
     const { right } = plant("response")
     const auth = { header_key: "x-key", query_key: "key", api_key: right }
     const source = await gateway.source({
@@ -322,7 +329,7 @@ describe("what is presented", () => {
     expectForwarded(delivery!, sent)
   })
 
-  it("nor does a mock's echo show what the destination itself would present", async () => {
+  it("nor does a mock's echo show what the destination itself would present", async ({ accepted, gateway }) => {
     const { right } = plant("mock")
     const source = await gateway.source()
     const auth = { header_name: "X-Target-Key", value: right }
@@ -335,7 +342,7 @@ describe("what is presented", () => {
     expect(JSON.parse(attempt.body).headers["x-target-key"]).toBe(`****${right.slice(-4)}`)
   })
 
-  it("in a provider's handshake", async () => {
+  it("in a provider's handshake", async ({ gateway, latest, send }) => {
     const announced = plant("asana").right
     const token = plant("meta")
     const asana = await gateway.api("POST", "/sources", {
@@ -362,7 +369,13 @@ describe("what is presented", () => {
     expect(JSON.parse((await latest(asana)).headers)["x-hook-secret"]).toBe(mask)
   })
 
-  it("goes to the upstream of a proxy source as it came, and is not in the record of it", async () => {
+  it("goes to the upstream of a proxy source as it came, and is not in the record of it", async ({
+    everythingAbout,
+    gateway,
+    latest,
+    send,
+    upstream
+  }) => {
     const { right } = plant("proxy")
     const source = await gateway.source({
       auth_type: "API_KEY",
@@ -375,7 +388,7 @@ describe("what is presented", () => {
       suffix: `/p?key=${right}&a=1`
     })
     expect(answer.status).toBe(200)
-    const [call] = upstream.calls
+    const [call] = upstream.received
     expect([call!.url, call!.headers["authorization"]]).toEqual([`/base/p?key=${right}&a=1`, `Bearer ${right}`])
     const { id } = await latest(source)
     const exchange = await gateway.eventually(
@@ -387,33 +400,19 @@ describe("what is presented", () => {
   })
 })
 
+const kept = plant("kept")
+const keeping: Sent = { headers: [["X-Gitlab-Token", kept.right]], suffix: "?a=b" }
+
 describe("whatever happens in between", () => {
-  const token = plant("kept")
-
-  /** An event that waits on a paused connection. */
-  const held = async (rules: ReadonlyArray<unknown> = []) => {
-    const source = await gateway.api("POST", "/sources", {
-      name: gateway.name("source"),
-      type: "GITLAB",
-      config: { auth: { api_key: token.right } }
-    })
-    const connection = await gateway.connection(source, await gateway.destination({ url: target.origin }), rules)
-    await gateway.api("PUT", `/connections/${connection.id}/pause`)
-    const id = await accepted(source, sent)
-    const resume = () => gateway.api("PUT", `/connections/${connection.id}/unpause`)
-    return { source, connection, id, resume }
-  }
-  const sent: Sent = { headers: [["X-Gitlab-Token", token.right]], suffix: "?a=b" }
-
-  it("an event that waited while the process was killed carries it", async () => {
+  it("an event that waited while the process was killed carries it", async ({ gateway, held, target }) => {
     const { resume } = await held()
     await gateway.restart("SIGKILL")
     await resume()
     const [delivery] = await target.next()
-    expectForwarded(delivery!, sent)
+    expectForwarded(delivery!, keeping)
   })
 
-  it("so does one that a transformation has changed all around it", async () => {
+  it("so does one that a transformation has changed all around it", async ({ gateway, held, target }) => {
     const code = `addHandler("transform", (request) => {
       request.body = { changed: true }
       request.headers["x-more"] = request.headers["x-gitlab-token"]
@@ -425,11 +424,11 @@ describe("whatever happens in between", () => {
     await gateway.restart("SIGKILL")
     await resume()
     const [delivery] = await target.next()
-    expectForwarded(delivery!, sent)
+    expectForwarded(delivery!, keeping)
     expect([delivery!.body.toString(), delivery!.headers["x-more"]]).toEqual(['{"changed":true}', mask])
   })
 
-  it("every attempt carries it, and so does a retry by hand", async () => {
+  it("every attempt carries it, and so does a retry by hand", async ({ gateway, held, target }) => {
     target.reply = (response) => void response.writeHead(target.received.length < 2 ? 503 : 200).end()
     const { id, resume, source } = await held()
     await gateway.api("PUT", `/connections/${(await gateway.traced(id)).events[0].connection_id}`, {
@@ -445,7 +444,7 @@ describe("whatever happens in between", () => {
     })
     await gateway.api("POST", `/events/${event.id}/retry`)
     const deliveries = await target.next(3)
-    for (const delivery of deliveries) expectForwarded(delivery, sent)
+    for (const delivery of deliveries) expectForwarded(delivery, keeping)
     expect(deliveries.map(({ headers }) => headers["x-gateway-attempt-trigger"])).toEqual([
       "UNPAUSE",
       "AUTOMATIC",
@@ -453,24 +452,29 @@ describe("whatever happens in between", () => {
     ])
   })
 
-  it("a destination that is told not to, stops forwarding it, and goes on when it is told to", async () => {
+  it("a destination that is told not to, stops forwarding it, and goes on when it is told to", async ({
+    accepted,
+    gateway,
+    held,
+    target
+  }) => {
     const { source } = await held()
     const destination = await gateway.destination({ url: target.origin })
     expect(destination.config.forward_credentials).toBe(true)
     await gateway.connection(source, destination)
-    await accepted(source, sent)
+    await accepted(source, keeping)
     const path = `/destinations/${destination.id}`
     const changed = await gateway.api("PATCH", path, { config: { forward_credentials: false } })
     expect(changed.config.forward_credentials).toBe(false)
-    await accepted(source, sent)
+    await accepted(source, keeping)
     await target.next(2)
     await gateway.api("PATCH", path, { config: { forward_credentials: null } })
-    await accepted(source, sent)
+    await accepted(source, keeping)
     const deliveries = await target.next(3)
-    expect(deliveries.map(({ headers }) => headers["x-gitlab-token"])).toEqual([token.right, undefined, token.right])
+    expect(deliveries.map(({ headers }) => headers["x-gitlab-token"])).toEqual([kept.right, undefined, kept.right])
   })
 
-  it("what cannot be opened is not delivered: the attempt says so", async () => {
+  it("what cannot be opened is not delivered: the attempt says so", async ({ gateway, held, target }) => {
     const one = await held()
     const other = await held()
     // A value opens in its own row alone: moved to another, it is as good as a lost key's.
@@ -488,10 +492,10 @@ describe("whatever happens in between", () => {
     expect(target.received).toEqual([])
     await one.resume()
     const [delivery] = await target.next()
-    expectForwarded(delivery!, sent)
+    expectForwarded(delivery!, keeping)
   })
 
-  it("of a source whose settings cannot be read, everything is sealed", async () => {
+  it("of a source whose settings cannot be read, everything is sealed", async ({ gateway, latest, send }) => {
     const { right } = plant("unreadable")
     const source = await gateway.source({ auth_type: "API_KEY", auth: { header_key: "x-own", api_key: right } })
     await gateway.sql("update sources set auth = 'v1.gone.gone.gone', version = version + 1 where id = $1", [source.id])
@@ -502,7 +506,7 @@ describe("whatever happens in between", () => {
     expect(stored).toMatchObject({ query: `a=${maskedParameter}`, external_id: null })
   })
 
-  it("what an older version has stored in the clear is read masked", async () => {
+  it("what an older version has stored in the clear is read masked", async ({ accepted, gateway }) => {
     const { right } = plant("older")
     const source = await gateway.source()
     const id = await accepted(source, {})
@@ -516,7 +520,7 @@ describe("whatever happens in between", () => {
   })
 })
 
-it("none of it is in any table or in the log", async () => {
+it("none of it is in any table or in the log", async ({ database, gateway }) => {
   expect(planted.size).toBeGreaterThan(30)
   expect(found(await database())).toEqual([])
   expect(found(await gateway.logged())).toEqual([])

@@ -1,28 +1,16 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest"
-import { Gateway } from "./Gateway.ts"
-import { request, requestBytes, talk } from "./RawHttp.ts"
-import { Target } from "./Target.ts"
+import { expect } from "vitest"
+import { request, requestBytes, talk } from "../support/RawHttp.ts"
+import { it } from "../support/it.ts"
 
 /** What HTTP clients in use do with every request, and a server in use has to understand. */
 
-let gateway: Gateway
-let target: Target
 let path: string
 
-beforeAll(async () => {
-  target = await Target.start()
-  gateway = await Gateway.start()
+it.beforeAll(async ({ gateway, target }) => {
   path = `/e/${(await gateway.route(target)).source.id}`
 })
 
-afterAll(async () => {
-  await gateway.close()
-  await target.close()
-})
-
-beforeEach(() => target.reset())
-
-it("a sender that waits to be asked for its body is asked", async () => {
+it("a sender that waits to be asked for its body is asked", async ({ gateway, target }) => {
   const { answers } = await talk(
     gateway.port,
     [
@@ -37,7 +25,7 @@ it("a sender that waits to be asked for its body is asked", async () => {
   expect(delivery!.headers).not.toHaveProperty("expect")
 })
 
-it("an offer of another protocol is not taken, the request is", async () => {
+it("an offer of another protocol is not taken, the request is", async ({ gateway, target }) => {
   const headers = [
     ["Connection", "Upgrade, HTTP2-Settings"],
     ["Upgrade", "h2c"],
@@ -50,7 +38,7 @@ it("an offer of another protocol is not taken, the request is", async () => {
   for (const gone of ["upgrade", "http2-settings"]) expect(delivery!.headers).not.toHaveProperty(gone)
 })
 
-it("a web socket is no request of a method that the source takes", async () => {
+it("a web socket is no request of a method that the source takes", async ({ gateway }) => {
   const headers = [
     ["Connection", "Upgrade"],
     ["Upgrade", "websocket"],
@@ -61,7 +49,7 @@ it("a web socket is no request of a method that the source takes", async () => {
   expect(final.status).toBe(405)
 })
 
-it("a target in absolute form is understood", async () => {
+it("a target in absolute form is understood", async ({ gateway, target }) => {
   const ingress = await request(gateway.port, { path: `http://gateway.test${path}/suffix?x=1`, body: "{}" })
   expect(ingress.status).toBe(200)
   expect((await target.next())[0]!.url).toBe("/suffix?x=1")

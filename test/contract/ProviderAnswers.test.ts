@@ -1,48 +1,59 @@
 import { createHmac } from "node:crypto"
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { describe, expect } from "vitest"
 import { getExpectedTwilioSignature } from "twilio/lib/webhooks/webhooks.js"
-import { type Body, Gateway } from "./Gateway.ts"
-import { request } from "./RawHttp.ts"
-import { Target } from "./Target.ts"
+import type { Body } from "../support/Gateway.ts"
+import { request } from "../support/RawHttp.ts"
+import { it as gatewayIt } from "../support/it.ts"
 
 /** What providers want of the answer, and the forms that they post, as they see it on the wire. */
 
-let gateway: Gateway
-let target: Target
-
-beforeAll(async () => {
-  target = await Target.start()
-  gateway = await Gateway.start()
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await target.close()
-})
-
-beforeEach(() => target.reset())
-
 const secret = "a-secret-0123456789"
-
-const create = (type: string, config: Record<string, unknown> = {}): Promise<Body> =>
-  gateway.api("POST", "/sources", {
-    name: gateway.name("source"),
-    type,
-    config: { auth: { webhook_secret_key: secret }, ...config }
-  })
-
-const post = (source: Body, headers: Readonly<Record<string, string>>, body: string) =>
-  request(gateway.port, { path: `/e/${source.id}`, headers: Object.entries(headers), body })
 
 const formType = { "Content-Type": "application/x-www-form-urlencoded; charset=utf-8" }
 const customResponse = { custom_response: { content_type: "text", body: "mine" } }
+
+/** The parts in the order of the members, as an encoder that is not ours writes them. */
+const mail = async (fields: Readonly<Record<string, string | Blob>>) => {
+  const data = new FormData()
+  for (const [name, value] of Object.entries(fields)) data.append(name, value)
+  const encoded = new Response(data)
+  return { type: encoded.headers.get("content-type")!, body: Buffer.from(await encoded.arrayBuffer()) }
+}
+
+const it = gatewayIt
+  .extend(
+    "create",
+    ({ gateway }) =>
+      (type: string, config: Record<string, unknown> = {}): Promise<Body> =>
+        gateway.api("POST", "/sources", {
+          name: gateway.name("source"),
+          type,
+          config: { auth: { webhook_secret_key: secret }, ...config }
+        })
+  )
+  .extend(
+    "post",
+    ({ gateway }) =>
+      (source: Body, headers: Readonly<Record<string, string>>, body: string) =>
+        request(gateway.port, { path: `/e/${source.id}`, headers: Object.entries(headers), body })
+  )
+  .extend("send", ({ gateway }) => async (source: Body, fields: Readonly<Record<string, string | Blob>>) => {
+    const { body, type } = await mail(fields)
+    const response = await fetch(`${gateway.origin}/e/${source.id}`, {
+      method: "POST",
+      headers: { "content-type": type },
+      body
+    })
+    await response.arrayBuffer()
+    return { status: response.status, body }
+  })
 
 describe("XERO", () => {
   const body = '{"events":[],"firstEventSequence":0,"lastEventSequence":0,"entropy":"S0m3r4Nd0mt3xt"}'
   const signed = { "x-xero-signature": createHmac("sha256", secret).update(body).digest("base64") }
   const forged = { "x-xero-signature": createHmac("sha256", "other").update(body).digest("base64") }
 
-  it("intent to receive: 200 and 401 without a body, a type of one, or a cookie", async () => {
+  it("intent to receive: 200 and 401 without a body, a type of one, or a cookie", async ({ create, gateway, post }) => {
     const source = await create("XERO")
     for (const [headers, status] of [
       [signed, 200],
@@ -63,7 +74,7 @@ describe("XERO", () => {
     expect(await post(source, signed, body)).toMatchObject({ status: 403, body: "" })
   })
 
-  it("a custom response is the answer to what is accepted", async () => {
+  it("a custom response is the answer to what is accepted", async ({ create, post }) => {
     const source = await create("XERO", customResponse)
     expect(await post(source, signed, body)).toMatchObject({ status: 200, body: "mine" })
     expect(await post(source, forged, body)).toMatchObject({ status: 401, body: "" })
@@ -77,14 +88,14 @@ describe("TWILIO", () => {
     "X-Twilio-Signature": getExpectedTwilioSignature(secret, source.url, form)
   })
 
-  it("a form is answered with TwiML that says nothing", async () => {
+  it("a form is answered with TwiML that says nothing", async ({ create, post }) => {
     const source = await create("TWILIO")
     const answer = await post(source, sign(source), new URLSearchParams(form).toString())
     expect([answer.status, answer.headers["content-type"]]).toEqual([200, "text/xml; charset=utf-8"])
     expect(answer.body).toBe('<?xml version="1.0" encoding="UTF-8"?><Response/>')
   })
 
-  it("a custom response is the answer", async () => {
+  it("a custom response is the answer", async ({ create, post }) => {
     const source = await create("TWILIO", {
       custom_response: { content_type: "xml", body: "<Response><Message>hi</Message></Response>" }
     })
@@ -100,7 +111,7 @@ describe("SLACK", () => {
     return { "X-Slack-Request-Timestamp": at, "X-Slack-Signature": `v0=${digest}` }
   }
 
-  it("a command and an interaction get an empty 200, an event the acknowledgement", async () => {
+  it("a command and an interaction get an empty 200, an event the acknowledgement", async ({ create, post }) => {
     const source = await create("SLACK")
     for (const body of ["command=%2Forder&text=7", `payload=${encodeURIComponent('{"type":"view_submission"}')}`]) {
       const answer = await post(source, { ...formType, ...sign(body) }, body)
@@ -113,7 +124,7 @@ describe("SLACK", () => {
 })
 
 describe("MICROSOFT_TEAMS", () => {
-  it("a mention is answered with a message", async () => {
+  it("a mention is answered with a message", async ({ create, post }) => {
     const key = Buffer.from(secret).toString("base64")
     const source = await create("MICROSOFT_TEAMS", { auth: { webhook_secret_key: key } })
     const body = '{"type":"message","text":"<at>gateway</at> hi"}'
@@ -136,26 +147,14 @@ describe("MAILGUN", () => {
   }
   const now = () => Math.floor(Date.now() / 1000)
 
-  /** The parts in the order of the members, as an encoder that is not ours writes them. */
-  const mail = async (fields: Readonly<Record<string, string | Blob>>) => {
-    const data = new FormData()
-    for (const [name, value] of Object.entries(fields)) data.append(name, value)
-    const encoded = new Response(data)
-    return { type: encoded.headers.get("content-type")!, body: Buffer.from(await encoded.arrayBuffer()) }
-  }
-  const send = async (source: Body, fields: Readonly<Record<string, string | Blob>>) => {
-    const { body, type } = await mail(fields)
-    const response = await fetch(`${gateway.origin}/e/${source.id}`, {
-      method: "POST",
-      headers: { "content-type": type },
-      body
-    })
-    await response.arrayBuffer()
-    return { status: response.status, body }
-  }
   const attachment = new File([Buffer.alloc(500_000, 250)], "größe.pdf", { type: "application/pdf" })
 
-  it("a mail with attachments is verified and goes through byte for byte, a forged one is refused", async () => {
+  it("a mail with attachments is verified and goes through byte for byte, a forged one is refused", async ({
+    create,
+    gateway,
+    send,
+    target
+  }) => {
     const source = await create("MAILGUN")
     await gateway.connection(source, await gateway.destination({ url: target.origin }))
     const good = { subject: "größe", "attachment-1": attachment, ...signatureAt(String(now())) }
@@ -174,13 +173,13 @@ describe("MAILGUN", () => {
     }
   })
 
-  it("a retry of up to eight hours later is verified, an older one is not", async () => {
+  it("a retry of up to eight hours later is verified, an older one is not", async ({ create, send }) => {
     const source = await create("MAILGUN")
     expect((await send(source, signatureAt(String(now() - 8 * 3600)))).status).toBe(200)
     expect((await send(source, signatureAt(String(now() - 9 * 3600)))).status).toBe(401)
   })
 
-  it("hostile forms of 10 MiB are refused while others are served", async () => {
+  it("hostile forms of 10 MiB are refused while others are served", async ({ create, gateway, post }) => {
     const source = await create("MAILGUN")
     const plain = await gateway.source()
     const forms = [
@@ -212,7 +211,7 @@ describe("MAILGUN", () => {
 })
 
 describe("AWS_SNS", () => {
-  it("a message that is too old is refused before its certificate is fetched", async () => {
+  it("a message that is too old is refused before its certificate is fetched", async ({ gateway, post }) => {
     const source = await gateway.api("POST", "/sources", { name: gateway.name("source"), type: "AWS_SNS" })
     const message = {
       Type: "Notification",

@@ -9,30 +9,15 @@ import { Stripe } from "stripe"
 import { Webhook as SvixWebhook } from "svix"
 import twilio from "twilio"
 import { getExpectedTwilioSignature } from "twilio/lib/webhooks/webhooks.js"
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { type Body, Gateway } from "./Gateway.ts"
-import { request } from "./RawHttp.ts"
-import { Target } from "./Target.ts"
+import { describe, expect } from "vitest"
+import type { Body } from "../support/Gateway.ts"
+import { request } from "../support/RawHttp.ts"
+import { it as gatewayIt } from "../support/it.ts"
 
 /**
  * Requests of providers, signed by what the provider or the standard publishes, sent to a source of the provider's type.
  * Where a library verifies too, it has to agree about the genuine and about the forged request.
  */
-
-let gateway: Gateway
-let target: Target
-
-beforeAll(async () => {
-  target = await Target.start()
-  gateway = await Gateway.start()
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await target.close()
-})
-
-beforeEach(() => target.reset())
 
 type HeaderLines = ReadonlyArray<readonly [name: string, value: string]>
 
@@ -266,25 +251,34 @@ const accepts = async (library: NonNullable<Provider["library"]>, sent: Signed, 
   }
 }
 
-const send = async (source: Body, { body, headers, suffix }: Signed) => {
-  const answer = await request(gateway.port, { path: `/e/${source.id}${suffix}`, headers, body })
-  // A form of Twilio's is answered in XML.
-  const isJson = answer.headers["content-type"]?.startsWith("application/json") === true
-  return { status: answer.status, body: isJson ? JSON.parse(answer.body) : answer.body }
-}
-
-const create = (provider: Pick<Provider, "auth" | "type">, auth_type?: string): Promise<Body> =>
-  gateway.api("POST", "/sources", {
-    name: gateway.name("source"),
-    type: provider.type,
-    config: { auth: provider.auth, ...(auth_type === undefined ? {} : { auth_type }) }
+const it = gatewayIt
+  .extend("send", ({ gateway }) => async (source: Body, { body, headers, suffix }: Signed) => {
+    const answer = await request(gateway.port, { path: `/e/${source.id}${suffix}`, headers, body })
+    // A form of Twilio's is answered in XML.
+    const isJson = answer.headers["content-type"]?.startsWith("application/json") === true
+    return { status: answer.status, body: isJson ? JSON.parse(answer.body) : answer.body }
   })
+  .extend(
+    "create",
+    ({ gateway }) =>
+      (provider: Pick<Provider, "auth" | "type">, auth_type?: string): Promise<Body> =>
+        gateway.api("POST", "/sources", {
+          name: gateway.name("source"),
+          type: provider.type,
+          config: { auth: provider.auth, ...(auth_type === undefined ? {} : { auth_type }) }
+        })
+  )
 
 for (const provider of providers) {
   const { body = '{"id":7,"name":"größe","big":1.0e0}', forge = changeDigit, library, read, sign, type } = provider
 
   describe(type, () => {
-    it("a genuine request is verified and goes through byte for byte, a forged one is stored as rejected", async () => {
+    it("a genuine request is verified and goes through byte for byte, a forged one is stored as rejected", async ({
+      create,
+      gateway,
+      send,
+      target
+    }) => {
       const source = await create(provider)
       await gateway.connection(source, await gateway.destination({ url: target.origin }))
       const genuine = await sign(body, source.url)
@@ -340,7 +334,7 @@ for (const provider of providers) {
       expect(target.received.length).toBe(1)
     })
 
-    it("its settings are masked when read, and can be written back", async () => {
+    it("its settings are masked when read, and can be written back", async ({ create, gateway, send }) => {
       const written = await create(provider)
       const { config } = await gateway.api("GET", `/sources/${written.id}`)
       expect({ auth_type: config.auth_type, auth: config.auth }).toEqual(read)
@@ -353,7 +347,7 @@ for (const provider of providers) {
       expect((await send(written, forge(genuine))).status).toBe(401)
     })
 
-    it("auth_type may be left out, be PROVIDER_SIGNATURE, or be what it reads", async () => {
+    it("auth_type may be left out, be PROVIDER_SIGNATURE, or be what it reads", async ({ create, send }) => {
       for (const auth_type of ["PROVIDER_SIGNATURE", read.auth_type]) {
         const source = await create(provider, auth_type)
         expect(source.config.auth_type).toBe(read.auth_type)
@@ -364,7 +358,7 @@ for (const provider of providers) {
 }
 
 describe("what is signed covers what it has to", () => {
-  it("a signature is of its own time", async () => {
+  it("a signature is of its own time", async ({ create, send }) => {
     const source = await create({ type: "STRIPE", auth: { webhook_secret_key: "whsec_old" } })
     const at = async (timestamp: number) => {
       const header = stripe.webhooks.generateTestHeaderString({ payload: "{}", secret: "whsec_old", timestamp })
@@ -373,7 +367,7 @@ describe("what is signed covers what it has to", () => {
     expect([await at(seconds() - 290), await at(seconds() - 310), await at(seconds() + 310)]).toEqual([200, 401, 401])
   })
 
-  it("TWILIO: the URL as it was called, with its query and the path behind the source", async () => {
+  it("TWILIO: the URL as it was called, with its query and the path behind the source", async ({ create, send }) => {
     const source = await create({ type: "TWILIO", auth: { auth_token: twilioToken } })
     const genuine = await providers.find(({ type }) => type === "TWILIO")!.sign("A=7", source.url)
     expect((await send(source, genuine)).status).toBe(200)
@@ -382,20 +376,20 @@ describe("what is signed covers what it has to", () => {
     }
   })
 
-  it("a signature of one source's secret is nothing to another source", async () => {
+  it("a signature of one source's secret is nothing to another source", async ({ create, send }) => {
     const mine = await create({ type: "GITHUB", auth: { secret: "the secret of mine" } })
     const other = await create({ type: "GITHUB", auth: { secret: "the secret of the other" } })
     const genuine = posted("{}", ["X-Hub-Signature-256", await signGithub("the secret of mine", "{}")])
     expect([(await send(mine, genuine)).status, (await send(other, genuine)).status]).toEqual([200, 401])
   })
 
-  it("a signature given twice proves nothing", async () => {
+  it("a signature given twice proves nothing", async ({ create, send }) => {
     const source = await create({ type: "GITHUB", auth: { secret: "the secret of mine" } })
     const signature = ["X-Hub-Signature-256", await signGithub("the secret of mine", "{}")] as const
     expect((await send(source, posted("{}", signature, signature))).status).toBe(401)
   })
 
-  it("a changed secret holds from the next request on", async () => {
+  it("a changed secret holds from the next request on", async ({ create, gateway, send }) => {
     const source = await create({ type: "GITHUB", auth: { secret: "the first secret" } })
     const signed = async (secret: string) =>
       (await send(source, posted("{}", ["X-Hub-Signature-256", await signGithub(secret, "{}")]))).status
@@ -404,7 +398,7 @@ describe("what is signed covers what it has to", () => {
     expect([await signed("the first secret"), await signed("the second secret")]).toEqual([401, 200])
   })
 
-  it("a source that becomes another provider's type is verified as that one", async () => {
+  it("a source that becomes another provider's type is verified as that one", async ({ create, gateway, send }) => {
     const source = await create({ type: "GITHUB", auth: { secret: "one secret for both" } })
     await gateway.api("PATCH", `/sources/${source.id}`, { type: "STRIPE" })
     const asGithub = posted("{}", ["X-Hub-Signature-256", await signGithub("one secret for both", "{}")])
@@ -413,7 +407,7 @@ describe("what is signed covers what it has to", () => {
     expect([(await send(source, asGithub)).status, (await send(source, asStripe)).status]).toEqual([401, 200])
   })
 
-  it("a provider's type may be verified in another way, which then is the only one", async () => {
+  it("a provider's type may be verified in another way, which then is the only one", async ({ create, send }) => {
     const source = await create({ type: "GITHUB", auth: { api_key: "a key in its place" } }, "API_KEY")
     expect(source.config.auth_type).toBe("API_KEY")
     const signature = await signGithub("a key in its place", "{}")
@@ -421,7 +415,7 @@ describe("what is signed covers what it has to", () => {
     expect((await send(source, posted("{}", ["X-Hub-Signature-256", signature]))).status).toBe(401)
   })
 
-  it("a type that nobody knows verifies as its settings say", async () => {
+  it("a type that nobody knows verifies as its settings say", async ({ gateway, send }) => {
     const source = await gateway.api("POST", "/sources", {
       name: gateway.name("source"),
       type: "SOME_NEW_PROVIDER",
@@ -457,14 +451,14 @@ describe("settings that cannot be used", () => {
     ["PROVIDER_SIGNATURE of nobody", "WEBHOOK", { auth_type: "PROVIDER_SIGNATURE", auth: {} }, "config.auth_type"]
   ]
   for (const [name, type, config, path] of wrong) {
-    it(`${type}: ${name}`, async () => {
+    it(`${type}: ${name}`, async ({ gateway }) => {
       const { body, status } = await gateway.call("POST", "/sources", { name: gateway.name("source"), type, config })
       expect([status, body.code]).toEqual([400, "VALIDATION_ERROR"])
       expect(body.data.fields.map((field: Body) => field.path)).toContain(path)
     })
   }
 
-  it("nothing of a refused change is kept", async () => {
+  it("nothing of a refused change is kept", async ({ create, gateway }) => {
     const source = await create({ type: "GITHUB", auth: { secret: "the secret that stays" } })
     const before = await gateway.state(["sources"])
     for (const config of [{ auth: {} }, { auth: { secret: "****xxxx" } }, { auth_type: "BASIC_AUTH" }]) {
@@ -473,7 +467,7 @@ describe("settings that cannot be used", () => {
     expect(await gateway.state(["sources"])).toEqual(before)
   })
 
-  it("no answer of the API and no stored row shows a secret", async () => {
+  it("no answer of the API and no stored row shows a secret", async ({ create, gateway }) => {
     const secret = "a-secret-that-nobody-may-read"
     const source = await create({ type: "GITHUB", auth: { secret } })
     const answers = [

@@ -3,19 +3,40 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { delimiter, dirname, join, resolve } from "node:path"
 import { promisify } from "node:util"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { Gateway } from "./Gateway.ts"
+import { describe, expect } from "vitest"
+import { it as gatewayIt } from "../support/it.ts"
+import { patience } from "../support/Waiting.ts"
 
 /** The README's quick start, word for word, is what a newcomer sees first: it works. */
 
 const run = promisify(execFile)
 
-let gateway: Gateway
 let folder: string
 let section: string
 
-beforeAll(async () => {
-  gateway = await Gateway.start()
+const it = gatewayIt
+  /** The only block of that language, for this gateway instead of one on the usual port. */
+  .extend("block", ({ gateway }) => (language: string): string => {
+    const blocks = [...section.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, "gms"))]
+    expect(blocks).toHaveLength(1)
+    const code = blocks[0]![1]!
+    expect(code).toContain("http://localhost:8080")
+    return code.replaceAll("http://localhost:8080", gateway.origin)
+  })
+  .extend("delivered", ({ gateway }) => async (requestId: string): Promise<void> => {
+    await gateway.eventually("the webhook is delivered", async () => {
+      const { events } = await gateway.api("GET", `/requests/${requestId}/trace`)
+      return events[0]?.status === "SUCCESSFUL" ? events[0] : null
+    })
+  })
+  .extend(
+    "latest",
+    ({ gateway }) =>
+      async (): Promise<string> =>
+        (await gateway.api("GET", "/requests?limit=1")).models[0].id
+  )
+
+it.beforeAll(async ({ gateway }) => {
   // Where a newcomer stands: in a folder that `npm start` has left its key in.
   folder = await mkdtemp(join(tmpdir(), "tidegate-quick-start-"))
   await mkdir(join(folder, ".tidegate"))
@@ -24,42 +45,23 @@ beforeAll(async () => {
   section = readme.slice(readme.indexOf("## A first event"), readme.indexOf("## Building a client"))
 })
 
-afterAll(async () => {
-  await gateway.close()
+it.afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
-
-/** The only block of that language, for this gateway instead of one on the usual port. */
-const block = (language: string): string => {
-  const blocks = [...section.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, "gms"))]
-  expect(blocks).toHaveLength(1)
-  const code = blocks[0]![1]!
-  expect(code).toContain("http://localhost:8080")
-  return code.replaceAll("http://localhost:8080", gateway.origin)
-}
 
 /** Runs a program where the newcomer stands, with the Node of this test. */
 const shell = async (program: string, args: ReadonlyArray<string>): Promise<string> => {
   const env = { ...process.env, PATH: `${dirname(process.execPath)}${delimiter}${process.env["PATH"] ?? ""}` }
-  const { stdout } = await run(program, [...args], { cwd: folder, env, timeout: 20_000 })
+  const { stdout } = await run(program, [...args], { cwd: folder, env, timeout: patience })
   return stdout
 }
-
-const delivered = async (requestId: string): Promise<void> => {
-  await gateway.eventually("the webhook is delivered", async () => {
-    const { events } = await gateway.api("GET", `/requests/${requestId}/trace`)
-    return events[0]?.status === "SUCCESSFUL" ? events[0] : null
-  })
-}
-
-const latest = async (): Promise<string> => (await gateway.api("GET", "/requests?limit=1")).models[0].id
 
 describe("the README's quick start", () => {
   it("needs no tool that cuts ids out of JSON", () => {
     expect(section).not.toMatch(/\b(?:sed|awk|grep|jq|npx)\b/)
   })
 
-  it("in JavaScript; and again, because it updates what is there", async () => {
+  it("in JavaScript; and again, because it updates what is there", async ({ block, delivered, latest }) => {
     await writeFile(join(folder, "first.mjs"), block("js"))
     for (let times = 0; times < 2; times++) {
       expect(await shell(process.execPath, ["first.mjs"])).toMatch(/^1 event: Request accepted, Event created/)
@@ -67,7 +69,7 @@ describe("the README's quick start", () => {
     }
   })
 
-  it("with curl, in the same place", async () => {
+  it("with curl, in the same place", async ({ block, delivered, gateway, latest }) => {
     await writeFile(join(folder, "first.sh"), block("sh"))
     const out = await shell("sh", ["-eu", "first.sh"])
     const id = await latest()

@@ -1,47 +1,47 @@
 import { randomBytes } from "node:crypto"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { Gateway } from "./Gateway.ts"
-import { request } from "./RawHttp.ts"
+import { describe, expect } from "vitest"
+import { request } from "../support/RawHttp.ts"
+import { it as gatewayIt } from "../support/it.ts"
 
 /** What was received can be had again, byte for byte, and never runs in a browser. */
 
-let gateway: Gateway
-
-beforeAll(async () => {
-  gateway = await Gateway.start()
-})
-
-afterAll(() => gateway.close())
-
-/** Sends `body` to a new source; the id of the request that is stored. */
-const receive = async (body: Uint8Array, contentType: string, config: Record<string, unknown> = {}) => {
-  const source = await gateway.source(config)
-  await request(gateway.port, { path: `/e/${source.id}`, headers: [["Content-Type", contentType]], body })
-  const [stored] = await gateway.requests(source.id)
-  return stored.id as string
-}
-
-const download = (id: string, method = "GET", headers: Record<string, string> = {}): Promise<Response> =>
-  fetch(`${gateway.origin}/v1/requests/${id}/body`, {
-    method,
-    headers: { authorization: `Bearer ${gateway.key}`, ...headers }
-  })
+const it = gatewayIt
+  /** Sends `body` to a new source; the id of the request that is stored. */
+  .extend(
+    "receive",
+    ({ gateway }) =>
+      async (body: Uint8Array, contentType: string, config: Record<string, unknown> = {}) => {
+        const source = await gateway.source(config)
+        await request(gateway.port, { path: `/e/${source.id}`, headers: [["Content-Type", contentType]], body })
+        const [stored] = await gateway.requests(source.id)
+        return stored.id as string
+      }
+  )
+  .extend(
+    "download",
+    ({ gateway }) =>
+      (id: string, method = "GET", headers: Record<string, string> = {}): Promise<Response> =>
+        fetch(`${gateway.origin}/v1/requests/${id}/body`, {
+          method,
+          headers: { authorization: `Bearer ${gateway.key}`, ...headers }
+        })
+  )
 
 describe("GET /requests/{id}/body", () => {
-  it.each([
+  it.for<[name: string, bytes: Buffer, contentType: string]>([
     ["any bytes", randomBytes(70_000), "application/octet-stream"],
     ["JSON as it was written", Buffer.from('{ "b" : 1,\r\n "a" : 1e3 }'), "application/json"],
     ["what is not UTF-8", Buffer.from([0xff, 0x00, 0xfe]), "text/plain"],
     ["nothing", Buffer.alloc(0), "text/plain"],
     ["the largest", randomBytes(10 * 1024 * 1024), "application/json"]
-  ])("%s", async (_, bytes, contentType) => {
+  ])("%s", async ([, bytes, contentType], { download, receive }) => {
     const answer = await download(await receive(bytes, contentType))
     expect(answer.status).toBe(200)
     expect(Buffer.from(await answer.arrayBuffer()).equals(bytes)).toBe(true)
     expect(answer.headers.get("content-length")).toBe(String(bytes.length))
   })
 
-  it("a page is saved and not shown", async () => {
+  it("a page is saved and not shown", async ({ download, receive }) => {
     const id = await receive(Buffer.from("<script>alert(document.domain)</script>"), "text/html")
     const { headers } = await download(id)
     expect(Object.fromEntries(headers)).toMatchObject({
@@ -53,7 +53,7 @@ describe("GET /requests/{id}/body", () => {
     })
   })
 
-  it("HEAD has the same headers and no body", async () => {
+  it("HEAD has the same headers and no body", async ({ download, receive }) => {
     const id = await receive(Buffer.from("0123456789"), "text/plain")
     const [got, head] = [await download(id), await download(id, "HEAD")]
     expect([head.status, await head.text()]).toEqual([200, ""])
@@ -63,7 +63,7 @@ describe("GET /requests/{id}/body", () => {
     expect(head.headers.get("content-length")).toBe("10")
   })
 
-  it("a request that was rejected has its body too", async () => {
+  it("a request that was rejected has its body too", async ({ download, receive }) => {
     const id = await receive(Buffer.from("unproved"), "text/plain", {
       auth_type: "API_KEY",
       auth: { api_key: "sender-key" }
@@ -71,7 +71,11 @@ describe("GET /requests/{id}/body", () => {
     expect(await (await download(id)).text()).toBe("unproved")
   })
 
-  it("404: no such request, of another kind, taken by retention, too large to be kept", async () => {
+  it("404: no such request, of another kind, taken by retention, too large to be kept", async ({
+    download,
+    gateway,
+    receive
+  }) => {
     const gone = await receive(Buffer.from("gone"), "text/plain")
     await gateway.sql("update requests set body = null where id = $1", [gone])
     const source = await gateway.source()
@@ -85,7 +89,11 @@ describe("GET /requests/{id}/body", () => {
     }
   })
 
-  it("404: another team's; 401 without a key; 403 for a team that the key is not of", async () => {
+  it("404: another team's; 401 without a key; 403 for a team that the key is not of", async ({
+    download,
+    gateway,
+    receive
+  }) => {
     const id = await receive(Buffer.from("ours"), "text/plain")
     await gateway.sql("insert into teams (id, name) values ('tm_other', 'other')")
     await gateway.sql("update requests set team_id = 'tm_other' where id = $1", [id])

@@ -1,24 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { type Body, Gateway } from "./Gateway.ts"
-import { request } from "./RawHttp.ts"
-import { Target } from "./Target.ts"
+import { describe, expect } from "vitest"
+import type { Body } from "../support/Gateway.ts"
+import { request } from "../support/RawHttp.ts"
+import { it as gatewayIt } from "../support/it.ts"
 
 /** What a request becomes: events and ignored events, by the source's connections and their rules. */
-
-let gateway: Gateway
-let target: Target
-
-beforeAll(async () => {
-  target = await Target.start()
-  gateway = await Gateway.start()
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await target.close()
-})
-
-beforeEach(() => target.reset())
 
 interface Sent {
   readonly method?: string
@@ -27,12 +12,17 @@ interface Sent {
   readonly body?: string
 }
 
-/** Sends, and gives what became of it by the trace. */
-const send = async (source: Body, { body = "{}", path = "", ...parts }: Sent = {}): Promise<Body> => {
-  const answer = await request(gateway.port, { ...parts, path: `/e/${source.id}${path}`, body })
-  expect(answer.status).toBe(200)
-  return gateway.api("GET", `/requests/${JSON.parse(answer.body).request_id}/trace`)
-}
+const it = gatewayIt
+  /** Sends, and gives what became of it by the trace. */
+  .extend(
+    "send",
+    ({ gateway }) =>
+      async (source: Body, { body = "{}", path = "", ...parts }: Sent = {}): Promise<Body> => {
+        const answer = await request(gateway.port, { ...parts, path: `/e/${source.id}${path}`, body })
+        expect(answer.status).toBe(200)
+        return gateway.api("GET", `/requests/${JSON.parse(answer.body).request_id}/trace`)
+      }
+  )
 
 describe("filters", () => {
   const json = [["Content-Type", "application/json"]] as const
@@ -73,7 +63,7 @@ describe("filters", () => {
     ]
   ]
   for (const [name, rule, passes, misses, failing] of table) {
-    it(name, async () => {
+    it(name, async ({ gateway, send, target }) => {
       const { connection, source } = await gateway.route(target, { rules: [{ type: "filter", ...rule }] })
       const withType = (sent: Sent): Sent =>
         sent.body?.startsWith("{") === true ? { ...sent, headers: [...(sent.headers ?? []), ...json] } : sent
@@ -94,7 +84,7 @@ describe("filters", () => {
 })
 
 describe("several connections", () => {
-  it("each decides for itself", async () => {
+  it("each decides for itself", async ({ gateway, send, target }) => {
     const source = await gateway.source()
     const destination = await gateway.destination({ url: target.origin })
     const passing = await gateway.connection(source, destination)
@@ -125,7 +115,7 @@ describe("several connections", () => {
     expect(target.received.length).toBe(2)
   })
 
-  it("a disabled or deleted destination gets nothing", async () => {
+  it("a disabled or deleted destination gets nothing", async ({ gateway, send, target }) => {
     const source = await gateway.source()
     for (const [method, end] of [
       ["PUT", "/disable"],
@@ -139,7 +129,7 @@ describe("several connections", () => {
     }
   })
 
-  it("a change holds from the first request after its answer", async () => {
+  it("a change holds from the first request after its answer", async ({ gateway, send, target }) => {
     const { connection, source } = await gateway.route(target)
     for (let i = 0; i < 10; i++) {
       await gateway.api("PUT", `/connections/${connection.id}/disable`)
@@ -149,7 +139,7 @@ describe("several connections", () => {
     }
   })
 
-  it("a short delay is waited for", async () => {
+  it("a short delay is waited for", async ({ gateway, send, target }) => {
     const { source } = await gateway.route(target, { rules: [{ type: "delay", delay: 700 }] })
     const startedAt = Date.now()
     const { events } = await send(source)

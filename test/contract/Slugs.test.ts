@@ -1,41 +1,60 @@
 import { createHmac } from "node:crypto"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type Body, Gateway } from "./Gateway.ts"
-import { request } from "./RawHttp.ts"
+import { describe, expect } from "vitest"
+import type { Body } from "../support/Gateway.ts"
+import { request } from "../support/RawHttp.ts"
+import { it as gatewayIt } from "../support/it.ts"
 
 /** A `url` that a caller writes: a slug on the ingress host, beside the URL that the source has by its id. */
 
-let gateway: Gateway
-
-beforeAll(async () => {
-  gateway = await Gateway.start()
-})
-
-afterAll(() => gateway.close())
-
 let slugs = 0
 const newSlug = (): string => `orders-${++slugs}`
-const urlOf = (slug: string): string => `http://localhost:${gateway.port}/e/${slug}`
 
-const create = (fields: Record<string, unknown> = {}): Promise<Body> =>
-  gateway.api("POST", "/sources", { name: gateway.name("source"), ...fields })
-const patch = (source: Body, fields: Record<string, unknown>): Promise<Body> =>
-  gateway.api("PATCH", `/sources/${source.id}`, fields)
-
-const post = async (path: string, body = "{}", headers: ReadonlyArray<readonly [string, string]> = []) => {
-  const answer = await request(gateway.port, {
-    path: `/e/${path}`,
-    headers: [["Content-Type", "application/json"], ...headers],
-    body
-  })
-  return { status: answer.status, body: answer.body === "" ? null : JSON.parse(answer.body) }
-}
-
-const pathsOf = async (source: Body): Promise<ReadonlyArray<string>> =>
-  (await gateway.requests(source.id)).map(({ path }) => path)
+const it = gatewayIt
+  .extend(
+    "urlOf",
+    ({ gateway }) =>
+      (slug: string): string =>
+        `http://localhost:${gateway.port}/e/${slug}`
+  )
+  .extend(
+    "create",
+    ({ gateway }) =>
+      (fields: Record<string, unknown> = {}): Promise<Body> =>
+        gateway.api("POST", "/sources", { name: gateway.name("source"), ...fields })
+  )
+  .extend(
+    "patch",
+    ({ gateway }) =>
+      (source: Body, fields: Record<string, unknown>): Promise<Body> =>
+        gateway.api("PATCH", `/sources/${source.id}`, fields)
+  )
+  .extend(
+    "post",
+    ({ gateway }) =>
+      async (path: string, body = "{}", headers: ReadonlyArray<readonly [string, string]> = []) => {
+        const answer = await request(gateway.port, {
+          path: `/e/${path}`,
+          headers: [["Content-Type", "application/json"], ...headers],
+          body
+        })
+        return { status: answer.status, body: answer.body === "" ? null : JSON.parse(answer.body) }
+      }
+  )
+  .extend(
+    "pathsOf",
+    ({ gateway }) =>
+      async (source: Body): Promise<ReadonlyArray<string>> =>
+        (await gateway.requests(source.id)).map(({ path }) => path)
+  )
 
 describe("a slug", () => {
-  it("is a second URL of the source, which shows it and has its id's beside", async () => {
+  it("is a second URL of the source, which shows it and has its id's beside", async ({
+    create,
+    gateway,
+    pathsOf,
+    post,
+    urlOf
+  }) => {
     const slug = newSlug()
     const source = await create({ url: urlOf(slug) })
     expect(source.url).toBe(urlOf(slug))
@@ -53,7 +72,13 @@ describe("a slug", () => {
     expect((await gateway.requests(source.id))[0].query).toBe("x=1")
   })
 
-  it("is kept by a record that is written back as it was read, and given up by null", async () => {
+  it("is kept by a record that is written back as it was read, and given up by null", async ({
+    create,
+    gateway,
+    patch,
+    post,
+    urlOf
+  }) => {
     const slug = newSlug()
     const source = await create({ url: urlOf(slug) })
     expect((await gateway.api("PUT", `/sources/${source.id}`, source)).url).toBe(urlOf(slug))
@@ -65,7 +90,14 @@ describe("a slug", () => {
     expect((await gateway.api("PUT", `/sources/${source.id}`, bare)).url).toBe(bare.url)
   })
 
-  it("is one source's: 409 for another, until it is given up or deleted with it", async () => {
+  it("is one source's: 409 for another, until it is given up or deleted with it", async ({
+    create,
+    gateway,
+    patch,
+    pathsOf,
+    post,
+    urlOf
+  }) => {
     const slug = newSlug()
     const holder = await create({ url: urlOf(slug) })
     const other = await create()
@@ -87,7 +119,7 @@ describe("a slug", () => {
     expect(await pathsOf(other)).toEqual(["/mine"])
   })
 
-  it("taken by six at once goes to one of them", async () => {
+  it("taken by six at once goes to one of them", async ({ gateway, urlOf }) => {
     const url = urlOf(newSlug())
     const answers = await Promise.all(
       Array.from({ length: 6 }, () => gateway.call("POST", "/sources", { name: gateway.name("source"), url }))
@@ -95,7 +127,7 @@ describe("a slug", () => {
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409, 409, 409, 409, 409])
   })
 
-  it("shows nothing of the team that has it", async () => {
+  it("shows nothing of the team that has it", async ({ create, gateway, urlOf }) => {
     const slug = newSlug()
     await gateway.sql(
       "insert into teams (id, name, created_at) select 'tm_other', 'other', now() on conflict do nothing"
@@ -111,7 +143,7 @@ describe("a slug", () => {
     expect(JSON.stringify(body)).not.toContain("src_")
   })
 
-  it("anywhere else is refused", async () => {
+  it("anywhere else is refused", async ({ create, gateway, urlOf }) => {
     const other = await create()
     for (const url of ["https://elsewhere.test/e/orders", urlOf("Or"), urlOf("a/b"), other.url, `${other.url}/x`]) {
       const answer = await gateway.call("POST", "/sources", { name: gateway.name("source"), url })
@@ -121,7 +153,13 @@ describe("a slug", () => {
 })
 
 describe("a slug that moves", () => {
-  it("holds for every request after the change has returned, also where nothing was a moment before", async () => {
+  it("holds for every request after the change has returned, also where nothing was a moment before", async ({
+    create,
+    patch,
+    pathsOf,
+    post,
+    urlOf
+  }) => {
     const slug = newSlug()
     expect((await post(slug)).status).toBe(404)
     const first = await create({ url: urlOf(slug) })
@@ -145,27 +183,30 @@ describe("a slug that moves", () => {
     }
   })
 
-  it("loses nothing and misplaces nothing under load", async () => {
+  it("loses nothing and misplaces nothing under load", async ({ create, gateway, patch, pathsOf, post, urlOf }) => {
     const slug = newSlug()
     const sources = [await create({ url: urlOf(slug) }), await create()]
     /** Whose the slug is, while no change is under way. */
     let owner: string | null = sources[0].id
+    /** A slow request may end when the slug has come back to whose it was. */
+    let changes = 0
     const work = { done: false }
     const sent: Array<{ readonly path: string; readonly owner: string | null; readonly status: number }> = []
     let count = 0
     const sender = async () => {
       while (!work.done) {
-        const before = owner
+        const [before, since] = [owner, changes]
         const path = `/${++count}`
         const { status } = await post(slug + path)
         // Only when nothing changed while it was under way is there one right answer.
-        sent.push({ path, owner: before === owner ? before : null, status })
+        sent.push({ path, owner: since === changes ? before : null, status })
       }
     }
     const senders = Array.from({ length: 6 }, sender)
     for (let round = 0; round < 12; round++) {
       const [from, to] = round % 2 === 0 ? [sources[0], sources[1]] : [sources[1], sources[0]]
       owner = null
+      changes++
       await patch(from, { url: null })
       await patch(to, { url: urlOf(slug) })
       owner = to.id
@@ -184,7 +225,7 @@ describe("a slug that moves", () => {
     expect(sent.filter(({ owner }) => owner !== null).length).toBeGreaterThan(60)
   })
 
-  it("takes an announced secret to its new owner alone", async () => {
+  it("takes an announced secret to its new owner alone", async ({ create, gateway, patch, post, urlOf }) => {
     const slug = newSlug()
     const first = await create({ type: "ASANA", url: urlOf(slug) })
     const second = await create({ type: "ASANA" })

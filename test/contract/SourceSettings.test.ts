@@ -1,18 +1,11 @@
 import { generateKeyPairSync } from "node:crypto"
 import { providers } from "@tidegate/signatures/Providers"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type Body, Gateway } from "./Gateway.ts"
-import { request } from "./RawHttp.ts"
+import { describe, expect } from "vitest"
+import type { Body } from "../support/Gateway.ts"
+import { request } from "../support/RawHttp.ts"
+import { it as gatewayIt } from "../support/it.ts"
 
 /** Settings of a provider's verification that stand where they have no effect leave no source open; a record read is a record to write. */
-
-let gateway: Gateway
-
-beforeAll(async () => {
-  gateway = await Gateway.start()
-})
-
-afterAll(() => gateway.close())
 
 const value = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 const topic = "arn:aws:sns:eu-central-1:123456789012:orders"
@@ -35,11 +28,19 @@ const authOf = (type: string): Record<string, string> => {
 }
 
 const types = providers.flatMap((provider) => provider.types)
-const create = (type: string, fields: Body) =>
-  gateway.call("POST", "/sources", { name: gateway.name("source"), type, ...fields })
+
+const it = gatewayIt.extend(
+  "create",
+  ({ gateway }) =>
+    (type: string, fields: Body) =>
+      gateway.call("POST", "/sources", { name: gateway.name("source"), type, ...fields })
+)
 
 describe("a record as it was read", () => {
-  it("is accepted by PUT and PATCH for every type, changes nothing, and goes on verifying", async () => {
+  it("is accepted by PUT and PATCH for every type, changes nothing, and goes on verifying", async ({
+    create,
+    gateway
+  }) => {
     for (const type of types) {
       const { body: made, status } = await create(type, { config: { auth: authOf(type) } })
       expect(status, `${type}: ${JSON.stringify(made)}`).toBe(200)
@@ -61,7 +62,7 @@ describe("a record as it was read", () => {
     }
   })
 
-  it("so is one without settings, of a type that needs none", async () => {
+  it("so is one without settings, of a type that needs none", async ({ create, gateway }) => {
     for (const type of ["ASANA", "NOTION", "AWS_SNS"]) {
       const { body: made } = await create(type, {})
       expect([made.config.auth_type, made.config.auth]).toEqual(["HMAC", {}])
@@ -90,7 +91,7 @@ describe("a setting where it has no effect", () => {
     ["WEBHOOK", { config: { header_key: "x-s" } }, "config.header_key", "config.auth.header_key"]
   ]
   for (const [type, fields, path, place] of cases) {
-    it(`${type}: ${path}`, async () => {
+    it(`${type}: ${path}`, async ({ create, gateway }) => {
       const open = (await create(type, { config: { auth_type: null } })).body
       for (const answer of [
         await create(type, fields),

@@ -1,8 +1,8 @@
 import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
-import { GatewayProcess } from "./GatewayProcess.ts"
+import { GatewayProcess } from "../support/GatewayProcess.ts"
 import { embedded, type Postgres, standalone } from "./Postgres.ts"
-import { now, sleep } from "./Waiting.ts"
+import { now, sleep } from "../support/Waiting.ts"
 
 /**
  * `cluster`: one edge process with the doors and two runners on a PostgreSQL of its own. `single`: one process that does

@@ -1,7 +1,7 @@
 import type { Cluster, ProcessName, Topology } from "./Cluster.ts"
-import { portsOf } from "./Peers.ts"
+import { portsOf } from "../support/Peers.ts"
 import type { Behaviour, Target } from "./Target.ts"
-import { now, sleep, waitUntil } from "./Waiting.ts"
+import { now, sleep, waitUntil } from "../support/Waiting.ts"
 
 export interface Stage {
   readonly cluster: Cluster

@@ -1,6 +1,6 @@
 import { Pool } from "undici"
 import type { Kind, Route } from "./Routes.ts"
-import { now, waitUntil } from "./Waiting.ts"
+import { now, waitUntil } from "../support/Waiting.ts"
 
 /** A request of the load, and what its sender was told. */
 export interface Sent {

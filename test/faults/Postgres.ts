@@ -1,13 +1,11 @@
-import * as PgConnection from "@effect/sql-pg/PgConnection"
 import { Effect, Exit, Redacted, Scope } from "effect"
 import { join } from "node:path"
 import { start } from "../../packages/postgres/src/EmbeddedPostgres.ts"
 import * as Home from "../../packages/postgres/src/Home.ts"
 import { accessTo } from "../../packages/postgres/src/Provision.ts"
 import * as Postmaster from "../../packages/postgres/src/Postmaster.ts"
-import { waitUntil } from "./Waiting.ts"
-
-export type Row = Readonly<Record<string, unknown>>
+import { query, type Row } from "../support/sql.ts"
+import { waitUntil } from "../support/Waiting.ts"
 
 /** The database of the processes under test, as the harness sees it: to look into, and to kill. */
 export interface Postgres {
@@ -38,24 +36,16 @@ export const embedded = async (gatewayHome: string): Promise<Postgres> => {
 }
 
 const postgres = (url: string, home: Home.Home, close: () => Promise<void>): Postgres => {
-  const query: Postgres["query"] = async (statement, parameters) => {
-    const { rows } = await Effect.runPromise(
-      PgConnection.make({ url: Redacted.make(url), applicationName: "fault-test", connectTimeout: "2 seconds" }).pipe(
-        Effect.flatMap((connection) => connection.query(statement, parameters)),
-        Effect.scoped
-      )
-    )
-    return rows
-  }
+  const ask: Postgres["query"] = (statement, parameters) => query(url, statement, parameters)
   return {
     url,
-    query,
+    query: ask,
     kill: () => {
       const server = Postmaster.find(home.data)
       if (server !== undefined) Postmaster.send(server.pid, "SIGKILL")
     },
     back: () =>
-      waitUntil("PostgreSQL is back", async () => (await query("select 1")).length === 1, { patienceMs: 30_000 }),
+      waitUntil("PostgreSQL is back", async () => (await ask("select 1")).length === 1, { patienceMs: 30_000 }),
     close
   }
 }

@@ -5,7 +5,7 @@ import type { Load, Sent } from "./Load.ts"
 import * as Oracle from "./Oracle.ts"
 import type { Connection, Route } from "./Routes.ts"
 import type { Arrival, Target } from "./Target.ts"
-import { NotReached, now, sleep, waitUntil } from "./Waiting.ts"
+import { NotReached, now, sleep, waitUntil } from "../support/Waiting.ts"
 
 export interface World {
   readonly cluster: Cluster

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
-import { now, sleep } from "./Waiting.ts"
+import { now, sleep } from "../support/Waiting.ts"
 
 /** A delivery that reached the target whole: one attempt at one event. */
 export interface Arrival {

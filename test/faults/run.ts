@@ -15,7 +15,7 @@ import { allFaults } from "./Faults.ts"
 import { render } from "./Report.ts"
 import type { Outcome } from "./Round.ts"
 import { holdAll } from "./Series.ts"
-import { now } from "./Waiting.ts"
+import { now } from "../support/Waiting.ts"
 
 const { values } = parseArgs({
   options: {

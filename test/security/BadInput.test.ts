@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { allTables, type Body, Gateway } from "../contract/Gateway.ts"
+import { describe, expect } from "vitest"
+import { allTables, type Body } from "../support/Gateway.ts"
 import { Document } from "../contract/openapi/Document.ts"
-import { request, talk } from "../contract/RawHttp.ts"
-import { Target } from "../contract/Target.ts"
+import { request, talk } from "../support/RawHttp.ts"
 import { type ControlCase, partsOf, type Present } from "./control/Case.ts"
 import { wrongCredentials } from "./control/WrongCredentials.ts"
 import { wrongJson, wrongTypes } from "./control/WrongJson.ts"
@@ -12,6 +11,7 @@ import { wrongPaths, wrongQueries } from "./control/WrongTargets.ts"
 import { wrongCode, wrongRuns } from "./control/WrongTransformations.ts"
 import { type SourceName, sources, wrongRequests } from "./ingress/WrongRequests.ts"
 import { wireCases } from "./WrongWire.ts"
+import { it as gatewayIt } from "../support/it.ts"
 
 /** Whatever comes in is answered with what is wrong about it, and changes nothing. One gateway takes all of it. */
 
@@ -29,76 +29,77 @@ const controlCorpus: Readonly<Record<string, ReadonlyArray<ControlCase>>> = {
   credentials: wrongCredentials
 }
 
-let gateway: Gateway
-let target: Target
-let present: Present
-let ids: Record<SourceName, string>
-
-beforeAll(async () => {
-  target = await Target.start()
-  gateway = await Gateway.start()
-  present = await furnish()
-  ids = await makeSources()
-})
-
-afterAll(async () => {
-  await gateway.close()
-  await target.close()
-})
-
-/** One of everything, with one delivered event. */
-const furnish = async (): Promise<Present> => {
-  const source = await gateway.api("POST", "/sources", { name: "present" })
-  const destination = await gateway.api("POST", "/destinations", { name: "present", url: target.origin })
-  const connection = await gateway.api("POST", "/connections", {
-    name: "present",
-    source_id: source.id,
-    destination_id: destination.id
+/** All is there before the first test: what they are sent must change nothing of it. */
+const it = gatewayIt
+  /** One of everything, with one delivered event. */
+  .extend("present", { scope: "file", auto: true }, async ({ gateway, target }): Promise<Present> => {
+    const source = await gateway.api("POST", "/sources", { name: "present" })
+    const destination = await gateway.api("POST", "/destinations", { name: "present", url: target.origin })
+    const connection = await gateway.api("POST", "/connections", {
+      name: "present",
+      source_id: source.id,
+      destination_id: destination.id
+    })
+    const transformation = await gateway.api("POST", "/transformations", {
+      name: "present",
+      code: "addHandler('transform', (request) => request)"
+    })
+    const transforming = await gateway.api("POST", "/connections", {
+      name: "transforming",
+      source_id: source.id,
+      destination_id: destination.id,
+      rules: [{ type: "transform", transformation_id: transformation.id }]
+    })
+    await gateway.api("PUT", `/connections/${transforming.id}/disable`)
+    await request(gateway.port, { path: `/e/${source.id}`, body: '{"a":1}' })
+    await target.next()
+    const attempt = await gateway.eventually(
+      "an attempt",
+      async (): Promise<Body> => (await gateway.api("GET", "/attempts")).models[0]
+    )
+    return {
+      source: source.id,
+      destination: destination.id,
+      connection: connection.id,
+      transformation: transformation.id,
+      request: attempt.request_id,
+      event: attempt.event_id,
+      attempt: attempt.id
+    }
   })
-  const transformation = await gateway.api("POST", "/transformations", {
-    name: "present",
-    code: "addHandler('transform', (request) => request)"
+  .extend("ids", { scope: "file", auto: true }, async ({ gateway }): Promise<Record<SourceName, string>> => {
+    const made: Partial<Record<SourceName, string>> = {}
+    for (const [name, config] of Object.entries(sources)) {
+      const { id } = await gateway.source(config)
+      made[name as SourceName] = id
+      if (name === "disabled") await gateway.api("PUT", `/sources/${id}/disable`)
+      if (name === "deleted") await gateway.api("DELETE", `/sources/${id}`)
+    }
+    return made as Record<SourceName, string>
   })
-  const transforming = await gateway.api("POST", "/connections", {
-    name: "transforming",
-    source_id: source.id,
-    destination_id: destination.id,
-    rules: [{ type: "transform", transformation_id: transformation.id }]
+  /** Sends what is not HTTP; the answer, if any, is the one expected and never a fault of the server's. */
+  .extend("speak", ({ gateway }) => async (one: ReturnType<typeof wireCases>[number]): Promise<void> => {
+    const { answers } = await talk(gateway.port, one.parts, {
+      ...(one.cut === true ? { cut: true } : one.status === null ? {} : { answers: 1 }),
+      ...(one.end === true ? { end: true } : {})
+    })
+    for (const { status } of answers) expect(status).toBeLessThan(500)
+    if (one.status === null) return
+    const { body, status } = answers.at(-1)!
+    expect(status).toBe(one.status)
+    expect(JSON.parse(body)).toEqual({
+      error: expect.any(String),
+      code: expect.stringMatching(/^[A-Z_]+$/),
+      status,
+      message: expect.any(String)
+    })
   })
-  await gateway.api("PUT", `/connections/${transforming.id}/disable`)
-  await request(gateway.port, { path: `/e/${source.id}`, body: '{"a":1}' })
-  await target.next()
-  const attempt = await gateway.eventually(
-    "an attempt",
-    async (): Promise<Body> => (await gateway.api("GET", "/attempts")).models[0]
-  )
-  return {
-    source: source.id,
-    destination: destination.id,
-    connection: connection.id,
-    transformation: transformation.id,
-    request: attempt.request_id,
-    event: attempt.event_id,
-    attempt: attempt.id
-  }
-}
-
-const makeSources = async (): Promise<Record<SourceName, string>> => {
-  const made: Partial<Record<SourceName, string>> = {}
-  for (const [name, config] of Object.entries(sources)) {
-    const { id } = await gateway.source(config)
-    made[name as SourceName] = id
-    if (name === "disabled") await gateway.api("PUT", `/sources/${id}/disable`)
-    if (name === "deleted") await gateway.api("DELETE", `/sources/${id}`)
-  }
-  return made as Record<SourceName, string>
-}
 
 describe("the control API", () => {
   let before: ReadonlyArray<Body>
   let document: Document
 
-  beforeAll(async () => {
+  it.beforeAll(async ({ gateway }) => {
     document = await Document.of(gateway)
     before = await gateway.state()
   })
@@ -106,7 +107,7 @@ describe("the control API", () => {
   for (const [area, cases] of Object.entries(controlCorpus)) {
     describe(area, () => {
       for (const one of cases) {
-        it(`${one.method} ${one.name}`, async () => {
+        it(`${one.method} ${one.name}`, async ({ gateway, present }) => {
           const answer = await request(gateway.port, partsOf(one, present, gateway.key))
           const shown = { status: answer.status, code: codeOf(answer.body) }
           expect(shown, answer.body.slice(0, 500)).toEqual({ status: one.status, code: one.code ?? shown.code })
@@ -119,14 +120,15 @@ describe("the control API", () => {
   }
 
   describe("over the wire", () => {
-    const cases = (): ReturnType<typeof wireCases> =>
-      wireCases("/v1/sources", `Authorization: Bearer ${gateway.key}\r\nContent-Type: application/json\r\n`)
     for (const [index, { name }] of wireCases("", "").entries()) {
-      it(name, () => speak(cases()[index]!))
+      it(name, ({ gateway, speak }) => {
+        const head = `Authorization: Bearer ${gateway.key}\r\nContent-Type: application/json\r\n`
+        return speak(wireCases("/v1/sources", head)[index]!)
+      })
     }
   })
 
-  it("has changed nothing", async () => {
+  it("has changed nothing", async ({ gateway }) => {
     expect(await gateway.state()).toEqual(before)
   })
 
@@ -140,13 +142,13 @@ describe("ingress URLs", () => {
   const unconcerned = allTables.filter((table) => table !== "requests" && table !== "rollups")
   let before: ReadonlyArray<Body>
 
-  beforeAll(async () => {
+  it.beforeAll(async ({ gateway }) => {
     before = await gateway.state(unconcerned)
   })
 
   describe("requests that are turned away", () => {
     for (const one of wrongRequests) {
-      it(one.name, async () => {
+      it(one.name, async ({ gateway, ids }) => {
         const [{ high }] = (await gateway.sql("select coalesce(max(id), '') as high from requests")) as [Body]
         const { final } = await talk(gateway.port, one.bytes(ids), { answers: 1 })
         const shown = { status: final.status, code: codeOf(final.body) }
@@ -174,18 +176,18 @@ describe("ingress URLs", () => {
 
   describe("over the wire", () => {
     let requests: ReadonlyArray<Body>
-    beforeAll(async () => {
+    it.beforeAll(async ({ gateway }) => {
       requests = await gateway.state(["requests"])
     })
     for (const [index, { name }] of wireCases("", "").entries()) {
-      it(name, () => speak(wireCases(`/e/${ids.open}`, "Content-Type: application/json\r\n")[index]!))
+      it(name, ({ ids, speak }) => speak(wireCases(`/e/${ids.open}`, "Content-Type: application/json\r\n")[index]!))
     }
-    it("have stored nothing", async () => {
+    it("have stored nothing", async ({ gateway }) => {
       expect(await gateway.state(["requests"])).toEqual(requests)
     })
   })
 
-  it("have changed nothing else", async () => {
+  it("have changed nothing else", async ({ gateway }) => {
     expect(await gateway.state(unconcerned)).toEqual(before)
   })
 
@@ -196,7 +198,7 @@ describe("ingress URLs", () => {
 
 describe("patterns that hang other engines", () => {
   for (const pattern of slowPatterns) {
-    it(pattern, async () => {
+    it(pattern, async ({ gateway, target }) => {
       const source = await gateway.source()
       const destination = await gateway.destination({ url: target.origin })
       await gateway.connection(source, destination, [{ type: "filter", body: { text: { $regex: pattern } } }])
@@ -207,37 +209,19 @@ describe("patterns that hang other engines", () => {
         body: JSON.stringify({ text: `${"a".repeat(50_000)}!` })
       })
       expect(answer.status).toBe(200)
-      expect(performance.now() - startedAt).toBeLessThan(1_000)
+      // An engine that hangs takes minutes.
+      expect(performance.now() - startedAt).toBeLessThan(20_000)
     })
   }
 })
 
-it("the gateway still works", async () => {
+it("the gateway still works", async ({ gateway, present, target }) => {
   expect((await gateway.api("GET", "/sources?name=present")).count).toBe(1)
   target.reset()
   expect((await request(gateway.port, { path: `/e/${present.source}`, body: "last" })).status).toBe(200)
   const [delivery] = await target.next()
   expect(delivery?.body.toString()).toBe("last")
 })
-
-/** Sends what is not HTTP; the answer, if any, is the one expected and never a fault of the server's. */
-const speak = async (one: ReturnType<typeof wireCases>[number]): Promise<void> => {
-  const { answers } = await talk(gateway.port, one.parts, {
-    ...(one.cut === true ? { cut: true } : one.status === null ? {} : { answers: 1 }),
-    ...(one.end === true ? { end: true } : {}),
-    patienceMs: 5_000
-  })
-  for (const { status } of answers) expect(status).toBeLessThan(500)
-  if (one.status === null) return
-  const { body, status } = answers.at(-1)!
-  expect(status).toBe(one.status)
-  expect(JSON.parse(body)).toEqual({
-    error: expect.any(String),
-    code: expect.stringMatching(/^[A-Z_]+$/),
-    status,
-    message: expect.any(String)
-  })
-}
 
 const codeOf = (body: string): unknown => {
   try {

@@ -1,60 +1,72 @@
 import { once } from "node:events"
 import { connect, type Socket } from "node:net"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type Body, Gateway } from "../contract/Gateway.ts"
-import { requestBytes, talk } from "../contract/RawHttp.ts"
-import { Target } from "../contract/Target.ts"
-import { attackFrom } from "./Attacker.ts"
-import { watch } from "./Watch.ts"
+import { afterAll, describe, expect } from "vitest"
+import type { Body } from "../support/Gateway.ts"
+import { requestBytes, talk } from "../support/RawHttp.ts"
+import { attackFrom } from "../support/Attacker.ts"
+import { watch } from "../support/Watch.ts"
+import { it as gatewayIt } from "../support/it.ts"
 
 /** Bodies that are made to hold memory, the processor or connections. The bounds leave a busy machine a wide margin. */
 
-let gateway: Gateway
-let target: Target
 let routed: Body
 let attacked: Body
 let plain: Body
 const sockets = new Set<Socket>()
 
-beforeAll(async () => {
-  target = await Target.start()
-  gateway = await Gateway.start()
+const it = gatewayIt
+  .extend("watched", ({ gateway }) => () => ({ pid: gateway.pid, port: gateway.port, path: `/e/${plain.id}` }))
+  /** A connection that has sent `text`, and the status that it is answered with, 0 when it is closed without. */
+  .extend(
+    "begin",
+    ({ gateway }) =>
+      async (
+        text: string | Uint8Array,
+        localAddress = "127.0.0.1"
+      ): Promise<{ readonly socket: Socket; readonly status: Promise<number>; readonly closed: Promise<void> }> => {
+        const socket = connect({ port: gateway.port, host: "127.0.0.1", localAddress })
+        sockets.add(socket)
+        socket.on("error", () => {})
+        const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()))
+        const status = new Promise<number>((resolve) => {
+          socket.once("data", (answer: Buffer) => resolve(Number(answer.toString("latin1", 9, 12))))
+          void closed.then(() => resolve(0))
+        })
+        await once(socket, "connect")
+        socket.write(text)
+        return { socket, status, closed }
+      }
+  )
+  .extend(
+    "post",
+    ({ begin }) =>
+      async (source: Body, from: string): Promise<number> =>
+        (await begin(requestBytes({ path: `/e/${source.id}`, body: "{}" }), from)).status
+  )
+  /** A body that comes in two parts. */
+  .extend("halting", ({ gateway }) => async (source: Body): Promise<number> => {
+    const bytes = requestBytes({ path: `/e/${source.id}`, body: "in two parts" })
+    return (await talk(gateway.port, [bytes.subarray(0, -5), bytes.subarray(-5)], { answers: 1, pause: 20 })).final
+      .status
+  })
+
+it.beforeAll(async ({ gateway, target }) => {
   routed = (await gateway.route(target)).source
   attacked = await gateway.source()
   plain = await gateway.source()
 })
 
-afterAll(async () => {
+afterAll(() => {
   for (const socket of sockets) socket.destroy()
-  await gateway.close()
-  await target.close()
 })
 
 const mebibyte = 1024 * 1024
-const watched = () => ({ pid: gateway.pid, port: gateway.port, path: `/e/${plain.id}` })
+
 const chunkedHead = (path: string): string =>
   `POST ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n`
 
-/** A connection that has sent `text`, and the status that it is answered with, 0 when it is closed without. */
-const begin = async (
-  text: string | Uint8Array,
-  localAddress = "127.0.0.1"
-): Promise<{ readonly socket: Socket; readonly status: Promise<number>; readonly closed: Promise<void> }> => {
-  const socket = connect({ port: gateway.port, host: "127.0.0.1", localAddress })
-  sockets.add(socket)
-  socket.on("error", () => {})
-  const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()))
-  const status = new Promise<number>((resolve) => {
-    socket.once("data", (answer: Buffer) => resolve(Number(answer.toString("latin1", 9, 12))))
-    void closed.then(() => resolve(0))
-  })
-  await once(socket, "connect")
-  socket.write(text)
-  return { socket, status, closed }
-}
-
 describe("chunks of one byte", () => {
-  it("from eight connections cost no memory, and a plain sender goes on being served", async () => {
+  it("from eight connections cost no memory, and a plain sender goes on being served", async ({ gateway, watched }) => {
     const { answersMs, idleMb, peakMb, refused } = await watch(watched(), async () => {
       const { answers } = await attackFrom({
         attack: "chunks",
@@ -69,11 +81,15 @@ describe("chunks of one byte", () => {
     })
     expect(peakMb - idleMb).toBeLessThan(400)
     expect(refused).toBe(0)
-    expect(answersMs.at(-1)).toBeLessThan(5_000)
+    // The attack lasts five seconds: a sender that is held up by it gets a few answers at most.
+    expect(answersMs.length).toBeGreaterThan(10)
     expect(await gateway.requests(attacked.id)).toEqual([])
   })
 
-  it("are taken while they are some thousand, and small ones while they are no smaller than need be", async () => {
+  it("are taken while they are some thousand, and small ones while they are no smaller than need be", async ({
+    gateway,
+    target
+  }) => {
     for (const [size, count] of [
       [1, 4_000],
       [64, 16_384]
@@ -98,7 +114,7 @@ describe("chunks of one byte", () => {
     ["the control API", () => "/v1/sources"],
     ["a URL that is nobody's", () => "/nobody"]
   ] as const) {
-    it(`to ${where} end the connection`, async () => {
+    it(`to ${where} end the connection`, async ({ begin }) => {
       const { socket, status, closed } = await begin(chunkedHead(path()))
       const some = Buffer.from("1\r\nx\r\n".repeat(1_000))
       let sent = 0
@@ -116,7 +132,11 @@ describe("chunks of one byte", () => {
 })
 
 describe("slow bodies", () => {
-  it("hold a connection for seconds, while senders that are only slow get through", async () => {
+  it("hold a connection for seconds, while senders that are only slow get through", async ({
+    begin,
+    gateway,
+    watched
+  }) => {
     const head = `POST /e/${attacked.id} HTTP/1.1\r\nHost: x\r\nContent-Length: ${10 * mebibyte}\r\n\r\n`
     const startedAt = performance.now()
     const slow = await Promise.all(Array.from({ length: 500 }, () => begin(`${head}x`)))
@@ -130,8 +150,7 @@ describe("slow bodies", () => {
     )
     const modest = talk(gateway.port, [head.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"), ...parts], {
       answers: 1,
-      pause: 100,
-      patienceMs: 60_000
+      pause: 100
     })
     const small = Buffer.alloc(13 * 2_048, "s")
     const smallParts = Array.from({ length: 13 }, (_, i) => small.subarray(i * 2_048, (i + 1) * 2_048))
@@ -140,8 +159,7 @@ describe("slow bodies", () => {
       [requestBytes({ path: `/e/${attacked.id}`, body: small }).subarray(0, -small.length), ...smallParts],
       {
         answers: 1,
-        pause: 1_000,
-        patienceMs: 60_000
+        pause: 1_000
       }
     )
 
@@ -158,7 +176,7 @@ describe("slow bodies", () => {
     expect((await slowest).final.status).toBe(200)
     const stored = await gateway.requests(attacked.id)
     expect(stored.map(({ body_size }) => body_size).toSorted((a, b) => a - b)).toEqual([small.length, large.length])
-  }, 60_000)
+  })
 })
 
 describe("bodies under way", () => {
@@ -167,21 +185,16 @@ describe("bodies under way", () => {
       Buffer.from(`POST /e/${source.id} HTTP/1.1\r\nHost: x\r\nContent-Length: ${10 * mebibyte}\r\n\r\n`),
       Buffer.alloc(bytes, "u")
     ])
-  const post = async (source: Body, from: string): Promise<number> =>
-    (await begin(requestBytes({ path: `/e/${source.id}`, body: "{}" }), from)).status
-
-  /** A body that comes in two parts. */
-  const halting = async (source: Body): Promise<number> => {
-    const bytes = requestBytes({ path: `/e/${source.id}`, body: "in two parts" })
-    return (await talk(gateway.port, [bytes.subarray(0, -5), bytes.subarray(-5)], { answers: 1, pause: 20 })).final
-      .status
-  }
-
   for (const [whose, where] of [
     ["one source", (i: number) => [attacked, `127.0.0.${2 + (i % 4)}`]],
     ["one address", (i: number) => [[attacked, plain, routed][i % 3], "127.0.0.2"]]
   ] as ReadonlyArray<readonly [string, (i: number) => [Body, string]]>) {
-    it(`are 1,024 for ${whose}; the next are told to come again, and whole ones still get through`, async () => {
+    it(`are 1,024 for ${whose}; the next are told to come again, and whole ones still get through`, async ({
+      begin,
+      gateway,
+      halting,
+      post
+    }) => {
       const statuses: Array<number> = []
       const held = await Promise.all(
         Array.from({ length: 1_034 }, async (_, i) => {
@@ -200,7 +213,13 @@ describe("bodies under way", () => {
     })
   }
 
-  it("hold so much memory for one source, and are refused while they grow", async () => {
+  it("hold so much memory for one source, and are refused while they grow", async ({
+    begin,
+    gateway,
+    halting,
+    post,
+    watched
+  }) => {
     const most = 128
     const { peakMb, idleMb } = await watch(watched(), async () => {
       const held = await Promise.all(
@@ -222,7 +241,7 @@ describe("bodies under way", () => {
   })
 })
 
-it("the gateway has lived through all of it", async () => {
+it("the gateway has lived through all of it", async ({ gateway, target }) => {
   target.reset()
   expect((await talk(gateway.port, [requestBytes({ path: `/e/${routed.id}`, body: "last" })])).final.status).toBe(200)
   expect((await target.next())[0]!.body.toString()).toBe("last")

@@ -13,9 +13,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
-import { GatewayProcess } from "../faults/GatewayProcess.ts"
-import { attackFrom, attacks } from "./Attacker.ts"
-import { watch } from "./Watch.ts"
+import { GatewayProcess } from "../support/GatewayProcess.ts"
+import { attackFrom, attacks } from "../support/Attacker.ts"
+import { watch } from "../support/Watch.ts"
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,

@@ -3,10 +3,9 @@ import { mkdir, open, readFile } from "node:fs/promises"
 import { createServer } from "node:net"
 import { join } from "node:path"
 import { Effect, Redacted } from "effect"
-import { SqlClient } from "effect/sql"
 import { shardsPerGroup } from "@tidegate/entities/Shards"
-import { loadSecretKeys, parseSecretKeys, Secrets } from "@tidegate/storage/Secrets"
-
+import { agreement } from "@tidegate/storage/Agreement"
+import { loadSecretKeys, parseSecretKeys } from "@tidegate/storage/Secrets"
 import { type Settings, SettingsError } from "./Settings.ts"
 
 /** Where the generated API key of the demo team is kept, readable by the owner only. */
@@ -48,25 +47,16 @@ export const loadKeys = Effect.fnUntraced(function* (settings: Settings) {
  * with this process's keys, and its rows were sharded as this version shards.
  */
 export const agreeWithDatabase = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const secrets = yield* Secrets
-  const address = { team_id: "", table: "settings", column: "value", id: "secret_canary" }
-  const sealed = yield* secrets.encrypt(address, "tidegate")
-  yield* sql`insert into settings (name, value) values ('secret_canary', ${sealed}), ('shards', ${String(shardsPerGroup)})
-    on conflict do nothing`
-  const rows = yield* sql<{ name: string; value: string }>`select name, value from settings`
-  const stored = new Map(rows.map((row) => [row.name, row.value]))
-  yield* Effect.mapError(
-    secrets.decrypt(address, stored.get("secret_canary") ?? ""),
-    () =>
-      new SettingsError({
-        message:
-          "TIDEGATE_SECRET_KEYS: the secrets in this database were encrypted with another key; give this process the same keys as the others"
-      })
-  )
-  if (stored.get("shards") !== String(shardsPerGroup)) {
+  const { keysFit, shards } = yield* agreement(shardsPerGroup)
+  if (!keysFit) {
     yield* new SettingsError({
-      message: `this database was sharded into ${stored.get("shards")} shards, this version uses ${shardsPerGroup}`
+      message:
+        "TIDEGATE_SECRET_KEYS: the secrets in this database were encrypted with another key; give this process the same keys as the others"
+    })
+  }
+  if (shards !== shardsPerGroup) {
+    yield* new SettingsError({
+      message: `this database was sharded into ${shards} shards, this version uses ${shardsPerGroup}`
     })
   }
 })

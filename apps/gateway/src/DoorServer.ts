@@ -1,9 +1,9 @@
 import { NodeHttpServer } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
 import type { HttpServer, HttpServerError } from "effect/http"
-import { ingressPath } from "@tidegate/doors/InboundRequest"
 import { IngressDoor } from "@tidegate/doors/IngressDoor"
 import { wireServer } from "@tidegate/doors/wire/WireServer"
+import { ingressPath } from "@tidegate/model/Ingress"
 
 /**
  * One port for two listeners: ingress URLs go straight to the door, everything else to the router. The door is not a

@@ -1,11 +1,9 @@
 import { Effect, type Layer } from "effect"
 import { Sharding, ShardId } from "effect/cluster"
 import { HttpRouter, HttpServerResponse } from "effect/http"
-import { SqlClient } from "effect/sql"
 import { shardsPerGroup } from "@tidegate/entities/Shards"
+import * as Database from "@tidegate/storage/Database"
 import type { Role } from "./Settings.ts"
-
-const databasePatience = "2 seconds"
 
 /**
  * `GET /healthz`: the process lives. `GET /readyz`: it can do its work: the database answers, and a process that runs
@@ -13,17 +11,17 @@ const databasePatience = "2 seconds"
  */
 export const layer = (
   role: Role
-): Layer.Layer<never, never, HttpRouter.HttpRouter | Sharding.Sharding | SqlClient.SqlClient> =>
+): Layer.Layer<never, never, HttpRouter.HttpRouter | Sharding.Sharding | Database.Database> =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
       const sharding = yield* Sharding.Sharding
-      const sql = yield* SqlClient.SqlClient
+      const stored = yield* Effect.context<Database.Database>()
       yield* router.add("GET", "/healthz", HttpServerResponse.jsonUnsafe({ ok: true }))
       yield* router.add(
         "GET",
         "/readyz",
         Effect.gen(function* () {
-          const database = yield* sql`select 1`.pipe(Effect.timeout(databasePatience), Effect.isSuccess)
+          const database = yield* Effect.provideContext(Database.answers, stored)
           let shards = 0
           for (let id = 1; id <= shardsPerGroup; id++) {
             if (sharding.hasShardId(ShardId.make("default", id))) shards++

@@ -1,5 +1,6 @@
 import { Config, Effect, Option, Redacted, Schema } from "effect"
 import { resolve } from "node:path"
+import { type RetentionDefaults, retentionDefaults } from "@tidegate/storage/Retention"
 
 /** What the process does: everything, doors and control API only, or actors only. */
 export type Role = "all" | "edge" | "runner"
@@ -21,12 +22,13 @@ export interface Settings {
   readonly egressByDefault: boolean
   /** Calls a minute of one API key to the control API; 0: no limit. */
   readonly apiRateLimit: number
+  readonly retention: RetentionDefaults
 }
 
 /** A setting that cannot be used; `message` names the variable. */
 export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", { message: Schema.String }) {}
 
-const port = (name: string) =>
+export const port = (name: string) =>
   Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: 65535 })), name)
 
 /** A number of calls a minute. */
@@ -36,9 +38,12 @@ const perMinute = (name: string) =>
     name
   )
 
+const days = (name: string) =>
+  Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 1, maximum: 3650 })), name)
+
 const optional = (name: string) => Config.option(Config.Redacted(name))
 
-const loopback = new Set(["127.0.0.1", "localhost", "::1"])
+export const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "::1"])
 
 /** All of the environment that the gateway reads; the README's table describes each. */
 export const settings = Effect.gen(function* () {
@@ -53,6 +58,8 @@ export const settings = Effect.gen(function* () {
   const runnerHost = yield* Config.withDefault(Config.String("TIDEGATE_RUNNER_HOST"), "127.0.0.1")
   const runnerPort = Option.getOrNull(yield* Config.option(port("TIDEGATE_RUNNER_PORT")))
   const apiRateLimit = yield* Config.withDefault(perMinute("TIDEGATE_API_RATE_LIMIT"), 6_000)
+  const payloadDays = yield* Config.withDefault(days("TIDEGATE_PAYLOAD_RETENTION_DAYS"), retentionDefaults.payloadDays)
+  const recordDays = yield* Config.withDefault(days("TIDEGATE_RECORD_RETENTION_DAYS"), retentionDefaults.recordDays)
   const allow = Option.getOrNull(yield* Config.option(Config.String("TIDEGATE_EGRESS_ALLOW")))
 
   if (apiKey !== null && Redacted.value(apiKey).length < 12) {
@@ -60,6 +67,11 @@ export const settings = Effect.gen(function* () {
   }
   if (databaseUrl !== null && !/^postgres(ql)?:\/\//.test(Redacted.value(databaseUrl))) {
     return yield* new SettingsError({ message: "DATABASE_URL must begin with postgres:// or postgresql://" })
+  }
+  if (recordDays < payloadDays) {
+    return yield* new SettingsError({
+      message: `TIDEGATE_RECORD_RETENTION_DAYS (${recordDays}) must not be less than TIDEGATE_PAYLOAD_RETENTION_DAYS (${payloadDays})`
+    })
   }
   const egressByDefault = allow === null && loopback.has(host)
   return {
@@ -83,6 +95,7 @@ export const settings = Effect.gen(function* () {
           .map((part) => part.trim())
           .filter((part) => part !== ""),
     egressByDefault,
-    apiRateLimit
+    apiRateLimit,
+    retention: { payloadDays, recordDays }
   } satisfies Settings
 }).pipe(Effect.catchTag("ConfigError", (error) => Effect.fail(new SettingsError({ message: error.message }))))

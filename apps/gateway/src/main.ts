@@ -4,25 +4,12 @@ import { Effect, Layer, Logger, type Redacted } from "effect"
 import { HttpRouter } from "effect/http"
 import * as ApiRoutes from "@tidegate/api/ApiRoutes"
 import { RateLimits } from "@tidegate/api/RateLimit"
-import { Certificates } from "@tidegate/doors/Certificates"
-import { HandshakeSteps } from "@tidegate/doors/HandshakeSteps"
-import { Hints } from "@tidegate/doors/Hints"
-import { ingressPath } from "@tidegate/doors/InboundRequest"
-import { IngressDoor } from "@tidegate/doors/IngressDoor"
-import { ProxyUpstream } from "@tidegate/doors/ProxyUpstream"
-import { SourceSnapshots } from "@tidegate/doors/SourceSnapshots"
+import * as Doors from "@tidegate/doors/Doors"
 import { wireServer } from "@tidegate/doors/wire/WireServer"
 import { Egress } from "@tidegate/egress/Egress"
+import * as Actors from "@tidegate/entities/Actors"
 import * as Cluster from "@tidegate/entities/Cluster"
-import { Cancellations } from "@tidegate/entities/Cancellations"
-import * as ConnectionBehaviour from "@tidegate/entities/Connection/ConnectionBehaviour"
-import { makeRouteWorker } from "@tidegate/entities/Connection/RouteWork"
-import * as DestinationBehaviour from "@tidegate/entities/Destination/DestinationBehaviour"
-import { DeliveryRuntime } from "@tidegate/entities/Destination/DeliveryRuntime"
-import * as SourceBehaviour from "@tidegate/entities/Source/SourceBehaviour"
-import * as Sweep from "@tidegate/entities/Sweep"
-import * as TransformationBehaviour from "@tidegate/entities/Transformation/TransformationBehaviour"
-import { Ingress } from "@tidegate/model/Ingress"
+import { Ingress, ingressPath } from "@tidegate/model/Ingress"
 import { Sandbox } from "@tidegate/sandbox/Sandbox"
 import { Connections } from "@tidegate/storage/Connections"
 import * as Database from "@tidegate/storage/Database"
@@ -31,16 +18,20 @@ import * as EmbeddedPostgres from "@tidegate/postgres/EmbeddedPostgres"
 import { Journal } from "@tidegate/storage/Journal"
 import { migrate } from "@tidegate/storage/Migrations"
 import { maintainPartitions } from "@tidegate/storage/Partitions"
-import { forgetDedupeWindows } from "@tidegate/storage/PendingRoutes"
-import { ProxyExchanges } from "@tidegate/storage/ProxyExchanges"
 import { type KeyRing, Secrets } from "@tidegate/storage/Secrets"
 import { Sources } from "@tidegate/storage/Sources"
 import { Transformations } from "@tidegate/storage/Transformations"
 import { bootstrapTeam } from "@tidegate/storage/Teams"
+import * as Otlp from "@tidegate/telemetry/Otlp"
+import * as ProcessWatch from "@tidegate/telemetry/ProcessWatch"
+import { LineLimits } from "@tidegate/telemetry/WideLines"
 import * as Bootstrap from "./Bootstrap.ts"
 import * as DoorServer from "./DoorServer.ts"
 import * as Health from "./Health.ts"
+import * as MetricsEndpoint from "./MetricsEndpoint.ts"
+import { Samples } from "./Samples.ts"
 import { type Settings, settings } from "./Settings.ts"
+import { logFormat, type TelemetrySettings, telemetrySettings } from "./TelemetrySettings.ts"
 import { welcome } from "./Welcome.ts"
 
 /** Deliveries on the wire at once in one process, and what the windows of all its destinations may hold. */
@@ -54,7 +45,6 @@ const database = (settings: Settings, url: Redacted.Redacted, keys: KeyRing) => 
       yield* Bootstrap.agreeWithDatabase
       yield* bootstrapTeam({ apiKey: yield* Bootstrap.loadApiKey(settings) })
       yield* Effect.forkScoped(maintainPartitions)
-      yield* Effect.forkScoped(forgetDedupeWindows)
     })
   )
   return prepared.pipe(Layer.provideMerge(Layer.merge(Database.layer({ url }), Secrets.layer({ keys }))))
@@ -68,41 +58,54 @@ const core = <A, E>(settings: Settings, url: Redacted.Redacted, keys: KeyRing, c
     Layer.provideMerge(database(settings, url, keys))
   )
 
-/** The actors of the shards that this process holds. */
-const actors = Layer.mergeAll(
-  SourceBehaviour.layer,
-  ConnectionBehaviour.layer(makeRouteWorker()),
-  DestinationBehaviour.layer,
-  TransformationBehaviour.layer,
-  Sweep.layer
-).pipe(Layer.provide(Cancellations.layer))
+const actors = ({ retention }: Settings) => Actors.layer(deliveryLimits, retention)
 
 const serving = { disableLogger: true, disableListenLog: true }
 
+/** What the public port of every role has: health, and the metrics unless they have a port of their own. */
+const watching = (settings: Settings, telemetry: TelemetrySettings) =>
+  Layer.merge(
+    Health.layer(settings.role),
+    telemetry.metricsServer === null ? MetricsEndpoint.onPublicPort(telemetry) : Layer.empty
+  )
+
+/** Metrics and traces, and where they go. */
+const telemetryOf = ({ logSample, otlp }: TelemetrySettings) =>
+  Layer.mergeAll(
+    ProcessWatch.layer,
+    Layer.effect(
+      LineLimits,
+      Effect.map(LineLimits, (limits) => ({ ...limits, successes: logSample }))
+    ),
+    otlp === null ? Layer.empty : Otlp.layer(otlp)
+  )
+
+/** What telemetry runs beside the servers. */
+const telling = ({ metricsServer, otlp, ...telemetry }: TelemetrySettings) =>
+  Layer.merge(
+    metricsServer === null
+      ? Layer.empty
+      : MetricsEndpoint.onOwnPort({ metricsServer, otlp, ...telemetry }, metricsServer),
+    otlp === null ? Layer.empty : Samples.layerRefreshing
+  )
+
 /** Doors and control API on the public port. */
-const publicServer = (settings: Settings) =>
-  HttpRouter.serve(Layer.merge(ApiRoutes.layer, Health.layer(settings.role)), serving).pipe(
+const publicServer = (settings: Settings, telemetry: TelemetrySettings) =>
+  HttpRouter.serve(Layer.merge(ApiRoutes.layer, watching(settings, telemetry)), serving).pipe(
     Layer.provide([DoorServer.layer({ host: settings.host, port: settings.port }), NodeHttpServer.layerHttpServices]),
     Layer.provide(Layer.succeed(RateLimits, { perKey: settings.apiRateLimit, failedPerAddress: 60 })),
-    Layer.provide(IngressDoor.layer),
-    Layer.provide([
-      SourceSnapshots.layer,
-      Hints.layer,
-      HandshakeSteps.layer,
-      ProxyUpstream.layer,
-      ProxyExchanges.layer
-    ]),
-    Layer.provide(Certificates.layer)
+    Layer.provide(Doors.layer)
   )
 
 /** A runner has no public port: it answers whether it lives and is ready. */
-const healthServer = (settings: Settings) =>
-  HttpRouter.serve(Health.layer(settings.role), serving).pipe(
+const healthServer = (settings: Settings, telemetry: TelemetrySettings) =>
+  HttpRouter.serve(watching(settings, telemetry), serving).pipe(
     Layer.provide(NodeHttpServer.layer(() => wireServer(null), { host: settings.host, port: settings.port }))
   )
 
 const gateway = Effect.gen(function* () {
   const given = yield* settings
+  const telemetry = yield* telemetrySettings
   if (given.role !== "runner") yield* ApiRoutes.prepare
   const postgres =
     given.databaseUrl === null ? yield* EmbeddedPostgres.start({ home: join(given.home, "postgres") }) : null
@@ -115,18 +118,27 @@ const gateway = Effect.gen(function* () {
     // Destinations of one origin share its connections: with fewer, those that hang would keep the others from theirs.
     connectionsPerOrigin: deliveryLimits.deliveries
   })
-  const working = Layer.mergeAll(egress, DeliveryRuntime.layer(deliveryLimits), Sandbox.layer({}))
+  const working = Layer.merge(egress, Sandbox.layer({}))
+  const beside = Layer.provide(telling(telemetry), Samples.layer)
+  const publicAndMore = Layer.merge(Layer.provide(publicServer(given, telemetry), Samples.layer), beside)
+  const healthAndMore = Layer.merge(Layer.provide(healthServer(given, telemetry), Samples.layer), beside)
   const roles = {
-    all: publicServer(given).pipe(Layer.provideMerge(actors), Layer.provide([runner, working])),
-    runner: healthServer(given).pipe(Layer.provideMerge(actors), Layer.provide([runner, working])),
-    edge: publicServer(given).pipe(Layer.provide([core(given, url, keys, Cluster.layerClient({ url, keys })), egress]))
+    all: publicAndMore.pipe(Layer.provideMerge(actors(given)), Layer.provide([runner, working])),
+    runner: healthAndMore.pipe(Layer.provideMerge(actors(given)), Layer.provide([runner, working])),
+    edge: publicAndMore.pipe(Layer.provide([core(given, url, keys, Cluster.layerClient({ url, keys })), egress]))
   }
-  yield* Layer.build(roles[given.role])
+  yield* Layer.build(Layer.provide(roles[given.role], telemetryOf(telemetry)))
   yield* welcome(given, postgres !== null)
   return yield* Effect.never
 }).pipe(Effect.scoped)
 
-const log = process.stdout.isTTY ? Logger.layer([Logger.consolePretty()]) : Logger.layer([Logger.consoleJson])
+const log = Layer.unwrap(
+  logFormat.pipe(
+    // A wrong one is named where all settings are read.
+    Effect.orElseSucceed(() => "json" as const),
+    Effect.map((format) => Logger.layer([format === "pretty" ? Logger.consolePretty() : Logger.consoleJson]))
+  )
+)
 
 /** A process that is told to end has ended by then, whatever still holds it: what it leaves is in SQL. */
 const shutdownLimitMs = 14_000

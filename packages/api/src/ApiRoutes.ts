@@ -12,6 +12,7 @@ import * as EventHandlers from "./handlers/EventHandlers.ts"
 import * as RequestHandlers from "./handlers/RequestHandlers.ts"
 import * as SourceHandlers from "./handlers/SourceHandlers.ts"
 import * as TransformationHandlers from "./handlers/TransformationHandlers.ts"
+import * as CallTelemetry from "./CallTelemetry.ts"
 import * as DocsPage from "./DocsPage.ts"
 import * as UnmatchedRoutes from "./UnmatchedRoutes.ts"
 
@@ -31,7 +32,7 @@ export const prepare: Effect.Effect<void> = Effect.sync(() => void OpenApi.fromA
 export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Platform | Sharding | Stores> = Layer.mergeAll(
   HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }),
   DocsPage.layer,
-  UnmatchedRoutes.layer
+  Layer.provide(UnmatchedRoutes.layer, CallTelemetry.layer)
 ).pipe(
   Layer.provide([
     SourceHandlers.layer,

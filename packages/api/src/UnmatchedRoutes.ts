@@ -2,6 +2,7 @@ import { Cause, Effect, type Layer, type Types } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"
 import { fail, GatewayError, invalid, toResponse } from "@tidegate/model/GatewayError"
+import { fault } from "@tidegate/telemetry/Faults"
 import { Api } from "./contract/Api.ts"
 import { fieldFaults } from "./FieldFaults.ts"
 import { isNotBuilt } from "./NotBuilt.ts"
@@ -126,9 +127,14 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
             const error = Cause.squash(cause)
             const answer = answerTo(error, request, path)
             if (answer !== null) return Effect.succeed(answer)
-            return Effect.as(
-              Effect.logError(`${request.method} ${path} failed`, cause),
-              respond(fail("INTERNAL_ERROR", "the request could not be carried out; the fault is in the gateway's log"))
+            return Effect.map(
+              fault({
+                code: "INTERNAL_ERROR",
+                message: "the request could not be carried out; the fault is in the gateway's log",
+                log: `${request.method} ${path} failed`,
+                cause
+              }),
+              (error) => respond(error)
             )
           }),
           Effect.map(withHeaders)

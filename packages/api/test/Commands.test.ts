@@ -187,10 +187,16 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("commands", 
       expect(yield* api.sources.delete(path)).toEqual({ id: created.id, deleted: true })
       const gone = yield* Effect.flip(api.sources.retrieve(path))
       expect(gone).toMatchObject({ _tag: "GatewayError", code: "NOT_FOUND", data: { resource_type: "source" } })
-      // Wrong in a way that only the gateway sees: the client has the schemas, and refuses by itself what they refuse.
-      const url = "https://user:password@target.test/"
       const wrong = yield* Effect.flip(
-        api.destinations.create({ query: {}, payload: { name: "wrong", type: "HTTP", config: { url } } })
+        api.destinations.create({
+          query: {},
+          // A mask that stands for nothing: the client has the schemas, and refuses by itself what they refuse.
+          payload: {
+            name: "wrong",
+            type: "MOCK_API",
+            config: { auth_type: "CUSTOM_HEADER", auth: { header_name: "x-token", value: "****oken" } }
+          }
+        })
       )
       expect(wrong).toMatchObject({ _tag: "GatewayError", code: "VALIDATION_ERROR" })
       expect((yield* api.requests.list({ query: { status: "accepted", include: ["data"] } })).partial).toBe(false)

@@ -1,18 +1,19 @@
 import { NodeHttpServer } from "@effect/platform-node"
 import { Context, Effect, Layer, Result } from "effect"
-import { Entity, TestRunner } from "effect/cluster"
+import { TestRunner } from "effect/cluster"
 import { FetchHttpClient, HttpClientRequest, HttpRouter, HttpServer } from "effect/http"
 import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
 import { SqlClient } from "effect/sql"
 import { createServer } from "node:http"
 import { freshDatabase } from "../../../test/postgres.ts"
-import * as ConnectionBehaviour from "@tidegate/entities/Connection/ConnectionBehaviour"
-import { Cancellations } from "@tidegate/entities/Cancellations"
-import * as commands from "@tidegate/entities/Destination/DestinationCommands"
+import * as ConnectionBehaviour from "../../entities/src/Connection/ConnectionBehaviour.ts"
+import { Cancellations } from "../../entities/src/Cancellations.ts"
+import { actorOf } from "../../entities/src/Actor.ts"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
-import * as SourceBehaviour from "@tidegate/entities/Source/SourceBehaviour"
-import * as TransformationBehaviour from "@tidegate/entities/Transformation/TransformationBehaviour"
+import * as SourceBehaviour from "../../entities/src/Source/SourceBehaviour.ts"
+import * as TransformationBehaviour from "../../entities/src/Transformation/TransformationBehaviour.ts"
 import { Ingress } from "@tidegate/model/Ingress"
+import { destination } from "@tidegate/resources/Destination"
 import { Connections } from "@tidegate/storage/Connections"
 import * as Database from "@tidegate/storage/Database"
 import { Destinations } from "@tidegate/storage/Destinations"
@@ -34,15 +35,11 @@ export const teams = {
 /** Destinations with their real commands; their delivery queue is another suite's. */
 const destinationEntity = DestinationEntity.toLayer(
   Effect.gen(function* () {
-    const { entityId: id } = yield* Entity.CurrentAddress
+    const cancellations = yield* Cancellations
     return DestinationEntity.of({
-      Create: ({ payload }) => commands.create(payload.team_id, id, payload.input),
-      Update: ({ payload }) => commands.update(payload.team_id, id, payload.input),
-      Replace: ({ payload }) => commands.replace(payload.team_id, id, payload.input),
-      Upsert: ({ payload }) => commands.upsert(payload.team_id, id, payload.input),
-      Disable: ({ payload }) => commands.disable(payload.team_id, id),
-      Enable: ({ payload }) => commands.enable(payload.team_id, id),
-      Delete: ({ payload }) => commands.remove(payload.team_id, id),
+      ...(yield* actorOf(destination, yield* Destinations, {
+        settle: ({ cancelled }) => Effect.forEach(cancelled, cancellations.request, { discard: true })
+      })),
       RetryEvent: ({ payload }) =>
         Effect.map(retryEvent({ ...payload, shardOf: () => 1 }), (retried) => ({
           event_id: retried.parent_event_id,

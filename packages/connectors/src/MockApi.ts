@@ -1,19 +1,56 @@
+import { Schema } from "effect"
 import { maxCapturedBytes } from "@tidegate/model/BodyLimits"
-import type { OutboundParts } from "./HttpDelivery.ts"
+import { maskSecret } from "@tidegate/signatures/Masking"
+import { type Answer, connector, judgeStatus, type OutboundRequest } from "./Connector.ts"
+import { forward } from "./HttpDelivery.ts"
+import { forwarding, pacing, setting, text } from "./Settings.ts"
 
-export interface MockAnswer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Buffer
-  /** The echo was longer than `maxCapturedBytes`. */
-  readonly bodyTruncated: boolean
-}
+/** The URL of every mock. It names nobody: the gateway itself makes the answers. */
+export const mockUrl = "https://mock.invalid/"
+
+const Path = text
+  .check(
+    Schema.isPattern(/^\/[^\s#\p{Cc}\p{Cs}]{0,2047}$/u, {
+      message: "must begin with / and be at most 2048 characters without spaces or a fragment",
+      toJsonSchema: () => ({ pattern: String.raw`^\/[^\s#]{0,2047}$` })
+    })
+  )
+  .annotate({ description: "What the mock is called with; `/status/{code}` makes it answer that" })
+
+/** A target that is always there: an echo, to try things with. */
+export const mockApi = connector({
+  type: "MOCK_API",
+  description: "Delivers to nobody: it answers 200, and echoes.",
+  settings: { path: setting(Path, "/"), ...forwarding, ...pacing },
+  none: {
+    url: Schema.NullOr(Schema.Literal(mockUrl)).annotate({
+      message: "is fixed for MOCK_API destinations; use config.path"
+    })
+  },
+  auths: ["NO_AUTH", "SERVICE_SIGNATURE", "CUSTOM_HEADER"],
+  // The echo is kept with its attempt, and everybody who may read that sees it.
+  credentials: "mask",
+  shown: { url: mockUrl },
+  example: { name: "mock", type: "MOCK_API" },
+  open: (settings, { headers, signing }) => ({
+    kind: "local",
+    prepare: forward(
+      { ...settings, url: mockUrl + settings.path.slice(1) },
+      {
+        headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, maskSecret(value)])),
+        signing
+      }
+    ),
+    answer,
+    judge: judgeStatus
+  })
+})
 
 /**
  * 200 and an echo of the request; a path that ends in `/status/{code}` answers that code. Of the echo there is as much as is
  * kept of any target's answer, up to the end of a character, and no more of the body is read than that takes.
  */
-export const answer = (request: Omit<OutboundParts, "url"> & { readonly url: string }): MockAnswer => {
+export const answer = (request: Omit<OutboundRequest, "shownUrl">): Answer => {
   const { pathname: path, search } = new URL(request.url)
   const code = /\/status\/([2-5]\d\d)$/.exec(path)?.[1]
   // A repeated header is a list; and one may be called __proto__.

@@ -1,15 +1,49 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import {
-  type AttemptContext,
-  type HttpTarget,
-  type InboundParts,
-  prepare,
-  targetUrl
-} from "@tidegate/connectors/HttpDelivery"
+import { type AttemptFacts, type OpenAuth, type OutboundRequest, Refusal } from "@tidegate/connectors/Connector"
+import { forward, type ForwardTarget } from "../src/HttpDelivery.ts"
+import type { Message } from "@tidegate/model/Message"
 import { prepareSigningSecret } from "@tidegate/signatures/DeliverySignature"
 
-describe("targetUrl", () => {
+const target: ForwardTarget = { url: "http://h/b", http_method: null, path_forwarding_disabled: false }
+const bare: Pick<OpenAuth, "headers" | "signing"> = { headers: {}, signing: null }
+const inbound: Message = { method: "POST", path: "/", query: "", headers: {}, body: Buffer.from("body") }
+
+const context: AttemptFacts = {
+  eventId: "evt_1",
+  requestId: "req_1",
+  teamId: "tm_1",
+  sourceId: "src_1",
+  connectionId: "con_1",
+  destinationId: "des_1",
+  webhookId: "evt_0",
+  attemptNumber: 2,
+  trigger: "AUTOMATIC",
+  willRetryAfter: 30,
+  sourceName: "source",
+  connectionName: "connection",
+  destinationName: "destination",
+  verified: true,
+  originalIp: "203.0.113.9",
+  createdAt: 1_699_999_999_000,
+  timestampSeconds: 1_700_000_000,
+  shown: inbound
+}
+
+/** The request of an attempt that is sent. */
+const prepare = (target: ForwardTarget, message: Message, facts = context, auth = bare): OutboundRequest => {
+  const request = forward(target, auth)(message, facts)
+  if (request instanceof Refusal) throw new Error(request.code)
+  return request
+}
+
+/** Where a request goes; null when it goes nowhere. */
+const targetUrl = (change: Partial<ForwardTarget>, path: string, query: string): string | null => {
+  const request = forward({ ...target, ...change }, bare)({ ...inbound, path, query }, context)
+  return request instanceof Refusal ? null : request.url
+}
+
+describe("the target", () => {
   const table: ReadonlyArray<readonly [url: string, path: string, query: string, expected: string | null]> = [
     ["http://h", "/", "", "http://h"],
     ["http://h", "", "", "http://h"],
@@ -79,31 +113,6 @@ describe("targetUrl", () => {
   })
 })
 
-const target: HttpTarget = {
-  url: "http://h/b",
-  http_method: null,
-  path_forwarding_disabled: false,
-  authHeaders: {},
-  signing: null
-}
-
-const inbound: InboundParts = { method: "POST", path: "/", query: "", headers: {}, body: Buffer.from("body") }
-
-const context: AttemptContext = {
-  eventId: "evt_1",
-  requestId: "req_1",
-  webhookId: "evt_0",
-  attemptNumber: 2,
-  trigger: "AUTOMATIC",
-  willRetryAfter: 30,
-  sourceName: "source",
-  connectionName: "connection",
-  destinationName: "destination",
-  verified: true,
-  originalIp: "203.0.113.9",
-  timestampSeconds: 1_700_000_000
-}
-
 /** Name and value of every header, in order. */
 const pairs = (headers: ReadonlyArray<string>): ReadonlyArray<readonly [string, string]> =>
   headers.flatMap((name, i) => (i % 2 === 0 ? [[name, headers[i + 1]!] as const] : []))
@@ -116,6 +125,7 @@ describe("prepare", () => {
     expect(prepare(target, inbound, context)).toEqual({
       method: "POST",
       url: "http://h/b",
+      shownUrl: "http://h/b",
       body: inbound.body,
       headers: [
         ["user-agent", "event-gateway/1"],
@@ -158,7 +168,7 @@ describe("prepare", () => {
   }
 
   const keptOrNot: ReadonlyArray<
-    readonly [name: string, headers: InboundParts["headers"], header: string, expected: ReadonlyArray<string>]
+    readonly [name: string, headers: Message["headers"], header: string, expected: ReadonlyArray<string>]
   > = [
     ["a sender's header", { "x-a": "1" }, "x-a", ["1"]],
     ["a repeated one", { "x-a": ["1", "2"] }, "x-a", ["1", "2"]],
@@ -196,11 +206,10 @@ describe("prepare", () => {
 
   for (const name of ["authorization", "x-token", "idempotency-key", "user-agent", "webhook-id"]) {
     it(`a destination's own ${name} is the only one`, () => {
-      const { headers } = prepare(
-        { ...target, authHeaders: { [name]: "set" } },
-        { ...inbound, headers: { [name]: ["sent", "twice"] } },
-        context
-      )
+      const { headers } = prepare(target, { ...inbound, headers: { [name]: ["sent", "twice"] } }, context, {
+        ...bare,
+        headers: { [name]: "set" }
+      })
       expect(named(headers, name)).toEqual(["set"])
     })
   }
@@ -226,12 +235,42 @@ describe("prepare", () => {
       "webhook-anything": "y",
       "x-gateway-signature": "v1=00"
     }
-    const { headers } = prepare({ ...target, signing: [secret] }, { ...inbound, headers: forged }, context)
+    const { headers } = prepare(target, { ...inbound, headers: forged }, context, { ...bare, signing: [secret] })
     expect(named(headers, "webhook-id")).toEqual(["evt_0"])
     expect(named(headers, "webhook-timestamp")).toEqual(["1700000000"])
     expect(named(headers, "x-gateway-timestamp")).toEqual(["1700000000"])
     expect(named(headers, "webhook-anything")).toEqual([])
     expect(named(headers, "webhook-signature")).toEqual([expect.stringMatching(/^v1,[A-Za-z0-9+/]{43}=$/)])
     expect(named(headers, "x-gateway-signature")).toEqual([expect.stringMatching(/^v1=[0-9a-f]{64}$/)])
+  })
+})
+
+describe("what is recorded", () => {
+  it("is the URL without what the sender presented", () => {
+    const facts = { ...context, shown: { ...inbound, path: "/a", query: "key=%5BPRESENTED%5D" } }
+    const { shownUrl, url } = prepare(target, { ...inbound, path: "/a", query: "key=secret" }, facts)
+    expect(url).toBe("http://h/b/a?key=secret")
+    expect(shownUrl).toBe("http://h/b/a?key=%5BPRESENTED%5D")
+  })
+
+  it("of what is refused, is the target alone", () => {
+    const refusals = [
+      forward(target, bare)({ ...inbound, path: "/..%2fx", query: "key=secret" }, context),
+      forward(target, bare)({ ...inbound, headers: { "x-long": "secret".repeat(50_000) } }, context)
+    ]
+    expect(refusals).toEqual([
+      new Refusal({
+        code: "PATH_NOT_ALLOWED",
+        message: "the path holds encoded steps that could lead out of the path of the destination's URL",
+        method: "POST",
+        shownUrl: "http://h/b"
+      }),
+      new Refusal({
+        code: "REQUEST_TOO_LARGE",
+        message: "URL and headers have more than 262144 bytes",
+        method: "POST",
+        shownUrl: "http://h/b"
+      })
+    ])
   })
 })

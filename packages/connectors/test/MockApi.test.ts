@@ -1,7 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { isUtf8 } from "node:buffer"
-import { answer } from "@tidegate/connectors/MockApi"
-import { mockUrl } from "@tidegate/model/Destination"
+import { answer, mockUrl } from "../src/MockApi.ts"
 import { maxCapturedBytes } from "@tidegate/model/BodyLimits"
 
 const sent = (path: string, headers: ReadonlyArray<string> = []) => ({

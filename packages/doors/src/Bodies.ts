@@ -44,6 +44,11 @@ export class Bodies {
     return this.#all.bodies >= mostBodies || this.#all.bytes > mostBytes
   }
 
+  /** Bytes that are held now. */
+  get heldBytes(): number {
+    return this.#all.bytes
+  }
+
   /** Counts bytes of a body that is kept although it has been read; negative: no longer. */
   keep(bytes: number): void {
     this.#all.bytes += bytes

@@ -1,22 +1,17 @@
+import type { MessageHead } from "@tidegate/model/Message"
+import type { Values } from "@tidegate/model/Values"
 import { presentedMask } from "@tidegate/signatures/PresentedSecrets"
 
-/** The path that all ingress URLs begin with. */
-export const ingressPath = "/e/"
-
-/** A request as it arrived at a door, before anything is decided about it. */
-export interface InboundRequest {
+/**
+ * A request as it arrived at a door, before anything is decided about it. `path` is what follows the source's name in the URL,
+ * at least "/".
+ */
+export interface InboundRequest extends MessageHead {
   readonly id: string
   /** Unix ms. */
   readonly receivedAt: number
-  readonly method: string
   /** The request target as it was sent: path and query. */
   readonly target: string
-  /** What follows the source's id in the URL, undecoded; at least "/". */
-  readonly path: string
-  /** Without the question mark, undecoded. */
-  readonly query: string
-  /** Lower-case names; a repeated header is an array. */
-  readonly headers: Readonly<Record<string, string | ReadonlyArray<string>>>
   /** The raw bytes; null when they were too many to keep. */
   readonly body: Uint8Array | null
   readonly bodySize: number
@@ -24,7 +19,7 @@ export interface InboundRequest {
 }
 
 /** Headers by lower-case name. Nothing is merged or dropped: what was sent twice is a list of two. */
-export const readHeaders = (raw: ReadonlyArray<string>): Record<string, string | ReadonlyArray<string>> => {
+export const readHeaders = (raw: ReadonlyArray<string>): Values => {
   const headers: Record<string, string | Array<string>> = {}
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i]!.toLowerCase()
@@ -53,7 +48,7 @@ const deliveryIdHeaders = [
 ]
 
 /** The sender's own id of this request, when it names one; cut to 255 characters. A mask is nobody's id. */
-export const externalId = (headers: InboundRequest["headers"]): string | null => {
+export const externalId = (headers: Values): string | null => {
   for (const name of deliveryIdHeaders) {
     const value = headers[name]
     if (typeof value === "string" && value !== "" && value !== presentedMask) return value.slice(0, 255)

@@ -1,18 +1,19 @@
 import type { ServerResponse } from "node:http"
 import { Clock, Context, Effect, Layer } from "effect"
 import { horizonMs } from "@tidegate/entities/Destination/DeliveryQueue"
-import type { DeliveryPayload } from "@tidegate/entities/Destination/DeliveryItem"
+import { newItem, payloadOf } from "@tidegate/entities/Destination/DeliveryItem"
+import { Hints } from "@tidegate/entities/Hints"
 import { type ErrorCode, fail, toResponse } from "@tidegate/model/GatewayError"
 import { isTurnOver, nextTurn } from "@tidegate/model/LoopTurn"
 import { isId, newId, prefixes } from "@tidegate/model/Ids"
-import { isSlug } from "@tidegate/model/Ingress"
+import { ingressPath, isSlug } from "@tidegate/model/Ingress"
 import { Journal } from "@tidegate/storage/Journal"
 import { ProxyExchanges } from "@tidegate/storage/ProxyExchanges"
 import { Bodies } from "./Bodies.ts"
-import { Hints } from "./Hints.ts"
 import { Certificates } from "./Certificates.ts"
+import { DoorTelemetry, type ShedReason } from "./DoorTelemetry.ts"
 import { HandshakeSteps } from "./HandshakeSteps.ts"
-import { type InboundRequest, ingressPath, readHeaders } from "./InboundRequest.ts"
+import { type InboundRequest, readHeaders } from "./InboundRequest.ts"
 import { ProxyUpstream } from "./ProxyUpstream.ts"
 import { acceptedReply, rejectedReply, type Reply } from "./Reply.ts"
 import { decide, type Decision, type Rejection, type Unfinished } from "./Routing.ts"
@@ -60,34 +61,42 @@ const make = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const run = Effect.runForkWith(yield* Effect.context())
   const bodies = new Bodies()
+  const telemetry = yield* DoorTelemetry.make(() => bodies.heldBytes)
 
   const refuse = (
     response: ServerResponse,
     code: ErrorCode,
     message: string,
-    headers: Record<string, string> = {}
+    headers: Record<string, string> = {},
+    data?: { readonly error_id: string }
   ): void => {
-    const answer = toResponse(fail(code, message))
+    const answer = toResponse(fail(code, message, data))
     reply(response, { status: answer.status, contentType: json, headers, body: JSON.stringify(answer.body) })
   }
 
-  const shed = (response: ServerResponse): void =>
-    refuse(response, "QUEUE_UNAVAILABLE", "the gateway cannot store requests right now; try again", {
-      "retry-after": "1"
-    })
+  const shed = (response: ServerResponse, reason: ShedReason): void =>
+    refuse(
+      response,
+      "QUEUE_UNAVAILABLE",
+      "the gateway cannot store requests right now; try again",
+      { "retry-after": "1" },
+      telemetry.shed(reason)
+    )
 
-  const crowded = (response: ServerResponse): void =>
+  const crowded = (response: ServerResponse): void => {
+    telemetry.shed("sender_busy")
     refuse(response, "RATE_LIMITED", "too many requests are being received for this source, or from this address", {
       "retry-after": "1"
     })
-
-  const fault = (response: ServerResponse, cause: unknown): void => {
-    run(Effect.logError("an ingress request failed", cause))
-    refuse(response, "INTERNAL_ERROR", "the request could not be processed")
   }
 
-  const unknownSource = (response: ServerResponse): void =>
+  const fault = (response: ServerResponse, cause: unknown): void =>
+    refuse(response, "INTERNAL_ERROR", "the request could not be processed", {}, telemetry.fault(cause))
+
+  const unknownSource = (response: ServerResponse): void => {
+    telemetry.unknownSource()
     refuse(response, "NOT_FOUND", "there is no source at this URL")
+  }
 
   const reject = (response: ServerResponse, snapshot: SourceSnapshot, { cause, code, message }: Rejection): void =>
     reply(
@@ -119,6 +128,7 @@ const make = Effect.gen(function* () {
       },
       (outcome) => {
         bodies.keep(-request.bodySize)
+        telemetry.proxied(record, outcome)
         exchanges.write({ ...outcome, teamId: snapshot.teamId, sourceId: snapshot.id })
       }
     )
@@ -143,42 +153,18 @@ const make = Effect.gen(function* () {
   const hint = ({ record, request }: Decision): void => {
     for (const { connectionId } of record.pending) hints.route(connectionId)
     if (record.events.length === 0) return
-    const payload: DeliveryPayload = {
-      requestId: record.id,
-      method: record.method,
-      path: record.path,
-      query: record.query,
-      headers: request.headers,
-      presented: record.presented,
-      body: record.body ?? noBody,
-      verified: record.verified,
-      originalIp: record.originalIp
-    }
+    const payload = payloadOf(request, record)
     const soon = record.ingestedAt + horizonMs
-    for (const { connectionId, destinationId, dueAt, id } of record.events) {
-      if (dueAt > soon) continue
-      hints.deliver(destinationId, {
-        eventId: id,
-        teamId: record.teamId,
-        connectionId,
-        sourceId: record.sourceId,
-        createdAt: record.ingestedAt,
-        dueAt,
-        attempts: 0,
-        firstAttemptAt: null,
-        lastAttemptAt: null,
-        trigger: "INITIAL",
-        rootEventId: null,
-        retryOperationId: null,
-        payload
-      })
+    for (const event of record.events) {
+      if (event.dueAt > soon) continue
+      hints.deliver(event.destinationId, newItem(event, record, record.ingestedAt, payload))
     }
   }
 
   /** Decides by a snapshot and stores; again with a newer one when that was old, and with a certificate that was missing. */
   const store = (snapshot: SourceSnapshot, exchange: Exchange, routings: number): void => {
     const { request, response } = exchange
-    if (routings >= mostRoutings) return shed(response)
+    if (routings >= mostRoutings) return shed(response, "source_keeps_changing")
     const isLarge = request.bodySize > largeForATurn
     if (isLarge && isTurnOver()) return defer(exchange, () => store(snapshot, exchange, routings))
     const since = isLarge ? performance.now() : 0
@@ -189,7 +175,7 @@ const make = Effect.gen(function* () {
         () => attempt(exchange, () => store(snapshot, exchange, routings + 1)),
         (error: unknown) => {
           run(Effect.logWarning("a sender's certificate could not be fetched", { source_id: snapshot.id, error }))
-          shed(response)
+          shed(response, "certificate")
         }
       )
       return
@@ -233,7 +219,7 @@ const make = Effect.gen(function* () {
           }
           take(snapshot, exchange, decision, handshake, routings)
         }),
-      () => shed(response)
+      () => shed(response, "source_unknown_yet")
     )
   }
 
@@ -249,7 +235,7 @@ const make = Effect.gen(function* () {
       () => attempt(exchange, () => commit(snapshot, exchange, decision, routings)),
       (error: unknown) => {
         run(Effect.logWarning("a handshake could not be completed", { source_id: snapshot.id, error }))
-        shed(response)
+        shed(response, "handshake")
       }
     )
   }
@@ -260,20 +246,22 @@ const make = Effect.gen(function* () {
       switch (outcome) {
         case "committed":
           hint(decision)
+          telemetry.stored(decision)
           return attempt(exchange, () => answerInTurn(exchange, snapshot, decision))
         case "stale":
+          telemetry.stale()
           snapshots.load(exchange.target.name).then(
             (current) =>
               attempt(exchange, () =>
                 current === null ? unknownSource(response) : store(current, exchange, routings + 1)
               ),
-            () => shed(response)
+            () => shed(response, "source_unknown_yet")
           )
           return
         case "unavailable":
-          return shed(response)
+          return shed(response, "database")
         case "failed":
-          return refuse(response, "INTERNAL_ERROR", "the request could not be stored")
+          return refuse(response, "INTERNAL_ERROR", "the request could not be stored", {}, telemetry.failed(decision))
       }
     })
   }
@@ -301,7 +289,7 @@ const make = Effect.gen(function* () {
         // What is still coming is not wanted: the connection ends with the answer.
         response.setHeader("connection", "close")
         message.discard(response)
-        if (outcome.kind === "full") return shed(response)
+        if (outcome.kind === "full") return shed(response, "bodies_full")
         if (outcome.kind === "busy") return crowded(response)
       }
       const receivedAt = clock.currentTimeMillisUnsafe()
@@ -332,7 +320,7 @@ const make = Effect.gen(function* () {
       }
       if (journal.isFull() || bodies.isFull) {
         message.discard(response)
-        return shed(response)
+        return shed(response, bodies.isFull ? "bodies_full" : "journal_full")
       }
       const snapshot = snapshots.get(target.name)
       if (snapshot !== undefined) return receive(snapshot, target, message, response)
@@ -340,7 +328,7 @@ const make = Effect.gen(function* () {
         (loaded) => receive(loaded, target, message, response),
         () => {
           message.discard(response)
-          shed(response)
+          shed(response, "source_unknown_yet")
         }
       )
     }
@@ -356,7 +344,6 @@ interface Target {
 
 const noHeaders: Record<string, string> = {}
 const json = "application/json; charset=utf-8"
-const noBody = new Uint8Array(0)
 
 /** `/e/{id or slug}[/suffix][?query]`; null when that cannot be a source's URL. */
 const readTarget = (url: string): Target | null => {

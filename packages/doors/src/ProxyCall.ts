@@ -1,5 +1,5 @@
 import { forwardedUrl } from "@tidegate/connectors/ForwardedUrl"
-import { connectionNames, hopByHop } from "@tidegate/model/HopByHop"
+import { connectionNames, hopByHop, isGateways, pushHeader, setByClient } from "@tidegate/model/HeaderRules"
 import type { InboundRequest } from "./InboundRequest.ts"
 
 /** Where the requests of a proxy source go (gateway contract, 2.5). */
@@ -12,17 +12,8 @@ export interface ProxyTarget {
 
 type Headers = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
-const ofConnection: ReadonlySet<string> = new Set(hopByHop)
-
-/** What the gateway says itself. */
-const setByGateway = new Set([
-  "host",
-  "content-length",
-  "expect",
-  "x-forwarded-for",
-  "x-forwarded-host",
-  "x-forwarded-proto"
-])
+/** What of a request does not go on: the gateway says it itself. */
+const notForwarded = new Set([...setByClient, "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"])
 
 const requestIdHeader = "x-gateway-request-id"
 
@@ -47,9 +38,8 @@ export const upstreamHeaders = (
   const headers: Array<string> = []
   const named = connectionNames(request.headers["connection"])
   for (const name in request.headers) {
-    // Whoever reads the gateway's own headers has to know that the gateway wrote them.
-    if (setByGateway.has(name) || name.startsWith("x-gateway-")) continue
-    if (!ofConnection.has(name) && !named.has(name)) push(headers, name, request.headers[name])
+    if (notForwarded.has(name) || isGateways(name) || named.has(name)) continue
+    pushHeader(headers, name, request.headers[name])
   }
   const path = [request.headers["x-forwarded-for"] ?? [], request.originalIp?.replace(/^::ffff:(?=\d+\.)/, "") ?? []]
   const forwardedFor = path.flat().join(", ")
@@ -64,17 +54,11 @@ export const callerHeaders = (status: number, upstream: Headers, requestId: stri
   const headers: Array<string> = []
   const named = connectionNames(upstream["connection"])
   for (const name in upstream) {
-    if (ofConnection.has(name) || named.has(name) || name === requestIdHeader) continue
+    if (hopByHop.has(name) || named.has(name) || name === requestIdHeader) continue
     // A 204 has no body, and a length says that it has (RFC 9110, 8.6).
     if (name === "content-length" && status === 204) continue
-    push(headers, name, upstream[name])
+    pushHeader(headers, name, upstream[name])
   }
   headers.push(requestIdHeader, requestId)
   return headers
-}
-
-const push = (headers: Array<string>, name: string, value: Headers[string]): void => {
-  if (value === undefined) return
-  if (typeof value === "string") headers.push(name, value)
-  else for (const one of value) headers.push(name, one)
 }

@@ -3,7 +3,7 @@ import type { ErrorCode } from "@tidegate/model/GatewayError"
 import { requestInput, type RequestInput } from "@tidegate/rules/RequestInput"
 import { takePresented } from "@tidegate/signatures/PresentedSecrets"
 import type { CertificateNeeded, Handshake } from "@tidegate/signatures/Provider"
-import type { IgnoredEvent, PendingRoute, RequestRecord, RoutedEvent } from "@tidegate/storage/journal/AcceptStatement"
+import type { IgnoredEvent, PendingRoute, RequestRecord, RoutedEvent } from "@tidegate/storage/Journal"
 import { externalId, type InboundRequest } from "./InboundRequest.ts"
 import type { SourceSnapshot } from "./SourceSnapshots.ts"
 

@@ -1,22 +1,20 @@
-import { Context, Effect, Layer, Result, Schema } from "effect"
+import { Context, Effect, Layer, Result } from "effect"
 import { Sharding } from "effect/cluster"
 import type { SqlError } from "effect/sql"
 import { takeTurn } from "@tidegate/model/LoopTurn"
-import type { Rule } from "@tidegate/model/Rule"
 import { compileRules, type CompiledRules } from "@tidegate/rules/RuleSet"
 import { shardOf } from "@tidegate/entities/Shards"
-import { Ingress, isSlug } from "@tidegate/model/Ingress"
+import { Ingress, ingressPath, isSlug } from "@tidegate/model/Ingress"
 import { compileCustomResponse } from "@tidegate/rules/CustomResponse"
 import type { PresentedSecrets } from "@tidegate/signatures/PresentedSecrets"
 import { compileSourceAuth, type SourceVerifier, verifyNobody } from "@tidegate/signatures/SourceAuth"
-import { HotSql } from "@tidegate/storage/Database"
+import type { Database } from "@tidegate/storage/Database"
 import { sealPresented } from "@tidegate/storage/PresentedColumn"
+import { readRoutedSource, type RoutedSource } from "@tidegate/storage/RoutedSource"
 import { Secrets } from "@tidegate/storage/Secrets"
-import type { SourceConfig } from "@tidegate/resources/Source"
 import { Certificates } from "./Certificates.ts"
 import type { ProxySettings } from "./ProxyUpstream.ts"
 import { acknowledgementOf, type ReplySettings } from "./Reply.ts"
-import { ingressPath } from "./InboundRequest.ts"
 
 /** One enabled connection to an enabled destination, ready to route by. */
 export interface Route {
@@ -49,30 +47,12 @@ export interface SourceSnapshot {
   readonly routes: ReadonlyArray<Route>
 }
 
-interface Row {
-  readonly id: string
-  readonly team_id: string
-  readonly slug: string | null
-  readonly version: bigint
-  readonly disabled_at: Date | null
-  readonly type: string
-  readonly config: SourceConfig
-  readonly auth: string | null
-  readonly connections: ReadonlyArray<{
-    readonly id: string
-    readonly destination_id: string
-    readonly rules: ReadonlyArray<Rule>
-  }>
-}
-
 const mostCached = 20_000
 /**
  * How long an id that names no source is remembered. Ids are never reused and not guessable, so nothing is missed. A slug
  * is never remembered so: it may be given to a source any moment, and whoever did so is told that it holds at once.
  */
 const unknownForMs = 5_000
-
-const parseJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Json))
 
 /**
  * The snapshots that a door routes by. A cached one may be old: the commit finds out and the door asks for a newer one.
@@ -92,7 +72,7 @@ export class SourceSnapshots extends Context.Service<
   static readonly layer: Layer.Layer<
     SourceSnapshots,
     never,
-    HotSql | Secrets | Sharding.Sharding | Certificates | Ingress
+    Database | Secrets | Sharding.Sharding | Certificates | Ingress
   > = Layer.effect(
     SourceSnapshots,
     Effect.suspend(() => make)
@@ -100,12 +80,11 @@ export class SourceSnapshots extends Context.Service<
 }
 
 const make = Effect.gen(function* () {
-  const sql = yield* HotSql
   const secrets = yield* Secrets
   const sharding = yield* Sharding.Sharding
   const certificates = yield* Certificates
   const ingress = yield* Ingress
-  const context = yield* Effect.context()
+  const context = yield* Effect.context<Database | Secrets>()
   const runPromise = Effect.runPromiseWith(context)
 
   const cached = new Map<string, SourceSnapshot>()
@@ -118,32 +97,28 @@ const make = Effect.gen(function* () {
 
   const origin = ingress.baseUrl.slice(0, -ingressPath.length + 1)
 
-  const verifierOf = (row: Row): Effect.Effect<SourceVerifier> => {
-    const compile = (auth: unknown) =>
-      compileSourceAuth({ type: row.type, auth_type: row.config.auth_type, auth }, certificates.get)
-    if (row.auth === null) return Effect.succeed(compile({}))
-    return secrets.decrypt({ team_id: row.team_id, table: "sources", column: "auth", id: row.id }, row.auth).pipe(
-      Effect.flatMap(parseJson),
-      Effect.map(compile),
-      Effect.catch((error) =>
-        Effect.as(
-          Effect.logError("a source's verification settings cannot be read", { source_id: row.id, error }),
+  /** Closed: by settings that cannot be read, nobody is verified. */
+  const verifierOf = ({ auth, config, id, type }: RoutedSource): Effect.Effect<SourceVerifier> =>
+    Result.isSuccess(auth)
+      ? Effect.succeed(compileSourceAuth({ type, auth_type: config.auth_type, auth: auth.success }, certificates.get))
+      : Effect.as(
+          Effect.logError("a source's verification settings cannot be read", { source_id: id, error: auth.failure }),
           verifyNobody
         )
-      )
-    )
-  }
 
   /** How it answers. A custom response that cannot be read is left out: what comes in is worth more than its answer. */
-  const replyOf = (row: Row): Effect.Effect<ReplySettings> => {
-    const acknowledgement = acknowledgementOf(row.type, row.config.chat_defer_ephemeral)
-    const written = row.config.custom_response
+  const replyOf = (source: RoutedSource): Effect.Effect<ReplySettings> => {
+    const acknowledgement = acknowledgementOf(source.type, source.config.chat_defer_ephemeral)
+    const written = source.config.custom_response
     if (written === null) return Effect.succeed({ customResponse: null, acknowledgement })
     const compiled = compileCustomResponse(written)
     return Result.isSuccess(compiled)
       ? Effect.succeed({ customResponse: compiled.success, acknowledgement })
       : Effect.as(
-          Effect.logError("a source's custom response cannot be read", { source_id: row.id, error: compiled.failure }),
+          Effect.logError("a source's custom response cannot be read", {
+            source_id: source.id,
+            error: compiled.failure
+          }),
           { customResponse: null, acknowledgement }
         )
   }
@@ -155,16 +130,11 @@ const make = Effect.gen(function* () {
     entries.set(key, value)
   }
 
-  const read = Effect.fnUntraced(function* (name: string): Effect.fn.Return<SourceSnapshot | null, SqlError.SqlError> {
-    const [row] = yield* sql<Row>`
-      select s.id, s.team_id, s.slug, s.version, s.disabled_at, s.type, s.config, s.auth, coalesce((
-        select json_agg(json_build_object('id', c.id, 'destination_id', c.destination_id, 'rules', c.rules) order by c.id)
-        from connections c
-        where c.source_id = s.id and c.deleted_at is null and c.disabled_at is null
-          and (select d.deleted_at is null and d.disabled_at is null from destinations d where d.id = c.destination_id)
-      ), '[]') as connections
-      from sources s where ${isSlug(name) ? sql`s.slug = ${name}` : sql`s.id = ${name}`} and s.deleted_at is null`
-    if (row === undefined) {
+  const read = Effect.fnUntraced(function* (
+    name: string
+  ): Effect.fn.Return<SourceSnapshot | null, SqlError.SqlError, Database | Secrets> {
+    const source = yield* readRoutedSource(name)
+    if (source === null) {
       if (isSlug(name)) {
         idsBySlug.delete(name)
         return null
@@ -177,7 +147,7 @@ const make = Effect.gen(function* () {
     const routes: Array<Route> = []
     // Patterns take long to compile, and a source may have any number of connections.
     let since = performance.now()
-    for (const connection of row.connections) {
+    for (const connection of source.connections) {
       routes.push({
         connectionId: connection.id,
         destinationId: connection.destination_id,
@@ -190,23 +160,25 @@ const make = Effect.gen(function* () {
         since = performance.now()
       }
     }
+    // What is kept holds this, and not all that was read.
+    const { team_id } = source
     const snapshot: SourceSnapshot = {
-      id: row.id,
-      slug: row.slug,
-      teamId: row.team_id,
-      version: Number(row.version),
+      id: source.id,
+      slug: source.slug,
+      teamId: team_id,
+      version: source.version,
       origin,
-      disabled: row.disabled_at !== null,
-      allowedMethods: row.config.allowed_http_methods,
-      verifier: yield* verifierOf(row),
-      seal: (id, presented) => sealPresented(secrets, { team_id: row.team_id, id }, presented),
-      reply: yield* replyOf(row),
-      proxy: row.config.mode === "proxy" ? row.config.proxy : null,
+      disabled: source.disabled,
+      allowedMethods: source.config.allowed_http_methods,
+      verifier: yield* verifierOf(source),
+      seal: (id, presented) => sealPresented(secrets, { team_id, id }, presented),
+      reply: yield* replyOf(source),
+      proxy: source.config.mode === "proxy" ? source.config.proxy : null,
       routes
     }
-    const known = cached.get(row.id)
-    if (known === undefined || known.version <= snapshot.version) keep(cached, row.id, snapshot)
-    if (isSlug(name)) keep(idsBySlug, name, row.id)
+    const known = cached.get(source.id)
+    if (known === undefined || known.version <= snapshot.version) keep(cached, source.id, snapshot)
+    if (isSlug(name)) keep(idsBySlug, name, source.id)
     return snapshot
   })
 

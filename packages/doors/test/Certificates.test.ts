@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { Certificates } from "@tidegate/doors/Certificates"
+import { Certificates } from "../src/Certificates.ts"
 import { Egress } from "@tidegate/egress/Egress"
-import type { Answer } from "@tidegate/egress/Exchange"
-import { makeGuard } from "@tidegate/egress/Guard"
+import type { Answer } from "../../egress/src/Exchange.ts"
+import { makeGuard } from "../../egress/src/Guard.ts"
 
 const url = "https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-1.pem"
 const pem = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { externalId, readHeaders } from "@tidegate/doors/InboundRequest"
+import { externalId, readHeaders } from "../src/InboundRequest.ts"
 
 describe("readHeaders", () => {
   it("lower-case names, repeated ones as a list in their order", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { posix } from "node:path"
-import { callerHeaders, upstreamHeaders, upstreamUrl } from "@tidegate/doors/ProxyCall"
+import { callerHeaders, upstreamHeaders, upstreamUrl } from "../src/ProxyCall.ts"
 
 const to = (target_url: string, path_forwarding = true, query_forwarding = true) => ({
   target_url,

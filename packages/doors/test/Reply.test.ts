@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import { acceptedReply, acknowledgementOf, rejectedReply, type ReplySettings } from "@tidegate/doors/Reply"
+import { acceptedReply, acknowledgementOf, rejectedReply, type ReplySettings } from "../src/Reply.ts"
 import { fail } from "@tidegate/model/GatewayError"
 import { compileCustomResponse } from "@tidegate/rules/CustomResponse"
 import { requestInput } from "@tidegate/rules/RequestInput"

@@ -2,9 +2,9 @@ import { once } from "node:events"
 import type { Server, ServerResponse } from "node:http"
 import { type AddressInfo, connect, type Socket } from "node:net"
 import { afterEach, describe, expect, it } from "vitest"
-import type { FramedMessage } from "@tidegate/doors/wire/FramedMessage"
+import type { FramedMessage } from "../src/wire/FramedMessage.ts"
 import { type Capacity, wireServer } from "@tidegate/doors/wire/WireServer"
-import { requestBytes, talk } from "../../../test/contract/RawHttp.ts"
+import { requestBytes, talk } from "../../../test/support/RawHttp.ts"
 
 const sockets = new Set<Socket>()
 let server: Server

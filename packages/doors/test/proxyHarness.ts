@@ -3,14 +3,14 @@ import { once } from "node:events"
 import { createServer, type ServerResponse } from "node:http"
 import { type AddressInfo, connect, type Socket } from "node:net"
 import { Egress } from "@tidegate/egress/Egress"
-import { loopbackOnly } from "@tidegate/egress/Guard"
-import { readHeaders } from "@tidegate/doors/InboundRequest"
+import { loopbackOnly } from "../../egress/src/Guard.ts"
+import { readHeaders } from "../src/InboundRequest.ts"
 import {
   type ProxyOutcome,
   type ProxySettings,
   ProxyUpstream,
   type ProxyUpstreamOptions
-} from "@tidegate/doors/ProxyUpstream"
+} from "../src/ProxyUpstream.ts"
 
 export const requestId = "req_00000000000000000000000000"
 

@@ -1,39 +1,12 @@
 import { errors } from "undici"
+import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 
-/**
- * Why an exchange got no full answer, in the contract's words (gateway contract, section (e)).
- *
- * Only what the way out itself can find: what an answer *means* (`BAD_RESPONSE` for a status outside 2xx, `AUTH_REJECTED`,
+export type { AttemptErrorCode }
+
+/*
+ * The codes of what the way out itself can find. What an answer *means* (`BAD_RESPONSE` for a status outside 2xx, `AUTH_REJECTED`,
  * …) is judged by the caller, because a proxy, a token endpoint and a webhook target judge the same status differently.
  */
-export type AttemptErrorCode =
-  | "TIMEOUT"
-  | "CONNECTION_REFUSED"
-  | "CONNECTION_RESET"
-  | "SOCKET_CLOSED"
-  | "DNS_LOOKUP_FAILED"
-  | "HOST_UNREACHABLE"
-  | "NETWORK_UNREACHABLE"
-  | "NETWORK_ERROR"
-  | "NETWORK_REQUEST_CANCELED"
-  | "SELF_SIGNED_CERT"
-  | "SSL_CERT_EXPIRED"
-  | "SSL_ERROR_CA_UNKNOWN"
-  | "ERR_TLS_CERT_ALTNAME_INVALID"
-  | "UNABLE_TO_GET_ISSUER_CERT"
-  | "ERR_SSL_WRONG_VERSION_NUMBER"
-  | "PROTOCOL_ERROR"
-  | "RESPONSE_TOO_LARGE"
-  | "INVALID_CHARACTER"
-  | "INVALID_URL"
-  | "MISSING_URL"
-  | "TARGET_NOT_ALLOWED"
-  /** Found by who prepares the request: its path would lead out of the URL that the operator wrote. */
-  | "PATH_NOT_ALLOWED"
-  /** Likewise: its URL and headers are more than is sent to anybody. */
-  | "REQUEST_TOO_LARGE"
-  | "INTERNAL_ERROR"
-  | "UNKNOWN"
 
 const byCause: ReadonlyMap<string, AttemptErrorCode> = new Map<string, AttemptErrorCode>([
   // The guard names its refusals by the contract's codes.

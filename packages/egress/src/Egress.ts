@@ -1,12 +1,15 @@
 import { Context, Effect, Layer } from "effect"
 import type { Dispatcher } from "undici"
 import { maxCapturedBytes } from "@tidegate/model/BodyLimits"
+import { setByClient } from "@tidegate/model/HeaderRules"
 import type { AttemptErrorCode } from "./AttemptErrorCode.ts"
 import { Exchange } from "./Exchange.ts"
 import type { Answer, AnswerReader } from "./Exchange.ts"
 import { InvalidNetwork, makeGuard } from "./Guard.ts"
 import type { Guard, GuardOptions } from "./Guard.ts"
 import { makeOrigins } from "./Origins.ts"
+
+export type { Answer, AttemptErrorCode }
 
 /** A request to the outside. */
 export interface Outbound {
@@ -51,23 +54,8 @@ export interface Streaming {
 
 const defaultTimeoutMs = 30_000
 
-const ofConnection: ReadonlySet<string> = new Set([
-  "connection",
-  "content-length",
-  "expect",
-  "host",
-  "keep-alive",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade"
-])
-
-const isOfConnection = (name: string | undefined): boolean => name !== undefined && ofConnection.has(name.toLowerCase())
-
 const messageHeaders = (headers: ReadonlyArray<string>): Array<string> =>
-  headers.filter((_, index) => !isOfConnection(headers[index - (index % 2)]))
+  headers.filter((_, index) => !setByClient.has(headers[index - (index % 2)]!.toLowerCase()))
 
 const refusal = (code: AttemptErrorCode, message: string): Answer => {
   const now = Date.now()

@@ -27,17 +27,17 @@ const exceptions: ReadonlyArray<{
     reason: "the gateway's own database, at an address the operator sets"
   },
   {
-    files: /^packages\/entities\/src\/Cluster\.ts$/,
-    from: /^@effect\/sql-pg$/,
-    names: ["PgClient"],
-    reason: "the cluster's own tables"
-  },
-  {
     files: /^packages\/entities\/src\/Wire\/ClusterWire\.ts$/,
     from: /^(@effect\/platform-node|effect\/socket|node:tls)$/,
     names: ["NodeSocket", "Socket", "connect"],
     reason:
       "the cluster's own transport: between runners, at addresses they registered in our database, by a key they share"
+  },
+  {
+    files: /^packages\/telemetry\/src\/Otlp\.ts$/,
+    from: /^effect\/http$/,
+    names: ["FetchHttpClient"],
+    reason: "the collector of metrics and traces, at an address that the operator sets; it follows no redirects"
   },
   {
     files: /^packages\/api\/src\/DocsPage\.ts$/,

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Queue } from "effect"
 import { cancelPending, type PendingOf } from "@tidegate/storage/CancelPending"
-import type { HotSql } from "@tidegate/storage/Database"
+import type { Database } from "@tidegate/storage/Database"
 
 /** How many may wait. More are dropped: what they would write down is read off all the same. */
 const waiting = 1_000
@@ -14,7 +14,7 @@ export class Cancellations extends Context.Service<
   Cancellations,
   { readonly request: (of: PendingOf) => Effect.Effect<void> }
 >()("@tidegate/entities/Cancellations") {
-  static readonly layer: Layer.Layer<Cancellations, never, HotSql> = Layer.effect(
+  static readonly layer: Layer.Layer<Cancellations, never, Database> = Layer.effect(
     Cancellations,
     Effect.gen(function* () {
       const requests = yield* Queue.dropping<PendingOf>(waiting)

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
-import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import type { GatewayError } from "@tidegate/model/GatewayError"
+import { fault } from "@tidegate/telemetry/Faults"
 
 /**
  * A command's handler. A defect becomes 500 and a log line, because an entity restarts on one and is sent the same
@@ -8,10 +9,14 @@ import { fail, type GatewayError } from "@tidegate/model/GatewayError"
  */
 export const carryThrough = <A, R>(effect: Effect.Effect<A, GatewayError, R>): Effect.Effect<A, GatewayError, R> =>
   effect.pipe(
-    Effect.catchDefect((defect) =>
-      Effect.andThen(
-        Effect.logError("a command failed", defect),
-        fail("INTERNAL_ERROR", "the request could not be carried out")
+    Effect.catchDefect((cause) =>
+      Effect.flip(
+        fault({
+          code: "INTERNAL_ERROR",
+          message: "the request could not be carried out",
+          log: "a command failed",
+          cause
+        })
       )
     ),
     Effect.uninterruptible

@@ -1,7 +1,7 @@
-import { PgClient } from "@effect/sql-pg"
 import { Layer, Option, type Redacted } from "effect"
 import { MessageStorage, RunnerAddress, type Sharding, ShardingConfig, SqlRunnerStorage } from "effect/cluster"
 import type { SqlError } from "effect/sql"
+import * as Database from "@tidegate/storage/Database"
 import type { KeyRing } from "@tidegate/storage/Secrets"
 import { Lease } from "./Lease.ts"
 import { shardsPerGroup } from "./Shards.ts"
@@ -45,19 +45,8 @@ export interface RunnerOptions extends ClusterOptions {
   readonly port: number
 }
 
-/** The cluster's own connections: one holds the shard locks for life, and no list or report may delay its refresh. */
 const storage = (options: ClusterOptions, config: Partial<ShardingConfig.ShardingConfig["Service"]>) =>
-  SqlRunnerStorage.layer.pipe(
-    Layer.provide([
-      ShardingConfig.layer(config),
-      PgClient.layer({
-        url: options.url,
-        maxConnections: 4,
-        applicationName: "tidegate-cluster",
-        startupParameters: { timezone: "UTC", statement_timeout: "5s" }
-      })
-    ])
-  )
+  SqlRunnerStorage.layer.pipe(Layer.provide([ShardingConfig.layer(config), Database.layerCluster(options.url)]))
 
 /** Holds shards and runs their actors. */
 export const layerRunner = (options: RunnerOptions): Layer.Layer<Sharding.Sharding | Lease, SqlError.SqlError> => {

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { RunnerStorage, type ShardId } from "effect/cluster"
+import { metrics } from "@tidegate/telemetry/Metrics"
 
 /** Kept back from the lease, so that a delivery that just may start is on the wire before the lease is over (ms). */
 const marginMs = 250
@@ -35,7 +36,8 @@ export class Lease extends Context.Service<Lease, { readonly isHeld: (shard: num
             const askedAt = performance.now()
             return Effect.tap(answer(shards), (held) =>
               Effect.sync(() => {
-                for (const { id } of shards) until.delete(id)
+                const kept = new Set(held.map(({ id }) => id))
+                for (const { id } of shards) if (until.delete(id) && !kept.has(id)) metrics.leasesLost.add()
                 for (const { id } of held) until.set(id, askedAt + options.expirationMs - marginMs)
               })
             )

@@ -3,7 +3,7 @@ import type { Sharding } from "effect/cluster/Sharding"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import type { Concerned } from "@tidegate/storage/Store"
 import { Cancellations } from "./Cancellations.ts"
-import { reloadDestinations } from "./Notify.ts"
+import { reloadDestinations } from "./Hints.ts"
 
 /** What a committed change owes to others: answers once everyone whom it concerns goes by it. */
 export const settling: Effect.Effect<

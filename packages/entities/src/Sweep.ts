@@ -1,10 +1,11 @@
 import { Clock, Effect, Layer } from "effect"
 import { Sharding, ShardId } from "effect/cluster"
+import { passed } from "@tidegate/model/TestSignal"
 import type { SqlError } from "effect/sql"
 import { connectionsWithPendingRoutes, dueDestinations } from "@tidegate/storage/DeliveryRows"
-import type { HotSql } from "@tidegate/storage/Database"
-import { ConnectionEntity } from "./Connection/ConnectionProtocol.ts"
-import { DestinationEntity } from "./Destination/DestinationProtocol.ts"
+import type { Database } from "@tidegate/storage/Database"
+import { metrics } from "@tidegate/telemetry/Metrics"
+import { actors } from "./Hints.ts"
 import { shardsPerGroup } from "./Shards.ts"
 
 /** What has been due for longer than this (ms), nobody is about to deliver: its hint was lost, or its time has come. */
@@ -19,33 +20,29 @@ const all = Array.from({ length: shardsPerGroup }, (_, index) => index + 1)
  * Finds the due rows of the shards that this runner holds and wakes their actors. It is what makes every other message
  * a hint: retries and delays come due through it, and whatever a crash or a lost message left behind is found by it.
  */
-export const sweepOnce: Effect.Effect<void, SqlError.SqlError, Sharding.Sharding | HotSql> = Effect.gen(function* () {
+export const sweepOnce: Effect.Effect<void, SqlError.SqlError, Sharding.Sharding | Database> = Effect.gen(function* () {
   const sharding = yield* Sharding.Sharding
   const mine = all.filter((id) => sharding.hasShardId(ShardId.make("default", id)))
   if (mine.length === 0) return
-  const destination = yield* DestinationEntity.client
-  const connection = yield* ConnectionEntity.client
+  const { wakeConnection, wakeDestination } = yield* actors
   const before = (yield* Clock.currentTimeMillis) - graceMs
-  const wake = <E>(message: Effect.Effect<void, E>) => Effect.ignore(Effect.timeout(message, "1 second"))
   const due = yield* dueDestinations(mine, before)
-  yield* Effect.forEach(due, (id) => wake(destination(id).Wake(undefined, { discard: true })), {
-    concurrency: 16,
-    discard: true
-  })
+  metrics.sweepFound.at("destination").add(due.length)
+  yield* Effect.forEach(due, wakeDestination, { concurrency: 16, discard: true })
   const routes = yield* connectionsWithPendingRoutes(mine, before)
-  yield* Effect.forEach(routes, (id) => wake(connection(id).Wake(undefined, { discard: true })), {
-    concurrency: 16,
-    discard: true
-  })
+  metrics.sweepFound.at("connection").add(routes.length)
+  yield* Effect.forEach(routes, wakeConnection, { concurrency: 16, discard: true })
+  passed("sweep")
 })
 
-export const layer: Layer.Layer<never, never, Sharding.Sharding | HotSql> = Layer.effectDiscard(
+export const layer: Layer.Layer<never, never, Sharding.Sharding | Database> = Layer.effectDiscard(
   Effect.forkScoped(
     Effect.gen(function* () {
       while (true) {
         const began = yield* Clock.currentTimeMillis
         yield* Effect.catch(sweepOnce, (error) => Effect.logWarning("the sweep could not read what is due", error))
         const took = (yield* Clock.currentTimeMillis) - began
+        metrics.sweepSeconds.observe(took / 1_000)
         yield* Effect.sleep(Math.max(everyMs - took, took / mostOfTheTime))
       }
     })

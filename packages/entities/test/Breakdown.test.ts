@@ -1,21 +1,24 @@
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Cause, Clock, Context, Effect, Layer, Logger, Queue } from "effect"
-import { MessageStorage, RunnerHealth, Runners, RunnerStorage, Sharding, ShardingConfig } from "effect/cluster"
-import { SqlClient } from "effect/sql"
+import { Effect, Queue } from "effect"
 import { TestClock } from "effect/testing"
-import { Egress, type Outbound } from "@tidegate/egress/Egress"
-import type { Answer } from "@tidegate/egress/Exchange"
+import { connectorOf } from "@tidegate/connectors/Connectors"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import type { Rule } from "@tidegate/model/Rule"
 import { Journal } from "@tidegate/storage/Journal"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
-import { Cancellations } from "../src/Cancellations.ts"
-import { DeliveryRuntime } from "../src/Destination/DeliveryRuntime.ts"
-import * as DestinationBehaviour from "../src/Destination/DestinationBehaviour.ts"
-import { DestinationEntity } from "../src/Destination/DestinationProtocol.ts"
 import { Pacer } from "../src/Destination/Pacer.ts"
-import { Lease } from "../src/Lease.ts"
-import { shardOf, shardsPerGroup } from "../src/Shards.ts"
+import {
+  type Act,
+  Acts,
+  answer,
+  Calls,
+  linear,
+  logged,
+  recorded,
+  released,
+  turn,
+  waiting,
+  worldWith
+} from "./DestinationWorld.ts"
 import { mostBytes, QueueWorld } from "./QueueWorld.ts"
 
 /** Something throws where nothing should: it costs an attempt, or a while, and never a slot. */
@@ -95,106 +98,7 @@ describe("a queue whose host throws", () => {
   })
 })
 
-type Act = (outbound: Outbound) => Promise<Answer>
-
-/** What the network does with the next deliveries; one that nothing is said about is answered 200. */
-class Acts extends Context.Service<Acts, Array<Act>>()("Acts") {}
-/** Every delivery that reached the network. */
-class Calls extends Context.Service<Calls, Queue.Queue<Outbound>>()("Calls") {}
-
-const answer = (change: Partial<Answer> = {}): Answer => ({
-  status: 200,
-  headers: {},
-  body: Buffer.alloc(0),
-  bodyTruncated: false,
-  errorCode: null,
-  errorMessage: null,
-  sentAt: Date.now(),
-  respondedAt: Date.now(),
-  ...change
-})
-
-const network = Layer.effectContext(
-  Effect.gen(function* () {
-    const acts: Array<Act> = []
-    const calls = yield* Queue.unbounded<Outbound>()
-    const deliver: Act = (outbound) => {
-      Queue.offerUnsafe(calls, outbound)
-      return (acts.shift() ?? (() => Promise.resolve(answer())))(outbound)
-    }
-    return Context.make(Acts, acts).pipe(
-      Context.add(Calls, calls),
-      Context.add(Egress, { deliver } as unknown as Egress["Service"])
-    )
-  })
-)
-
-const logged: Array<{ readonly message: string; readonly cause: string }> = []
-const logger = Logger.make(({ cause, message }) => {
-  logged.push({ message: JSON.stringify(message), cause: Cause.pretty(cause) })
-})
-
-const runner = Sharding.layer.pipe(
-  Layer.provide([Runners.layerNoop, RunnerStorage.layerMemory, RunnerHealth.layerNoop]),
-  Layer.provide([MessageStorage.layerNoop, ShardingConfig.layer({ shardsPerGroup })])
-)
-
-const world = DestinationBehaviour.layer.pipe(
-  Layer.provideMerge(
-    Layer.mergeAll(
-      network,
-      Lease.layerAlways,
-      // One slot: whoever keeps it keeps everybody from it.
-      DeliveryRuntime.layer({ deliveries: 1, windowBytes: 1e7 }),
-      Cancellations.layer,
-      Journal.layer,
-      runner
-    )
-  ),
-  Layer.provideMerge(Logger.layer([logger])),
-  Layer.provideMerge(ControlPlane.layer),
-  Layer.provide(Layer.effectDiscard(TestClock.setTime(Date.now())))
-)
-
-const turn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
-
-const linear = (interval: number, count: number): Rule => ({ type: "retry", strategy: "linear", interval, count })
-
-/** A connection to a destination of its own, with one event waiting. */
-const waiting = Effect.fnUntraced(function* (rules: ReadonlyArray<Rule> = []) {
-  const sql = yield* SqlClient.SqlClient
-  const sharding = yield* Sharding.Sharding
-  const connection = yield* ControlPlane.createConnection({ rules })
-  const createdAt = new Date((yield* Clock.Clock).currentTimeMillisUnsafe())
-  const event = yield* ControlPlane.insertEvent(connection, { createdAt })
-  yield* sql`update deliveries set shard = ${shardOf(sharding, connection.destination_id)} where event_id = ${event}`
-  const actor = (yield* DestinationEntity.client)(connection.destination_id)
-  return { event, connection, wake: actor.Wake(undefined, { discard: true }) }
-})
-
-/** Waits until the event has that many attempts recorded; all of them, and what they made of it. */
-const recorded = Effect.fnUntraced(function* (event: string, attempts: number) {
-  const sql = yield* SqlClient.SqlClient
-  for (;;) {
-    const [row] = yield* sql<{ state: string; attempts: number }>`
-      select state, attempts from events where id = ${event}`
-    if (row!.attempts >= attempts) break
-    yield* turn
-  }
-  const [{ state }] = (yield* sql<{ state: string }>`select state from events where id = ${event}`) as [
-    { state: string }
-  ]
-  const codes = yield* sql<{ error_code: string | null }>`
-    select error_code from attempts where event_id = ${event} order by attempt_number`
-  return { state, codes: codes.map((row) => row.error_code) }
-})
-
-const released = Effect.gen(function* () {
-  const { slots } = yield* DeliveryRuntime
-  while (slots.taken > 0) yield* turn
-})
-
-layer(world)("a destination's actor, when an attempt throws", (it) => {
+layer(worldWith(connectorOf))("a destination's actor, when an attempt throws", (it) => {
   const throwing: ReadonlyArray<readonly [name: string, act: Act]> = [
     [
       "before it is on the wire",
@@ -275,7 +179,7 @@ layer(world)("a destination's actor, when an attempt throws", (it) => {
   )
 })
 
-layer(world)("the journal, when a caller throws over its answer", (it) => {
+layer(worldWith(connectorOf))("the journal, when a caller throws over its answer", (it) => {
   it.effect("answers the others of the batch", () =>
     Effect.gen(function* () {
       const journal = yield* Journal

@@ -13,7 +13,7 @@ const few = new Uint8Array(1)
 const until = (what: string, holds: () => boolean): Effect.Effect<void> =>
   Effect.gen(function* () {
     for (let tries = 0; !holds(); tries++) {
-      if (tries === 1_000) yield* Effect.die(new Error(`${what}: not within 10 s`))
+      if (tries === 6_000) yield* Effect.die(new Error(`${what}: not within 60 s`))
       yield* Effect.sleep("10 millis")
     }
   })
@@ -38,7 +38,7 @@ describe("who may talk to a runner", () => {
         const echo = yield* runner(ofRunner)
         const { Say } = yield* client(ofCaller, echo.address)
         const answer = yield* Say({ bytes: few, answer: 3 }).pipe(
-          Effect.timeoutOption(may ? "10 seconds" : "2 seconds")
+          Effect.timeoutOption(may ? "60 seconds" : "2 seconds")
         )
         assert.strictEqual(answer._tag, may ? "Some" : "None")
         assert.strictEqual(echo.calls(), may ? 1 : 0)
@@ -181,7 +181,7 @@ describe("a port under attack", () => {
         yield* until("only as many as may are left", () => open <= 64)
         const began = performance.now()
         yield* until("all have been closed", () => open === 0)
-        assert.isBelow(performance.now() - began, 7_000)
+        assert.isBelow(performance.now() - began, 30_000)
         assert.strictEqual(echo.refusals().length, 1)
         assert.strictEqual((yield* Say({ bytes: few, answer: 1 })).length, 1)
       }),
@@ -204,7 +204,7 @@ describe("the end of a runner", () => {
       yield* until("the call has come", () => echo.calls() === 1)
       const began = performance.now()
       yield* Scope.close(scope, Exit.void)
-      assert.isBelow(performance.now() - began, 8_000)
+      assert.isBelow(performance.now() - began, 30_000)
       peer.socket.destroy()
     })
   )

@@ -8,15 +8,17 @@ import * as Connection from "@tidegate/resources/Connection"
 import type { Body } from "@tidegate/resources/Resource"
 import * as Source from "@tidegate/resources/Source"
 import { Sandbox } from "@tidegate/sandbox/Sandbox"
+import { Destinations } from "@tidegate/storage/Destinations"
 import { Sources } from "@tidegate/storage/Sources"
 import { Transformations } from "@tidegate/storage/Transformations"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
 import { Cancellations } from "../src/Cancellations.ts"
 import * as ConnectionBehaviour from "../src/Connection/ConnectionBehaviour.ts"
 import { ConnectionEntity } from "../src/Connection/ConnectionProtocol.ts"
-import * as DestinationCommands from "../src/Destination/DestinationCommands.ts"
+import { actorOf } from "../src/Actor.ts"
 import { DestinationEntity } from "../src/Destination/DestinationProtocol.ts"
 import * as SourceBehaviour from "../src/Source/SourceBehaviour.ts"
+import { destination } from "@tidegate/resources/Destination"
 import type { Members } from "@tidegate/resources/Input"
 import { SourceEntity } from "../src/Source/SourceProtocol.ts"
 
@@ -52,20 +54,17 @@ class Work extends Context.Service<Work, Ref.Ref<(connectionId: string) => Effec
 
 const unused = () => Effect.die("not part of this suite")
 
-/** Destinations that deliver nothing and note what they are told. */
+/** Destinations with their commands, that deliver nothing and note what they are told. */
 const destinationsThatListen = DestinationEntity.toLayer(
   Effect.gen(function* () {
     const { entityId: id } = yield* Entity.CurrentAddress
     const sql = yield* SqlClient.SqlClient
     const reloads = yield* Reloads
+    const cancellations = yield* Cancellations
     return DestinationEntity.of({
-      Create: unused,
-      Update: unused,
-      Replace: unused,
-      Upsert: unused,
-      Disable: unused,
-      Enable: unused,
-      Delete: unused,
+      ...(yield* actorOf(destination, yield* Destinations, {
+        settle: ({ cancelled }) => Effect.forEach(cancelled, cancellations.request, { discard: true })
+      })),
       RetryEvent: unused,
       Deliver: unused,
       Wake: unused,
@@ -113,9 +112,15 @@ const createSource = Effect.fnUntraced(function* (input: Members = {}) {
   const whole = yield* judged(Source.source.write, { name: unique("source"), ...input })
   return yield* client(fresh(prefixes.source)).Create({ team_id, input: whole })
 })
-const createDestination = Effect.suspend(() =>
-  DestinationCommands.create(team_id, fresh(prefixes.destination), { name: unique("destination"), url })
-)
+/** The actor of a destination, and a body that it is written with, as the API has judged it. */
+const destinationActor = (id: string) => Effect.map(DestinationEntity.client, (client) => client(id))
+const bodyOf = (input: Members, id: string | null) =>
+  Effect.fromResult(destination.write.judge(input, { id, now: new Date(), ingress: { baseUrl: "http://in.test/e" } }))
+
+const createDestination = Effect.gen(function* () {
+  const input = yield* bodyOf({ name: unique("destination"), url }, null)
+  return yield* (yield* destinationActor(fresh(prefixes.destination))).Create({ team_id, input })
+})
 const createConnection = Effect.fnUntraced(function* (input: Members = {}) {
   const client = yield* connectionClient
   const source_id = input["source_id"] ?? (yield* createSource()).id
@@ -306,22 +311,26 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
     Effect.gen(function* () {
       const { id, ...created } = yield* createDestination
       const input = { rate_limit: 5, auth_type: "CUSTOM_HEADER", auth: { header_name: "x-key", value: "secret-value" } }
-      const updated = yield* DestinationCommands.update(team_id, id, input)
+      const actor = yield* destinationActor(id)
+      const update = (input: Members) => Effect.flatMap(bodyOf(input, id), (input) => actor.Update({ team_id, input }))
+      const replace = (team_id: string, input: Members) =>
+        Effect.flatMap(bodyOf(input, id), (input) => actor.Replace({ team_id, input }))
+      const updated = yield* update(input)
       assert.deepStrictEqual(updated.config, {
         ...created.config,
         ...input,
         auth: { header_name: "x-key", value: "****alue" }
       })
-      const replaced = yield* DestinationCommands.replace(team_id, id, { name: updated.name, config: { url } })
+      const replaced = yield* replace(team_id, { name: updated.name, config: { url } })
       assert.deepStrictEqual(replaced.config, created.config)
-      const disabled = yield* DestinationCommands.disable(team_id, id)
+      const disabled = yield* actor.Disable({ team_id })
       assert.isString(disabled.disabled_at)
-      assert.deepStrictEqual(yield* DestinationCommands.disable(team_id, id), disabled)
-      assert.strictEqual((yield* DestinationCommands.enable(team_id, id)).disabled_at, null)
-      assert.strictEqual(yield* codeOf(DestinationCommands.update(team_id, id, { type: "CLI" })), "VALIDATION_ERROR")
-      assert.strictEqual(yield* codeOf(DestinationCommands.replace(otherTeam, id, { name: "a", url })), "NOT_FOUND")
-      assert.deepStrictEqual(yield* DestinationCommands.remove(team_id, id), { id })
-      assert.strictEqual(yield* codeOf(DestinationCommands.enable(team_id, id)), "NOT_FOUND")
+      assert.deepStrictEqual(yield* actor.Disable({ team_id }), disabled)
+      assert.strictEqual((yield* actor.Enable({ team_id })).disabled_at, null)
+      assert.strictEqual(yield* codeOf(update({ type: "CLI" })), "VALIDATION_ERROR")
+      assert.strictEqual(yield* codeOf(replace(otherTeam, { name: "a", url })), "NOT_FOUND")
+      assert.deepStrictEqual(yield* actor.Delete({ team_id }), { id })
+      assert.strictEqual(yield* codeOf(actor.Enable({ team_id })), "NOT_FOUND")
     })
   )
 
@@ -336,7 +345,7 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
       const events = yield* Effect.forEach([bySource, byItself, byDestination], (connection) => insertEvent(connection))
       yield* (yield* sourceClient)(bySource.source_id).Disable({ team_id })
       yield* (yield* connectionClient)(byItself.id).Delete({ team_id })
-      yield* DestinationCommands.disable(team_id, byDestination.destination_id)
+      yield* (yield* destinationActor(byDestination.destination_id)).Disable({ team_id })
       yield* Effect.forEach(events, (id) => until(cancelled(id)))
       const left = yield* sql`select 1 from deliveries where event_id = any(${events})`
       assert.strictEqual(left.length, 0)

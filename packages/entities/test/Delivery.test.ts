@@ -4,8 +4,9 @@ import { MessageStorage, RunnerHealth, Runners, RunnerStorage, Sharding, Shardin
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Egress, type Outbound } from "@tidegate/egress/Egress"
-import type { Answer } from "@tidegate/egress/Exchange"
+import type { Answer } from "../../egress/src/Exchange.ts"
 import { newId, prefixes } from "@tidegate/model/Ids"
+import { next } from "@tidegate/model/TestSignal"
 import type { Rule } from "@tidegate/model/Rule"
 import { Connections } from "@tidegate/storage/Connections"
 import { Journal } from "@tidegate/storage/Journal"
@@ -116,9 +117,10 @@ interface EventRow {
 const recorded = Effect.fnUntraced(function* (event: string, attempts: number) {
   const sql = yield* SqlClient.SqlClient
   for (;;) {
+    const committed = next("commit")
     const [row] = yield* sql<EventRow>`select state, attempts, error_code from events where id = ${event}`
     if (row!.attempts >= attempts) return row!
-    yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+    yield* Effect.promise(() => committed)
   }
 })
 

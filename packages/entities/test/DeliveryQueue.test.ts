@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
-import { Pacer } from "@tidegate/entities/Destination/Pacer"
+import { Pacer } from "../src/Destination/Pacer.ts"
 import { mostBytes, QueueWorld } from "./QueueWorld.ts"
 import { Random } from "./Random.ts"
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
-import { guardMs, Pacer } from "@tidegate/entities/Destination/Pacer"
+import { guardMs, Pacer } from "../src/Destination/Pacer.ts"
 import type { RatePeriod } from "@tidegate/model/Destination"
 import { Random } from "./Random.ts"
 

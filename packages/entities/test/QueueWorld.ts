@@ -1,8 +1,8 @@
 import { assert } from "@effect/vitest"
 import type { DeliveryItem } from "@tidegate/entities/Destination/DeliveryItem"
 import { DeliveryQueue, horizonMs, type LaneRules, type LaneState } from "@tidegate/entities/Destination/DeliveryQueue"
-import type { Pacer } from "@tidegate/entities/Destination/Pacer"
-import { Slots } from "@tidegate/entities/Destination/Slots"
+import type { Pacer } from "../src/Destination/Pacer.ts"
+import { Slots } from "../src/Destination/Slots.ts"
 
 /** An event's row as SQL has it. */
 export interface Row {

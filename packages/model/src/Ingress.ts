@@ -1,5 +1,8 @@
 import { Context, Layer } from "effect"
 
+/** The path that the URLs of all sources begin with. */
+export const ingressPath = "/e/"
+
 /** Where senders reach the gateway: the base of every source's URL. */
 export class Ingress extends Context.Service<
   Ingress,

@@ -16,12 +16,12 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
   ],
   [/^packages\/sandbox\/src\/child\/Guest\.ts$/, ["JSON"], "inside an isolate, which is stopped by force"],
   [
-    /^packages\/(doors\/src\/SourceSnapshots|entities\/src\/Destination\/DestinationState|storage\/src\/(AuthColumn|TransformationEnv))\.ts$/,
+    /^packages\/storage\/src\/(AuthColumn|DeliverySettings|SealedColumn|TransformationEnv)\.ts$/,
     ["fromJsonString"],
     "settings that the control API took, bounded there, and that we sealed"
   ],
   [
-    /^packages\/(entities\/src\/(Destination\/DeliveryLoop|Connection\/(RouteWork|Transforming))|storage\/src\/reads\/Payload)\.ts$/,
+    /^packages\/(model\/src\/Message|storage\/src\/reads\/Payload)\.ts$/,
     ["JSON.parse", "fromJsonString"],
     "headers as we stored them: the HTTP server bounds those of a request, the sandbox those of a transformation"
   ],

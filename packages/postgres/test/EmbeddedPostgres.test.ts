@@ -199,7 +199,7 @@ describe("EmbeddedPostgres", () => {
     Effect.gen(function* () {
       const home = yield* usedHome
       writeFileSync(join(home, "data", "PG_VERSION"), "9\n")
-      const incompatible = yield* Effect.flip(Effect.scoped(start({ home }))).pipe(Effect.timeout("3 seconds"))
+      const incompatible = yield* Effect.flip(Effect.scoped(start({ home }))).pipe(Effect.timeout("60 seconds"))
       assert.match(incompatible.message, /incompatible with server.*initialized by PostgreSQL version 9/)
 
       rmSync(join(home, "password"))
@@ -296,7 +296,7 @@ describe("EmbeddedPostgres", () => {
       yield* Deferred.await(enough.reached)
       process.kill(server.pid, "SIGKILL")
       enough = { rows: acknowledged.length + 200, reached: Deferred.makeUnsafe<void>() }
-      yield* Deferred.await(enough.reached).pipe(Effect.timeout("5 seconds"))
+      yield* Deferred.await(enough.reached).pipe(Effect.timeout("60 seconds"))
       yield* Fiber.interrupt(load)
 
       const rows = yield* sql<{ id: number }>`SELECT id FROM written`
@@ -307,7 +307,7 @@ describe("EmbeddedPostgres", () => {
       // Its sessions outlive the killed server by a moment, and may have acknowledged all of these rows.
       const another = yield* server.ensureRunning.pipe(
         Effect.repeat({ until: ({ pid }) => pid !== server.pid }),
-        Effect.timeout("5 seconds")
+        Effect.timeout("60 seconds")
       )
       assert.isAbove(another.pid, 0)
     }).pipe(Effect.provide(Reactivity.layer))

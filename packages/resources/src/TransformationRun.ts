@@ -1,4 +1,5 @@
 import { Result, Schema } from "effect"
+import type { MessageHead } from "@tidegate/model/Message"
 import { parseTime } from "@tidegate/model/Timestamp"
 import type { Env as EnvRecord } from "@tidegate/model/Transformation"
 import { Values } from "@tidegate/model/Values"
@@ -72,14 +73,7 @@ export interface RunFields {
   readonly transformation_id: string | null
   readonly code: string | null
   readonly env: EnvRecord | null
-  readonly request: {
-    readonly headers: Values
-    readonly body: Schema.Json
-    readonly query: string
-    readonly parsed_query: Values
-    readonly path: string
-    readonly method: string
-  }
+  readonly request: MessageHead & { readonly body: Schema.Json; readonly parsed_query: Values }
   /** Whether the caller wrote the query as a text, and so wants to read it. */
   readonly queryAsText: boolean
   readonly context: {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { maskAuth } from "@tidegate/signatures/Masking"
-import { changeSourceAuth, checkSourceAuth } from "@tidegate/resources/AuthInput"
+import { changeSourceAuth, checkSourceAuth } from "../src/AuthInput.ts"
 
 type Created = Parameters<typeof checkSourceAuth>[1]
 type Stored = Parameters<typeof changeSourceAuth>[2]

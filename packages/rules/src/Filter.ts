@@ -1,4 +1,5 @@
 import type { Json } from "@tidegate/model/Rule"
+import type { Values } from "@tidegate/model/Values"
 import { Predicate, Result } from "effect"
 import { compileCondition, type Subject } from "./Condition.ts"
 import { ConditionInvalid, refuse } from "./ConditionInvalid.ts"
@@ -52,9 +53,9 @@ export type FilterTarget = "method" | "headers" | "body" | "query" | "path"
 export interface FilterInput {
   readonly method?: string
   /** Names in lower case, as the HTTP server gives them: a header in another spelling is not found. */
-  readonly headers: Readonly<Record<string, string | ReadonlyArray<string>>>
+  readonly headers: Values
   /** The parsed query; a repeated key is an array. */
-  readonly query: Readonly<Record<string, string | ReadonlyArray<string>>>
+  readonly query: Values
   readonly path: string
   /**
    * The parsed body, or its whole text when it is not JSON. Called only by a filter that looks at the body, at most

@@ -1,16 +1,8 @@
 import { parseJson, utf8 } from "@tidegate/model/JsonText"
+import type { MessageHead } from "@tidegate/model/Message"
 import type { Json } from "@tidegate/model/Rule"
+import type { Values } from "@tidegate/model/Values"
 import type { FilterInput } from "./Filter.ts"
-
-/** A request as it was received: what rules look at is read off it. */
-export interface ReceivedRequest {
-  readonly method: string
-  readonly path: string
-  /** Without the question mark, undecoded. */
-  readonly query: string
-  /** Lower-case names; a repeated header is an array. */
-  readonly headers: Readonly<Record<string, string | ReadonlyArray<string>>>
-}
 
 /** What rules are asked about. */
 export interface RequestInput extends FilterInput {
@@ -18,7 +10,7 @@ export interface RequestInput extends FilterInput {
 }
 
 /** What rules are asked about; the body and the query are parsed when the first rule asks for them. */
-export const requestInput = (request: ReceivedRequest, body: Uint8Array): RequestInput => {
+export const requestInput = (request: MessageHead, body: Uint8Array): RequestInput => {
   let parsedBody: { readonly value: Json } | undefined
   let parsedQuery: ReturnType<typeof parseQuery> | undefined
   return {
@@ -39,7 +31,7 @@ const form = (contentType: string | undefined): "json" | "text" | "unknown" =>
  * The body as rules see it: parsed when it is JSON (or does not say what it is and parses), else its text. A body that
  * says it is JSON and is not stays text, and so does one that costs too much to parse: it is never rejected for that.
  */
-export const parseBody = (headers: ReceivedRequest["headers"], body: Uint8Array): Json => {
+export const parseBody = (headers: Values, body: Uint8Array): Json => {
   const type = headers["content-type"]
   if (form(typeof type === "string" ? type : undefined) === "text") return utf8(body)
   const parsed = parseJson(body)

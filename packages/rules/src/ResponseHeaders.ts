@@ -1,4 +1,4 @@
-import { hopByHop } from "@tidegate/model/HopByHop"
+import { hopByHop } from "@tidegate/model/HeaderRules"
 import { headerEscape } from "@tidegate/templates/Escape"
 import { compileTemplate, type Template, type TemplateRoot } from "@tidegate/templates/Template"
 import { Result } from "effect"
@@ -12,7 +12,7 @@ const maxHeaders = 50
 const maxCharacters = 8_192
 
 const forbidden: ReadonlyMap<string, string> = new Map([
-  ...hopByHop.map((name) => [name, "is about one connection only"] as const),
+  ...[...hopByHop].map((name) => [name, "is about one connection only"] as const),
   ...["content-length", "content-encoding", "host", "date"].map((name) => [name, "is the gateway's to set"] as const),
   ["content-type", "is set by content_type"],
   // The API and the dashboard have the origin of the ingress URLs: what changes an origin for a browser is not a source's.

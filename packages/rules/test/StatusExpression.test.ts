@@ -1,4 +1,4 @@
-import { compileStatusExpressions } from "@tidegate/rules/StatusExpression"
+import { compileStatusExpressions } from "../src/StatusExpression.ts"
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 

@@ -1,19 +1,12 @@
 import type { Schema } from "effect"
-
-/** Values by name; a repeated name has its values in order. */
-export type Values = Readonly<Record<string, string | ReadonlyArray<string>>>
+import type { MessageHead } from "@tidegate/model/Message"
+import type { Values } from "@tidegate/model/Values"
 
 /** What a handler is given and what it gives back. */
-export interface TransformRequest {
-  /** Names in lower case. */
-  readonly headers: Values
+export interface TransformRequest extends MessageHead {
   /** The JSON value, or the text of a body that is not JSON. */
   readonly body: Schema.Json
-  /** Without the question mark. */
-  readonly query: string
   readonly parsed_query: Values
-  readonly path: string
-  readonly method: string
 }
 
 /** One run of one team's code over one request. */

@@ -38,6 +38,8 @@ export interface ChildOptions {
   readonly warmBytes: number
   /** Bytes of resident memory that no child exceeds for longer than the watch takes to notice. */
   readonly maxResidentBytes: number
+  /** Its priority as the system counts it: the higher, the more it gives way. */
+  readonly niceness: number
   readonly onReady: () => void
   /** Once, however it ended; `complaint` is the end of what it wrote to its standard error. */
   readonly onGone: (complaint: string) => void
@@ -99,9 +101,9 @@ const openProc = (path: string) => {
 }
 
 /** Under pressure the system takes a child before it takes the gateway, and the gateway's work comes first. */
-const giveWay = (pid: number): void => {
+const giveWay = (pid: number, niceness: number): void => {
   try {
-    setPriority(pid, 10)
+    setPriority(pid, niceness)
     writeFileSync(`/proc/${pid}/oom_score_adj`, "1000")
   } catch {
     // Not allowed or not Linux: they compete as equals.
@@ -124,6 +126,7 @@ const tooManyValues = (): Answer => ({
   startedAt: Date.now(),
   durationMs: 0,
   cpuMs: 0,
+  processMs: 0,
   memoryBytes: 0
 })
 
@@ -222,7 +225,7 @@ export const startChild = (options: ChildOptions): Child => {
   // It ended while it was written to; its exit tells.
   process_.stdin.on("error", () => {})
   process_.stdout.on("error", () => {})
-  if (pid !== 0) giveWay(pid)
+  if (pid !== 0) giveWay(pid, options.niceness)
 
   return {
     pid,

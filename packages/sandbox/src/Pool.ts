@@ -1,12 +1,13 @@
 import { isTurnOver, nextTurn } from "@tidegate/model/LoopTurn"
+import { metrics } from "@tidegate/telemetry/Metrics"
 import type { Call, Execution, SyntaxProblem } from "./Call.ts"
 import { startChild } from "./ChildProcess.ts"
 import type { Child, Ending } from "./ChildProcess.ts"
-import { isDeeper } from "./Depth.ts"
 import { executionOf, killedError, withoutResult } from "./Executions.ts"
 import type { Frame } from "./Frame.ts"
 import { callLimits } from "./CallLimits.ts"
-import type { Answer, Input, Order } from "./Messages.ts"
+import { type Answer, type Input, isDeeper, type Order } from "./Messages.ts"
+import { countEnd, countWait } from "./SandboxTelemetry.ts"
 import { makeStrikes } from "./Strikes.ts"
 import type { Offence } from "./Strikes.ts"
 import { makeTurns } from "./Turns.ts"
@@ -17,10 +18,13 @@ export interface PoolOptions {
   readonly maxWaiting: number
   readonly maxWaitMs: number
   readonly maxResidentBytes: number
+  readonly niceness: number
 }
 
 /** What waits for a child. It is settled once. */
 interface Job {
+  /** When it was put in the queue, on the monotonic clock. */
+  readonly since: number
   readonly teamId: string
   /** Of the code, among those that are kept warm; null for what is not kept. */
   readonly key: string | null
@@ -65,8 +69,11 @@ const watchEveryMs = 10
 /** An idle child that holds more than this part of what it may is replaced. */
 const leaveAt = 0.6
 const checkMemoryEvery = 64
-/** A child that got too little of the machine to be judged has so many times the time on its second run. */
+/** Code that got too little of the machine to be judged runs again, each time with so many times the time, as often. */
 const generosity = 4
+const rounds = 2
+/** The part of its time that code must have had the processor for, to be told that it took too long. */
+const due = 0.8
 /** Two children that broke down under a call prove it guilty, or six that were killed by others. */
 const suspicions = { crash: 3, killed: 1 } as const
 const guilty = 6
@@ -74,6 +81,12 @@ const firstRestartMs = 50
 const longestRestartMs = 5_000
 /** Starts that fail in a row before calls are told so rather than kept waiting. */
 const hopeless = 3
+
+/** How slow a call was: what it waited for the processor says nothing of that. */
+const slownessOf = (ending: Ending, wallMs: number): number =>
+  ending.type === "answered" && ending.answer.type === "ran" && ending.answer.durationMs > 0
+    ? Math.min(wallMs, ending.answer.processMs)
+    : wallMs
 
 export const makePool = (options: PoolOptions) => {
   const turns = makeTurns<Job>({
@@ -84,6 +97,7 @@ export const makePool = (options: PoolOptions) => {
     maxWaitingPerTeam: Math.max(1, Math.ceil(options.maxWaiting / 4))
   })
   const strikes = makeStrikes()
+  metrics.sandboxWaiting.readBy(() => turns.waiting())
   const members = new Set<Member>()
   let busy = 0
   let isClosing = false
@@ -109,6 +123,7 @@ export const makePool = (options: PoolOptions) => {
     const member: Member = {
       child: startChild({
         maxResidentBytes: options.maxResidentBytes,
+        niceness: options.niceness,
         warmBytes: Math.min(warmBytesOfOne, Math.floor(warmBytesOfAll / options.children)),
         onReady: () => {
           isReady = true
@@ -195,6 +210,7 @@ export const makePool = (options: PoolOptions) => {
 
   const start = (member: Member, job: Job, done: (ms: number) => void): void => {
     clearTimeout(job.waitTimer)
+    countWait(job.since)
     let frame: Frame
     try {
       frame = job.frame(member, job.wallMs)
@@ -214,7 +230,7 @@ export const makePool = (options: PoolOptions) => {
         clearInterval(watch)
         watch = undefined
       }
-      done(Date.now() - member.startedAt)
+      done(slownessOf(ending, Date.now() - member.startedAt))
       finish(member, job, ending)
       release(member, ending)
       dispatch()
@@ -227,17 +243,18 @@ export const makePool = (options: PoolOptions) => {
       const isStarved =
         answer.type === "ran" &&
         answer.error?.code === "TIMEOUT" &&
-        answer.cpuMs < job.wallMs / 2 &&
-        job.wallMs === callLimits.wallMs
+        answer.cpuMs < callLimits.wallMs * due &&
+        job.wallMs < callLimits.wallMs * generosity ** rounds
       if (isStarved && !isClosing) {
         // It was the machine that was slow. The code has no effects, so it can run again, with time for a slow machine.
-        job.wallMs = callLimits.wallMs * generosity
+        job.wallMs *= generosity
         turns.add(job.teamId, job.key ?? "", job, true)
         return
       }
       return settle(job, () => job.answered(answer, ending.body, member.startedAt))
     }
     if (isClosing) return settle(job, () => job.unavailable("the sandbox is shutting down"))
+    metrics.sandboxDeaths.at(ending.cause).add()
     if (ending.cause === "crash" || ending.cause === "killed") {
       // Nothing else was on that child, but it may have been ended from outside, with others: only what dies again is guilty.
       job.suspicion += suspicions[ending.cause]
@@ -316,16 +333,20 @@ export const makePool = (options: PoolOptions) => {
     }
 
   return {
-    run: (call: Call, done: (execution: Execution) => void, unavailable: (reason: string) => void): (() => void) => {
+    run: (call: Call, told: (execution: Execution) => void, untold: (reason: string) => void): (() => void) => {
+      const done = countEnd(told)
+      const unavailable = countEnd(untold)
       const key = `${call.teamId} ${call.codeHash}`
       const refused = strikes.refusal(key)
       if (refused !== null) {
         const seconds = Math.ceil(refused.waitMs / 1_000)
         const warning = `not run: the code had to be stopped by force ${refused.count} times; it is tried again in ${seconds} s`
-        done(withoutResult(killedError(refused.offence), [warning], Date.now()))
+        metrics.sandboxCalls.at("refused").add()
+        told(withoutResult(killedError(refused.offence), [warning], Date.now()))
         return () => {}
       }
       return submit({
+        since: performance.now(),
         teamId: call.teamId,
         key,
         frame: runFrame(call, key),
@@ -373,6 +394,7 @@ export const makePool = (options: PoolOptions) => {
         return () => {}
       }
       return submit({
+        since: performance.now(),
         // Writers of code share one team: it is they who wait when somebody checks a lot.
         teamId: "",
         key: null,

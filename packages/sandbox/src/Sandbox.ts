@@ -33,6 +33,8 @@ export interface SandboxOptions {
   readonly maxWaitMs?: number
   /** Bytes of memory of one process, above which it is killed. Default 512 MiB. Watched on Linux only. */
   readonly maxResidentBytes?: number
+  /** The processes' priority as the system counts it, from 0: the higher, the more they give way to others. Default 10. */
+  readonly niceness?: number
 }
 
 /**
@@ -53,7 +55,7 @@ export interface SandboxOptions {
  * header out. Time is UTC. The limits are in `Limits.ts`.
  *
  * **Fairness.** Teams take turns, and within a team its codes; a team has at most half of the children. Code whose calls were
- * slow (a moving mean above 50 ms) shares half of them; with code that is new here, all but one, and of its own a team keeps
+ * slow (a moving mean above 50 ms, waits for the processor left out) shares half of them; with code that is new here, all but one, and of its own a team keeps
  * one for its quick code.
  *
  * **Force.** Code that does not stop when it is told to, or that takes more memory than a process may have, costs its process,
@@ -85,7 +87,8 @@ export class Sandbox extends Context.Service<
               spares: options.spares ?? 1,
               maxWaiting: options.maxWaiting ?? 1_000,
               maxWaitMs: options.maxWaitMs ?? 30_000,
-              maxResidentBytes: options.maxResidentBytes ?? 512 * 1_048_576
+              maxResidentBytes: options.maxResidentBytes ?? 512 * 1_048_576,
+              niceness: options.niceness ?? 10
             })
             pool.start()
             return pool

@@ -1,3 +1,5 @@
+import { metrics } from "@tidegate/telemetry/Metrics"
+
 /** What a piece of code did to the children that ran it. */
 export type Offence = "TIMEOUT" | "MEMORY_LIMIT"
 
@@ -36,6 +38,7 @@ export const makeStrikes = (now: () => number = () => performance.now()) => {
     },
     /** A child died of it. */
     strike: (key: string, offence: Offence): void => {
+      metrics.sandboxStrikes.at(offence).add()
       const at = now()
       const before = records.get(key)
       const count = before === undefined || at - before.at > forgetMs ? 1 : before.count + 1

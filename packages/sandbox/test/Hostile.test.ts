@@ -95,7 +95,7 @@ describe("hostile code", () => {
     console.log(
       `a good team's calls: alone ${spread(without)}; beside ${all.length} hostile scripts ${spread(await during)}`
     )
-  }, 180_000)
+  }, 900_000)
   afterAll(() => sandbox[Symbol.asyncDispose]())
 
   it("is a corpus of enough scripts, each with a name of its own", () => {

@@ -4,6 +4,7 @@ import { once } from "node:events"
 import { readFileSync } from "node:fs"
 import { getPriority } from "node:os"
 import { createInterface } from "node:readline"
+import { setImmediate as nextTurn } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { bodyLimits } from "@tidegate/model/JsonText"
 import { callOf, handler, openSandbox } from "./openSandbox.ts"
@@ -23,9 +24,7 @@ const isAlive = (pid: number): boolean => {
 }
 /** Other processes tell nobody that they end. */
 const areGone = async (pids: ReadonlyArray<number>): Promise<void> => {
-  const end = performance.now() + 10_000
-  while (pids.some(isAlive) && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 10))
-  expect(pids.filter(isAlive)).toEqual([])
+  await expect.poll(() => pids.filter(isAlive), { timeout: 60_000, interval: 10 }).toEqual([])
 }
 
 describe("the children", () => {
@@ -58,7 +57,7 @@ describe("the children", () => {
   })
 
   it.runIf(process.platform === "linux")("give way to the gateway, and are the first to go", async () => {
-    await using sandbox = await openSandbox({ children: 1, spares: 0 })
+    await using sandbox = await openSandbox({ children: 1, spares: 0 }, {})
     await sandbox.run(fine)
     for (const pid of sandbox.pids()) {
       expect(getPriority(pid)).toBeGreaterThanOrEqual(10)
@@ -104,13 +103,8 @@ describe("a sandbox without children", () => {
       await using sandbox = await openSandbox({ children: 2, spares: 1 })
       await expect(sandbox.run(fine)).rejects.toThrow("no sandbox process can be started")
       process.execPath = node
-      const end = performance.now() + 20_000
-      const answer = async (): Promise<unknown> =>
-        sandbox.run(fine).then(
-          ({ request }) => request?.body,
-          (error) => (performance.now() < end ? new Promise((resolve) => setTimeout(resolve, 20)).then(answer) : error)
-        )
-      expect(await answer()).toBe("fine")
+      const answer = (): Promise<unknown> => sandbox.run(fine).then(({ request }) => request?.body, String)
+      await expect.poll(answer, { timeout: 60_000, interval: 20 }).toBe("fine")
     } finally {
       process.execPath = node
     }
@@ -128,9 +122,9 @@ describe("code that cannot be stopped", () => {
       expect(good.request?.body).toBe("fine")
     }
     const before = sandbox.pids()
-    const start = performance.now()
-    const refused = await sandbox.run(callOf(monster, { teamId: "evil" }))
-    expect(performance.now() - start).toBeLessThan(100)
+    // At once: before anything else happens in this process, so no child was asked.
+    const refused = await Promise.race([sandbox.run(callOf(monster, { teamId: "evil" })), nextTurn("asked" as const)])
+    if (refused === "asked") throw new Error("a child was asked")
     expect(refused).toMatchObject({ request: null, logLevel: "fatal" })
     expect(["MEMORY_LIMIT", "TIMEOUT"]).toContain(refused.error?.code)
     expect(refused.warnings[0]).toContain("not run")
@@ -144,7 +138,9 @@ describe("code that cannot be stopped", () => {
     await using sandbox = await openSandbox({ children: 2, spares: 0 })
     const call = callOf(handler("const a = []; for (;;) a.push(new Array(1000).fill(1))"))
     for (let i = 0; i < 5; i++) {
-      expect(await sandbox.run(call)).toMatchObject({ error: { code: "MEMORY_LIMIT" }, warnings: [] })
+      // Which of its limits it meets first is the machine's to say.
+      const code = expect.stringMatching(/^(MEMORY_LIMIT|TIMEOUT)$/)
+      expect(await sandbox.run(call)).toMatchObject({ error: { code }, warnings: [] })
     }
   })
 })
@@ -152,7 +148,8 @@ describe("code that cannot be stopped", () => {
 describe("the queue", () => {
   it("lets a quick team by while slow ones loop", async () => {
     await using sandbox = await openSandbox({ children: 2, spares: 0 })
-    await sandbox.run(fine)
+    // The first calls compile, which may take so long that the code is not quick before some more.
+    for (let i = 0; i < 20; i++) await sandbox.run(fine)
     const order: Array<string> = []
     const loops = ["a", "b", "c"].map(async (name) => {
       await sandbox.run(callOf(loop(name), { teamId: name }))

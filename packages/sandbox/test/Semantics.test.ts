@@ -18,12 +18,14 @@ const returned = async (body: string, request: Partial<TransformRequest> = {}) =
 
 describe("a handler", () => {
   it("gets the request and gives it back", async () => {
+    const before = Date.now()
     const { request, error, logLevel, startedAt, finishedAt } = await sandbox.run(callOf(handler("return request")))
     expect(error).toBe(null)
     expect(request).toEqual(original)
     expect(logLevel).toBe("info")
     expect(finishedAt).toBeGreaterThanOrEqual(startedAt)
-    expect(Math.abs(Date.now() - startedAt)).toBeLessThan(10_000)
+    expect(startedAt).toBeGreaterThanOrEqual(before)
+    expect(Date.now()).toBeGreaterThanOrEqual(finishedAt)
   })
 
   it("gets the context and the environment, in both places", async () => {

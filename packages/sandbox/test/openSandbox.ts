@@ -9,9 +9,12 @@ export interface OpenSandbox extends AsyncDisposable {
   readonly pids: () => ReadonlyArray<number>
 }
 
+/** Beside other work, children that give way get next to nothing of the machine. Most tests are about something else. */
+const unhurried: SandboxOptions = { niceness: 0, maxWaitMs: 600_000 }
+
 /** A sandbox with real children; disposing ends them. */
-export const openSandbox = async (options: SandboxOptions = {}): Promise<OpenSandbox> => {
-  const runtime = ManagedRuntime.make(Layer.fresh(Sandbox.layer(options)))
+export const openSandbox = async (options: SandboxOptions = {}, usual = unhurried): Promise<OpenSandbox> => {
+  const runtime = ManagedRuntime.make(Layer.fresh(Sandbox.layer({ ...usual, ...options })))
   const sandbox = await runtime.runPromise(Effect.map(Sandbox, (sandbox) => sandbox))
   return {
     run: (call, signal) => runtime.runPromise(sandbox.run(call), signal === undefined ? {} : { signal }),

@@ -12,7 +12,7 @@ const text = Schema.String.annotate({ message: "must be a string" })
 /** Whether `name` is an HTTP header name (an RFC 9110 token). */
 export const isHeaderName = (name: string): boolean => headerName.test(name)
 
-const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/
+export const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/
 
 // Tested by code point, because a pattern with control characters in it is hard to read and easy to get wrong.
 export const hasControl = (value: string): boolean =>

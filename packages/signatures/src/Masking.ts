@@ -1,48 +1,29 @@
 import { Predicate, Result } from "effect"
 import type { Schema } from "effect"
 import type { FieldErrors } from "./AuthSettings.ts"
+import { notBuilt, outboundAuthTypes } from "./OutboundAuth.ts"
 
-const oauth = [
-  "token_url",
-  "client_id",
-  "scope",
-  "audience",
-  "token_auth_method",
-  "auth_server",
-  "authentication_type",
-  "authorization_url",
-  "redirect_uri"
-]
 const hmac = ["header_key", "algorithm", "encoding", "prefix", "timestamp_header", "tolerance_seconds"]
 /** What providers that sign are told and is no secret. A test holds these names against their table. */
 const ofProviders = ["public_key", "webhook_id", "topic_arn"]
-const accessKey = ["access_key_id"]
 
 /**
  * The settings that may be read back, by inbound and outbound `auth_type`. Everything else is masked: it fails closed,
  * because a setting that is missing here is then unreadable, where one missing from a list of secrets would leak.
  */
-const readable: ReadonlyMap<string, ReadonlySet<string>> = new Map(
-  Object.entries({
-    BASIC_AUTH: ["username"],
-    API_KEY: ["header_key", "query_key"],
-    HMAC: [...hmac, ...ofProviders],
-    CUSTOM_HEADER: ["header_name"],
-    OAUTH2_CLIENT_CREDENTIALS: oauth,
-    OAUTH2_AUTHORIZATION_CODE: oauth,
-    OAUTH_REFRESH_TOKEN: oauth,
-    SERVICE_ACCOUNT: ["client_email", "token_uri", "scope"],
-    OBJECT_STORE_R_ACCESS_KEY: accessKey,
-    OBJECT_STORE_S_ACCESS_KEY: accessKey,
-    MESSAGING_AUTH_TOKEN: ["account_sid"],
-    DATABASE_PASSWORD: ["username"]
-  }).map(([type, names]) => [type, new Set(names)])
+const readable: ReadonlyMap<unknown, ReadonlySet<string>> = new Map(
+  [
+    ["BASIC_AUTH", ["username"]] as const,
+    ["API_KEY", ["header_key", "query_key"]] as const,
+    ["HMAC", [...hmac, ...ofProviders]] as const,
+    ...outboundAuthTypes.map(({ readable, type }) => [type, readable] as const),
+    ...notBuilt
+  ].map(([type, names]) => [type, new Set(names)])
 )
 
 const noneReadable: ReadonlySet<string> = new Set()
 
-const readableOf = (authType: unknown): ReadonlySet<string> =>
-  (typeof authType === "string" ? readable.get(authType) : undefined) ?? noneReadable
+const readableOf = (authType: unknown): ReadonlySet<string> => readable.get(authType) ?? noneReadable
 
 const mark = "****"
 

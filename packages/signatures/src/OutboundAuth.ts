@@ -1,123 +1,109 @@
 import { Predicate, Result, Schema } from "effect"
-import { decodeAuth, fieldError, HeaderName, HeaderSecret } from "./AuthSettings.ts"
+import { decodeAuth, fieldError } from "./AuthSettings.ts"
 import type { FieldErrors } from "./AuthSettings.ts"
+import { customHeader } from "./outbound/CustomHeader.ts"
+import { noAuth } from "./outbound/NoAuth.ts"
+import { type DeliveryAuth, nothing, type OutboundAuthType } from "./outbound/OutboundAuthType.ts"
+import { serviceSignature } from "./outbound/ServiceSignature.ts"
 
-/** What the gateway sets itself, or what belongs to one hop of the connection: never an operator's to set. */
-const reservedHeaders: ReadonlySet<string> = new Set([
-  "connection",
-  "content-length",
-  "expect",
-  "host",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade"
-])
+export type { DeliveryAuth, OutboundAuthType }
 
-const isReserved = (name: string): boolean => {
-  const lower = name.toLowerCase()
-  return reservedHeaders.has(lower) || lower.startsWith("x-gateway-")
-}
+/** Every way in which deliveries can authenticate. */
+export const outboundAuthTypes: ReadonlyArray<OutboundAuthType> = [noAuth, serviceSignature, customHeader]
 
-const OutboundHeaderName = HeaderName.check(
-  Schema.makeFilter((name: string) => !isReserved(name) || "must not be a header that the gateway or HTTP itself sets")
+const byType: ReadonlyMap<unknown, OutboundAuthType> = new Map(outboundAuthTypes.map((row) => [row.type, row]))
+
+/** The way of an `auth_type`; null is none. */
+export const outboundAuthOf = (authType: unknown): OutboundAuthType | undefined =>
+  authType === null ? noAuth : byType.get(authType)
+
+const oauth = [
+  "token_url",
+  "client_id",
+  "scope",
+  "audience",
+  "token_auth_method",
+  "auth_server",
+  "authentication_type",
+  "authorization_url",
+  "redirect_uri"
+]
+
+/** Those that the contract has and the table does not yet, with what of them may be read back. */
+export const notBuilt: ReadonlyMap<string, ReadonlyArray<string>> = new Map(
+  Object.entries({
+    OAUTH2_CLIENT_CREDENTIALS: oauth,
+    OAUTH2_AUTHORIZATION_CODE: oauth,
+    OAUTH_REFRESH_TOKEN: oauth,
+    SERVICE_ACCOUNT: ["client_email", "token_uri", "scope"],
+    EMAIL_API_KEY: [],
+    CHAT_BOT_TOKEN: [],
+    OBJECT_STORE_R_ACCESS_KEY: ["access_key_id"],
+    OBJECT_STORE_S_ACCESS_KEY: ["access_key_id"],
+    MESSAGING_AUTH_TOKEN: ["account_sid"],
+    DATABASE_PASSWORD: ["username"]
+  })
 )
-
-// Narrower than HTTP allows: beyond ASCII, the bytes on the wire would not be those of the text that was written.
-const OutboundHeaderValue = HeaderSecret.check(
-  Schema.isPattern(/^[\x20-\x7e]*$/, { message: "must be printable ASCII" })
-)
-
-const disabled = Schema.optionalKey(Schema.Boolean.annotate({ message: "must be true or false" }))
-
-const headerAliases = { header_value: "value" }
-
-const NoSettings = Schema.Struct({ disabled })
-const CustomHeader = Schema.Struct({ header_name: OutboundHeaderName, value: OutboundHeaderValue, disabled })
-/** What is disabled need not be complete, but what is there must be right: the flag can go at any time. */
-const DisabledCustomHeader = Schema.Struct({
-  header_name: Schema.optionalKey(OutboundHeaderName),
-  value: Schema.optionalKey(OutboundHeaderValue),
-  disabled: Schema.Literal(true)
-})
 
 /** How the deliveries to a destination authenticate, in canonical names. `disabled: true` switches it off. */
-export type OutboundAuth =
-  | { readonly auth_type: null | "NO_AUTH" | "SERVICE_SIGNATURE"; readonly auth: typeof NoSettings.Type }
-  | {
-      readonly auth_type: "CUSTOM_HEADER"
-      readonly auth: typeof CustomHeader.Type | typeof DisabledCustomHeader.Type
-    }
+export interface OutboundAuth {
+  readonly auth_type: string | null
+  readonly auth: Schema.JsonObject
+}
 
-const notBuilt: ReadonlySet<unknown> = new Set([
-  "OAUTH2_CLIENT_CREDENTIALS",
-  "OAUTH2_AUTHORIZATION_CODE",
-  "SERVICE_ACCOUNT",
-  "OAUTH_REFRESH_TOKEN",
-  "EMAIL_API_KEY",
-  "CHAT_BOT_TOKEN",
-  "OBJECT_STORE_R_ACCESS_KEY",
-  "OBJECT_STORE_S_ACCESS_KEY",
-  "MESSAGING_AUTH_TOKEN",
-  "DATABASE_PASSWORD"
-])
+const Disabled = Schema.Boolean.annotate({ message: "must be true or false" })
 
-const decodeCustomHeader = (
-  auth: unknown
-): Result.Result<typeof CustomHeader.Type | typeof DisabledCustomHeader.Type, FieldErrors> =>
-  Predicate.hasProperty(auth, "disabled") && auth.disabled === true
-    ? decodeAuth(DisabledCustomHeader, headerAliases, auth)
-    : decodeAuth(CustomHeader, headerAliases, auth)
+/** The schemas of a row's `auth`: complete, and disabled, which need not be complete. What is there must be right: the flag can go. */
+const schemasOf = ({ settings }: OutboundAuthType) => ({
+  complete: Schema.Struct({ ...settings, disabled: Schema.optionalKey(Disabled) }),
+  disabled: Schema.Struct({
+    ...Object.fromEntries(Object.entries(settings).map(([name, schema]) => [name, Schema.optionalKey(schema)])),
+    disabled: Schema.Literal(true)
+  })
+})
+
+const schemas = new Map(outboundAuthTypes.map((row) => [row, schemasOf(row)]))
+
+const everyType: ReadonlyArray<string> = outboundAuthTypes.map(({ type }) => type)
+
+/** Why an `auth_type` cannot be where these are allowed; null when it can. Null is NO_AUTH. */
+export const authTypeFault = (authType: unknown, allowed: ReadonlyArray<string>): string | null => {
+  if (typeof authType === "string" && notBuilt.has(authType)) return `${authType} is not built yet`
+  const row = outboundAuthOf(authType)
+  return row !== undefined && allowed.includes(row.type)
+    ? null
+    : `must be one of ${allowed.join(", ")}${allowed.includes(noAuth.type) ? " or null" : ""}`
+}
 
 /**
- * Checks the `config.auth_type` and `config.auth` of a written destination. Masked secrets must have been restored
- * before. Without an `auth_type`, settings are an error and not ignored: their writer believes that they are sent.
+ * Checks the `config.auth_type` and `config.auth` of a written destination, whose type allows these. Masked secrets must have
+ * been restored before. Without an `auth_type`, settings are an error and not ignored: their writer believes that they are
+ * sent.
  */
-export const validateOutboundAuth = (authType: unknown, auth: unknown): Result.Result<OutboundAuth, FieldErrors> => {
-  switch (authType) {
-    case undefined:
-      return Object.keys(auth ?? {}).some((name) => name !== "disabled")
-        ? fieldError("config.auth_type", "is required when config.auth is given")
-        : validateOutboundAuth(null, auth)
-    case null:
-    case "NO_AUTH":
-    case "SERVICE_SIGNATURE":
-      return Result.map(decodeAuth(NoSettings, {}, auth), (auth) => ({ auth_type: authType, auth }))
-    case "CUSTOM_HEADER":
-      return Result.map(decodeCustomHeader(auth), (auth) => ({ auth_type: authType, auth }))
-    default:
-      return fieldError(
-        "config.auth_type",
-        notBuilt.has(authType)
-          ? `${String(authType)} is not built yet`
-          : "must be one of NO_AUTH, SERVICE_SIGNATURE, CUSTOM_HEADER or null"
-      )
+export const validateOutboundAuth = (
+  authType: unknown,
+  auth: unknown,
+  allowed: ReadonlyArray<string> = everyType
+): Result.Result<OutboundAuth, FieldErrors> => {
+  if (authType === undefined) {
+    return Object.keys(auth ?? {}).some((name) => name !== "disabled")
+      ? fieldError("config.auth_type", "is required when config.auth is given")
+      : validateOutboundAuth(null, auth, allowed)
   }
+  const row = outboundAuthOf(authType)
+  const fault = authTypeFault(authType, allowed)
+  if (row === undefined || fault !== null) return fieldError("config.auth_type", fault ?? "")
+  const { complete, disabled } = schemas.get(row)!
+  const schema = Predicate.hasProperty(auth, "disabled") && auth.disabled === true ? disabled : complete
+  return Result.map(
+    decodeAuth(schema as Schema.ConstraintDecoder<Schema.JsonObject>, row.aliases, auth),
+    (auth): OutboundAuth => ({ auth_type: authType === null ? null : row.type, auth })
+  )
 }
-
-export interface DeliveryAuth {
-  /** Headers that every delivery carries, by lower-cased name. */
-  readonly headers: Readonly<Record<string, string>>
-  /** Whether deliveries are signed with the team's signing secret. */
-  readonly signs: boolean
-}
-
-const none: DeliveryAuth = { headers: {}, signs: false }
 
 /**
- * What a destination's deliveries carry, prepared once per change of its settings. Settings read back from storage go
- * through `validateOutboundAuth` first: where they could not be decrypted, the attempt fails instead of going out bare.
+ * What a destination's deliveries carry. Settings read back from storage go through `validateOutboundAuth` first: where they
+ * could not be decrypted, the attempt fails instead of going out bare.
  */
-export const compileOutboundAuth = (destination: OutboundAuth): DeliveryAuth => {
-  if (destination.auth_type === "CUSTOM_HEADER") {
-    const { auth } = destination
-    return auth.disabled === true ? none : { headers: { [auth.header_name.toLowerCase()]: auth.value }, signs: false }
-  }
-  return destination.auth_type === "SERVICE_SIGNATURE" && destination.auth.disabled !== true
-    ? { headers: {}, signs: true }
-    : none
-}
+export const compileOutboundAuth = ({ auth, auth_type }: OutboundAuth): DeliveryAuth =>
+  auth["disabled"] === true ? nothing : (outboundAuthOf(auth_type)?.compile(auth as never) ?? nothing)

@@ -1,3 +1,5 @@
+import type { MessageHead } from "@tidegate/model/Message"
+
 /**
  * A header or query parameter that *is* the sender's credential: it is taken out of a request at the door, is kept sealed,
  * and is put back where the request is delivered. What everything between the two sees is the mask. Pure; the sealing is
@@ -15,13 +17,8 @@ export interface PresentedPlaces {
   readonly query: ReadonlyArray<string>
 }
 
-type Headers = Readonly<Record<string, string | ReadonlyArray<string>>>
-
-/** The parts of a request that can present something; the query without its question mark, undecoded. */
-export interface PresentingParts {
-  readonly headers: Headers
-  readonly query: string
-}
+/** The parts of a request that can present something. */
+export type PresentingParts = Pick<MessageHead, "headers" | "query">
 
 /** What was taken out, in the order it stood there. */
 export interface PresentedSecrets {

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as handshakes from "@tidegate/signatures/Handshakes"
+import * as handshakes from "../src/Handshakes.ts"
 import type { HandshakeOf } from "@tidegate/signatures/Provider"
 import { providers } from "@tidegate/signatures/Providers"
 import { inbound } from "./providers/code/inbound.ts"

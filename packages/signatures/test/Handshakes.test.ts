@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as handshakes from "@tidegate/signatures/Handshakes"
+import * as handshakes from "../src/Handshakes.ts"
 import { inbound } from "./providers/code/inbound.ts"
 
 const nosniff = { "x-content-type-options": "nosniff" }

@@ -1,7 +1,7 @@
 import { Effect, type Schema } from "effect"
 import { maskAuth } from "@tidegate/signatures/Masking"
 import { type Owner, sealedColumn } from "./SealedColumn.ts"
-import type { Secrets } from "./Secrets.ts"
+import type { Secrets, SecretUnreadable } from "./Secrets.ts"
 
 type Settings = Schema.JsonObject
 
@@ -12,6 +12,13 @@ export const sealAuth = (
   owner: Owner,
   auth: Settings
 ): Effect.Effect<string | null> => sealedColumn(secrets, table, "auth").seal(owner, auth)
+
+/** The settings in an `auth` column; fails when they cannot be read. What verifies by them has to fail closed then. */
+export const readAuth = (
+  secrets: Secrets["Service"],
+  table: string,
+  owner: Owner & { readonly auth: string | null }
+): Effect.Effect<Settings, SecretUnreadable> => sealedColumn(secrets, table, "auth").open(owner, owner.auth)
 
 /** The settings in an `auth` column; none when they cannot be read. What verifies or authenticates by it has to fail closed by itself. */
 export const openAuth = (

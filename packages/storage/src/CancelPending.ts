@@ -1,5 +1,5 @@
 import { Clock, Effect } from "effect"
-import type { SqlError } from "effect/sql"
+import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { HotSql } from "./Database.ts"
 import { isCancelled } from "./EventStatus.ts"
 import { controlSlot } from "./RollupSlot.ts"
@@ -40,9 +40,9 @@ const lanesOf = Effect.fnUntraced(function* (destinationId: string) {
 
 const cancelChunk = Effect.fnUntraced(function* (connectionId: string, chunk: number) {
   const sql = yield* HotSql
-  const now = new Date(yield* Clock.currentTimeMillis)
-  const [row] = yield* sql<{ count: number }>`
-    with doomed as materialized (
+  return yield* cancelEvents(
+    sql,
+    sql`
       select e.id, e.team_id, e.connection_id, e.created_at
       from deliveries q
         join events e on e.id = q.event_id and e.state = 'PENDING'
@@ -50,9 +50,21 @@ const cancelChunk = Effect.fnUntraced(function* (connectionId: string, chunk: nu
         join destinations d on d.id = e.destination_id
       where q.connection_id = ${connectionId} and ${isCancelled(sql)}
       limit ${chunk}
-      for update of e, q skip locked
-    ), marked as (
-      update events set state = 'CANCELLED', failed = true, error_code = 'CANCELLED', due_at = null,
+      for update of e, q skip locked`,
+    "CANCELLED"
+  )
+})
+
+/** Cancels the pending events that a select has locked, in one statement; answers their number. */
+export const cancelEvents = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  doomed: Statement.Fragment,
+  errorCode: "CANCELLED" | "CANCELLED_PAST_RETENTION"
+) {
+  const now = new Date(yield* Clock.currentTimeMillis)
+  const [row] = yield* sql<{ count: number }>`
+    with doomed as materialized (${doomed}), marked as (
+      update events set state = 'CANCELLED', failed = true, error_code = ${errorCode}, due_at = null,
         cancelled_at = ${now}, updated_at = ${now}
       from doomed where events.id = doomed.id
     ), removed as (

@@ -109,7 +109,10 @@ const make = Effect.gen(function* () {
         (yield* sources.records(sourceRows, { counts: false })).map((source) => [source.id, source])
       )
       const destinationOf = new Map(
-        (yield* destinations.records(destinationRows)).map((destination) => [destination.id, destination])
+        (yield* destinations.records(destinationRows, { counts: true })).map((destination) => [
+          destination.id,
+          destination
+        ])
       )
       return rows.map((row): Connection => ({
         id: row.id,

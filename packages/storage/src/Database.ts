@@ -1,7 +1,8 @@
 import { PgClient } from "@effect/sql-pg"
-import { Context, Layer, Predicate, type Redacted } from "effect"
+import { Context, Effect, Layer, Predicate, type Redacted } from "effect"
 import { Reactivity } from "effect/reactivity"
-import { type SqlClient, SqlError } from "effect/sql"
+import { SqlClient, SqlError } from "effect/sql"
+import { metrics } from "@tidegate/telemetry/Metrics"
 
 /**
  * Three clients on one database. The ordinary one (`SqlClient`) is for transactions, control calls, lists and whatever may
@@ -18,6 +19,12 @@ export class HotSql extends Context.Service<HotSql, PgClient.PgClient>()("@tideg
  * hashing; without that the planner, who cannot know how long a batch is, compares each with each.
  */
 export class JournalSql extends Context.Service<JournalSql, PgClient.PgClient>()("@tidegate/storage/JournalSql") {}
+
+/**
+ * What reads and writes need, as other packages say it: they hand it on and take no client from it, because statements stand
+ * in this package alone.
+ */
+export type Database = SqlClient.SqlClient | HotSql | JournalSql
 
 export interface DatabaseOptions {
   readonly url: Redacted.Redacted
@@ -63,6 +70,39 @@ export const layer = (
     )
   ).pipe(Layer.provide(Reactivity.layer))
 }
+
+/** The cluster's own connections: one holds the shard locks for life, and no list or report may delay its refresh. */
+export const layerCluster = (url: Redacted.Redacted): Layer.Layer<SqlClient.SqlClient, SqlError.SqlError> =>
+  PgClient.layer({
+    url,
+    maxConnections: 4,
+    applicationName: "tidegate-cluster",
+    startupParameters: { timezone: "UTC", statement_timeout: "5s" }
+  })
+
+/** How long it may take to say that it is there. */
+const patience = "2 seconds"
+
+/** Whether the database answers. */
+export const answers: Effect.Effect<boolean, never, SqlClient.SqlClient> = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  sql`select 1`.pipe(Effect.timeout(patience), Effect.isSuccess)
+)
+
+/** Borrows a connection of each pool and gives it back, for the metrics of how long they are waited for. It asks the server nothing. */
+export const tryPools: Effect.Effect<void, SqlError.SqlError, Database> = Effect.gen(function* () {
+  const pools = { ordinary: yield* SqlClient.SqlClient, hot: yield* HotSql, journal: yield* JournalSql }
+  yield* Effect.forEach(
+    Object.entries(pools),
+    ([pool, sql]) =>
+      Effect.suspend(() => {
+        const since = performance.now()
+        return Effect.tap(Effect.scoped(sql.reserve), () =>
+          Effect.sync(() => metrics.sqlWaitSeconds.at(pool).observe((performance.now() - since) / 1_000))
+        )
+      }),
+    { discard: true, concurrency: "unbounded" }
+  )
+})
 
 /**
  * SQLSTATEs that say nothing about the statement but that the server could not carry it out now: connection (08), resources

@@ -1,8 +1,10 @@
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import { idBound, prefixes } from "@tidegate/model/Ids"
+import type { StoredHead } from "@tidegate/model/Message"
 import { HotSql } from "./Database.ts"
 import * as Columns from "./journal/Columns.ts"
+import { payloadGone } from "./Tables.ts"
 
 /** The rows behind a destination's window: `deliveries`, and the events and requests they point to. */
 
@@ -41,7 +43,7 @@ export const dueRows = Effect.fnUntraced(function* (
     where lanes.connection_id is not null`
 })
 
-export interface PendingEventRow {
+export interface PendingEventRow extends StoredHead {
   readonly id: string
   readonly team_id: string
   readonly connection_id: string
@@ -55,10 +57,6 @@ export interface PendingEventRow {
   readonly root_event_id: string | null
   readonly retry_operation_id: string | null
   readonly request_id: string
-  readonly method: string
-  readonly path: string
-  readonly query: string
-  readonly headers: string
   /** Sealed credentials, see `requests`. */
   readonly presented: string | null
   readonly body: Uint8Array | null
@@ -67,8 +65,8 @@ export interface PendingEventRow {
 }
 
 /**
- * What a delivery needs of these events, in the order given; the ones no longer pending are left out, and so is what comes
- * after `bytes` of bodies (the first event always comes).
+ * What a delivery needs of these events, in the order given; the ones no longer pending are left out, those whose payload is
+ * gone (retention removes them), and what comes after `bytes` of bodies (the first event always comes).
  */
 export const pendingEvents = Effect.fnUntraced(function* (
   eventIds: ReadonlyArray<string>,
@@ -102,7 +100,7 @@ export const pendingEvents = Effect.fnUntraced(function* (
       left join lateral (
         select method, path, query, headers, body, same_body from event_data where event_data.id = c.event_data_id limit 1
       ) t on c.event_data_id is not null
-    where c.before < ${bytes}
+    where c.before < ${bytes} and coalesce(t.headers, r.headers) <> ${payloadGone}
     order by c.place`
 })
 

@@ -1,5 +1,5 @@
 import { Clock, Effect } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import type { EventStatus } from "@tidegate/model/Event"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { eventStatusSql } from "./EventStatus.ts"
@@ -31,6 +31,15 @@ export const retryDestination = Effect.fnUntraced(function* (
   return row?.destination_id ?? (yield* notFound("event", event_id))
 })
 
+/** Whether there still is what the event `e` sends. */
+const payloadStored = (sql: SqlClient.SqlClient): Statement.Fragment =>
+  sql.literal(`case when e.event_data_id is null
+    then exists (select from requests r where r.id = e.request_id and r.body is not null)
+    else exists (
+      select from event_data m where m.id = e.event_data_id and (m.body is not null or (m.same_body
+        and exists (select from requests r where r.id = m.request_id and r.body is not null))))
+    end`)
+
 interface Parent {
   readonly status: EventStatus
   readonly connection_id: string
@@ -42,6 +51,8 @@ interface Parent {
   readonly payload_stored: boolean
 }
 
+const payloadUnavailable = fail("PAYLOAD_UNAVAILABLE", "the payload of the event is no longer stored")
+
 const refusal = (parent: Parent): GatewayError | null => {
   if (parent.source_off) return fail("SOURCE_DISABLED", "the event's source is disabled or deleted")
   if (parent.connection_off) return fail("CONNECTION_DISABLED", "the event's connection is disabled or deleted")
@@ -50,7 +61,7 @@ const refusal = (parent: Parent): GatewayError | null => {
   if (parent.status === "QUEUED" || parent.status === "SCHEDULED" || parent.status === "HOLD") {
     return fail("EVENT_NOT_RETRYABLE", `the event is ${parent.status}: it is still to be delivered`)
   }
-  return parent.payload_stored ? null : fail("PAYLOAD_UNAVAILABLE", "the payload of the event is no longer stored")
+  return parent.payload_stored ? null : payloadUnavailable
 }
 
 /** What an earlier try of the same retry has made. */
@@ -69,6 +80,8 @@ const stored = Effect.fnUntraced(function* (team_id: string, parent_event_id: st
  * old one keeps its status and notes the time. Its parts are one statement, so all of them happen or none.
  *
  * Its id is the caller's: a retry that is repeated, because its answer was lost, finds its event and does nothing more.
+ *
+ * The statement asks for the payload itself: retention takes none away that a committed event waits to send.
  *
  * Nothing is locked: a disable or pause at the same moment also governs the new event, as if the retry had come first.
  */
@@ -91,12 +104,7 @@ export const retryEvent = Effect.fnUntraced(function* (options: {
         c.disabled_at is not null or c.deleted_at is not null as connection_off,
         c.paused_at is not null as paused,
         t.disabled_at is not null or t.deleted_at is not null as destination_off,
-        case when e.event_data_id is null
-          then exists (select from requests r where r.id = e.request_id and r.body is not null)
-          else exists (
-            select from event_data m where m.id = e.event_data_id and (m.body is not null or (m.same_body
-              and exists (select from requests r where r.id = m.request_id and r.body is not null))))
-        end as payload_stored
+        ${payloadStored(sql)} as payload_stored
       from events e
         join sources s on s.id = e.source_id
         join connections c on c.id = e.connection_id
@@ -118,19 +126,21 @@ export const retryEvent = Effect.fnUntraced(function* (options: {
         due_at, root_event_id, retry_kind, retry_parent_event_id, ingested_at, created_at, updated_at)
       select ${id}, team_id, request_id, connection_id, source_id, ${destination_id}, event_data_id, 'PENDING', 'MANUAL',
         ${now}, coalesce(root_event_id, id), 'single', id, ingested_at, ${now}, ${now}
-      from events where id = ${event_id}
+      from events e where id = ${event_id} and ${payloadStored(sql)}
       on conflict (id) do nothing
       returning id, team_id, connection_id, destination_id
     ), queued as (
-      insert into deliveries (event_id, shard, destination_id, connection_id, due_at)
-      select id, ${shard}, destination_id, connection_id, ${now} from created
+      insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at)
+      select id, team_id, ${shard}, destination_id, connection_id, ${now} from created
     ), counted as (
       insert into rollups (key_id, measure, minute, slot, team_id, count)
       select connection_id, 'created', date_trunc('minute', ${now}), ${controlSlot}, team_id, 1 from created
       on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count
     )
     update events set retried_at = ${now}, updated_at = ${now}
-    from created where events.id = ${event_id}`
-  yield* query(withPartitions(sql)(insert))
+    from created where events.id = ${event_id}
+    returning created.id`
+  const rows = yield* query(withPartitions(sql)(insert))
+  if (rows.length === 0 && (yield* stored(team_id, event_id, id)) === undefined) return yield* payloadUnavailable
   return { id, parent_event_id: event_id, connection_id, destination_id, shard, created_at: now }
 })

@@ -6,7 +6,10 @@ import { acceptCommit, type RequestRecord } from "./journal/AcceptStatement.ts"
 import { type AttemptRecord, attemptCommit } from "./journal/AttemptStatement.ts"
 import * as Columns from "./journal/Columns.ts"
 import { GroupCommit } from "./journal/GroupCommit.ts"
+import { attemptTelemetry, committed, watchWaiting } from "./journal/JournalTelemetry.ts"
 import { withPartitions } from "./Partitions.ts"
+
+export type { IgnoredEvent, PendingRoute, RequestRecord, RoutedEvent } from "./journal/AcceptStatement.ts"
 
 /**
  * What became of a request handed in: `committed`: it is durable. `stale`: it was routed by a version of its source that
@@ -107,6 +110,7 @@ const make = Effect.gen(function* () {
   const run = Effect.runForkWith(context)
   // Writers count in slots of their own, so that they never wait for each other's rows.
   const slot = randomInt(0, 4_000) * (largeLane + 1)
+  const recorded = yield* attemptTelemetry
 
   const now = (): number => clock.currentTimeMillisUnsafe()
 
@@ -178,7 +182,12 @@ const make = Effect.gen(function* () {
 
   const refuse = (items: ReadonlyArray<Acceptance>, error: SqlError.SqlError): Effect.Effect<void> =>
     Effect.andThen(
-      Effect.logError("a request could not be stored", { request_id: items[0]?.record.id, error }),
+      Effect.annotateLogs(
+        Effect.logError("a request could not be stored", { request_id: items[0]?.record.id, error }),
+        {
+          error_id: items[0]?.record.id
+        }
+      ),
       Effect.sync(() => answer(items, isTransient(error) ? "unavailable" : "failed"))
     )
 
@@ -197,7 +206,11 @@ const make = Effect.gen(function* () {
       refusable,
       Effect.map((rows) => {
         const states = new Map(rows.map((row) => [row[0] as string, row[1] as Recorded]))
-        for (const item of items) tell(item.done, states.get(item.record.eventId) ?? "superseded")
+        for (const item of items) {
+          const state = states.get(item.record.eventId) ?? "superseded"
+          tell(item.done, state)
+          recorded(item.record, state)
+        }
       }),
       Effect.catch((error) => {
         if (isTransient(error)) {
@@ -231,6 +244,7 @@ const make = Effect.gen(function* () {
     )
 
   const acceptances = new GroupCommit<Acceptance>({
+    committed: committed("accept"),
     commit: commitAccepted,
     lanes: lanesEach,
     maxItems: 400,
@@ -240,6 +254,7 @@ const make = Effect.gen(function* () {
     run
   })
   const largeAcceptances = new GroupCommit<Acceptance>({
+    committed: committed("accept"),
     commit: (items) => commitAccepted(items, largeLane),
     lanes: 1,
     maxItems: 400,
@@ -249,6 +264,7 @@ const make = Effect.gen(function* () {
     run
   })
   const attempts = new GroupCommit<Attempt>({
+    committed: committed("attempt"),
     commit: commitAttempts,
     lanes: lanesEach,
     maxItems: 400,
@@ -258,6 +274,7 @@ const make = Effect.gen(function* () {
     run
   })
   const marks = new GroupCommit<Mark>({
+    committed: committed("mark"),
     commit: commitMarks,
     lanes: 1,
     maxItems: 500,
@@ -267,6 +284,16 @@ const make = Effect.gen(function* () {
     run
   })
 
+  const stats = (): JournalStats => ({
+    requests: acceptances.items + largeAcceptances.items,
+    attempts: attempts.items,
+    statements: acceptances.commits + largeAcceptances.commits + attempts.commits + marks.commits,
+    waitingRequests: acceptances.pendingItems + largeAcceptances.pendingItems,
+    waitingRequestBytes: acceptances.pendingBytes + largeAcceptances.pendingBytes,
+    waitingAttempts: attempts.pendingItems
+  })
+  watchWaiting(stats)
+
   return Journal.of({
     isFull: () =>
       acceptances.pendingBytes + largeAcceptances.pendingBytes > fullAtBytes || acceptances.pendingItems > fullAtItems,
@@ -274,13 +301,6 @@ const make = Effect.gen(function* () {
       (record.bodySize < largeFromBytes ? acceptances : largeAcceptances).add({ record, since: now(), done }),
     record: (record, done) => attempts.add({ record, done }),
     mark: (eventId, startedAt, done) => marks.add({ eventId, startedAt, done }),
-    stats: () => ({
-      requests: acceptances.items + largeAcceptances.items,
-      attempts: attempts.items,
-      statements: acceptances.commits + largeAcceptances.commits + attempts.commits + marks.commits,
-      waitingRequests: acceptances.pendingItems + largeAcceptances.pendingItems,
-      waitingRequestBytes: acceptances.pendingBytes + largeAcceptances.pendingBytes,
-      waitingAttempts: attempts.pendingItems
-    })
+    stats
   })
 })

@@ -4,6 +4,7 @@ import initial from "./migrations/0001_initial.ts"
 import frontDoors from "./migrations/0002_front_doors.ts"
 import presented from "./migrations/0003_presented.ts"
 import sourceSlugs from "./migrations/0004_source_slugs.ts"
+import retention from "./migrations/0005_retention.ts"
 import commands from "./migrations/0006_commands.ts"
 import { ensurePartitions } from "./Partitions.ts"
 
@@ -13,6 +14,7 @@ const migrations = Migrator.fromRecord({
   "0002_front_doors": frontDoors,
   "0003_presented": presented,
   "0004_source_slugs": sourceSlugs,
+  "0005_retention": retention,
   "0006_commands": commands
 })
 

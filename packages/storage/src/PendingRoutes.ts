@@ -1,19 +1,16 @@
-import { Effect, Schedule } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { Effect } from "effect"
+import type { SqlError } from "effect/sql"
+import type { StoredHead } from "@tidegate/model/Message"
 import type { Rule } from "@tidegate/model/Rule"
 import { HotSql } from "./Database.ts"
 import * as Columns from "./journal/Columns.ts"
 
 /** A request that waits for its connection's slow rules. */
-export interface PendingRouteRow {
+export interface PendingRouteRow extends StoredHead {
   readonly request_id: string
   readonly team_id: string
   readonly source_id: string
   readonly ingested_at: Date
-  readonly method: string
-  readonly path: string
-  readonly query: string
-  readonly headers: string
   /** Sealed credentials, see `requests`. */
   readonly presented: string | null
   readonly body: Uint8Array | null
@@ -139,18 +136,3 @@ export const readDedupeWindows = Effect.fnUntraced(function* (
         where dedupe_keys.connection_id = ${connectionId} and dedupe_keys.key = w.key limit 1
       ) d`
 })
-
-/** How late a request may come to be worked off and still find the window that makes it a duplicate. */
-const windowGrace = "1 day"
-
-/**
- * Forgets windows that have long ended, every few minutes for as long as the process lives. Not at their end: a request that
- * came within it may be worked off later.
- */
-export const forgetDedupeWindows = Effect.flatMap(
-  SqlClient.SqlClient,
-  (sql) => sql`delete from dedupe_keys where expires_at < now() - ${windowGrace}::interval`
-).pipe(
-  Effect.catch((error) => Effect.logWarning("ended deduplication windows could not be forgotten", error)),
-  Effect.repeat(Schedule.spaced("5 minutes"))
-)

@@ -5,6 +5,7 @@ import { isTransient, JournalSql } from "./Database.ts"
 import * as Columns from "./journal/Columns.ts"
 import { withPartitions } from "./Partitions.ts"
 import { GroupCommit } from "./journal/GroupCommit.ts"
+import { committed } from "./journal/JournalTelemetry.ts"
 
 /** What the upstream of a proxy source answered to one request. Times are Unix milliseconds. */
 export interface ProxyExchangeRecord {
@@ -184,6 +185,7 @@ const make = Effect.gen(function* () {
   })
 
   const commits = new GroupCommit<ProxyExchangeRecord>({
+    committed: committed("proxy_exchange"),
     commit: (records) =>
       store(records).pipe(
         Effect.andThen(logDropped),

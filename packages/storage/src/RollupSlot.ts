@@ -5,3 +5,6 @@ import { randomInt } from "node:crypto"
  * must not wait. Two processes that draw the same one share rows and stay correct.
  */
 export const controlSlot: number = 32_100 + randomInt(600)
+
+/** The slot of counts that are of whole hours. Retention alone writes it. */
+export const hourSlot = -1

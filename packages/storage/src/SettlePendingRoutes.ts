@@ -1,18 +1,14 @@
 import { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
+import type { StoredHead } from "@tidegate/model/Message"
 import { JournalSql } from "./Database.ts"
 import * as Columns from "./journal/Columns.ts"
 import { withPartitions } from "./Partitions.ts"
 import { controlSlot } from "./RollupSlot.ts"
 
 /** What a transformation made of a request; `body` null when it left the body alone. */
-export interface TransformedData {
+export interface TransformedData extends StoredHead {
   readonly id: string
-  readonly method: string
-  readonly path: string
-  readonly query: string
-  /** JSON object, as in `requests`. */
-  readonly headers: string
   readonly body: Uint8Array | null
   readonly bodySize: number
 }
@@ -74,7 +70,9 @@ export const settlePendingRoutes = Effect.fnUntraced(function* (
   const { connectionId, destinationId, now, settled, shard } = settlement
   const at = new Date(now)
   const column = <A>(of: (fate: Fate, one: Settled) => A): Array<A> => settled.map((one) => of(one.fate, one))
-  const ids = Columns.text(column((_, { requestId }) => requestId))
+  const requestIds = column((_, { requestId }) => requestId)
+  const ids = Columns.text(requestIds)
+  const [first, last] = Columns.bounds(requestIds)
   const executed = executions(sql, settlement)
   const statement = sql<{ id: string }>`
     with s as (
@@ -98,8 +96,8 @@ export const settlePendingRoutes = Effect.fnUntraced(function* (
         created_at, ${at}, ${at}
       from taken where kind = 'event'
     ), queued as (
-      insert into deliveries (event_id, shard, destination_id, connection_id, due_at)
-      select id, ${shard}::int2, ${destinationId}, ${connectionId}, due_at from taken where kind = 'event'
+      insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at)
+      select id, team_id, ${shard}::int2, ${destinationId}, ${connectionId}, due_at from taken where kind = 'event'
     ), ${settled.some(({ fate }) => fate.kind === "ignored") ? ignored(sql, settlement) : sql``}
     ${executed === null ? sql`` : executed.parts}
     ${settled.some(({ transformed }) => transformed !== null) ? payloads(sql, settlement) : sql``}
@@ -117,7 +115,8 @@ export const settlePendingRoutes = Effect.fnUntraced(function* (
     update requests set
       events_count = events_count + (case taken.kind when 'event' then 1 else 0 end),
       ignored_count = ignored_count + (case taken.kind when 'ignored' then 1 else 0 end)
-    from taken where requests.id = any(${ids}) and requests.id = taken.request_id and taken.kind <> 'dropped'
+    from taken where requests.id = any(${ids}) and requests.id >= ${first} and requests.id <= ${last}
+      and requests.id = taken.request_id and taken.kind <> 'dropped'
     returning taken.id`
   const rows = yield* withPartitions(sql)(statement)
   return new Set(rows.map((row) => row.id))
@@ -198,14 +197,15 @@ const windows = (sql: SqlClient.SqlClient, { connectionId, settled }: Settlement
   ]
   return sql`
     opened as (
-      insert into dedupe_keys (connection_id, key, request_id, expires_at)
-      select ${connectionId}, key, o.request_id, o.expires_at
+      insert into dedupe_keys (connection_id, team_id, key, request_id, expires_at)
+      select ${connectionId}, team_id, key, o.request_id, o.expires_at
       from taken join unnest(
         ${Columns.text(opened.map((one) => one.requestId))}, ${Columns.text(opened.map((one) => one.key))},
         ${Columns.timestamptz(opened.map((one) => one.expiresAt))}
       ) as o (request_id, key, expires_at) on o.request_id = taken.request_id
       order by key
-      on conflict (connection_id, key) do update set request_id = excluded.request_id, expires_at = excluded.expires_at
+      on conflict (connection_id, key) do update
+        set team_id = excluded.team_id, request_id = excluded.request_id, expires_at = excluded.expires_at
         where dedupe_keys.expires_at < excluded.expires_at
     ),`
 }

@@ -1,6 +1,7 @@
 import { Effect, Schedule } from "effect"
 import { type SqlClient, SqlError } from "effect/sql"
-import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import type { GatewayError } from "@tidegate/model/GatewayError"
+import { fault } from "@tidegate/telemetry/Faults"
 import { isTransient } from "./Database.ts"
 
 /**
@@ -19,14 +20,23 @@ export const overtaken = (message: string): SqlError.SqlError =>
   new SqlError.SqlError({ reason: new SqlError.SerializationError({ message, cause: undefined }) })
 
 /** The SQL failures of a control call as its caller sees them; the cause goes to the log and nowhere else. */
-const toGatewayError = Effect.fnUntraced(function* (error: SqlError.SqlError): Effect.fn.Return<never, GatewayError> {
-  if (isTransient(error)) {
-    yield* Effect.logWarning("a control call was given up: the database does not answer in time", error)
-    return yield* fail("QUEUE_UNAVAILABLE", "the database could not be reached; repeat the request")
-  }
-  yield* Effect.logError("a control call failed in the database", error)
-  return yield* fail("INTERNAL_ERROR", "the request could not be carried out")
-})
+const toGatewayError = (cause: SqlError.SqlError): Effect.Effect<never, GatewayError> =>
+  Effect.flip(
+    isTransient(cause)
+      ? fault({
+          code: "QUEUE_UNAVAILABLE",
+          message: "the database could not be reached; repeat the request",
+          log: "a control call was given up: the database does not answer in time",
+          cause,
+          level: "Warn"
+        })
+      : fault({
+          code: "INTERNAL_ERROR",
+          message: "the request could not be carried out",
+          log: "a control call failed in the database",
+          cause
+        })
+  )
 
 const again = {
   while: (error: GatewayError | SqlError.SqlError) => SqlError.isSqlError(error) && passing.has(error.reason._tag),

@@ -90,7 +90,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("CancelPending", (it) =
       const elsewhere = yield* createConnection()
       const events = [yield* insertEvent(first), yield* insertEvent(second)]
       const untouched = yield* insertEvent(elsewhere)
-      yield* destinations.setDisabled(team, first.destination_id, true)
+      yield* destinations.turn(team, first.destination_id, "disable")
       assert.strictEqual(yield* cancelPending({ destination_id: first.destination_id }), 2)
       for (const id of events) assert.deepStrictEqual(yield* read(id), cancelled)
       assert.deepStrictEqual(yield* read(untouched), pending)

@@ -288,10 +288,10 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
       const round = [
         sources.turn(team, source_id, "disable"),
         connections.turn(team, id, "disable"),
-        destinations.setDisabled(team, destination_id, true),
+        destinations.turn(team, destination_id, "disable"),
         connections.update(team, id, change({ rules: [{ type: "delay", delay: 7 }] })),
         ...others.map((other) => connections.update(team, other.id, change({ description: "busy" }))),
-        destinations.setDisabled(team, destination_id, false),
+        destinations.turn(team, destination_id, "enable"),
         sources.turn(team, source_id, "enable"),
         connections.turn(team, id, "enable")
       ]

@@ -4,7 +4,8 @@ import { SqlClient } from "effect/sql"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { Connections } from "../src/Connections.ts"
-import { type DestinationFields, Destinations } from "../src/Destinations.ts"
+import type { DestinationFields } from "@tidegate/resources/Destination"
+import { Destinations } from "../src/Destinations.ts"
 import { rollupBins } from "../src/RollupBins.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
@@ -83,7 +84,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
         const calls: ReadonlyArray<Effect.Effect<unknown, GatewayError>> = [
           destinations.get(teamId, id),
           destinations.update(teamId, id, change({})),
-          destinations.setDisabled(teamId, id, true),
+          destinations.turn(teamId, id, "disable"),
           destinations.delete(teamId, id)
         ]
         for (const call of calls) {
@@ -108,15 +109,15 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
         ([row]) => row?.at?.toISOString() ?? null
       )
       assert.strictEqual(yield* cancelBefore, null)
-      const disabled = yield* destinations.setDisabled(team, id, true)
+      const disabled = yield* destinations.turn(team, id, "disable")
       assert.strictEqual(yield* cancelBefore, disabled.disabled_at)
-      assert.deepStrictEqual(yield* destinations.setDisabled(team, id, true), disabled)
+      assert.deepStrictEqual(yield* destinations.turn(team, id, "disable"), disabled)
       assert.strictEqual(yield* versionOf(source_id), version + 1)
-      const enabled = yield* destinations.setDisabled(team, id, false)
+      const enabled = yield* destinations.turn(team, id, "enable")
       assert.strictEqual(enabled.disabled_at, null)
       // What waited meanwhile does not come back.
       assert.strictEqual(yield* cancelBefore, enabled.updated_at)
-      assert.deepStrictEqual(yield* destinations.setDisabled(team, id, false), enabled)
+      assert.deepStrictEqual(yield* destinations.turn(team, id, "enable"), enabled)
       assert.strictEqual(yield* versionOf(source_id), version + 2)
     })
   )
@@ -142,7 +143,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
       assert.deepStrictEqual(yield* versions, [2, 2, 3, 1])
       yield* destinations.update(team, destination.id, change({ type: "MOCK_API" }))
       assert.deepStrictEqual(yield* versions, [3, 3, 3, 1])
-      yield* destinations.setDisabled(team, destination.id, true)
+      yield* destinations.turn(team, destination.id, "disable")
       assert.deepStrictEqual(yield* versions, [4, 4, 3, 1])
       yield* destinations.delete(team, destination.id)
       assert.deepStrictEqual(yield* versions, [5, 5, 3, 1])

@@ -57,7 +57,8 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
           destination_id: connection.destination_id,
           connection_id: connection.id,
           due_at: retried.created_at,
-          started_at: null
+          started_at: null,
+          team_id: team
         }
       ])
       const [created] = yield* sql`
@@ -149,9 +150,9 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
       yield* connections.turn(team, id, "disable")
       assert.strictEqual(yield* refusal(event), "CONNECTION_DISABLED")
       yield* connections.turn(team, id, "enable")
-      yield* destinations.setDisabled(team, destination_id, true)
+      yield* destinations.turn(team, destination_id, "disable")
       assert.strictEqual(yield* refusal(event), "DESTINATION_DISABLED")
-      yield* destinations.setDisabled(team, destination_id, false)
+      yield* destinations.turn(team, destination_id, "enable")
       yield* sources.turn(team, source_id, "disable")
       assert.strictEqual(yield* refusal(event), "SOURCE_DISABLED")
       yield* sources.turn(team, source_id, "enable")

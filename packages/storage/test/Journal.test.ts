@@ -2,12 +2,16 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { derivedId, newId, prefixes } from "@tidegate/model/Ids"
+import { next } from "@tidegate/model/TestSignal"
 import * as Database from "@tidegate/storage/Database"
 import { type Accepted, Journal, type Recorded } from "@tidegate/storage/Journal"
-import type { AttemptRecord } from "@tidegate/storage/journal/AttemptStatement"
+import type { AttemptRecord } from "../src/journal/AttemptStatement.ts"
 import type { RequestRecord } from "@tidegate/storage/journal/AcceptStatement"
 import { migrate } from "@tidegate/storage/Migrations"
 import { freshDatabase } from "../../../test/postgres.ts"
+
+/** By it a connection is cut in the middle of the work, and again when some of it is done. */
+const nextCommit = Effect.promise(() => next("commit"))
 
 const team = "tm_demo"
 
@@ -227,7 +231,7 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
       for (let i = 0; i < 10; i++) {
         yield* sql`select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'tidegate-journal'
           and datname = current_database()`
-        yield* Effect.sleep(20)
+        yield* Effect.raceFirst(nextCommit, Fiber.await(load))
       }
       const outcomes = yield* Fiber.await(load)
       assert.strictEqual(outcomes._tag, "Success")
@@ -356,7 +360,7 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
       for (let i = 0; i < 5; i++) {
         yield* sql`select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'tidegate-journal'
           and datname = current_database()`
-        yield* Effect.sleep(20)
+        yield* Effect.raceFirst(nextCommit, Fiber.await(recording))
       }
       yield* Fiber.await(recording)
       const [row] = yield* sql<{ attempts: number; successful: number }>`

@@ -18,6 +18,7 @@ it.live("an empty database is brought to the schema once, by however many proces
         { migration_id: 2, name: "front_doors" },
         { migration_id: 3, name: "presented" },
         { migration_id: 4, name: "source_slugs" },
+        { migration_id: 5, name: "retention" },
         { migration_id: 6, name: "commands" }
       ])
       const today = `events_${new Date().toISOString().slice(0, 10).replaceAll("-", "")}`

@@ -1,12 +1,13 @@
-import { assert, it } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
+import { assert, expect, it } from "@effect/vitest"
+import { Effect, Exit, Layer, Logger, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import { DatabaseLink } from "../../../test/contract/DatabaseLink.ts"
+import { DatabaseLink } from "../../../test/support/DatabaseLink.ts"
 import { freshDatabase } from "../../../test/postgres.ts"
 import * as Database from "../src/Database.ts"
 import { migrate } from "../src/Migrations.ts"
-import { withPartitions } from "../src/Partitions.ts"
+import { day, dropPartition, ensurePartitions, partitions, startOfDay, withPartitions } from "../src/Partitions.ts"
+import { growing } from "../src/Tables.ts"
 
 const english = Buffer.from("no partition of relation")
 /** As long, because the length of a message goes before it. */
@@ -60,4 +61,82 @@ it.live("makes partitions that are missing, whatever language the server says it
     assert.strictEqual((yield* Effect.flip(withPartitions(sql)(violating))).reason._tag, "ConstraintError")
     assert.strictEqual(runs, 1)
   }).pipe(Effect.provide(germanServer), Effect.scoped)
+)
+
+const database = Layer.unwrap(
+  Effect.map(freshDatabase, (url) => Database.layer({ url, hotConnections: 1, journalConnections: 1 }))
+).pipe((made) => Layer.provideMerge(Layer.effectDiscard(migrate), made), Layer.provideMerge(Logger.layer([])))
+
+/** Runs `effect` on connections of its own while a reader has a table open. */
+const whileRead = Effect.fnUntraced(function* <A, E>(table: string, effect: Effect.Effect<A, E, SqlClient.SqlClient>) {
+  const sql = yield* SqlClient.SqlClient
+  const outside = yield* Effect.context<SqlClient.SqlClient>()
+  return yield* sql.withTransaction(
+    Effect.andThen(
+      sql.unsafe(`select 1 from ${table} limit 1`),
+      Effect.promise(() => Effect.runPromiseExitWith(outside)(effect))
+    )
+  )
+})
+
+const insertRequest = (sql: SqlClient.SqlClient, at: number) => sql`
+  insert into requests (id, team_id, source_id, status, verified, method, path, query, headers, body_size, events_count,
+    ignored_count, ingested_at, created_at, updated_at)
+  values (${newId(prefixes.request, at)}, 'tm', 'src', 'accepted', true, 'POST', '/', '', '{}', 0, 0, 0, now(), now(), now())`
+
+it.live("makes partitions beside a reader, of all tables, wherever the clock jumps", () =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const today = startOfDay(Date.now())
+    for (const jump of [40 * day, -40 * day]) {
+      const made = yield* whileRead("requests", ensurePartitions(today + jump))
+      expect(Exit.isSuccess(made)).toBe(true)
+      yield* insertRequest(sql, today + jump)
+    }
+    const days = (yield* partitions).map(({ start }) => (start - today) / day)
+    expect(days).toEqual(
+      [-41, -40, -39, -38, -37, -1, 0, 1, 2, 3, 39, 40, 41, 42, 43].flatMap((age) => growing.map(() => age))
+    )
+    const [{ fill } = {}] =
+      yield* sql`select reloptions as fill from pg_class where relname = ${(yield* partitions)[1]!.name}`
+    expect(fill).toEqual(["fillfactor=50"])
+  }).pipe(Effect.provide(database), Effect.scoped)
+)
+
+it.live(
+  "drops a partition between readers: it asks for a moment, again and again, and nobody waits longer behind it",
+  () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const [oldest] = yield* partitions
+      let waited = 0
+      const dropped = yield* whileRead(
+        "requests",
+        Effect.gen(function* () {
+          const outside = yield* Effect.context<SqlClient.SqlClient>()
+          const dropping = Effect.runPromiseExitWith(outside)(dropPartition(oldest!, Effect.succeed(false)))
+          // Doors go on, although the drop cannot.
+          for (let i = 0; i < 40; i++) {
+            const since = performance.now()
+            yield* insertRequest(sql, Date.now())
+            waited = Math.max(waited, performance.now() - since)
+            yield* Effect.sleep(50)
+          }
+          return { dropping }
+        })
+      )
+      expect(waited).toBeLessThan(5_000)
+      const { dropping } = yield* dropped
+      const exit = yield* Effect.promise(() => dropping)
+      expect(exit).toEqual(Exit.succeed(true))
+      expect((yield* partitions).map(({ name }) => name)).not.toContain(oldest!.name)
+    }).pipe(Effect.provide(database), Effect.scoped)
+)
+
+it.live("keeps a partition that something begins to wait for", () =>
+  Effect.gen(function* () {
+    const [oldest] = yield* partitions
+    expect(yield* dropPartition(oldest!, Effect.succeed(true))).toBe(false)
+    expect((yield* partitions).map(({ name }) => name)).toContain(oldest!.name)
+  }).pipe(Effect.provide(database), Effect.scoped)
 )

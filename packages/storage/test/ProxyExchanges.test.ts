@@ -2,6 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Logger } from "effect"
 import { SqlClient } from "effect/sql"
 import { newId, prefixes, sibling } from "@tidegate/model/Ids"
+import { next } from "@tidegate/model/TestSignal"
 import * as Database from "@tidegate/storage/Database"
 import { migrate } from "@tidegate/storage/Migrations"
 import { type ProxyExchangeRecord, ProxyExchanges } from "@tidegate/storage/ProxyExchanges"
@@ -48,7 +49,13 @@ const withWriter = <A, E>(
 }
 
 const settled = (writer: typeof ProxyExchanges.Service): Effect.Effect<void> =>
-  Effect.suspend(() => (writer.stats().waiting === 0 ? Effect.void : Effect.andThen(Effect.sleep(5), settled(writer))))
+  Effect.suspend(() => {
+    if (writer.stats().waiting === 0) return Effect.void
+    return Effect.andThen(
+      Effect.promise(() => next("commit")),
+      settled(writer)
+    )
+  })
 
 const rows = (records: ReadonlyArray<ProxyExchangeRecord>) =>
   Effect.flatMap(

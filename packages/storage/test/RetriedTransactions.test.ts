@@ -47,7 +47,7 @@ layer(world, { excludeTestServices: true })("transactions that lose a conflict w
     }),
     "disable a destination": Effect.gen(function* () {
       const { id } = yield* createDestination()
-      return (yield* Destinations).setDisabled(team, id, true)
+      return (yield* Destinations).turn(team, id, "disable")
     }),
     "create a connection": Effect.gen(function* () {
       const source_id = (yield* createSource()).id

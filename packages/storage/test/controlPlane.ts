@@ -5,7 +5,8 @@ import { Ingress } from "@tidegate/model/Ingress"
 import type { ConnectionFields } from "@tidegate/resources/Connection"
 import { Connections } from "../src/Connections.ts"
 import * as Database from "../src/Database.ts"
-import { type DestinationFields, Destinations } from "../src/Destinations.ts"
+import type { DestinationFields } from "@tidegate/resources/Destination"
+import { Destinations } from "../src/Destinations.ts"
 import { migrate } from "../src/Migrations.ts"
 import { parseSecretKeys, Secrets } from "../src/Secrets.ts"
 import type { SourceFields } from "@tidegate/resources/Source"
@@ -157,8 +158,8 @@ export const insertEvent = Effect.fnUntraced(function* (
       ${state}, ${state === "FAILED"}, 'INITIAL', ${dueAt}, ${rootEventId}, ${createdAt}, ${createdAt}, ${createdAt})`
   if (state === "PENDING") {
     yield* sql`
-      insert into deliveries (event_id, shard, destination_id, connection_id, due_at)
-      values (${id}, 1, ${connection.destination_id}, ${connection.id}, ${dueAt})`
+      insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at)
+      values (${id}, ${team}, 1, ${connection.destination_id}, ${connection.id}, ${dueAt})`
   }
   return id
 })

@@ -4,9 +4,9 @@ import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import { promisify } from "node:util"
-import { afterAll, beforeAll, expect, it } from "vitest"
-import { Gateway } from "../Gateway.ts"
+import { afterAll, beforeAll, expect } from "vitest"
 import { Document } from "./Document.ts"
+import { it } from "../../support/it.ts"
 
 /** A client that somebody else's generator makes of the document compiles, and carries the quick start through. */
 
@@ -92,21 +92,18 @@ const settings = {
   files: ["quickstart.ts"]
 }
 
-let gateway: Gateway
 let folder: string
 
 beforeAll(async () => {
-  gateway = await Gateway.start()
   folder = await mkdtemp(join(tmpdir(), "tidegate-client-"))
   await symlink(join(root, "node_modules"), join(folder, "node_modules"))
 })
 
 afterAll(async () => {
-  await gateway.close()
   await rm(folder, { recursive: true, force: true })
 })
 
-it("is generated, compiles, and runs the quick start", async () => {
+it("is generated, compiles, and runs the quick start", async ({ gateway }) => {
   const { json } = await Document.of(gateway)
   await Promise.all([
     writeFile(join(folder, "openapi.json"), JSON.stringify(json)),
@@ -131,4 +128,4 @@ it("is generated, compiles, and runs the quick start", async () => {
     "404 NOT_FOUND",
     "exists true"
   ])
-}, 120_000)
+})

@@ -1,23 +1,14 @@
 import { createConfig, lintFromString } from "@redocly/openapi-core"
 import { createHmac } from "node:crypto"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect } from "vitest"
 import { rightBodies, wrongChanges, wrongMembers } from "../../security/control/WrongMembers.ts"
 import { wrongRules } from "../../security/control/WrongRules.ts"
-import { type Body, Gateway } from "../Gateway.ts"
-import { request } from "../RawHttp.ts"
+import type { Body } from "../../support/Gateway.ts"
+import { request } from "../../support/RawHttp.ts"
 import { Document, type Operation } from "./Document.ts"
+import { it as gatewayIt } from "../../support/it.ts"
 
 /** The document that clients are built from says what the gateway does: everything in it is tried. */
-
-let gateway: Gateway
-let document: Document
-
-beforeAll(async () => {
-  gateway = await Gateway.start()
-  document = await Document.of(gateway)
-})
-
-afterAll(() => gateway.close())
 
 /** Every object below a value. */
 const objectsIn = (value: unknown): ReadonlyArray<Body> => {
@@ -26,8 +17,78 @@ const objectsIn = (value: unknown): ReadonlyArray<Body> => {
   return Array.isArray(value) ? inner : [value, ...inner]
 }
 
+/** What the examples' ids stand for in this gateway, by their prefix. */
+type Present = Record<string, string>
+
+const idPattern = /\b(src|des|web|trs|req|evt|att|txe)_[0-9a-z]{26}\b/g
+const fill = (value: unknown, ids: Present): Body =>
+  JSON.parse(JSON.stringify(value).replaceAll(idPattern, (id, prefix: string) => ids[prefix] ?? id))
+
+const it = gatewayIt
+  .extend("document", { scope: "file" }, ({ gateway }) => Document.of(gateway))
+  /** One of everything that examples name. */
+  .extend("present", { scope: "file" }, async ({ gateway }): Promise<Present> => {
+    const source = await gateway.source({ allowed_http_methods: ["GET", "POST", "PUT", "PATCH", "DELETE"] })
+    const destination = await gateway.destination({}, "MOCK_API")
+    const transformation = await gateway.api("POST", "/transformations", {
+      name: gateway.name("transformation"),
+      code: "addHandler('transform', (request) => ({ ...request, body: { seen: true } }))"
+    })
+    const connection = await gateway.connection(source, destination, [
+      { type: "transform", transformation_id: transformation.id }
+    ])
+    const sent = await request(gateway.port, { path: `/e/${source.id}`, body: "{}" })
+    const trace = await gateway.eventually("an attempt", async () => {
+      const trace = await gateway.api("GET", `/requests/${JSON.parse(sent.body).request_id}/trace`)
+      return trace.events[0]?.status === "SUCCESSFUL" ? trace : null
+    })
+    return {
+      src: source.id,
+      des: destination.id,
+      web: connection.id,
+      trs: transformation.id,
+      req: trace.request.id,
+      evt: trace.events[0].id,
+      att: trace.attempts[0].id,
+      txe: trace.transformations[0].id
+    }
+  })
+  /** The same, but for a resource of its own where the operation changes one. */
+  .extend("presentFor", ({ gateway, present }) => async ({ id, method, path }: Operation): Promise<Present> => {
+    if (method === "GET" || id.startsWith("run") || id.startsWith("send")) return present
+    const kind = path.split("/")[1]
+    if (kind === "sources" && path.includes("{id}")) return { ...present, src: (await gateway.source()).id }
+    if (kind === "destinations" && path.includes("{id}")) {
+      return { ...present, des: (await gateway.destination({ url: "http://127.0.0.1:9/" })).id }
+    }
+    if (kind === "connections" && path.includes("{id}")) {
+      return { ...present, web: (await gateway.connection({ id: present["src"] }, { id: present["des"] })).id }
+    }
+    if (kind === "transformations" && path.includes("{id}")) {
+      const made = await gateway.api("POST", "/transformations", { name: gateway.name("example"), code: "1" })
+      return { ...present, trs: made.id }
+    }
+    return present
+  })
+  .extend("send", ({ document, gateway }) => async ({ method, path, spec }: Operation, ids: Present, body: unknown) => {
+    const url = spec.parameters
+      .filter((parameter: Body) => parameter.in === "path")
+      .reduce((url: string, { example, name }: Body) => url.replace(`{${name}}`, fill(example, ids)), path)
+    const server = spec.servers?.[0].url ?? document.json.servers[0].url
+    const answer = await fetch(`${gateway.origin}${server === "/" ? "" : server}${url}`, {
+      method,
+      headers: {
+        ...(spec.security.length > 0 ? { authorization: `Bearer ${gateway.key}` } : {}),
+        ...(body === undefined ? {} : { "content-type": "application/json" })
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) })
+    })
+    const text = await answer.text()
+    return { status: answer.status, text }
+  })
+
 describe("the document", () => {
-  it("has nothing that a linter would say", async () => {
+  it("has nothing that a linter would say", async ({ document }) => {
     // The rules of the linter as a library: it asks nobody, and counts nothing.
     const config = await createConfig({ extends: ["recommended-strict"] })
     const problems = await lintFromString({
@@ -38,7 +99,7 @@ describe("the document", () => {
     expect(problems.map(({ location, message, ruleId }) => [ruleId, message, location[0]?.pointer])).toEqual([])
   })
 
-  it("names, describes and exemplifies every operation, and every parameter", () => {
+  it("names, describes and exemplifies every operation, and every parameter", ({ document }) => {
     expect(document.operations.length).toBeGreaterThanOrEqual(60)
     for (const { id, method, path, spec } of document.operations) {
       expect(id, `${method} ${path}`).toMatch(/^[a-z]+(?:[A-Z][a-z]+)*$/)
@@ -60,7 +121,7 @@ describe("the document", () => {
     expect(new Set(document.operations.map(({ id }) => id)).size).toBe(document.operations.length)
   })
 
-  it("tags are described, and security, servers and the team's header are there", () => {
+  it("tags are described, and security, servers and the team's header are there", ({ document }) => {
     const { components, info, servers, tags } = document.json
     for (const { description, name } of tags) expect(description, name).toMatch(/.{10,}/)
     expect(tags.map(({ name }: Body) => name)).toContain("Ingress")
@@ -74,12 +135,12 @@ describe("the document", () => {
     }
   })
 
-  it("has no leftovers of what it is made from", () => {
+  it("has no leftovers of what it is made from", ({ document }) => {
     const text = JSON.stringify(document.json)
     expect(text).not.toMatch(/x-described-as|x-closed|\$defs|Infinity|NaN|9007199254740991/)
   })
 
-  it("config, rules and data are no bare objects", () => {
+  it("config, rules and data are no bare objects", ({ document }) => {
     const bare = objectsIn(document.json.components.schemas).filter(
       (schema) =>
         schema.type === "object" &&
@@ -90,7 +151,7 @@ describe("the document", () => {
     expect([SourceWrite, DestinationWrite, ConnectionRule].map(({ anyOf }) => anyOf.length)).toEqual([11, 2, 5])
   })
 
-  it("an operation names the codes that it can fail with, and no others", () => {
+  it("an operation names the codes that it can fail with, and no others", ({ document }) => {
     const codes = (id: string, status: number): ReadonlyArray<string> => {
       const schema = document.operation(id).spec.responses[status]?.content["application/json"].schema
       return (schema?.anyOf ?? (schema === undefined ? [] : [schema])).map(
@@ -116,85 +177,13 @@ describe("the document", () => {
 
 const success = (spec: Body): Body => Object.entries<Body>(spec.responses).find(([status]) => Number(status) < 300)?.[1]
 
-/** What the examples' ids stand for in this gateway, by their prefix. */
-type Present = Record<string, string>
-
-const idPattern = /\b(src|des|web|trs|req|evt|att|txe)_[0-9a-z]{26}\b/g
-
 describe("every example", () => {
-  let present: Present
-
-  beforeAll(async () => {
-    present = await furnish()
-  })
-
-  /** One of everything that examples name. */
-  const furnish = async (): Promise<Present> => {
-    const source = await gateway.source({ allowed_http_methods: ["GET", "POST", "PUT", "PATCH", "DELETE"] })
-    const destination = await gateway.destination({}, "MOCK_API")
-    const transformation = await gateway.api("POST", "/transformations", {
-      name: gateway.name("transformation"),
-      code: "addHandler('transform', (request) => ({ ...request, body: { seen: true } }))"
-    })
-    const connection = await gateway.connection(source, destination, [
-      { type: "transform", transformation_id: transformation.id }
-    ])
-    const sent = await request(gateway.port, { path: `/e/${source.id}`, body: "{}" })
-    const trace = await gateway.eventually("an attempt", async () => {
-      const trace = await gateway.api("GET", `/requests/${JSON.parse(sent.body).request_id}/trace`)
-      return trace.events[0]?.status === "SUCCESSFUL" ? trace : null
-    })
-    return {
-      src: source.id,
-      des: destination.id,
-      web: connection.id,
-      trs: transformation.id,
-      req: trace.request.id,
-      evt: trace.events[0].id,
-      att: trace.attempts[0].id,
-      txe: trace.transformations[0].id
-    }
-  }
-
-  /** The same, but for a resource of its own where the operation changes one. */
-  const presentFor = async ({ id, method, path }: Operation): Promise<Present> => {
-    if (method === "GET" || id.startsWith("run") || id.startsWith("send")) return present
-    const kind = path.split("/")[1]
-    if (kind === "sources" && path.includes("{id}")) return { ...present, src: (await gateway.source()).id }
-    if (kind === "destinations" && path.includes("{id}")) {
-      return { ...present, des: (await gateway.destination({ url: "http://127.0.0.1:9/" })).id }
-    }
-    if (kind === "connections" && path.includes("{id}")) {
-      return { ...present, web: (await gateway.connection({ id: present["src"] }, { id: present["des"] })).id }
-    }
-    if (kind === "transformations" && path.includes("{id}")) {
-      const made = await gateway.api("POST", "/transformations", { name: gateway.name("example"), code: "1" })
-      return { ...present, trs: made.id }
-    }
-    return present
-  }
-
-  const fill = (value: unknown, ids: Present): Body =>
-    JSON.parse(JSON.stringify(value).replaceAll(idPattern, (id, prefix: string) => ids[prefix] ?? id))
-
-  const send = async ({ method, path, spec }: Operation, ids: Present, body: unknown) => {
-    const url = spec.parameters
-      .filter((parameter: Body) => parameter.in === "path")
-      .reduce((url: string, { example, name }: Body) => url.replace(`{${name}}`, fill(example, ids)), path)
-    const server = spec.servers?.[0].url ?? document.json.servers[0].url
-    const answer = await fetch(`${gateway.origin}${server === "/" ? "" : server}${url}`, {
-      method,
-      headers: {
-        ...(spec.security.length > 0 ? { authorization: `Bearer ${gateway.key}` } : {}),
-        ...(body === undefined ? {} : { "content-type": "application/json" })
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) })
-    })
-    const text = await answer.text()
-    return { status: answer.status, text }
-  }
-
-  it("is taken, and answered with the status and in the shape that are stated", async () => {
+  it("is taken, and answered with the status and in the shape that are stated", async ({
+    document,
+    gateway,
+    presentFor,
+    send
+  }) => {
     for (const operation of document.operations) {
       const { id, spec } = operation
       const ids = await presentFor(operation)
@@ -214,9 +203,9 @@ describe("every example", () => {
         expect(document.bodyFault(operation, example), id).toBeNull()
       }
     }
-  }, 60_000)
+  })
 
-  it("of a schema is taken too", async () => {
+  it("of a schema is taken too", async ({ document, gateway, present }) => {
     const kinds: Readonly<Record<string, string>> = {
       Source: "sources",
       Destination: "destinations",
@@ -235,7 +224,7 @@ describe("every example", () => {
     expect(tried).toBeGreaterThanOrEqual(5)
   })
 
-  it("the source's is verified as it says", async () => {
+  it("the source's is verified as it says", async ({ document, gateway }) => {
     const { example } = document.operation("createSource").spec.requestBody.content["application/json"]
     const source = await gateway.api("POST", "/sources", { ...example, name: gateway.name("signed") })
     const body = JSON.stringify(document.operation("send").spec.requestBody.content["application/json"].example)
@@ -251,7 +240,7 @@ describe("every example", () => {
     ])
   })
 
-  it("parameters: what is stated is taken, and what is beyond is refused", async () => {
+  it("parameters: what is stated is taken, and what is beyond is refused", async ({ document, gateway, present }) => {
     let tried = 0
     for (const operation of document.operations.filter(
       ({ method, spec }) => method === "GET" && spec.security.length > 0
@@ -288,7 +277,7 @@ describe("every example", () => {
       }
     }
     expect(tried).toBeGreaterThanOrEqual(200)
-  }, 60_000)
+  })
 })
 
 describe("the write bodies", () => {
@@ -306,7 +295,7 @@ describe("the write bodies", () => {
       "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE83T4O/n84iotIvIW4mdBgQ/7dAfSmpqIM8kF9mN1flpVKS3GRqe62gw+2fNNRaINXvVpiglSI8eNEc6wEA3F+g=="
   }
 
-  it("every source type takes the settings that its schema requires", async () => {
+  it("every source type takes the settings that its schema requires", async ({ document, gateway }) => {
     const { schemas } = document.json.components
     const create = document.operation("createSource")
     let types = 0
@@ -347,9 +336,9 @@ describe("the write bodies", () => {
       }
     }
     expect(types).toBeGreaterThanOrEqual(60)
-  }, 60_000)
+  })
 
-  it("right ones are right by both", async () => {
+  it("right ones are right by both", async ({ document }) => {
     for (const { kind, right } of rightBodies) {
       const operation = document.operations.find(({ method, path }) => method === "POST" && path === `/${kind}`)!
       expect(
@@ -359,7 +348,7 @@ describe("the write bodies", () => {
     }
   })
 
-  it("wrong ones are wrong by both, but for what no schema can tell", () => {
+  it("wrong ones are wrong by both, but for what no schema can tell", ({ document }) => {
     const cases = [...wrongMembers, ...wrongChanges, ...wrongRules]
     const missed = cases.filter(({ body, method, path }) => {
       const operation = document.operations.find(

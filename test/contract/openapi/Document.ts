@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
 import * as formats from "ajv-formats"
-import type { Body, Gateway } from "../Gateway.ts"
+import type { Body, Gateway } from "../../support/Gateway.ts"
 
 /** One operation of the served document. */
 export interface Operation {

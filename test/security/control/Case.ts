@@ -1,4 +1,4 @@
-import type { RequestParts } from "../../contract/RawHttp.ts"
+import type { RequestParts } from "../../support/RawHttp.ts"
 
 /** Ids of what is there while the control corpus is sent. */
 export interface Present {

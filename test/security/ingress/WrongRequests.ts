@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto"
-import { requestBytes, type RequestParts } from "../../contract/RawHttp.ts"
+import { requestBytes, type RequestParts } from "../../support/RawHttp.ts"
 
 /** Sources that are there while the ingress corpus is sent, and how each is set up. */
 export const sources = {

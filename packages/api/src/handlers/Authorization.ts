@@ -1,10 +1,11 @@
 import { Clock, Effect, Layer, Option, Redacted } from "effect"
 import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { SqlClient } from "effect/sql"
 import { clientOf } from "@tidegate/model/ClientAddress"
 import { fail, type GatewayError, statusOf } from "@tidegate/model/GatewayError"
+import type { Database } from "@tidegate/storage/Database"
 import { findTeamByApiKey } from "@tidegate/storage/Teams"
 import { Authorization, CurrentTeam } from "../contract/Authorization.ts"
+import { CallNotes } from "../CallTelemetry.ts"
 import { Allowances, RateLimits, type Verdict, windowMs } from "../RateLimit.ts"
 import { read } from "./Calls.ts"
 
@@ -52,10 +53,10 @@ const spend = Effect.fnUntraced(function* (
  * one of them with a wrong key must not shut out the others. What keeps a key from being guessed is its length.
  * Counted by this process for itself.
  */
-export const layer: Layer.Layer<Authorization, never, SqlClient.SqlClient> = Layer.effect(
+export const layer: Layer.Layer<Authorization, never, Database> = Layer.effect(
   Authorization,
   Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
+    const database = yield* Effect.context<Database>()
     const { failedPerAddress, perKey } = yield* RateLimits
     const keys = perKey === 0 ? null : new Allowances({ perMinute: perKey, mostKeys })
     const failures = new Allowances({ perMinute: failedPerAddress, mostKeys: mostAddresses })
@@ -65,7 +66,7 @@ export const layer: Layer.Layer<Authorization, never, SqlClient.SqlClient> = Lay
       if (key === "") {
         return yield* fail("UNAUTHENTICATED", "send a team's API key: Authorization: Bearer <key>")
       }
-      const team = yield* read(Effect.provideService(findTeamByApiKey(key), SqlClient.SqlClient, sql))
+      const team = yield* read(Effect.provideContext(findTeamByApiKey(key), database))
       return team ?? (yield* fail("INVALID_API_KEY", "the API key is not valid"))
     })
 
@@ -84,6 +85,7 @@ export const layer: Layer.Layer<Authorization, never, SqlClient.SqlClient> = Lay
             ({ code }) => statusOf[code] === 401,
             countFailure
           )
+          ;(yield* CallNotes).team = team
           const request = yield* HttpServerRequest.HttpServerRequest
           const query = (yield* HttpServerRequest.ParsedSearchParams).team_id ?? []
           const header = request.headers["x-team-id"]

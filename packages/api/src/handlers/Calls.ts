@@ -1,11 +1,12 @@
 import { Cause, Clock, Duration, Effect, Fiber } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import type { ClusterError } from "effect/cluster"
-import type { SqlClient, SqlError } from "effect/sql"
+import type { SqlError } from "effect/sql"
 import { fail, GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { isId, newId, type Prefix } from "@tidegate/model/Ids"
 import type { Ingress } from "@tidegate/model/Ingress"
 import type { Connections } from "@tidegate/storage/Connections"
+import type { Database } from "@tidegate/storage/Database"
 import type { Destinations } from "@tidegate/storage/Destinations"
 import type { Sources } from "@tidegate/storage/Sources"
 import type { Transformations } from "@tidegate/storage/Transformations"
@@ -76,7 +77,7 @@ export const askOwner = <A, R>(
   )
 
 /** What reads are made on. */
-export type Stores = SqlClient.SqlClient | Ingress | Sources | Destinations | Connections | Transformations
+export type Stores = Database | Ingress | Sources | Destinations | Connections | Transformations
 
 /** `read`, with the stores it needs already given. */
 export const reader = Effect.map(

@@ -5,7 +5,6 @@ import { HttpApiBuilder } from "effect/http-api"
 import { filterKey } from "@tidegate/storage/reads/Cursor"
 import * as EventReads from "@tidegate/storage/reads/EventReads"
 import * as IgnoredEventReads from "@tidegate/storage/reads/IgnoredEventReads"
-import { requestBody, requestBodySize } from "@tidegate/storage/reads/RequestBody"
 import * as RequestReads from "@tidegate/storage/reads/RequestReads"
 import * as TraceReads from "@tidegate/storage/reads/TraceReads"
 import { Api } from "../contract/Api.ts"
@@ -85,13 +84,13 @@ export const layer = HttpApiBuilder.group(
           const { id: team } = yield* CurrentTeam
           // HEAD comes here too, and needs no bytes.
           if (request.method === "HEAD") {
-            const size = yield* reading(requestBodySize(team, params.id))
+            const size = yield* reading(RequestReads.requestBodySize(team, params.id))
             return HttpServerResponse.empty({
               status: 200,
               headers: { ...download(params.id), "content-length": String(size) }
             })
           }
-          const bytes = yield* reading(requestBody(team, params.id))
+          const bytes = yield* reading(RequestReads.requestBody(team, params.id))
           return HttpServerResponse.uint8Array(bytes, {
             headers: download(params.id),
             contentType: "application/octet-stream"

@@ -2,11 +2,12 @@ import { Cause, Clock, Effect, Result, Semaphore } from "effect"
 import { Sharding } from "effect/cluster"
 import type { SqlError } from "effect/sql"
 import { derivedId, prefixes } from "@tidegate/model/Ids"
+import { storedHeaders } from "@tidegate/model/Message"
 import { takeTurn } from "@tidegate/model/LoopTurn"
 import { compileDeduplication } from "@tidegate/rules/Deduplication"
 import { compileRules, type SlowRules } from "@tidegate/rules/RuleSet"
 import type { Sandbox } from "@tidegate/sandbox/Sandbox"
-import type { HotSql, JournalSql } from "@tidegate/storage/Database"
+import type { Database } from "@tidegate/storage/Database"
 import {
   type DedupeWindow,
   readDedupeWindows,
@@ -17,11 +18,11 @@ import {
 import { type Fate, type Settled, settlePendingRoutes } from "@tidegate/storage/SettlePendingRoutes"
 import { Secrets } from "@tidegate/storage/Secrets"
 import { openEnv } from "@tidegate/storage/TransformationEnv"
-import { Batch } from "../Destination/DeliveryBatch.ts"
-import type { DeliveryItem } from "../Destination/DeliveryItem.ts"
+import { type DeliveryItem, newItem, payloadOf } from "../Destination/DeliveryItem.ts"
 import { horizonMs } from "../Destination/DeliveryQueue.ts"
-import { DestinationEntity } from "../Destination/DestinationProtocol.ts"
+import { actors } from "../Hints.ts"
 import { shardOf } from "../Shards.ts"
+import { settledTelemetry } from "./RouteTelemetry.ts"
 import { parseLarge, type PendingRequest, pendingRequest, transform, type Transformation } from "./Transforming.ts"
 
 /** Read at once: so many routes, and bodies of so many bytes. */
@@ -184,48 +185,26 @@ const deliveryItem = (
   { received, row }: PendingRequest,
   connectionId: string,
   createdAt: number
-): DeliveryItem | null =>
-  fate.kind !== "event"
-    ? null
-    : {
-        eventId: fate.eventId,
-        teamId: row.team_id,
-        connectionId,
-        sourceId: row.source_id,
-        createdAt,
-        dueAt: fate.dueAt,
-        attempts: 0,
-        firstAttemptAt: null,
-        lastAttemptAt: null,
-        trigger: "INITIAL",
-        rootEventId: null,
-        retryOperationId: null,
-        payload: {
-          requestId: row.request_id,
-          method: transformed?.method ?? received.method,
-          path: transformed?.path ?? received.path,
-          query: transformed?.query ?? received.query,
-          headers:
-            transformed === null ? received.headers : (JSON.parse(transformed.headers) as typeof received.headers),
-          presented: row.presented,
-          body: transformed?.body ?? row.body ?? noBody,
-          verified: row.verified,
-          originalIp: row.original_ip
-        }
-      }
-
-const noBody = new Uint8Array(0)
+): DeliveryItem | null => {
+  if (fate.kind !== "event") return null
+  const { original_ip: originalIp, presented, verified } = row
+  const head = transformed === null ? received : { ...transformed, headers: storedHeaders(transformed) }
+  const body = transformed?.body ?? row.body
+  const payload = payloadOf(head, { id: row.request_id, body, presented, verified, originalIp })
+  const event = { id: fate.eventId, connectionId, dueAt: fate.dueAt }
+  return newItem(event, { teamId: row.team_id, sourceId: row.source_id }, createdAt, payload)
+}
 
 const dropped = { fate: { kind: "dropped" }, execution: null, transformed: null, opens: null } as const
 
-type Requirements = HotSql | JournalSql | Sharding.Sharding | Sandbox | Secrets
+type Requirements = Database | Sharding.Sharding | Sandbox | Secrets
 
 /** Decides about one batch and settles it. Answers whether there may be more to do now. */
 const workOffBatch = Effect.fnUntraced(function* (
   connectionId: string
 ): Effect.fn.Return<boolean, SqlError.SqlError, Requirements> {
   const sharding = yield* Sharding.Sharding
-  const destination = yield* DestinationEntity.client
+  const { deliver } = yield* actors
   const work = yield* readPendingWork(connectionId, batchSize, batchBytes)
   if (work === null || work.waiting.length === 0) return false
   const { connection, waiting } = work
@@ -236,14 +215,12 @@ const workOffBatch = Effect.fnUntraced(function* (
     if (settled.length === 0) return
     const now = yield* Clock.currentTimeMillis
     const made = yield* settlePendingRoutes({ connectionId, destinationId, shard, now, settled })
+    yield* settledTelemetry({ connectionId, destinationId, requests, settled, made, now })
     const items = settled.flatMap((one) => {
       const item = deliveryItem(one, requests.get(one.requestId)!, connectionId, now)
       return item !== null && made.has(item.eventId) && item.dueAt <= now + horizonMs ? [item] : []
     })
-    if (items.length === 0) return
-    yield* destination(destinationId)
-      .Deliver({ batch: new Batch(items) }, { discard: true })
-      .pipe(Effect.timeout("1 second"), Effect.ignore)
+    if (items.length > 0) yield* deliver(destinationId, items)
   })
 
   if (!connection.routes) {

@@ -1,9 +1,10 @@
 import { Effect } from "effect"
 import { derivedId, prefixes } from "@tidegate/model/Ids"
 import { takeTurn } from "@tidegate/model/LoopTurn"
+import { type MessageHead, storedHeaders } from "@tidegate/model/Message"
 import type { Json } from "@tidegate/model/Rule"
 import type { FilterInput } from "@tidegate/rules/Filter"
-import { parseQuery, type ReceivedRequest, requestInput } from "@tidegate/rules/RequestInput"
+import { parseQuery, requestInput } from "@tidegate/rules/RequestInput"
 import { type Execution, Sandbox, type SandboxUnavailable, type TransformRequest } from "@tidegate/sandbox/Sandbox"
 import type { PendingRouteRow } from "@tidegate/storage/PendingRoutes"
 import type { ExecutionRecord, TransformedData } from "@tidegate/storage/SettlePendingRoutes"
@@ -26,13 +27,12 @@ export interface Place {
 /** A pending request with its headers parsed, and what rules see of it. */
 export interface PendingRequest {
   readonly row: PendingRouteRow
-  readonly received: ReceivedRequest
+  readonly received: MessageHead
   readonly input: FilterInput
 }
 
 export const pendingRequest = (row: PendingRouteRow): PendingRequest => {
-  const headers = JSON.parse(row.headers) as ReceivedRequest["headers"]
-  const received = { method: row.method, path: row.path, query: row.query, headers }
+  const received = { method: row.method, path: row.path, query: row.query, headers: storedHeaders(row) }
   return { row, received, input: requestInput(received, row.body ?? noBody) }
 }
 

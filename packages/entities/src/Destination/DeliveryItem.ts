@@ -1,15 +1,12 @@
+import { type Message, type MessageHead, storedHeaders } from "@tidegate/model/Message"
+import type { PendingEventRow } from "@tidegate/storage/DeliveryRows"
+import type { RequestRecord, RoutedEvent } from "@tidegate/storage/journal/AcceptStatement"
+
 /** The inbound request as a destination needs it; shared by the events that one request became. */
-export interface DeliveryPayload {
+export interface DeliveryPayload extends Message {
   readonly requestId: string
-  readonly method: string
-  readonly path: string
-  /** Without the question mark. */
-  readonly query: string
-  /** Lower-case names; a repeated header is an array. */
-  readonly headers: Readonly<Record<string, string | ReadonlyArray<string>>>
   /** The credentials that the sender presented, sealed; headers and query have masks in their place. Null: none. */
   readonly presented: string | null
-  readonly body: Uint8Array
   readonly verified: boolean
   readonly originalIp: string | null
 }
@@ -36,3 +33,70 @@ export interface DeliveryItem {
 
 /** What an item weighs in memory, in bytes: an estimate that is never far below. */
 export const weightOf = (item: DeliveryItem): number => item.payload.body.length + 2048
+
+const noBody = new Uint8Array(0)
+
+/** The request of one or more events: what it says, and what the gateway knows of it. */
+export const payloadOf = (
+  { headers, method, path, query }: MessageHead,
+  request: Pick<RequestRecord, "id" | "presented" | "body" | "verified" | "originalIp">
+): DeliveryPayload => ({
+  requestId: request.id,
+  method,
+  path,
+  query,
+  headers,
+  presented: request.presented,
+  // One that retention took, or that never was, is empty.
+  body: request.body ?? noBody,
+  verified: request.verified,
+  originalIp: request.originalIp
+})
+
+/** An event that has just been committed, before its first attempt. */
+export const newItem = (
+  { connectionId, dueAt, id }: Pick<RoutedEvent, "id" | "connectionId" | "dueAt">,
+  request: Pick<RequestRecord, "teamId" | "sourceId">,
+  createdAt: number,
+  payload: DeliveryPayload
+): DeliveryItem => ({
+  eventId: id,
+  teamId: request.teamId,
+  connectionId,
+  sourceId: request.sourceId,
+  createdAt,
+  dueAt,
+  attempts: 0,
+  firstAttemptAt: null,
+  lastAttemptAt: null,
+  trigger: "INITIAL",
+  rootEventId: null,
+  retryOperationId: null,
+  payload
+})
+
+/** An event that has waited in SQL. */
+export const storedItem = (row: PendingEventRow): DeliveryItem => ({
+  eventId: row.id,
+  teamId: row.team_id,
+  connectionId: row.connection_id,
+  sourceId: row.source_id,
+  createdAt: row.created_at.getTime(),
+  dueAt: row.due_at.getTime(),
+  attempts: row.attempts,
+  firstAttemptAt: row.first_attempt_at?.getTime() ?? null,
+  lastAttemptAt: row.last_attempt_at?.getTime() ?? null,
+  trigger: row.trigger,
+  rootEventId: row.root_event_id,
+  retryOperationId: row.retry_operation_id,
+  payload: payloadOf(
+    { method: row.method, path: row.path, query: row.query, headers: storedHeaders(row) },
+    {
+      id: row.request_id,
+      presented: row.presented,
+      body: row.body,
+      verified: row.verified,
+      originalIp: row.original_ip
+    }
+  )
+})

@@ -1,47 +1,41 @@
-import { Cause, Clock, Effect, Fiber, Latch, Schedule, Semaphore } from "effect"
+import { Cause, Clock, Effect, Exit, Fiber, Latch, Schedule, Scope, Semaphore } from "effect"
 import { Entity, Sharding } from "effect/cluster"
-import { answer as mockAnswer } from "@tidegate/connectors/MockApi"
-import { prepare, refusalOf, targetUrl } from "@tidegate/connectors/HttpDelivery"
+import { type HttpSender, Refusal, type Verdict } from "@tidegate/connectors/Connector"
 import { Egress } from "@tidegate/egress/Egress"
-import type { AttemptErrorCode } from "@tidegate/egress/AttemptErrorCode"
-import type { Answer } from "@tidegate/egress/Exchange"
+import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 import type { RatePeriod } from "@tidegate/model/Destination"
-import { newId, prefixes } from "@tidegate/model/Ids"
-import { nextRetry } from "@tidegate/rules/Retry"
+import { passed } from "@tidegate/model/TestSignal"
 import { cancelPending } from "@tidegate/storage/CancelPending"
-import { HotSql } from "@tidegate/storage/Database"
-import { type DueRow, dueRows, pendingEvents, type PendingEventRow, recentStarts } from "@tidegate/storage/DeliveryRows"
+import type { Database } from "@tidegate/storage/Database"
+import { recentStarts } from "@tidegate/storage/DeliveryRows"
 import { Journal } from "@tidegate/storage/Journal"
 import { Secrets } from "@tidegate/storage/Secrets"
+import { traceHeaders, Tracing } from "@tidegate/telemetry/Tracing"
 import { Lease } from "../Lease.ts"
 import { shardOf } from "../Shards.ts"
+import {
+  type Attempt,
+  beginAttempt,
+  factsOf,
+  type Outcome,
+  recordOf,
+  retryOf,
+  unanswered,
+  verdictOf
+} from "./Attempt.ts"
 import type { DeliveryItem } from "./DeliveryItem.ts"
 import { DeliveryQueue, horizonMs, type QueueHost } from "./DeliveryQueue.ts"
 import { DeliveryRuntime } from "./DeliveryRuntime.ts"
-import { type ConnectionState, type DestinationState, loadDestination } from "./DestinationState.ts"
+import { type DestinationState, type LaneSettings, loadDestination } from "./DestinationState.ts"
 import { withCredentials } from "./ForwardedCredentials.ts"
 import { Pacer } from "./Pacer.ts"
+import { readRefill } from "./Refill.ts"
+import { HeldSession, type SendExit } from "./Sessions.ts"
 
-/** How many due rows one refill may read. */
-const refillRows = 1_000
-/** How many bytes of bodies it reads at the most, and one body more. */
-const refillBytes = 8 * 1024 * 1024
-/** How many of them it may take into a window that is full, so that every lane gets to its turn. */
-const leastRefill = 64
 /** An actor that is told to stop waits this long for what it has on the wire, so that the next one need not repeat it. */
 const drainPatience = "10 seconds"
 /** An unknown connection is asked about no more often than this (ms). */
 const unknownEveryMs = 1_000
-
-/** An attempt under way, with what its record says of it: `url` and `method` once the request is prepared. */
-interface Attempt {
-  readonly item: DeliveryItem
-  readonly connection: ConnectionState | undefined
-  readonly startedAt: number
-  readonly trigger: string
-  url: string
-  method: string
-}
 
 /**
  * The delivering half of a destination's actor: its queue, bound to the clock, the network and SQL. `work` keeps the
@@ -54,10 +48,11 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const egress = yield* Egress
   const journal = yield* Journal
   const lease = yield* Lease
+  const tracing = yield* Tracing
   const secrets = yield* Secrets
-  const { slots } = yield* DeliveryRuntime
+  const { connectorOf, slots } = yield* DeliveryRuntime
   const scope = yield* Effect.scope
-  const context = yield* Effect.context<Effect.Services<typeof load> | HotSql>()
+  const context = yield* Effect.context<Effect.Services<typeof load> | Database>()
   const run = Effect.runForkWith(context)
   const shard = shardOf(sharding, id)
   const changed = Latch.makeUnsafe(false)
@@ -65,6 +60,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const holdsLease = (): boolean => lease.isHeld(shard)
 
   let state: DestinationState | null = null
+  let session: HeldSession | null = null
   let pump: Fiber.Fiber<void> | null = null
   let pacing: { readonly limit: number; readonly period: RatePeriod; readonly pacer: Pacer } | null = null
   /** Deliveries started and not yet recorded, by event; and those started since the last reload began. */
@@ -74,7 +70,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   let held = false
   let unknownAt = Number.NEGATIVE_INFINITY
 
-  const load = loadDestination(id, shard)
+  const load = loadDestination(id, shard, connectorOf)
 
   /**
    * Completes once the stored state governs every later delivery. One at a time: what was read later is applied later. It
@@ -85,13 +81,16 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       startedMeanwhile = pacing === null ? [...unrecorded.values()] : []
       const next = yield* load
       const pacer = yield* pacerOf(next)
+      session?.release()
+      session = next?.sender?.kind === "session" ? yield* Scope.provide(HeldSession.make(next.sender), scope) : null
       state = next
       queue.configure({
         state: next?.state ?? "cancelled",
         cancelBefore: next?.cancelBefore ?? 0,
-        lanes: next?.connections ?? new Map<string, ConnectionState>(),
+        lanes: next?.lanes ?? new Map<string, LaneSettings>(),
         pacer
       })
+      passed("reload")
     }).pipe(
       Effect.ensuring(
         Effect.sync(() => {
@@ -127,15 +126,9 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const deliver = (item: DeliveryItem, startedAt: number): void => {
     unrecorded.set(item.eventId, startedAt)
     startedMeanwhile?.push(startedAt)
-    const connection = state?.connections.get(item.connectionId)
-    const attempt: Attempt = {
-      item,
-      connection,
-      startedAt,
-      trigger: triggerOf(item, connection),
-      url: "",
-      method: item.payload.method
-    }
+    const { headers, requestId } = item.payload
+    const trace = tracing.attempt(headers, requestId, item.rootEventId ?? item.eventId)
+    const attempt = beginAttempt(item, state?.lanes.get(item.connectionId), startedAt, trace)
     guarded(attempt, () => send(attempt))
   }
 
@@ -148,18 +141,26 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   }
 
   /**
-   * Ends an attempt of which nothing was sent. Not at once: the queue starts the next one when this one ends, and a backlog of
+   * Goes on with an attempt later in this turn. Not at once: the queue starts the next one when this one ends, and a backlog of
    * such would go ever deeper.
    */
-  const refuse = (attempt: Attempt, code: AttemptErrorCode, message: string, final?: "final"): void =>
-    queueMicrotask(() => guarded(attempt, () => finish(attempt, unsent(code, message, attempt.startedAt), final)))
+  const soon = (attempt: Attempt, step: () => void): void => queueMicrotask(() => guarded(attempt, step))
+
+  /** Ends an attempt of which nothing was sent. */
+  const refuse = (attempt: Attempt, code: AttemptErrorCode, message: string, final: boolean): void =>
+    soon(attempt, () => {
+      const { startedAt } = attempt
+      finish(attempt, unanswered(code, message, startedAt, startedAt), { code, message, final }, false)
+    })
 
   const brokeDown = (attempt: Attempt, cause: unknown): void => {
     const { eventId } = attempt.item
     const about = { destination_id: id, event_id: eventId }
-    run(Effect.logError("an attempt broke down", about, Cause.die(cause)))
+    run(Effect.logError("an attempt broke down", about, Cause.isCause(cause) ? cause : Cause.die(cause)))
     try {
-      finish(attempt, unsent("INTERNAL_ERROR", "the gateway could not make this attempt", now()))
+      const failure = { code: "INTERNAL_ERROR", message: "the gateway could not make this attempt" } as const
+      const at = now()
+      finish(attempt, unanswered(failure.code, failure.message, at, at), { ...failure, final: false }, false)
     } catch (again) {
       run(Effect.logError("an attempt that broke down could not be recorded", about, Cause.die(again)))
       unrecorded.delete(eventId)
@@ -168,147 +169,112 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   }
 
   const send = (attempt: Attempt): void => {
-    const { connection, item, startedAt, trigger } = attempt
+    const { item, lane } = attempt
     const destination = state
-    if (destination === null || connection === undefined || destination.target === null) {
-      return refuse(attempt, "INTERNAL_ERROR", "the destination's stored settings cannot be read")
+    if (destination === null || lane === undefined || destination.sender === null) {
+      return refuse(attempt, "INTERNAL_ERROR", "the destination's stored settings cannot be read", false)
     }
-    const inbound = withCredentials(secrets, destination.credentials, item)
-    if (inbound === null) {
-      return refuse(attempt, "INTERNAL_ERROR", "the credentials that the sender presented cannot be read")
+    const { credentials, sender } = destination
+    const message = withCredentials(secrets, credentials, item)
+    if (message === null) {
+      return refuse(attempt, "INTERNAL_ERROR", "the credentials that the sender presented cannot be read", false)
     }
-    const request = prepare(destination.target, inbound, {
-      eventId: item.eventId,
-      requestId: item.payload.requestId,
-      webhookId: item.rootEventId ?? item.eventId,
-      attemptNumber: item.attempts + 1,
-      trigger,
-      willRetryAfter: willRetryAfter(connection, item, startedAt),
-      sourceName: connection.sourceName,
-      connectionName: connection.name,
-      destinationName: destination.name,
-      verified: item.payload.verified,
-      originalIp: item.payload.originalIp,
-      timestampSeconds: Math.floor(startedAt / 1000)
-    })
+    // What is recorded shows no credential that goes out.
+    const shown = credentials === "forward" ? item.payload : message
+    const facts = factsOf(attempt, lane, destination, shown)
+    if (sender.kind === "session") {
+      attempt.method = sender.method
+      attempt.url = sender.shownUrl
+      return session!.send(message, facts, holdsLease, (exit) => soon(attempt, () => sent(attempt, exit)))
+    }
+    const request = sender.prepare(message, facts)
     attempt.method = request.method
-    const refusal = refusalOf(request)
-    if (request.url === null || refusal !== null) {
-      attempt.url = destination.target.url
-      return refuse(attempt, refusal?.code ?? "INTERNAL_ERROR", refusal?.message ?? "", "final")
-    }
-    const { url } = request
-    const { path, query } = item.payload
-    // What is recorded shows no credential that goes out in the query.
-    const isForwarded = destination.credentials === "forward" && inbound.query !== query
-    attempt.url = isForwarded ? (targetUrl(destination.target, path, query) ?? destination.target.url) : url
-    if (destination.type === "MOCK_API") {
-      const answer = mockAnswer({ ...request, url })
-      const respondedAt = now()
-      queueMicrotask(() =>
-        guarded(attempt, () =>
-          finish(attempt, { ...answer, errorCode: null, errorMessage: null, sentAt: startedAt, respondedAt })
-        )
+    attempt.url = request.shownUrl
+    if (request instanceof Refusal) return refuse(attempt, request.code, request.message, true)
+    if (sender.kind === "http") {
+      const headers = traceHeaders(attempt.trace, request.headers)
+      egress.deliver({ ...request, headers, mayStart: holdsLease }).then(
+        (answer) => guarded(attempt, () => answered(attempt, answer, sender.judge)),
+        (cause: unknown) => brokeDown(attempt, cause)
       )
       return
     }
-    egress.deliver({ ...request, url, mayStart: holdsLease }).then(
-      (answer) => guarded(attempt, () => answered(attempt, answer)),
-      (cause: unknown) => brokeDown(attempt, cause)
-    )
+    const answer = sender.answer(request)
+    const outcome = { ...answer, errorCode: null, errorMessage: null, sentAt: attempt.startedAt, respondedAt: now() }
+    soon(attempt, () => answered(attempt, outcome, sender.judge))
   }
 
-  const answered = (attempt: Attempt, answer: Answer): void => {
-    // It waited for its connection until the shard was somebody else's: not an attempt, and no longer ours.
-    if (answer.errorCode === "NETWORK_REQUEST_CANCELED" && answer.status === null && !holdsLease()) {
-      unrecorded.delete(attempt.item.eventId)
-      queue.abandoned(attempt.item)
-    } else finish(attempt, answer)
+  /** A send over a session has ended. */
+  const sent = (attempt: Attempt, exit: SendExit): void => {
+    const at = now()
+    if (Exit.isSuccess(exit)) {
+      const outcome = { ...exit.value, errorCode: null, errorMessage: null, sentAt: attempt.startedAt, respondedAt: at }
+      return finish(attempt, outcome, "successful", true)
+    }
+    const failure = Cause.findErrorOption(exit.cause)
+    if (failure._tag === "None" && !Cause.hasInterruptsOnly(exit.cause)) return brokeDown(attempt, exit.cause)
+    const { broken, code, final, message } =
+      failure._tag === "Some"
+        ? failure.value
+        : ({
+            code: "NETWORK_REQUEST_CANCELED",
+            message: "cancelled by the gateway",
+            final: false,
+            broken: true
+          } as const)
+    const outcome = unanswered(code, message, attempt.startedAt, at)
+    if (isOver(outcome)) abandon(attempt)
+    else finish(attempt, outcome, { code, message, final }, !broken)
   }
 
-  /** Hands an attempt in to be recorded. Throws only when it did not. `final`: the next attempt would be the same. */
-  const finish = (
-    { connection, item, method, startedAt, trigger, url }: Attempt,
-    answer: Answer,
-    final?: "final"
-  ): void => {
-    const successful =
-      answer.errorCode === null && answer.status !== null && answer.status >= 200 && answer.status < 300
-    const errorCode = answer.errorCode ?? (successful ? null : "BAD_RESPONSE")
-    const finishedAt = now()
-    const attemptNumber = item.attempts + 1
-    const firstAttemptAt = item.firstAttemptAt ?? answer.sentAt
-    const retryAt =
-      successful || final === "final" ? null : retryTime(connection, attemptNumber, answer, finishedAt, firstAttemptAt)
-    journal.record(
-      {
-        id: newId(prefixes.attempt, finishedAt),
-        teamId: item.teamId,
-        eventId: item.eventId,
-        requestId: item.payload.requestId,
-        connectionId: item.connectionId,
-        sourceId: item.sourceId,
-        destinationId: id,
-        attemptNumber,
-        trigger,
-        successful,
-        responseStatus: answer.status,
-        errorCode,
-        failureMessage: successful ? null : (answer.errorMessage ?? `HTTP ${answer.status} from destination`),
-        body: answer.body.length === 0 ? null : answer.body,
-        responseHeaders: answer.status === null ? null : JSON.stringify(answer.headers),
-        requestedUrl: url,
-        httpMethod: method,
-        bulkRetryId: item.retryOperationId,
-        deliveredAt: answer.sentAt,
-        respondedAt: answer.status === null ? null : Math.max(answer.respondedAt, answer.sentAt),
-        deliveryLatency: Math.max(0, answer.sentAt - startedAt),
-        finishedAt,
-        eventCreatedAt: item.createdAt,
-        retryAt
-      },
-      (recorded) => {
-        unrecorded.delete(item.eventId)
-        if (recorded === "superseded") queue.recorded(item, { kind: "superseded" })
-        else if (recorded === "PENDING" && retryAt !== null) {
-          queue.recorded(item, {
-            kind: "retry",
-            item: { ...item, attempts: attemptNumber, dueAt: retryAt, firstAttemptAt, lastAttemptAt: finishedAt }
-          })
-        } else queue.recorded(item, { kind: "finished" })
-      }
-    )
+  /** Whether it waited for its connection until the shard was somebody else's: not an attempt, and no longer ours. */
+  const isOver = ({ errorCode, status }: Outcome): boolean =>
+    errorCode === "NETWORK_REQUEST_CANCELED" && status === null && !holdsLease()
+
+  const abandon = ({ item }: Attempt): void => {
+    unrecorded.delete(item.eventId)
+    queue.abandoned(item)
+  }
+
+  const answered = (attempt: Attempt, outcome: Outcome, judge: HttpSender["judge"]): void => {
+    if (isOver(outcome)) abandon(attempt)
+    else finish(attempt, outcome, verdictOf(outcome, judge), outcome.status !== null)
+  }
+
+  /** Hands an attempt in to be recorded. Throws only when it did not. `reachable`: the target said something. */
+  const finish = (attempt: Attempt, outcome: Outcome, verdict: Verdict, reachable: boolean): void => {
+    const { item } = attempt
+    const record = recordOf(attempt, id, outcome, verdict, now(), Math.random())
+    journal.record(record, (recorded) => {
+      unrecorded.delete(item.eventId)
+      if (recorded === "superseded") queue.recorded(item, { kind: "superseded" })
+      else if (recorded === "PENDING" && record.retryAt !== null) {
+        queue.recorded(item, { kind: "retry", item: retryOf(item, record, record.retryAt) })
+      } else queue.recorded(item, { kind: "finished" })
+    })
+    tracing.attempted(attempt.trace, {
+      ...item,
+      destinationId: id,
+      startedAt: attempt.startedAt,
+      endedAt: record.finishedAt,
+      status: outcome.status,
+      error: record.errorCode
+    })
     // The journal answers later.
-    queue.ended(answer.status !== null)
+    queue.ended(reachable)
   }
 
-  const refill = Effect.gen(function* () {
-    const lanes = Math.max(1, state?.connections.size ?? 1)
-    const perLane = Math.max(50, Math.ceil(refillRows / lanes))
-    const due = yield* dueRows(shard, id, now() + horizonMs, perLane)
-    const counts = new Map<string, number>()
-    const unknown: Array<{ readonly rank: number; readonly row: DueRow }> = []
-    const wanted: Array<string> = []
-    const behind = new Set<string>()
-    const room = Math.max(leastRefill, queue.room)
-    for (const row of due) {
-      const rank = (counts.get(row.connection_id) ?? 0) + 1
-      counts.set(row.connection_id, rank)
-      if (rank === perLane) behind.add(row.connection_id)
-      if (!queue.isKnown(row.event_id)) unknown.push({ rank, row })
-    }
-    // By rank in their lane: the lanes that have the least in memory first, so that none is left out however many there are.
-    unknown.sort((a, b) => a.rank - b.rank)
-    for (const { row } of unknown) {
-      if (wanted.length < room) wanted.push(row.event_id)
-      else behind.add(row.connection_id)
-    }
-    const read = yield* pendingEvents(wanted, refillBytes)
-    const bodies = read.reduce((sum, row) => sum + (row.body?.length ?? 0), 0)
-    // Cut off by size: whatever was not read is still there.
-    if (bodies >= refillBytes) for (const { row } of unknown) behind.add(row.connection_id)
-    queue.refilled(read.map(itemOf), behind)
-  }).pipe(
+  const refill = Effect.suspend(() =>
+    readRefill(shard, id, now() + horizonMs, {
+      lanes: state?.lanes.size ?? 1,
+      room: queue.room,
+      isKnown: (eventId) => queue.isKnown(eventId)
+    })
+  ).pipe(
+    Effect.map(({ behind, items }) => {
+      queue.refilled(items, behind)
+      passed("refill")
+    }),
     // Defects too: the queue waits for an answer, and asks no second time before it has one.
     Effect.catchCause((cause) =>
       Effect.andThen(
@@ -390,7 +356,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     Effect.gen(function* () {
       queue.stop()
       while (queue.underWay > 0) yield* Effect.sleep(10)
-    }).pipe(Effect.timeout(drainPatience), Effect.ignore)
+    }).pipe(Effect.timeout(drainPatience), Effect.ignore, Effect.ensuring(Effect.sync(() => session?.cancel())))
   )
 
   // An actor cannot begin before it knows what it delivers by.
@@ -402,86 +368,5 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     work,
     offer: (items: ReadonlyArray<DeliveryItem>, more: boolean) => queue.offer(items, more),
     wake: () => queue.wake()
-  }
-})
-
-const retryTime = (
-  connection: ConnectionState | undefined,
-  attemptNumber: number,
-  answer: Answer,
-  now: number,
-  firstAttemptAt: number
-): number | null => {
-  const next = nextRetry(
-    connection?.retry ?? null,
-    attemptNumber,
-    { status: answer.errorCode === null ? answer.status : null, retryAfter: retryAfterOf(answer) },
-    now,
-    firstAttemptAt,
-    Math.random()
-  )
-  return next.final ? null : next.retryAt
-}
-
-const retryAfterOf = (answer: Answer): string | null => {
-  const value = answer.headers["retry-after"]
-  return typeof value === "string" ? value : null
-}
-
-/** Seconds until the next attempt should this one fail without saying when; null when it is the last. */
-const willRetryAfter = (connection: ConnectionState, item: DeliveryItem, now: number): number | null => {
-  const next = nextRetry(
-    connection.retry,
-    item.attempts + 1,
-    { status: null, retryAfter: null },
-    now,
-    item.firstAttemptAt ?? now,
-    0.5
-  )
-  return next.final ? null : Math.round((next.retryAt - now) / 1000)
-}
-
-const triggerOf = (item: DeliveryItem, connection: ConnectionState | undefined): string =>
-  connection !== undefined && connection.resumedAt > Math.max(item.createdAt, item.lastAttemptAt ?? 0)
-    ? "UNPAUSE"
-    : item.attempts === 0
-      ? item.trigger
-      : "AUTOMATIC"
-
-/** The outcome of an attempt of which nothing was sent. */
-const unsent = (errorCode: AttemptErrorCode, errorMessage: string, at: number): Answer => ({
-  status: null,
-  headers: {},
-  body: Buffer.alloc(0),
-  bodyTruncated: false,
-  errorCode,
-  errorMessage,
-  sentAt: at,
-  respondedAt: at
-})
-
-const itemOf = (row: PendingEventRow): DeliveryItem => ({
-  eventId: row.id,
-  teamId: row.team_id,
-  connectionId: row.connection_id,
-  sourceId: row.source_id,
-  createdAt: row.created_at.getTime(),
-  dueAt: row.due_at.getTime(),
-  attempts: row.attempts,
-  firstAttemptAt: row.first_attempt_at?.getTime() ?? null,
-  lastAttemptAt: row.last_attempt_at?.getTime() ?? null,
-  trigger: row.trigger,
-  rootEventId: row.root_event_id,
-  retryOperationId: row.retry_operation_id,
-  payload: {
-    requestId: row.request_id,
-    method: row.method,
-    path: row.path,
-    query: row.query,
-    headers: JSON.parse(row.headers) as DeliveryItem["payload"]["headers"],
-    presented: row.presented,
-    body: row.body ?? new Uint8Array(0),
-    verified: row.verified,
-    originalIp: row.original_ip
   }
 })

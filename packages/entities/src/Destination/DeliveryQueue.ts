@@ -1,3 +1,4 @@
+import { metrics } from "@tidegate/telemetry/Metrics"
 import { type DeliveryItem, weightOf } from "./DeliveryItem.ts"
 import { Lane } from "./Lane.ts"
 import type { Pacer } from "./Pacer.ts"
@@ -327,6 +328,7 @@ export class DeliveryQueue {
     this.#inWindow--
     if (this.#pacer === null) return this.#deliver(item, now)
     const pacer = this.#pacer
+    metrics.pacerSeconds.observe(Math.max(0, now - item.dueAt) / 1_000)
     pacer.take(now)
     this.#host.mark(item, now, (marked) => {
       const startedAt = this.#host.now()

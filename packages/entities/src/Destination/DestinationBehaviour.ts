@@ -1,9 +1,15 @@
 import { Effect, Fiber } from "effect"
-import { Entity, Sharding } from "effect/cluster"
+import { Sharding } from "effect/cluster"
+import type { GatewayError } from "@tidegate/model/GatewayError"
+import { destination } from "@tidegate/resources/Destination"
+import type { Database } from "@tidegate/storage/Database"
+import { Destinations } from "@tidegate/storage/Destinations"
 import { retryEvent } from "@tidegate/storage/EventRetry"
+import type { Secrets } from "@tidegate/storage/Secrets"
+import { actorOf } from "../Actor.ts"
+import { Cancellations } from "../Cancellations.ts"
 import { shardOf } from "../Shards.ts"
 import { makeDeliveryLoop } from "./DeliveryLoop.ts"
-import * as commands from "./DestinationCommands.ts"
 import { DestinationEntity } from "./DestinationProtocol.ts"
 
 /** How long an actor without work stays in memory. Coming back costs it three queries. */
@@ -12,13 +18,12 @@ const maxIdleTime = "2 minutes"
 /** The destination's actor: its commands, and its delivery queue. */
 export const layer = DestinationEntity.toLayer(
   Effect.gen(function* () {
-    const { entityId: id } = yield* Entity.CurrentAddress
     const sharding = yield* Sharding.Sharding
     const scope = yield* Effect.scope
     const deliveries = yield* makeDeliveryLoop
 
     /** A command has changed the row: from here on deliveries go by it, also when the caller has gone away. */
-    const thenReload = Effect.fnUntraced(function* <A, E, R>(command: Effect.Effect<A, E, R>) {
+    const thenReload = Effect.fnUntraced(function* <A>(command: Effect.Effect<A, GatewayError, Database | Secrets>) {
       const [answer, reloading] = yield* Effect.uninterruptible(
         Effect.flatMap(command, (answer) =>
           Effect.map(Effect.forkIn(deliveries.reload, scope), (fiber) => [answer, fiber] as const)
@@ -28,14 +33,13 @@ export const layer = DestinationEntity.toLayer(
       return answer
     })
 
+    const cancellations = yield* Cancellations
+    const commands = yield* actorOf<typeof destination, Database | Secrets>(destination, yield* Destinations, {
+      around: thenReload,
+      settle: ({ cancelled }) => Effect.forEach(cancelled, cancellations.request, { discard: true })
+    })
     return DestinationEntity.of({
-      Create: ({ payload }) => thenReload(commands.create(payload.team_id, id, payload.input)),
-      Update: ({ payload }) => thenReload(commands.update(payload.team_id, id, payload.input)),
-      Replace: ({ payload }) => thenReload(commands.replace(payload.team_id, id, payload.input)),
-      Upsert: ({ payload }) => thenReload(commands.upsert(payload.team_id, id, payload.input)),
-      Disable: ({ payload }) => thenReload(commands.disable(payload.team_id, id)),
-      Enable: ({ payload }) => thenReload(commands.enable(payload.team_id, id)),
-      Delete: ({ payload }) => thenReload(commands.remove(payload.team_id, id)),
+      ...commands,
       RetryEvent: ({ payload }) =>
         Effect.map(retryEvent({ ...payload, shardOf: (id) => shardOf(sharding, id) }), (retried) => {
           deliveries.wake()

@@ -1,21 +1,25 @@
-import { Effect, Redacted, Result, Schema } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
-import { type HttpTarget } from "@tidegate/connectors/HttpDelivery"
-import { mockUrl, type RatePeriod } from "@tidegate/model/Destination"
-import type { Rule } from "@tidegate/model/Rule"
+import { Cause, Effect, Redacted, Result } from "effect"
+import type { SqlError } from "effect/sql"
+import type { Connector, OpenAuth, Sender } from "@tidegate/connectors/Connector"
+import { settingsOf } from "@tidegate/connectors/Connectors"
+import type { RatePeriod } from "@tidegate/model/Destination"
 import type { RetryPolicy } from "@tidegate/rules/Retry"
 import { compileRules } from "@tidegate/rules/RuleSet"
-import { maskSecret } from "@tidegate/signatures/Masking"
-import { compileOutboundAuth, type DeliveryAuth, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
+import { compileOutboundAuth, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
 import { prepareSigningSecret, type SigningSecret } from "@tidegate/signatures/DeliverySignature"
-import type { DestinationConfig } from "@tidegate/storage/Destinations"
-import { Secrets } from "@tidegate/storage/Secrets"
+import {
+  type DeliveringConnection,
+  type DeliveringDestination,
+  readDeliverySettings
+} from "@tidegate/storage/DeliverySettings"
+import type { Database } from "@tidegate/storage/Database"
+import type { Secrets } from "@tidegate/storage/Secrets"
 import { signingSecrets } from "@tidegate/storage/Teams"
 import type { LaneState } from "./DeliveryQueue.ts"
 import type { Credentials } from "./ForwardedCredentials.ts"
 
 /** What a destination knows of one connection that delivers to it. */
-export interface ConnectionState {
+export interface LaneSettings {
   readonly id: string
   readonly name: string
   readonly sourceName: string
@@ -31,141 +35,90 @@ export interface ConnectionState {
 /** A destination as its actor holds it: read from SQL at activation and on every `Reload`. */
 export interface DestinationState {
   readonly id: string
-  readonly teamId: string
   readonly name: string
-  readonly type: string
   readonly state: LaneState
   readonly cancelBefore: number
   readonly rate: { readonly limit: number; readonly period: RatePeriod } | null
-  /** A mock's stay masked, because its echo is kept. */
   readonly credentials: Credentials
   /** Null when it cannot deliver as configured: its secrets cannot be read. Fails closed: nothing is sent unsigned. */
-  readonly target: HttpTarget | null
-  readonly connections: ReadonlyMap<string, ConnectionState>
+  readonly sender: Sender | null
+  readonly lanes: ReadonlyMap<string, LaneSettings>
 }
 
-interface DestinationRow {
-  readonly id: string
-  readonly team_id: string
-  readonly name: string
-  readonly type: string
-  readonly config: DestinationConfig
-  readonly auth: string | null
-  readonly disabled_at: Date | null
-  readonly cancel_before: Date | null
-  readonly deleted_at: Date | null
-}
-
-interface ConnectionRow {
-  readonly id: string
-  readonly name: string
-  readonly source_name: string
-  readonly rules: ReadonlyArray<Rule>
-  readonly disabled_at: Date | null
-  readonly deleted_at: Date | null
-  readonly paused_at: Date | null
-  readonly resumed_at: Date | null
-  readonly cancel_before: Date | null
-}
-
-const ms = (date: Date | null): number => date?.getTime() ?? 0
+type Lookup = (type: string) => Connector | undefined
 
 /** Reads a destination and the connections that have something to do with it; null when there is no such row. */
 export const loadDestination = Effect.fnUntraced(function* (
   id: string,
-  shard: number
-): Effect.fn.Return<DestinationState | null, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
-  const sql = yield* SqlClient.SqlClient
-  const [row] = yield* sql<DestinationRow>`
-    select id, team_id, name, type, config, auth, disabled_at, cancel_before, deleted_at from destinations where id = ${id}`
-  if (row === undefined) return null
-  // Those that deliver here, and those that did: their waiting events still do, or have to be cancelled.
-  const connections = yield* sql<ConnectionRow>`
-    with recursive lanes as (
-      (select connection_id from deliveries where shard = ${shard} and destination_id = ${id} order by connection_id limit 1)
-      union all
-      select (select d.connection_id from deliveries d where d.shard = ${shard} and d.destination_id = ${id}
-        and d.connection_id > lanes.connection_id order by d.connection_id limit 1)
-      from lanes where lanes.connection_id is not null
-    )
-    select c.id, c.name, s.name as source_name, c.rules, c.disabled_at, c.deleted_at, c.paused_at, c.resumed_at, c.cancel_before
-    from connections c join sources s on s.id = c.source_id
-    where (c.destination_id = ${id} and c.deleted_at is null)
-      or c.id in (select connection_id from lanes where connection_id is not null)`
+  shard: number,
+  connectorOf: Lookup
+): Effect.fn.Return<DestinationState | null, SqlError.SqlError, Database | Secrets> {
+  const stored = yield* readDeliverySettings(id, shard)
+  if (stored === null) return null
+  const { connections, destination } = stored
+  const { cancel_before, config, deleted_at, disabled_at, name } = destination
+  const limit = config["rate_limit"]
   return {
-    id: row.id,
-    teamId: row.team_id,
-    name: row.name,
-    type: row.type,
-    state: row.disabled_at !== null || row.deleted_at !== null ? "cancelled" : "open",
-    cancelBefore: ms(row.cancel_before),
-    rate:
-      row.config.rate_limit === null ? null : { limit: row.config.rate_limit, period: row.config.rate_limit_period },
-    credentials: row.config.forward_credentials === false ? "omit" : row.type === "MOCK_API" ? "mask" : "forward",
-    target: yield* loadTarget(row),
-    connections: new Map(
-      connections.map((connection) => [
-        connection.id,
-        {
-          id: connection.id,
-          name: connection.name,
-          sourceName: connection.source_name,
-          state:
-            connection.disabled_at !== null || connection.deleted_at !== null
-              ? "cancelled"
-              : connection.paused_at !== null
-                ? "paused"
-                : "open",
-          cancelBefore: ms(connection.cancel_before),
-          resumedAt: ms(connection.resumed_at),
-          retry: Result.getOrNull(Result.map(compileRules(connection.rules), (rules) => rules.retry))
-        }
-      ])
-    )
+    id,
+    name,
+    state: disabled_at !== null || deleted_at !== null ? "cancelled" : "open",
+    cancelBefore: ms(cancel_before),
+    rate: typeof limit === "number" ? { limit, period: (config["rate_limit_period"] ?? "second") as RatePeriod } : null,
+    credentials:
+      config["forward_credentials"] === false ? "omit" : (connectorOf(destination.type)?.credentials ?? "mask"),
+    sender: yield* openSender(destination, connectorOf),
+    lanes: new Map(connections.map((connection) => [connection.id, laneOf(connection)]))
   }
 })
 
-const parseJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Json))
+const ms = (date: Date | null): number => date?.getTime() ?? 0
 
-const loadTarget = Effect.fnUntraced(function* (
-  row: DestinationRow
-): Effect.fn.Return<HttpTarget | null, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
-  const auth = yield* deliveryAuth(row)
-  const signing = auth?.signs === true ? yield* signingKeys(row.team_id) : null
-  if (auth === null || (auth.signs && signing === null)) {
-    yield* Effect.logError("a destination cannot deliver: its secrets cannot be read", { destination_id: row.id })
+const laneOf = (row: DeliveringConnection): LaneSettings => ({
+  id: row.id,
+  name: row.name,
+  sourceName: row.source_name,
+  state: row.disabled_at !== null || row.deleted_at !== null ? "cancelled" : row.paused_at !== null ? "paused" : "open",
+  cancelBefore: ms(row.cancel_before),
+  resumedAt: ms(row.resumed_at),
+  retry: Result.getOrNull(Result.map(compileRules(row.rules), (rules) => rules.retry))
+})
+
+/** The sender of a destination; null when it cannot be opened, which operators are told. */
+const openSender = Effect.fnUntraced(function* (
+  destination: DeliveringDestination,
+  connectorOf: Lookup
+): Effect.fn.Return<Sender | null, SqlError.SqlError, Database | Secrets> {
+  const about = { destination_id: destination.id }
+  const connector = connectorOf(destination.type)
+  if (connector === undefined) {
+    // Written by a newer version of the gateway.
+    yield* Effect.logError("a destination cannot deliver: its type is not known here", about)
     return null
   }
-  const isMock = row.type === "MOCK_API"
-  const target: HttpTarget = {
-    url: isMock ? mockUrl + (row.config.path ?? "/").slice(1) : (row.config.url ?? ""),
-    http_method: row.config.http_method,
-    path_forwarding_disabled: row.config.path_forwarding_disabled,
-    // The echo of a mock is kept with its attempt, and everybody who may read that sees it.
-    authHeaders: isMock ? masked(auth.headers) : auth.headers,
-    signing
+  const auth = yield* openAuth(destination, connector)
+  const settings = settingsOf(connector, destination.config)
+  if (auth === null || Result.isFailure(settings)) {
+    yield* Effect.logError("a destination cannot deliver: its settings or secrets cannot be read", about)
+    return null
   }
-  return target
+  try {
+    return connector.open(settings.success, auth)
+  } catch (cause) {
+    yield* Effect.logError("a destination cannot deliver: its sender broke down", about, Cause.die(cause))
+    return null
+  }
 })
 
-const masked = (headers: DeliveryAuth["headers"]): DeliveryAuth["headers"] =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, maskSecret(value)]))
-
-/** The stored settings, decrypted and compiled; null when they cannot be read. */
-const deliveryAuth = Effect.fnUntraced(function* (
-  row: DestinationRow
-): Effect.fn.Return<DeliveryAuth | null, never, Secrets> {
-  const secrets = yield* Secrets
-  const written =
-    row.auth === null
-      ? Effect.succeed({})
-      : Effect.flatMap(
-          secrets.decrypt({ team_id: row.team_id, table: "destinations", column: "auth", id: row.id }, row.auth),
-          parseJson
-        )
-  const checked = yield* Effect.result(written)
-  if (Result.isFailure(checked)) return null
-  return Result.getOrNull(Result.map(validateOutboundAuth(row.config.auth_type, checked.success), compileOutboundAuth))
+/** How it authenticates; null when that, or what it would sign with, cannot be read. */
+const openAuth = Effect.fnUntraced(function* (
+  { auth, config, team_id }: DeliveringDestination,
+  { auths }: Connector
+): Effect.fn.Return<OpenAuth | null, SqlError.SqlError, Database | Secrets> {
+  const checked = auth === null ? null : Result.getOrNull(validateOutboundAuth(config.auth_type, auth, auths))
+  if (checked === null) return null
+  const { headers, signs } = compileOutboundAuth(checked)
+  const signing = signs ? yield* signingKeys(team_id) : null
+  return signs && signing === null ? null : { headers, signing, settings: checked.auth }
 })
 
 const signingKeys = Effect.fnUntraced(function* (teamId: string) {

@@ -1,14 +1,13 @@
 import { Clock, Effect } from "effect"
 import { Entity } from "effect/cluster"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
-import { isUnwieldy } from "@tidegate/model/JsonBounds"
+import { isUnwieldy } from "@tidegate/model/JsonText"
 import { runtime } from "@tidegate/model/Transformation"
 import type { TransformationRun } from "@tidegate/model/TransformationRun"
 import { transformation } from "@tidegate/resources/Transformation"
 import { type RunFields, type RunInput, runOf } from "@tidegate/resources/TransformationRun"
-import type { Execution, TransformRequest } from "@tidegate/sandbox/Call"
-import { Sandbox } from "@tidegate/sandbox/Sandbox"
-import type { HotSql } from "@tidegate/storage/Database"
+import { type Execution, Sandbox, type TransformRequest } from "@tidegate/sandbox/Sandbox"
+import type { Database } from "@tidegate/storage/Database"
 import type { Secrets } from "@tidegate/storage/Secrets"
 import { query } from "@tidegate/storage/Transaction"
 import { codeHash, loadTransformation, Transformations } from "@tidegate/storage/Transformations"
@@ -29,7 +28,7 @@ export const layer = TransformationEntity.toLayer(
   Effect.gen(function* () {
     const { entityId: id } = yield* Entity.CurrentAddress
     const sandbox = yield* Sandbox
-    const stored = yield* Effect.context<HotSql | Secrets>()
+    const stored = yield* Effect.context<Database | Secrets>()
 
     const check = (code: string) => Effect.provideService(checkCode(code), Sandbox, sandbox)
 

@@ -1,11 +1,15 @@
 import { Effect, Exit, Layer, Schema } from "effect"
 import { RpcSerialization } from "effect/rpc"
+import { metrics } from "@tidegate/telemetry/Metrics"
 
 /**
  * The largest message between two processes, in bytes. Nothing that is sent comes near: a batch of deliveries carries at
  * most 8 MiB (`DeliveryBatch`), a command and its answer what a control call may.
  */
 export const largestFrame = 32 * 1024 * 1024
+
+const sent = metrics.remoteMessages.at("sent")
+const received = metrics.remoteMessages.at("received")
 
 type Serialization = RpcSerialization.RpcSerialization["Service"]
 type Parser = ReturnType<Serialization["makeUnsafe"]>
@@ -27,6 +31,7 @@ export const layer: Layer.Layer<RpcSerialization.RpcSerialization> = Layer.effec
     const bounded = (parser: Parser): Parser => {
       const encode = (message: unknown): ReturnType<Parser["encode"]> => {
         const bytes = parser.encode(message)
+        sent.add()
         if (bytes === undefined || bytes.length <= largestFrame) return bytes
         const tooLarge = new Error(`a message of ${bytes.length} bytes is too large for the cluster`)
         if (!isExit(message)) throw tooLarge
@@ -36,7 +41,9 @@ export const layer: Layer.Layer<RpcSerialization.RpcSerialization> = Layer.effec
         encode,
         decode: (bytes) => {
           try {
-            return parser.decode(bytes)
+            const messages = parser.decode(bytes)
+            received.add(messages.length)
+            return messages
           } catch {
             // The one error at which the library's server closes a connection; ours closes its own at it too.
             throw new RpcSerialization.MaxBufferSizeExceeded({ maxBufferSize: largestFrame })

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net"
 import { clientOf } from "@tidegate/model/ClientAddress"
+import { metrics } from "@tidegate/telemetry/Metrics"
 
 export interface HandshakeLimits {
   /** From the connection to the proven key, however many bytes come meanwhile. */
@@ -105,6 +106,7 @@ export class Handshakes {
 
   /** The first of an address is told at once, those that follow in a while in one line. */
   #count(address: string, reason: string): void {
+    metrics.refusedPeers.add()
     const known = this.#told.has(address)
     const named = known || this.#told.size < telling.addresses ? address : null
     const counted = this.#told.get(named)

@@ -1,159 +1,165 @@
 import { Schema } from "effect"
-import { DeliveryMethod, Destination, RatePeriod } from "@tidegate/model/Destination"
+import type { Connector } from "@tidegate/connectors/Connector"
+import { connectors } from "@tidegate/connectors/Connectors"
+import type { Setting, Settings } from "@tidegate/connectors/Settings"
+import { Destination } from "@tidegate/model/Destination"
+import { type OutboundAuthType, outboundAuthOf, outboundAuthTypes } from "@tidegate/signatures/OutboundAuth"
 import { closed, describedAs } from "../DescribedAs.ts"
+import { Description, Name, optional } from "../Members.ts"
 import { example } from "./Example.ts"
-import { Description, HeaderName, HttpUrl, Name, optional, secretText, setting, shownText } from "../Members.ts"
 
-/** Destinations as the document shows them; `DestinationInput` judges what is written. */
+/** Destinations as the document shows them: made of the table of their types, and of the one of their authentication. */
 
-/** What the destinations of every type have. */
-const settings = {
-  http_method: setting(
-    DeliveryMethod.annotate({ description: "The method of every delivery; null keeps that of the request" })
-  ),
-  path_forwarding_disabled: setting(
-    Schema.Boolean.annotate({
-      description: "Whether the path and the query behind the source's URL are left out",
-      default: false
-    })
-  ),
-  forward_credentials: setting(
-    Schema.Boolean.annotate({
-      description: "Whether deliveries carry the credentials that senders presented",
-      default: true
-    })
-  ),
-  rate_limit: setting(
-    Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({
-      description: "Deliveries in a period; null: as many as the target takes"
-    })
-  ),
-  rate_limit_period: setting(RatePeriod.annotate({ default: "second" }))
+type Fields = Schema.Struct.Fields
+
+/** A setting that may be left out or null: both mean its default. */
+const setting = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+
+const mapped = <A>(members: Readonly<Record<string, A>>, change: (member: A) => Schema.Top): Fields =>
+  Object.fromEntries(Object.entries(members).map(([name, member]) => [name, change(member)]))
+
+/** A setting that may be left out, with its default. */
+const optionally = (one: Setting): Schema.Top => {
+  const value = "default" in one ? one.default : null
+  return setting(value === null ? one.schema : one.schema.annotate({ default: value }))
 }
 
-const url = HttpUrl(4096).annotate({
-  description: "Where to; without a fragment, a user name or a password",
-  examples: ["https://api.example.com/hooks"]
-})
-const path = Schema.String.check(Schema.isPattern(/^\/[^\s#]{0,2047}$/u)).annotate({
-  description: "What the mock is called with; `/status/{code}` makes it answer that",
-  default: "/"
-})
+/** In a whole body; in a part of one; as it is read. */
+const written = (settings: Settings) => mapped(settings, (one) => ("needed" in one ? one.schema : optionally(one)))
+const changed = (settings: Settings) =>
+  mapped(settings, (one) => ("needed" in one ? optional(one.schema) : optionally(one)))
+const bare = (schema: Schema.Top): Schema.Top => {
+  // What a value may be, without what is asked of one that is written.
+  const { description: _, default: __, examples: ___, ...annotations } = schema.ast.annotations ?? {}
+  return schema.annotate({ ...annotations, description: undefined, default: undefined, examples: undefined })
+}
+const shown = (settings: Settings) =>
+  mapped(settings, (one) => {
+    const schema = bare(one.schema)
+    return "needed" in one || one.default !== null ? schema : Schema.NullOr(schema)
+  })
 
 const disabled = optional(Schema.Boolean.annotate({ description: "true: as if there were no auth" }))
 
-const headerName = HeaderName.annotate({ description: "None that HTTP or the gateway sets", examples: ["x-token"] })
-const headerValue = secretText("The header's value: printable ASCII").check(
-  Schema.isPattern(/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/u)
-)
+const isBare = ({ settings }: OutboundAuthType): boolean => Object.keys(settings).length === 0
 
-/** How deliveries authenticate, by `auth_type`. */
-const auths = [
-  {
-    auth_type: setting(Schema.Literals(["NO_AUTH"])),
-    auth: setting(Schema.Struct({ disabled }).check(closed))
-  },
-  {
-    auth_type: Schema.Literal("SERVICE_SIGNATURE").annotate({
-      description: "Signed with the team's secret: webhook-id, webhook-timestamp, webhook-signature"
-    }),
-    auth: setting(Schema.Struct({ disabled }).check(closed))
-  },
-  {
-    auth_type: Schema.Literal("CUSTOM_HEADER"),
-    auth: Schema.Union([
-      Schema.Struct({ header_name: headerName, value: headerValue, disabled }),
-      Schema.Struct({
-        header_name: optional(headerName),
-        value: optional(headerValue),
-        disabled: Schema.Literal(true)
-      })
-    ])
+/** The `auth` of a way to authenticate: complete, or disabled, which need not be. */
+const authOf = (row: OutboundAuthType): ReadonlyArray<Schema.Top> =>
+  isBare(row)
+    ? [Schema.Struct({ disabled })]
+    : [
+        Schema.Struct({ ...row.settings, disabled }),
+        Schema.Struct({
+          ...mapped(row.settings as Readonly<Record<string, Schema.Top>>, optional),
+          disabled: Schema.Literal(true)
+        })
+      ]
+
+const isNone = (row: OutboundAuthType): boolean => row === outboundAuthOf(null)
+
+const writtenAuth = (row: OutboundAuthType): Fields => {
+  const [only = Schema.Null, ...more] = authOf(row)
+  const type = Schema.Literal(row.type).annotate(row.description === undefined ? {} : { description: row.description })
+  return {
+    auth_type: isNone(row) ? setting(type) : type,
+    auth: more.length === 0 ? setting((only as Schema.Struct<Fields>).check(closed)) : Schema.Union([only, ...more])
   }
-] as const
+}
 
-const [noAuth, signed, customHeader] = auths
+/** `MOCK_API` as types have it: `MockApi`. */
+const typeName = (type: string): string =>
+  type.toLowerCase().replaceAll(/(?:^|_)([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
 
-/** The other type's. */
-const none = optional(Schema.Null)
+const authsOf = ({ auths }: Connector): ReadonlyArray<OutboundAuthType> =>
+  outboundAuthTypes.filter(({ type }) => auths.includes(type))
 
-const HttpConfig = Schema.Union([
-  Schema.Struct({ url, path: none, ...settings, ...noAuth }),
-  Schema.Struct({ url, path: none, ...settings, ...signed }),
-  Schema.Struct({ url, path: none, ...settings, ...customHeader })
-]).annotate({ identifier: "HttpDestinationConfig" })
+const configOf = (row: Connector): Schema.Top =>
+  Schema.Union(
+    authsOf(row).map((auth) =>
+      Schema.Struct({ ...written(row.settings), ...mapped(row.none ?? {}, optional), ...writtenAuth(auth) })
+    )
+  ).annotate({ identifier: `${typeName(row.type)}DestinationConfig` })
 
-const MockConfig = Schema.Union([
-  Schema.Struct({ path: setting(path), url: none, ...settings, ...noAuth }),
-  Schema.Struct({ path: setting(path), url: none, ...settings, ...signed }),
-  Schema.Struct({ path: setting(path), url: none, ...settings, ...customHeader })
-]).annotate({ identifier: "MockApiDestinationConfig" })
+const writeOf = (row: Connector): Schema.Top => {
+  const config = configOf(row)
+  const isDefault = row === connectors[0]
+  const type = Schema.Literal(row.type)
+  return Schema.Struct({
+    name: Name,
+    description: optional(Description),
+    type: isDefault ? optional(type.annotate({ description: `${row.type} unless told` })) : type,
+    config: Object.values(row.settings).some((one) => "needed" in one) ? config : optional(config)
+  }).annotate({
+    identifier: `${typeName(row.type)}DestinationWrite`,
+    description: row.description,
+    examples: [(isDefault ? example.body : row.example) as never]
+  })
+}
 
-const members = { name: Name, description: optional(Description) }
+/** What the table makes is known at run time alone: so much of it the derived client is told. */
+interface Config {
+  readonly [setting: string]: Schema.Json
+}
 
-const HttpWrite = Schema.Struct({
-  ...members,
-  type: optional(Schema.Literal("HTTP").annotate({ description: "HTTP unless told" })),
-  config: HttpConfig
-}).annotate({ identifier: "HttpDestinationWrite", description: "Delivers to a URL.", examples: [example.body] })
-
-const MockWrite = Schema.Struct({
-  ...members,
-  type: Schema.Literal("MOCK_API"),
-  config: optional(MockConfig)
-}).annotate({
-  identifier: "MockApiDestinationWrite",
-  description: "Delivers to nobody: it answers 200, and echoes.",
-  examples: [{ name: "mock", type: "MOCK_API" }]
-})
-
-export const DestinationWrite = Schema.Union([HttpWrite, MockWrite]).annotate({
+export const DestinationWrite = Schema.Union(connectors.map(writeOf)).annotate({
   identifier: "DestinationWrite",
   description: "By type. The members of config may also stand at the top level."
-})
+}) as unknown as Schema.Codec<{
+  readonly name: string
+  readonly description?: string | null
+  readonly type?: string
+  readonly config?: Config
+}>
+
+const every = connectors.map(({ settings }) => settings)
+const settingsOfAny: Settings = Object.assign({}, ...every)
 
 export const DestinationPatch = Schema.Struct({
   name: optional(Name),
   description: optional(Description),
-  type: optional(Schema.Literals(["HTTP", "MOCK_API"])),
+  type: optional(Schema.Literals(connectors.map(({ type }) => type))),
   config: optional(
     Schema.Struct({
-      url: optional(url),
-      path: setting(path),
-      ...settings,
-      auth_type: setting(Schema.Literals(["NO_AUTH", "SERVICE_SIGNATURE", "CUSTOM_HEADER"])),
+      ...changed(settingsOfAny),
+      auth_type: setting(Schema.Literals(outboundAuthTypes.map(({ type }) => type))),
       auth: setting(
-        Schema.Union([customHeader.auth.members[0], customHeader.auth.members[1], Schema.Struct({ disabled })])
+        Schema.Union([...outboundAuthTypes.filter((row) => !isBare(row)).flatMap(authOf), Schema.Struct({ disabled })])
       )
     }).annotate({ identifier: "DestinationConfigPatch" })
   )
 }).annotate({
   identifier: "DestinationPatch",
   description: "What is given is merged into what is there; auth is replaced whole.",
-  examples: [{ config: { rate_limit: 5 } }]
+  examples: [{ config: { rate_limit: 5 } } as never]
+}) as unknown as Schema.Codec<{
+  readonly name?: string
+  readonly description?: string | null
+  readonly type?: string
+  readonly config?: Config
+}>
+
+/** Settings that not every type has are not in every record. */
+const shownOfAny: Fields = Object.fromEntries(
+  Object.entries(shown(settingsOfAny)).map(([name, schema]) => [
+    name,
+    every.every((settings) => name in settings) ? schema : optional(schema as Schema.Top)
+  ])
+)
+
+const shownAuth = (row: OutboundAuthType): Fields => ({
+  auth_type: Schema.Literal(row.type),
+  auth: Schema.Struct({ ...mapped(row.settings, () => Schema.optionalKey(Schema.String)), disabled })
 })
 
-const shown = {
-  url: optional(Schema.String.annotate({ format: "uri" })),
-  path: optional(Schema.String),
-  http_method: Schema.NullOr(DeliveryMethod),
-  path_forwarding_disabled: Schema.Boolean,
-  forward_credentials: Schema.Boolean,
-  rate_limit: Schema.NullOr(Schema.Int),
-  rate_limit_period: RatePeriod
-}
+const bareTypes = outboundAuthTypes.filter(isBare).map(({ type }) => type)
 
 const ShownConfig = Schema.Union([
   Schema.Struct({
-    ...shown,
-    auth_type: Schema.NullOr(Schema.Literals(["NO_AUTH", "SERVICE_SIGNATURE"])),
+    ...shownOfAny,
+    auth_type: Schema.NullOr(Schema.Literals(bareTypes)),
     auth: Schema.Struct({ disabled })
   }),
-  Schema.Struct({
-    ...shown,
-    auth_type: Schema.Literal("CUSTOM_HEADER"),
-    auth: Schema.Struct({ header_name: shownText, value: shownText, disabled })
-  })
+  ...outboundAuthTypes.filter((row) => !isBare(row)).map((row) => Schema.Struct({ ...shownOfAny, ...shownAuth(row) }))
 ]).annotate({ identifier: "DestinationConfig" })
 
 /** A destination as it is answered. */

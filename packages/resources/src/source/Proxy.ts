@@ -1,9 +1,10 @@
 import { Result, Schema } from "effect"
 import { maxCapturedBytes } from "@tidegate/model/BodyLimits"
 import type { ProxySettings } from "@tidegate/model/Source"
+import { urlFault } from "@tidegate/model/UrlFault"
 import { describedAs } from "../DescribedAs.ts"
 import { fieldError, type FieldErrors } from "../Input.ts"
-import { HttpUrl, OneOf, optional, urlFault } from "../Members.ts"
+import { HttpUrl, OneOf, optional } from "../Members.ts"
 
 /** How `config.mode` and `config.proxy` are written, and what becomes of them: each implies the other. */
 

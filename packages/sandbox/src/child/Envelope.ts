@@ -1,4 +1,5 @@
-import type { TransformRequest, Values } from "../Call.ts"
+import type { Values } from "@tidegate/model/Values"
+import type { TransformRequest } from "../Call.ts"
 import { callLimits } from "../CallLimits.ts"
 
 type Members = Omit<TransformRequest, "body">

@@ -97,6 +97,7 @@ const notRun = (error: ExecutionError): Answer => ({
   startedAt: Date.now(),
   durationMs: 0,
   cpuMs: 0,
+  processMs: 0,
   memoryBytes: 0
 })
 
@@ -127,6 +128,7 @@ const keep = (key: string, isolate: Warm): void => {
 }
 
 const run = (order: Extract<Order, { type: "run" }>, input: string, body: string): void => {
+  const processBefore = process.cpuUsage()
   for (const key of order.forget ?? []) {
     codes.delete(key)
     drop(key)
@@ -156,8 +158,10 @@ const run = (order: Extract<Order, { type: "run" }>, input: string, body: string
   const cpuMs = Math.max(0, isolate.cpuMs() - cpuBefore)
   const memoryBytes = Math.max(0, isolate.heap().used - usedBefore)
   const { body: settledBody, ...settled } = settle(ended, input, body, order.wallMs)
+  const { system, user } = process.cpuUsage(processBefore)
+  const processMs = (system + user) / 1_000
   answer(
-    { type: "ran", ...settled, ...isolate.host.takeLogs(), startedAt, durationMs, cpuMs, memoryBytes },
+    { type: "ran", ...settled, ...isolate.host.takeLogs(), startedAt, durationMs, cpuMs, processMs, memoryBytes },
     settledBody
   )
 

@@ -1,4 +1,5 @@
 import type { PgTypes } from "@effect/sql-pg"
+import type { StoredHead } from "@tidegate/model/Message"
 import * as Columns from "./Columns.ts"
 
 /** An event that a request becomes on one connection. */
@@ -26,7 +27,7 @@ export interface PendingRoute {
 }
 
 /** A request as its door wants it stored, with all that its routing made of it. Times are Unix milliseconds. */
-export interface RequestRecord {
+export interface RequestRecord extends StoredHead {
   readonly id: string
   readonly teamId: string
   readonly sourceId: string
@@ -35,12 +36,7 @@ export interface RequestRecord {
   readonly status: "accepted" | "rejected"
   readonly verified: boolean
   readonly rejectionCause: string | null
-  readonly method: string
-  readonly path: string
-  readonly query: string
-  /** JSON object, see the table. Masked like the query where the sender presented a credential. */
-  readonly headers: string
-  /** Those credentials, sealed; null when there were none. */
+  /** The credentials that its sender presented, sealed: headers and query have masks in their place. Null: none. */
   readonly presented: string | null
   readonly body: Uint8Array | null
   readonly bodySize: number
@@ -104,8 +100,8 @@ const writes: { readonly [group in Exclude<Group, "sources">]: (rows: string, sl
     select id, team_id, request_id, connection_id, source_id, destination_id, 'PENDING', 'INITIAL', due_at, at, at, at
     from ${rows} as e (v, id, team_id, request_id, connection_id, source_id, destination_id, shard, due_at, at)
     where ${current}`,
-      `insert into deliveries (event_id, shard, destination_id, connection_id, due_at)
-    select id, shard, destination_id, connection_id, due_at
+      `insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at)
+    select id, team_id, shard, destination_id, connection_id, due_at
     from ${rows} as e (v, id, team_id, request_id, connection_id, source_id, destination_id, shard, due_at, at)
     where ${current}`
     ],

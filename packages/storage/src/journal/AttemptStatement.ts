@@ -88,7 +88,8 @@ with i as materialized (
     successful_at = case when i.successful then i.finished_at end,
     updated_at = i.finished_at
   from i
-  where events.id = any($3::text[]) and events.id = i.event_id and events.attempts = i.n - 1
+  where events.id = any($3::text[]) and events.id >= $${types.length + 2} and events.id <= $${types.length + 3}
+    and events.id = i.event_id and events.attempts = i.n - 1
     and events.state in ('PENDING', 'CANCELLED')
   returning i.*, events.state, events.cancelled_at
 ), a as (
@@ -135,7 +136,7 @@ const minute = (at: number): number => at - (at % 60_000)
 export const attemptCommit = (
   items: ReadonlyArray<AttemptRecord>,
   slot: number
-): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter | number> } => {
+): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter | number | string> } => {
   const table: Array<Array<unknown>> = types.map(() => [])
   for (const item of items) {
     const row = [
@@ -168,6 +169,10 @@ export const attemptCommit = (
   }
   return {
     statement: items.some((item) => item.retryAt !== null) ? withRetries : withoutRetries,
-    parameters: [...table.map((values, c) => Columns.column(types[c]!, values)), slot]
+    parameters: [
+      ...table.map((values, c) => Columns.column(types[c]!, values)),
+      slot,
+      ...Columns.bounds(items.map(({ eventId }) => eventId))
+    ]
   }
 }

@@ -28,3 +28,17 @@ export const column = (type: keyof typeof byType, values: ReadonlyArray<unknown>
 /** `$from::text[], …` for a statement's text. */
 export const placeholders = (types: ReadonlyArray<string>, from: number): string =>
   types.map((type, index) => `$${from + index}::${type}[]`).join(", ")
+
+/**
+ * The least and the greatest of some ids. A statement that names the rows it wants by `= any(ids)` names these too: by them the
+ * planner knows the days that it need not look into, which it cannot by an array.
+ */
+export const bounds = (ids: ReadonlyArray<string>): readonly [first: string, last: string] => {
+  let first = ids[0] ?? ""
+  let last = first
+  for (const id of ids) {
+    if (id < first) first = id
+    else if (id > last) last = id
+  }
+  return [first, last]
+}

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { passed } from "@tidegate/model/TestSignal"
 
 /**
  * Group commit: what callers hand in gathers while a commit is under way and goes into the next one. There is no
@@ -12,6 +13,8 @@ export interface GroupCommitOptions<Item> {
   readonly commit: (items: ReadonlyArray<Item>, lane: number) => Effect.Effect<void>
   readonly lanes: number
   readonly maxItems: number
+  /** Told of each commit that is over: what was in it, in items and bytes, and how long it took. */
+  readonly committed: (items: number, bytes: number, seconds: number) => void
   readonly maxBytes: number
   readonly sizeOf: (item: Item) => number
   /** Runs a commit; supplied by the owner so that it runs in the owner's context. */
@@ -67,15 +70,20 @@ export class GroupCommit<Item> {
       const lane = this.#freeLanes.pop()!
       const batch = this.#take()
       this.#lastBatch = batch.length
+      const startedAt = performance.now()
       this.commits++
       this.items += batch.length
       this.#options.run(
         Effect.ensuring(
           this.#options.commit(batch, lane),
           Effect.sync(() => {
-            for (const item of batch) this.pendingBytes -= this.#options.sizeOf(item)
+            let bytes = 0
+            for (const item of batch) bytes += this.#options.sizeOf(item)
+            this.pendingBytes -= bytes
             this.pendingItems -= batch.length
+            this.#options.committed(batch.length, bytes, (performance.now() - startedAt) / 1_000)
             this.#freeLanes.push(lane)
+            passed("commit")
             if (this.#waiting.length > 0) this.#schedule()
           })
         )

@@ -32,13 +32,17 @@ export const eventData = Effect.fnUntraced(function* (
   const made = events.flatMap(({ event_data_id }) => (event_data_id === null ? [] : [event_data_id]))
   const received = yield* requestPayloads(team, [...new Set(plain)], largest)
   const transformed = yield* transformedPayloads(team, [...new Set(made)], largest)
+  const [first, last] = Columns.bounds(events.map(({ id }) => id))
   const answers = new Map(
     (yield* sql<AnswerRow>`
       select a.event_id, a.requested_url, a.http_method, a.response_status, a.response_headers, a.body
       from unnest(${Columns.text(events.map(({ id }) => id))}, ${Columns.int4(events.map(({ attempts }) => attempts))})
         as e (id, attempts)
       join attempts a on a.event_id = e.id and a.attempt_number = e.attempts
-      where a.team_id = ${team}`.unprepared).map((row) => [row.event_id, row])
+      where a.team_id = ${team} and a.event_id >= ${first} and a.event_id <= ${last}`.unprepared).map((row) => [
+      row.event_id,
+      row
+    ])
   )
   const found = new Map<string, EventData>()
   const repeat = repeatedly()

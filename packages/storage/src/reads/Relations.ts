@@ -15,7 +15,7 @@ export const gatherAtMost = 2_000
 
 /**
  * The events of these requests behind `after`, oldest first. An event made by routing carries its request's time in its id, so they are
- * found in a range of the primary key; retries, which have times of their own, by an index over retries alone.
+ * found in a range of the primary key; retries, which have later times of their own, by an index over retries alone.
  */
 export const eventsOfRequests = Effect.fnUntraced(function* (
   team: string,
@@ -40,6 +40,7 @@ export const eventsOfRequests = Effect.fnUntraced(function* (
       union
       (select id, request_id, team_id from events
         where request_id = wanted.id and retry_parent_event_id is not null and id > ${after}
+          and id >= wanted.time collate "C"
         order by id || '' collate "C" limit ${gatherAtMost})
     ) e
     where e.team_id = ${team} order by 1 limit ${limit}`.unprepared

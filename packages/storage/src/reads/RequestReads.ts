@@ -231,3 +231,30 @@ export const latestInput = Effect.fnUntraced(function* (
         : { method: data.method, path: data.path, query: data.parsed_query, headers: data.headers, body: data.body }
   }
 })
+
+interface Body {
+  readonly size: number
+  /** Null when it was not asked for. */
+  readonly bytes: Uint8Array | null
+}
+
+const stored = Effect.fnUntraced(function* (
+  team: string,
+  id: string,
+  part: "size" | "bytes"
+): Effect.fn.Return<Body, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<Body & { readonly kept: boolean }>`
+    select r.body is not null as kept, r.body_size as size, ${sql.literal(part === "bytes" ? "r.body" : "null::bytea")} as bytes
+    from requests r where r.id = ${id} and r.team_id = ${team}`
+  if (row === undefined) return yield* notFound("request", id)
+  // Retention took it, or it was too large to be kept.
+  return row.kept ? row : yield* notFound("request body", id)
+})
+
+/** The body of a request as it was received, byte for byte; it was bounded when it was taken in. */
+export const requestBody = (team: string, id: string) =>
+  Effect.map(stored(team, id, "bytes"), ({ bytes }) => bytes ?? new Uint8Array())
+
+/** How many bytes that body has, without reading them. */
+export const requestBodySize = (team: string, id: string) => Effect.map(stored(team, id, "size"), ({ size }) => size)

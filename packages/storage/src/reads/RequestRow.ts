@@ -1,6 +1,7 @@
 import type { Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import { prefixes, sibling } from "@tidegate/model/Ids"
+import type { StoredHead } from "@tidegate/model/Message"
 import type { Request, RequestData } from "@tidegate/model/Request"
 import { shownHeaders } from "@tidegate/signatures/PresentedPlaces"
 import {
@@ -12,6 +13,7 @@ import {
   type ValueBudget,
   valueBudget
 } from "./Payload.ts"
+import { payloadGone } from "../Tables.ts"
 import type { Table } from "./Scan.ts"
 
 /** A row of `requests` without its payload. */
@@ -71,12 +73,8 @@ export const toRequest = (
 })
 
 /** What is stored of a request's payload. `kept`: there is a body, whether or not it was read. */
-export interface PayloadRow {
+export interface PayloadRow extends StoredHead {
   readonly id: string
-  readonly method: string
-  readonly path: string
-  readonly query: string
-  readonly headers: string
   readonly body: Uint8Array | null
   /** The beginning of a body that was not read. */
   readonly start: Uint8Array | null
@@ -128,6 +126,7 @@ export const anyBody = 2_147_483_647
 
 /** The payload as it is shown; null when retention took it. `budget`: of all bodies in the same answer. */
 export const toRequestData = (row: PayloadRow, budget?: ValueBudget): RequestData | null => {
+  if (row.headers === payloadGone) return null
   const large = row.body === null && (row.kept || row.rejection_cause === "PAYLOAD_TOO_LARGE")
   if (row.body === null && !large) return null
   const headers = shownHeaders(readHeaders(row.headers))

@@ -100,8 +100,8 @@ export const makeHistory = Effect.fnUntraced(function* (
       case outcome when 'FAILED' then 'BAD_RESPONSE' when 'CANCELLED' then 'CANCELLED' end,
       case when outcome in ('FAILED', 'SUCCESSFUL') then at end, case outcome when 'SUCCESSFUL' then at end, at, at, at
     from history where outcome not in ('rejected', 'ignored')`
-  yield* sql`insert into deliveries (event_id, shard, destination_id, connection_id, due_at)
-    select 'evt_' || id, 1, destination, connection, at from history where outcome = 'PENDING'`
+  yield* sql`insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at)
+    select 'evt_' || id, ${team}, 1, destination, connection, at from history where outcome = 'PENDING'`
   yield* sql`insert into attempts (id, team_id, event_id, request_id, connection_id, source_id, destination_id,
       attempt_number, trigger, status, response_status, error_code, body, response_headers, requested_url, http_method,
       successful_at, delivered_at, responded_at, delivery_latency, response_latency, created_at)
@@ -111,8 +111,6 @@ export const makeHistory = Effect.fnUntraced(function* (
       case outcome when 'SUCCESSFUL' then at end, at, at, 1, 2, at
     from history where outcome in ('FAILED', 'SUCCESSFUL')`
   yield* sql`drop table history`
-  for (const table of ["requests", "events", "attempts", "ignored_events", "deliveries", "connections"]) {
-    yield* sql.unsafe(`analyze ${table}`)
-  }
+  yield* sql`analyze`
   return history
 })

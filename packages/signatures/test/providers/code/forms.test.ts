@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { formBody, formFields } from "@tidegate/signatures/providers/Forms"
+import { formBody, formFields } from "../../../src/providers/Forms.ts"
 import { checkOf, inbound } from "./inbound.ts"
 
 const urlencoded = { "content-type": "application/x-www-form-urlencoded; charset=utf-8" }

@@ -1,7 +1,7 @@
 import { assert } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import type { Certificates, Check, InboundRequest, ProviderAuth } from "@tidegate/signatures/Provider"
-import { codeProviders } from "@tidegate/signatures/providers/code"
+import { codeProviders } from "../../../src/providers/code.ts"
 
 /** 2030-01-01T00:00:00Z, when the certificates of the fixtures are in force. */
 export const now = 1_893_456_000

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { snsHandshake } from "@tidegate/signatures/Handshakes"
+import { snsHandshake } from "../../../src/Handshakes.ts"
 import { inbound } from "./inbound.ts"
 
 const post = (value: unknown) => inbound({ body: JSON.stringify(value) })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
 import { generateKeyPairSync } from "node:crypto"
-import { codeProviders } from "@tidegate/signatures/providers/code"
+import { codeProviders } from "../../../src/providers/code.ts"
 import { fixture, inbound, now } from "./inbound.ts"
 
 const ec = generateKeyPairSync("ec", { namedCurve: "prime256v1" }).publicKey.export({ type: "spki", format: "der" })

@@ -1,0 +1,157 @@
+import { Data, type Effect, type Schema, type Scope } from "effect"
+import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
+import type { Message, MessageHead } from "@tidegate/model/Message"
+import type { Values } from "@tidegate/model/Values"
+import type { SigningSecret } from "@tidegate/signatures/DeliverySignature"
+import type { FieldErrors, NoSetting, Settings, SettingsOf } from "./Settings.ts"
+
+/**
+ * What a type of destinations is: its settings, how it may authenticate, and how one of its destinations sends. Everything that
+ * concerns a type stands in its own file; everybody else reads the table in `Connectors.ts`.
+ */
+export interface Connector<Own extends Settings = Settings> {
+  readonly type: string
+  /** For the document. */
+  readonly description: string
+  readonly settings: Own
+  /** Members of a written `config` that would be dropped in silence, and are refused instead, but for these values. */
+  readonly none?: Readonly<Record<string, NoSetting>>
+  /** What is wrong with the settings as a whole. */
+  readonly check?: (settings: SettingsOf<Own>) => FieldErrors
+  /** The rows of `OutboundAuth.ts` that it can use. */
+  readonly auths: ReadonlyArray<string>
+  /** What becomes of the credentials that senders presented: `mask` where what is sent is kept, or shown to others. */
+  readonly credentials: "forward" | "mask" | "omit"
+  /** What a read shows in `config` beside the settings. */
+  readonly shown?: Readonly<Record<string, Schema.Json>>
+  /** A body that creates one. */
+  readonly example: Schema.JsonObject
+  /** Once per change of a destination. What throws here costs every attempt, and nothing else. */
+  readonly open: (settings: SettingsOf<Own>, auth: OpenAuth) => Sender
+}
+
+/** A row of the table, whatever its settings are. */
+export const connector = <const Own extends Settings>(row: Connector<Own>): Connector =>
+  // It is opened with what its own settings have judged.
+  row as unknown as Connector
+
+/** How a destination's deliveries authenticate, opened. */
+export interface OpenAuth {
+  /** Headers that every delivery carries, by lower-case name. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The team's signing secrets in force, newest first; null when deliveries are not signed. */
+  readonly signing: readonly [SigningSecret, ...ReadonlyArray<SigningSecret>] | null
+  /** The settings of its `auth_type` in the clear, for what no header says: an account, a password. */
+  readonly settings: Schema.JsonObject
+}
+
+/** What one attempt says about itself. */
+export interface AttemptFacts {
+  readonly eventId: string
+  readonly requestId: string
+  readonly teamId: string
+  readonly sourceId: string
+  readonly connectionId: string
+  readonly destinationId: string
+  /** The root event's id: the same for every attempt and every retry of it, so that receivers can deduplicate. */
+  readonly webhookId: string
+  readonly attemptNumber: number
+  readonly trigger: string
+  /** Seconds until the next attempt should this one fail; null when it is the last. */
+  readonly willRetryAfter: number | null
+  readonly sourceName: string
+  readonly connectionName: string
+  readonly destinationName: string
+  readonly verified: boolean
+  readonly originalIp: string | null
+  /** When the event was made (Unix ms). */
+  readonly createdAt: number
+  readonly timestampSeconds: number
+  /** The message as it may be shown: without what the sender presented. */
+  readonly shown: MessageHead
+}
+
+export interface OutboundRequest {
+  readonly method: string
+  readonly url: string
+  /** The URL as it is recorded, with no secret in it. */
+  readonly shownUrl: string
+  /** Flat: name, value, name, value. */
+  readonly headers: ReadonlyArray<string>
+  readonly body: Uint8Array
+}
+
+/** Why nothing is sent. It would be the same at the next attempt: there is none. Neither text holds a secret. */
+export class Refusal extends Data.Class<{
+  readonly code: AttemptErrorCode
+  readonly message: string
+  readonly method: string
+  readonly shownUrl: string
+}> {}
+
+/** What a target has said, in full or as much of it as is kept. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, Values[string] | undefined>>
+  readonly body: Buffer
+  readonly bodyTruncated: boolean
+}
+
+/** How an attempt has failed. `final`: the next one would fail likewise. The message holds no secret. */
+export interface Failure {
+  readonly code: AttemptErrorCode
+  readonly message: string
+  readonly final: boolean
+}
+
+/** What an answer means. */
+export type Verdict = "successful" | Failure
+
+interface Requesting {
+  readonly prepare: (message: Message, facts: AttemptFacts) => OutboundRequest | Refusal
+  /** Asked of what a target has answered; that none has is a failure already. */
+  readonly judge: (answer: Answer) => Verdict
+}
+
+/** Sends by HTTP. Pure: the guarded way out does it. */
+export interface HttpSender extends Requesting {
+  readonly kind: "http"
+}
+
+/** Sends nothing, and answers itself. Pure, and quick: it runs on the loop that everybody shares. */
+export interface LocalSender extends Requesting {
+  readonly kind: "local"
+  readonly answer: (request: OutboundRequest) => Answer
+}
+
+/** A send over a session has failed. `broken`: the session is not used again. */
+export class SessionFailure extends Data.TaggedError("SessionFailure")<
+  Failure & {
+    readonly broken: boolean
+  }
+> {}
+
+export interface Session {
+  /** Sends one message; several at once. May be interrupted at any point, and is when its time is over. */
+  readonly send: (message: Message, facts: AttemptFacts) => Effect.Effect<Answer, SessionFailure>
+}
+
+/**
+ * Sends over a connection that it holds. It is opened by the first delivery, shared by all, and closed with its scope: when it
+ * is idle or broken, when the settings change, and when the destination's actor goes.
+ */
+export interface SessionSender {
+  readonly kind: "session"
+  /** What an attempt's record has for a method and a URL: no secret in it. */
+  readonly method: string
+  readonly shownUrl: string
+  readonly connect: Effect.Effect<Session, SessionFailure, Scope.Scope>
+}
+
+export type Sender = HttpSender | LocalSender | SessionSender
+
+/** What an HTTP status means: 2xx is success. A retry rule may say that others are final. */
+export const judgeStatus = ({ status }: Pick<Answer, "status">): Verdict =>
+  status >= 200 && status < 300
+    ? "successful"
+    : { code: "BAD_RESPONSE", message: `HTTP ${status} from destination`, final: false }

@@ -1,0 +1,47 @@
+import { Result } from "effect"
+import type { Connector } from "./Connector.ts"
+import { http } from "./Http.ts"
+import { mockApi } from "./MockApi.ts"
+import { completed, type Config, type FieldErrors } from "./Settings.ts"
+
+/** Every type of destinations. The first is what a destination is that names none. */
+export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [http, mockApi]
+
+const byType: ReadonlyMap<string, Connector> = new Map(connectors.map((row) => [row.type, row]))
+
+export const connectorOf = (type: string): Connector | undefined => byType.get(type)
+
+/** Types that the contract has, and the table does not yet. */
+export const notBuilt: ReadonlySet<string> = new Set([
+  "CLI",
+  "SPREADSHEET",
+  "MAILBOX_EMAIL",
+  "EMAIL_API_EMAIL",
+  "CHAT_BOT",
+  "CHAT_WEBHOOK",
+  "MESSENGER_MESSAGE",
+  "OBJECT_STORE_R",
+  "OBJECT_STORE_S",
+  "MESSAGING_CHAT",
+  "MESSAGING_SMS",
+  "MESSAGING_MMS",
+  "SQL_DATABASE"
+])
+
+/** The settings of a checked `config`, complete and judged as a whole. */
+export const settingsOf = ({ check, settings }: Connector, config: Config): Result.Result<Config, FieldErrors> =>
+  Result.flatMap(completed(settings, config), (complete) => {
+    const faults = check?.(complete) ?? []
+    return faults.length === 0 ? Result.succeed(complete as Config) : Result.fail(faults)
+  })
+
+/**
+ * A stored `config` as a read shows it. A row may be older than a setting, which then has its default; and newer than this
+ * process, whose table does not have its type: then it is shown as it is.
+ */
+export const shownSettings = (type: string, config: Config): Config => {
+  const row = connectorOf(type)
+  if (row === undefined) return config
+  const settings = Result.getOrElse(settingsOf(row, config), () => config)
+  return { ...row.shown, ...settings }
+}

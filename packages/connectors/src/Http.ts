@@ -1,0 +1,26 @@
+import { connector, judgeStatus } from "./Connector.ts"
+import { forward } from "./HttpDelivery.ts"
+import { Schema } from "effect"
+import { forwarding, HttpUrl, needed, pacing } from "./Settings.ts"
+
+/** Requests forwarded to a URL. */
+export const http = connector({
+  type: "HTTP",
+  description: "Delivers to a URL.",
+  settings: {
+    url: needed(
+      HttpUrl(4096).annotate({
+        description: "Where to; without a fragment, a user name or a password",
+        examples: ["https://api.example.com/hooks"]
+      }),
+      "an absolute http or https URL"
+    ),
+    ...forwarding,
+    ...pacing
+  },
+  none: { path: Schema.Null.annotate({ message: "is for MOCK_API destinations; write it into config.url" }) },
+  auths: ["NO_AUTH", "SERVICE_SIGNATURE", "CUSTOM_HEADER"],
+  credentials: "forward",
+  example: { name: "orders-api", type: "HTTP", config: { url: "https://api.example.com/hooks" } },
+  open: (settings, auth) => ({ kind: "http", prepare: forward(settings, auth), judge: judgeStatus })
+})

@@ -1,0 +1,133 @@
+import { Result, Schema } from "effect"
+import { DeliveryMethod, RatePeriod } from "@tidegate/model/Destination"
+import type { FieldError } from "@tidegate/model/GatewayError"
+import { urlFault } from "@tidegate/model/UrlFault"
+import { OneOf } from "@tidegate/signatures/AuthSettings"
+
+/**
+ * The settings of a destination type. Each has one schema: it judges what is written, in its own words, and is what the document
+ * shows.
+ */
+
+export type FieldErrors = ReadonlyArray<FieldError>
+
+/** One setting, and what is said of a value of the wrong kind. Null is never a value: it means that it is not given. */
+interface Described<S extends Schema.Top> {
+  readonly schema: S
+  readonly kind: string
+}
+
+/** One that may be left out. */
+export interface Optional<S extends Schema.Top, Default> extends Described<S> {
+  readonly default: Default
+}
+
+/** One that has to be there; `needed` says what it is. */
+export interface Needed<S extends Schema.Top> extends Described<S> {
+  readonly needed: string
+}
+
+export type Setting = Optional<Schema.Top, unknown> | Needed<Schema.Top>
+export type Settings = Readonly<Record<string, Setting>>
+
+/** The settings, complete. */
+export type SettingsOf<S extends Settings> = {
+  readonly [Name in keyof S]: S[Name] extends Optional<infer A, infer Default>
+    ? A["Type"] | Default
+    : S[Name]["schema"]["Type"]
+}
+
+/** A setting that may be left out or null, which both mean `value`. */
+export const setting = <S extends Schema.Top, const Default extends S["Type"] | null>(
+  schema: S,
+  value: Default,
+  kind = "must be a string"
+): Optional<S, Default> => ({ schema, default: value, kind })
+
+/** A setting that has to be written. */
+export const needed = <S extends Schema.Top>(schema: S, what: string, kind = "must be a string"): Needed<S> => ({
+  schema,
+  needed: what,
+  kind
+})
+
+export const text = Schema.String.annotate({ message: "must be a string" })
+
+/** An address of an HTTP target. */
+export const HttpUrl = (longest: number) =>
+  text.check(
+    Schema.makeFilter((url: string) => urlFault(url, longest, ": use config.auth") ?? true, {
+      toJsonSchema: () => ({
+        pattern: String.raw`^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s\\#]+$`,
+        maxLength: longest,
+        format: "uri"
+      })
+    })
+  )
+
+const wholeNumber = "must be a positive whole number or null"
+const Positive = Schema.Number.annotate({ message: wholeNumber }).check(
+  Schema.isInt({ message: wholeNumber }).abort(),
+  Schema.isGreaterThanOrEqualTo(1, { message: wholeNumber })
+)
+
+const yesOrNo = (description: string, value: boolean) =>
+  setting(Schema.Boolean.annotate({ description }), value, "must be true or false")
+
+/** How fast: every type has these. */
+export const pacing = {
+  rate_limit: setting(
+    Positive.annotate({ description: "Deliveries in a period; null: as many as the target takes" }),
+    null,
+    wholeNumber
+  ),
+  rate_limit_period: setting(OneOf(RatePeriod.literals), "second")
+}
+
+/** What of a request goes on: of the types that forward it as it is. */
+export const forwarding = {
+  http_method: setting(
+    OneOf(DeliveryMethod.literals).annotate({
+      description: "The method of every delivery; null keeps that of the request"
+    }),
+    null,
+    "must be a string or null"
+  ),
+  path_forwarding_disabled: yesOrNo("Whether the path and the query behind the source's URL are left out", false),
+  forward_credentials: yesOrNo("Whether deliveries carry the credentials that senders presented", true)
+}
+
+/** A setting that reads like one of this type and is none: what it may hold all the same, so that what was read can be written. */
+export type NoSetting = Schema.Top
+
+/** The members of a `config`. */
+export type Config = Readonly<Record<string, Schema.Json>>
+
+/** The members of a written `config`, each of which may be left out. */
+export const writtenMembers = (
+  settings: Settings,
+  none: Readonly<Record<string, NoSetting>>
+): Schema.Struct.Fields => ({
+  ...Object.fromEntries(
+    Object.entries(settings).map(([name, { kind, schema }]) => [
+      name,
+      Schema.optionalKey(Schema.NullOr(schema).annotate({ message: kind }))
+    ])
+  ),
+  ...Object.fromEntries(Object.entries(none).map(([name, schema]) => [name, Schema.optionalKey(schema)]))
+})
+
+/** The settings that a checked `config` stands for: what is missing or null has its default. */
+export const completed = <S extends Settings>(
+  settings: S,
+  written: Config
+): Result.Result<SettingsOf<S>, FieldErrors> => {
+  const faults: Array<FieldError> = []
+  const entries = Object.entries(settings).map(([name, setting]) => {
+    const value = written[name] ?? null
+    if (value !== null) return [name, value]
+    if ("needed" in setting) faults.push({ path: `config.${name}`, message: `is required: ${setting.needed}` })
+    return [name, "default" in setting ? setting.default : null]
+  })
+  return faults.length > 0 ? Result.fail(faults) : Result.succeed(Object.fromEntries(entries) as SettingsOf<S>)
+}

@@ -1,0 +1,24 @@
+import { Layer } from "effect"
+import { Cancellations } from "./Cancellations.ts"
+import * as ConnectionBehaviour from "./Connection/ConnectionBehaviour.ts"
+import { makeRouteWorker } from "./Connection/RouteWork.ts"
+import { DeliveryRuntime } from "./Destination/DeliveryRuntime.ts"
+import * as DestinationBehaviour from "./Destination/DestinationBehaviour.ts"
+import * as Retention from "./Retention.ts"
+import * as SourceBehaviour from "./Source/SourceBehaviour.ts"
+import * as Sweep from "./Sweep.ts"
+import * as TransformationBehaviour from "./Transformation/TransformationBehaviour.ts"
+
+/** The actors of the shards that this process holds, the sweep that wakes them, and retention on one of the processes. */
+export const layer = (
+  limits: Parameters<typeof DeliveryRuntime.layer>[0],
+  retention: Parameters<typeof Retention.layer>[0]
+) =>
+  Layer.mergeAll(
+    SourceBehaviour.layer,
+    ConnectionBehaviour.layer(makeRouteWorker()),
+    DestinationBehaviour.layer,
+    TransformationBehaviour.layer,
+    Sweep.layer,
+    Retention.layer(retention)
+  ).pipe(Layer.provide([Cancellations.layer, DeliveryRuntime.layer(limits)]))

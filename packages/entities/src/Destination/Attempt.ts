@@ -1,0 +1,196 @@
+import type { Answer as Answered, AttemptFacts, HttpSender, Verdict } from "@tidegate/connectors/Connector"
+import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import type { MessageHead } from "@tidegate/model/Message"
+import { nextRetry } from "@tidegate/rules/Retry"
+import type { AttemptRecord } from "@tidegate/storage/journal/AttemptStatement"
+import type { AttemptTrace } from "@tidegate/telemetry/Tracing"
+import type { DeliveryItem } from "./DeliveryItem.ts"
+import type { DestinationState, LaneSettings } from "./DestinationState.ts"
+
+/*
+ * One attempt to deliver, without its doing: what it says of itself, and what its outcome makes of the event. Pure, but for the
+ * random part of its id.
+ */
+
+/** An attempt under way, with what its record says of it: `url` and `method` once the request is prepared. */
+export interface Attempt {
+  readonly item: DeliveryItem
+  /** Undefined when the connection is not known: then it fails. */
+  readonly lane: LaneSettings | undefined
+  readonly startedAt: number
+  readonly trigger: string
+  /** Null: it is not traced. */
+  readonly trace: AttemptTrace | null
+  url: string
+  method: string
+}
+
+/** How the exchange with a target ended: `status` is null when nothing was answered. Times are Unix ms. */
+export interface Outcome extends Omit<Answered, "status"> {
+  readonly status: number | null
+  /** Why there is no full answer; null when there is one. */
+  readonly errorCode: AttemptErrorCode | null
+  readonly errorMessage: string | null
+  readonly sentAt: number
+  readonly respondedAt: number
+}
+
+export const beginAttempt = (
+  item: DeliveryItem,
+  lane: LaneSettings | undefined,
+  startedAt: number,
+  trace: AttemptTrace | null
+): Attempt => ({
+  item,
+  lane,
+  startedAt,
+  trigger: triggerOf(item, lane),
+  trace,
+  url: "",
+  method: item.payload.method
+})
+
+const triggerOf = (item: DeliveryItem, lane: LaneSettings | undefined): string =>
+  lane !== undefined && lane.resumedAt > Math.max(item.createdAt, item.lastAttemptAt ?? 0)
+    ? "UNPAUSE"
+    : item.attempts === 0
+      ? item.trigger
+      : "AUTOMATIC"
+
+export const factsOf = (
+  { item, startedAt, trigger }: Attempt,
+  lane: LaneSettings,
+  destination: Pick<DestinationState, "id" | "name">,
+  shown: MessageHead
+): AttemptFacts => ({
+  eventId: item.eventId,
+  requestId: item.payload.requestId,
+  teamId: item.teamId,
+  sourceId: item.sourceId,
+  connectionId: item.connectionId,
+  destinationId: destination.id,
+  webhookId: item.rootEventId ?? item.eventId,
+  attemptNumber: item.attempts + 1,
+  trigger,
+  willRetryAfter: willRetryAfter(lane, item, startedAt),
+  sourceName: lane.sourceName,
+  connectionName: lane.name,
+  destinationName: destination.name,
+  verified: item.payload.verified,
+  originalIp: item.payload.originalIp,
+  createdAt: item.createdAt,
+  timestampSeconds: Math.floor(startedAt / 1000),
+  shown
+})
+
+/** Seconds until the next attempt should this one fail without saying when; null when it is the last. */
+const willRetryAfter = (lane: LaneSettings, item: DeliveryItem, now: number): number | null => {
+  const next = nextRetry(
+    lane.retry,
+    item.attempts + 1,
+    { status: null, retryAfter: null },
+    now,
+    item.firstAttemptAt ?? now,
+    0.5
+  )
+  return next.final ? null : Math.round((next.retryAt - now) / 1000)
+}
+
+const noBody = Buffer.alloc(0)
+
+/** The outcome of an attempt of which nothing was sent, or nothing came back. */
+export const unanswered = (
+  errorCode: AttemptErrorCode,
+  errorMessage: string,
+  sentAt: number,
+  now: number
+): Outcome => ({
+  status: null,
+  headers: {},
+  body: noBody,
+  bodyTruncated: false,
+  errorCode,
+  errorMessage,
+  sentAt,
+  respondedAt: now
+})
+
+/** What an outcome means: an answer is its sender's to judge, and without one in full it has failed. */
+export const verdictOf = (outcome: Outcome, judge: HttpSender["judge"]): Verdict =>
+  outcome.errorCode === null && outcome.status !== null
+    ? judge(outcome as Outcome & Answered)
+    : { code: outcome.errorCode ?? "UNKNOWN", message: outcome.errorMessage ?? "no full answer", final: false }
+
+/** The record of an attempt that is over. `random`: from 0 to 1, spreads retries. */
+export const recordOf = (
+  { item, lane, method, startedAt, trigger, url }: Attempt,
+  destinationId: string,
+  outcome: Outcome,
+  verdict: Verdict,
+  finishedAt: number,
+  random: number
+): AttemptRecord => {
+  const successful = verdict === "successful"
+  const attemptNumber = item.attempts + 1
+  return {
+    id: newId(prefixes.attempt, finishedAt),
+    teamId: item.teamId,
+    eventId: item.eventId,
+    requestId: item.payload.requestId,
+    connectionId: item.connectionId,
+    sourceId: item.sourceId,
+    destinationId,
+    attemptNumber,
+    trigger,
+    successful,
+    responseStatus: outcome.status,
+    errorCode: successful ? null : verdict.code,
+    failureMessage: successful ? null : verdict.message,
+    body: outcome.body.length === 0 ? null : outcome.body,
+    responseHeaders: outcome.status === null ? null : JSON.stringify(outcome.headers),
+    requestedUrl: url,
+    httpMethod: method,
+    bulkRetryId: item.retryOperationId,
+    deliveredAt: outcome.sentAt,
+    respondedAt: outcome.status === null ? null : Math.max(outcome.respondedAt, outcome.sentAt),
+    deliveryLatency: Math.max(0, outcome.sentAt - startedAt),
+    finishedAt,
+    eventCreatedAt: item.createdAt,
+    retryAt:
+      successful || verdict.final
+        ? null
+        : retryTime(lane, attemptNumber, outcome, finishedAt, item.firstAttemptAt ?? outcome.sentAt, random)
+  }
+}
+
+const retryTime = (
+  lane: LaneSettings | undefined,
+  attemptNumber: number,
+  { errorCode, headers, status }: Outcome,
+  now: number,
+  firstAttemptAt: number,
+  random: number
+): number | null => {
+  const retryAfter = headers["retry-after"]
+  // A 2xx that its sender takes for a failure is none to a rule, which may name the statuses that are tried again.
+  const isFailure = errorCode === null && status !== null && (status < 200 || status > 299)
+  const next = nextRetry(
+    lane?.retry ?? null,
+    attemptNumber,
+    { status: isFailure ? status : null, retryAfter: typeof retryAfter === "string" ? retryAfter : null },
+    now,
+    firstAttemptAt,
+    random
+  )
+  return next.final ? null : next.retryAt
+}
+
+/** The event as it waits for its next attempt. */
+export const retryOf = (item: DeliveryItem, record: AttemptRecord, dueAt: number): DeliveryItem => ({
+  ...item,
+  attempts: record.attemptNumber,
+  dueAt,
+  firstAttemptAt: item.firstAttemptAt ?? record.deliveredAt,
+  lastAttemptAt: record.finishedAt
+})

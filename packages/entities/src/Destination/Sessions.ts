@@ -1,0 +1,117 @@
+import { Effect, Exit, Fiber, RcRef, Scope } from "effect"
+import {
+  type Answer,
+  type AttemptFacts,
+  type Session,
+  SessionFailure,
+  type SessionSender
+} from "@tidegate/connectors/Connector"
+import type { Message } from "@tidegate/model/Message"
+
+/** For a whole send, opening the session included: as long as an exchange by HTTP may take. */
+const patience = "30 seconds"
+/** A session that nobody uses is closed after. */
+const idle = "30 seconds"
+
+const cancelled = new SessionFailure({
+  code: "NETWORK_REQUEST_CANCELED",
+  message: "cancelled by the gateway",
+  final: false,
+  broken: false
+})
+const timedOut = new SessionFailure({
+  code: "TIMEOUT",
+  message: `not sent within ${patience}`,
+  final: false,
+  broken: true
+})
+
+/** How a send ended. A defect is its connector's fault. */
+export type SendExit = Exit.Exit<Answer, SessionFailure>
+
+/**
+ * The session of one sender. It is opened when it is needed, shared by all sends, and opened anew after it broke. Every send
+ * is answered once and in time, whatever its connector does: one that cannot be interrupted goes on by itself.
+ */
+export class HeldSession {
+  readonly sender: SessionSender
+  readonly #held: RcRef.RcRef<Session, SessionFailure>
+  readonly #scope: Scope.Closeable
+  readonly #run: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
+  readonly #cancels = new Set<() => void>()
+  #released = false
+
+  private constructor(
+    sender: SessionSender,
+    held: RcRef.RcRef<Session, SessionFailure>,
+    scope: Scope.Closeable,
+    run: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
+  ) {
+    this.sender = sender
+    this.#held = held
+    this.#scope = scope
+    this.#run = run
+  }
+
+  /** In the scope of its destination's actor. */
+  static readonly make = Effect.fnUntraced(function* (
+    sender: SessionSender
+  ): Effect.fn.Return<HeldSession, never, Scope.Scope> {
+    const scope = yield* Scope.fork(yield* Effect.scope)
+    const held = yield* Scope.provide(RcRef.make({ acquire: sender.connect, idleTimeToLive: idle }), scope)
+    return new HeldSession(sender, held, scope, Effect.runForkWith(yield* Effect.context()))
+  })
+
+  /** `mayStart` is asked when the session is there. `done` may be called before this returns. */
+  send(message: Message, facts: AttemptFacts, mayStart: () => boolean, done: (exit: SendExit) => void): void {
+    const sending = this.#run(
+      Effect.scoped(
+        Effect.flatMap(RcRef.get(this.#held), (session) =>
+          mayStart() ? session.send(message, facts) : Effect.fail(cancelled)
+        )
+      ).pipe(Effect.onExit((exit) => (isUsable(exit) ? Effect.void : RcRef.invalidate(this.#held))))
+    )
+    let isOver = false
+    const end = (exit: SendExit): void => {
+      if (isOver) return
+      isOver = true
+      this.#cancels.delete(cancel)
+      timer.interruptUnsafe()
+      if (this.#released && this.#cancels.size === 0) this.#run(Scope.close(this.#scope, Exit.void))
+      done(exit)
+    }
+    const cancel = (): void => {
+      end(Exit.fail(cancelled))
+      sending.interruptUnsafe()
+    }
+    const timer = this.#run(
+      Effect.andThen(
+        Effect.sleep(patience),
+        Effect.sync(() => {
+          end(Exit.fail(timedOut))
+          sending.interruptUnsafe()
+          this.#run(RcRef.invalidate(this.#held))
+        })
+      )
+    )
+    this.#cancels.add(cancel)
+    sending.addObserver(end)
+  }
+
+  /** Takes no more sends; what is under way is let finish. */
+  release(): void {
+    this.#released = true
+    if (this.#cancels.size === 0) this.#run(Scope.close(this.#scope, Exit.void))
+  }
+
+  /** Ends what is under way. */
+  cancel(): void {
+    for (const cancel of this.#cancels) cancel()
+  }
+}
+
+const isUsable = (exit: SendExit): boolean => {
+  if (Exit.isSuccess(exit)) return true
+  const [reason, ...more] = exit.cause.reasons
+  return more.length === 0 && reason?._tag === "Fail" && !reason.error.broken
+}

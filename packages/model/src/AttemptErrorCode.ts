@@ -1,0 +1,31 @@
+/** Why an attempt has failed, in the contract's words (gateway contract, section (e)). */
+export type AttemptErrorCode =
+  /** It has answered, and not with success. */
+  | "BAD_RESPONSE"
+  | "TIMEOUT"
+  | "CONNECTION_REFUSED"
+  | "CONNECTION_RESET"
+  | "SOCKET_CLOSED"
+  | "DNS_LOOKUP_FAILED"
+  | "HOST_UNREACHABLE"
+  | "NETWORK_UNREACHABLE"
+  | "NETWORK_ERROR"
+  | "NETWORK_REQUEST_CANCELED"
+  | "SELF_SIGNED_CERT"
+  | "SSL_CERT_EXPIRED"
+  | "SSL_ERROR_CA_UNKNOWN"
+  | "ERR_TLS_CERT_ALTNAME_INVALID"
+  | "UNABLE_TO_GET_ISSUER_CERT"
+  | "ERR_SSL_WRONG_VERSION_NUMBER"
+  | "PROTOCOL_ERROR"
+  | "RESPONSE_TOO_LARGE"
+  | "INVALID_CHARACTER"
+  | "INVALID_URL"
+  | "MISSING_URL"
+  | "TARGET_NOT_ALLOWED"
+  /** Found by who prepares the request: its path would lead out of the URL that the operator wrote. */
+  | "PATH_NOT_ALLOWED"
+  /** Likewise: its URL and headers are more than is sent to anybody. */
+  | "REQUEST_TOO_LARGE"
+  | "INTERNAL_ERROR"
+  | "UNKNOWN"

@@ -1,0 +1,25 @@
+import type { Values } from "./Values.ts"
+
+/** An HTTP request in the one shape that it keeps from the door to its target, without its body. */
+export interface MessageHead {
+  readonly method: string
+  /** What follows a source's (or a destination's) own URL, undecoded; begins with a slash. */
+  readonly path: string
+  /** Without the question mark, undecoded. */
+  readonly query: string
+  /** By lower-case name; a repeated header is a list. */
+  readonly headers: Values
+}
+
+/** The same with its body. */
+export interface Message extends MessageHead {
+  readonly body: Uint8Array
+}
+
+/** A head as a row holds it: `headers` is the text of a JSON object. */
+export interface StoredHead extends Omit<MessageHead, "headers"> {
+  readonly headers: string
+}
+
+/** The headers of a stored head. They were written by us, and bounded then. */
+export const storedHeaders = ({ headers }: StoredHead): Values => JSON.parse(headers) as Values

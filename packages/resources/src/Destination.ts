@@ -1,0 +1,208 @@
+import { Result, Schema } from "effect"
+import type { Connector } from "@tidegate/connectors/Connector"
+import { connectorOf, connectors, notBuilt, settingsOf } from "@tidegate/connectors/Connectors"
+import { type Config, pacing, writtenMembers } from "@tidegate/connectors/Settings"
+import { maxControlBody } from "@tidegate/model/BodyLimits"
+import type { GatewayError } from "@tidegate/model/GatewayError"
+import { prefixes } from "@tidegate/model/Ids"
+import { authTypeFault, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
+import { authMembers, changeAuth, checkAuth } from "./AuthInput.ts"
+import { DestinationPatch, DestinationRecord, DestinationWrite } from "./destination/Document.ts"
+import { example } from "./destination/Example.ts"
+import {
+  every,
+  fieldError,
+  type FieldErrors,
+  judgeBody,
+  type Members,
+  nestConfig,
+  orInvalid,
+  required
+} from "./Input.ts"
+import { Description, Name, optional } from "./Members.ts"
+import { type Change, type Next, resource, type Situation } from "./Resource.ts"
+
+/** `config` as stored: the settings of its type, and how it authenticates; `auth` has a column of its own. */
+export type DestinationConfig = Config & { readonly auth_type: string | null }
+
+/** What a caller can write of a destination, checked and complete; secrets in the clear. */
+export interface DestinationFields {
+  readonly name: string
+  readonly description: string | null
+  readonly type: string
+  readonly config: DestinationConfig
+  readonly auth: Schema.JsonObject
+}
+
+const defaultType = connectors[0].type
+
+/** The settings of any type: they may also stand at the top of a body. */
+const flat = [
+  ...new Set(connectors.flatMap(({ none, settings }) => Object.keys({ ...settings, ...none }))),
+  "auth_type",
+  "auth"
+]
+
+const Type = Schema.String.annotate({ message: "must be a string" }).check(
+  Schema.makeFilter((type: string) => {
+    if (connectorOf(type) !== undefined) return true
+    return notBuilt.has(type)
+      ? `${type} destinations are not available yet`
+      : `must be one of ${connectors.map(({ type }) => type).join(", ")}`
+  })
+)
+
+const about = { name: optional(Name), description: optional(Description), type: optional(Type) }
+
+/**
+ * A body with its settings in `config`. What they may be depends on the type, which may be the stored one; and one answer tells all
+ * faults. So a body that changes what is stored is judged by its owner, whole.
+ */
+const member = optional(Schema.Json)
+const Written = Schema.Struct({ name: member, description: member, type: member, config: Schema.JsonObject })
+type Written = typeof Written.Type
+
+const bodyWith = (config: Schema.Struct.Fields) =>
+  Schema.Struct({ ...about, config: Schema.Struct({ ...config, ...authMembers }) }) as unknown as Schema.Codec<Body>
+
+interface Body {
+  readonly name?: string
+  readonly description?: string | null
+  readonly type?: string
+  readonly config: Config & {
+    readonly auth_type?: string | null
+    readonly auth?: Schema.JsonObject | null
+  }
+}
+
+/** The body of each type; of a type that there is not, only what all have. */
+const bodies = new Map(connectors.map((row) => [row, bodyWith(writtenMembers(row.settings, row.none ?? {}))]))
+const anyBody = bodyWith(writtenMembers(pacing, {}))
+
+/** Judges a body by its type, which is `stored` where it names none. */
+const judge = <A>(
+  body: Members,
+  stored: string,
+  check: (body: Body, connector: Connector) => Result.Result<A, FieldErrors>
+): Result.Result<A, FieldErrors> => {
+  const { type = stored } = body
+  const connector = typeof type === "string" ? connectorOf(type) : undefined
+  return judgeBody((connector && bodies.get(connector)) ?? anyBody, body, (decoded) =>
+    // A type that there is not has been told of; one that is stored was written by a newer version.
+    connector === undefined ? fieldError("type", "is not known to this gateway") : check(decoded, connector)
+  )
+}
+
+/** The auth that a type allows. */
+const allowedBy =
+  ({ auths }: Connector) =>
+  (authType: unknown, auth: unknown) =>
+    validateOutboundAuth(authType, auth, auths)
+
+const noAuth = { auth_type: null, auth: {} }
+
+/** A whole destination as written; masks stand for the secrets of `stored`. */
+const whole = (
+  input: Members,
+  stored: { readonly auth_type: string | null; readonly auth: Schema.JsonObject }
+): Result.Result<DestinationFields, FieldErrors> =>
+  judge(input, defaultType, ({ config, description, name }, connector) =>
+    Result.map(
+      every({
+        name: required("name", name),
+        auth: checkAuth(config, stored, allowedBy(connector)),
+        config: settingsOf(connector, config)
+      }),
+      ({ auth: { auth, auth_type }, config, name }): DestinationFields => ({
+        name,
+        description: description ?? null,
+        type: connector.type,
+        config: { ...config, auth_type },
+        auth
+      })
+    )
+  )
+
+/** What of the stored settings stays: of another type, those that are the very same setting. */
+const kept = (stored: DestinationFields, next: Connector): Config => {
+  if (stored.type === next.type) return stored.config
+  const before = connectorOf(stored.type)?.settings ?? {}
+  return Object.fromEntries(Object.entries(stored.config).filter(([name]) => before[name] === next.settings[name]))
+}
+
+/** How a changed destination authenticates. What its writer leaves as it is must be what its type allows. */
+const nextAuth = (config: Body["config"], stored: DestinationFields, connector: Connector) =>
+  Result.flatMap(
+    changeAuth(config, { auth_type: stored.config.auth_type, auth: stored.auth }, allowedBy(connector)),
+    (changed) => {
+      const fault = authTypeFault(changed.auth_type, connector.auths)
+      return fault === null ? Result.succeed(changed) : fieldError("config.auth_type", fault)
+    }
+  )
+
+const columns = { name: "plain", description: "plain", type: "plain", config: "json", auth: "sealed" } as const
+
+export type DestinationChange = Change<DestinationFields, typeof columns>
+
+/** `isWhole`: the input names its target, whatever is stored. */
+const change =
+  (input: Written, isWhole: boolean): Next<DestinationFields, typeof columns> =>
+  (stored) =>
+    orInvalid(
+      judge(input, stored.type, ({ config, description, name }, connector) =>
+        Result.map(
+          every({
+            written: isWhole ? settingsOf(connector, config) : Result.void,
+            auth: nextAuth(config, stored, connector),
+            config: settingsOf(connector, { ...kept(stored, connector), ...config })
+          }),
+          ({ auth: { auth, auth_type }, config }): DestinationChange => ({
+            name: name ?? stored.name,
+            description: description === undefined ? stored.description : description,
+            type: connector.type,
+            config: { ...config, auth_type },
+            auth
+          })
+        )
+      )
+    )
+
+/** A body that creates one is judged at once. */
+const judgeWritten = (written: Members, { id }: Situation): Result.Result<Written, GatewayError> =>
+  orInvalid(
+    Result.flatMap(nestConfig(written, flat), ({ config = {}, description, name, type }) => {
+      const body = {
+        ...(name === undefined ? {} : { name }),
+        ...(description === undefined ? {} : { description }),
+        ...(type === undefined ? {} : { type }),
+        config: config as Config
+      }
+      return id === null ? Result.map(whole(body, noAuth), () => body) : Result.succeed(body)
+    })
+  )
+
+/** Where events are delivered to, how fast, and with which credentials. */
+export const destination = resource({
+  name: "destination",
+  plural: "destinations",
+  prefix: prefixes.destination,
+  record: DestinationRecord,
+  write: { message: Written, described: DestinationWrite, judge: judgeWritten },
+  patch: { message: Written, described: DestinationPatch, judge: judgeWritten },
+  create: (input: Written) => orInvalid(whole(input, noAuth)),
+  // `config` is merged by member, `auth` replaced whole.
+  change: (input: Written) => change(input, false),
+  // It names its target in any case: what it means does not depend on what there is already.
+  upsert: (input: Written) => change(input, true),
+  // Nothing stays of what was, but secrets that the input repeats masked.
+  replace:
+    (input: Written): Next<DestinationFields, typeof columns> =>
+    (stored) =>
+      orInvalid(whole(input, { auth_type: stored.config.auth_type, auth: stored.auth })),
+  columns,
+  switches: ["disable", "enable"],
+  weight: "octet_length(t.config::text)",
+  largestBody: maxControlBody,
+  errors: {},
+  example: { ...example, patch: { config: { rate_limit: 5 } } }
+})

@@ -1,0 +1,21 @@
+import { metrics } from "@tidegate/telemetry/Metrics"
+import type { Execution } from "./Call.ts"
+
+/** A call has come to a child; `since`: when it was put in the queue. */
+export const countWait = (since: number): void =>
+  metrics.sandboxWaitSeconds.observe((performance.now() - since) / 1_000)
+
+/** Counts how a call ended, and tells. A text is why it could not be run. */
+export const countEnd =
+  <A extends Execution | string>(told: (ending: A) => void) =>
+  (ending: A): void => {
+    if (typeof ending === "string") metrics.sandboxCalls.at("unavailable").add()
+    else {
+      const code = ending.error?.code
+      metrics.sandboxCalls
+        .at(code === undefined ? "ok" : code === "TIMEOUT" || code === "MEMORY_LIMIT" ? code : "error")
+        .add()
+      metrics.sandboxSeconds.observe(ending.durationMs / 1_000)
+    }
+    told(ending)
+  }

@@ -1,0 +1,32 @@
+import { Schema } from "effect"
+import { isGateways, setByClient } from "@tidegate/model/HeaderRules"
+import { headerName, HeaderName, HeaderSecret } from "../AuthSettings.ts"
+import { authType } from "./OutboundAuthType.ts"
+
+/** What the gateway sets itself, or what belongs to one hop of the connection: never an operator's to set. */
+const isReserved = (name: string): boolean => setByClient.has(name.toLowerCase()) || isGateways(name.toLowerCase())
+
+const OutboundHeaderName = HeaderName.check(
+  Schema.makeFilter(
+    (name: string) => !isReserved(name) || "must not be a header that the gateway or HTTP itself sets",
+    { toJsonSchema: () => ({ pattern: headerName.source }) }
+  )
+).annotate({ description: "None that HTTP or the gateway sets", examples: ["x-token"] })
+
+// Narrower than HTTP allows: beyond ASCII, the bytes on the wire would not be those of the text that was written.
+const OutboundHeaderValue = HeaderSecret.check(
+  Schema.makeFilter((value: string) => /^[\x20-\x7e]*$/.test(value) || "must be printable ASCII", {
+    toJsonSchema: () => ({ minLength: 1, pattern: String.raw`^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$` })
+  })
+).annotate({
+  description: "The header's value: printable ASCII. Encrypted at rest, masked on read; writing the mask back keeps it"
+})
+
+/** Deliveries carry a header of the operator's choice. */
+export const customHeader = authType({
+  type: "CUSTOM_HEADER",
+  settings: { header_name: OutboundHeaderName, value: OutboundHeaderValue },
+  aliases: { header_value: "value" },
+  readable: ["header_name"],
+  compile: ({ header_name, value }) => ({ headers: { [header_name.toLowerCase()]: value }, signs: false })
+})

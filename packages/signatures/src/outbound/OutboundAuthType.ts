@@ -1,0 +1,30 @@
+import type { Schema } from "effect"
+
+/** What a destination's deliveries carry, prepared once per change of its settings. */
+export interface DeliveryAuth {
+  /** Headers that every delivery carries, by lower-cased name. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Whether deliveries are signed with the team's signing secret. */
+  readonly signs: boolean
+}
+
+export const nothing: DeliveryAuth = { headers: {}, signs: false }
+
+/** One way in which deliveries can authenticate: a row of the table in `OutboundAuth.ts`. */
+export interface OutboundAuthType<Fields extends Schema.Struct.Fields = Schema.Struct.Fields> {
+  readonly type: string
+  /** For the document, where the name does not say it all. */
+  readonly description?: string
+  /** The members of `config.auth`: what judges them is what the document shows. All have the flag `disabled` beside them. */
+  readonly settings: Fields
+  /** Other names that are accepted on write, and what they stand for. */
+  readonly aliases: Readonly<Record<string, string>>
+  /** The settings that may be read back; all others are masked. */
+  readonly readable: ReadonlyArray<string>
+  readonly compile: (auth: Schema.Struct.Type<Fields>) => DeliveryAuth
+}
+
+/** A row, whatever its settings are. */
+export const authType = <Fields extends Schema.Struct.Fields>(row: OutboundAuthType<Fields>): OutboundAuthType =>
+  // What it is given went through its own schema.
+  row as unknown as OutboundAuthType

@@ -1,0 +1,30 @@
+import { Effect } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { Secrets } from "./Secrets.ts"
+
+/** What all processes of one database have to have in common, as a process finds it there. */
+export interface Agreement {
+  /** Whether this process's keys open what the others seal. */
+  readonly keysFit: boolean
+  /** Into how many shards the rows are spread, for the life of the database. */
+  readonly shards: number
+}
+
+const canary = { team_id: "", table: "settings", column: "value", id: "secret_canary" }
+
+/** Reads the agreement; the first process of a database makes it, by its own keys and so many shards. */
+export const agreement = Effect.fnUntraced(function* (
+  shards: number
+): Effect.fn.Return<Agreement, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
+  const sql = yield* SqlClient.SqlClient
+  const secrets = yield* Secrets
+  const sealed = yield* secrets.encrypt(canary, "tidegate")
+  yield* sql`insert into settings (name, value) values ('secret_canary', ${sealed}), ('shards', ${String(shards)})
+    on conflict do nothing`
+  const rows = yield* sql<{ name: string; value: string }>`select name, value from settings`
+  const stored = new Map(rows.map((row) => [row.name, row.value]))
+  return {
+    keysFit: yield* Effect.isSuccess(secrets.decrypt(canary, stored.get("secret_canary") ?? "")),
+    shards: Number(stored.get("shards"))
+  }
+})

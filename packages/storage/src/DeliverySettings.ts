@@ -1,0 +1,73 @@
+import { Effect, Schema } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import type { Rule } from "@tidegate/model/Rule"
+import type { DestinationConfig } from "@tidegate/resources/Destination"
+import { Secrets } from "./Secrets.ts"
+
+/** A destination's row, as its actor needs it. */
+export interface DeliveringDestination {
+  readonly id: string
+  readonly team_id: string
+  readonly name: string
+  readonly type: string
+  readonly config: DestinationConfig
+  /** In the clear; null when it cannot be read, because its key is gone. */
+  readonly auth: Schema.JsonObject | null
+  readonly disabled_at: Date | null
+  readonly cancel_before: Date | null
+  readonly deleted_at: Date | null
+}
+
+/** A connection's row, as the destination's actor needs it. */
+export interface DeliveringConnection {
+  readonly id: string
+  readonly name: string
+  readonly source_name: string
+  readonly rules: ReadonlyArray<Rule>
+  readonly disabled_at: Date | null
+  readonly deleted_at: Date | null
+  readonly paused_at: Date | null
+  readonly resumed_at: Date | null
+  readonly cancel_before: Date | null
+}
+
+/** What a destination delivers by. */
+export interface DeliverySettings {
+  readonly destination: DeliveringDestination
+  /** Those that deliver here, and those that did: their waiting events still do, or have to be cancelled. */
+  readonly connections: ReadonlyArray<DeliveringConnection>
+}
+
+const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.JsonObject))
+
+/** Null when there is no such destination. `shard`: where its waiting rows are. */
+export const readDeliverySettings = Effect.fnUntraced(function* (
+  id: string,
+  shard: number
+): Effect.fn.Return<DeliverySettings | null, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
+  const sql = yield* SqlClient.SqlClient
+  const secrets = yield* Secrets
+  const [row] = yield* sql<Omit<DeliveringDestination, "auth"> & { readonly auth: string | null }>`
+    select id, team_id, name, type, config, auth, disabled_at, cancel_before, deleted_at from destinations where id = ${id}`
+  if (row === undefined) return null
+  const connections = yield* sql<DeliveringConnection>`
+    with recursive lanes as (
+      (select connection_id from deliveries where shard = ${shard} and destination_id = ${id} order by connection_id limit 1)
+      union all
+      select (select d.connection_id from deliveries d where d.shard = ${shard} and d.destination_id = ${id}
+        and d.connection_id > lanes.connection_id order by d.connection_id limit 1)
+      from lanes where lanes.connection_id is not null
+    )
+    select c.id, c.name, s.name as source_name, c.rules, c.disabled_at, c.deleted_at, c.paused_at, c.resumed_at, c.cancel_before
+    from connections c join sources s on s.id = c.source_id
+    where (c.destination_id = ${id} and c.deleted_at is null)
+      or c.id in (select connection_id from lanes where connection_id is not null)`
+  const auth =
+    row.auth === null
+      ? {}
+      : yield* secrets.decrypt({ team_id: row.team_id, table: "destinations", column: "auth", id }, row.auth).pipe(
+          Effect.flatMap(decode),
+          Effect.orElseSucceed(() => null)
+        )
+  return { destination: { ...row, auth }, connections }
+})

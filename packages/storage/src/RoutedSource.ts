@@ -1,0 +1,67 @@
+import { Effect, type Result, type Schema } from "effect"
+import type { SqlError } from "effect/sql"
+import { isSlug } from "@tidegate/model/Ingress"
+import type { Rule } from "@tidegate/model/Rule"
+import type { SourceConfig } from "@tidegate/resources/Source"
+import { readAuth } from "./AuthColumn.ts"
+import { HotSql } from "./Database.ts"
+import { Secrets, type SecretUnreadable } from "./Secrets.ts"
+
+interface Settings {
+  readonly id: string
+  readonly team_id: string
+  readonly slug: string | null
+  readonly type: string
+  readonly config: SourceConfig
+  /** Its enabled connections to enabled destinations. */
+  readonly connections: ReadonlyArray<{
+    readonly id: string
+    readonly destination_id: string
+    readonly rules: ReadonlyArray<Rule>
+  }>
+}
+
+/** A source as requests are routed by it, all of one moment. */
+export interface RoutedSource extends Settings {
+  readonly version: number
+  readonly disabled: boolean
+  /** By what it verifies; a failure where that cannot be read. Who verifies by it has to fail closed. */
+  readonly auth: Result.Result<Schema.JsonObject, SecretUnreadable | Schema.SchemaError>
+}
+
+interface Row extends Settings {
+  readonly version: bigint
+  readonly disabled_at: Date | null
+  /** Encrypted. */
+  readonly auth: string | null
+}
+
+/** The source of that id or slug; null: there is none. */
+export const readRoutedSource = Effect.fnUntraced(function* (
+  name: string
+): Effect.fn.Return<RoutedSource | null, SqlError.SqlError, HotSql | Secrets> {
+  const sql = yield* HotSql
+  const secrets = yield* Secrets
+  const [row] = yield* sql<Row>`
+    select s.id, s.team_id, s.slug, s.version, s.disabled_at, s.type, s.config, s.auth, coalesce((
+      select json_agg(json_build_object('id', c.id, 'destination_id', c.destination_id, 'rules', c.rules) order by c.id)
+      from connections c
+      where c.source_id = s.id and c.deleted_at is null and c.disabled_at is null
+        and (select d.deleted_at is null and d.disabled_at is null from destinations d where d.id = c.destination_id)
+    ), '[]') as connections
+    from sources s where ${isSlug(name) ? sql`s.slug = ${name}` : sql`s.id = ${name}`} and s.deleted_at is null`
+  if (row === undefined) return null
+  const { config, connections, disabled_at, id, slug, team_id, type, version } = row
+  const auth = yield* Effect.result(readAuth(secrets, "sources", row))
+  return {
+    id,
+    team_id,
+    slug,
+    type,
+    config,
+    connections,
+    version: Number(version),
+    disabled: disabled_at !== null,
+    auth
+  }
+})

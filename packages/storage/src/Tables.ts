@@ -1,0 +1,147 @@
+import { type Prefix, prefixes } from "@tidegate/model/Ids"
+
+/*
+ * Every table of the schema, one row each. Whoever has to know all tables, or all of a kind, reads this: partitions, retention,
+ * the isolation of teams, the tests of plans. A new table is a migration and a row here; a test compares the rows with the
+ * database's own catalogue.
+ */
+
+interface Declared {
+  /** The column that names the row's team; null: the row is nobody's. */
+  readonly team: "team_id" | "id" | null
+  /** Columns with something encrypted or hashed in them. */
+  readonly secrets?: ReadonlyArray<string>
+}
+
+/** Grows without bound: partitioned by the day inside an id, and kept for so many days as its team says. */
+export interface Grows extends Declared {
+  readonly kind: "grows"
+  readonly team: "team_id"
+  /** The id whose day names the partition. */
+  readonly by: readonly [column: string, prefix: Prefix]
+  /** The primary key; it begins with that id. */
+  readonly key: ReadonlyArray<string>
+  /** For how long: as long as payloads, or as long as records, which outlive them. */
+  readonly keptAs: "payload" | "record"
+  /** Of a record: the columns that hold payload, and what they become (SQL) when that is gone. */
+  readonly payload?: Readonly<Record<string, string>>
+  /** Per cent of a page that inserts fill. */
+  readonly fillFactor?: number
+}
+
+/** What is to be done: a row goes when it is done. Without the record that it is about it would wait for ever. */
+export interface Waits extends Declared {
+  readonly kind: "waits"
+  readonly team: "team_id"
+  /** The id of that record, and its table. */
+  readonly about: readonly [column: string, table: "events" | "requests"]
+  readonly key: ReadonlyArray<string>
+}
+
+/** A team's own settings. With "deleted_at" a deleted row stays, because records name it. */
+export interface Owned extends Declared {
+  readonly kind: "owned"
+  readonly team: "team_id" | "id"
+  readonly softDeleted: boolean
+}
+
+/** Counts of minutes, which become counts of hours, which are dropped. Nobody reads older minutes as minutes. */
+export interface Compacted extends Declared {
+  readonly kind: "compacted"
+  readonly team: "team_id"
+  readonly minutesForHours: number
+  readonly hoursForDays: number
+}
+
+/** Over at a time of its own, which stands in the row. */
+export interface Expires extends Declared {
+  readonly kind: "expires"
+  readonly team: "team_id"
+  readonly at: string
+}
+
+/** Of the installation as a whole. */
+export interface Global extends Declared {
+  readonly kind: "global"
+  readonly team: null
+}
+
+export type Table = Grows | Waits | Owned | Compacted | Expires | Global
+
+const team = { team: "team_id" } as const
+const owned = { ...team, kind: "owned", softDeleted: true } as const
+const grows = { ...team, kind: "grows" } as const
+const ofAll = { kind: "global", team: null } as const
+
+/** Headers that are no JSON object: the payload that they belonged to is gone. */
+export const payloadGone = ""
+
+/** What others refer to stands before them: days are dropped from the end of this list to its beginning. */
+export const tables = {
+  settings: ofAll,
+  migrations: ofAll,
+  cluster_runners: ofAll,
+  cluster_runner_migrations: ofAll,
+  cluster_locks: ofAll,
+
+  teams: { kind: "owned", team: "id", softDeleted: false },
+  project_secrets: {
+    ...owned,
+    softDeleted: false,
+    secrets: ["api_key_hash", "signing_secret", "previous_signing_secret"]
+  },
+  sources: { ...owned, secrets: ["auth"] },
+  destinations: { ...owned, secrets: ["auth"] },
+  transformations: { ...owned, secrets: ["env"] },
+  connections: owned,
+
+  requests: {
+    ...grows,
+    by: ["id", prefixes.request],
+    key: ["id"],
+    keptAs: "record",
+    payload: { path: "''", query: "''", headers: `'${payloadGone}'`, presented: "null", body: "null" },
+    secrets: ["presented"]
+  },
+  // Half of a page is kept free for the updates that deliveries make: with it 94 % stay in their page, with a quarter 51 %.
+  events: { ...grows, by: ["id", prefixes.event], key: ["id"], keptAs: "record", fillFactor: 50 },
+  attempts: {
+    ...grows,
+    by: ["event_id", prefixes.event],
+    key: ["event_id", "attempt_number"],
+    keptAs: "record",
+    payload: { body: "null", response_headers: "null" }
+  },
+  ignored_events: { ...grows, by: ["id", prefixes.ignoredEvent], key: ["id"], keptAs: "payload" },
+  event_data: { ...grows, by: ["id", prefixes.eventData], key: ["id"], keptAs: "payload" },
+  executions: {
+    ...grows,
+    by: ["id", prefixes.execution],
+    key: ["id"],
+    keptAs: "record",
+    payload: { logs: "'[]'" }
+  },
+  proxy_exchanges: { ...grows, by: ["id", prefixes.proxyExchange], key: ["id"], keptAs: "payload" },
+
+  deliveries: { ...team, kind: "waits", about: ["event_id", "events"], key: ["event_id"] },
+  pending_routes: { ...team, kind: "waits", about: ["request_id", "requests"], key: ["connection_id", "request_id"] },
+  dedupe_keys: { ...team, kind: "expires", at: "expires_at" },
+  rollups: { ...team, kind: "compacted", minutesForHours: 48, hoursForDays: 30 }
+} as const satisfies Readonly<Record<string, Table>>
+
+export type TableName = keyof typeof tables
+
+type OfKind<Kind extends Table["kind"]> = Extract<Table, { readonly kind: Kind }>
+
+/** The tables of a kind, in the order above. */
+export const tablesThat = <Kind extends Table["kind"]>(
+  kind: Kind
+): ReadonlyArray<OfKind<Kind> & { readonly name: TableName }> =>
+  Object.entries<Table>(tables).flatMap(([name, table]) =>
+    table.kind === kind ? [{ ...(table as OfKind<Kind>), name: name as TableName }] : []
+  )
+
+export type GrowingTable = Grows & { readonly name: TableName }
+
+/** The tables that are partitioned by day. */
+export const growing: ReadonlyArray<GrowingTable> = tablesThat("grows")

@@ -1,0 +1,22 @@
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+
+/** For how long a team's data is kept, and whose each waiting row is. */
+export default Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  for (const statement of statements) yield* sql.unsafe(statement)
+})
+
+const statements = [
+  // Null: as the process is set. "…_cleared_to": what is older has been cleared for this team row by row, in days that other
+  // teams keep.
+  `alter table teams
+    add column payload_retention_days integer check (payload_retention_days between 1 and 3650),
+    add column record_retention_days integer check (record_retention_days between 1 and 3650),
+    add column payloads_cleared_to timestamptz,
+    add column records_cleared_to timestamptz`,
+
+  // Null in rows of the version before, until retention has come by and filled it in.
+  `alter table deliveries add column team_id text collate "C"`,
+  `alter table dedupe_keys add column team_id text collate "C"`
+]

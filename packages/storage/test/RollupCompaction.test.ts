@@ -1,0 +1,104 @@
+import { expect, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { freshDatabase } from "../../../test/postgres.ts"
+import * as Database from "../src/Database.ts"
+import { migrate } from "../src/Migrations.ts"
+import { rollupBins } from "../src/RollupBins.ts"
+import { compactRollups } from "../src/RollupCompaction.ts"
+
+const world = Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url }))).pipe((database) =>
+  Layer.provideMerge(Layer.effectDiscard(migrate), database)
+)
+
+const now = Date.UTC(2026, 10, 20, 10, 17)
+const hours = 3_600_000
+
+/** The first hour that is kept whole. */
+const kept = new Date(Math.floor((now - 30 * 24 * hours) / hours) * hours)
+
+/** What is counted in whole hours, by counter. */
+const byHour = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  return yield* sql`
+    select key_id, measure, team_id, date_trunc('hour', minute) as hour, sum(count)::int8 as count from rollups
+    where minute >= ${kept} group by 1, 2, 3, 4 order by 1, 2, 3, 4`
+})
+
+const rows = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ minutes: number; hours: number; old: number }>`
+    select count(*) filter (where slot >= 0)::int4 as minutes, count(*) filter (where slot < 0)::int4 as hours,
+      count(*) filter (where minute < ${kept})::int4 as old
+    from rollups`
+  return row!
+})
+
+/** Counts of every ten minutes by two writers, for 35 days. */
+const fill = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`truncate rollups`
+  yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)
+    select key, measure, to_timestamp(${now / 1000}) - interval '10 minutes' * i, slot, 'tm_one', 1 + i % 7
+    from generate_series(0, 35 * 144) i, unnest(array['web_a', 'web_b']) key,
+      unnest(array['created', 'successful']) measure, generate_series(1, 2) slot`
+})
+
+layer(world, { excludeTestServices: true })("old counts", (it) => {
+  it.effect("become counts of hours, with the same sums, and go after thirty days", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* fill
+      const before = yield* byHour
+      const bins = yield* rollupBins(sql, ["web_a"], ["created"], now)
+      expect(yield* compactRollups(now)).toBeGreaterThan(10_000)
+      expect(yield* byHour).toEqual(before)
+      expect(yield* rollupBins(sql, ["web_a"], ["created"], now)).toEqual(bins)
+      const left = yield* rows
+      // Two days and up to an hour of minutes, and 28 days of hours, of four counters.
+      expect(left.minutes).toBeLessThanOrEqual(4 * 2 * 6 * 49)
+      expect(left.hours).toBeLessThanOrEqual(4 * 28 * 24 + 4)
+      expect(left.old).toBe(0)
+      expect(yield* compactRollups(now)).toBe(0)
+    })
+  )
+
+  it.effect("take up what comes late for an hour that is counted", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* fill
+      yield* compactRollups(now)
+      const at = new Date(now - 100 * hours)
+      const hour = sql`select sum(count)::int4 as count from rollups where key_id = 'web_a' and measure = 'created'
+        and date_trunc('hour', minute) = date_trunc('hour', ${at}::timestamptz)`
+      const [before] = yield* hour
+      // A cancelled event that was delivered after all is counted back.
+      yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)
+        values ('web_a', 'created', date_trunc('minute', ${at}::timestamptz), 5, 'tm_one', 3),
+          ('web_a', 'created', date_trunc('minute', ${at}::timestamptz), 6, 'tm_one', -1)`
+      expect(yield* compactRollups(now)).toBe(2)
+      expect(yield* hour).toEqual([{ count: Number(before!["count"]) + 2 }])
+    })
+  )
+
+  it.effect("are compacted around a row that a writer holds, which the next run takes", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* fill
+      const before = yield* byHour
+      const outside = yield* Effect.context<SqlClient.SqlClient>()
+      yield* sql.withTransaction(
+        Effect.gen(function* () {
+          yield* sql`update rollups set count = count where key_id = 'web_a' and measure = 'created' and slot = 1
+            and minute < ${new Date(now - 400 * hours)} and minute > ${new Date(now - 402 * hours)}`
+          // On another connection.
+          yield* Effect.promise(() => Effect.runPromiseWith(outside)(compactRollups(now)))
+        })
+      )
+      const held = yield* rows
+      expect(yield* compactRollups(now)).toBe(11)
+      expect((yield* rows).minutes).toBe(held.minutes - 11)
+      expect(yield* byHour).toEqual(before)
+    })
+  )
+})

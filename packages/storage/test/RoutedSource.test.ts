@@ -1,0 +1,63 @@
+import { layer } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import { SqlClient } from "effect/sql"
+import { expect } from "vitest"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import { readRoutedSource } from "../src/RoutedSource.ts"
+import { parseSecretKeys, Secrets } from "../src/Secrets.ts"
+import * as ControlPlane from "./controlPlane.ts"
+
+const { createConnection, createDestination, createSource, sourceFields } = ControlPlane
+
+layer(ControlPlane.layer, { excludeTestServices: true })("a source that is routed by", (it) => {
+  it.effect("is found by its id and by its slug, and only there", () =>
+    Effect.gen(function* () {
+      const { id } = yield* createSource({ slug: "shop-floor" })
+      const byId = yield* readRoutedSource(id)
+      expect(byId).toMatchObject({
+        id,
+        team_id: ControlPlane.team,
+        slug: "shop-floor",
+        disabled: false,
+        connections: []
+      })
+      expect(yield* readRoutedSource("shop-floor")).toEqual(byId)
+      expect(yield* readRoutedSource("shop-roof")).toBeNull()
+      expect(yield* readRoutedSource(newId(prefixes.source, Date.now()))).toBeNull()
+    })
+  )
+
+  it.effect("has its enabled connections to enabled destinations", () =>
+    Effect.gen(function* () {
+      const now = new Date()
+      const { id: source_id } = yield* createSource()
+      const rules = [{ type: "delay" as const, delay: 1_000 }]
+      const open = yield* createConnection({ source_id, rules })
+      yield* createConnection({ source_id, disabled_at: now })
+      const off = yield* createDestination()
+      yield* createConnection({ source_id, destination_id: off.id })
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`update destinations set disabled_at = ${now} where id = ${off.id}`
+      const source = yield* readRoutedSource(source_id)
+      expect(source?.connections).toEqual([{ id: open.id, destination_id: open.destination_id, rules }])
+      expect(source?.version).toBeGreaterThan(1)
+    })
+  )
+
+  it.effect("says that its verification cannot be read, so that its door can close", () =>
+    Effect.gen(function* () {
+      const auth = { header_key: "x-signature", webhook_secret_key: "a-long-secret" }
+      const config = { ...sourceFields().config, auth_type: "HMAC" as const }
+      const { id } = yield* createSource({ config, auth })
+      const read = Effect.map(readRoutedSource(id), (source) => source!.auth)
+      expect(yield* read).toEqual(Result.succeed(auth))
+
+      const otherKeys = Secrets.layer({ keys: Result.getOrThrow(parseSecretKeys("cd".repeat(32))) })
+      expect(Result.isFailure(yield* Effect.provide(read, otherKeys))).toBe(true)
+
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`update sources set auth = null where id = ${id}`
+      expect(yield* read).toEqual(Result.succeed({}))
+    })
+  )
+})

@@ -1,0 +1,111 @@
+import { PgClient } from "@effect/sql-pg"
+import { expect, layer } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import { ShardingConfig, SqlRunnerStorage } from "effect/cluster"
+import { SqlClient } from "effect/sql"
+import { freshDatabase } from "../../../test/postgres.ts"
+import * as Database from "../src/Database.ts"
+import { migrate } from "../src/Migrations.ts"
+import { type Table, tables, tablesThat } from "../src/Tables.ts"
+
+interface Column {
+  readonly table: string
+  readonly name: string
+  readonly nullable: boolean
+}
+
+class Catalogue extends Context.Service<
+  Catalogue,
+  {
+    readonly tables: ReadonlyArray<{ readonly name: string; readonly partitioned: string | null; readonly key: string }>
+    readonly columns: ReadonlyArray<Column>
+  }
+>()("@tidegate/storage/test/Catalogue") {}
+
+/** The schema as migrations and the cluster make it. */
+const catalogue = Layer.effect(
+  Catalogue,
+  Effect.gen(function* () {
+    const url = yield* freshDatabase
+    return yield* Effect.gen(function* () {
+      yield* migrate
+      yield* Layer.build(
+        SqlRunnerStorage.layer.pipe(Layer.provide([ShardingConfig.layer({}), PgClient.layer({ url })]))
+      )
+      const sql = yield* SqlClient.SqlClient
+      return {
+        tables: yield* sql<{ name: string; partitioned: string | null; key: string }>`
+          select c.relname as name, pg_get_partkeydef(c.oid) as partitioned, coalesce((
+            select string_agg(a.attname, ',' order by k.n) from pg_index i
+              cross join lateral unnest(i.indkey::int2[]) with ordinality k (attnum, n)
+              join pg_attribute a on a.attrelid = c.oid and a.attnum = k.attnum
+            where i.indrelid = c.oid and i.indisprimary), '') as key
+          from pg_class c
+          where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition`,
+        columns: yield* sql<Column>`
+          select table_name as table, column_name as name, is_nullable = 'YES' as nullable
+          from information_schema.columns where table_schema = 'public'`
+      }
+    }).pipe(Effect.provide(Database.layer({ url, connections: 2, hotConnections: 1, journalConnections: 1 })))
+  }).pipe(Effect.scoped)
+)
+
+const declared = Object.entries<Table>(tables)
+
+/** Nullable until every row of the version before has been filled in. */
+const filledIn = ["deliveries", "dedupe_keys"]
+
+layer(catalogue, { excludeTestServices: true })("the declared tables", (it) => {
+  it.effect("are the tables that there are", () =>
+    Effect.gen(function* () {
+      const { tables: found } = yield* Catalogue
+      expect(declared.map(([name]) => name).sort()).toEqual(found.map(({ name }) => name).sort())
+    })
+  )
+
+  it.effect("name the team of each row, where there is one", () =>
+    Effect.gen(function* () {
+      const { columns } = yield* Catalogue
+      const named = columns.filter(({ name, table }) => name === "team_id" && table in tables).map(({ table }) => table)
+      expect(declared.flatMap(([name, { team }]) => (team === "team_id" ? [name] : [])).sort()).toEqual(named.sort())
+      const nullable = columns.filter(({ name, nullable, table }) => name === "team_id" && nullable && table in tables)
+      expect(nullable.map(({ table }) => table).sort()).toEqual([...filledIn].sort())
+    })
+  )
+
+  it.effect("grow by days of the id that is said, and by no other", () =>
+    Effect.gen(function* () {
+      const { tables: found } = yield* Catalogue
+      expect(
+        tablesThat("grows")
+          .map(({ by: [column], key, name }) => `${name}: RANGE (${column}), ${key.join()}`)
+          .sort()
+      ).toEqual(
+        found
+          .flatMap(({ key, name, partitioned }) => (partitioned === null ? [] : [`${name}: ${partitioned}, ${key}`]))
+          .sort()
+      )
+      for (const { by, key } of tablesThat("grows")) expect(key[0]).toBe(by[0])
+    })
+  )
+
+  it.effect("have the columns that are said to wait, expire, be secret, be payload or tell of a deletion", () =>
+    Effect.gen(function* () {
+      const { columns, tables: found } = yield* Catalogue
+      const has = (table: string, name: string) => columns.some((one) => one.table === table && one.name === name)
+      const columnsOf = (table: Table): ReadonlyArray<string> => [
+        ...(table.secrets ?? []),
+        ...(table.kind === "grows" ? Object.keys(table.payload ?? {}) : []),
+        ...(table.kind === "waits" ? [table.about[0]] : []),
+        ...(table.kind === "expires" ? [table.at] : [])
+      ]
+      const said = declared.flatMap(([name, table]) => columnsOf(table).map((column) => [name, column] as const))
+      expect(said.filter(([table, column]) => !has(table, column))).toEqual([])
+      expect(said.length).toBeGreaterThan(10)
+      for (const { name, softDeleted } of tablesThat("owned")) expect(has(name, "deleted_at")).toBe(softDeleted)
+      for (const { key, name } of tablesThat("waits")) {
+        expect(found.find((table) => table.name === name)?.key).toBe(key.join(","))
+      }
+    })
+  )
+})

@@ -1,0 +1,247 @@
+import { expect, layer } from "@effect/vitest"
+import { globSync } from "node:fs"
+import { basename, join } from "node:path"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { GatewayError } from "@tidegate/model/GatewayError"
+import { prefixes, sibling } from "@tidegate/model/Ids"
+import { resources as declared } from "../../../resources/src/Resources.ts"
+import * as AttemptReads from "../../src/reads/AttemptReads.ts"
+import * as EventReads from "../../src/reads/EventReads.ts"
+import * as ExecutionReads from "../../src/reads/ExecutionReads.ts"
+import * as IgnoredEventReads from "../../src/reads/IgnoredEventReads.ts"
+import * as ProxyExchangeReads from "../../src/reads/ProxyExchangeReads.ts"
+import * as RequestReads from "../../src/reads/RequestReads.ts"
+import * as TraceReads from "../../src/reads/TraceReads.ts"
+import type { ResourceQuery } from "../../src/reads/ResourceLists.ts"
+import { Connections } from "../../src/Connections.ts"
+import { Destinations } from "../../src/Destinations.ts"
+import { Sources } from "../../src/Sources.ts"
+import { type Table, tables } from "../../src/Tables.ts"
+import { Transformations } from "../../src/Transformations.ts"
+import * as ControlPlane from "../controlPlane.ts"
+import { idOf, makeOldDays, makePendingRoute, makeWaiting, type OldDays, resourcesOf } from "../OldDays.ts"
+
+/*
+ * Two teams with the same history. Whatever one of them reads, by no id, by its own or by the other's, shows nothing that
+ * belongs to the other. A function of the reads that is not called here fails the test, and so does a table of teams
+ * without rows of both.
+ */
+
+const mine = "tm_mine"
+const other = "tm_other"
+
+const old: OldDays = {
+  now: Date.now(),
+  days: 0,
+  teams: { [mine]: { payload: null, record: null }, [other]: { payload: null, record: null } },
+  perDay: 40,
+  bodyBytes: 64
+}
+
+const world = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* makeOldDays(old)
+    for (const team of [mine, other]) {
+      yield* makeWaiting(old, team, 0, 4)
+      yield* makePendingRoute(old, team, 0, 5)
+      const { connection } = resourcesOf(team)
+      yield* sql`insert into dedupe_keys (connection_id, team_id, key, request_id, expires_at)
+        values (${connection}, ${team}, 'key', 'req', now())`
+      yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)
+        values (${connection}, 'created', now(), 1, ${team}, 1)`
+      yield* sql`insert into project_secrets (team_id, api_key_hash, api_key_masked, signing_secret, signing_secret_masked)
+        values (${team}, ${team}, '', '', '')`
+    }
+  })
+).pipe(Layer.provideMerge(Transformations.layer), Layer.provideMerge(ControlPlane.layer), Layer.orDie)
+
+type Read = Effect.Effect<unknown, unknown, Layer.Success<typeof world>>
+/** A read of `mine` by the ids of a team; `null`: by none. */
+type Case = (ids: Ids | null) => Read
+
+interface Ids {
+  readonly source: string
+  readonly destination: string
+  readonly connection: string
+  readonly transformation: string
+  /** Of the records of the n-th request. */
+  readonly record: (prefix: keyof typeof prefixes, n: number) => string
+}
+
+const idsOf = (team: string): Ids => ({
+  ...resourcesOf(team),
+  record: (prefix, n) => sibling(prefixes[prefix], `req_${idOf(old, team, 0, n)}`)
+})
+
+const some = <A>(value: A | undefined): ReadonlyArray<A> => (value === undefined ? [] : [value])
+const page = { key: "test", window: { from: "now-2d", to: "2999-01-01" }, cursor: undefined, limit: 100 }
+const sub = { key: "test", cursor: undefined, limit: 100 }
+const events = (ids: Ids | null): EventReads.EventFilter => ({
+  statuses: [],
+  requests: [],
+  sources: some(ids?.source),
+  connections: some(ids?.connection),
+  destinations: some(ids?.destination),
+  operation: undefined,
+  operationScope: "retries",
+  search: undefined
+})
+const requests = (ids: Ids | null): RequestReads.RequestFilter => ({
+  status: undefined,
+  verified: undefined,
+  sources: some(ids?.source),
+  connections: some(ids?.connection),
+  operation: undefined,
+  isRetry: undefined,
+  retryKind: undefined,
+  search: undefined
+})
+const anything = { ids: [], statuses: [], sources: [], connections: [], destinations: [] }
+const attempts: AttemptReads.AttemptFilter = {
+  events: [],
+  request: undefined,
+  destinations: [],
+  status: undefined,
+  search: undefined
+}
+const resources = (ids: ReadonlyArray<string>): ResourceQuery => ({
+  ids,
+  name: undefined,
+  type: undefined,
+  includeDisabled: true,
+  paused: undefined,
+  among: {},
+  counts: true,
+  orderBy: "name",
+  dir: "asc",
+  limit: 100
+})
+const whole = { data: true, eventSummary: true }
+const req = (ids: Ids | null, n: number) => (ids ?? idsOf(mine)).record("request", n)
+
+/** By module and function. */
+const cases: Readonly<Record<string, Case>> = {
+  "EventReads.list": (ids) => EventReads.list(mine, events(ids), page, { data: true }),
+  "EventReads.list by status": () =>
+    EventReads.list(mine, { ...events(null), statuses: ["QUEUED", "FAILED"] }, page, { data: true }),
+  "EventReads.list by request": (ids) =>
+    EventReads.list(mine, { ...events(null), requests: [req(ids, 6)] }, page, { data: true }),
+  "EventReads.list by search": (ids) =>
+    EventReads.list(mine, { ...events(null), search: `ext-${req(ids, 6).slice(4)}` }, page, { data: true }),
+  "EventReads.count": (ids) => EventReads.count(mine, events(ids), page.window),
+  "EventReads.byIds": (ids) => EventReads.byIds(mine, some(ids?.record("event", 6)), [], 10),
+  "EventReads.get": (ids) => EventReads.get(mine, (ids ?? idsOf(mine)).record("event", 0)),
+  "EventReads.ofRequest": (ids) => EventReads.ofRequest(mine, req(ids, 6), anything, sub),
+  "RequestReads.list": (ids) => RequestReads.list(mine, requests(ids), page, whole),
+  "RequestReads.list by search": (ids) =>
+    RequestReads.list(mine, { ...requests(null), search: `ext-${req(ids, 6).slice(4)}` }, page, whole),
+  "RequestReads.count": (ids) => RequestReads.count(mine, requests(ids), page.window),
+  "RequestReads.check": (ids) => RequestReads.check(mine, req(ids, 6)),
+  "RequestReads.detail": (ids) => RequestReads.detail(mine, req(ids, 2)),
+  "RequestReads.latestInput": (ids) => RequestReads.latestInput(mine, (ids ?? idsOf(mine)).source),
+  "RequestReads.requestBody": (ids) => RequestReads.requestBody(mine, req(ids, 6)),
+  "RequestReads.requestBodySize": (ids) => RequestReads.requestBodySize(mine, req(ids, 6)),
+  "AttemptReads.list": (ids) =>
+    AttemptReads.list(mine, { ...attempts, destinations: some(ids?.destination) }, "desc", page),
+  "AttemptReads.list by event": (ids) =>
+    AttemptReads.list(mine, { ...attempts, events: some(ids?.record("event", 6)) }, "asc", page),
+  "AttemptReads.get": (ids) => AttemptReads.get(mine, (ids ?? idsOf(mine)).record("attempt", 6), req(ids, 6)),
+  "AttemptReads.byEvents": (ids) => AttemptReads.byEvents(mine, some(ids?.record("event", 6)), 10),
+  "IgnoredEventReads.ofRequest": (ids) =>
+    IgnoredEventReads.ofRequest(mine, req(ids, 1), { ids: [], connections: some(ids?.connection) }, sub),
+  "ExecutionReads.list": (ids) =>
+    ExecutionReads.list(mine, (ids ?? idsOf(mine)).transformation, { logLevels: [] }, page),
+  "ExecutionReads.get": (ids) => {
+    const { record, transformation } = ids ?? idsOf(mine)
+    return ExecutionReads.get(mine, transformation, record("execution", 0))
+  },
+  "ExecutionReads.ofRequest": (ids) => ExecutionReads.ofRequest(mine, req(ids, 0), 10),
+  "ProxyExchangeReads.ofRequest": (ids) => ProxyExchangeReads.ofRequest(mine, req(ids, 2)),
+  "TraceReads.get": (ids) => TraceReads.get(mine, req(ids, 0)),
+  "Store.list of sources": (ids) => Effect.flatMap(Sources, ({ list }) => list(mine, resources(some(ids?.source)))),
+  "Store.list of destinations": (ids) =>
+    Effect.flatMap(Destinations, ({ list }) => list(mine, resources(some(ids?.destination)))),
+  "Store.list of connections": (ids) =>
+    Effect.flatMap(Connections, ({ list }) =>
+      list(mine, { ...resources(some(ids?.connection)), among: { source_id: some(ids?.source) } })
+    ),
+  "Store.list of transformations": (ids) =>
+    Effect.flatMap(Transformations, ({ list }) => list(mine, resources(some(ids?.transformation)))),
+  "Store.get of a source": (ids) => Effect.flatMap(Sources, ({ get }) => get(mine, (ids ?? idsOf(mine)).source)),
+  "Store.get of a destination": (ids) =>
+    Effect.flatMap(Destinations, ({ get }) => get(mine, (ids ?? idsOf(mine)).destination)),
+  "Store.get of a connection": (ids) =>
+    Effect.flatMap(Connections, ({ get }) => get(mine, (ids ?? idsOf(mine)).connection)),
+  "Store.get of a transformation": (ids) =>
+    Effect.flatMap(Transformations, ({ get }) => get(mine, (ids ?? idsOf(mine)).transformation))
+}
+
+/** What a read answers as text; an error that says that there is nothing is nothing. */
+const shown = (read: Read) =>
+  Effect.map(
+    Effect.catchIf(
+      read,
+      (error) => error instanceof GatewayError && error.code === "NOT_FOUND",
+      () => Effect.succeed(null)
+    ),
+    (answer) =>
+      JSON.stringify(answer ?? null, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value))
+  )
+
+layer(world, { excludeTestServices: true })("a team's reads", (it) => {
+  it.effect("are all called here", () =>
+    Effect.gen(function* () {
+      const folder = join(import.meta.dirname, "../../src/reads")
+      const files = globSync("*Reads.ts", { cwd: folder })
+      const functions: Array<string> = []
+      for (const file of files) {
+        const module = yield* Effect.promise(() => import(join(folder, file)) as Promise<Record<string, unknown>>)
+        functions.push(...Object.keys(module).map((name) => `${basename(file, ".ts")}.${name}`))
+      }
+      functions.push("Store.get", "Store.list")
+      expect([...new Set(Object.keys(cases).map((name) => name.split(" ")[0]!))].sort()).toEqual(functions.sort())
+      for (const { name, plural } of declared) {
+        expect(Object.keys(cases)).toEqual(
+          expect.arrayContaining([`Store.list of ${plural}`, `Store.get of a ${name}`])
+        )
+      }
+    })
+  )
+
+  it.effect("are over tables that hold rows of both teams, and none of nobody's", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const without: Array<string> = []
+      for (const [name, { team }] of Object.entries<Table>(tables)) {
+        if (team === null) continue
+        const rows = yield* sql.unsafe<{ team: string | null }>(`select distinct ${team} as team from ${name}`)
+        const found = new Set(rows.map((row) => row.team))
+        if (!found.has(mine) || !found.has(other) || found.has(null)) without.push(name)
+      }
+      expect(without).toEqual([])
+    })
+  )
+
+  for (const [name, read] of Object.entries(cases)) {
+    it.effect(`show nothing of another team: ${name}`, () =>
+      Effect.gen(function* () {
+        const others = [other, ...Object.values(resourcesOf(other)), idOf(old, other, 0, 0).slice(10, 16)]
+        // By its own ids it shows something, so that the rest means something.
+        expect(["null", "[]", "0"]).not.toContain(
+          yield* shown(read(name.endsWith("check") ? null : idsOf(mine))).pipe(
+            Effect.map((text) => (name.endsWith("check") ? "checked" : text))
+          )
+        )
+        for (const ids of [null, idsOf(mine), idsOf(other)]) {
+          const text = yield* shown(read(ids))
+          expect(others.filter((id) => text.includes(id))).toEqual([])
+        }
+        if (name.endsWith("count")) expect(JSON.parse(yield* shown(read(idsOf(other))))).toMatchObject({ total: 0 })
+        if (name.endsWith("check")) expect((yield* Effect.exit(read(idsOf(other))))._tag).toBe("Failure")
+        if (name.startsWith("RequestReads.requestBody")) expect(yield* shown(read(idsOf(other)))).toBe("null")
+      })
+    )
+  }
+})

@@ -1,0 +1,248 @@
+import { statusOf } from "@tidegate/model/GatewayError"
+import { Counter, Family, Gauge, Histogram, type Instrument, type Labels, type Unit } from "./Instruments.ts"
+
+/** Every metric of the gateway, each declared once. `docs/metrics.md` describes them, and a test holds it to this file. */
+const all: Array<Instrument> = []
+
+const declared = <I extends Instrument>(instrument: I): I => {
+  all.push(instrument)
+  return instrument
+}
+
+const counters = <const L extends Labels>(name: string, help: string, labels: L, unit: Unit = "1") =>
+  declared(new Family({ name, kind: "counter", help, unit, labels, make: () => new Counter() }))
+
+const counter = (name: string, help: string, unit: Unit = "1"): Counter => counters(name, help, [], unit).at()
+
+const gauges = <const L extends Labels>(name: string, help: string, labels: L, unit: Unit = "1") =>
+  declared(new Family({ name, kind: "gauge", help, unit, labels, make: () => new Gauge() }))
+
+const gauge = (name: string, help: string, unit: Unit = "1"): Gauge => gauges(name, help, [], unit).at()
+
+const histograms = <const L extends Labels>(
+  name: string,
+  help: string,
+  labels: L,
+  bounds: ReadonlyArray<number>,
+  unit: Unit = "s"
+) => declared(new Family({ name, kind: "histogram", help, unit, labels, make: () => new Histogram(bounds) }))
+
+const histogram = (name: string, help: string, bounds: ReadonlyArray<number>, unit: Unit = "s"): Histogram =>
+  histograms(name, help, [], bounds, unit).at()
+
+/** Of what is done while somebody waits (s). */
+const quick = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+/** Of what may wait for a retry, a pause or a rate (s). */
+const slow = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200, 43_200]
+const sizes = [1, 2, 5, 10, 20, 50, 100, 200, 400]
+
+const statuses = [...new Set([200, 201, 202, 204, 304, ...Object.values(statusOf)])].sort((a, b) => a - b).map(String)
+
+/** Destinations that are told apart by their backlog; what the others have is one sum. */
+export const worstDestinations = 20
+
+/** What is committed in groups. */
+const commitKinds = ["accept", "attempt", "mark", "proxy_exchange"] as const
+export type Commit = (typeof commitKinds)[number]
+
+export const metrics = {
+  // The doors.
+  requests: counters("tidegate_requests_total", "Requests at ingress URLs, by how they ended.", [
+    [
+      "outcome",
+      [
+        "accepted",
+        "handshake",
+        "SOURCE_DISABLED",
+        "SOURCE_METHOD_NOT_ALLOWED",
+        "PAYLOAD_TOO_LARGE",
+        "SOURCE_AUTH_FAILED",
+        "unknown_source",
+        "shed",
+        "failed"
+      ]
+    ]
+  ]),
+  requestBytes: counter("tidegate_request_body_bytes_total", "Bytes of bodies that were stored with requests.", "By"),
+  requestSeconds: histogram(
+    "tidegate_request_seconds",
+    "Seconds from a request's last byte to its commit, by requests that were stored.",
+    quick
+  ),
+  sheds: counters(
+    "tidegate_sheds_total",
+    "Requests turned away unstored, by what there was too much of or too little.",
+    [
+      [
+        "reason",
+        [
+          "journal_full",
+          "bodies_full",
+          "sender_busy",
+          "database",
+          "source_unknown_yet",
+          "source_keeps_changing",
+          "certificate",
+          "handshake"
+        ]
+      ]
+    ]
+  ),
+  staleRoutings: counter(
+    "tidegate_stale_routings_total",
+    "Requests routed again because their source had changed before the commit."
+  ),
+  heldBodyBytes: gauge("tidegate_held_body_bytes", "Bytes of bodies that the doors hold in memory.", "By"),
+
+  // What requests become.
+  events: counters("tidegate_events_total", "Events, by what became of them.", [
+    ["outcome", ["created", "SUCCESSFUL", "FAILED", "CANCELLED"]]
+  ]),
+  ignoredEvents: counters("tidegate_ignored_events_total", "Ignored events, by cause.", [
+    ["cause", ["FILTERED", "HANDSHAKE", "DEDUPLICATED", "TRANSFORMATION_FAILED"]]
+  ]),
+  pendingRoutes: counter("tidegate_pending_routes_total", "Routes left to a connection's slow rules."),
+
+  // The journal.
+  commits: counters("tidegate_journal_commits_total", "Commits of the journal, by what they write.", [
+    ["kind", commitKinds]
+  ]),
+  commitSeconds: histograms(
+    "tidegate_journal_commit_seconds",
+    "Seconds that a commit of the journal takes, repetitions included.",
+    [["kind", commitKinds]],
+    quick
+  ),
+  commitRecords: histograms(
+    "tidegate_journal_commit_records",
+    "Records in one commit of the journal.",
+    [["kind", commitKinds]],
+    sizes,
+    "1"
+  ),
+  journalBytes: counters(
+    "tidegate_journal_bytes_total",
+    "Bytes of records that the journal has taken.",
+    [["kind", ["accept", "attempt", "proxy_exchange"]]],
+    "By"
+  ),
+  journalWaiting: gauges("tidegate_journal_waiting_records", "Records handed to the journal and not yet answered.", [
+    ["kind", ["accept", "attempt"]]
+  ]),
+  journalWaitingBytes: gauge("tidegate_journal_waiting_bytes", "Bytes of the requests among them.", "By"),
+
+  // Deliveries.
+  attempts: counters("tidegate_attempts_total", "Recorded attempts, by error code; `none`: successful.", [
+    ["error", 64]
+  ]),
+  deliverySeconds: histogram(
+    "tidegate_attempt_delivery_seconds",
+    "Seconds that an attempt took until its request was sent.",
+    quick
+  ),
+  responseSeconds: histogram(
+    "tidegate_attempt_response_seconds",
+    "Seconds from an attempt's request to its full response.",
+    quick
+  ),
+  firstAttemptSeconds: histogram(
+    "tidegate_first_attempt_seconds",
+    "Seconds from an event's creation to its first attempt; delays, pauses and rates are in it.",
+    slow
+  ),
+  deliveriesUnderWay: gauge("tidegate_deliveries_under_way", "Deliveries on the wire from this process."),
+  pacerSeconds: histogram(
+    "tidegate_pacer_wait_seconds",
+    "Seconds that a delivery to a destination with a rate was due before it had its turn.",
+    slow
+  ),
+  backlog: gauges(
+    "tidegate_destination_backlog",
+    "Events that wait for a destination: of the shards that this process holds, the worst destinations, and the sum of the others.",
+    [["destination", worstDestinations]]
+  ),
+  oldestDue: gauges(
+    "tidegate_destination_oldest_due_seconds",
+    "For how many seconds the oldest of them has been due; 0: none is due yet.",
+    [["destination", worstDestinations]],
+    "s"
+  ),
+
+  // The sweep and the shards.
+  sweepSeconds: histogram("tidegate_sweep_seconds", "Seconds that one sweep takes.", quick),
+  sweepFound: counters("tidegate_sweep_found_total", "Actors that the sweep found with work due.", [
+    ["kind", ["destination", "connection"]]
+  ]),
+  shardsHeld: gauge("tidegate_shards_held", "Shards whose lease this process holds."),
+  leasesLost: counter("tidegate_leases_lost_total", "Leases of shards that were not renewed when asked for."),
+  runners: gauge("tidegate_cluster_runners", "Runners that are alive, as this process sees it."),
+  remoteMessages: counters("tidegate_cluster_messages_total", "Messages to and from other processes.", [
+    ["direction", ["sent", "received"]]
+  ]),
+  refusedPeers: counter("tidegate_cluster_refused_peers_total", "Peers that proved no key at the cluster's port."),
+
+  // Transformations.
+  sandboxCalls: counters("tidegate_sandbox_calls_total", "Calls of transformation code, by how they ended.", [
+    ["outcome", ["ok", "error", "TIMEOUT", "MEMORY_LIMIT", "refused", "unavailable"]]
+  ]),
+  sandboxSeconds: histogram(
+    "tidegate_sandbox_call_seconds",
+    "Seconds from a call's start in a child to its end.",
+    quick
+  ),
+  sandboxWaitSeconds: histogram("tidegate_sandbox_wait_seconds", "Seconds that a call waits for a child.", quick),
+  sandboxWaiting: gauge("tidegate_sandbox_waiting_calls", "Calls that wait for a child."),
+  sandboxStrikes: counters("tidegate_sandbox_strikes_total", "Strikes against code that had to be stopped by force.", [
+    ["offence", ["TIMEOUT", "MEMORY_LIMIT"]]
+  ]),
+  sandboxDeaths: counters("tidegate_sandbox_deaths_total", "Children that ended under a call, by why.", [
+    ["cause", ["time", "memory", "crash", "killed"]]
+  ]),
+
+  // The database.
+  sqlWaitSeconds: histograms(
+    "tidegate_sql_wait_seconds",
+    "Seconds that a pool took to lend a connection, tried now and then.",
+    [["pool", ["ordinary", "hot", "journal"]]],
+    quick
+  ),
+  retained: counters("tidegate_retention_total", "What retention has done, in days of tables and in rows, by what.", [
+    ["what", 16]
+  ]),
+
+  // The control API.
+  apiCalls: counters("tidegate_api_calls_total", "Calls of the control API, by resource and status.", [
+    ["group", 32],
+    ["status", statuses]
+  ]),
+  apiSeconds: histograms(
+    "tidegate_api_call_seconds",
+    "Seconds that a call of the control API takes.",
+    [["group", 32]],
+    quick
+  ),
+
+  // Telemetry itself.
+  spansExported: counter("tidegate_spans_exported_total", "Spans that the collector has taken."),
+  spansDropped: counters("tidegate_spans_dropped_total", "Spans that were not exported, by why.", [
+    ["reason", ["rate", "queue_full", "collector"]]
+  ]),
+  linesSuppressed: counters("tidegate_log_lines_suppressed_total", "Wide log lines that were not written, by kind.", [
+    ["kind", ["request", "attempt", "call", "run"]]
+  ]),
+
+  // The process.
+  loopDelay: gauges(
+    "tidegate_event_loop_delay_seconds",
+    "How late the event loop was in the last ten seconds.",
+    [["statistic", ["p50", "p99", "max"]]],
+    "s"
+  ),
+  cpuSeconds: counter("process_cpu_seconds_total", "Seconds of CPU time that the process has used.", "s"),
+  residentBytes: gauge("process_resident_memory_bytes", "Resident memory of the process.", "By"),
+  heapBytes: gauge("nodejs_heap_size_used_bytes", "Heap of JavaScript in use.", "By"),
+  externalBytes: gauge("nodejs_external_memory_bytes", "Memory outside the heap, buffers included.", "By"),
+  startSeconds: gauge("process_start_time_seconds", "When the process started, in seconds since 1970.", "s")
+} as const
+
+export const instruments: ReadonlyArray<Instrument> = all

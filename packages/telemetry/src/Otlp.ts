@@ -1,0 +1,112 @@
+import { Clock, Effect, Fiber, Latch, Layer, Metric, Redacted, Schedule } from "effect"
+import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
+import { OtlpExporter, OtlpMetrics, OtlpResource, OtlpSerialization } from "effect/observability"
+import { Registry } from "./Exposition.ts"
+import { instruments, metrics } from "./Metrics.ts"
+import { makeSampler, type SamplerName } from "./Sampler.ts"
+import { SpanQueue } from "./SpanQueue.ts"
+import { makeTracing, Tracing } from "./Tracing.ts"
+
+/** Where telemetry is sent, and which traces are. */
+export interface OtlpOptions {
+  /** What `/v1/traces` and `/v1/metrics` are appended to. */
+  readonly endpoint: string
+  readonly headers: Redacted.Redacted<Readonly<Record<string, string>>>
+  readonly protocol: "http/protobuf" | "http/json"
+  readonly serviceName: string
+  readonly sampler: SamplerName
+  readonly ratio: number
+}
+
+const batch = 512
+const everyMs = 1_000
+const metricsEvery = "10 seconds"
+/** For one request to the collector, and for what is left when the process ends. */
+const patience = "10 seconds"
+const lastPatience = "2 seconds"
+
+/**
+ * A collector that cannot be reached, or is slow, costs nobody anything: one request is under way at a time, what waits is
+ * bounded, and what is lost is counted.
+ */
+const exportSpans = Effect.fnUntraced(function* (options: OtlpOptions, queue: SpanQueue) {
+  const serialization = yield* OtlpSerialization.OtlpSerialization
+  const resource = yield* OtlpResource.fromConfig({ serviceName: options.serviceName })
+  const client = (yield* HttpClient.HttpClient).pipe(
+    HttpClient.filterStatusOk,
+    HttpClient.tap((response) => Effect.ignore(response.arrayBuffer)),
+    HttpClient.transformResponse(Effect.timeout(patience)),
+    HttpClient.retryTransient({ times: 2, schedule: Schedule.spaced("1 second") })
+  )
+  const request = HttpClientRequest.post(`${options.endpoint}/v1/traces`).pipe(
+    HttpClientRequest.setHeaders(Redacted.value(options.headers))
+  )
+
+  const lost = (spans: number): void => metrics.spansDropped.at("collector").add(spans)
+  const send = Effect.suspend(() => {
+    const spans = queue.take(batch)
+    if (spans.length === 0) return Effect.void
+    const data = { resourceSpans: [{ resource, scopeSpans: [{ scope: { name: "tidegate" }, spans }] }] }
+    return client.execute(HttpClientRequest.setBody(request, serialization.traces(data))).pipe(
+      Effect.matchEffect({
+        onSuccess: () => Effect.sync(() => metrics.spansExported.add(spans.length)),
+        onFailure: () => Effect.sync(() => lost(spans.length))
+      }),
+      Effect.onInterrupt(() => Effect.sync(() => lost(spans.length)))
+    )
+  }).pipe(Effect.withTracerEnabled(false))
+
+  const ending = Latch.makeUnsafe(false)
+  const sending = yield* Effect.forkScoped(
+    Effect.gen(function* () {
+      while (!ending.isOpen() || queue.size > 0) {
+        if (!ending.isOpen() && queue.size < batch) yield* Effect.raceFirst(Effect.sleep(everyMs), ending.await)
+        yield* send
+      }
+    })
+  )
+  // The last spans are of what the process did when it was told to end.
+  yield* Effect.addFinalizer(() =>
+    Effect.suspend(() => {
+      ending.openUnsafe()
+      return Effect.timeoutOption(Fiber.await(sending), lastPatience)
+    }).pipe(
+      Effect.interruptible,
+      Effect.andThen(Fiber.interrupt(sending)),
+      Effect.andThen(Effect.sync(() => lost(queue.size)))
+    )
+  )
+})
+
+/** Traces the event path, and sends traces and metrics to the collector. */
+export const layer = (options: OtlpOptions): Layer.Layer<never> => {
+  const traced = Layer.effect(
+    Tracing,
+    Effect.gen(function* () {
+      const clock = yield* Clock.Clock
+      const queue = new SpanQueue()
+      yield* exportSpans(options, queue)
+      return makeTracing({
+        sampler: makeSampler(options.sampler, options.ratio),
+        push: (span) => queue.push(span),
+        now: () => clock.currentTimeMillisUnsafe()
+      })
+    })
+  )
+  const measured = OtlpMetrics.layer({
+    url: `${options.endpoint}/v1/metrics`,
+    headers: Redacted.value(options.headers),
+    resource: { serviceName: options.serviceName },
+    exportInterval: metricsEvery,
+    shutdownTimeout: lastPatience
+  }).pipe(Layer.provide(Layer.succeed(Metric.MetricRegistry, new Registry(instruments))))
+  return Layer.merge(traced, measured).pipe(
+    Layer.provide([
+      FetchHttpClient.layer,
+      options.protocol === "http/json" ? OtlpSerialization.layerJson : OtlpSerialization.layerProtobuf,
+      OtlpExporter.layerFlusher
+    ]),
+    // What carries a key is sent nowhere but where the operator said.
+    Layer.provide(Layer.succeed(FetchHttpClient.RequestInit, { redirect: "error" }))
+  )
+}

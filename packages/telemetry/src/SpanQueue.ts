@@ -1,0 +1,66 @@
+import { OtlpResource, type OtlpTracer } from "effect/observability"
+import { metrics } from "./Metrics.ts"
+
+/** A span as the collector takes it. */
+export type OtlpSpan = OtlpTracer.ScopeSpan["spans"][number]
+
+export interface Span {
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId: string | undefined
+  readonly name: string
+  readonly kind: "internal" | "server" | "client"
+  /** Unix ms. */
+  readonly startedAt: number
+  readonly endedAt: number
+  /** What went wrong, in one word; null: nothing. */
+  readonly error: string | null
+  /** Ids and outcomes; never headers, bodies, queries or secrets. */
+  readonly attributes: Readonly<Record<string, string | number>>
+}
+
+const kinds = { internal: 1, server: 2, client: 3 } as const
+const statuses = { ok: 1, error: 2 } as const
+
+const nanos = (ms: number): string => `${Math.floor(ms)}000000`
+
+const otlp = (span: Span): OtlpSpan => ({
+  traceId: span.traceId,
+  spanId: span.spanId,
+  parentSpanId: span.parentSpanId,
+  name: span.name,
+  kind: kinds[span.kind],
+  startTimeUnixNano: nanos(span.startedAt),
+  endTimeUnixNano: nanos(Math.max(span.startedAt, span.endedAt)),
+  attributes: OtlpResource.entriesToAttributes(Object.entries(span.attributes)),
+  droppedAttributesCount: 0,
+  events: [],
+  droppedEventsCount: 0,
+  status: span.error === null ? { code: statuses.ok } : { code: statuses.error, message: span.error },
+  links: [],
+  droppedLinksCount: 0
+})
+
+/** Some 4 MB. */
+const mostWaiting = 4_096
+
+/**
+ * Spans that wait for the exporter. Full, it takes no more: what is delivered does not wait for what is told about it, and
+ * what is lost is counted.
+ */
+export class SpanQueue {
+  #spans: Array<Span> = []
+
+  push(span: Span): void {
+    if (this.#spans.length < mostWaiting) this.#spans.push(span)
+    else metrics.spansDropped.at("queue_full").add()
+  }
+
+  get size(): number {
+    return this.#spans.length
+  }
+
+  take(most: number): Array<OtlpSpan> {
+    return this.#spans.splice(0, most).map(otlp)
+  }
+}

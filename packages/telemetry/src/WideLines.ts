@@ -1,0 +1,52 @@
+import { Context, Effect, type LogLevel } from "effect"
+import { Budget } from "./Budget.ts"
+import { metrics } from "./Metrics.ts"
+
+/** Ids, outcomes and durations; never headers, bodies, queries or secrets. */
+export type Fields = Readonly<Record<string, string | number | boolean | null>>
+
+/**
+ * How many lines a second a kind may have: of what went well, and of what failed. Strangers can make requests fail as fast as they
+ * can send them, so that failures have a limit too: the lines that are not there are counted, and the next one says how many.
+ */
+export const LineLimits = Context.Reference<{ readonly successes: number; readonly failures: number }>(
+  "@tidegate/telemetry/LineLimits",
+  { defaultValue: () => ({ successes: 10, failures: 200 }) }
+)
+
+export type LineKind = "request" | "attempt" | "call" | "run"
+
+/** Runs a log effect in its owner's context. */
+type Run = (line: Effect.Effect<void>) => unknown
+
+/** One line with everything about one thing that happened. */
+export const wideLine = (message: string, fields: Fields, level: LogLevel.Severity = "Info"): Effect.Effect<void> =>
+  Effect.annotateLogs(Effect.logWithLevel(level)(message), fields)
+
+/** The lines of one kind of thing that happens often. Plain, because it is asked for each. */
+export class WideLines {
+  readonly #kind: LineKind
+  readonly #successes: Budget
+  readonly #failures: Budget
+  #suppressed = 0
+
+  constructor(kind: LineKind, limits: Context.Service.Shape<typeof LineLimits>) {
+    this.#kind = kind
+    this.#successes = new Budget(limits.successes)
+    this.#failures = new Budget(limits.failures)
+  }
+
+  /** `fields` is asked only when the line is written. */
+  write(run: Run, failed: boolean, nowMs: number, fields: () => Fields): void {
+    if (!(failed ? this.#failures : this.#successes).take(nowMs)) {
+      if (failed) {
+        this.#suppressed++
+        metrics.linesSuppressed.at(this.#kind).add()
+      }
+      return
+    }
+    const suppressed = failed && this.#suppressed > 0 ? { suppressed: this.#suppressed } : {}
+    if (failed) this.#suppressed = 0
+    run(wideLine(this.#kind, { ...fields(), ...suppressed }, failed ? "Warn" : "Info"))
+  }
+}

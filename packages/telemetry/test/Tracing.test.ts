@@ -1,0 +1,167 @@
+import { describe, expect, it } from "vitest"
+import { instruments, metrics } from "../src/Metrics.ts"
+import { makeSampler } from "../src/Sampler.ts"
+import { type Span, SpanQueue } from "../src/SpanQueue.ts"
+import { makeTracing, traceHeaders } from "../src/Tracing.ts"
+
+const traceId = "0af7651916cd43dd8448eb211c80319c"
+const sender = `00-${traceId}-b7ad6b7169203331-01`
+
+/** One process's tracing, with the spans it has made. */
+const world = (sampler = makeSampler("parentbased_always_on", 1)) => {
+  const spans: Array<Span> = []
+  let time = 1_000
+  const tracing = makeTracing({ sampler, push: (span) => void spans.push(span), now: () => time })
+  return { spans, tracing, later: () => (time += 1_000) }
+}
+
+const request = (headers: Record<string, string | Array<string>>, events = ["evt_1"]) => ({
+  requestId: "req_1",
+  teamId: "tm_1",
+  sourceId: "src_1",
+  method: "POST",
+  headers,
+  startedAt: 1,
+  endedAt: 2,
+  rejection: null,
+  events: events.map((id) => ({ id, connectionId: "web_1" }))
+})
+
+const outcome = {
+  eventId: "evt_1",
+  teamId: "tm_1",
+  connectionId: "web_1",
+  destinationId: "des_1",
+  attempts: 0,
+  startedAt: 3,
+  endedAt: 4,
+  status: 200,
+  error: null
+}
+
+describe("spans", () => {
+  it("hang together though no two of them were made by one process", () => {
+    const [door, first, second] = [world(), world(), world()]
+    const headers = { traceparent: sender }
+    door.tracing.accepted(request(headers))
+    for (const { tracing } of [first, second]) tracing.attempted(tracing.attempt(headers, "req_1", "evt_1"), outcome)
+    const [server, route] = door.spans
+    expect(server).toMatchObject({ traceId, parentSpanId: "b7ad6b7169203331", kind: "server" })
+    expect(route).toMatchObject({ traceId, parentSpanId: server!.spanId })
+    expect([...first.spans, ...second.spans]).toMatchObject([
+      { traceId, parentSpanId: route!.spanId, kind: "client" },
+      { traceId, parentSpanId: route!.spanId, kind: "client" }
+    ])
+    expect(first.spans[0]!.spanId).not.toBe(second.spans[0]!.spanId)
+  })
+
+  it("of a request without a trace have one that everybody works out alike", () => {
+    const [door, elsewhere] = [world(), world()]
+    door.tracing.accepted(request({}))
+    elsewhere.tracing.attempted(elsewhere.tracing.attempt({}, "req_1", "evt_1"), outcome)
+    expect(door.spans[0]!.parentSpanId).toBeUndefined()
+    expect(elsewhere.spans[0]!.traceId).toBe(door.spans[0]!.traceId)
+  })
+
+  it("are not made of what is not sampled, nor beyond a number a second, nor of hundreds of routes", () => {
+    const unsampled = world()
+    unsampled.tracing.accepted(request({ traceparent: sender.replace(/01$/, "00") }))
+    expect(unsampled.spans).toEqual([])
+
+    const flooded = world()
+    const before = metrics.spansDropped.at("rate").value
+    for (let i = 0; i < 250; i++) flooded.tracing.accepted(request({}, []))
+    expect(flooded.spans).toHaveLength(200)
+    expect(metrics.spansDropped.at("rate").value - before).toBe(50)
+    // Who floods the door takes nothing from the attempts.
+    expect(flooded.tracing.attempt({}, "req_1", "evt_1")).not.toBeNull()
+    flooded.later()
+    flooded.tracing.accepted(
+      request(
+        {},
+        Array.from({ length: 300 }, (_, at) => `evt_${at}`)
+      )
+    )
+    expect(flooded.spans).toHaveLength(200 + 1 + 16)
+  })
+})
+
+describe("the target's headers", () => {
+  const traced = (stored: Record<string, string | Array<string>>, outbound: ReadonlyArray<string>) => {
+    const { tracing } = world()
+    const trace = tracing.attempt(stored, "req_1", "evt_1")!
+    return { trace, headers: traceHeaders(trace, outbound) }
+  }
+
+  it("have the attempt's span in the sender's trace, with the sender's state", () => {
+    const stored = { traceparent: sender, tracestate: "a=1" }
+    const { headers, trace } = traced(stored, ["a", "b", "traceparent", sender, "tracestate", "a=1"])
+    expect(headers).toEqual(["a", "b", "tracestate", "a=1", "traceparent", `00-${traceId}-${trace.spanId}-01`])
+  })
+
+  it.each([["odd"], [["odd", "odder"]], [[sender, sender]]])(
+    "have a trace of ours in place of %s, without its state",
+    (stated) => {
+      const values = typeof stated === "string" ? [stated] : stated
+      const outbound = [...values.flatMap((value) => ["traceparent", value]), "tracestate", "a=1"]
+      const { headers, trace } = traced({ traceparent: stated, tracestate: "a=1" }, outbound)
+      expect(headers).toEqual(["traceparent", `00-${trace.traceId}-${trace.spanId}-01`])
+      expect(trace.traceId).not.toBe(traceId)
+    }
+  )
+
+  it("keep what the operator has set", () => {
+    expect(traced({ traceparent: sender }, ["traceparent", "the operator's"]).headers).toEqual([
+      "traceparent",
+      "the operator's"
+    ])
+  })
+
+  it("stay as they are when nothing is recorded", () => {
+    const headers = ["traceparent", "odd", "tracestate", "x"]
+    expect(traceHeaders(null, headers)).toBe(headers)
+  })
+})
+
+describe("the queue of spans", () => {
+  const span = {
+    traceId,
+    spanId: "1",
+    parentSpanId: undefined,
+    name: "n",
+    kind: "client",
+    startedAt: 1_700_000_000_123,
+    endedAt: 1_700_000_000_124,
+    error: null,
+    attributes: { a: "b", n: 2 }
+  } as const
+
+  it("is bounded; what does not fit is counted", () => {
+    const queue = new SpanQueue()
+    const before = metrics.spansDropped.at("queue_full").value
+    for (let i = 0; i < 5_000; i++) queue.push(span)
+    expect(queue.size).toBe(4_096)
+    expect(metrics.spansDropped.at("queue_full").value - before).toBe(904)
+    expect(queue.take(4_096)).toHaveLength(4_096)
+    expect(queue.size).toBe(0)
+  })
+
+  it("gives them as a collector takes them", () => {
+    const queue = new SpanQueue()
+    queue.push({ ...span, error: "TIMEOUT" })
+    expect(queue.take(1)).toMatchObject([
+      {
+        kind: 3,
+        startTimeUnixNano: "1700000000123000000",
+        endTimeUnixNano: "1700000000124000000",
+        status: { code: 2, message: "TIMEOUT" },
+        attributes: [
+          { key: "a", value: { stringValue: "b" } },
+          { key: "n", value: { intValue: 2 } }
+        ]
+      }
+    ])
+  })
+
+  it("has its metrics", () => expect(instruments.map(({ name }) => name)).toContain("tidegate_spans_dropped_total"))
+})

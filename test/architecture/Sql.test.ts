@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest"
+import { folders, type Source, sourceOf, sourcesIn } from "./Tree.ts"
+
+/**
+ * SQL stands in `packages/storage`. The others call its functions and services, and name what these need as `Database`;
+ * of SQL they see the type of a failure, because who may repeat what is theirs to decide.
+ */
+const home = "packages/storage"
+
+/** It starts a server of its own and makes its roles and its database, before there is anything that storage could read. */
+const ownServer = "packages/postgres"
+
+/** Still to be moved. The list only shrinks. */
+const notYet: ReadonlySet<string> = new Set()
+
+const module = /^(?:effect\/sql|@effect\/sql)/
+const client = /\b(?:HotSql|JournalSql|SqlClient|PgClient|PgConnection)\b/
+const statement =
+  /[`"']\s*(?:select\s|insert\s+into\s|update\s+\w+\s+set\s|delete\s+from\s|truncate\s|with\s+(?:recursive\s+)?\w+\s+as\s|(?:create|alter|drop)\s+(?:table|index|role|database|type)\s)/i
+
+const faults = ({ code, file, imports }: Source): ReadonlyArray<string> => {
+  const foreign = imports.filter(
+    ({ from, isType, names }) => module.test(from) && !(isType && names.every((name) => name === "SqlError"))
+  )
+  const taken = client.exec(code)
+  const written = statement.exec(code)
+  return [
+    ...foreign.map(({ from }) => `${file} imports ${from}`),
+    ...(taken === null ? [] : [`${file} uses ${taken[0]}`]),
+    ...(written === null ? [] : [`${file} has a statement: ${written[0].trim()}`])
+  ]
+}
+
+const elsewhere = folders.filter((folder) => folder !== home && folder !== ownServer).flatMap(sourcesIn)
+
+describe("SQL", () => {
+  it(`stands in ${home} alone`, () => {
+    expect(elsewhere.filter(({ file }) => !notYet.has(file)).flatMap(faults)).toEqual([])
+  })
+
+  it("has no exception that nobody needs", () => {
+    const needed = new Set(elsewhere.filter((source) => faults(source).length > 0).map(({ file }) => file))
+    expect([...notYet].filter((file) => !needed.has(file))).toEqual([])
+  })
+
+  it("is seen at home, and so would be elsewhere", () => {
+    expect(sourcesIn(home).filter((source) => faults(source).length === 3).length).toBeGreaterThan(20)
+  })
+
+  it("is seen in each of its forms", () => {
+    const found = (text: string) => faults(sourceOf("Bad.ts", text)).map((fault) => fault.replace("Bad.ts ", ""))
+    expect(found('import type { SqlError } from "effect/sql"')).toEqual([])
+    expect(found('import { SqlError } from "effect/sql"')).toEqual(["imports effect/sql"])
+    expect(found('import type { SqlClient, SqlError } from "effect/sql"')).toEqual([
+      "imports effect/sql",
+      "uses SqlClient"
+    ])
+    expect(found('import * as Pg from "@effect/sql-pg/PgConnection"')).toHaveLength(2)
+    expect(found('import * as Database from "@tidegate/storage/Database"\nconst sql = Database.HotSql')).toEqual([
+      "uses HotSql"
+    ])
+    expect(found("run(`\n  with due as (select 1) select * from due`)")).toHaveLength(1)
+    expect(found("run('DELETE FROM events')")).toHaveLength(1)
+    expect(found("// `select 1` is what it asks\n")).toEqual([])
+  })
+})

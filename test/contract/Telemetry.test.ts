@@ -1,0 +1,362 @@
+import { randomBytes } from "node:crypto"
+import { createServer } from "node:net"
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { type Exposed, parseExposition, sampleValue } from "../support/Exposition.ts"
+import { Collector, type Span } from "../support/Collector.ts"
+import { type Body, Gateway } from "../support/Gateway.ts"
+import { request } from "../support/RawHttp.ts"
+import { Target } from "../support/Target.ts"
+
+/** What the gateway tells of itself: metrics, traces, and lines of its log. */
+
+let collector: Collector
+let gateway: Gateway
+let target: Target
+
+beforeAll(async () => {
+  collector = await Collector.start()
+  target = await Target.start()
+  gateway = await Gateway.start({
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin,
+    OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+    OTEL_EXPORTER_OTLP_HEADERS: "x-collector-key=a%20key",
+    OTEL_SERVICE_NAME: "gateway-under-test",
+    TIDEGATE_METRICS_KEY: "a-key-of-the-metrics",
+    TIDEGATE_LOG_SAMPLE: "1000"
+  })
+})
+
+afterAll(async () => {
+  await gateway.close()
+  await target.close()
+  await collector.close()
+})
+
+beforeEach(() => target.reset())
+afterEach(() => gateway.link.mend())
+
+const scrape = async (key = gateway.key): Promise<ReadonlyMap<string, Exposed>> => {
+  const response = await fetch(`${gateway.origin}/metrics`, { headers: { authorization: `Bearer ${key}` } })
+  expect(response.status).toBe(200)
+  expect(response.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8")
+  return parseExposition(await response.text())
+}
+
+const send = async (source: Body, headers: Record<string, string> = {}, path = ""): Promise<string> => {
+  const response = await fetch(`${gateway.origin}/e/${source.id}${path}?secret=in-the-query`, {
+    method: "POST",
+    headers,
+    body: '{"secret":"in-the-body"}'
+  })
+  expect(response.status).toBe(200)
+  return ((await response.json()) as { request_id: string }).request_id
+}
+
+const traceIds = (): { readonly traceId: string; readonly spanId: string } => ({
+  traceId: randomBytes(16).toString("hex"),
+  spanId: randomBytes(8).toString("hex")
+})
+
+/** The lines of the log that are JSON, with what they are about. */
+const lines = async (): Promise<
+  ReadonlyArray<{ readonly text: string; readonly message: unknown; readonly about: Body }>
+> =>
+  (await gateway.logged())
+    .split("\n")
+    .filter((line) => line.startsWith("{"))
+    .map((line) => {
+      const { annotations, message } = JSON.parse(line)
+      return { text: line, message, about: annotations }
+    })
+
+const line = (what: string, is: (about: Body, message: unknown) => boolean) =>
+  gateway.eventually(what, async () => (await lines()).find(({ about, message }) => is(about, message)))
+
+const attribute = (span: Span, key: string): unknown => {
+  const value = span.attributes.find((one) => one.key === key)?.value
+  return value?.stringValue ?? value?.intValue ?? value?.doubleValue
+}
+
+describe("metrics", () => {
+  it("count what happens, from the request to its attempt", async () => {
+    const { destination, source } = await gateway.route(target)
+    const before = await scrape()
+    await send(source)
+    await target.next()
+    const after = await gateway.eventually("the attempt is counted", async () => {
+      const now = await scrape()
+      const more = (name: string, labels?: Record<string, string>) =>
+        (sampleValue(now, name, labels) ?? 0) - (sampleValue(before, name, labels) ?? 0)
+      return more("tidegate_attempts_total", { error: "none" }) === 1 ? { now, more } : null
+    })
+    const { more, now } = after
+    expect(more("tidegate_requests_total", { outcome: "accepted" })).toBe(1)
+    expect(more("tidegate_events_total", { outcome: "created" })).toBe(1)
+    expect(more("tidegate_events_total", { outcome: "SUCCESSFUL" })).toBe(1)
+    expect(more("tidegate_request_seconds_count")).toBe(1)
+    expect(more("tidegate_attempt_response_seconds_count")).toBe(1)
+    expect(more("tidegate_first_attempt_seconds_count")).toBe(1)
+    expect(more("tidegate_journal_commits_total", { kind: "accept" })).toBe(1)
+    expect(more("tidegate_journal_commit_records_sum", { kind: "attempt" })).toBe(1)
+    expect(more("tidegate_request_body_bytes_total")).toBe('{"secret":"in-the-body"}'.length)
+    expect(sampleValue(now, "tidegate_shards_held")).toBeGreaterThan(0)
+    expect(sampleValue(now, "tidegate_cluster_runners")).toBe(1)
+    expect(sampleValue(now, "process_resident_memory_bytes")).toBeGreaterThan(10_000_000)
+    expect(sampleValue(now, "process_cpu_seconds_total")).toBeGreaterThan(0)
+    expect(sampleValue(now, "tidegate_sweep_seconds_count")).toBeGreaterThan(0)
+    expect(sampleValue(now, "tidegate_sql_wait_seconds_count", { pool: "hot" })).toBeGreaterThan(0)
+    expect(sampleValue(now, "tidegate_api_calls_total", { group: "sources", status: "200" })).toBeGreaterThan(0)
+    expect(
+      [...now.values()].flatMap(({ samples }) => samples.map(({ labels }) => labels.get("destination")))
+    ).not.toContain(destination.id)
+  })
+
+  it("show what waits for whom, and since when", async () => {
+    target.reply = (response) => void response.writeHead(500).end()
+    const { destination, source } = await gateway.route(target, {
+      rules: [{ type: "retry", strategy: "linear", interval: 3_600_000, count: 3 }]
+    })
+    await send(source)
+    await target.next()
+    const found = await gateway.eventually("the event waits", async () => {
+      const now = await scrape()
+      const waiting = sampleValue(now, "tidegate_destination_backlog", { destination: destination.id })
+      return waiting === 1 ? now : null
+    })
+    expect(sampleValue(found, "tidegate_destination_oldest_due_seconds", { destination: destination.id })).toBe(0)
+    expect(sampleValue(found, "tidegate_attempts_total", { error: "BAD_RESPONSE" })).toBeGreaterThan(0)
+    expect(
+      await line(
+        "the failed attempt is logged",
+        (about) => about.destination_id === destination.id && about.outcome === "BAD_RESPONSE"
+      )
+    ).toMatchObject({ about: { response_status: 500, event_status: "PENDING", attempt_number: 1 } })
+  })
+
+  it("are for those who have a key", async () => {
+    const answers = await Promise.all(
+      [undefined, "Bearer", "Bearer wrong-key-of-nobody", "Basic YTpi"].map((authorization) =>
+        fetch(`${gateway.origin}/metrics`, { headers: authorization === undefined ? {} : { authorization } })
+      )
+    )
+    for (const answer of answers) {
+      expect(answer.status).toBe(401)
+      expect(answer.headers.get("www-authenticate")).toBe("Bearer")
+      expect(await answer.text()).not.toContain("tidegate_")
+    }
+    await scrape("a-key-of-the-metrics")
+  })
+})
+
+describe("a trace", () => {
+  it("goes on from the sender to the target, also when another process delivers", async () => {
+    const { traceId, spanId } = traceIds()
+    const { source } = await gateway.route(target, {
+      rules: [{ type: "retry", strategy: "linear", interval: 1_000, count: 20 }]
+    })
+    target.reply = (response) => void response.writeHead(503).end()
+    const headers = { traceparent: `00-${traceId}-${spanId}-01`, tracestate: "vendor=a:1" }
+    const requestId = await send(source, headers)
+    await target.next()
+    await collector.trace(traceId, "attempt", 1)
+    await gateway.restart("SIGKILL")
+    target.reset()
+    const [delivery] = await target.next(1, 20_000)
+    const spans = await collector.trace(traceId, "attempt", 2)
+
+    const server = spans.find(({ kind }) => kind === 2)
+    expect(server).toMatchObject({ parentSpanId: spanId })
+    expect(attribute(server!, "tidegate.request_id")).toBe(requestId)
+    const route = spans.find(({ name }) => name === "route")
+    expect(route?.parentSpanId).toBe(server!.spanId)
+    const attempts = spans.filter(({ name }) => name === "attempt")
+    expect(new Set(attempts.map((span) => span.parentSpanId))).toEqual(new Set([route!.spanId]))
+    expect(new Set(attempts.map((span) => span.spanId)).size).toBe(attempts.length)
+    expect(attempts[0]!.status.code).toBe(2)
+    expect(attribute(attempts[0]!, "http.response.status_code")).toBe(503)
+    const last = attempts.at(-1)!
+    expect(delivery!.headers).toMatchObject({
+      traceparent: `00-${traceId}-${last.spanId}-01`,
+      tracestate: "vendor=a:1"
+    })
+    expect([collector.services, collector.keys]).toEqual([new Set(["gateway-under-test"]), new Set(["a key"])])
+  }, 60_000)
+
+  it("goes on behind a transformation's route", async () => {
+    const { traceId, spanId } = traceIds()
+    const { source } = await gateway.route(target, {
+      rules: [{ type: "deduplicate", window: 1_000, include_fields: ["body"] }]
+    })
+    await send(source, { traceparent: `00-${traceId}-${spanId}-01` })
+    await target.next()
+    const spans = await collector.trace(traceId, "attempt", 1)
+    const route = spans.find(({ name }) => name === "route")
+    const attempt = spans.find(({ name }) => name === "attempt")
+    expect(attempt?.parentSpanId).toBe(route?.spanId)
+    expect(route?.parentSpanId).toBe(spans.find(({ kind }) => kind === 2)?.spanId)
+  })
+
+  it.each([
+    ["none", {}],
+    ["one that is not valid", { traceparent: "00-xyz", tracestate: "vendor=a:1" }]
+  ] as ReadonlyArray<[string, Record<string, string>]>)("begins here when the sender has %s", async (_, headers) => {
+    const { source } = await gateway.route(target)
+    const requestId = await send(source, headers)
+    const [delivery] = await target.next()
+    const [, traceId] = /^00-([0-9a-f]{32})-[0-9a-f]{16}-01$/.exec(String(delivery!.headers["traceparent"])) ?? []
+    expect(delivery!.headers).not.toHaveProperty("tracestate")
+    const spans = await collector.trace(traceId!, "attempt", 1)
+    const server = spans.find(({ kind }) => kind === 2)
+    expect(server?.parentSpanId).toBeUndefined()
+    expect(attribute(server!, "tidegate.request_id")).toBe(requestId)
+  })
+
+  it("that its sender does not record goes through as it came", async () => {
+    const { traceId, spanId } = traceIds()
+    const { source } = await gateway.route(target)
+    const headers = { traceparent: `00-${traceId}-${spanId}-00`, tracestate: "vendor=a:1" }
+    await send(source, headers)
+    const [delivery] = await target.next()
+    expect(delivery!.headers).toMatchObject(headers)
+  })
+
+  it("holds no header, body or query", async () => {
+    expect(collector.spans.length).toBeGreaterThan(0)
+    expect(JSON.stringify(collector.spans)).not.toMatch(/in-the-(query|body)/)
+  })
+})
+
+it("metrics go to the collector too", async () => {
+  await gateway.eventually(
+    "metrics are there",
+    async () => collector.metricNames.has("tidegate_requests_total") || null
+  )
+  expect(collector.metricNames).toContain("tidegate_destination_backlog")
+}, 40_000)
+
+describe("the log", () => {
+  it("has a line for a request, its attempt and a command, with their ids and nothing of what was sent", async () => {
+    const { connection, destination, source } = await gateway.route(target)
+    const requestId = await send(source, { "x-header": "in-the-header" })
+    await target.next()
+    const found = await line("the request", (about, message) => message === "request" && about.request_id === requestId)
+    expect(found.about).toMatchObject({ outcome: "accepted", source_id: source.id, events: 1, team_id: "tm_demo" })
+    const attempt = await line(
+      "the attempt",
+      (about, message) => message === "attempt" && about.request_id === requestId
+    )
+    expect(attempt.about).toMatchObject({
+      outcome: "none",
+      event_status: "SUCCESSFUL",
+      event_id: found.about.event_id,
+      connection_id: connection.id,
+      destination_id: destination.id
+    })
+    await gateway.api("PUT", `/connections/${connection.id}/pause?secret=in-the-query`)
+    const call = await line("the command", (about, message) => message === "call" && about.id === connection.id)
+    expect(call.about).toMatchObject({
+      outcome: 200,
+      method: "PUT",
+      route: "/connections/:id/pause",
+      team_id: "tm_demo"
+    })
+    expect(await gateway.logged()).not.toMatch(/in-the-(query|body|header)/)
+  })
+
+  it("has a line for a run that failed", async () => {
+    const code = "addHandler('transform', () => { throw new Error('no') })"
+    const { source } = await gateway.route(target, {
+      rules: [{ type: "transform", transformation: { name: gateway.name("transformation"), code } }]
+    })
+    const requestId = await send(source)
+    const run = await line("the run", (about, message) => message === "run" && about.request_id === requestId)
+    expect(run.about).toMatchObject({ outcome: "RUNTIME_ERROR", source_id: source.id })
+  })
+
+  it("has the cause of a 500 under the id that the answer has", async () => {
+    await gateway.sql("alter table transformations rename to transformations_away")
+    try {
+      const { body, status } = await gateway.call("GET", "/transformations")
+      expect([status, body.code]).toEqual([500, "INTERNAL_ERROR"])
+      expect(body.data.error_id).toMatch(/^err_[0-9a-f]{24}$/)
+      const cause = await line(
+        "the cause",
+        (about, message) => message !== "call" && about.error_id === body.data.error_id
+      )
+      expect(cause.text).toContain("a control call failed in the database")
+      const call = await line(
+        "the call",
+        (about, message) => message === "call" && about.error_id === body.data.error_id
+      )
+      expect(call.about).toMatchObject({ outcome: 500, method: "GET", route: "/transformations" })
+    } finally {
+      await gateway.sql("alter table transformations_away rename to transformations")
+    }
+  })
+
+  it("has the cause of a 500 at an ingress URL under the id that the answer has", async () => {
+    const { source } = await gateway.route(target)
+    await gateway.sql("alter table requests add constraint refused check (path <> '/refused')")
+    try {
+      const answer = await request(gateway.port, { path: `/e/${source.id}/refused`, body: "{}" })
+      expect(answer.status).toBe(500)
+      const { error_id } = JSON.parse(answer.body).data
+      const cause = await line("the cause", (about) => about.error_id === error_id)
+      expect(cause.text).toContain("a request could not be stored")
+    } finally {
+      await gateway.sql("alter table requests drop constraint refused")
+    }
+  })
+
+  it("has a 503's id, of senders and of operators", async () => {
+    const { source } = await gateway.route(target)
+    await gateway.link.cut()
+    const answer = await request(gateway.port, { path: `/e/${source.id}`, body: "{}" })
+    expect(answer.status).toBe(503)
+    const { error_id } = JSON.parse(answer.body).data
+    expect((await line("the shed", (about) => about.error_id === error_id)).about).toMatchObject({ outcome: "shed" })
+    const response = await fetch(`${gateway.origin}/v1/sources`, {
+      headers: { authorization: `Bearer ${gateway.key}` }
+    })
+    expect(response.status).toBe(503)
+    const id = response.headers.get("x-error-id")
+    expect(id).toMatch(/^err_/)
+    await line("the call", (about, message) => message === "call" && about.error_id === id)
+  }, 40_000)
+})
+
+describe("a port of its own", () => {
+  const freePort = (): Promise<number> =>
+    new Promise((resolve) => {
+      const server = createServer().listen(0, "127.0.0.1", () => {
+        const address = server.address()
+        server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
+      })
+    })
+
+  it("has the metrics and nothing else, and the public port has none", async () => {
+    const port = await freePort()
+    const own = await Gateway.start({ TIDEGATE_METRICS_PORT: String(port) })
+    try {
+      const metrics = await fetch(`http://127.0.0.1:${port}/metrics`)
+      expect(metrics.status).toBe(200)
+      expect(parseExposition(await metrics.text()).size).toBeGreaterThan(40)
+      for (const path of ["/", "/v1/sources", "/healthz"]) {
+        expect((await fetch(`http://127.0.0.1:${port}${path}`)).status).toBe(404)
+      }
+      const there = await fetch(`${own.origin}/metrics`, { headers: { authorization: `Bearer ${own.key}` } })
+      expect(there.status).toBe(404)
+
+      // Without a collector nothing of a trace is touched, whatever it is.
+      const { source } = await own.route(target)
+      await fetch(`${own.origin}/e/${source.id}`, {
+        method: "POST",
+        headers: { traceparent: "00-odd", tracestate: "x" }
+      })
+      const [delivery] = await target.next()
+      expect(delivery!.headers).toMatchObject({ traceparent: "00-odd", tracestate: "x" })
+    } finally {
+      await own.close()
+    }
+  }, 60_000)
+})

@@ -1,0 +1,133 @@
+import { execFile } from "node:child_process"
+import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest"
+
+/** What `npm test` stands on: the commands themselves, on a copy of the project that somebody has spoiled. */
+const root = join(import.meta.dirname, "../..")
+
+const settings = [
+  ".npmrc",
+  ".oxfmtrc.json",
+  ".oxlintrc.json",
+  "infra",
+  "package-lock.json",
+  "package.json",
+  "tsconfig.json",
+  "vitest.config.ts"
+]
+
+/** A busy machine takes its time, and `check` runs three programs. */
+const patience = { timeout: 120_000 }
+
+let folder: string
+
+/** These paths in a folder of their own, with what is installed linked to it and the packages those of the copy. */
+const copy = async (paths: ReadonlyArray<string>): Promise<void> => {
+  folder = await mkdtemp(join(tmpdir(), "tidegate-gate-"))
+  for (const path of paths) {
+    await mkdir(dirname(join(folder, path)), { recursive: true })
+    await cp(join(root, path), join(folder, path), {
+      recursive: true,
+      filter: (from) => !from.endsWith("node_modules")
+    })
+  }
+  await mkdir(join(folder, "node_modules"))
+  const installed = (await readdir(join(root, "node_modules"))).filter((name) => !name.startsWith("."))
+  for (const name of [".bin", ".package-lock.json", ...installed]) {
+    const to = name === "@tidegate" ? join(folder, "packages") : join(root, "node_modules", name)
+    await symlink(to, join(folder, "node_modules", name))
+  }
+}
+
+const remove = () => rm(folder, { recursive: true, force: true })
+
+/** `node infra/launch.mjs` in the copy, without what the runner of this suite has told it. */
+const launch = (...args: ReadonlyArray<string>): Promise<{ readonly passed: boolean; readonly output: string }> =>
+  new Promise((resolve) => {
+    const { HOME, PATH } = process.env
+    execFile(
+      process.execPath,
+      [join(folder, "infra/launch.mjs"), ...args],
+      { cwd: folder, env: { HOME, PATH, NO_COLOR: "1", TEST_DATABASE_URL: inject("postgresUrl") } },
+      (error, stdout, stderr) => resolve({ passed: error === null, output: stdout + stderr })
+    )
+  })
+
+const sound = async (...args: ReadonlyArray<string>): Promise<void> => {
+  const { output, passed } = await launch(...args)
+  expect(passed, output).toBe(true)
+}
+
+/** What the gate says of the copy with this file in it. */
+const refusal = async (args: ReadonlyArray<string>, path: string, lines: ReadonlyArray<string>): Promise<string> => {
+  await writeFile(join(folder, path), `${lines.join("\n")}\n`)
+  const { output, passed } = await launch(...args)
+  await rm(join(folder, path))
+  expect(passed, output).toBe(false)
+  return output
+}
+
+describe("npm run check", () => {
+  beforeAll(() => copy([...settings, "packages/model", "packages/templates"]))
+  afterAll(remove)
+
+  it("passes what is sound", patience, () => sound("check"))
+
+  it("refuses a type error", patience, async () => {
+    const output = await refusal(["check"], "packages/templates/src/Bad.ts", ['export const count: number = "one"'])
+    expect(output).toMatch(/Bad\.ts.*TS2322/)
+  })
+
+  it("refuses a lint error", patience, async () => {
+    const output = await refusal(["check"], "packages/templates/src/Bad.ts", [
+      'const later = async (): Promise<string> => "later"',
+      "",
+      "export const start = (): void => {",
+      "  later()",
+      "}"
+    ])
+    expect(output).toMatch(/no-floating-promises[\s\S]*Bad\.ts/)
+  })
+
+  it("refuses what is formatted differently", patience, async () => {
+    const output = await refusal(["check"], "packages/templates/src/Bad.ts", ["export const count = 'one';"])
+    expect(output).toMatch(/Bad\.ts[\s\S]*Format issues found/)
+  })
+})
+
+describe("the architecture's suite", () => {
+  const architecture = ["test", "test/architecture"]
+
+  beforeAll(() => copy([...settings, "apps", "packages", "test"]))
+  afterAll(remove)
+
+  it("passes what is sound", patience, () => sound(...architecture))
+
+  it("refuses an import that the layers do not allow", patience, async () => {
+    const output = await refusal(architecture, "packages/storage/src/Bad.ts", [
+      'export { ConnectionEntity } from "@tidegate/entities/Connection/ConnectionProtocol"'
+    ])
+    expect(output).toContain(
+      "packages/storage/src/Bad.ts must not import @tidegate/entities/Connection/ConnectionProtocol"
+    )
+  })
+
+  it("refuses SQL outside of storage", patience, async () => {
+    const output = await refusal(architecture, "packages/doors/src/Bad.ts", [
+      'import { SqlClient } from "effect/sql"',
+      'import { Effect } from "effect"',
+      "",
+      "export const bad = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`select id from events`)"
+    ])
+    expect(output).toContain("packages/doors/src/Bad.ts has a statement")
+  })
+
+  it("refuses a module that is not exported", patience, async () => {
+    const output = await refusal(architecture, "packages/doors/src/Bad.ts", [
+      'export { strikes } from "@tidegate/signatures/Credentials"'
+    ])
+    expect(output).toContain('"./Credentials": "./src/Credentials.ts"')
+  })
+})

@@ -1,0 +1,208 @@
+import { readFile } from "node:fs/promises"
+import { join } from "node:path"
+import { NodeServices } from "@effect/platform-node"
+import * as PgClient from "@effect/sql-pg/PgClient"
+import { Effect, Exit, Redacted, Scope } from "effect"
+import { type Table, tables } from "../../packages/storage/src/Tables.ts"
+import { loadSecretKeys, Secrets } from "@tidegate/storage/Secrets"
+import { demoTeam, signingSecrets } from "@tidegate/storage/Teams"
+import { GatewayProcess } from "./GatewayProcess.ts"
+import { freshDatabase } from "../postgres.ts"
+import { eventually, patience } from "./Waiting.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
+import { DatabaseLink } from "./DatabaseLink.ts"
+import { query } from "./sql.ts"
+import type { Target } from "./Target.ts"
+
+/** A JSON object as the API answers it; a test reads whatever is there. */
+// oxlint-disable-next-line typescript/no-explicit-any
+export type Body = any
+
+export interface ApiAnswer {
+  readonly status: number
+  readonly body: Body
+}
+
+const apiKey = "gwk_contract_test_key"
+
+/** One gateway process that does everything, on a database of its own that its tests can cut it off from. */
+export class Gateway {
+  readonly key = apiKey
+  readonly link: DatabaseLink
+  readonly #process: GatewayProcess
+  readonly #databaseUrl: string
+  readonly #home: string
+  readonly #scope: Scope.Closeable
+  #names = 0
+
+  private constructor(
+    process: GatewayProcess,
+    link: DatabaseLink,
+    databaseUrl: string,
+    home: string,
+    scope: Scope.Closeable
+  ) {
+    this.#process = process
+    this.link = link
+    this.#databaseUrl = databaseUrl
+    this.#home = home
+    this.#scope = scope
+  }
+
+  /** `settings`: environment variables beside, or instead of, those of every suite. */
+  static async start(settings: Readonly<Record<string, string>> = {}): Promise<Gateway> {
+    const scope = Scope.makeUnsafe()
+    const { folder, url } = await Effect.runPromise(
+      Effect.all({ folder: temporaryFolder, url: freshDatabase }).pipe(Scope.provide(scope))
+    )
+    const databaseUrl = Redacted.value(url)
+    const link = await DatabaseLink.to(databaseUrl)
+    const process = await GatewayProcess.make("gateway", "all", folder, {
+      TIDEGATE_HOME: folder,
+      TIDEGATE_API_KEY: apiKey,
+      TIDEGATE_EGRESS_ALLOW: "127.0.0.0/8",
+      DATABASE_URL: link.url,
+      ...settings
+    })
+    await process.start()
+    return new Gateway(process, link, databaseUrl, folder, scope)
+  }
+
+  get port(): number {
+    return this.#process.port
+  }
+
+  get origin(): string {
+    return this.#process.origin
+  }
+
+  get pid(): number {
+    return this.#process.pid!
+  }
+
+  /** Ends the process, and starts it again on the same port, database and home. */
+  async restart(signal: "SIGKILL" | "SIGTERM"): Promise<void> {
+    await this.#process.end(signal)
+    await this.#process.start()
+  }
+
+  async close(): Promise<void> {
+    if (this.#process.pid !== null) await this.#process.end("SIGTERM")
+    await this.link.close()
+    await Effect.runPromise(Scope.close(this.#scope, Exit.void))
+  }
+
+  /** A call of the control API, whatever it answers. */
+  async call(method: string, path: string, body?: unknown): Promise<ApiAnswer> {
+    const response = await fetch(`${this.origin}/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(patience)
+    })
+    const text = await response.text()
+    return { status: response.status, body: text === "" ? null : JSON.parse(text) }
+  }
+
+  /** A call that has to succeed; its body. */
+  async api(method: string, path: string, body?: unknown): Promise<Body> {
+    const answer = await this.call(method, path, body)
+    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
+    return answer.body
+  }
+
+  /** A name that nothing else of this gateway has. */
+  name(prefix: string): string {
+    return `${prefix}-${++this.#names}`
+  }
+
+  source(config: Record<string, unknown> = {}): Promise<Body> {
+    return this.api("POST", "/sources", { name: this.name("source"), config })
+  }
+
+  destination(config: Record<string, unknown>, type = "HTTP"): Promise<Body> {
+    return this.api("POST", "/destinations", { name: this.name("destination"), type, config })
+  }
+
+  connection(source: Body, destination: Body, rules: ReadonlyArray<unknown> = []): Promise<Body> {
+    return this.api("POST", "/connections", {
+      name: this.name("connection"),
+      source_id: source.id,
+      destination_id: destination.id,
+      rules
+    })
+  }
+
+  /** A source connected to `target`. */
+  async route(
+    target: Target,
+    options: {
+      readonly source?: Record<string, unknown>
+      readonly destination?: Record<string, unknown>
+      readonly rules?: ReadonlyArray<unknown>
+    } = {}
+  ): Promise<{ readonly source: Body; readonly destination: Body; readonly connection: Body }> {
+    const source = await this.source(options.source)
+    const destination = await this.destination({ url: target.origin, ...options.destination })
+    return { source, destination, connection: await this.connection(source, destination, options.rules) }
+  }
+
+  /** What `read` gives once it gives something: for what happens behind the sender's back. */
+  eventually<A>(what: string, read: () => Promise<A | null | undefined>): Promise<A> {
+    return eventually(what, read)
+  }
+
+  /** Rows straight from the database. */
+  sql(statement: string, parameters: ReadonlyArray<unknown> = []): Promise<ReadonlyArray<Body>> {
+    return query(this.#databaseUrl, statement, parameters)
+  }
+
+  /** All that its processes have logged so far. */
+  logged(): Promise<string> {
+    return readFile(join(this.#home, "gateway.log"), "utf8")
+  }
+
+  /** The trace of a request, once `decisions` connections have made an event of it or have ignored it. */
+  traced(requestId: string, decisions = 1): Promise<Body> {
+    return this.eventually(`${decisions} connections have decided about ${requestId}`, async () => {
+      const trace = await this.api("GET", `/requests/${requestId}/trace`)
+      // A trace is read piece by piece: the request may have been read before what its counters count.
+      const told = trace.request.events_count + trace.request.ignored_count
+      return Math.min(told, trace.counts.events + trace.counts.ignored_events) < decisions ? null : trace
+    })
+  }
+
+  /** The stored requests of a source, oldest first. */
+  requests(sourceId: string): Promise<ReadonlyArray<Body>> {
+    return this.sql("select * from requests where source_id = $1 order by id", [sourceId])
+  }
+
+  /** The secret that signs the team's deliveries: no API shows it, so it is read with the gateway's own keys. */
+  signingSecret(): Promise<string> {
+    const home = this.#home
+    return Effect.runPromise(
+      Effect.gen(function* () {
+        const keys = yield* loadSecretKeys(home)
+        const [secret] = yield* Effect.provide(signingSecrets(demoTeam), Secrets.layer({ keys }))
+        return Redacted.value(secret!)
+      }).pipe(Effect.provide([PgClient.layer({ url: Redacted.make(this.#databaseUrl) }), NodeServices.layer]))
+    )
+  }
+
+  /** Every table with the number of its rows and a hash of all they hold. */
+  async state(tables: ReadonlyArray<string> = allTables): Promise<ReadonlyArray<Body>> {
+    return this.sql(
+      tables
+        .map(
+          (table) =>
+            `select '${table}' as name, count(*)::int as rows, md5(coalesce(string_agg(t::text, chr(10) order by t::text), '')) as hash from ${table} t`
+        )
+        .join(" union all ")
+    )
+  }
+}
+
+/** What a call or a request can change. */
+export const allTables: ReadonlyArray<string> = Object.entries<Table>(tables).flatMap(([name, { team }]) =>
+  team === null ? [] : [name]
+)

@@ -1,0 +1,155 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { createWriteStream } from "node:fs"
+import { createServer } from "node:net"
+import { randomInt } from "node:crypto"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { patience, waitUntil } from "./Waiting.ts"
+
+export type Role = "all" | "edge" | "runner"
+
+const program = fileURLToPath(new URL("../../apps/gateway/src/main.ts", import.meta.url))
+
+/** Whatever happens to the harness, it leaves no process behind. */
+const living = new Set<ChildProcess>()
+process.once("exit", () => {
+  for (const child of living) child.kill("SIGKILL")
+})
+
+/** One process of the gateway: the same name, port and settings through all its lives. */
+export class GatewayProcess {
+  readonly name: string
+  readonly role: Role
+  readonly port: number
+  readonly #environment: NodeJS.ProcessEnv
+  readonly #log: string
+  #child: ChildProcess | null = null
+  #mayEnd = false
+  #ends: Array<string> = []
+
+  private constructor(options: {
+    readonly name: string
+    readonly role: Role
+    readonly port: number
+    readonly environment: NodeJS.ProcessEnv
+    readonly log: string
+  }) {
+    this.name = options.name
+    this.role = options.role
+    this.port = options.port
+    this.#environment = options.environment
+    this.#log = options.log
+  }
+
+  static async make(
+    name: string,
+    role: Role,
+    folder: string,
+    settings: Readonly<Record<string, string>>
+  ): Promise<GatewayProcess> {
+    const port = await freePort()
+    return new GatewayProcess({
+      name,
+      role,
+      port,
+      log: join(folder, `${name}.log`),
+      environment: {
+        ...withoutSettings(),
+        ...settings,
+        TIDEGATE_ROLE: role,
+        PORT: String(port),
+        ...(role === "edge" ? {} : { TIDEGATE_RUNNER_PORT: String(await freePort()) })
+      }
+    })
+  }
+
+  get origin(): string {
+    return `http://127.0.0.1:${this.port}`
+  }
+
+  /** How it has ended without having been told to, since this was asked last. */
+  takeEnds(): ReadonlyArray<string> {
+    const ends = this.#ends
+    this.#ends = []
+    return ends
+  }
+
+  /** Null when it does not run. */
+  get pid(): number | null {
+    return this.#child?.pid ?? null
+  }
+
+  /** Starts it; completes when it says that it is ready. */
+  async start(): Promise<void> {
+    this.spawn()
+    await this.ready()
+  }
+
+  /** Starts it and does not wait. */
+  spawn(): void {
+    if (this.#child !== null) throw new Error(`${this.name} runs already`)
+    const log = createWriteStream(this.#log, { flags: "a" })
+    const child = spawn(process.execPath, [program], { env: this.#environment, stdio: ["ignore", "pipe", "pipe"] })
+    log.write(`--- ${new Date().toISOString()} pid ${child.pid}\n`)
+    child.stdout.pipe(log, { end: false })
+    child.stderr.pipe(log, { end: false })
+    living.add(child)
+    this.#child = child
+    this.#mayEnd = false
+    child.once("exit", (code, signal) => {
+      living.delete(child)
+      const how = `${new Date().toISOString()} pid ${child.pid} ended: ${signal ?? `exit code ${code}`}`
+      log.end(`--- ${how}\n`)
+      if (!this.#mayEnd) this.#ends.push(`${this.name} ${how}`)
+      if (this.#child === child) this.#child = null
+    })
+  }
+
+  async ready(): Promise<void> {
+    await waitUntil(
+      `${this.name} is ready`,
+      async () => {
+        if (this.#child === null) throw new Error(`${this.name} has ended, see ${this.#log}`)
+        return (await fetch(`${this.origin}/readyz`, { signal: AbortSignal.timeout(10_000) })).ok
+      },
+      { patienceMs: 2 * patience, everyMs: 50 }
+    )
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal)
+  }
+
+  /** Sends a signal that ends it; completes when it has ended. */
+  async end(signal: "SIGKILL" | "SIGTERM"): Promise<void> {
+    this.#mayEnd = true
+    this.signal(signal)
+    await waitUntil(`${this.name} ends by ${signal}`, () => this.#child === null)
+  }
+}
+
+/** What the caller's environment says about a gateway is not meant for these. */
+const withoutSettings = (): NodeJS.ProcessEnv =>
+  Object.fromEntries(
+    Object.entries(process.env).filter(
+      ([name]) => !/^(TIDEGATE_.*|OTEL_.*|DATABASE_URL|PORT|HOST|PUBLIC_URL|NODE_OPTIONS|VITEST.*)$/.test(name)
+    )
+  )
+
+const given = new Set<number>()
+
+/** Below the ports that the system gives to clients, because a process that was killed has to get its port back. */
+const freePort = async (): Promise<number> => {
+  for (;;) {
+    const port = randomInt(20_000, 32_000)
+    if (given.has(port)) continue
+    const free = await new Promise<boolean>((resolve) => {
+      const server = createServer()
+      server.once("error", () => resolve(false))
+      server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)))
+    })
+    if (!free) continue
+    given.add(port)
+    return port
+  }
+}

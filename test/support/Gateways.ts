@@ -1,0 +1,109 @@
+import { mkdir } from "node:fs/promises"
+import { join } from "node:path"
+import { Pool } from "undici"
+import { GatewayProcess, type Role } from "./GatewayProcess.ts"
+import { query, type Row } from "./sql.ts"
+
+const apiKey = "gwk_cluster_test_key"
+
+/** A record of the control API, as far as a test looks into it. */
+export interface Resource {
+  readonly id: string
+  readonly url: string
+}
+
+/** What a sender was told. */
+export interface Answer {
+  readonly status: number
+  readonly body: string
+}
+
+/** Several processes of the gateway on one database, by the names they were given. */
+export class Gateways<Name extends string> {
+  readonly #processes: ReadonlyMap<Name, GatewayProcess>
+  readonly #pools = new Map<Name, Pool>()
+  readonly #url: string
+
+  private constructor(url: string, processes: ReadonlyMap<Name, GatewayProcess>) {
+    this.#url = url
+    this.#processes = processes
+    for (const [name, { origin }] of processes) this.#pools.set(name, new Pool(origin, { connections: 64 }))
+  }
+
+  /** Starts them; completes when all are ready. Their home and logs are in `folder`. */
+  static async start<Name extends string>(
+    folder: string,
+    databaseUrl: string,
+    roles: Readonly<Record<Name, Role>>
+  ): Promise<Gateways<Name>> {
+    const home = join(folder, "home")
+    await mkdir(home, { recursive: true })
+    const settings = {
+      TIDEGATE_HOME: home,
+      TIDEGATE_API_KEY: apiKey,
+      TIDEGATE_EGRESS_ALLOW: "127.0.0.0/8",
+      TIDEGATE_API_RATE_LIMIT: "0",
+      DATABASE_URL: databaseUrl
+    }
+    const processes = new Map<Name, GatewayProcess>()
+    for (const [name, role] of Object.entries(roles) as Array<[Name, Role]>) {
+      const process = await GatewayProcess.make(name, role, folder, settings)
+      processes.set(name, process)
+      // One after the other: the first one makes the schema and the keys.
+      await process.start()
+    }
+    return new Gateways(databaseUrl, processes)
+  }
+
+  process(name: Name): GatewayProcess {
+    return this.#processes.get(name)!
+  }
+
+  get names(): ReadonlyArray<Name> {
+    return [...this.#processes.keys()]
+  }
+
+  /** A call of the control API that has to succeed. */
+  async api(name: Name, method: string, path: string, body?: unknown): Promise<Resource> {
+    const answer = await this.call(name, method, `/v1${path}`, {
+      headers: {
+        authorization: `Bearer ${apiKey}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" })
+      },
+      body: body === undefined ? null : JSON.stringify(body)
+    })
+    if (answer.status >= 300) throw new Error(`${method} ${path} at ${name}: ${answer.status} ${answer.body}`)
+    return JSON.parse(answer.body) as Resource
+  }
+
+  /** Any request to one process. */
+  async call(
+    name: Name,
+    method: string,
+    path: string,
+    options: { readonly headers?: Record<string, string>; readonly body?: string | null } = {}
+  ): Promise<Answer> {
+    const { body, statusCode } = await this.#pools.get(name)!.request({
+      method,
+      path,
+      headers: options.headers ?? {},
+      body: options.body ?? null
+    })
+    return { status: statusCode, body: await body.text() }
+  }
+
+  /** What `GET /readyz` says. */
+  async readiness(name: Name): Promise<{ readonly ok: boolean; readonly role: Role; readonly shards: number }> {
+    return JSON.parse((await this.call(name, "GET", "/readyz")).body) as { ok: boolean; role: Role; shards: number }
+  }
+
+  query(statement: string, parameters?: ReadonlyArray<unknown>): Promise<ReadonlyArray<Row>> {
+    return query(this.#url, statement, parameters)
+  }
+
+  /** Ends them all. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#pools.values()].map((pool) => pool.destroy()))
+    await Promise.all([...this.#processes.values()].map((process) => process.end("SIGKILL")))
+  }
+}

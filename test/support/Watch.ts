@@ -1,0 +1,61 @@
+import { readFileSync } from "node:fs"
+import { Agent, request } from "node:http"
+import { patience, sleep } from "./Waiting.ts"
+
+/** The memory of a process, in MB. Only where the system tells it by files. */
+export const memoryOf = (pid: number): number =>
+  Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1024
+
+/** The processor time that a process has used, in seconds. */
+const processorOf = (pid: number): number => {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
+    .replace(/^.*\) /, "")
+    .split(" ")
+  // User and system time in ticks, of which Linux tells programs that there are a hundred a second.
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}
+
+export interface Watched {
+  readonly processorSeconds: number
+  readonly idleMb: number
+  readonly peakMb: number
+  /** The answers that a plain sender got: how long each took, ascending, in milliseconds, and how many were not 200. */
+  readonly answersMs: ReadonlyArray<number>
+  readonly refused: number
+}
+
+/** Watches a gateway's memory, and what a plain sender of one request after the other is told, for as long as `work` takes. */
+export const watch = async (
+  gateway: { readonly pid: number; readonly port: number; readonly path: string },
+  work: () => Promise<unknown>
+): Promise<Watched> => {
+  const idleMb = memoryOf(gateway.pid)
+  const processorBefore = processorOf(gateway.pid)
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const answersMs: Array<number> = []
+  let peakMb = idleMb
+  let refused = 0
+  const state = { over: false }
+  const post = (): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const sent = request(
+        { port: gateway.port, host: "127.0.0.1", path: gateway.path, method: "POST", agent },
+        (response) => response.resume().once("end", () => resolve(response.statusCode!))
+      )
+      sent.once("error", reject).setTimeout(patience, () => sent.destroy(new Error(`no answer within ${patience} ms`)))
+      sent.end("plain")
+    })
+  const sender = (async () => {
+    while (!state.over) {
+      const from = performance.now()
+      if ((await post()) !== 200) refused++
+      answersMs.push(performance.now() - from)
+      peakMb = Math.max(peakMb, memoryOf(gateway.pid))
+      await sleep(20)
+    }
+  })()
+  await Promise.all([work().finally(() => (state.over = true)), sender])
+  agent.destroy()
+  const processorSeconds = processorOf(gateway.pid) - processorBefore
+  return { processorSeconds, idleMb, peakMb, answersMs: answersMs.toSorted((a, b) => a - b), refused }
+}

@@ -1,0 +1,19 @@
+import * as PgConnection from "@effect/sql-pg/PgConnection"
+import { Effect, Redacted } from "effect"
+
+export type Row = Readonly<Record<string, unknown>>
+
+/** Runs one statement on a connection of its own, so that no fault of an earlier moment stays with it. */
+export const query = async (
+  url: string,
+  statement: string,
+  parameters?: ReadonlyArray<unknown>
+): Promise<ReadonlyArray<Row>> => {
+  const { rows } = await Effect.runPromise(
+    PgConnection.make({ url: Redacted.make(url), applicationName: "test", connectTimeout: "2 seconds" }).pipe(
+      Effect.flatMap((connection) => connection.query(statement, parameters)),
+      Effect.scoped
+    )
+  )
+  return rows
+}

@@ -1,12 +1,14 @@
 import { destination } from "@tidegate/resources/Destination"
 import { example } from "@tidegate/resources/destination/Example"
 import { groupOf } from "./Group.ts"
+import * as Parameters from "./Parameters.ts"
 
 const { record } = example
 
 /** Outbound targets with their pacing and credentials. */
 export class DestinationsApi extends groupOf(destination, {
   title: "Destinations",
+  query: Parameters.resources,
   description: "Where events are delivered to, how fast, and with which credentials.",
   list: { description: "One page, without a cursor: at most 255, each with its attempts of the last 24 hours." },
   create: {
@@ -18,7 +20,7 @@ export class DestinationsApi extends groupOf(destination, {
     description: "What is given is merged into the destination; `auth` is replaced whole.",
     answer: { ...record, config: { ...record.config, rate_limit: 5 } }
   },
-  put: { identifier: "replace", description: "What is left out has its default; secrets may be given masked." },
+  replace: { description: "What is left out has its default; secrets may be given masked." },
   switch: {
     disable: {
       description:

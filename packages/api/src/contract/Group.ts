@@ -19,7 +19,7 @@ interface Said {
   readonly answer?: Schema.Json
 }
 
-interface Texts<Switches extends string, Query, Upsert, Put> {
+interface Texts<Switches extends string, Query, Upsert> {
   readonly title: string
   readonly description: string
   /** What a list takes, where that is not what every list does. */
@@ -30,8 +30,8 @@ interface Texts<Switches extends string, Query, Upsert, Put> {
   readonly upsert?: Said & { readonly payload?: Upsert }
   readonly retrieve?: Said
   readonly update?: Said
-  /** What a PUT does, where it does not what a PATCH does. */
-  readonly put?: Said & { readonly identifier: Put }
+  /** Of a resource whose PUT writes the whole of it. */
+  readonly replace?: Said
   readonly delete?: Said
   readonly switch?: { readonly [Name in Switches]?: Said }
 }
@@ -69,13 +69,6 @@ type SwitchEndpoint<
   Record extends Schema.Top
 > = ReturnType<typeof switchEndpoint<Identifier, Method, Plural, Name, Record>>
 
-/** A call on one resource that answers its record. */
-interface One<Record> {
-  readonly params: ReturnType<typeof Parameters.pathOf>
-  readonly query: typeof Parameters.onlyTeam
-  readonly success: Record
-}
-
 const switchEndpoint = <
   const Identifier extends string,
   const Method extends "PUT" | "POST",
@@ -87,30 +80,19 @@ const switchEndpoint = <
   method: Method,
   plural: Plural,
   name: Name,
-  one: One<Record>
-) => HttpApiEndpoint.make(method)(identifier, `/${plural}/:id/${name}`, one)
+  record: Record
+) =>
+  HttpApiEndpoint.make(method)(identifier, `/${plural}/:id/${name}`, {
+    params: Parameters.pathOf("source"),
+    query: Parameters.onlyTeam,
+    success: record
+  })
 
 type SwitchEndpoints<R extends AnyResource> = {
   [Name in SwitchOf<R>]:
     | SwitchEndpoint<Name, "PUT", R["plural"], Name, R["record"]>
     | SwitchEndpoint<`${Name}ByPost`, "POST", R["plural"], Name, R["record"]>
 }[SwitchOf<R>]
-
-const putEndpoint = <
-  const Identifier extends string,
-  Plural extends string,
-  Payload extends Schema.Top,
-  Record extends Schema.Top
->(
-  identifier: Identifier,
-  plural: Plural,
-  payload: Payload,
-  one: One<Record>
-) => HttpApiEndpoint.put(identifier, `/${plural}/:id`, { ...one, payload })
-
-type PutEndpoint<R extends AnyResource, Put> = Put extends "replace"
-  ? ReturnType<typeof putEndpoint<"replace", R["plural"], R["write"]["described"], R["record"]>>
-  : ReturnType<typeof putEndpoint<"updateByPut", R["plural"], R["patch"]["described"], R["record"]>>
 
 /**
  * The API of a resource: list, create, upsert, retrieve, update by PATCH, update or replace by PUT, its switches by PUT and by POST, delete; and
@@ -120,11 +102,10 @@ export const groupOf = <
   R extends AnyResource,
   Query extends Schema.Struct.Fields = typeof Parameters.switchable,
   const Others extends ReadonlyArray<HttpApiEndpoint.Constraint> = readonly [],
-  Upsert extends Schema.Top = R["write"]["described"],
-  Put extends "replace" | "updateByPut" = "updateByPut"
+  Upsert extends Schema.Top = R["write"]["described"]
 >(
   resource: R,
-  texts: Texts<SwitchOf<R>, Query, Upsert, Put>,
+  texts: Texts<SwitchOf<R>, Query, Upsert>,
   others?: Others
 ) => {
   const { errors, name } = resource
@@ -163,24 +144,22 @@ export const groupOf = <
     const described = (suffix: string) =>
       about(`${to}${Name}${suffix}`, said.switch(to), texts.switch?.[to as SwitchOf<R>], rest)
     return [
-      switchEndpoint(to, "PUT", plural, to, one).annotateMerge(described("")),
-      switchEndpoint(`${to}ByPost`, "POST", plural, to, one).annotateMerge(described("ByPost"))
+      HttpApiEndpoint.put(to, `/${plural}/:id/${to}`, one).annotateMerge(described("")),
+      HttpApiEndpoint.post(`${to}ByPost`, `/${plural}/:id/${to}`, one).annotateMerge(described("ByPost"))
     ]
   }) as ReadonlyArray<SwitchEndpoints<R>>
 
-  const put = (
-    texts.put?.identifier === "replace"
-      ? putEndpoint("replace", plural, write, one).annotateMerge(
-          about(`replace${Name}`, said.replace, texts.put, {
-            body: example.body,
-            answer: example.record,
-            errors: [...found, ...written]
-          })
-        )
-      : putEndpoint("updateByPut", plural, patch, one).annotateMerge(
-          about(`update${Name}ByPut`, said.update, texts.update, updated)
-        )
-  ) as PutEndpoint<R, Put>
+  const updateByPut = HttpApiEndpoint.put("updateByPut", `/${plural}/:id`, { ...one, payload: patch }).annotateMerge(
+    about(`update${Name}ByPut`, said.update, texts.update, updated)
+  )
+  const replace = HttpApiEndpoint.put("replace", `/${plural}/:id`, { ...one, payload: write }).annotateMerge(
+    about(`replace${Name}`, said.replace, texts.replace, {
+      body: example.body,
+      answer: example.record,
+      errors: [...found, ...written]
+    })
+  )
+  const put: typeof updateByPut | typeof replace = resource.replace === undefined ? updateByPut : replace
 
   return HttpApiGroup.make(plural)
     .add(

@@ -29,7 +29,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: "gateway",
-          include: ["test/**/*.test.ts"],
+          include: ["test/**/*.test.ts", "docs/examples/*.test.ts"],
           // They start real processes and mind the time these take: one suite at a time, after the others.
           fileParallelism: false,
           sequence: { groupOrder: 1 }

@@ -1,0 +1,23 @@
+import { Effect } from "effect"
+import { FetchHttpClient, HttpClientRequest } from "effect/http"
+import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
+import { expect } from "vitest"
+import { Api } from "@tidegate/api/contract/Api"
+import { Authorization } from "@tidegate/api/contract/Authorization"
+import { it } from "../../test/support/it.ts"
+
+it("calls the control API with the client that is derived from its contract", async ({ gateway }) => {
+  const withKey = HttpApiMiddleware.layerClient(Authorization, ({ next, request }) =>
+    next(HttpClientRequest.bearerToken(request, gateway.key))
+  )
+  const program = Effect.gen(function* () {
+    const client = yield* HttpApiClient.make(Api, { baseUrl: gateway.origin })
+    const source = yield* client.sources.create({ query: {}, payload: { name: "typed" } })
+    const missing = yield* Effect.flip(client.sources.retrieve({ params: { id: "src_none" }, query: {} }))
+    return { source, missing }
+  })
+  const { missing, source } = await Effect.runPromise(Effect.provide(program, [withKey, FetchHttpClient.layer]))
+  // Answers and errors have types: `source.config.mode` is known, and so is what can fail.
+  expect(source).toMatchObject({ name: "typed", type: "WEBHOOK", status: "enabled" })
+  expect(missing).toMatchObject({ code: "NOT_FOUND" })
+})

@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import { FetchHttpClient, HttpClientRequest } from "effect/http"
 import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
 import { expect } from "vitest"
-import { Api } from "@tidegate/api/contract/Api"
-import { Authorization } from "@tidegate/api/contract/Authorization"
+import { Api } from "../../packages/api/src/contract/Api.ts"
+import { Authorization } from "../../packages/api/src/contract/Authorization.ts"
 import { it } from "../../test/support/it.ts"
 
 it("calls the control API with the client that is derived from its contract", async ({ gateway }) => {

@@ -21,7 +21,7 @@ it("delivers a webhook, and tells what became of it", async ({ gateway, target }
     body: JSON.stringify({ order: 1 })
   })
   expect(answer.status).toBe(200)
-  const { request_id } = await answer.json()
+  const { request_id } = (await answer.json()) as { request_id: string }
 
   // The destination gets the same body, and what stood behind the source's URL.
   const [delivery] = await target.next()

@@ -26,7 +26,7 @@ it("delivers only paid orders, with their total", async ({ gateway, target }) =>
       headers: { "content-type": "application/json" },
       body: JSON.stringify(order)
     })
-    return (await answer.json()).request_id
+    return ((await answer.json()) as { request_id: string }).request_id
   }
   const free = await post({ id: 1, items: [{ price: 0, quantity: 3 }] })
   await post({ id: 2, items: [{ price: 5, quantity: 2 }] })

@@ -7,7 +7,7 @@ it("retries what failed, holds what comes while paused, and delivers again by ha
   })
   const post = async (): Promise<string> => {
     const answer = await fetch(source.url, { method: "POST", body: "{}" })
-    return (await answer.json()).request_id
+    return ((await answer.json()) as { request_id: string }).request_id
   }
   const eventOf = (requestId: string, status: string) =>
     gateway.eventually(`the event is ${status}`, async () => {

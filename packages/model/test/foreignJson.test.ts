@@ -28,6 +28,11 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
   [/^packages\/storage\/src\/reads\/ExecutionRow\.ts$/, ["fromJsonString"], "log lines as we stored them, at most 100"],
   [/^packages\/storage\/src\/reads\/Cursor\.ts$/, ["fromJsonString"], "a cursor, as long as a URL may be"],
   [
+    /^packages\/entities\/src\/Protocol\.ts$/,
+    ["fromJsonString"],
+    "bodies that the control API has judged and records, from another process of the cluster"
+  ],
+  [
     /^packages\/entities\/src\/Destination\/DeliveryBatch\.ts$/,
     ["JSON.parse"],
     "the head of a batch of our own, from another process of the cluster"

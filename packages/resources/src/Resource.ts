@@ -65,6 +65,18 @@ export type Change<Fields, Columns> = {
 /** The next fields of a resource; asked again when what is stored has changed meanwhile. */
 export type Next<Fields, Columns> = (stored: Fields) => Result.Result<Change<Fields, Columns>, GatewayError>
 
+/** What the document says of one operation. What is left out is said in general words. */
+export interface Said {
+  readonly summary?: string
+  readonly description: string
+  /** An example of its own. */
+  readonly body?: Schema.Json
+  readonly answer?: Schema.Json
+}
+
+/** The calls that every resource has, beside its switches. */
+export type Operation = "list" | "create" | "upsert" | "retrieve" | "update" | "replace" | "delete"
+
 export interface Resource<
   Name extends string,
   Plural extends string,
@@ -79,7 +91,12 @@ export interface Resource<
   readonly name: Name
   /** Its group, its path and its table. */
   readonly plural: Plural
+  /** Of its ids; no other resource's. */
   readonly prefix: Prefix
+  /** What it is, as the document says it. */
+  readonly description: string
+  /** What is particular about its calls. */
+  readonly said?: { readonly [Name in Operation | NoInfer<Switches>]?: Said }
   /** As its owner answers it. */
   readonly record: Record
   /** The whole of it. */

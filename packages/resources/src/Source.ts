@@ -12,6 +12,7 @@ import { SourcePatch, SourceRecord, SourceWrite } from "./source/Document.ts"
 import { example } from "./source/Example.ts"
 import { members, settings, Type } from "./source/Members.ts"
 import { modeAndProxy } from "./source/Proxy.ts"
+import { at } from "./Story.ts"
 import { slugOf } from "./source/Url.ts"
 
 /** `config` as stored: all of the record's but `auth`, which has a column of its own. */
@@ -207,6 +208,31 @@ export const source = resource({
   name: "source",
   plural: "sources",
   prefix: prefixes.source,
+  description: "Where requests come in: a public URL each, who may send, and what senders are answered.",
+  said: {
+    create: { description: "Its `url` is what senders post to. Without `auth` it accepts everybody." },
+    upsert: {
+      summary: "Create or update a source by its name",
+      description: "The source of this name is updated in part; when there is none, it is created."
+    },
+    retrieve: { description: "Secrets are masked." },
+    update: {
+      description: "What is given is merged into the source; `auth`, `custom_response` and `proxy` are replaced whole."
+    },
+    disable: {
+      summary: "Disable a source and its connections",
+      description:
+        "Requests to it are answered 403 and stored as rejected; what waits on its connections is cancelled. Repeating it changes nothing.",
+      answer: { ...example.record, status: "disabled", disabled_at: at }
+    },
+    enable: {
+      description: "With it, the connections that were disabled by disabling it. Repeating it changes nothing."
+    },
+    delete: {
+      summary: "Delete a source and its connections",
+      description: "Its URL answers 404 from then on. Its requests and events are kept until retention takes them."
+    }
+  },
   record: SourceRecord,
   write: { message: Write, described: SourceWrite, judge: judge(Write, create) },
   patch: { message: Patch, described: SourcePatch, judge: judge(Patch, checkPart) },

@@ -38,6 +38,18 @@ export const bodyOf = <S extends Schema.Codec<unknown, unknown>>(schema: S): Pla
   judge: (written) => orInvalid(judgeBody(schema, written, Result.succeed))
 })
 
+/**
+ * A body that its owner judges, whole: what it may be depends on what is stored, and one answer tells all faults. An id that there is
+ * not is told of before them.
+ */
+export const judgedByOwner = <Described extends Schema.Top>(
+  described: Described
+): Body<typeof Schema.JsonObject, Described> => ({
+  message: Schema.JsonObject,
+  described,
+  judge: Result.succeed
+})
+
 /** What can be switched, by a call of its own. Repeated, a switch changes nothing. */
 export const switches = {
   disable: { column: "disabled_at", on: true },

@@ -1,4 +1,4 @@
-import type { Schema } from "effect"
+import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import type { ErrorCode } from "@tidegate/model/GatewayError"
 import { ResourceList } from "@tidegate/model/Lists"
@@ -13,10 +13,14 @@ import {
 } from "@tidegate/resources/Resource"
 import { at } from "@tidegate/resources/Story"
 import { Authorization } from "./Authorization.ts"
-import { Deleted } from "./Deleted.ts"
 import { resourceList } from "./Examples.ts"
 import { type About, operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
+
+/** What deleting answers. */
+export const Deleted = Schema.Struct({ id: Schema.String, deleted: Schema.Literal(true) }).annotate({
+  identifier: "Deleted"
+})
 
 /** What is special about the calls on a resource. */
 interface Special<Query, Upsert> {

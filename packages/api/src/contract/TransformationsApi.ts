@@ -3,18 +3,18 @@ import { Execution, ExecutionDetail } from "@tidegate/model/Execution"
 import { EventList } from "@tidegate/model/Lists"
 import { TransformationRun } from "@tidegate/model/TransformationRun"
 import { transformation } from "@tidegate/resources/Transformation"
-import { execution, executionDetail, pageOf, run as ran, runBody } from "./Examples.ts"
+import { example, runBody } from "@tidegate/resources/TransformationRun"
+import { execution, executionDetail, pageOf, run as ran } from "./Examples.ts"
 import { groupOf } from "./Group.ts"
 import { operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
-import { TransformationRunInput } from "./TransformationSchemas.ts"
 
-const run = { query: Parameters.onlyTeam, payload: TransformationRunInput, success: TransformationRun }
+const run = { query: Parameters.onlyTeam, payload: runBody.described, success: TransformationRun }
 
 const trial = {
   summary: "Run a transformation, or code, against a sample",
   description: "Nothing is stored. Code that fails is answered 200 with `error`; code that does not compile 400.",
-  body: runBody,
+  body: example,
   answer: ran,
   errors: ["NOT_FOUND", "TRANSFORMATION_INVALID"]
 } as const

@@ -135,7 +135,7 @@ export interface Resource<
     readonly switch?: { readonly [Name in Switches]?: ReadonlyArray<ErrorCode> }
   }
   readonly example: {
-    readonly body: Schema.Json
+    readonly body: Schema.JsonObject
     readonly patch: Schema.JsonObject
     readonly record: Schema.JsonObject
   }

@@ -31,7 +31,7 @@ interface Special<Query, Upsert> {
 }
 
 interface Example {
-  readonly body: Schema.Json
+  readonly body: Schema.JsonObject
   readonly patch: Schema.JsonObject
   readonly record: Schema.JsonObject
 }

@@ -51,7 +51,7 @@ const alone = declared.filter(({ name }) => name !== "connection")
 it.for(alone.map((resource) => [resource.plural, resource] as const))(
   "%s live as their example says",
   async ([plural, { example, name, switches }], { gateway }) => {
-    const written = { ...example.body, name: gateway.name(name) }
+    const written = Object.assign({}, example.body, { name: gateway.name(name) })
     const created = await gateway.api("POST", `/${plural}`, written)
     expect(Object.keys(created).sort()).toEqual(Object.keys(example.record).sort())
     const one = `/${plural}/${created.id}`

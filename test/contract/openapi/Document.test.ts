@@ -32,7 +32,11 @@ const plain: ReadonlyArray<AnyResource> = plainResources
 const examplesOf = async (gateway: Gateway, kinds: ReadonlyArray<AnyResource>): Promise<Present> => {
   const made: Present = {}
   for (const { example, name, plural, prefix } of kinds) {
-    const { id } = await gateway.api("POST", `/${plural}`, { ...example.body, name: gateway.name(name) })
+    const { id } = await gateway.api(
+      "POST",
+      `/${plural}`,
+      Object.assign({}, example.body, { name: gateway.name(name) })
+    )
     made[prefix.slice(0, -1)] = id
   }
   return made

@@ -48,9 +48,9 @@ const it = gatewayIt
       web: connection.id,
       trs: transformation.id,
       req: trace.request.id,
-      evt: trace.events[0].id,
-      att: trace.attempts[0].id,
-      txe: trace.transformations[0].id
+      evt: trace.events[0]!.id,
+      att: trace.attempts[0]!.id,
+      txe: trace.transformations[0]!.id
     }
   })
   /** The same, but for a resource of its own where the operation changes one. */
@@ -62,7 +62,7 @@ const it = gatewayIt
       return { ...present, des: (await gateway.destination({ url: "http://127.0.0.1:9/" })).id }
     }
     if (kind === "connections" && path.includes("{id}")) {
-      return { ...present, web: (await gateway.connection({ id: present["src"] }, { id: present["des"] })).id }
+      return { ...present, web: (await gateway.connection({ id: present["src"]! }, { id: present["des"]! })).id }
     }
     if (kind === "transformations" && path.includes("{id}")) {
       const made = await gateway.api("POST", "/transformations", { name: gateway.name("example"), code: "1" })

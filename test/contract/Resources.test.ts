@@ -2,6 +2,7 @@ import { describe, expect } from "vitest"
 import { newId } from "@tidegate/model/Ids"
 import type { AnyResource } from "@tidegate/resources/Resource"
 import { resources } from "@tidegate/resources/Resources"
+import type { Body, Gateway } from "../support/Gateway.ts"
 import { it } from "../support/it.ts"
 
 /** Whatever is declared as a resource has its routes, its actor and its store, and is written and read as its example says. */
@@ -45,6 +46,13 @@ describe.each(declared.map((resource) => [resource.plural, resource] as const))(
   })
 })
 
+/** A call that has to succeed, of whichever resource. */
+const must = async (gateway: Gateway, method: string, path: string, body?: unknown): Promise<Body> => {
+  const answer = await gateway.call(method, path, body)
+  expect(answer.status, `${method} ${path}`).toBe(200)
+  return answer.body
+}
+
 /** Those whose example names no other resource. */
 const alone = declared.filter(({ name }) => name !== "connection")
 
@@ -52,19 +60,19 @@ it.for(alone.map((resource) => [resource.plural, resource] as const))(
   "%s live as their example says",
   async ([plural, { example, name, switches }], { gateway }) => {
     const written = Object.assign({}, example.body, { name: gateway.name(name) })
-    const created = await gateway.api("POST", `/${plural}`, written)
+    const created = await must(gateway, "POST", `/${plural}`, written)
     expect(Object.keys(created).sort()).toEqual(Object.keys(example.record).sort())
     const one = `/${plural}/${created.id}`
-    expect(await gateway.api("GET", one)).toEqual(created)
-    expect((await gateway.api("GET", `/${plural}?name=${written.name}`)).models).toHaveLength(1)
+    expect(await must(gateway, "GET", one)).toEqual(created)
+    expect((await must(gateway, "GET", `/${plural}?name=${written.name}`)).models).toHaveLength(1)
     expect(await gateway.call("POST", `/${plural}`, written)).toMatchObject({
       status: 409,
       body: { code: "RESOURCE_ALREADY_EXISTS", data: { id: created.id, resource_type: name } }
     })
-    expect(await gateway.api("PATCH", one, example.patch)).toMatchObject({ id: created.id, name: written.name })
-    expect(await gateway.api("PUT", `/${plural}`, written)).toMatchObject({ id: created.id })
-    for (const to of switches) expect(await gateway.api("PUT", `${one}/${to}`)).toMatchObject({ id: created.id })
-    expect(await gateway.api("DELETE", one)).toEqual({ id: created.id, deleted: true })
+    expect(await must(gateway, "PATCH", one, example.patch)).toMatchObject({ id: created.id, name: written.name })
+    expect(await must(gateway, "PUT", `/${plural}`, written)).toMatchObject({ id: created.id })
+    for (const to of switches) expect(await must(gateway, "PUT", `${one}/${to}`)).toMatchObject({ id: created.id })
+    expect(await must(gateway, "DELETE", one)).toEqual({ id: created.id, deleted: true })
     expect(await gateway.call("GET", one)).toMatchObject({ status: 404 })
   }
 )

@@ -1,7 +1,7 @@
 import { once } from "node:events"
 import { connect, type Socket } from "node:net"
 import { afterAll, describe, expect } from "vitest"
-import type { Body } from "../support/Gateway.ts"
+import type { Source } from "../support/Contract.ts"
 import { requestBytes, talk } from "../support/RawHttp.ts"
 import { attackFrom } from "../support/Attacker.ts"
 import { watch } from "../support/Watch.ts"
@@ -9,9 +9,9 @@ import { it as gatewayIt } from "../support/it.ts"
 
 /** Bodies that are made to hold memory, the processor or connections. The bounds leave a busy machine a wide margin. */
 
-let routed: Body
-let attacked: Body
-let plain: Body
+let routed: Source
+let attacked: Source
+let plain: Source
 const sockets = new Set<Socket>()
 
 const it = gatewayIt
@@ -40,11 +40,11 @@ const it = gatewayIt
   .extend(
     "post",
     ({ begin }) =>
-      async (source: Body, from: string): Promise<number> =>
+      async (source: Source, from: string): Promise<number> =>
         (await begin(requestBytes({ path: `/e/${source.id}`, body: "{}" }), from)).status
   )
   /** A body that comes in two parts. */
-  .extend("halting", ({ gateway }) => async (source: Body): Promise<number> => {
+  .extend("halting", ({ gateway }) => async (source: Source): Promise<number> => {
     const bytes = requestBytes({ path: `/e/${source.id}`, body: "in two parts" })
     return (await talk(gateway.port, [bytes.subarray(0, -5), bytes.subarray(-5)], { answers: 1, pause: 20 })).final
       .status
@@ -180,15 +180,15 @@ describe("slow bodies", () => {
 })
 
 describe("bodies under way", () => {
-  const unfinished = (source: Body, bytes: number): Buffer =>
+  const unfinished = (source: Source, bytes: number): Buffer =>
     Buffer.concat([
       Buffer.from(`POST /e/${source.id} HTTP/1.1\r\nHost: x\r\nContent-Length: ${10 * mebibyte}\r\n\r\n`),
       Buffer.alloc(bytes, "u")
     ])
   for (const [whose, where] of [
     ["one source", (i: number) => [attacked, `127.0.0.${2 + (i % 4)}`]],
-    ["one address", (i: number) => [[attacked, plain, routed][i % 3], "127.0.0.2"]]
-  ] as ReadonlyArray<readonly [string, (i: number) => [Body, string]]>) {
+    ["one address", (i: number) => [[attacked, plain, routed][i % 3]!, "127.0.0.2"]]
+  ] as ReadonlyArray<readonly [string, (i: number) => [Source, string]]>) {
     it(`are 1,024 for ${whose}; the next are told to come again, and whole ones still get through`, async ({
       begin,
       gateway,

@@ -13,7 +13,7 @@ const Deleted = Schema.Struct({ id: Schema.String })
  * A body or a record between processes: JSON. The transport's own layout tells the members of a union apart by their literals alone,
  * and a resource's bodies are judged by schemas that it could not.
  */
-const carried = <S extends Schema.Top>(schema: S) => Schema.fromJsonString(schema)
+const carried = <S extends Schema.Top>(schema: S) => Schema.fromJsonString(Schema.toCodecJson(schema))
 
 type Carried<S extends Schema.Top> = ReturnType<typeof carried<S>>
 

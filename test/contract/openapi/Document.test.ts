@@ -32,12 +32,8 @@ const plain: ReadonlyArray<AnyResource> = plainResources
 const examplesOf = async (gateway: Gateway, kinds: ReadonlyArray<AnyResource>): Promise<Present> => {
   const made: Present = {}
   for (const { example, name, plural, prefix } of kinds) {
-    const { id } = await gateway.api(
-      "POST",
-      `/${plural}`,
-      Object.assign({}, example.body, { name: gateway.name(name) })
-    )
-    made[prefix.slice(0, -1)] = id
+    const written = Object.assign({}, example.body, { name: gateway.name(name) })
+    made[prefix.slice(0, -1)] = (await gateway.call("POST", `/${plural}`, written)).body.id
   }
   return made
 }
@@ -66,9 +62,9 @@ const it = gatewayIt
       web: connection.id,
       trs: transformation.id,
       req: trace.request.id,
-      evt: trace.events[0].id,
-      att: trace.attempts[0].id,
-      txe: trace.transformations[0].id,
+      evt: trace.events[0]!.id,
+      att: trace.attempts[0]!.id,
+      txe: trace.transformations[0]!.id,
       ...(await examplesOf(gateway, plain))
     }
   })
@@ -81,7 +77,7 @@ const it = gatewayIt
       return { ...present, des: (await gateway.destination({ url: "http://127.0.0.1:9/" })).id }
     }
     if (kind === "connections" && path.includes("{id}")) {
-      return { ...present, web: (await gateway.connection({ id: present["src"] }, { id: present["des"] })).id }
+      return { ...present, web: (await gateway.connection({ id: present["src"]! }, { id: present["des"]! })).id }
     }
     if (kind === "transformations" && path.includes("{id}")) {
       const made = await gateway.api("POST", "/transformations", { name: gateway.name("example"), code: "1" })

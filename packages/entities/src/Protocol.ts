@@ -7,6 +7,9 @@ import { type AnyResource, type SwitchOf, typeName } from "@tidegate/resources/R
 /** `command`: made once by whoever sends it; the same one again changes nothing. Left out by what does not repeat. */
 const asked = { team_id: Schema.String, command: Schema.optionalKey(Schema.String) }
 
+/** As JSON text: the wire's own layout tells the members of a union apart by their literals only, which two rules share. */
+const onWire = <S extends Schema.Top>(message: S) => Schema.fromJsonString(Schema.toCodecJson(message))
+
 const Deleted = Schema.Struct({ id: Schema.String })
 
 type Payload<Fields extends Schema.Struct.Fields> = Schema.Struct<typeof asked & Fields>
@@ -33,10 +36,10 @@ export const protocolOf = <R extends AnyResource, const Others extends ReadonlyA
   const { name, patch, record, switches, write } = resource
   const answered = { success: record, error: GatewayError }
   const commands = [
-    Rpc.make("Create", { payload: { ...asked, input: write.message }, ...answered }),
-    Rpc.make("Update", { payload: { ...asked, input: patch.message }, ...answered }),
-    Rpc.make("Upsert", { payload: { ...asked, input: write.message }, ...answered }),
-    Rpc.make("Replace", { payload: { ...asked, input: write.message }, ...answered }),
+    Rpc.make("Create", { payload: { ...asked, input: onWire(write.message) }, ...answered }),
+    Rpc.make("Update", { payload: { ...asked, input: onWire(patch.message) }, ...answered }),
+    Rpc.make("Upsert", { payload: { ...asked, input: onWire(write.message) }, ...answered }),
+    Rpc.make("Replace", { payload: { ...asked, input: onWire(write.message) }, ...answered }),
     ...switches.map((to: string) => Rpc.make(typeName(to), { payload: asked, ...answered })),
     Rpc.make("Delete", { payload: asked, success: Deleted, error: GatewayError }),
     ...(others ?? [])

@@ -6,7 +6,7 @@ export const callLimits = {
    */
   ms: 1_000,
   dueMs: 800,
-  longestMs: 10_000,
+  longestMs: 20_000,
   /** MiB of heap, the parsed request included. V8 looks at it when it collects garbage: it may be exceeded for a moment. */
   memoryMib: 64,
   /** Bytes of UTF-8. */

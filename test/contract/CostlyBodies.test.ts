@@ -1,24 +1,13 @@
-import { get } from "node:http"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { describe, expect } from "vitest"
 import type { Rules, Source, SourceConfig } from "../support/Contract.ts"
 import { it as gatewayIt } from "../support/it.ts"
+import { heldMs, type Held, watchedLoop } from "../support/LoopHeld.ts"
 import { patience } from "../support/Waiting.ts"
 
 /** Bodies that cost more than they weigh: nothing that anybody posts holds up the loop that everybody shares. */
 
-const socket = join(tmpdir(), `loop-${process.pid}-${Math.random().toString(36).slice(2)}.sock`)
-
 const it = gatewayIt
-  .extend(
-    "settings",
-    { scope: "file" },
-    {
-      NODE_OPTIONS: `--import=${new URL("../support/loopWatch.ts", import.meta.url).href}`,
-      LOOP_WATCH: socket
-    }
-  )
+  .extend("settings", { scope: "file" }, watchedLoop)
   .extend(
     "post",
     ({ gateway }) =>
@@ -73,22 +62,6 @@ const it = gatewayIt
 interface Accepted {
   readonly request_id: string
 }
-
-interface Held {
-  readonly clockMs: number
-  readonly processorMs: number
-}
-
-/** The longest time for which the gateway's loop was held since this was asked last. */
-const heldMs = (): Promise<Held> =>
-  new Promise((resolve, reject) => {
-    get({ socketPath: socket, path: "/" }, (response) => {
-      let text = ""
-      response.setEncoding("utf8")
-      response.on("data", (chunk: string) => (text += chunk))
-      response.on("end", () => resolve(JSON.parse(text) as Held))
-    }).once("error", reject)
-  })
 
 /** About what an idle machine with two cores needs to parse the yardstick, in ms. */
 const yardstickMs = 12

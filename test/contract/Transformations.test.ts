@@ -310,6 +310,16 @@ describe("code that fails", () => {
       await send(plain.source, { body: `"plain ${i}"` })
       await send(honest.source)
     }
+    const came = (): ReadonlySet<string> => new Set(target.received.map(({ body }) => body.toString()))
+    await gateway.eventually("one of each has come", async () => {
+      const bodies = came()
+      return bodies.has("honest") && bodies.has('"plain 0"') ? bodies : null
+    })
+    // They were sent later, and come before the hostile ones have all been ended.
+    const [{ ended }] = await gateway.sql("select count(*)::int as ended from executions where request_id = any($1)", [
+      hostile
+    ])
+    expect(ended).toBeLessThan(hostile.length)
     await target.next(20)
     const bodies = target.received.map(({ body }) => body.toString())
     expect(bodies.filter((body) => body === "honest").length).toBe(10)

@@ -12,6 +12,7 @@ import { wrongCode, wrongRuns } from "./control/WrongTransformations.ts"
 import { type SourceName, sources, wrongRequests } from "./ingress/WrongRequests.ts"
 import { wireCases } from "./WrongWire.ts"
 import { it as gatewayIt } from "../support/it.ts"
+import { processorOf } from "../support/Watch.ts"
 
 /** Whatever comes in is answered with what is wrong about it, and changes nothing. One gateway takes all of it. */
 
@@ -205,15 +206,15 @@ describe("patterns that hang other engines", () => {
       const source = await gateway.source()
       const destination = await gateway.destination({ url: target.origin })
       await gateway.connection(source, destination, [{ type: "filter", body: { text: { $regex: pattern } } }])
-      const startedAt = performance.now()
+      const before = processorOf(gateway.pid)
       const answer = await request(gateway.port, {
         path: `/e/${source.id}`,
         headers: [["Content-Type", "application/json"]],
         body: JSON.stringify({ text: `${"a".repeat(50_000)}!` })
       })
       expect(answer.status).toBe(200)
-      // An engine that hangs takes minutes.
-      expect(performance.now() - startedAt).toBeLessThan(20_000)
+      // In seconds, of the gateway's own processor time: others may use the machine meanwhile.
+      expect(processorOf(gateway.pid) - before).toBeLessThan(1)
     })
   }
 })

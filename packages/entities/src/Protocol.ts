@@ -10,8 +10,8 @@ const asked = { team_id: Schema.String, command: Schema.optionalKey(Schema.Strin
 const Deleted = Schema.Struct({ id: Schema.String })
 
 /**
- * A body or a record between processes: JSON. The transport's own layout tells the members of a union apart by their literals alone,
- * and a resource's bodies are judged by schemas that it could not.
+ * A body or a record between processes: JSON. The transport's own layout tells the members of a union apart by their literals alone, which two
+ * rules share.
  */
 const carried = <S extends Schema.Top>(schema: S) => Schema.fromJsonString(Schema.toCodecJson(schema))
 

@@ -4,12 +4,23 @@ import { defineConfig } from "vitest/config"
 const shared = { testTimeout: 300_000, hookTimeout: 300_000 }
 
 const inPackages = ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts"]
-/** Their subject is a process of its own: the sandbox's children, an embedded PostgreSQL, a benchmark's generator and target. */
-const startingProcesses = [
+/**
+ * Not for every few minutes. The subject is a process of its own: the sandbox's children, an embedded PostgreSQL, a benchmark's
+ * generator and target; or it takes a while: deadlines of the wire, days of partitions, hundreds of random calls.
+ */
+const dear = [
   "packages/sandbox/test/**/*.test.ts",
   "packages/postgres/test/**/*.test.ts",
-  "benchmarks/test/**/*.test.ts"
+  "benchmarks/test/**/*.test.ts",
+  "packages/entities/test/ClusterWire.test.ts",
+  "packages/storage/test/{Partitions,Retention,RetentionCutOff}.test.ts",
+  "packages/api/test/{Fuzz,Lists}.test.ts",
+  "packages/telemetry/test/Otlp.test.ts"
 ]
+/** Nothing is kept in their modules: the files of a worker share them, which halves the processor time. */
+const pure = ["connectors", "model", "resources", "rules", "signatures", "templates"].map(
+  (name) => `packages/${name}/test/**/*.test.ts`
+)
 
 export default defineConfig({
   test: {
@@ -17,12 +28,16 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        // What runs in one process beside PostgreSQL: `npm run test:quick`.
-        test: { ...shared, name: "quick", include: inPackages, exclude: startingProcesses }
+        // With the pure ones, what runs in one process beside PostgreSQL: `npm run test:quick`.
+        test: { ...shared, name: "quick", include: inPackages, exclude: [...dear, ...pure] }
       },
       {
         extends: true,
-        test: { ...shared, name: "processes", include: startingProcesses }
+        test: { ...shared, name: "quick-pure", include: pure, isolate: false }
+      },
+      {
+        extends: true,
+        test: { ...shared, name: "processes", include: dear }
       },
       {
         extends: true,

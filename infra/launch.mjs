@@ -28,7 +28,7 @@ const targets = {
   start: [["apps/gateway/src/main.ts", ...rest]],
   // Node strips types without reading them: a suite can pass that does not compile. Suites that are named run alone.
   test: [...(rest.length === 0 ? check : []), ["node_modules/vitest/vitest.mjs", "run", ...rest]],
-  quick: [["node_modules/vitest/vitest.mjs", "run", "--project", "quick", ...rest]],
+  quick: [["node_modules/vitest/vitest.mjs", "run", "--project", "quick*", ...rest]],
   faults: [["test/faults/run.ts", ...rest]],
   bench: [["benchmarks/src/main.ts", ...rest]],
   check,

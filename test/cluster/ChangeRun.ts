@@ -1,4 +1,5 @@
 import { createHmac } from "node:crypto"
+import type { Rules } from "../support/Contract.ts"
 import { sleep, waitUntil } from "../support/Waiting.ts"
 import type { Gateways } from "../support/Gateways.ts"
 import { Target } from "../support/Target.ts"
@@ -41,7 +42,7 @@ interface Ids {
 interface Plan {
   readonly name: string
   readonly source?: object
-  readonly rules?: ReadonlyArray<object>
+  readonly rules?: Rules
   readonly rate?: number
   /** The call that brings about a state; states are counted from 0, which is how the subject was made. */
   readonly change: (state: number, ids: Ids, target: string) => readonly [method: string, path: string, body?: object]
@@ -69,7 +70,7 @@ const secretOf = (state: number): string => `whsec-of-state-${state}`
 const hmacAuth = (state: number) => ({ auth_type: "HMAC", auth: { webhook_secret_key: secretOf(state) } })
 
 /** No request is a duplicate: the rule makes the filter one that the connection's actor decides by. */
-const slowFilter = (rule: number) => [
+const slowFilter = (rule: number): Rules => [
   { type: "deduplicate", window: 1_000, include_fields: ["body.n"] },
   { type: "filter", body: { rule } }
 ]

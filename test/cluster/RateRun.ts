@@ -8,6 +8,7 @@ export interface Start {
   /** Unix ms. */
   readonly at: number
   readonly connection: string
+  readonly event: string
 }
 
 /** Most starts in any window of `periodMs`, whole windows and not calendar ones. */
@@ -137,13 +138,44 @@ export class RateRun<Name extends string> {
     }
     return rows.map((row) => ({
       at: new Date(row["at"] as string | Date).getTime(),
-      connection: String(row["connection"])
+      connection: String(row["connection"]),
+      event: String(row["event"])
     }))
+  }
+
+  /** Waits until no more than so many arrivals belong to no start that is recorded: what arrived last is recorded soon. */
+  async recorded(but: number): Promise<void> {
+    const elsewhere = async (): Promise<boolean> => this.#startedElsewhere(await this.starts()) <= but
+    await waitUntil(`all but ${but} of what ${this.#name} got have a start`, elsewhere)
+  }
+
+  /**
+   * The limit is on starts, which is what the gateway has in hand and what attempts record. What was started evenly may reach
+   * the target in bunches when the machine is busy, but never before its start: each start is taken for the event's first
+   * arrival that follows it. Gives how many arrivals are left, which belong to no start that is recorded.
+   */
+  #startedElsewhere(starts: ReadonlyArray<Start>): number {
+    const left = new Map<string, Array<number>>()
+    const last = Math.max(...starts.map(({ at }) => at))
+    for (const { at, headers } of this.target.received) {
+      if (at > last) continue
+      const event = String(headers["x-gateway-event-id"])
+      left.set(event, [...(left.get(event) ?? []), at])
+    }
+    for (const { at, event } of starts) {
+      const arrivals = left.get(event) ?? []
+      // Two processes tell the time by some milliseconds differently.
+      const index = arrivals.findIndex((arrival) => arrival >= at - 10)
+      if (index >= 0) arrivals.splice(index, 1)
+    }
+    let count = 0
+    for (const arrivals of left.values()) count += arrivals.length
+    return count
   }
 
   #attempts(): Promise<ReadonlyArray<Row>> {
     return this.#gateways.query(
-      "select delivered_at as at, connection_id as connection from attempts where destination_id = $1 order by delivered_at",
+      "select delivered_at as at, connection_id as connection, event_id as event from attempts where destination_id = $1 order by delivered_at",
       [this.destination]
     )
   }

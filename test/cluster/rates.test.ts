@@ -4,12 +4,6 @@ import { mostInWindow, RateRun, sleepAndCount } from "./RateRun.ts"
 
 const times = (starts: ReadonlyArray<{ readonly at: number }>): ReadonlyArray<number> => starts.map(({ at }) => at)
 
-/**
- * The limit is on starts, which is what the gateway has in hand and what attempts record. What was started evenly may
- * reach the target in bunches when the machine is busy: there it is only checked that it is not another order of things.
- */
-const atTarget = (limit: number): number => 3 * limit
-
 /** How many of `count` starts there must be, where a timer had this share of its turns: on a busy machine, fewer still. */
 const used = (count: number, share: number): number => (share > 0.9 ? count : (count * share) / 3)
 
@@ -24,7 +18,7 @@ describe("a rate limit", () => {
     const all = await run.starts()
     const starts = all.filter(({ at }) => at >= began && at < began + 8_000)
     expect(mostInWindow(times(all), 1_000)).toBeLessThanOrEqual(20)
-    expect(mostInWindow(times(run.target.received), 1_000)).toBeLessThanOrEqual(atTarget(20))
+    await run.recorded(0)
     // On a quiet machine 95 % and more; a busy one comes late to its slots, which says nothing about the limit.
     expect(starts.length).toBeGreaterThanOrEqual(used(0.8 * 20 * 8, share))
     for (const connection of run.connections) {
@@ -44,6 +38,7 @@ describe("a rate limit", () => {
     const down = await run.setRate("a", 10)
     const downShare = await sleepAndCount(3_000, 100)
     const all = times(await run.starts())
+    await run.recorded(0)
     const until = (at: number): ReadonlyArray<number> => all.filter((start) => start <= at)
     const after = (at: number): ReadonlyArray<number> => all.filter((start) => start > at)
     expect(mostInWindow(until(up.askedAt), 1_000)).toBeLessThanOrEqual(20)
@@ -77,7 +72,8 @@ describe("a rate limit", () => {
         [minute, 30, 60_000]
       ] as const) {
         expect(mostInWindow(times(await run.starts()), period)).toBeLessThanOrEqual(limit)
-        expect(mostInWindow(times(run.target.received), period)).toBeLessThanOrEqual(atTarget(limit))
+        // Those that the killed process had under way.
+        await run.recorded(10)
         await run.target.close()
       }
     })

@@ -65,8 +65,9 @@ describe("one dead destination", () => {
     await latencies(25, [])
     const alone = await latencies(100, [])
     const beside = await latencies(250, bad)
+    expect(upstream.received.length).toBeGreaterThan(0)
     // One that waits for a dead one waits for as long as a delivery may take, which is 30 s.
-    expect(beside.at(-1)!).toBeLessThan(5_000)
+    expect(beside.at(-1)!).toBeLessThan(1_000 + 10 * alone.at(-1)!)
     // Three times the load on the same machine: some milliseconds are due to that alone.
     expect(median(beside)).toBeLessThan(3 * median(alone) + 30)
   })

@@ -1,6 +1,7 @@
 import { connect } from "node:net"
 import { describe, expect } from "vitest"
-import { type Body, Gateway } from "../support/Gateway.ts"
+import type { Answered } from "../support/Contract.ts"
+import { Gateway } from "../support/Gateway.ts"
 import { requestBytes } from "../support/RawHttp.ts"
 import { it as gatewayIt } from "../support/it.ts"
 import { patience } from "../support/Waiting.ts"
@@ -15,15 +16,21 @@ const it = gatewayIt
       (path: string, headers: Record<string, string> = {}, origin = gateway.origin): Promise<Response> =>
         fetch(origin + path, { headers, redirect: "manual", signal: AbortSignal.timeout(patience) })
   )
-  .extend("pagesOf", ({ gateway }) => async (path: string): Promise<ReadonlyArray<Body>> => {
-    const pages: Array<Body> = []
+  .extend("pagesOf", ({ gateway }) => async (path: SubList): Promise<ReadonlyArray<Answered<"GET", SubList>>> => {
+    const pages: Array<Answered<"GET", SubList>> = []
     let next: string | null = null
     do {
-      pages.push(await gateway.api("GET", `${path}${next === null ? "" : `&cursor=${next}`}`))
-      next = pages.at(-1).next
+      const page: Answered<"GET", SubList> = await gateway.api(
+        "GET",
+        `${path}${next === null ? "" : `&cursor=${next}`}`
+      )
+      pages.push(page)
+      next = page.next
     } while (next !== null)
     return pages
   })
+
+type SubList = `/requests/${string}/${"events" | "ignored_events"}?limit=${number}`
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 const kib = (count: number): string => "x".repeat(count * 1_024)
@@ -45,7 +52,7 @@ describe("limits of calls", () => {
       expect(over.status).toBe(429)
       expect(over.headers.get("ratelimit")).toMatch(/^"key";r=0;t=\d+$/)
       expect(over.headers.get("x-ratelimit-remaining")).toBe("0")
-      const body = (await over.json()) as Body
+      const body = (await over.json()) as { readonly data: { readonly retry_after_seconds: number } }
       expect(Number(over.headers.get("retry-after"))).toBe(body.data.retry_after_seconds)
       expect(body.data.retry_after_seconds).toBeGreaterThanOrEqual(1)
       expect(body).toMatchObject({ code: "RATE_LIMITED", status: 429, data: { limit: 20, scope: "api_key" } })
@@ -146,7 +153,7 @@ describe("bodies as large as what they may hold", () => {
       response: { content_type: "text", body: kib(64) }
     }))
     const source = await gateway.source({ custom_response: { content_type: "text", body: kib(64), rules } })
-    expect(source.config.custom_response.rules).toHaveLength(50)
+    expect(source.config.custom_response?.rules).toHaveLength(50)
     const response = await fetch(`${gateway.origin}/e/${source.id}/49`, { method: "POST", body: "{}" })
     expect((await response.text()).length).toBe(64 * 1_024)
   })
@@ -157,7 +164,7 @@ describe("bodies as large as what they may hold", () => {
     const [source, destination] = [await gateway.source(), await gateway.destination({ path: "/" }, "MOCK_API")]
     const transformation = { name: gateway.name("large"), code }
     const connection = await gateway.connection(source, destination, [{ type: "transform", transformation }])
-    expect(connection.rules[0].transformation_id).toMatch(/^trs_/)
+    expect(connection.rules[0]!["transformation_id"]).toMatch(/^trs_/)
     const written = await gateway.call("POST", "/transformations", { name: gateway.name("larger"), code: `${code}x` })
     expect(written).toMatchObject({ status: 400, body: { code: "VALIDATION_ERROR" } })
   })
@@ -211,7 +218,7 @@ describe("bodies as large as what they may hold", () => {
   })
 
   it("patterns of 512 characters, in every rule", async ({ gateway }) => {
-    const rule = (length: number) => [{ type: "filter", path: { $regex: "a".repeat(length) } }]
+    const rule = (length: number) => [{ type: "filter", path: { $regex: "a".repeat(length) } }] as const
     const [source, destination] = [await gateway.source(), await gateway.destination({ path: "/" }, "MOCK_API")]
     await gateway.connection(source, destination, rule(512))
     const ends = { source_id: source.id, destination_id: destination.id }
@@ -232,7 +239,7 @@ describe("what a write leaves out", () => {
     expect(upserted).toMatchObject({ id, description: "d", config: { path: "/b", rate_limit: 7 } })
     const cleared = await gateway.api("PUT", "/destinations", { name, config: { rate_limit: null, path: "/b" } })
     expect(cleared).toMatchObject({ id, type: "MOCK_API", config: { rate_limit: null } })
-    await gateway.api("PATCH", `/destinations/${id}`, { rate_limit: 9 })
+    expect((await gateway.call("PATCH", `/destinations/${id}`, { rate_limit: 9 })).status).toBe(200)
     const replaced = await gateway.api("PUT", `/destinations/${id}`, { name, type: "MOCK_API", config: { path: "/c" } })
     expect(replaced).toMatchObject({ id, description: null, config: { path: "/c", rate_limit: null } })
   })
@@ -288,7 +295,7 @@ describe("lists", () => {
     }
     const send = async () => {
       const response = await fetch(source.url, { method: "POST", body: "{}" })
-      return ((await response.json()) as Body).request_id as string
+      return ((await response.json()) as { readonly request_id: string }).request_id
     }
     requestId = await send()
     otherId = await send()
@@ -296,7 +303,7 @@ describe("lists", () => {
     await gateway.traced(otherId, 2 * connections)
   })
 
-  for (const list of ["events", "ignored_events"]) {
+  for (const list of ["events", "ignored_events"] as const) {
     it(`${list} of a request go on where a page ends`, async ({ gateway, pagesOf }) => {
       const pages = await pagesOf(`/requests/${requestId}/${list}?limit=5`)
       expect(pages.map(({ count, next }) => [count, next !== null])).toEqual([
@@ -304,11 +311,11 @@ describe("lists", () => {
         [5, true],
         [2, false]
       ])
-      const ids = pages.flatMap(({ models }) => models.map((model: Body) => model.id))
+      const ids = pages.flatMap(({ models }) => models.map((model) => model.id))
       expect(new Set(ids).size).toBe(connections)
       expect(ids).toEqual([...ids].sort((a, b) => (a < b ? -1 : 1)))
       expect((await pagesOf(`/requests/${requestId}/${list}?limit=12`)).length).toBe(1)
-      const [{ next }] = pages as [Body]
+      const { next } = pages[0]!
       const foreign = await gateway.call("GET", `/requests/${otherId}/${list}?limit=5&cursor=${next}`)
       expect(foreign).toMatchObject({ status: 400, body: { code: "INVALID_CURSOR" } })
     })
@@ -317,7 +324,7 @@ describe("lists", () => {
   it("events are found by their request, whenever it was", async ({ gateway }) => {
     const old = await gateway.sql("select id from events where request_id = $1 order by id", [requestId])
     const list = await gateway.api("GET", `/events?request_id=${requestId}`)
-    expect(list.models.map((model: Body) => model.id).toSorted()).toEqual(old.map(({ id }) => id))
+    expect(list.models.map((model) => model.id).toSorted()).toEqual(old.map(({ id }) => id))
     expect(list).toMatchObject({ total: connections, total_exact: true, next_cursor: null })
     expect(Date.parse(list.applied_range.from)).toBe(0)
     const both = await gateway.api("GET", `/events/count?request_id=${requestId},${otherId}`)
@@ -331,7 +338,7 @@ describe("lists", () => {
   })
 
   it("lists of resources say whether there are more, and take no cursor", async ({ gateway }) => {
-    for (const list of ["sources", "destinations", "connections", "transformations"]) {
+    for (const list of ["sources", "destinations", "connections", "transformations"] as const) {
       const all = await gateway.api("GET", `/${list}?limit=255`)
       expect(all.has_more).toBe(false)
       const short = await gateway.api("GET", `/${list}?limit=${all.count - 1}`)
@@ -357,10 +364,10 @@ describe("lists", () => {
     }
     const list = await gateway.api("GET", `/sources?id=${heavy.join(",")}`)
     expect(list).toMatchObject({ count: 5, has_more: true, pagination: { limit: 100 } })
-    expect(list.models.map((model: Body) => model.id)).toEqual(heavy.toReversed().slice(0, 5))
+    expect(list.models.map((model) => model.id)).toEqual(heavy.toReversed().slice(0, 5))
     // What a connection shows of its source counts as well.
     const destination = await gateway.destination({ path: "/" }, "MOCK_API")
-    for (let index = 0; index < 6; index++) await gateway.connection({ id: heavy[0] }, destination)
+    for (let index = 0; index < 6; index++) await gateway.connection({ id: heavy[0]! }, destination)
     const connections = await gateway.api("GET", `/connections?source_id=${heavy[0]}`)
     expect(connections).toMatchObject({ count: 5, has_more: true })
     expect(await gateway.api("GET", `/sources?id=${heavy.slice(0, 5).join(",")}`)).toMatchObject({

@@ -1,28 +1,17 @@
-import { get } from "node:http"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { describe, expect } from "vitest"
-import type { Body } from "../support/Gateway.ts"
+import type { Rules, Source, SourceConfig } from "../support/Contract.ts"
 import { it as gatewayIt } from "../support/it.ts"
+import { heldMs, type Held, watchedLoop } from "../support/LoopHeld.ts"
 import { patience } from "../support/Waiting.ts"
 
 /** Bodies that cost more than they weigh: nothing that anybody posts holds up the loop that everybody shares. */
 
-const socket = join(tmpdir(), `loop-${process.pid}-${Math.random().toString(36).slice(2)}.sock`)
-
 const it = gatewayIt
-  .extend(
-    "settings",
-    { scope: "file" },
-    {
-      NODE_OPTIONS: `--import=${new URL("../support/loopWatch.ts", import.meta.url).href}`,
-      LOOP_WATCH: socket
-    }
-  )
+  .extend("settings", { scope: "file" }, watchedLoop)
   .extend(
     "post",
     ({ gateway }) =>
-      (source: Body, body: string): Promise<Response> =>
+      (source: Source, body: string): Promise<Response> =>
         fetch(`${gateway.origin}/e/${source.id}`, {
           method: "POST",
           headers: { "content-type": "application/json" },
@@ -34,7 +23,7 @@ const it = gatewayIt
   .extend(
     "attack",
     ({ post }) =>
-      async (source: Body, plain: Body): Promise<{ readonly held: Held; readonly worstMs: number }> => {
+      async (source: Source, plain: Source): Promise<{ readonly held: Held; readonly worstMs: number }> => {
         await heldMs()
         let worstMs = 0
         const over = new AbortController()
@@ -61,30 +50,18 @@ const it = gatewayIt
   /** How a request with this body is shown. */ .extend(
     "shown",
     ({ gateway, post, target }) =>
-      async (body: string, rules: ReadonlyArray<unknown> = []): Promise<Body> => {
+      async (body: string, rules: Rules = []) => {
         const { source } = await gateway.route(target, { rules })
-        const { request_id } = (await (await post(source, body)).json()) as Body
+        const { request_id } = (await (await post(source, body)).json()) as Accepted
         const trace = await gateway.traced(request_id)
         const list = await gateway.api("GET", `/requests?source_id=${source.id}&include=data`)
-        return { trace, data: trace.request.data, listed: list.models[0].data, request_id }
+        return { trace, data: trace.request.data, listed: list.models[0]!.data, request_id }
       }
   )
 
-interface Held {
-  readonly clockMs: number
-  readonly processorMs: number
+interface Accepted {
+  readonly request_id: string
 }
-
-/** The longest time for which the gateway's loop was held since this was asked last. */
-const heldMs = (): Promise<Held> =>
-  new Promise((resolve, reject) => {
-    get({ socketPath: socket, path: "/" }, (response) => {
-      let text = ""
-      response.setEncoding("utf8")
-      response.on("data", (chunk: string) => (text += chunk))
-      response.on("end", () => resolve(JSON.parse(text) as Held))
-    }).once("error", reject)
-  })
 
 /** About what an idle machine with two cores needs to parse the yardstick, in ms. */
 const yardstickMs = 12
@@ -126,7 +103,7 @@ const bodies: ReadonlyArray<readonly [name: string, body: string]> = [
   ["a long number", "1".repeat(mebibytes10 - 1)]
 ]
 
-const kinds: ReadonlyArray<readonly [name: string, rules: ReadonlyArray<unknown>, source: Record<string, unknown>]> = [
+const kinds: ReadonlyArray<readonly [name: string, rules: Rules, source: SourceConfig]> = [
   ["filters", [{ type: "filter", body: { $or: [{ a: { $regex: "a+b" } }, { $contains: "xy" }, { $eq: 1 }] } }], {}],
   ["deduplication", [{ type: "deduplicate", window: 60_000 }], {}],
   [
@@ -182,8 +159,7 @@ describe("a source with a thousand connections", () => {
     const source = await gateway.source()
     const nowhere = await gateway.destination({ url: "http://127.0.0.1:9" })
     const texts = Array.from({ length: 20 }, (_, i) => ({ $regex: `[a-z]+[0-9]${i}` }))
-    const rules = [{ type: "filter", body: { a: { $or: texts } } }]
-    await gateway.connection(source, nowhere, rules)
+    await gateway.connection(source, nowhere, [{ type: "filter", body: { a: { $or: texts } } }])
     // The other connections are written as the API would: a thousand calls take a minute.
     await gateway.sql(
       `insert into connections select (json_populate_record(c, json_build_object(
@@ -194,7 +170,9 @@ describe("a source with a thousand connections", () => {
     await gateway.sql("update sources set version = version + 1 where id = $1", [source.id])
     await heldMs()
     const body = JSON.stringify({ a: Array.from({ length: 100 }, () => "x".repeat(1_000)) })
-    const sent = await Promise.all(Array.from({ length: 4 }, async () => (await post(source, body)).json() as Body))
+    const sent = await Promise.all(
+      Array.from({ length: 4 }, async () => (await (await post(source, body)).json()) as Accepted)
+    )
     const { clockMs, processorMs } = await heldMs()
     console.log(`a thousand connections: ${processorMs.toFixed(0)} ms (${clockMs.toFixed(0)} ms by the clock)`)
     expect(processorMs).toBeLessThan(boundMs())
@@ -206,14 +184,14 @@ describe("a source with a thousand connections", () => {
 })
 
 describe("a body that is not parsed", () => {
-  const text = { type: "filter", body: { $startsWith: "[[],[]" } }
+  const text = { type: "filter", body: { $startsWith: "[[],[]" } } as const
 
   it("is text to rules, is delivered as it is, and says why", async ({ gateway, shown, target }) => {
     const body = `[${"[],".repeat(100_000)}[]]`
     const { data, listed, trace } = await shown(body, [text])
     expect(trace.events).toHaveLength(1)
     expect(data).toMatchObject({ body, encoding: "text", is_large_payload: false })
-    expect(data.reason).toMatch(/more than 100000 JSON values/)
+    expect(data?.reason).toMatch(/more than 100000 JSON values/)
     expect(listed).toMatchObject({ body: null, encoding: "json", is_large_payload: true })
     const delivery = await gateway.eventually("the delivery", async () => target.received.at(-1))
     expect(delivery.body.toString()).toBe(body)
@@ -222,7 +200,7 @@ describe("a body that is not parsed", () => {
   it("is the start of it where it is large", async ({ shown }) => {
     const { data } = await shown(`[${"[],".repeat(1_000_000)}[]]`, [text])
     expect(data).toMatchObject({ encoding: "text", is_large_payload: true })
-    expect(data.body).toBe(`[${"[],".repeat(1_000_000)}`.slice(0, 65_536))
+    expect(data?.body).toBe(`[${"[],".repeat(1_000_000)}`.slice(0, 65_536))
   })
 
   it("is not JSON that is only large", async ({ shown }) => {
@@ -230,7 +208,7 @@ describe("a body that is not parsed", () => {
     const { data, listed, trace } = await shown(JSON.stringify(value), [{ type: "filter", body: { id: 8_999 } }])
     expect(trace.events).toHaveLength(1)
     expect(data).toMatchObject({ encoding: "json", is_large_payload: false })
-    expect(data.body).toEqual(value)
+    expect(data?.body).toEqual(value)
     expect(data).not.toHaveProperty("reason")
     expect(listed).toMatchObject({ body: null, encoding: "json", is_large_payload: true })
   })

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, sign as signBytes } from "node:crypto"
 import { describe, expect } from "vitest"
-import type { Body } from "../support/Gateway.ts"
+import type { Source, SourceConfig } from "../support/Contract.ts"
 import { type Answer, request } from "../support/RawHttp.ts"
 import { it as gatewayIt } from "../support/it.ts"
 
@@ -13,7 +13,7 @@ interface Sent {
   readonly body?: string
 }
 
-const allMethods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
+const allMethods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const
 
 const json = [["Content-Type", "application/json"]] as const
 
@@ -24,16 +24,16 @@ const it = gatewayIt
   .extend(
     "answering",
     ({ gateway }) =>
-      (custom_response: object, config: object = {}): Promise<Body> =>
-        gateway.source({ allowed_http_methods: allMethods, custom_response, ...config })
+      (custom_response: object, config: object = {}): Promise<Source> =>
+        gateway.source({ allowed_http_methods: allMethods, custom_response, ...config } as SourceConfig)
   )
   .extend(
     "send",
     ({ gateway }) =>
-      (source: Body, { suffix = "", ...parts }: Sent = {}): Promise<Answer> =>
+      (source: Pick<Source, "id">, { suffix = "", ...parts }: Sent = {}): Promise<Answer> =>
         request(gateway.port, { ...parts, path: `/e/${source.id}${suffix}` })
   )
-  .extend("discord", ({ gateway, target }) => async (config: object, type = "DISCORD"): Promise<Body> => {
+  .extend("discord", ({ gateway, target }) => async (config: object, type = "DISCORD"): Promise<Source> => {
     const source = await gateway.api("POST", "/sources", {
       name: gateway.name("source"),
       type,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect } from "vitest"
-import type { Body } from "../support/Gateway.ts"
+import type { Rule, Rules, Source } from "../support/Contract.ts"
 import { request } from "../support/RawHttp.ts"
 import { it as gatewayIt } from "../support/it.ts"
 
@@ -24,7 +24,7 @@ const it = gatewayIt
   .extend(
     "send",
     ({ gateway }) =>
-      async (source: Body, { body = "{}", headers = [], suffix = "", ...parts }: Sent = {}): Promise<string> => {
+      async (source: Source, { body = "{}", headers = [], suffix = "", ...parts }: Sent = {}): Promise<string> => {
         const answer = await request(gateway.port, {
           ...parts,
           headers: [json, ...headers],
@@ -38,13 +38,13 @@ const it = gatewayIt
   /** What became of a request on its only connection: `event`, or why not. */
   .extend("fate", ({ gateway }) => async (requestId: string): Promise<string> => {
     const { events, ignored_events } = await gateway.traced(requestId)
-    return events.length === 1 ? "event" : ignored_events[0].cause
+    return events.length === 1 ? "event" : ignored_events[0]!.cause
   })
   /** Sends one after the other and tells what became of each. */
   .extend(
     "fates",
     ({ fate, send }) =>
-      async (source: Body, requests: ReadonlyArray<Sent>): Promise<ReadonlyArray<string>> => {
+      async (source: Source, requests: ReadonlyArray<Sent>): Promise<ReadonlyArray<string>> => {
         const found: Array<string> = []
         for (const one of requests) found.push(await fate(await send(source, one)))
         return found
@@ -53,7 +53,7 @@ const it = gatewayIt
   .extend(
     "deduplicating",
     ({ gateway, target }) =>
-      async (rule: object = {}, more: ReadonlyArray<unknown> = []) =>
+      async (rule: Partial<Extract<Rule, { readonly type: "deduplicate" }>> = {}, more: Rules = []) =>
         gateway.route(target, { rules: [{ type: "deduplicate", window: minute, ...rule }, ...more] })
   )
 
@@ -186,8 +186,8 @@ describe("the same", () => {
     ]
     await gateway.traced(await send(source, { body: '{"id":1,"n":1}' }), 3)
     const { events, ignored_events } = await gateway.traced(await send(source, { body: '{"id":1,"n":2}' }), 3)
-    expect(new Set(events.map((event: Body) => event.connection_id))).toEqual(new Set([whole.id, none.id]))
-    expect(ignored_events.map((ignored: Body) => ignored.connection_id)).toEqual([byId.id])
+    expect(new Set(events.map((event) => event.connection_id))).toEqual(new Set([whole.id, none.id]))
+    expect(ignored_events.map((ignored) => ignored.connection_id)).toEqual([byId.id])
   })
 })
 
@@ -367,10 +367,10 @@ describe("with a transformation and a filter", () => {
     const { source } = await deduplicating()
     const { events } = await gateway.traced(await send(source, { body: '{"id":"again"}' }))
     await gateway.eventually("the event is successful", async () => {
-      const event = await gateway.api("GET", `/events/${events[0].id}`)
+      const event = await gateway.api("GET", `/events/${events[0]!.id}`)
       return event.status === "SUCCESSFUL" ? event : null
     })
-    await gateway.api("POST", `/events/${events[0].id}/retry`)
+    await gateway.api("POST", `/events/${events[0]!.id}/retry`)
     const deliveries = await target.next(2)
     expect(deliveries.map(({ body }) => body.toString())).toEqual(['{"id":"again"}', '{"id":"again"}'])
   })

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto"
 import { Webhook } from "standardwebhooks"
 import { describe, expect } from "vitest"
-import type { Body } from "../support/Gateway.ts"
+import type { Event, Source } from "../support/Contract.ts"
 import { request, type RequestParts } from "../support/RawHttp.ts"
 import type { Received } from "../support/Target.ts"
 import { it as gatewayIt } from "../support/it.ts"
@@ -13,7 +13,7 @@ const it = gatewayIt
   .extend(
     "deliver",
     ({ gateway, target }) =>
-      async (source: Body, { path = "", ...parts }: Partial<RequestParts> = {}): Promise<Received> => {
+      async (source: Source, { path = "", ...parts }: Partial<RequestParts> = {}): Promise<Received> => {
         const answer = await request(gateway.port, { body: "{}", ...parts, path: `/e/${source.id}${path}` })
         expect(answer.status).toBe(200)
         const [delivery] = await target.next()
@@ -23,13 +23,13 @@ const it = gatewayIt
   .extend(
     "event",
     ({ gateway }) =>
-      async (): Promise<Body> =>
-        (await gateway.api("GET", "/events?limit=1")).models[0]
+      async (): Promise<Event> =>
+        (await gateway.api("GET", "/events?limit=1")).models[0]!
   )
   .extend(
     "finished",
     ({ gateway }) =>
-      (id: string): Promise<Body> =>
+      (id: string): Promise<Event> =>
         gateway.eventually("the event is finished", async () => {
           const found = await gateway.api("GET", `/events/${id}`)
           return ["SUCCESSFUL", "FAILED"].includes(found.status) ? found : null
@@ -298,7 +298,7 @@ describe("the request line", () => {
   })
 
   it("methods", async ({ deliver, gateway, target }) => {
-    const all = ["POST", "PUT", "PATCH", "DELETE", "GET", "HEAD"]
+    const all = ["POST", "PUT", "PATCH", "DELETE", "GET", "HEAD"] as const
     const asSent = await gateway.route(target, { source: { allowed_http_methods: all } })
     const always = await gateway.route(target, {
       source: { allowed_http_methods: all },
@@ -390,7 +390,7 @@ describe("outcomes", () => {
     it(`${status} is ${expected}`, async ({ deliver, event, finished, gateway, target }) => {
       target.reply = (response) => void response.writeHead(status, headers).end("the answer")
       // Of those that fail, a retry follows only where the answer leaves room for one.
-      const rules = status === 410 ? [{ type: "retry", count: 3, interval: 1_000 }] : []
+      const rules = status === 410 ? [{ type: "retry", count: 3, interval: 1_000 } as const] : []
       const { source } = await gateway.route(target, { rules })
       await deliver(source)
       const { id } = await event()
@@ -414,7 +414,7 @@ describe("outcomes", () => {
     const { id } = await event()
     expect((await finished(id)).status).toBe("SUCCESSFUL")
     const { models } = await gateway.api("GET", `/attempts?event_id=${id}`)
-    expect(models[0].body).toBe("x".repeat(65_536))
+    expect(models[0]!.body).toBe("x".repeat(65_536))
   })
 
   it("a private address that is not allowed is not connected to", async ({ event, finished, gateway, target }) => {
@@ -433,7 +433,7 @@ describe("MOCK_API", () => {
     const { id } = await event()
     expect((await finished(id)).status).toBe("SUCCESSFUL")
     const [attempt] = (await gateway.api("GET", `/attempts?event_id=${id}`)).models
-    expect(JSON.parse(attempt.body)).toMatchObject({
+    expect(JSON.parse(attempt!.body!)).toMatchObject({
       method: "POST",
       path: "/mock/a",
       headers: { "x-a": "1", "x-gateway-event-id": id },

@@ -1,6 +1,6 @@
 import { createHmac, generateKeyPairSync, sign as signBytes } from "node:crypto"
 import { describe, expect } from "vitest"
-import type { Body } from "../support/Gateway.ts"
+import type { Source } from "../support/Contract.ts"
 import { type Answer, request } from "../support/RawHttp.ts"
 import { it as gatewayIt } from "../support/it.ts"
 
@@ -238,16 +238,16 @@ const it = gatewayIt
   .extend(
     "send",
     ({ gateway }) =>
-      (source: Body, { suffix = "", ...parts }: Sent): Promise<Answer> =>
+      (source: Source, { suffix = "", ...parts }: Sent): Promise<Answer> =>
         request(gateway.port, { ...parts, path: `/e/${source.id}${suffix}` })
   )
   /** A source of `type` that verifies as the type says, with two connections. */
   .extend("greeted", ({ gateway, target }) => async (type: string, auth: object) => {
-    const config = { auth_type: "PROVIDER_SIGNATURE", auth }
+    const config: Record<string, unknown> = { auth_type: "PROVIDER_SIGNATURE", auth }
     const source = await gateway.api("POST", "/sources", { name: gateway.name("source"), type, config })
     const destination = await gateway.destination({ url: target.origin })
-    const filter = { type: "filter", path: "/nowhere" }
-    const deduplicate = { type: "deduplicate", window: 60_000 }
+    const filter = { type: "filter", path: "/nowhere" } as const
+    const deduplicate = { type: "deduplicate", window: 60_000 } as const
     const connections = [
       await gateway.connection(source, destination),
       await gateway.connection(source, destination, [deduplicate, filter])
@@ -272,7 +272,7 @@ for (const { answer, auth, headers = {}, hello, impostor, kind, type, verified }
       const trace = await gateway.api("GET", `/requests/${row.id}/trace`)
       expect(trace.counts).toMatchObject({ events: 0, ignored_events: 2, attempts: 0 })
       expect(trace.request).toMatchObject({ events_count: 0, ignored_count: 2 })
-      expect(new Set(trace.ignored_events.map((ignored: Body) => ignored.connection_id))).toEqual(new Set(connections))
+      expect(new Set(trace.ignored_events.map((ignored) => ignored.connection_id))).toEqual(new Set(connections))
       for (const ignored of trace.ignored_events) {
         expect(ignored).toMatchObject({ cause: "HANDSHAKE", meta: [kind], request_id: row.id })
       }

@@ -1,13 +1,13 @@
 import { createHmac, randomBytes } from "node:crypto"
 import { gzipSync } from "node:zlib"
 import { describe, expect } from "vitest"
-import type { Body } from "../support/Gateway.ts"
+import type { Source } from "../support/Contract.ts"
 import { request, requestBytes, talk } from "../support/RawHttp.ts"
 import { it as gatewayIt } from "../support/it.ts"
 
 /** What a sender meets at an ingress URL: contract 2.6, byte for byte. */
 
-const url = (source: Body): string => `/e/${source.id}`
+const url = (source: Source): string => `/e/${source.id}`
 const mebibytes = (n: number): number => n * 1024 * 1024
 
 const it = gatewayIt.extend(
@@ -102,7 +102,7 @@ describe("the order of the decisions", () => {
     })
     expect(answer.status).toBe(200)
     const { data } = await gateway.api("GET", `/requests/${JSON.parse(answer.body).request_id}`)
-    expect([data.body, data.encoding]).toEqual(['{"cut', "text"])
+    expect([data?.body, data?.encoding]).toEqual(['{"cut', "text"])
   })
 })
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { expect } from "vitest"
-import type { Body } from "../support/Gateway.ts"
+import type { Source } from "../support/Contract.ts"
 import { type Answer, type Conversation, request, requestBytes, talk } from "../support/RawHttp.ts"
 import { it as gatewayIt } from "../support/it.ts"
 
@@ -18,7 +18,7 @@ const it = gatewayIt
   .extend(
     "send",
     ({ gateway }) =>
-      (source: Body, body: string | Uint8Array = "{}"): Promise<Answer> =>
+      (source: Source, body: string | Uint8Array = "{}"): Promise<Answer> =>
         request(gateway.port, { path: `/e/${source.id}`, body })
   )
   .extend(
@@ -30,7 +30,7 @@ const it = gatewayIt
   .extend(
     "recovered",
     ({ gateway, send }) =>
-      (source: Body): Promise<Answer> =>
+      (source: Source): Promise<Answer> =>
         gateway.eventually("requests are taken again", async () => {
           const answer = await send(source)
           return answer.status === 200 ? answer : null

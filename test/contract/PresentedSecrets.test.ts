@@ -1,4 +1,5 @@
 import { describe, expect } from "vitest"
+import type { Rules, Source, SourceConfig } from "../support/Contract.ts"
 import type { Body } from "../support/Gateway.ts"
 import { type Answer, request } from "../support/RawHttp.ts"
 import type { Received } from "../support/Target.ts"
@@ -13,11 +14,11 @@ const it = gatewayIt
   .extend(
     "send",
     ({ gateway }) =>
-      (source: Body, { body = "{}", suffix = "", ...parts }: Sent): Promise<Answer> =>
+      (source: Source, { body = "{}", suffix = "", ...parts }: Sent): Promise<Answer> =>
         request(gateway.port, { ...parts, body, path: `/e/${source.id}${suffix}` })
   )
   /** Sends what has to be accepted; the request's id. */
-  .extend("accepted", ({ send }) => async (source: Body, sent: Sent): Promise<string> => {
+  .extend("accepted", ({ send }) => async (source: Source, sent: Sent): Promise<string> => {
     const answer = await send(source, sent)
     expect(answer.status).toBe(200)
     return JSON.parse(answer.body).request_id
@@ -26,11 +27,11 @@ const it = gatewayIt
   .extend(
     "latest",
     ({ gateway }) =>
-      async (source: Body): Promise<Body> =>
+      async (source: Source): Promise<Body> =>
         (await gateway.requests(source.id)).at(-1)
   )
   /** Everything that the API has to say about a request, as one text. */
-  .extend("everythingAbout", ({ gateway }) => async (source: Body, requestId: string): Promise<string> => {
+  .extend("everythingAbout", ({ gateway }) => async (source: Source, requestId: string): Promise<string> => {
     const list = `source_id=${source.id}&include=data`
     const texts: Array<unknown> = [
       await gateway.api("GET", `/requests/${requestId}`),
@@ -67,7 +68,7 @@ const it = gatewayIt
     return dumps.map(([row]) => row.text).join("\n")
   })
   /** An event that waits on a paused connection. */
-  .extend("held", ({ accepted, gateway, target }) => async (rules: ReadonlyArray<unknown> = []) => {
+  .extend("held", ({ accepted, gateway, target }) => async (rules: Rules = []) => {
     const source = await gateway.api("POST", "/sources", {
       name: gateway.name("source"),
       type: "GITLAB",
@@ -256,15 +257,15 @@ describe("what is presented", () => {
         return found.counts.attempts === 5 ? found : null
       })
       const { data } = await gateway.api("GET", `/requests/${id}`)
-      expect(data.headers).toMatchObject(read.headers ?? {})
-      expect(data.query).toBe(read.query ?? "")
-      expect(data.parsed_query).toEqual(read.query === undefined ? {} : { a: "1", key: mask, b: "/" })
-      const { logs } = trace.transformations[0]
-      expect(logs[0].message).toContain(read.query ?? mask)
-      const mocked = trace.attempts.find(({ destination_id }: Body) => destination_id === mock.id)
-      expect(JSON.parse(mocked.body).headers).toMatchObject(read.headers ?? {})
+      expect(data?.headers).toMatchObject(read.headers ?? {})
+      expect(data?.query).toBe(read.query ?? "")
+      expect(data?.parsed_query).toEqual(read.query === undefined ? {} : { a: "1", key: mask, b: "/" })
+      const { logs } = trace.transformations[0]!
+      expect(logs[0]!.message).toContain(read.query ?? mask)
+      const mocked = trace.attempts.find(({ destination_id }) => destination_id === mock.id)!
+      expect(JSON.parse(mocked.body!).headers).toMatchObject(read.headers ?? {})
       expect(mocked.requested_url).toContain(read.query ?? "")
-      const quiet = trace.attempts.find(({ destination_id }: Body) => destination_id === quietMock.id)
+      const quiet = trace.attempts.find(({ destination_id }) => destination_id === quietMock.id)
       expect(JSON.stringify(quiet)).not.toContain("PRESENTED")
 
       const rejected = await send(source, sent(secret.wrong))
@@ -296,7 +297,7 @@ describe("what is presented", () => {
     const [delivery] = await target.next()
     expectForwarded(delivery!, { headers })
     const { data } = await gateway.api("GET", `/requests/${id}`)
-    expect(data.headers).toMatchObject({ "x-gitlab-token": [mask, mask], "x-other": mask })
+    expect(data?.headers).toMatchObject({ "x-gitlab-token": [mask, mask], "x-other": mask })
   })
 
   it("a request that presents nothing is stored as it came, and nothing beside it", async ({
@@ -339,7 +340,7 @@ describe("what is presented", () => {
       "the attempt is recorded",
       async () => (await gateway.traced(id)).attempts[0]
     )
-    expect(JSON.parse(attempt.body).headers["x-target-key"]).toBe(`****${right.slice(-4)}`)
+    expect(JSON.parse(attempt.body!).headers["x-target-key"]).toBe(`****${right.slice(-4)}`)
   })
 
   it("in a provider's handshake", async ({ gateway, latest, send }) => {
@@ -348,7 +349,7 @@ describe("what is presented", () => {
     const asana = await gateway.api("POST", "/sources", {
       name: gateway.name("source"),
       type: "ASANA",
-      config: { auth_type: "HMAC" }
+      config: { auth_type: "HMAC" } as SourceConfig
     })
     const hello = await send(asana, { headers: [["X-Hook-Secret", announced]] })
     expect([hello.status, hello.headers["x-hook-secret"]]).toEqual([200, announced])
@@ -431,16 +432,16 @@ describe("whatever happens in between", () => {
   it("every attempt carries it, and so does a retry by hand", async ({ gateway, held, target }) => {
     target.reply = (response) => void response.writeHead(target.received.length < 2 ? 503 : 200).end()
     const { id, resume, source } = await held()
-    await gateway.api("PUT", `/connections/${(await gateway.traced(id)).events[0].connection_id}`, {
+    await gateway.api("PUT", `/connections/${(await gateway.traced(id)).events[0]!.connection_id}`, {
       name: gateway.name("connection"),
       source_id: source.id,
-      destination_id: (await gateway.traced(id)).events[0].destination_id,
+      destination_id: (await gateway.traced(id)).events[0]!.destination_id,
       rules: [{ type: "retry", strategy: "linear", count: 2, interval: 1_000 }]
     })
     await resume()
     const event = await gateway.eventually("the second attempt succeeds", async () => {
       const [found] = (await gateway.traced(id)).events
-      return found.status === "SUCCESSFUL" ? found : null
+      return found?.status === "SUCCESSFUL" ? found : null
     })
     await gateway.api("POST", `/events/${event.id}/retry`)
     const deliveries = await target.next(3)
@@ -463,7 +464,7 @@ describe("whatever happens in between", () => {
     expect(destination.config.forward_credentials).toBe(true)
     await gateway.connection(source, destination)
     await accepted(source, keeping)
-    const path = `/destinations/${destination.id}`
+    const path = `/destinations/${destination.id}` as const
     const changed = await gateway.api("PATCH", path, { config: { forward_credentials: false } })
     expect(changed.config.forward_credentials).toBe(false)
     await accepted(source, keeping)
@@ -515,7 +516,7 @@ describe("whatever happens in between", () => {
       id
     ])
     const { data } = await gateway.api("GET", `/requests/${id}`)
-    expect(data.headers).toEqual({ authorization: mask, "x-gitlab-token": [mask, mask], a: "b" })
+    expect(data?.headers).toEqual({ authorization: mask, "x-gitlab-token": [mask, mask], a: "b" })
     await gateway.sql("delete from requests where id = $1", [id])
   })
 })

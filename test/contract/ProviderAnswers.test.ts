@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto"
 import { describe, expect } from "vitest"
 import { getExpectedTwilioSignature } from "twilio/lib/webhooks/webhooks.js"
-import type { Body } from "../support/Gateway.ts"
+import type { Source } from "../support/Contract.ts"
 import { request } from "../support/RawHttp.ts"
 import { it as gatewayIt } from "../support/it.ts"
 
@@ -24,7 +24,7 @@ const it = gatewayIt
   .extend(
     "create",
     ({ gateway }) =>
-      (type: string, config: Record<string, unknown> = {}): Promise<Body> =>
+      (type: string, config: Record<string, unknown> = {}): Promise<Source> =>
         gateway.api("POST", "/sources", {
           name: gateway.name("source"),
           type,
@@ -34,10 +34,10 @@ const it = gatewayIt
   .extend(
     "post",
     ({ gateway }) =>
-      (source: Body, headers: Readonly<Record<string, string>>, body: string) =>
+      (source: Source, headers: Readonly<Record<string, string>>, body: string) =>
         request(gateway.port, { path: `/e/${source.id}`, headers: Object.entries(headers), body })
   )
-  .extend("send", ({ gateway }) => async (source: Body, fields: Readonly<Record<string, string | Blob>>) => {
+  .extend("send", ({ gateway }) => async (source: Source, fields: Readonly<Record<string, string | Blob>>) => {
     const { body, type } = await mail(fields)
     const response = await fetch(`${gateway.origin}/e/${source.id}`, {
       method: "POST",
@@ -83,7 +83,7 @@ describe("XERO", () => {
 
 describe("TWILIO", () => {
   const form = { From: "+15017122661", Body: "größe & more" }
-  const sign = (source: Body) => ({
+  const sign = (source: Source) => ({
     ...formType,
     "X-Twilio-Signature": getExpectedTwilioSignature(secret, source.url, form)
   })

@@ -10,7 +10,7 @@ import { Webhook as SvixWebhook } from "svix"
 import twilio from "twilio"
 import { getExpectedTwilioSignature } from "twilio/lib/webhooks/webhooks.js"
 import { describe, expect } from "vitest"
-import type { Body } from "../support/Gateway.ts"
+import type { Source, SourceConfig } from "../support/Contract.ts"
 import { request } from "../support/RawHttp.ts"
 import { it as gatewayIt } from "../support/it.ts"
 
@@ -252,7 +252,7 @@ const accepts = async (library: NonNullable<Provider["library"]>, sent: Signed, 
 }
 
 const it = gatewayIt
-  .extend("send", ({ gateway }) => async (source: Body, { body, headers, suffix }: Signed) => {
+  .extend("send", ({ gateway }) => async (source: Source, { body, headers, suffix }: Signed) => {
     const answer = await request(gateway.port, { path: `/e/${source.id}${suffix}`, headers, body })
     // A form of Twilio's is answered in XML.
     const isJson = answer.headers["content-type"]?.startsWith("application/json") === true
@@ -261,11 +261,11 @@ const it = gatewayIt
   .extend(
     "create",
     ({ gateway }) =>
-      (provider: Pick<Provider, "auth" | "type">, auth_type?: string): Promise<Body> =>
+      (provider: Pick<Provider, "auth" | "type">, auth_type?: string): Promise<Source> =>
         gateway.api("POST", "/sources", {
           name: gateway.name("source"),
           type: provider.type,
-          config: { auth: provider.auth, ...(auth_type === undefined ? {} : { auth_type }) }
+          config: { auth: provider.auth, ...(auth_type === undefined ? {} : { auth_type }) } as SourceConfig
         })
   )
 
@@ -454,7 +454,7 @@ describe("settings that cannot be used", () => {
     it(`${type}: ${name}`, async ({ gateway }) => {
       const { body, status } = await gateway.call("POST", "/sources", { name: gateway.name("source"), type, config })
       expect([status, body.code]).toEqual([400, "VALIDATION_ERROR"])
-      expect(body.data.fields.map((field: Body) => field.path)).toContain(path)
+      expect(body.data.fields).toContainEqual(expect.objectContaining({ path }))
     })
   }
 

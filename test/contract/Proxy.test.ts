@@ -155,7 +155,7 @@ describe("the upstream's answer is the caller's", () => {
     expect(upstream.received[0]!.body.equals(sent)).toBe(true)
     const exchange = await exchangeOf(String(response.headers.get("x-gateway-request-id")))
     expect([exchange.response_body_truncated, exchange.response_body_encoding]).toEqual([true, "base64"])
-    expect(Buffer.from(exchange.response_body, "base64").equals(large.subarray(0, 1_000))).toBe(true)
+    expect(Buffer.from(exchange.response_body!, "base64").equals(large.subarray(0, 1_000))).toBe(true)
   })
 
   it("a custom response is not asked", async ({ gateway, proxying, send }) => {
@@ -282,8 +282,8 @@ describe("an upstream that fails", () => {
     const waited = performance.now() - startedAt
     expect([answer.status, JSON.parse(answer.body).code]).toEqual([504, "UPSTREAM_TIMEOUT"])
     expect(waited).toBeGreaterThan(950)
-    // Not as long as an upstream is waited for that says nothing of it.
-    expect(waited).toBeLessThan(20_000)
+    // Not the 10 s of a source that says nothing of it.
+    expect(waited).toBeLessThan(10_000)
     expect(answer.body).not.toContain("127.0.0.1")
     await upstream.received[0]!.abandoned
     expect(await exchangeOf(idOf(answer))).toMatchObject({

@@ -33,7 +33,7 @@ const it = gatewayIt
     "latest",
     ({ gateway }) =>
       async (): Promise<string> =>
-        (await gateway.api("GET", "/requests?limit=1")).models[0].id
+        (await gateway.api("GET", "/requests?limit=1")).models[0]!.id
   )
 
 it.beforeAll(async ({ gateway }) => {
@@ -77,6 +77,6 @@ describe("the README's quick start", () => {
     expect(out).not.toContain('"error":"')
     await delivered(id)
     const [source, ...others] = (await gateway.api("GET", "/sources?name=shop")).models
-    expect([source.name, others]).toEqual(["shop", []])
+    expect([source?.name, others]).toEqual(["shop", []])
   })
 })

@@ -1,5 +1,6 @@
 import { describe, expect } from "vitest"
 import { type Table, tables } from "../../packages/storage/src/Tables.ts"
+import type { Rules } from "../support/Contract.ts"
 import { it as gatewayIt } from "../support/it.ts"
 
 /** What is answered for records that have outlived their payload, and whose each stored row is. */
@@ -10,10 +11,10 @@ const it = gatewayIt
   /** A rule that transforms. */
   .extend("transforming", ({ gateway }) => async () => {
     const { id } = await gateway.api("POST", "/transformations", { name: gateway.name("transformation"), code })
-    return { type: "transform", transformation_id: id }
+    return { type: "transform", transformation_id: id } as const
   })
   /** A request that has become an event, which has been delivered. */
-  .extend("deliver", ({ gateway }) => async (rules: ReadonlyArray<unknown> = []) => {
+  .extend("deliver", ({ gateway }) => async (rules: Rules = []) => {
     const source = await gateway.source()
     const destination = await gateway.destination({ path: "/hooks" }, "MOCK_API")
     await gateway.connection(source, destination, rules)
@@ -27,7 +28,7 @@ const it = gatewayIt
       const found = await gateway.traced(request_id)
       return found.attempts.length === 0 ? null : found
     })
-    return { source, request: request_id, event: trace.events[0].id as string }
+    return { source, request: request_id, event: trace.events[0]!.id }
   })
   /** Takes the payloads of a request as retention does: by the declaration of the tables. */
   .extend("prune", ({ gateway }) => async (request: string): Promise<void> => {
@@ -50,7 +51,7 @@ describe("a record whose payload is gone", () => {
     "%s: data is null, the body 404, a retry 409, and the record is there",
     async ([, isTransformed], { deliver, gateway, prune, transforming }) => {
       const { event, request, source } = await deliver(isTransformed ? [await transforming()] : [])
-      expect((await gateway.api("GET", `/events/${event}`)).data.request.path).toBe("/orders")
+      expect((await gateway.api("GET", `/events/${event}`)).data?.request.path).toBe("/orders")
       await prune(request)
 
       expect(await gateway.api("GET", `/requests/${request}`)).toMatchObject({

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest"
-import type { Body } from "../support/Gateway.ts"
+import type { Source, Trace } from "../support/Contract.ts"
 import { request } from "../support/RawHttp.ts"
 import { it as gatewayIt } from "../support/it.ts"
 
@@ -17,7 +17,7 @@ const it = gatewayIt
   .extend(
     "send",
     ({ gateway }) =>
-      async (source: Body, { body = "{}", path = "", ...parts }: Sent = {}): Promise<Body> => {
+      async (source: Source, { body = "{}", path = "", ...parts }: Sent = {}): Promise<Trace> => {
         const answer = await request(gateway.port, { ...parts, path: `/e/${source.id}${path}`, body })
         expect(answer.status).toBe(200)
         return gateway.api("GET", `/requests/${JSON.parse(answer.body).request_id}/trace`)
@@ -97,13 +97,13 @@ describe("several connections", () => {
 
     const { events, ignored_events, request: stored } = await send(source)
     expect([stored.events_count, stored.ignored_count]).toEqual([3, 1])
-    expect(ignored_events.map((ignored: Body) => ignored.connection_id)).toEqual([filtering.id])
-    const byConnection = new Map<string, Body>(events.map((event: Body) => [event.connection_id, event]))
+    expect(ignored_events.map((ignored) => ignored.connection_id)).toEqual([filtering.id])
+    const byConnection = new Map(events.map((event) => [event.connection_id, event]))
     expect(new Set(byConnection.keys())).toEqual(new Set([passing.id, delaying.id, paused.id]))
 
-    const delayed = byConnection.get(delaying.id)
+    const delayed = byConnection.get(delaying.id)!
     expect(delayed.status).toBe("SCHEDULED")
-    expect(Date.parse(delayed.next_attempt_at) - Date.parse(delayed.created_at)).toBe(3_600_000)
+    expect(Date.parse(delayed.next_attempt_at!) - Date.parse(delayed.created_at)).toBe(3_600_000)
     expect(byConnection.get(paused.id)).toMatchObject({ status: "HOLD", attempts: 0 })
     const [delivery] = await target.next()
     expect(delivery!.headers["x-gateway-connection-name"]).toBe(passing.name)
@@ -143,7 +143,7 @@ describe("several connections", () => {
     const { source } = await gateway.route(target, { rules: [{ type: "delay", delay: 700 }] })
     const startedAt = Date.now()
     const { events } = await send(source)
-    expect(events[0].status).toBe("SCHEDULED")
+    expect(events[0]!.status).toBe("SCHEDULED")
     const [delivery] = await target.next()
     expect(Date.now() - startedAt).toBeGreaterThanOrEqual(690)
     expect(delivery!.headers["x-gateway-attempt-trigger"]).toBe("INITIAL")

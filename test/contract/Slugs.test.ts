@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto"
 import { describe, expect } from "vitest"
-import type { Body } from "../support/Gateway.ts"
+import type { Source } from "../support/Contract.ts"
 import { request } from "../support/RawHttp.ts"
 import { it as gatewayIt } from "../support/it.ts"
 
@@ -19,13 +19,13 @@ const it = gatewayIt
   .extend(
     "create",
     ({ gateway }) =>
-      (fields: Record<string, unknown> = {}): Promise<Body> =>
+      (fields: Record<string, unknown> = {}): Promise<Source> =>
         gateway.api("POST", "/sources", { name: gateway.name("source"), ...fields })
   )
   .extend(
     "patch",
     ({ gateway }) =>
-      (source: Body, fields: Record<string, unknown>): Promise<Body> =>
+      (source: Source, fields: Record<string, unknown>): Promise<Source> =>
         gateway.api("PATCH", `/sources/${source.id}`, fields)
   )
   .extend(
@@ -43,7 +43,7 @@ const it = gatewayIt
   .extend(
     "pathsOf",
     ({ gateway }) =>
-      async (source: Body): Promise<ReadonlyArray<string>> =>
+      async (source: Source): Promise<ReadonlyArray<string>> =>
         (await gateway.requests(source.id)).map(({ path }) => path)
   )
 
@@ -185,9 +185,9 @@ describe("a slug that moves", () => {
 
   it("loses nothing and misplaces nothing under load", async ({ create, gateway, patch, pathsOf, post, urlOf }) => {
     const slug = newSlug()
-    const sources = [await create({ url: urlOf(slug) }), await create()]
+    const [one, other] = [await create({ url: urlOf(slug) }), await create()]
     /** Whose the slug is, while no change is under way. */
-    let owner: string | null = sources[0].id
+    let owner: string | null = one.id
     /** A slow request may end when the slug has come back to whose it was. */
     let changes = 0
     const work = { done: false }
@@ -204,7 +204,7 @@ describe("a slug that moves", () => {
     }
     const senders = Array.from({ length: 6 }, sender)
     for (let round = 0; round < 12; round++) {
-      const [from, to] = round % 2 === 0 ? [sources[0], sources[1]] : [sources[1], sources[0]]
+      const [from, to] = round % 2 === 0 ? [one, other] : [other, one]
       owner = null
       changes++
       await patch(from, { url: null })
@@ -216,7 +216,7 @@ describe("a slug that moves", () => {
     work.done = true
     await Promise.all(senders)
     const stored = new Map<string, string>()
-    for (const source of sources) for (const path of await pathsOf(source)) stored.set(path, source.id)
+    for (const source of [one, other]) for (const path of await pathsOf(source)) stored.set(path, source.id)
     for (const { owner, path, status } of sent) {
       expect([200, 404]).toContain(status)
       expect(stored.has(path), path).toBe(status === 200)
@@ -235,7 +235,7 @@ describe("a slug that moves", () => {
     await patch(second, { url: urlOf(slug) })
     const secret = "announced-secret-1234"
     expect((await post(slug, "{}", [["X-Hook-Secret", secret]])).status).toBe(200)
-    const authOf = async (source: Body) => (await gateway.api("GET", `/sources/${source.id}`)).config.auth
+    const authOf = async (source: Source) => (await gateway.api("GET", `/sources/${source.id}`)).config.auth
     expect(await authOf(first)).toEqual({})
     expect(await authOf(second)).toEqual({ webhook_secret_key: "****1234" })
     const signature = createHmac("sha256", secret).update("{}").digest("hex")

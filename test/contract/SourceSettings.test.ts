@@ -1,7 +1,6 @@
 import { generateKeyPairSync } from "node:crypto"
 import { providers } from "@tidegate/signatures/Providers"
 import { describe, expect } from "vitest"
-import type { Body } from "../support/Gateway.ts"
 import { request } from "../support/RawHttp.ts"
 import { it as gatewayIt } from "../support/it.ts"
 
@@ -32,7 +31,7 @@ const types = providers.flatMap((provider) => provider.types)
 const it = gatewayIt.extend(
   "create",
   ({ gateway }) =>
-    (type: string, fields: Body) =>
+    (type: string, fields: object) =>
       gateway.call("POST", "/sources", { name: gateway.name("source"), type, ...fields })
 )
 
@@ -72,7 +71,7 @@ describe("a record as it was read", () => {
 })
 
 describe("a setting where it has no effect", () => {
-  const cases: ReadonlyArray<readonly [type: string, fields: Body, path: string, place: string]> = [
+  const cases: ReadonlyArray<readonly [type: string, fields: object, path: string, place: string]> = [
     ["PAYPAL", { config: { webhook_id: "8PT5" } }, "config.webhook_id", "config.auth.webhook_id"],
     ["PAYPAL", { webhook_id: "8PT5" }, "webhook_id", "config.auth.webhook_id"],
     ["AWS_SNS", { config: { topic_arn: topic } }, "config.topic_arn", "config.auth.topic_arn"],
@@ -100,7 +99,7 @@ describe("a setting where it has no effect", () => {
         await gateway.call("PUT", `/sources/${open.id}`, { ...open, ...fields })
       ]) {
         expect([answer.status, answer.body.code]).toEqual([400, "VALIDATION_ERROR"])
-        const fault = answer.body.data.fields.find((fault: Body) => fault.path === path)
+        const fault = answer.body.data.fields.find((fault: { readonly path: string }) => fault.path === path)
         expect(fault?.message).toContain(place)
       }
     })

@@ -3,6 +3,7 @@ import { createServer } from "node:net"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { type Exposed, parseExposition, sampleValue } from "../support/Exposition.ts"
 import { Collector, type Span } from "../support/Collector.ts"
+import type { Source } from "../support/Contract.ts"
 import { type Body, Gateway } from "../support/Gateway.ts"
 import { request } from "../support/RawHttp.ts"
 import { Target } from "../support/Target.ts"
@@ -42,7 +43,7 @@ const scrape = async (key = gateway.key): Promise<ReadonlyMap<string, Exposed>> 
   return parseExposition(await response.text())
 }
 
-const send = async (source: Body, headers: Record<string, string> = {}, path = ""): Promise<string> => {
+const send = async (source: Source, headers: Record<string, string> = {}, path = ""): Promise<string> => {
   const response = await fetch(`${gateway.origin}/e/${source.id}${path}?secret=in-the-query`, {
     method: "POST",
     headers,

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto"
 import { describe, expect } from "vitest"
-import type { Body } from "../support/Gateway.ts"
 import { it, handler, identity } from "./transforming.ts"
 
 /** Code over time: its changes, its retries, what is told of its runs, and its API. */
@@ -67,18 +66,18 @@ describe("retries", () => {
     const { events } = await gateway.traced(await send(source))
     const [first] = await target.next()
     await gateway.eventually("the event is successful", async () => {
-      const event = await gateway.api("GET", `/events/${events[0].id}`)
+      const event = await gateway.api("GET", `/events/${events[0]!.id}`)
       return event.status === "SUCCESSFUL" ? event : null
     })
     await gateway.api("PATCH", `/transformations/${made.id}`, { code: handler('throw new Error("not any more")') })
-    const { replay_event_id } = await gateway.api("POST", `/events/${events[0].id}/retry`)
+    const { replay_event_id } = await gateway.api("POST", `/events/${events[0]!.id}/retry`)
     const [, second] = await target.next(2)
     expect(second!.body.equals(first!.body)).toBe(true)
     expect([second!.url, second!.headers["x-made"]]).toEqual(["/made", "1"])
     expect(second!.headers["x-gateway-event-id"]).toBe(replay_event_id)
     expect((await executions(made)).length).toBe(1)
     const retried = await gateway.api("GET", `/events/${replay_event_id}`)
-    expect(retried.data.request).toMatchObject({ path: "/made", body: JSON.parse(first!.body.toString()) })
+    expect(retried.data?.request).toMatchObject({ path: "/made", body: JSON.parse(first!.body.toString()) })
   })
 
   it("not without that payload: what came in is not what was made of it", async ({
@@ -92,12 +91,12 @@ describe("retries", () => {
     const { events } = await gateway.traced(id)
     await target.next()
     await gateway.eventually("the event is successful", async () => {
-      const event = await gateway.api("GET", `/events/${events[0].id}`)
+      const event = await gateway.api("GET", `/events/${events[0]!.id}`)
       return event.status === "SUCCESSFUL" ? event : null
     })
     // As retention does.
     await gateway.sql("delete from event_data where request_id = $1", [id])
-    const { body, status } = await gateway.call("POST", `/events/${events[0].id}/retry`)
+    const { body, status } = await gateway.call("POST", `/events/${events[0]!.id}/retry`)
     expect([status, body.code]).toEqual([409, "PAYLOAD_UNAVAILABLE"])
     expect(target.received.length).toBe(1)
   })
@@ -125,6 +124,7 @@ describe("what is told of executions", () => {
       source,
       transformation: made
     } = await through(handler('console.info("seen"); request.body = { b: request.body.a }; return request'))
+    const sentAt = performance.now()
     const id = await send(source, { body: '{"a":[1,2]}' })
     await target.next()
     const trace = await gateway.eventually("the attempt is told", async () => {
@@ -132,10 +132,10 @@ describe("what is told of executions", () => {
       return trace.counts.attempts === 1 ? trace : null
     })
     expect(trace.counts).toEqual({ events: 1, ignored_events: 0, attempts: 1, transformations: 1, proxy_exchanges: 0 })
-    const [event] = trace.events
+    const event = trace.events[0]!
     expect(trace.transformations_by_event_id[event.id]).toEqual(trace.transformations)
-    expect(trace.timeline.map((item: Body) => item.kind)).toEqual(["request", "transformation", "event", "attempt"])
-    const item = trace.timeline[1]
+    expect(trace.timeline.map((item) => item.kind)).toEqual(["request", "transformation", "event", "attempt"])
+    const item = trace.timeline[1]!
     expect(item).toMatchObject({
       label: "Transformed",
       status: "SUCCESSFUL",
@@ -143,7 +143,7 @@ describe("what is told of executions", () => {
       connection_id: connection.id
     })
 
-    const [listed] = await executions(made)
+    const listed = (await executions(made))[0]!
     expect(listed).toMatchObject({
       id: item.transformation_execution_id,
       event_id: event.id,
@@ -154,15 +154,15 @@ describe("what is told of executions", () => {
       transformed_event_data_id: event.event_data_id
     })
     expect(listed.stats.duration_ms).toBeGreaterThan(0)
-    // Milliseconds, as long as a busy machine may make of them.
-    expect(listed.stats.duration_ms).toBeLessThan(20_000)
+    // Milliseconds: no more than have passed here.
+    expect(listed.stats.duration_ms).toBeLessThan(performance.now() - sentAt)
     expect(listed).not.toHaveProperty("original_event_data")
     const detail = await gateway.api("GET", `/transformations/${made.id}/executions/${listed.id}`)
     expect(detail.original_event_data).toMatchObject({ body: { a: [1, 2] } })
     expect(detail.transformed_event_data).toMatchObject({ body: { b: [1, 2] } })
     expect(detail).toEqual(trace.transformations[0])
     const { data } = await gateway.api("GET", `/events/${event.id}`)
-    expect(data.request.body).toEqual({ b: [1, 2] })
+    expect(data?.request.body).toEqual({ b: [1, 2] })
   })
 
   it("counts, for who asks for them", async ({ gateway, send, through }) => {
@@ -174,7 +174,7 @@ describe("what is told of executions", () => {
     for (const fail of [false, true, false])
       await gateway.traced(await send(source, { body: JSON.stringify({ fail }) }))
     const listed = async (query: string) =>
-      (await gateway.api("GET", `/transformations?id=${made.id}${query}`)).models[0]
+      (await gateway.api("GET", `/transformations?id=${made.id}${query}`)).models[0]!
     expect(await listed("&include_counts=true")).toMatchObject({
       executions_24h_count: 3,
       executions_24h_successful_count: 2,
@@ -184,7 +184,7 @@ describe("what is told of executions", () => {
     expect((await listed("&include_metrics=true")).executions_24h_successful_bins.at(-1)).toBe(2)
     expect(await listed("")).toMatchObject({ executions_24h_count: 0, connections_count: 0 })
     const filtered = await gateway.api("GET", `/transformations/${made.id}/executions?log_level=fatal`)
-    expect(filtered.models.map(({ error_code }: Body) => error_code)).toEqual(["RUNTIME_ERROR"])
+    expect(filtered.models.map(({ error_code }) => error_code)).toEqual(["RUNTIME_ERROR"])
     await gateway.api("DELETE", `/connections/${connection.id}`)
     expect((await listed("&include_counts=true")).connections_count).toBe(0)
   })
@@ -223,7 +223,7 @@ describe("the API", () => {
   it("a stored one runs by its id, with what is stored", async ({ executions, gateway, transformation }) => {
     const made = await transformation(handler("request.body = process.env.A; return request"), { A: "stored" })
     const run = await gateway.api("POST", "/transformations/run", { transformation_id: made.id, request: {} })
-    expect([run.transformation_id, run.request.body]).toEqual([made.id, "stored"])
+    expect([run.transformation_id, run.request?.body]).toEqual([made.id, "stored"])
     expect(await executions(made)).toEqual([])
     expect((await gateway.call("POST", "/transformations/run", { transformation_id: "trs_nowhere" })).status).toBe(404)
     expect((await gateway.call("POST", "/transformations/run", {})).status).toBe(400)
@@ -257,14 +257,17 @@ describe("the API", () => {
     target
   }) => {
     const name = gateway.name("inline")
-    const rule = (code: string, env?: object) => ({
-      type: "transform",
+    const rule = (code: string, env?: Record<string, string>) => ({
+      type: "transform" as const,
       transformation: { name, code, ...(env === undefined ? {} : { env }) }
     })
     const { connection, source } = await gateway.route(target, {
       rules: [rule(handler("request.body = process.env.V; return request"), { V: "inline" })]
     })
-    const [{ transformation_id, ...rest }] = connection.rules
+    const { transformation_id, ...rest } = connection.rules[0] as {
+      readonly type: string
+      readonly transformation_id: string
+    }
     expect(rest).toEqual({ type: "transform" })
     expect(await gateway.api("GET", `/transformations/${transformation_id}`)).toMatchObject({
       name,

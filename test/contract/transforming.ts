@@ -1,5 +1,5 @@
 import { expect } from "vitest"
-import type { Body } from "../support/Gateway.ts"
+import type { DestinationConfig, Execution, Rules, Source, Transformation } from "../support/Contract.ts"
 import { request } from "../support/RawHttp.ts"
 import { it as gatewayIt } from "../support/it.ts"
 
@@ -21,7 +21,7 @@ export const it = gatewayIt
   .extend(
     "transformation",
     ({ gateway }) =>
-      (code: string, env: Record<string, string> = {}): Promise<Body> =>
+      (code: string, env: Record<string, string> = {}): Promise<Transformation> =>
         gateway.api("POST", "/transformations", { name: gateway.name("transformation"), code, env })
   )
   /** A source whose only connection runs `code`. */
@@ -32,15 +32,15 @@ export const it = gatewayIt
         code: string,
         options: {
           readonly env?: Record<string, string>
-          readonly rules?: ReadonlyArray<unknown>
-          readonly destination?: object
+          readonly rules?: Rules
+          readonly destination?: DestinationConfig
         } = {}
       ) => {
         const made = await transformation(code, options.env)
-        const rules = [{ type: "transform", transformation_id: made.id }, ...(options.rules ?? [])]
+        const rules: Rules = [{ type: "transform", transformation_id: made.id }, ...(options.rules ?? [])]
         const route = await gateway.route(target, {
           rules,
-          ...(options.destination === undefined ? {} : { destination: { ...options.destination } })
+          ...(options.destination === undefined ? {} : { destination: options.destination })
         })
         return { ...route, transformation: made }
       }
@@ -49,7 +49,7 @@ export const it = gatewayIt
   .extend(
     "send",
     ({ gateway }) =>
-      async (source: Body, { suffix = "", body = "{}", headers = [json], ...parts }: Sent = {}) => {
+      async (source: Source, { suffix = "", body = "{}", headers = [json], ...parts }: Sent = {}) => {
         const answer = await request(gateway.port, { ...parts, headers, path: `/e/${source.id}${suffix}`, body })
         expect(answer.status).toBe(200)
         return String(JSON.parse(answer.body).request_id)
@@ -58,6 +58,6 @@ export const it = gatewayIt
   .extend(
     "executions",
     ({ gateway }) =>
-      async ({ id }: Body): Promise<ReadonlyArray<Body>> =>
+      async ({ id }: Transformation): Promise<ReadonlyArray<Execution>> =>
         (await gateway.api("GET", `/transformations/${id}/executions`)).models
   )

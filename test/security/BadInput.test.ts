@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest"
-import { allTables, type Body } from "../support/Gateway.ts"
+import { allTables, type TableState } from "../support/Gateway.ts"
 import { Document } from "../contract/openapi/Document.ts"
 import { request, talk } from "../support/RawHttp.ts"
 import { type ControlCase, partsOf, type Present } from "./control/Case.ts"
@@ -12,6 +12,7 @@ import { wrongCode, wrongRuns } from "./control/WrongTransformations.ts"
 import { type SourceName, sources, wrongRequests } from "./ingress/WrongRequests.ts"
 import { wireCases } from "./WrongWire.ts"
 import { it as gatewayIt } from "../support/it.ts"
+import { processorOf } from "../support/Watch.ts"
 
 /** Whatever comes in is answered with what is wrong about it, and changes nothing. One gateway takes all of it. */
 
@@ -34,7 +35,10 @@ const it = gatewayIt
   /** One of everything, with one delivered event. */
   .extend("present", { scope: "file", auto: true }, async ({ gateway, target }): Promise<Present> => {
     const source = await gateway.api("POST", "/sources", { name: "present" })
-    const destination = await gateway.api("POST", "/destinations", { name: "present", url: target.origin })
+    const destination = await gateway.api("POST", "/destinations", {
+      name: "present",
+      config: { url: target.origin }
+    })
     const connection = await gateway.api("POST", "/connections", {
       name: "present",
       source_id: source.id,
@@ -55,7 +59,7 @@ const it = gatewayIt
     await target.next()
     const attempt = await gateway.eventually(
       "an attempt",
-      async (): Promise<Body> => (await gateway.api("GET", "/attempts")).models[0]
+      async () => (await gateway.api("GET", "/attempts")).models[0]
     )
     return {
       source: source.id,
@@ -96,7 +100,7 @@ const it = gatewayIt
   })
 
 describe("the control API", () => {
-  let before: ReadonlyArray<Body>
+  let before: ReadonlyArray<TableState>
   let document: Document
 
   it.beforeAll(async ({ gateway }) => {
@@ -140,7 +144,7 @@ describe("the control API", () => {
 describe("ingress URLs", () => {
   /** What a rejected request adds to. */
   const unconcerned = allTables.filter((table) => table !== "requests" && table !== "rollups")
-  let before: ReadonlyArray<Body>
+  let before: ReadonlyArray<TableState>
 
   it.beforeAll(async ({ gateway }) => {
     before = await gateway.state(unconcerned)
@@ -149,13 +153,13 @@ describe("ingress URLs", () => {
   describe("requests that are turned away", () => {
     for (const one of wrongRequests) {
       it(one.name, async ({ gateway, ids }) => {
-        const [{ high }] = (await gateway.sql("select coalesce(max(id), '') as high from requests")) as [Body]
+        const [newest] = await gateway.sql("select coalesce(max(id), '') as id from requests")
         const { final } = await talk(gateway.port, one.bytes(ids), { answers: 1 })
         const shown = { status: final.status, code: codeOf(final.body) }
         expect(shown, final.body.slice(0, 500)).toEqual({ status: one.status, code: one.code })
         const stored = await gateway.sql(
           "select source_id, status, rejection_cause, verified, events_count from requests where id > $1",
-          [high]
+          [newest.id]
         )
         expect(stored).toEqual(
           one.stored === null
@@ -175,7 +179,7 @@ describe("ingress URLs", () => {
   })
 
   describe("over the wire", () => {
-    let requests: ReadonlyArray<Body>
+    let requests: ReadonlyArray<TableState>
     it.beforeAll(async ({ gateway }) => {
       requests = await gateway.state(["requests"])
     })
@@ -202,15 +206,15 @@ describe("patterns that hang other engines", () => {
       const source = await gateway.source()
       const destination = await gateway.destination({ url: target.origin })
       await gateway.connection(source, destination, [{ type: "filter", body: { text: { $regex: pattern } } }])
-      const startedAt = performance.now()
+      const before = processorOf(gateway.pid)
       const answer = await request(gateway.port, {
         path: `/e/${source.id}`,
         headers: [["Content-Type", "application/json"]],
         body: JSON.stringify({ text: `${"a".repeat(50_000)}!` })
       })
       expect(answer.status).toBe(200)
-      // An engine that hangs takes minutes.
-      expect(performance.now() - startedAt).toBeLessThan(20_000)
+      // In seconds, of the gateway's own processor time: others may use the machine meanwhile.
+      expect(processorOf(gateway.pid) - before).toBeLessThan(1)
     })
   }
 })

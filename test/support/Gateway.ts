@@ -10,11 +10,22 @@ import { GatewayProcess } from "./GatewayProcess.ts"
 import { freshDatabase } from "../postgres.ts"
 import { eventually, patience } from "./Waiting.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
+import type {
+  Answered,
+  Connection,
+  Destination,
+  DestinationConfig,
+  Rules,
+  Sent,
+  Source,
+  SourceConfig,
+  Trace
+} from "./Contract.ts"
 import { DatabaseLink } from "./DatabaseLink.ts"
 import { query } from "./sql.ts"
 import type { Target } from "./Target.ts"
 
-/** A JSON object as the API answers it; a test reads whatever is there. */
+/** What no contract gives a type: an answer of any status, a row of any statement. A test reads whatever is there. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Body = any
 
@@ -104,11 +115,15 @@ export class Gateway {
     return { status: response.status, body: text === "" ? null : JSON.parse(text) }
   }
 
-  /** A call that has to succeed; its body. */
-  async api(method: string, path: string, body?: unknown): Promise<Body> {
+  /** A call that has to succeed; its body, as the contract has it. */
+  async api<const Method extends string, const Path extends string>(
+    method: Method,
+    path: Path,
+    body?: Sent<Method, Path>
+  ): Promise<Answered<Method, Path>> {
     const answer = await this.call(method, path, body)
     if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
-    return answer.body
+    return answer.body as Answered<Method, Path>
   }
 
   /** A name that nothing else of this gateway has. */
@@ -116,15 +131,15 @@ export class Gateway {
     return `${prefix}-${++this.#names}`
   }
 
-  source(config: Record<string, unknown> = {}): Promise<Body> {
+  source(config: SourceConfig = {}): Promise<Source> {
     return this.api("POST", "/sources", { name: this.name("source"), config })
   }
 
-  destination(config: Record<string, unknown>, type = "HTTP"): Promise<Body> {
+  destination(config: DestinationConfig, type = "HTTP"): Promise<Destination> {
     return this.api("POST", "/destinations", { name: this.name("destination"), type, config })
   }
 
-  connection(source: Body, destination: Body, rules: ReadonlyArray<unknown> = []): Promise<Body> {
+  connection(source: Pick<Source, "id">, destination: Pick<Destination, "id">, rules: Rules = []): Promise<Connection> {
     return this.api("POST", "/connections", {
       name: this.name("connection"),
       source_id: source.id,
@@ -137,11 +152,11 @@ export class Gateway {
   async route(
     target: Target,
     options: {
-      readonly source?: Record<string, unknown>
-      readonly destination?: Record<string, unknown>
-      readonly rules?: ReadonlyArray<unknown>
+      readonly source?: SourceConfig
+      readonly destination?: DestinationConfig
+      readonly rules?: Rules
     } = {}
-  ): Promise<{ readonly source: Body; readonly destination: Body; readonly connection: Body }> {
+  ): Promise<{ readonly source: Source; readonly destination: Destination; readonly connection: Connection }> {
     const source = await this.source(options.source)
     const destination = await this.destination({ url: target.origin, ...options.destination })
     return { source, destination, connection: await this.connection(source, destination, options.rules) }
@@ -163,7 +178,7 @@ export class Gateway {
   }
 
   /** The trace of a request, once `decisions` connections have made an event of it or have ignored it. */
-  traced(requestId: string, decisions = 1): Promise<Body> {
+  traced(requestId: string, decisions = 1): Promise<Trace> {
     return this.eventually(`${decisions} connections have decided about ${requestId}`, async () => {
       const trace = await this.api("GET", `/requests/${requestId}/trace`)
       // A trace is read piece by piece: the request may have been read before what its counters count.
@@ -190,7 +205,7 @@ export class Gateway {
   }
 
   /** Every table with the number of its rows and a hash of all they hold. */
-  async state(tables: ReadonlyArray<string> = allTables): Promise<ReadonlyArray<Body>> {
+  async state(tables: ReadonlyArray<string> = allTables): Promise<ReadonlyArray<TableState>> {
     return this.sql(
       tables
         .map(
@@ -200,6 +215,13 @@ export class Gateway {
         .join(" union all ")
     )
   }
+}
+
+/** A table as it was at a moment. */
+export interface TableState {
+  readonly name: string
+  readonly rows: number
+  readonly hash: string
 }
 
 /** What a call or a request can change. */

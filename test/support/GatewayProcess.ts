@@ -8,6 +8,7 @@ import { patience, waitUntil } from "./Waiting.ts"
 
 export type Role = "all" | "edge" | "runner"
 
+const equalChildren = new URL("equalChildren.ts", import.meta.url).href
 const program = fileURLToPath(new URL("../../apps/gateway/src/main.ts", import.meta.url))
 
 /** Whatever happens to the harness, it leaves no process behind. */
@@ -89,7 +90,10 @@ export class GatewayProcess {
   spawn(): void {
     if (this.#child !== null) throw new Error(`${this.name} runs already`)
     const log = createWriteStream(this.#log, { flags: "a" })
-    const child = spawn(process.execPath, [program], { env: this.#environment, stdio: ["ignore", "pipe", "pipe"] })
+    const child = spawn(process.execPath, [`--import=${equalChildren}`, program], {
+      env: this.#environment,
+      stdio: ["ignore", "pipe", "pipe"]
+    })
     log.write(`--- ${new Date().toISOString()} pid ${child.pid}\n`)
     child.stdout.pipe(log, { end: false })
     child.stderr.pipe(log, { end: false })

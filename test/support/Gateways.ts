@@ -1,16 +1,11 @@
 import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
 import { Pool } from "undici"
+import type { Answered, Sent } from "./Contract.ts"
 import { GatewayProcess, type Role } from "./GatewayProcess.ts"
 import { query, type Row } from "./sql.ts"
 
 const apiKey = "gwk_cluster_test_key"
-
-/** A record of the control API, as far as a test looks into it. */
-export interface Resource {
-  readonly id: string
-  readonly url: string
-}
 
 /** What a sender was told. */
 export interface Answer {
@@ -63,8 +58,13 @@ export class Gateways<Name extends string> {
     return [...this.#processes.keys()]
   }
 
-  /** A call of the control API that has to succeed. */
-  async api(name: Name, method: string, path: string, body?: unknown): Promise<Resource> {
+  /** A call of the control API that has to succeed; its body, as the contract has it. */
+  async api<const Method extends string, const Path extends string>(
+    name: Name,
+    method: Method,
+    path: Path,
+    body?: Sent<Method, Path>
+  ): Promise<Answered<Method, Path>> {
     const answer = await this.call(name, method, `/v1${path}`, {
       headers: {
         authorization: `Bearer ${apiKey}`,
@@ -73,7 +73,7 @@ export class Gateways<Name extends string> {
       body: body === undefined ? null : JSON.stringify(body)
     })
     if (answer.status >= 300) throw new Error(`${method} ${path} at ${name}: ${answer.status} ${answer.body}`)
-    return JSON.parse(answer.body) as Resource
+    return JSON.parse(answer.body) as Answered<Method, Path>
   }
 
   /** Any request to one process. */

@@ -7,7 +7,7 @@ export const memoryOf = (pid: number): number =>
   Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1024
 
 /** The processor time that a process has used, in seconds. */
-const processorOf = (pid: number): number => {
+export const processorOf = (pid: number): number => {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
     .replace(/^.*\) /, "")
     .split(" ")

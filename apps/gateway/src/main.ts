@@ -11,16 +11,13 @@ import * as Actors from "@tidegate/entities/Actors"
 import * as Cluster from "@tidegate/entities/Cluster"
 import { Ingress, ingressPath } from "@tidegate/model/Ingress"
 import { Sandbox } from "@tidegate/sandbox/Sandbox"
-import { Connections } from "@tidegate/storage/Connections"
 import * as Database from "@tidegate/storage/Database"
-import { Destinations } from "@tidegate/storage/Destinations"
 import * as EmbeddedPostgres from "@tidegate/postgres/EmbeddedPostgres"
 import { Journal } from "@tidegate/storage/Journal"
 import { migrate } from "@tidegate/storage/Migrations"
 import { maintainPartitions } from "@tidegate/storage/Partitions"
 import { type KeyRing, Secrets } from "@tidegate/storage/Secrets"
-import { Sources } from "@tidegate/storage/Sources"
-import { Transformations } from "@tidegate/storage/Transformations"
+import * as Stores from "@tidegate/storage/Stores"
 import { bootstrapTeam } from "@tidegate/storage/Teams"
 import * as Otlp from "@tidegate/telemetry/Otlp"
 import * as ProcessWatch from "@tidegate/telemetry/ProcessWatch"
@@ -52,8 +49,7 @@ const database = (settings: Settings, url: Redacted.Redacted, keys: KeyRing) => 
 
 /** What every process has: the database, its rows as services, and the way to the actors. */
 const core = <A, E>(settings: Settings, url: Redacted.Redacted, keys: KeyRing, cluster: Layer.Layer<A, E>) =>
-  Layer.mergeAll(Connections.layer, Journal.layer, cluster).pipe(
-    Layer.provideMerge(Layer.mergeAll(Sources.layer, Destinations.layer, Transformations.layer)),
+  Layer.mergeAll(Stores.layer, Journal.layer, cluster).pipe(
     Layer.provideMerge(Ingress.layer(settings.publicUrl + ingressPath)),
     Layer.provideMerge(database(settings, url, keys))
   )

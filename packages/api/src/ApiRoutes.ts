@@ -9,6 +9,7 @@ import type { Stores } from "./handlers/Calls.ts"
 import * as ConnectionHandlers from "./handlers/ConnectionHandlers.ts"
 import * as DestinationHandlers from "./handlers/DestinationHandlers.ts"
 import * as EventHandlers from "./handlers/EventHandlers.ts"
+import * as Plain from "./handlers/Plain.ts"
 import * as RequestHandlers from "./handlers/RequestHandlers.ts"
 import * as SourceHandlers from "./handlers/SourceHandlers.ts"
 import * as TransformationHandlers from "./handlers/TransformationHandlers.ts"
@@ -39,6 +40,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Platform |
     DestinationHandlers.layer,
     ConnectionHandlers.layer,
     TransformationHandlers.layer,
+    Plain.layer,
     RequestHandlers.layer,
     EventHandlers.layer,
     AttemptHandlers.layer

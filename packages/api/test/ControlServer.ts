@@ -10,18 +10,17 @@ import * as ConnectionBehaviour from "../../entities/src/Connection/ConnectionBe
 import { Cancellations } from "../../entities/src/Cancellations.ts"
 import { actorOf } from "../../entities/src/Actor.ts"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
+import * as Plain from "../../entities/src/Plain.ts"
 import * as SourceBehaviour from "../../entities/src/Source/SourceBehaviour.ts"
 import * as TransformationBehaviour from "../../entities/src/Transformation/TransformationBehaviour.ts"
 import { Ingress } from "@tidegate/model/Ingress"
 import { destination } from "@tidegate/resources/Destination"
-import { Connections } from "@tidegate/storage/Connections"
 import * as Database from "@tidegate/storage/Database"
 import { Destinations } from "@tidegate/storage/Destinations"
 import { retryEvent } from "@tidegate/storage/EventRetry"
 import { migrate } from "@tidegate/storage/Migrations"
 import { hashToken, parseSecretKeys, Secrets } from "@tidegate/storage/Secrets"
-import { Sources } from "@tidegate/storage/Sources"
-import { Transformations } from "@tidegate/storage/Transformations"
+import * as Stores from "@tidegate/storage/Stores"
 import * as FakeSandbox from "../../entities/test/FakeSandbox.ts"
 import * as ApiRoutes from "../src/ApiRoutes.ts"
 import { Api } from "../src/contract/Api.ts"
@@ -68,8 +67,7 @@ const database = Layer.effectDiscard(
   })
 ).pipe(Layer.provideMerge(Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url })))))
 
-const stores = Connections.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(Sources.layer, Destinations.layer, Transformations.layer)),
+const stores = Stores.layer.pipe(
   Layer.provideMerge(Layer.merge(Secrets.layer({ keys }), Ingress.layer("http://ingress.test/e"))),
   Layer.provideMerge(database)
 )
@@ -78,6 +76,7 @@ const entities = Layer.mergeAll(
   SourceBehaviour.layer,
   ConnectionBehaviour.layer(() => Effect.void),
   TransformationBehaviour.layer,
+  Plain.layer,
   destinationEntity
 ).pipe(Layer.provide(Layer.merge(Cancellations.layer, FakeSandbox.layer)))
 

@@ -9,6 +9,8 @@ import { BaseUrl, call, type CallOptions, layer as server, teams } from "./Contr
 const json = (text: string | Uint8Array): CallOptions => ({ body: text })
 const nested = (depth: number): string => `{"name":"x","description":${"[".repeat(depth)}${"]".repeat(depth)}}`
 const unknown = newId(prefixes.source, 1_700_000_000_000)
+const noneOf = (name: "source" | "destination" | "connection" | "transformation"): string =>
+  `/${name}s/${newId(prefixes[name], 1_700_000_000_000)}`
 
 const table: ReadonlyArray<
   readonly [
@@ -48,6 +50,26 @@ const table: ReadonlyArray<
   ["what is no id", "DELETE", "/sources/nonsense", {}, [404, "NOT_FOUND"]],
   ["an event's id for a source", "GET", "/sources/evt_00000000000000000000000000", {}, [404, "NOT_FOUND"]],
   ["an unknown destination", "PATCH", `/destinations/${unknown}`, { body: {} }, [404, "NOT_FOUND"]],
+  ...(["source", "destination"] as const).flatMap((name) => [
+    [
+      `an unknown ${name} goes before a bad body`,
+      "PATCH",
+      noneOf(name),
+      { body: { name: 1 } },
+      [404, "NOT_FOUND"]
+    ] as const,
+    [`an unknown ${name} for a bad body`, "PUT", noneOf(name), { body: { config: [] } }, [404, "NOT_FOUND"]] as const
+  ]),
+  ...(["connection", "transformation"] as const).map(
+    (name) =>
+      [
+        `a bad body goes before an unknown ${name}`,
+        "PATCH",
+        noneOf(name),
+        { body: { name: 1 } },
+        [400, "VALIDATION_ERROR", "name"]
+      ] as const
+  ),
   ["an unknown connection", "POST", `/connections/${unknown}/pause`, {}, [404, "NOT_FOUND"]],
   ["an unknown request", "GET", "/requests/req_1", {}, [404, "NOT_FOUND"]],
   ["an unknown request's trace", "GET", "/requests/req_1/trace", {}, [404, "NOT_FOUND"]],

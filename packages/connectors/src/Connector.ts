@@ -1,7 +1,6 @@
 import { Data, type Effect, type Schema, type Scope } from "effect"
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
-import type { Message, MessageHead } from "@tidegate/model/Message"
-import type { Values } from "@tidegate/model/Values"
+import type { Message, MessageHead, Values } from "@tidegate/model/Message"
 import type { SigningSecret } from "@tidegate/signatures/DeliverySignature"
 import type { FieldErrors, NoSetting, Settings, SettingsOf } from "./Settings.ts"
 

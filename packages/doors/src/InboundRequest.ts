@@ -1,5 +1,4 @@
-import type { MessageHead } from "@tidegate/model/Message"
-import type { Values } from "@tidegate/model/Values"
+import type { MessageHead, Values } from "@tidegate/model/Message"
 import { presentedMask } from "@tidegate/signatures/PresentedSecrets"
 
 /**

@@ -9,15 +9,45 @@ const asked = { team_id: Schema.String, command: Schema.optionalKey(Schema.Strin
 
 const Deleted = Schema.Struct({ id: Schema.String })
 
+/**
+ * A body or a record between processes: JSON. The transport's own layout tells the members of a union apart by their literals alone, which two
+ * rules share.
+ */
+const carried = <S extends Schema.Top>(schema: S) => Schema.fromJsonString(Schema.toCodecJson(schema))
+
+type Carried<S extends Schema.Top> = ReturnType<typeof carried<S>>
+
 type Payload<Fields extends Schema.Struct.Fields> = Schema.Struct<typeof asked & Fields>
 
 /** The messages that every resource takes. */
 export type Commands<R extends AnyResource> =
-  | Rpc.Rpc<"Create", Payload<{ readonly input: R["write"]["message"] }>, R["record"], typeof GatewayError>
-  | Rpc.Rpc<"Update", Payload<{ readonly input: R["patch"]["message"] }>, R["record"], typeof GatewayError>
-  | Rpc.Rpc<"Upsert", Payload<{ readonly input: R["write"]["message"] }>, R["record"], typeof GatewayError>
-  | Rpc.Rpc<"Replace", Payload<{ readonly input: R["write"]["message"] }>, R["record"], typeof GatewayError>
-  | { [Name in SwitchOf<R>]: Rpc.Rpc<Capitalize<Name>, Payload<{}>, R["record"], typeof GatewayError> }[SwitchOf<R>]
+  | Rpc.Rpc<
+      "Create",
+      Payload<{ readonly input: Carried<R["write"]["message"]> }>,
+      Carried<R["record"]>,
+      typeof GatewayError
+    >
+  | Rpc.Rpc<
+      "Update",
+      Payload<{ readonly input: Carried<R["patch"]["message"]> }>,
+      Carried<R["record"]>,
+      typeof GatewayError
+    >
+  | Rpc.Rpc<
+      "Upsert",
+      Payload<{ readonly input: Carried<R["write"]["message"]> }>,
+      Carried<R["record"]>,
+      typeof GatewayError
+    >
+  | Rpc.Rpc<
+      "Replace",
+      Payload<{ readonly input: Carried<R["write"]["message"]> }>,
+      Carried<R["record"]>,
+      typeof GatewayError
+    >
+  | {
+      [Name in SwitchOf<R>]: Rpc.Rpc<Capitalize<Name>, Payload<{}>, Carried<R["record"]>, typeof GatewayError>
+    }[SwitchOf<R>]
   | Rpc.Rpc<"Delete", Payload<{}>, typeof Deleted, typeof GatewayError>
 
 /**
@@ -31,12 +61,12 @@ export const protocolOf = <R extends AnyResource, const Others extends ReadonlyA
   others?: Others
 ): Entity.Entity<Capitalize<R["name"]>, Commands<R> | Others[number]> => {
   const { name, patch, record, switches, write } = resource
-  const answered = { success: record, error: GatewayError }
+  const answered = { success: carried(record), error: GatewayError }
   const commands = [
-    Rpc.make("Create", { payload: { ...asked, input: write.message }, ...answered }),
-    Rpc.make("Update", { payload: { ...asked, input: patch.message }, ...answered }),
-    Rpc.make("Upsert", { payload: { ...asked, input: write.message }, ...answered }),
-    Rpc.make("Replace", { payload: { ...asked, input: write.message }, ...answered }),
+    Rpc.make("Create", { payload: { ...asked, input: carried(write.message) }, ...answered }),
+    Rpc.make("Update", { payload: { ...asked, input: carried(patch.message) }, ...answered }),
+    Rpc.make("Upsert", { payload: { ...asked, input: carried(write.message) }, ...answered }),
+    Rpc.make("Replace", { payload: { ...asked, input: carried(write.message) }, ...answered }),
     ...switches.map((to: string) => Rpc.make(typeName(to), { payload: asked, ...answered })),
     Rpc.make("Delete", { payload: asked, success: Deleted, error: GatewayError }),
     ...(others ?? [])

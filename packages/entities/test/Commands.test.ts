@@ -157,7 +157,7 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
       assert.strictEqual(disabled.status, "disabled")
       assert.deepStrictEqual(yield* owner.Disable({ team_id }), disabled)
       assert.strictEqual((yield* owner.Enable({ team_id })).disabled_at, null)
-      assert.strictEqual(yield* codeOf(judged(Source.source.patch, { name: "" })), "VALIDATION_ERROR")
+      assert.strictEqual(yield* codeOf(owner.Update({ team_id, input: { name: "" } })), "VALIDATION_ERROR")
       assert.strictEqual(yield* codeOf(owner.Disable({ team_id: otherTeam })), "NOT_FOUND")
       assert.deepStrictEqual(yield* owner.Delete({ team_id }), { id: source.id })
       assert.strictEqual(yield* codeOf(owner.Delete({ team_id })), "NOT_FOUND")

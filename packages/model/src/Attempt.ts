@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { Timestamp } from "./Timestamp.ts"
-import { Values } from "./Values.ts"
+import { Values } from "./Message.ts"
 
 export const AttemptStatus = Schema.Literals(["SUCCESSFUL", "FAILED"])
 export type AttemptStatus = typeof AttemptStatus.Type

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { BodyEncoding, RetryKind } from "./Request.ts"
 import { Timestamp } from "./Timestamp.ts"
-import { Values } from "./Values.ts"
+import { Values } from "./Message.ts"
 
 /** SCHEDULED waits for a time, QUEUED for its turn, HOLD for its connection; the other three are final. */
 export const EventStatus = Schema.Literals(["SCHEDULED", "QUEUED", "HOLD", "SUCCESSFUL", "FAILED", "CANCELLED"])

@@ -1,4 +1,4 @@
-import type { Values } from "./Values.ts"
+import type { Values } from "./Message.ts"
 
 /** Header names that belong to one connection, or frame a message on it: whoever passes a message on sets its own. */
 export const hopByHop: ReadonlySet<string> = new Set([

@@ -20,7 +20,8 @@ export const prefixes = {
   team: "tm_"
 } as const
 
-export type Prefix = (typeof prefixes)[keyof typeof prefixes]
+/** Those above, and those of the resources that are declared elsewhere: two or three letters each. */
+export type Prefix = `${string}_`
 
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 const timeLength = 10

@@ -1,4 +1,8 @@
-import type { Values } from "./Values.ts"
+import { Schema } from "effect"
+
+/** Headers or a parsed query: a name and its value, or its values in the order received. */
+export const Values = Schema.Record(Schema.String, Schema.Union([Schema.String, Schema.Array(Schema.String)]))
+export type Values = typeof Values.Type
 
 /** An HTTP request in the one shape that it keeps from the door to its target, without its body. */
 export interface MessageHead {

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { Timestamp } from "./Timestamp.ts"
-import { Values } from "./Values.ts"
+import { Values } from "./Message.ts"
 
 /**
  * What the upstream of a proxy source answered to one request, as the API shows it. `response_latency` in milliseconds.

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { ProxyExchange } from "./ProxyExchange.ts"
 import { Timestamp } from "./Timestamp.ts"
-import { Values } from "./Values.ts"
+import { Values } from "./Message.ts"
 
 export const RequestStatus = Schema.Literals(["accepted", "rejected"])
 export type RequestStatus = typeof RequestStatus.Type

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { ExecutionStats } from "./Execution.ts"
 import { Timestamp } from "./Timestamp.ts"
 import { Runtime } from "./Transformation.ts"
-import { Values } from "./Values.ts"
+import { Values } from "./Message.ts"
 
 /** A request sample as the code returned it: `query` in the form it was sent in, text or object. */
 export const TransformedSample = Schema.Struct({

@@ -26,6 +26,11 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
     "headers as we stored them: the HTTP server bounds those of a request, the sandbox those of a transformation"
   ],
   [/^packages\/storage\/src\/reads\/ExecutionRow\.ts$/, ["fromJsonString"], "log lines as we stored them, at most 100"],
+  [
+    /^packages\/entities\/src\/Protocol\.ts$/,
+    ["fromJsonString"],
+    "an input that the control API took, bounded there, from another process of the cluster"
+  ],
   [/^packages\/storage\/src\/reads\/Cursor\.ts$/, ["fromJsonString"], "a cursor, as long as a URL may be"],
   [
     /^packages\/entities\/src\/Destination\/DeliveryBatch\.ts$/,

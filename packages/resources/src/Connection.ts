@@ -190,6 +190,30 @@ export const connection = resource({
   name: "connection",
   plural: "connections",
   prefix: prefixes.connection,
+  description: "What goes from where to where, and by which rules.",
+  said: {
+    create: { description: "From then on, every request that its source accepts is routed by its rules." },
+    upsert: {
+      summary: "Create or update a connection, by its id or by its source and name",
+      description: "The connection that is selected is updated in part; when there is none, it is created."
+    },
+    retrieve: { description: "With its source and its destination in full." },
+    update: { description: "What is given is merged into the connection; `rules` are replaced whole." },
+    pause: {
+      summary: "Hold what a connection delivers",
+      description: "Its events wait in HOLD until it is unpaused. Repeating it changes nothing."
+    },
+    unpause: {
+      summary: "Deliver what was held",
+      description: "Held events are queued again. Repeating it changes nothing."
+    },
+    disable: {
+      summary: "Stop routing over a connection",
+      description: "What waits on it is cancelled, and later requests make no event. Repeating it changes nothing."
+    },
+    enable: { summary: "Route over a connection again", description: "Repeating it changes nothing." },
+    delete: { description: "What waits on it is cancelled." }
+  },
   record: ConnectionRecord,
   write,
   patch,

@@ -20,7 +20,7 @@ import {
   required
 } from "./Input.ts"
 import { Description, Name, optional } from "./Members.ts"
-import { type Change, type Next, resource, type Situation } from "./Resource.ts"
+import { type Change, judgedByOwner, type Next, resource } from "./Resource.ts"
 
 /** `config` as stored: the settings of its type, and how it authenticates; `auth` has a column of its own. */
 export type DestinationConfig = Config & { readonly auth_type: string | null }
@@ -54,14 +54,6 @@ const Type = Schema.String.annotate({ message: "must be a string" }).check(
 
 const about = { name: optional(Name), description: optional(Description), type: optional(Type) }
 
-/**
- * A body with its settings in `config`. What they may be depends on the type, which may be the stored one; and one answer tells all
- * faults. So a body that changes what is stored is judged by its owner, whole.
- */
-const member = optional(Schema.Json)
-const Written = Schema.Struct({ name: member, description: member, type: member, config: Schema.JsonObject })
-type Written = typeof Written.Type
-
 const bodyWith = (config: Schema.Struct.Fields) =>
   Schema.Struct({ ...about, config: Schema.Struct({ ...config, ...authMembers }) }) as unknown as Schema.Codec<Body>
 
@@ -79,19 +71,22 @@ interface Body {
 const bodies = new Map(connectors.map((row) => [row, bodyWith(writtenMembers(row.settings, row.none ?? {}))]))
 const anyBody = bodyWith(writtenMembers(pacing, {}))
 
-/** Judges a body by its type, which is `stored` where it names none. */
+/** Judges what is written, with its settings in `config`, by its type, which is `stored` where it names none. */
 const judge = <A>(
-  body: Members,
+  input: Members,
   stored: string,
   check: (body: Body, connector: Connector) => Result.Result<A, FieldErrors>
-): Result.Result<A, FieldErrors> => {
-  const { type = stored } = body
-  const connector = typeof type === "string" ? connectorOf(type) : undefined
-  return judgeBody((connector && bodies.get(connector)) ?? anyBody, body, (decoded) =>
-    // A type that there is not has been told of; one that is stored was written by a newer version.
-    connector === undefined ? fieldError("type", "is not known to this gateway") : check(decoded, connector)
+): Result.Result<A, GatewayError> =>
+  orInvalid(
+    Result.flatMap(nestConfig(input, flat), (body) => {
+      const { type = stored } = body
+      const connector = typeof type === "string" ? connectorOf(type) : undefined
+      return judgeBody((connector && bodies.get(connector)) ?? anyBody, body, (decoded) =>
+        // A type that there is not has been told of; one that is stored was written by a newer version.
+        connector === undefined ? fieldError("type", "is not known to this gateway") : check(decoded, connector)
+      )
+    })
   )
-}
 
 /** The auth that a type allows. */
 const allowedBy =
@@ -105,7 +100,7 @@ const noAuth = { auth_type: null, auth: {} }
 const whole = (
   input: Members,
   stored: { readonly auth_type: string | null; readonly auth: Schema.JsonObject }
-): Result.Result<DestinationFields, FieldErrors> =>
+): Result.Result<DestinationFields, GatewayError> =>
   judge(input, defaultType, ({ config, description, name }, connector) =>
     Result.map(
       every({
@@ -146,59 +141,70 @@ export type DestinationChange = Change<DestinationFields, typeof columns>
 
 /** `isWhole`: the input names its target, whatever is stored. */
 const change =
-  (input: Written, isWhole: boolean): Next<DestinationFields, typeof columns> =>
+  (input: Members, isWhole: boolean): Next<DestinationFields, typeof columns> =>
   (stored) =>
-    orInvalid(
-      judge(input, stored.type, ({ config, description, name }, connector) =>
-        Result.map(
-          every({
-            written: isWhole ? settingsOf(connector, config) : Result.void,
-            auth: nextAuth(config, stored, connector),
-            config: settingsOf(connector, { ...kept(stored, connector), ...config })
-          }),
-          ({ auth: { auth, auth_type }, config }): DestinationChange => ({
-            name: name ?? stored.name,
-            description: description === undefined ? stored.description : description,
-            type: connector.type,
-            config: { ...config, auth_type },
-            auth
-          })
-        )
+    judge(input, stored.type, ({ config, description, name }, connector) =>
+      Result.map(
+        every({
+          written: isWhole ? settingsOf(connector, config) : Result.void,
+          auth: nextAuth(config, stored, connector),
+          config: settingsOf(connector, { ...kept(stored, connector), ...config })
+        }),
+        ({ auth: { auth, auth_type }, config }): DestinationChange => ({
+          name: name ?? stored.name,
+          description: description === undefined ? stored.description : description,
+          type: connector.type,
+          config: { ...config, auth_type },
+          auth
+        })
       )
     )
-
-/** A body that creates one is judged at once. */
-const judgeWritten = (written: Members, { id }: Situation): Result.Result<Written, GatewayError> =>
-  orInvalid(
-    Result.flatMap(nestConfig(written, flat), ({ config = {}, description, name, type }) => {
-      const body = {
-        ...(name === undefined ? {} : { name }),
-        ...(description === undefined ? {} : { description }),
-        ...(type === undefined ? {} : { type }),
-        config: config as Config
-      }
-      return id === null ? Result.map(whole(body, noAuth), () => body) : Result.succeed(body)
-    })
-  )
 
 /** Where events are delivered to, how fast, and with which credentials. */
 export const destination = resource({
   name: "destination",
   plural: "destinations",
   prefix: prefixes.destination,
+  description: "Where events are delivered to, how fast, and with which credentials.",
+  said: {
+    list: { description: "One page, without a cursor: at most 255, each with its attempts of the last 24 hours." },
+    create: {
+      description: "Where the URL leads is checked with every delivery; private networks are refused unless allowed."
+    },
+    upsert: { description: "What is left out stays as it is; secrets may be given masked." },
+    retrieve: { description: "Secrets are masked." },
+    update: {
+      description: "What is given is merged into the destination; `auth` is replaced whole.",
+      answer: { ...example.record, config: { ...example.record.config, rate_limit: 5 } }
+    },
+    replace: { description: "What is left out has its default; secrets may be given masked." },
+    disable: {
+      description:
+        "What waits for it is cancelled, and its connections route nothing to it. Repeating it changes nothing."
+    },
+    enable: { description: "Its connections route to it again. Repeating it changes nothing." },
+    delete: {
+      summary: "Delete a destination and its connections",
+      description: "What waits for it is cancelled."
+    }
+  },
   record: DestinationRecord,
-  write: { message: Written, described: DestinationWrite, judge: judgeWritten },
-  patch: { message: Written, described: DestinationPatch, judge: judgeWritten },
-  create: (input: Written) => orInvalid(whole(input, noAuth)),
+  write: {
+    ...judgedByOwner(DestinationWrite),
+    // No actor is started for a body that creates nothing.
+    judge: (input, { id }) => (id === null ? Result.map(whole(input, noAuth), () => input) : Result.succeed(input))
+  },
+  patch: judgedByOwner(DestinationPatch),
+  create: (input) => whole(input, noAuth),
   // `config` is merged by member, `auth` replaced whole.
-  change: (input: Written) => change(input, false),
+  change: (input) => change(input, false),
   // It names its target in any case: what it means does not depend on what there is already.
-  upsert: (input: Written) => change(input, true),
+  upsert: (input) => change(input, true),
   // Nothing stays of what was, but secrets that the input repeats masked.
   replace:
-    (input: Written): Next<DestinationFields, typeof columns> =>
+    (input): Next<DestinationFields, typeof columns> =>
     (stored) =>
-      orInvalid(whole(input, { auth_type: stored.config.auth_type, auth: stored.auth })),
+      whole(input, { auth_type: stored.config.auth_type, auth: stored.auth }),
   columns,
   switches: ["disable", "enable"],
   weight: "octet_length(t.config::text)",

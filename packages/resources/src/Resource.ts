@@ -38,6 +38,18 @@ export const bodyOf = <S extends Schema.Codec<unknown, unknown>>(schema: S): Pla
   judge: (written) => orInvalid(judgeBody(schema, written, Result.succeed))
 })
 
+/**
+ * A body that its owner judges, whole: what it may be depends on what is stored, and one answer tells all faults. An id that there is
+ * not is told of before them.
+ */
+export const judgedByOwner = <Described extends Schema.Top>(
+  described: Described
+): Body<typeof Schema.JsonObject, Described> => ({
+  message: Schema.JsonObject,
+  described,
+  judge: Result.succeed
+})
+
 /** What can be switched, by a call of its own. Repeated, a switch changes nothing. */
 export const switches = {
   disable: { column: "disabled_at", on: true },
@@ -65,6 +77,18 @@ export type Change<Fields, Columns> = {
 /** The next fields of a resource; asked again when what is stored has changed meanwhile. */
 export type Next<Fields, Columns> = (stored: Fields) => Result.Result<Change<Fields, Columns>, GatewayError>
 
+/** What the document says of one operation. What is left out is said in general words. */
+export interface Said {
+  readonly summary?: string
+  readonly description: string
+  /** An example of its own. */
+  readonly body?: Schema.Json
+  readonly answer?: Schema.Json
+}
+
+/** The calls that every resource has, beside its switches. */
+export type Operation = "list" | "create" | "upsert" | "retrieve" | "update" | "replace" | "delete"
+
 export interface Resource<
   Name extends string,
   Plural extends string,
@@ -79,7 +103,12 @@ export interface Resource<
   readonly name: Name
   /** Its group, its path and its table. */
   readonly plural: Plural
+  /** Of its ids; no other resource's. */
   readonly prefix: Prefix
+  /** What it is, as the document says it. */
+  readonly description: string
+  /** What is particular about its calls. */
+  readonly said?: { readonly [Name in Operation | NoInfer<Switches>]?: Said }
   /** As its owner answers it. */
   readonly record: Record
   /** The whole of it. */
@@ -106,7 +135,7 @@ export interface Resource<
     readonly switch?: { readonly [Name in Switches]?: ReadonlyArray<ErrorCode> }
   }
   readonly example: {
-    readonly body: Schema.Json
+    readonly body: Schema.JsonObject
     readonly patch: Schema.JsonObject
     readonly record: Schema.JsonObject
   }

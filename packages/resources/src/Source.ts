@@ -1,5 +1,6 @@
 import { Result, Schema } from "effect"
 import { maxSourceBody } from "@tidegate/model/BodyLimits"
+import type { GatewayError } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
 import { CustomResponse, type Source, type SourceMethod } from "@tidegate/model/Source"
 import { compileCustomResponse } from "@tidegate/rules/CustomResponse"
@@ -7,11 +8,12 @@ import { misplacedSettings } from "@tidegate/signatures/SettingPlaces"
 import { authMembers, changeSourceAuth, checkSourceAuth } from "./AuthInput.ts"
 import { every, fieldError, type FieldErrors, judgeBody, type Members, nestConfig, orInvalid } from "./Input.ts"
 import { Name, optional } from "./Members.ts"
-import { type Change, resource, type Situation } from "./Resource.ts"
+import { type Change, judgedByOwner, type Next, resource, type Situation } from "./Resource.ts"
 import { SourcePatch, SourceRecord, SourceWrite } from "./source/Document.ts"
 import { example } from "./source/Example.ts"
 import { members, settings, Type } from "./source/Members.ts"
 import { modeAndProxy } from "./source/Proxy.ts"
+import { at } from "./Story.ts"
 import { slugOf } from "./source/Url.ts"
 
 /** `config` as stored: all of the record's but `auth`, which has a column of its own. */
@@ -35,8 +37,7 @@ const rest = { description, type: optional(Type), ...further, config: optional(S
 const Write = Schema.Struct({ name: Name, ...rest })
 const Patch = Schema.Struct({ name: optional(Name), ...rest })
 type Write = typeof Write.Type
-type Patch = typeof Patch.Type
-type Config = NonNullable<Patch["config"]>
+type Config = NonNullable<(typeof Patch.Type)["config"]>
 
 const flat = Object.keys(config)
 const defaultMethods: ReadonlyArray<SourceMethod> = ["POST", "PUT", "PATCH", "DELETE"]
@@ -50,23 +51,19 @@ const checkPlaces = (body: Members): Result.Result<Members, FieldErrors> => {
 }
 
 /** What is written, with its settings in `config`, judged by `check` as well. */
-const judge =
-  <S extends Schema.Codec<Patch, unknown>>(
-    schema: S,
-    check: (body: S["Type"], situation: Situation) => Result.Result<unknown, FieldErrors>
-  ) =>
-  (input: Members, situation: Situation) =>
-    orInvalid(
-      Result.flatMap(nestConfig(input, flat), (written) =>
-        Result.map(
-          every({
-            places: checkPlaces(written),
-            judged: judgeBody(schema, written, (body) => Result.map(check(body, situation), () => body), Patch)
-          }),
-          ({ judged }): S["Type"] => judged
-        )
+const judge = <S extends Schema.Codec<typeof Patch.Type, unknown>, A>(
+  schema: S,
+  input: Members,
+  check: (body: S["Type"]) => Result.Result<A, FieldErrors>
+): Result.Result<A, GatewayError> =>
+  orInvalid(
+    Result.flatMap(nestConfig(input, flat), (written) =>
+      Result.map(
+        every({ places: checkPlaces(written), judged: judgeBody(schema, written, check, Patch) }),
+        ({ judged }): A => judged
       )
     )
+  )
 
 /** Judged by what will run it; what is stored is what was written. An empty one is none. */
 const customResponse = (
@@ -173,45 +170,70 @@ export type SourceChange = Change<SourceFields, typeof columns>
  * are replaced whole.
  */
 const change =
-  ({ config = {}, description, name, status, type, url }: Patch, { id, ingress }: Situation) =>
-  (stored: SourceFields): Result.Result<SourceChange, FieldErrors> => {
-    const next = type ?? stored.type
-    const {
-      auth,
-      config: { auth_type }
-    } = stored
-    return Result.map(
-      every({
-        slug: url === undefined ? Result.succeed(stored.slug) : slugOf(url, ingress, id),
-        auth: changeSourceAuth(next, config, { type: stored.type, auth_type, auth }),
-        settings: settled(next, config, { ...stored.config, type: stored.type })
-      }),
-      ({ auth: { auth, auth_type }, settings, slug }) => ({
-        name: name ?? stored.name,
-        description: description === undefined ? stored.description : description,
-        type: next,
-        disabled: status === undefined ? stored.disabled : status === "disabled",
-        slug,
-        config: { auth_type, ...settings },
-        auth
-      })
+  (input: Members, { id, ingress }: Situation): Next<SourceFields, typeof columns> =>
+  (stored) =>
+    judge(Patch, input, ({ config = {}, description, name, status, type = stored.type, url }) =>
+      Result.map(
+        every({
+          slug: url === undefined ? Result.succeed(stored.slug) : slugOf(url, ingress, id),
+          auth: changeSourceAuth(type, config, {
+            type: stored.type,
+            auth_type: stored.config.auth_type,
+            auth: stored.auth
+          }),
+          settings: settled(type, config, { ...stored.config, type: stored.type })
+        }),
+        ({ auth: { auth, auth_type }, settings, slug }): SourceChange => ({
+          name: name ?? stored.name,
+          description: description === undefined ? stored.description : description,
+          type,
+          disabled: status === undefined ? stored.disabled : status === "disabled",
+          slug,
+          config: { auth_type, ...settings },
+          auth
+        })
+      )
     )
-  }
-
-/** What of a change can be judged without what is stored. */
-const checkPart = ({ config = {}, url = null }: Patch, { id, ingress }: Situation) =>
-  every({ slug: slugOf(url, ingress, id), custom_response: customResponse(config.custom_response, null) })
 
 /** Where requests come in: a public URL, who may send, and what senders are answered. */
 export const source = resource({
   name: "source",
   plural: "sources",
   prefix: prefixes.source,
+  description: "Where requests come in: a public URL each, who may send, and what senders are answered.",
+  said: {
+    create: { description: "Its `url` is what senders post to. Without `auth` it accepts everybody." },
+    upsert: {
+      summary: "Create or update a source by its name",
+      description: "The source of this name is updated in part; when there is none, it is created."
+    },
+    retrieve: { description: "Secrets are masked." },
+    update: {
+      description: "What is given is merged into the source; `auth`, `custom_response` and `proxy` are replaced whole."
+    },
+    disable: {
+      summary: "Disable a source and its connections",
+      description:
+        "Requests to it are answered 403 and stored as rejected; what waits on its connections is cancelled. Repeating it changes nothing.",
+      answer: { ...example.record, status: "disabled", disabled_at: at }
+    },
+    enable: {
+      description: "With it, the connections that were disabled by disabling it. Repeating it changes nothing."
+    },
+    delete: {
+      summary: "Delete a source and its connections",
+      description: "Its URL answers 404 from then on. Its requests and events are kept until retention takes them."
+    }
+  },
   record: SourceRecord,
-  write: { message: Write, described: SourceWrite, judge: judge(Write, create) },
-  patch: { message: Patch, described: SourcePatch, judge: judge(Patch, checkPart) },
+  write: {
+    message: Write,
+    described: SourceWrite,
+    judge: (input, situation) => judge(Write, input, (body) => Result.map(create(body, situation), () => body))
+  },
+  patch: judgedByOwner(SourcePatch),
   create: (input: Write, situation) => orInvalid(create(input, situation)),
-  change: (input: Patch, situation) => (stored: SourceFields) => orInvalid(change(input, situation)(stored)),
+  change,
   columns,
   switches: ["disable", "enable"],
   weight: "octet_length(t.config::text)",

@@ -19,5 +19,9 @@ export const ids = {
 
 export const at = "2026-01-01T00:00:00.000Z"
 
+/** The request that the story is about. */
+export const headers = { "content-type": "application/json", "x-shop-signature": "sha256=4f2a" }
+export const body = { type: "order.created", id: 1 }
+
 /** What every record of a resource begins and ends with. */
 export const times = { created_at: at, updated_at: at }

@@ -97,6 +97,19 @@ export const transformation = resource({
   name: "transformation",
   plural: "transformations",
   prefix: prefixes.transformation,
+  description: "Code that reshapes requests before delivery.",
+  said: {
+    create: { description: "Connections use it by a rule of type `transform`." },
+    upsert: { description: "Variables that are left out stay as they are; so do its id, and the rules that name it." },
+    retrieve: { description: "With its code, and what it did in the last 24 hours." },
+    update: {
+      description: "What is given replaces what is there, `env` as a whole. Requests that wait for it get the new code."
+    },
+    delete: {
+      summary: "Delete a transformation that no connection uses",
+      description: "Its name is free again; its executions are kept until retention takes them."
+    }
+  },
   record: Transformation,
   ...bodies,
   // It names the code, too: an upsert is not a change in part.

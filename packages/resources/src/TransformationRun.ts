@@ -1,12 +1,12 @@
 import { Result, Schema } from "effect"
-import type { MessageHead } from "@tidegate/model/Message"
+import { type MessageHead, Values } from "@tidegate/model/Message"
 import { parseTime } from "@tidegate/model/Timestamp"
 import type { Env as EnvRecord } from "@tidegate/model/Transformation"
-import { Values } from "@tidegate/model/Values"
 import { parseQuery } from "@tidegate/rules/RequestInput"
 import { every, fieldError, type FieldErrors, judgeBody, type Members, orInvalid } from "./Input.ts"
-import { OneOf, text } from "./Members.ts"
-import { Code, Env } from "./Transformation.ts"
+import { Id as AnyId, OneOf, optional, setting, text } from "./Members.ts"
+import { body, headers, ids } from "./Story.ts"
+import { Code, Env, example as transformation } from "./Transformation.ts"
 
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 // oxlint-disable-next-line no-control-regex -- those are what a header's value cannot have
@@ -115,8 +115,49 @@ const judgeRun = (input: RunInput): Result.Result<RunInput, FieldErrors> =>
     () => input
   )
 
+export const example = {
+  code: transformation.body.code,
+  env: { TENANT: "acme" },
+  request: { method: "POST", path: "/orders", query: { page: "1" }, headers, body },
+  context: { request_id: ids.request }
+} as const
+
+const ShownSample = Schema.Struct({
+  headers: optional(Values),
+  body: optional(Schema.Json),
+  query: optional(
+    Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.Union([scalar, Schema.Array(scalar)]))]).annotate({
+      description: "A query string or an object; the answer has it in the same form"
+    })
+  ),
+  path: optional(
+    Schema.String.check(Schema.isPattern(/^\//u), Schema.isMaxLength(2048)).annotate({ description: "/ unless told" })
+  ),
+  method: optional(
+    Schema.Literals(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]).annotate({
+      description: "POST unless told"
+    })
+  )
+}).annotate({ identifier: "RequestSample" })
+
+const id = setting(AnyId)
+
+const TransformationRunInput = Schema.Struct({
+  transformation_id: setting(AnyId.annotate({ description: "A stored transformation; goes before code" })),
+  code: setting(Code),
+  env: optional(Env.annotate({ description: "Instead of the variables that are stored with the transformation" })),
+  request: optional(ShownSample),
+  timestamp: optional(Schema.String.annotate({ description: "What the code takes for now: ISO 8601" })),
+  context: optional(Schema.Struct({ connection_id: id, source_id: id, destination_id: id, request_id: id }))
+}).annotate({
+  identifier: "TransformationRunInput",
+  description: "What to run, by id or as code, and on what.",
+  examples: [example]
+})
+
 export const runBody = {
   message: Message,
+  described: TransformationRunInput,
   judge: (written: Members) => orInvalid(judgeBody(Message, written, judgeRun))
 }
 

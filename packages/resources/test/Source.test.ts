@@ -482,6 +482,17 @@ describe("SourceInput", () => {
   })
 
   describe("a change in part", () => {
+    it("tells in one answer what is wrong by itself, and what is by what is stored", () => {
+      const wrong = { name: "", allowed_http_methods: ["post"], mode: "proxy", chat_defer_ephemeral: true, slug: "x" }
+      assert.deepStrictEqual(refusedChange(signed, { ...wrong, auth: { ...hmac, webhook_secret_key: "****abcd" } }), [
+        "name: must be 1 to 155 printable characters",
+        "config.allowed_http_methods.0: must be one of HEAD, GET, POST, PUT, PATCH, DELETE",
+        "config.auth.webhook_secret_key: is masked and matches no stored secret: write the secret itself",
+        'config.proxy: is required while config.mode is "proxy"',
+        "config.chat_defer_ephemeral: is for sources of type DISCORD only"
+      ])
+    })
+
     it("merges config by member and leaves the rest", () => {
       assert.deepStrictEqual(updated(signed, {}), { ...signed, auth: "unchanged" })
       const changed = updated(signed, { description: "new", config: { allowed_http_methods: ["PUT"] } })

@@ -1,5 +1,5 @@
 import type { Json } from "@tidegate/model/Rule"
-import type { Values } from "@tidegate/model/Values"
+import type { Values } from "@tidegate/model/Message"
 import { Predicate, Result } from "effect"
 import { compileCondition, type Subject } from "./Condition.ts"
 import { ConditionInvalid, refuse } from "./ConditionInvalid.ts"

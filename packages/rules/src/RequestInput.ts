@@ -1,7 +1,6 @@
 import { parseJson, utf8 } from "@tidegate/model/JsonText"
-import type { MessageHead } from "@tidegate/model/Message"
+import type { MessageHead, Values } from "@tidegate/model/Message"
 import type { Json } from "@tidegate/model/Rule"
-import type { Values } from "@tidegate/model/Values"
 import type { FilterInput } from "./Filter.ts"
 
 /** What rules are asked about. */

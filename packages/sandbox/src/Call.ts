@@ -1,6 +1,5 @@
 import type { Schema } from "effect"
-import type { MessageHead } from "@tidegate/model/Message"
-import type { Values } from "@tidegate/model/Values"
+import type { MessageHead, Values } from "@tidegate/model/Message"
 
 /** What a handler is given and what it gives back. */
 export interface TransformRequest extends MessageHead {

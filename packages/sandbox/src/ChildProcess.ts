@@ -20,9 +20,9 @@ export type Ending =
 
 export interface Child {
   readonly pid: number
-  /** Gives it the one order that it may have at a time. `deadlineMs`: when it is killed for not answering. */
-  readonly order: (frame: Frame, deadlineMs: number, done: (ending: Ending) => void) => void
-  /** To be called every few milliseconds while an order is out: kills a child over its deadline or its memory. */
+  /** Gives it the one order that it may have at a time. `wallMs`: when the code in it is told to stop. */
+  readonly order: (frame: Frame, wallMs: number, done: (ending: Ending) => void) => void
+  /** To be called every few milliseconds while an order is out: kills a child over its time or its memory. */
   readonly watch: () => void
   /** Bytes of memory, as far as this platform tells. */
   readonly residentBytes: () => number | null
@@ -133,7 +133,7 @@ const tooManyValues = (): Answer => ({
 /** The order that is out, with what the child had used when it was first looked at. */
 interface Out {
   readonly done: (ending: Ending) => void
-  readonly deadlineMs: number
+  readonly wallMs: number
   readonly at: number
   readonly before: { readonly cpuMs: number | null; readonly residentBytes: number | null } | null
 }
@@ -143,8 +143,8 @@ const tickMs = 10
 const complaintBytes = 2_000
 /** Signals that a process does not give itself when it breaks down. */
 const fromOutside: ReadonlySet<string> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"])
-/** A child that got no time to run is not slow: it is left alone for so many times its deadline. */
-const patience = 10
+/** How long beyond its time a call may go without an answer: compiling, and the passage of large bodies, are in it. */
+const graceMs = 750
 
 /** Starts a child. It counts as ready when it says so. Throws when no process can be started at all. */
 export const startChild = (options: ChildOptions): Child => {
@@ -229,24 +229,25 @@ export const startChild = (options: ChildOptions): Child => {
 
   return {
     pid,
-    order: (frame, deadlineMs, done) => {
-      out = { done, deadlineMs, at: performance.now(), before: null }
+    order: (frame, wallMs, done) => {
+      out = { done, wallMs, at: performance.now(), before: null }
       process_.stdin.write(encodeFrame(frame))
     },
     watch: () => {
       if (out === undefined || isGone) return
       const resident = residentBytes()
       if (resident !== null && resident > options.maxResidentBytes) return kill("memory")
-      const { at, deadlineMs, before } = (out = {
+      const { at, wallMs, before } = (out = {
         ...out,
         before: out.before ?? { cpuMs: cpuMs(), residentBytes: resident }
       })
       const lateMs = performance.now() - at
-      if (lateMs < deadlineMs) return
+      if (lateMs < callLimits.ms + graceMs) return
       const cpu = cpuMs()
-      const isStarved =
-        cpu !== null && before?.cpuMs !== undefined && before.cpuMs !== null && cpu - before.cpuMs < deadlineMs / 2
-      if (isStarved && lateMs < deadlineMs * patience) return
+      const isKnown = cpu !== null && typeof before?.cpuMs === "number"
+      // A child that got no time to run is not slow, and one that has had it is not waited for any longer.
+      const isUsedUp = isKnown && cpu - before.cpuMs >= callLimits.dueMs + graceMs
+      if (!isUsedUp && lateMs < (isKnown ? callLimits.longestMs : wallMs) + graceMs) return
       // The collector at work on what does not fit looks like code that does not end.
       const grownBytes = (resident ?? 0) - (before?.residentBytes ?? resident ?? 0)
       kill(grownBytes > 2 * callLimits.memoryMib * 1_048_576 ? "memory" : "time")

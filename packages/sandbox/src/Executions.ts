@@ -20,7 +20,7 @@ export const killedError = (offence: Offence): ExecutionError =>
     ? {
         code: offence,
         name: "TimeoutError",
-        message: `the code ran for more than ${callLimits.wallMs} ms and could not be stopped`,
+        message: `the code ran for more than ${callLimits.ms} ms and could not be stopped`,
         line: null
       }
     : {

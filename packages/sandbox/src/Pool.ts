@@ -63,17 +63,10 @@ const maxDepth = 4_000
 const parsedAtOnce = 64 * 1024
 /** Code texts that a child keeps. */
 const maxCodes = 64
-/** How long beyond its time a call may go without an answer: compiling, and the passage of large bodies, are in it (ms). */
-const graceMs = 750
 const watchEveryMs = 10
 /** An idle child that holds more than this part of what it may is replaced. */
 const leaveAt = 0.6
 const checkMemoryEvery = 64
-/** Code that got too little of the machine to be judged runs again, each time with so many times the time, as often. */
-const generosity = 4
-const rounds = 2
-/** The part of its time that code must have had the processor for, to be told that it took too long. */
-const due = 0.8
 /** Two children that broke down under a call prove it guilty, or six that were killed by others. */
 const suspicions = { crash: 3, killed: 1 } as const
 const guilty = 6
@@ -224,7 +217,7 @@ export const makePool = (options: PoolOptions) => {
     watch ??= setInterval(() => {
       for (const { child, state } of members) if (state === "busy") child.watch()
     }, watchEveryMs)
-    member.child.order(frame, job.wallMs + graceMs, (ending) => {
+    member.child.order(frame, job.wallMs, (ending) => {
       busy--
       if (busy === 0) {
         clearInterval(watch)
@@ -243,11 +236,12 @@ export const makePool = (options: PoolOptions) => {
       const isStarved =
         answer.type === "ran" &&
         answer.error?.code === "TIMEOUT" &&
-        answer.cpuMs < callLimits.wallMs * due &&
-        job.wallMs < callLimits.wallMs * generosity ** rounds
+        answer.cpuMs < callLimits.dueMs &&
+        job.wallMs < callLimits.longestMs
       if (isStarved && !isClosing) {
-        // It was the machine that was slow. The code has no effects, so it can run again, with time for a slow machine.
-        job.wallMs *= generosity
+        // It was the machine that was slow. The code has no effects, so it can run again, with time for a slow machine: if
+        // that is quick again, the watch ends what goes on for more than its second.
+        job.wallMs = callLimits.longestMs
         turns.add(job.teamId, job.key ?? "", job, true)
         return
       }
@@ -378,7 +372,7 @@ export const makePool = (options: PoolOptions) => {
           done(withoutResult(killedError(offence), ["its log lines are lost"], startedAt)),
         unavailable,
         waitTimer: undefined,
-        wallMs: callLimits.wallMs,
+        wallMs: callLimits.ms,
         suspicion: 0,
         isSettled: false
       })
@@ -407,7 +401,7 @@ export const makePool = (options: PoolOptions) => {
         unwritable: () => done({ message: "the code cannot be handed over", line: null }),
         unavailable,
         waitTimer: undefined,
-        wallMs: callLimits.wallMs,
+        wallMs: callLimits.ms,
         suspicion: 0,
         isSettled: false
       })

@@ -52,11 +52,11 @@ export interface SandboxOptions {
  *
  * What it returns: an object; members that it lacks are the request's. `query` may be a string or an object and counts if it
  * differs from the request's, else `parsed_query` counts. Header names are lowered; values become strings, null leaves a
- * header out. Time is UTC. The limits are in `Limits.ts`.
+ * header out. Time is UTC. The limits are in `CallLimits.ts`.
  *
  * **Fairness.** Teams take turns, and within a team its codes; a team has at most half of the children. Code whose calls were
- * slow (a moving mean above 50 ms, waits for the processor left out) shares half of them; with code that is new here, all but one, and of its own a team keeps
- * one for its quick code.
+ * slow (a moving mean above 50 ms, waits for the processor left out) shares half of them; with code that is new here, all but
+ * one, and of its own a team keeps one for its quick code.
  *
  * **Force.** Code that does not stop when it is told to, or that takes more memory than a process may have, costs its process,
  * and ends as TIMEOUT or MEMORY_LIMIT. With the third time it is not run but answered so at once, for 10 s, and for twice as long with

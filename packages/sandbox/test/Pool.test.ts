@@ -136,11 +136,10 @@ describe("code that cannot be stopped", () => {
 
   it("that does stop when told is not counted", async () => {
     await using sandbox = await openSandbox({ children: 2, spares: 0 })
-    const call = callOf(handler("const a = []; for (;;) a.push(new Array(1000).fill(1))"))
+    // Large ones, which the collector does not copy: they fill the memory long before the time is up, on any machine.
+    const call = callOf(handler("const a = []; for (;;) a.push(new Array(100_000).fill(a.length))"))
     for (let i = 0; i < 5; i++) {
-      // Which of its limits it meets first is the machine's to say.
-      const code = expect.stringMatching(/^(MEMORY_LIMIT|TIMEOUT)$/)
-      expect(await sandbox.run(call)).toMatchObject({ error: { code }, warnings: [] })
+      expect(await sandbox.run(call)).toMatchObject({ error: { code: "MEMORY_LIMIT" }, warnings: [] })
     }
   })
 })
@@ -148,8 +147,7 @@ describe("code that cannot be stopped", () => {
 describe("the queue", () => {
   it("lets a quick team by while slow ones loop", async () => {
     await using sandbox = await openSandbox({ children: 2, spares: 0 })
-    // The first calls compile, which may take so long that the code is not quick before some more.
-    for (let i = 0; i < 20; i++) await sandbox.run(fine)
+    await sandbox.run(fine)
     const order: Array<string> = []
     const loops = ["a", "b", "c"].map(async (name) => {
       await sandbox.run(callOf(loop(name), { teamId: name }))

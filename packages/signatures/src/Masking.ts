@@ -61,6 +61,9 @@ const maskAt = (names: ReadonlySet<string>, name: string, value: Schema.Json): S
  */
 export const maskAuth = (authType: unknown, auth: Schema.Json): Schema.Json => maskAt(readableOf(authType), "", auth)
 
+/** An object of which nothing may be read back: all names, every value masked. */
+export const maskAll = (settings: Schema.JsonObject): Schema.Json => maskAt(noneReadable, "", settings)
+
 /**
  * Puts the stored secrets back where a written `auth` repeats their masks, so that a record can be read, changed and
  * written back without knowing its secrets. Do this before the settings are validated.

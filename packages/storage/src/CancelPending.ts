@@ -2,7 +2,7 @@ import { Clock, Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { HotSql } from "./Database.ts"
 import { isCancelled } from "./EventStatus.ts"
-import { controlSlot } from "./RollupSlot.ts"
+import { controlSlot } from "./RollupBins.ts"
 
 /** Whose pending events. */
 export type PendingOf = { readonly connection_id: string } | { readonly destination_id: string }

@@ -4,7 +4,7 @@ import type { EventStatus } from "@tidegate/model/Event"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { eventStatusSql } from "./EventStatus.ts"
 import { withPartitions } from "./Partitions.ts"
-import { controlSlot } from "./RollupSlot.ts"
+import { controlSlot } from "./RollupBins.ts"
 import { query } from "./Transaction.ts"
 
 /** The event that a retry has made; it went to the queue of `destination_id`, the connection's destination at that time. */

@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto"
 import { Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 
@@ -34,3 +35,12 @@ export const rollupBins = Effect.fnUntraced(function* (
 export const noCounts = (): Array<number> => Array.from({ length: bins }, () => 0)
 
 export const total = (counts: ReadonlyArray<number>): number => counts.reduce((sum, count) => sum + count, 0)
+
+/**
+ * The slot that this process's control calls count in: above those of the journals, which count in far more often and
+ * must not wait. Two processes that draw the same one share rows and stay correct.
+ */
+export const controlSlot: number = 32_100 + randomInt(600)
+
+/** The slot of counts that are of whole hours. Retention alone writes it. */
+export const hourSlot = -1

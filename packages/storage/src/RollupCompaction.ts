@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import * as Columns from "./journal/Columns.ts"
 import { day } from "./Partitions.ts"
-import { hourSlot } from "./RollupSlot.ts"
+import { hourSlot } from "./RollupBins.ts"
 import { tables } from "./Tables.ts"
 
 const hour = 3_600_000

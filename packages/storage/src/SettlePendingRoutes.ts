@@ -4,7 +4,7 @@ import type { StoredHead } from "@tidegate/model/Message"
 import { JournalSql } from "./Database.ts"
 import * as Columns from "./journal/Columns.ts"
 import { withPartitions } from "./Partitions.ts"
-import { controlSlot } from "./RollupSlot.ts"
+import { controlSlot } from "./RollupBins.ts"
 
 /** What a transformation made of a request; `body` null when it left the body alone. */
 export interface TransformedData extends StoredHead {

@@ -1,9 +1,11 @@
 import { type Prefix, prefixes } from "@tidegate/model/Ids"
+import type { AnyResource } from "@tidegate/resources/Resource"
+import { resources } from "@tidegate/resources/Resources"
 
 /*
  * Every table of the schema, one row each. Whoever has to know all tables, or all of a kind, reads this: partitions, retention,
- * the isolation of teams, the tests of plans. A new table is a migration and a row here; a test compares the rows with the
- * database's own catalogue.
+ * the isolation of teams, the tests of plans. A new table is a migration and a row here, that of a resource a migration alone; a
+ * test compares the rows with the database's own catalogue.
  */
 
 interface Declared {
@@ -73,6 +75,16 @@ const owned = { ...team, kind: "owned", softDeleted: true } as const
 const grows = { ...team, kind: "grows" } as const
 const ofAll = { kind: "global", team: null } as const
 
+type ResourceTables = { readonly [R in (typeof resources)[number] as R["plural"]]: Owned }
+
+/** The tables of the resources, as they are declared. */
+const ofResources = Object.fromEntries(
+  (resources as ReadonlyArray<AnyResource>).map(({ columns, plural }) => {
+    const secrets = Object.keys(columns).filter((column) => columns[column] === "sealed")
+    return [plural, secrets.length === 0 ? owned : { ...owned, secrets }]
+  })
+) as unknown as ResourceTables
+
 /** Headers that are no JSON object: the payload that they belonged to is gone. */
 export const payloadGone = ""
 
@@ -90,10 +102,7 @@ export const tables = {
     softDeleted: false,
     secrets: ["api_key_hash", "signing_secret", "previous_signing_secret"]
   },
-  sources: { ...owned, secrets: ["auth"] },
-  destinations: { ...owned, secrets: ["auth"] },
-  transformations: { ...owned, secrets: ["env"] },
-  connections: owned,
+  ...ofResources,
 
   requests: {
     ...grows,

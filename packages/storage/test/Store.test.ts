@@ -77,7 +77,7 @@ layer(world, { excludeTestServices: true })("a command", (it) => {
       const seen: Array<string> = []
       // Not the real records: they are what fails here.
       const store = yield* makeStore(source, {
-        ...plainly(source),
+        ...(yield* plainly(source)),
         show: () =>
           Effect.sync(() => seen.push("read")).pipe(Effect.andThen(sql`select * from no_such_table`), Effect.as([]))
       })

@@ -3,6 +3,8 @@ import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { ShardingConfig, SqlRunnerStorage } from "effect/cluster"
 import { SqlClient } from "effect/sql"
+import { type AnyResource, type Switch, switches } from "@tidegate/resources/Resource"
+import { resources } from "@tidegate/resources/Resources"
 import { freshDatabase } from "../../../test/postgres.ts"
 import * as Database from "../src/Database.ts"
 import { migrate } from "../src/Migrations.ts"
@@ -50,7 +52,8 @@ const catalogue = Layer.effect(
   }).pipe(Effect.scoped)
 )
 
-const declared = Object.entries<Table>(tables)
+const declaredTables: Readonly<Record<string, Table>> = tables
+const declared = Object.entries(declaredTables)
 
 /** Nullable until every row of the version before has been filled in. */
 const filledIn = ["deliveries", "dedupe_keys"]
@@ -60,6 +63,26 @@ layer(catalogue, { excludeTestServices: true })("the declared tables", (it) => {
     Effect.gen(function* () {
       const { tables: found } = yield* Catalogue
       expect(declared.map(([name]) => name).sort()).toEqual(found.map(({ name }) => name).sort())
+    })
+  )
+
+  it.effect("have the columns that their resources are declared with", () =>
+    Effect.gen(function* () {
+      const { columns: found } = yield* Catalogue
+      const ofAll = ["id", "team_id", "name", "last_command", "deleted_at", "created_at", "updated_at"]
+      for (const { columns, plural, switches: to } of resources as ReadonlyArray<AnyResource>) {
+        const declared = Object.entries(columns).map(([field, kind]) => (kind === "since" ? `${field}_at` : field))
+        const switched = to.map((name) => switches[name as Switch].column)
+        const names = found.filter(({ table }) => table === plural).map(({ name }) => name)
+        expect(names, plural).toEqual(expect.arrayContaining([...ofAll, ...declared, ...switched]))
+        const sealed = Object.keys(columns).filter((field) => columns[field] === "sealed")
+        expect(declaredTables[plural]).toEqual({
+          kind: "owned",
+          team: "team_id",
+          softDeleted: true,
+          ...(sealed.length === 0 ? {} : { secrets: sealed })
+        })
+      }
     })
   )
 

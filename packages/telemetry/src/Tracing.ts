@@ -45,18 +45,16 @@ export interface AttemptTrace {
   readonly isSenders: boolean
 }
 
-/** What an attempt's span tells. Times are Unix milliseconds. */
+/** What an attempt's span tells: of its record. Times are Unix milliseconds. */
 export interface AttemptOutcome {
   readonly eventId: string
   readonly teamId: string
   readonly connectionId: string
   readonly destinationId: string
-  /** Those before it. */
-  readonly attempts: number
-  readonly startedAt: number
-  readonly endedAt: number
-  readonly status: number | null
-  readonly error: string | null
+  readonly attemptNumber: number
+  readonly responseStatus: number | null
+  readonly errorCode: string | null
+  readonly finishedAt: number
 }
 
 /**
@@ -78,7 +76,7 @@ export interface Tracing {
   ) => void
   /** Null: this attempt is not recorded. `rootEventId`: of the event that its request made. */
   readonly attempt: (headers: Headers, requestId: string, rootEventId: string) => AttemptTrace | null
-  readonly attempted: (trace: AttemptTrace | null, outcome: AttemptOutcome) => void
+  readonly attempted: (trace: AttemptTrace | null, startedAt: number, outcome: AttemptOutcome) => void
 }
 
 const nothing = (): void => {}
@@ -188,7 +186,7 @@ export const makeTracing = (options: {
       }
     },
 
-    attempted: (trace, outcome) => {
+    attempted: (trace, startedAt, outcome) => {
       if (trace === null) return
       push({
         traceId: trace.traceId,
@@ -196,17 +194,17 @@ export const makeTracing = (options: {
         parentSpanId: trace.parentSpanId,
         name: "attempt",
         kind: "client",
-        startedAt: outcome.startedAt,
-        endedAt: outcome.endedAt,
-        error: outcome.error,
+        startedAt,
+        endedAt: outcome.finishedAt,
+        error: outcome.errorCode,
         attributes: {
           "tidegate.event_id": outcome.eventId,
           "tidegate.team_id": outcome.teamId,
           "tidegate.connection_id": outcome.connectionId,
           "tidegate.destination_id": outcome.destinationId,
-          "tidegate.attempt_number": outcome.attempts + 1,
-          ...(outcome.status === null ? {} : { "http.response.status_code": outcome.status }),
-          ...(outcome.error === null ? {} : { "error.type": outcome.error })
+          "tidegate.attempt_number": outcome.attemptNumber,
+          ...(outcome.responseStatus === null ? {} : { "http.response.status_code": outcome.responseStatus }),
+          ...(outcome.errorCode === null ? {} : { "error.type": outcome.errorCode })
         }
       })
     }

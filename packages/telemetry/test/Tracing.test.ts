@@ -32,11 +32,10 @@ const outcome = {
   teamId: "tm_1",
   connectionId: "web_1",
   destinationId: "des_1",
-  attempts: 0,
-  startedAt: 3,
-  endedAt: 4,
-  status: 200,
-  error: null
+  attemptNumber: 1,
+  responseStatus: 200,
+  errorCode: null,
+  finishedAt: 4
 }
 
 describe("spans", () => {
@@ -44,7 +43,7 @@ describe("spans", () => {
     const [door, first, second] = [world(), world(), world()]
     const headers = { traceparent: sender }
     door.tracing.accepted(request(headers))
-    for (const { tracing } of [first, second]) tracing.attempted(tracing.attempt(headers, "req_1", "evt_1"), outcome)
+    for (const { tracing } of [first, second]) tracing.attempted(tracing.attempt(headers, "req_1", "evt_1"), 3, outcome)
     const [server, route] = door.spans
     expect(server).toMatchObject({ traceId, parentSpanId: "b7ad6b7169203331", kind: "server" })
     expect(route).toMatchObject({ traceId, parentSpanId: server!.spanId })
@@ -58,7 +57,7 @@ describe("spans", () => {
   it("of a request without a trace have one that everybody works out alike", () => {
     const [door, elsewhere] = [world(), world()]
     door.tracing.accepted(request({}))
-    elsewhere.tracing.attempted(elsewhere.tracing.attempt({}, "req_1", "evt_1"), outcome)
+    elsewhere.tracing.attempted(elsewhere.tracing.attempt({}, "req_1", "evt_1"), 3, outcome)
     expect(door.spans[0]!.parentSpanId).toBeUndefined()
     expect(elsewhere.spans[0]!.traceId).toBe(door.spans[0]!.traceId)
   })

@@ -3,7 +3,9 @@ import { createHmac } from "node:crypto"
 import { describe, expect } from "vitest"
 import { rightBodies, wrongChanges, wrongMembers } from "../../security/control/WrongMembers.ts"
 import { wrongRules } from "../../security/control/WrongRules.ts"
-import type { Body } from "../../support/Gateway.ts"
+import type { AnyResource } from "@tidegate/resources/Resource"
+import { plain as plainResources } from "@tidegate/resources/Resources"
+import type { Body, Gateway } from "../../support/Gateway.ts"
 import { request } from "../../support/RawHttp.ts"
 import { Document, type Operation } from "./Document.ts"
 import { it as gatewayIt } from "../../support/it.ts"
@@ -20,9 +22,21 @@ const objectsIn = (value: unknown): ReadonlyArray<Body> => {
 /** What the examples' ids stand for in this gateway, by their prefix. */
 type Present = Record<string, string>
 
-const idPattern = /\b(src|des|web|trs|req|evt|att|txe)_[0-9a-z]{26}\b/g
+const idPattern = /\b([a-z]{2,3})_[0-9a-z]{26}\b/g
 const fill = (value: unknown, ids: Present): Body =>
   JSON.parse(JSON.stringify(value).replaceAll(idPattern, (id, prefix: string) => ids[prefix] ?? id))
+
+const plain: ReadonlyArray<AnyResource> = plainResources
+
+/** A resource of each of these kinds as its example writes it, by its prefix. */
+const examplesOf = async (gateway: Gateway, kinds: ReadonlyArray<AnyResource>): Promise<Present> => {
+  const made: Present = {}
+  for (const { example, name, plural, prefix } of kinds) {
+    const written = Object.assign({}, example.body, { name: gateway.name(name) })
+    made[prefix.slice(0, -1)] = (await gateway.call("POST", `/${plural}`, written)).body.id
+  }
+  return made
+}
 
 const it = gatewayIt
   .extend("document", { scope: "file" }, ({ gateway }) => Document.of(gateway))
@@ -48,9 +62,10 @@ const it = gatewayIt
       web: connection.id,
       trs: transformation.id,
       req: trace.request.id,
-      evt: trace.events[0].id,
-      att: trace.attempts[0].id,
-      txe: trace.transformations[0].id
+      evt: trace.events[0]!.id,
+      att: trace.attempts[0]!.id,
+      txe: trace.transformations[0]!.id,
+      ...(await examplesOf(gateway, plain))
     }
   })
   /** The same, but for a resource of its own where the operation changes one. */
@@ -62,13 +77,14 @@ const it = gatewayIt
       return { ...present, des: (await gateway.destination({ url: "http://127.0.0.1:9/" })).id }
     }
     if (kind === "connections" && path.includes("{id}")) {
-      return { ...present, web: (await gateway.connection({ id: present["src"] }, { id: present["des"] })).id }
+      return { ...present, web: (await gateway.connection({ id: present["src"]! }, { id: present["des"]! })).id }
     }
     if (kind === "transformations" && path.includes("{id}")) {
       const made = await gateway.api("POST", "/transformations", { name: gateway.name("example"), code: "1" })
       return { ...present, trs: made.id }
     }
-    return present
+    const kinds = plain.filter(({ plural }) => plural === kind && path.includes("{id}"))
+    return { ...present, ...(await examplesOf(gateway, kinds)) }
   })
   .extend("send", ({ document, gateway }) => async ({ method, path, spec }: Operation, ids: Present, body: unknown) => {
     const url = spec.parameters

@@ -1,16 +1,38 @@
 import { HttpApi, OpenApi } from "effect/http-api"
+import { destination } from "@tidegate/resources/Destination"
+import type { AnyResource } from "@tidegate/resources/Resource"
+import { plain } from "@tidegate/resources/Resources"
+import { source } from "@tidegate/resources/Source"
 import { AttemptsApi } from "./AttemptsApi.ts"
 import { ConnectionsApi } from "./ConnectionsApi.ts"
-import { DestinationsApi } from "./DestinationsApi.ts"
 import { completeDocument } from "./Document.ts"
 import { EventsApi } from "./EventsApi.ts"
+import { groupOf } from "./Group.ts"
+import * as Parameters from "./Parameters.ts"
 import { RequestsApi } from "./RequestsApi.ts"
-import { SourcesApi } from "./SourcesApi.ts"
 import { TransformationsApi } from "./TransformationsApi.ts"
+
+type Groups<Resources extends ReadonlyArray<AnyResource>> = {
+  readonly [Place in keyof Resources]: ReturnType<typeof groupOf<Resources[Place]>>
+}
+
+/** The groups of the resources that are said by their declarations alone. */
+const plainGroups = (plain as ReadonlyArray<AnyResource>).map((resource) => groupOf(resource)) as unknown as Groups<
+  typeof plain
+>
 
 /** The control API. `HttpApiClient.make(Api)` is its client. Every route also answers under `/v1`. */
 export class Api extends HttpApi.make("tidegate")
-  .add(SourcesApi, DestinationsApi, ConnectionsApi, TransformationsApi, RequestsApi, EventsApi, AttemptsApi)
+  .add(
+    groupOf(source, { query: Parameters.resources }),
+    groupOf(destination, { query: Parameters.resources }),
+    ConnectionsApi,
+    TransformationsApi,
+    ...plainGroups,
+    RequestsApi,
+    EventsApi,
+    AttemptsApi
+  )
   .annotateMerge(
     OpenApi.annotations({
       title: "Tidegate control API",

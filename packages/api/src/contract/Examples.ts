@@ -1,4 +1,4 @@
-import { at, ids, times } from "@tidegate/resources/Story"
+import { at, body, headers, ids, times } from "@tidegate/resources/Story"
 import * as ConnectionExample from "@tidegate/resources/connection/Example"
 import * as DestinationExample from "@tidegate/resources/destination/Example"
 import * as SourceExample from "@tidegate/resources/source/Example"
@@ -15,9 +15,6 @@ export const { body: sourceBody, record: source } = SourceExample.example
 export const { body: destinationBody, record: destination } = DestinationExample.example
 export const { body: connectionBody, record: connection } = ConnectionExample.example
 
-const headers = { "content-type": "application/json", "x-shop-signature": "sha256=4f2a" }
-const body = { type: "order.created", id: 1 }
-
 export const latestInput = {
   connection_id: ids.connection,
   latest_input: {
@@ -31,14 +28,6 @@ export const latestInput = {
 } as const
 
 export const { body: transformationBody, record: transformation } = Transformation.example
-const { code } = transformationBody
-
-export const runBody = {
-  code,
-  env: { TENANT: "acme" },
-  request: { method: "POST", path: "/orders", query: { page: "1" }, headers, body },
-  context: { request_id: ids.request }
-} as const
 
 export const run = {
   transformation_id: null,

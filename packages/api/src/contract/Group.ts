@@ -1,43 +1,37 @@
-import type { Schema } from "effect"
+import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import type { ErrorCode } from "@tidegate/model/GatewayError"
 import { ResourceList } from "@tidegate/model/Lists"
-import { type AnyResource, type Switch, type SwitchOf, switches, typeName } from "@tidegate/resources/Resource"
+import {
+  type AnyResource,
+  type Operation,
+  type Said,
+  type Switch,
+  type SwitchOf,
+  switches,
+  typeName
+} from "@tidegate/resources/Resource"
 import { at } from "@tidegate/resources/Story"
 import { Authorization } from "./Authorization.ts"
-import { Deleted } from "./Deleted.ts"
 import { resourceList } from "./Examples.ts"
 import { type About, operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
 
-/** What the document says of one operation. What is left out is said in general words. */
-interface Said {
-  readonly summary?: string
-  readonly description: string
-  /** An example of its own. */
-  readonly body?: Schema.Json
-  readonly answer?: Schema.Json
-}
+/** What deleting answers. */
+export const Deleted = Schema.Struct({ id: Schema.String, deleted: Schema.Literal(true) }).annotate({
+  identifier: "Deleted"
+})
 
-interface Texts<Switches extends string, Query, Upsert> {
-  readonly title: string
-  readonly description: string
+/** What is special about the calls on a resource. */
+interface Special<Query, Upsert> {
   /** What a list takes, where that is not what every list does. */
   readonly query?: Query
-  readonly list?: Said
-  readonly create?: Said
-  /** `payload`: what it is written with, where that is not what a create is. */
-  readonly upsert?: Said & { readonly payload?: Upsert }
-  readonly retrieve?: Said
-  readonly update?: Said
-  /** Of a resource whose PUT writes the whole of it. */
-  readonly replace?: Said
-  readonly delete?: Said
-  readonly switch?: { readonly [Name in Switches]?: Said }
+  /** What an upsert is written with, where that is not what a create is. */
+  readonly upsert?: Upsert
 }
 
 interface Example {
-  readonly body: Schema.Json
+  readonly body: Schema.JsonObject
   readonly patch: Schema.JsonObject
   readonly record: Schema.JsonObject
 }
@@ -105,7 +99,7 @@ export const groupOf = <
   Upsert extends Schema.Top = R["write"]["described"]
 >(
   resource: R,
-  texts: Texts<SwitchOf<R>, Query, Upsert>,
+  special: Special<Query, Upsert> = {},
   others?: Others
 ) => {
   const { errors, name } = resource
@@ -115,13 +109,10 @@ export const groupOf = <
   const record: R["record"] = resource.record
   const write: R["write"]["described"] = resource.write.described
   const patch: R["patch"]["described"] = resource.patch.described
-  const said = defaults(resource)
-  const about = (
-    id: string,
-    byDefault: Required<Pick<Said, "summary" | "description">>,
-    own: Said | undefined,
-    rest: Pick<About, "answer" | "body" | "errors">
-  ) => operation({ ...byDefault, ...rest, ...own, id })
+  const said: { readonly [Name in Operation | Switch]?: Said } = resource.said ?? {}
+  const general = defaults(resource)
+  const about = (id: string, of: Operation, rest: Pick<About, "answer" | "body" | "errors">) =>
+    operation({ ...general[of], ...rest, ...said[of], id })
 
   const written: ReadonlyArray<ErrorCode> = ["RESOURCE_ALREADY_EXISTS", ...(errors.write ?? [])]
   const found: ReadonlyArray<ErrorCode> = ["NOT_FOUND"]
@@ -142,7 +133,7 @@ export const groupOf = <
     const shown = column in example.record ? Object.assign({}, example.record, { [column]: on ? at : null }) : {}
     const rest = { answer: shown, errors: [...found, ...(errors.switch?.[to] ?? [])] }
     const described = (suffix: string) =>
-      about(`${to}${Name}${suffix}`, said.switch(to), texts.switch?.[to as SwitchOf<R>], rest)
+      operation({ ...general.switch(to), ...rest, ...said[to], id: `${to}${Name}${suffix}` })
     return [
       HttpApiEndpoint.put(to, `/${plural}/:id/${to}`, one).annotateMerge(described("")),
       HttpApiEndpoint.post(`${to}ByPost`, `/${plural}/:id/${to}`, one).annotateMerge(described("ByPost"))
@@ -150,10 +141,10 @@ export const groupOf = <
   }) as ReadonlyArray<SwitchEndpoints<R>>
 
   const updateByPut = HttpApiEndpoint.put("updateByPut", `/${plural}/:id`, { ...one, payload: patch }).annotateMerge(
-    about(`update${Name}ByPut`, said.update, texts.update, updated)
+    about(`update${Name}ByPut`, "update", updated)
   )
   const replace = HttpApiEndpoint.put("replace", `/${plural}/:id`, { ...one, payload: write }).annotateMerge(
-    about(`replace${Name}`, said.replace, texts.replace, {
+    about(`replace${Name}`, "replace", {
       body: example.body,
       answer: example.record,
       errors: [...found, ...written]
@@ -164,13 +155,11 @@ export const groupOf = <
   return HttpApiGroup.make(plural)
     .add(
       HttpApiEndpoint.get("list", `/${plural}`, {
-        query: (texts.query ?? Parameters.switchable) as Query,
+        query: (special.query ?? Parameters.switchable) as Query,
         success: ResourceList(record)
-      }).annotateMerge(
-        about(`list${typeName(plural)}`, said.list, texts.list, { answer: resourceList(example.record) })
-      ),
+      }).annotateMerge(about(`list${typeName(plural)}`, "list", { answer: resourceList(example.record) })),
       HttpApiEndpoint.post("create", `/${plural}`, whole).annotateMerge(
-        about(`create${Name}`, said.create, texts.create, {
+        about(`create${Name}`, "create", {
           body: example.body,
           answer: example.record,
           errors: written
@@ -178,24 +167,24 @@ export const groupOf = <
       ),
       HttpApiEndpoint.put("upsert", `/${plural}`, {
         ...whole,
-        payload: texts.upsert?.payload ?? write
+        payload: special.upsert ?? write
       }).annotateMerge(
-        about(`upsert${Name}`, said.upsert, texts.upsert, {
+        about(`upsert${Name}`, "upsert", {
           body: example.body,
           answer: example.record,
           errors: written
         })
       ),
       HttpApiEndpoint.get("retrieve", `/${plural}/:id`, one).annotateMerge(
-        about(`get${Name}`, said.retrieve, texts.retrieve, { answer: example.record, errors: found })
+        about(`get${Name}`, "retrieve", { answer: example.record, errors: found })
       ),
       HttpApiEndpoint.patch("update", `/${plural}/:id`, { ...one, payload: patch }).annotateMerge(
-        about(`update${Name}`, said.update, texts.update, updated)
+        about(`update${Name}`, "update", updated)
       ),
       put,
       ...switched,
       HttpApiEndpoint.delete("delete", `/${plural}/:id`, { ...one, success: Deleted }).annotateMerge(
-        about(`delete${Name}`, said.delete, texts.delete, {
+        about(`delete${Name}`, "delete", {
           answer: { id: example.record["id"] ?? "", deleted: true },
           errors: [...found, ...(errors.delete ?? [])]
         })
@@ -203,5 +192,5 @@ export const groupOf = <
       ...((others ?? []) as Others)
     )
     .middleware(Authorization)
-    .annotateMerge(OpenApi.annotations({ title: texts.title, description: texts.description }))
+    .annotateMerge(OpenApi.annotations({ title: typeName(plural), description: resource.description }))
 }

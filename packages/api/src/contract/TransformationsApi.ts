@@ -3,73 +3,55 @@ import { Execution, ExecutionDetail } from "@tidegate/model/Execution"
 import { EventList } from "@tidegate/model/Lists"
 import { TransformationRun } from "@tidegate/model/TransformationRun"
 import { transformation } from "@tidegate/resources/Transformation"
-import { execution, executionDetail, pageOf, run as ran, runBody } from "./Examples.ts"
+import { example, runBody } from "@tidegate/resources/TransformationRun"
+import { execution, executionDetail, pageOf, run as ran } from "./Examples.ts"
 import { groupOf } from "./Group.ts"
 import { operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
-import { TransformationRunInput } from "./TransformationSchemas.ts"
 
-const run = { query: Parameters.onlyTeam, payload: TransformationRunInput, success: TransformationRun }
+const run = { query: Parameters.onlyTeam, payload: runBody.described, success: TransformationRun }
 
 const trial = {
   summary: "Run a transformation, or code, against a sample",
   description: "Nothing is stored. Code that fails is answered 200 with `error`; code that does not compile 400.",
-  body: runBody,
+  body: example,
   answer: ran,
   errors: ["NOT_FOUND", "TRANSFORMATION_INVALID"]
 } as const
 
 /** Code that reshapes requests on their way. */
-export class TransformationsApi extends groupOf(
-  transformation,
-  {
-    title: "Transformations",
-    description: "Code that reshapes requests before delivery.",
-    query: Parameters.transformations,
-    create: { description: "Connections use it by a rule of type `transform`." },
-    upsert: { description: "Variables that are left out stay as they are; so do its id, and the rules that name it." },
-    retrieve: { description: "With its code, and what it did in the last 24 hours." },
-    update: {
-      description: "What is given replaces what is there, `env` as a whole. Requests that wait for it get the new code."
-    },
-    delete: {
-      summary: "Delete a transformation that no connection uses",
-      description: "Its name is free again; its executions are kept until retention takes them."
-    }
-  },
-  [
-    HttpApiEndpoint.post("run", "/transformations/run", run).annotateMerge(
-      operation({ id: "runTransformation", ...trial })
-    ),
-    HttpApiEndpoint.put("runByPut", "/transformations/run", run).annotateMerge(
-      operation({ id: "runTransformationByPut", ...trial })
-    ),
-    HttpApiEndpoint.get("executions", "/transformations/:id/executions", {
-      params: Parameters.pathOf("transformation"),
-      query: Parameters.executions,
-      success: EventList(Execution)
-    }).annotateMerge(
-      operation({
-        id: "listExecutions",
-        summary: "List what a transformation ran for, newest first",
-        description: "Of the last 24 hours unless told; pages by cursor.",
-        answer: pageOf(execution),
-        errors: ["NOT_FOUND", "INVALID_CURSOR", "INVALID_TIME_RANGE"]
-      })
-    ),
-    HttpApiEndpoint.get("execution", "/transformations/:id/executions/:executionId", {
-      params: Parameters.executionPath,
-      query: Parameters.execution,
-      success: ExecutionDetail
-    }).annotateMerge(
-      operation({
-        id: "getExecution",
-        summary: "Retrieve an execution",
-        description:
-          "With what the code was given and what it made of it; null when retention took it, or the code failed.",
-        answer: executionDetail,
-        errors: ["NOT_FOUND"]
-      })
-    )
-  ]
-) {}
+export class TransformationsApi extends groupOf(transformation, { query: Parameters.transformations }, [
+  HttpApiEndpoint.post("run", "/transformations/run", run).annotateMerge(
+    operation({ id: "runTransformation", ...trial })
+  ),
+  HttpApiEndpoint.put("runByPut", "/transformations/run", run).annotateMerge(
+    operation({ id: "runTransformationByPut", ...trial })
+  ),
+  HttpApiEndpoint.get("executions", "/transformations/:id/executions", {
+    params: Parameters.pathOf("transformation"),
+    query: Parameters.executions,
+    success: EventList(Execution)
+  }).annotateMerge(
+    operation({
+      id: "listExecutions",
+      summary: "List what a transformation ran for, newest first",
+      description: "Of the last 24 hours unless told; pages by cursor.",
+      answer: pageOf(execution),
+      errors: ["NOT_FOUND", "INVALID_CURSOR", "INVALID_TIME_RANGE"]
+    })
+  ),
+  HttpApiEndpoint.get("execution", "/transformations/:id/executions/:executionId", {
+    params: Parameters.executionPath,
+    query: Parameters.execution,
+    success: ExecutionDetail
+  }).annotateMerge(
+    operation({
+      id: "getExecution",
+      summary: "Retrieve an execution",
+      description:
+        "With what the code was given and what it made of it; null when retention took it, or the code failed.",
+      answer: executionDetail,
+      errors: ["NOT_FOUND"]
+    })
+  )
+]) {}

@@ -5,11 +5,8 @@ import type { SqlError } from "effect/sql"
 import { fail, GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { isId, newId, type Prefix } from "@tidegate/model/Ids"
 import type { Ingress } from "@tidegate/model/Ingress"
-import type { Connections } from "@tidegate/storage/Connections"
 import type { Database } from "@tidegate/storage/Database"
-import type { Destinations } from "@tidegate/storage/Destinations"
-import type { Sources } from "@tidegate/storage/Sources"
-import type { Transformations } from "@tidegate/storage/Transformations"
+import type { Stores as ResourceStores } from "@tidegate/storage/Stores"
 import { query } from "@tidegate/storage/Transaction"
 
 /** Longer than a take-over of a shard by another runner lasts, shorter than callers wait. */
@@ -77,7 +74,7 @@ export const askOwner = <A, R>(
   )
 
 /** What reads are made on. */
-export type Stores = Database | Ingress | Sources | Destinations | Connections | Transformations
+export type Stores = Database | Ingress | ResourceStores
 
 /** `read`, with the stores it needs already given. */
 export const reader = Effect.map(

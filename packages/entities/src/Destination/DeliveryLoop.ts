@@ -252,14 +252,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
         queue.recorded(item, { kind: "retry", item: retryOf(item, record, record.retryAt) })
       } else queue.recorded(item, { kind: "finished" })
     })
-    tracing.attempted(attempt.trace, {
-      ...item,
-      destinationId: id,
-      startedAt: attempt.startedAt,
-      endedAt: record.finishedAt,
-      status: outcome.status,
-      error: record.errorCode
-    })
+    tracing.attempted(attempt.trace, attempt.startedAt, record)
     // The journal answers later.
     queue.ended(reachable)
   }

@@ -1,12 +1,26 @@
-import { Effect, Redacted } from "effect"
+import { Effect, Redacted, Result } from "effect"
 import { Entity } from "effect/cluster"
-import { source } from "@tidegate/resources/Source"
+import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import { source, type SourceChange, type SourceFields } from "@tidegate/resources/Source"
 import { Sources } from "@tidegate/storage/Sources"
 import { actorOf } from "../Actor.ts"
 import { carryThrough } from "../CarryThrough.ts"
 import { settling } from "../Settle.ts"
-import { rememberSecret } from "./RememberSecret.ts"
 import { SourceEntity } from "./SourceProtocol.ts"
+
+/**
+ * Makes an announced secret the source's, once: a source that has one keeps it, because whoever can reach the source
+ * could otherwise announce another.
+ */
+const rememberSecret =
+  (secret: string) =>
+  (stored: SourceFields): Result.Result<SourceChange, GatewayError> => {
+    const known = stored.auth["webhook_secret_key"]
+    if (known === secret) return Result.succeed({ ...stored, auth: "unchanged" })
+    return known === undefined
+      ? Result.succeed({ ...stored, auth: Object.assign({}, stored.auth, { webhook_secret_key: secret }) })
+      : Result.fail(fail("SOURCE_AUTH_FAILED", "the source has another secret already"))
+  }
 
 /** The source's actor: it holds nothing, what it knows is in SQL. */
 export const layer = SourceEntity.toLayer(

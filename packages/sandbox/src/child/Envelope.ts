@@ -1,4 +1,4 @@
-import type { Values } from "@tidegate/model/Values"
+import type { Values } from "@tidegate/model/Message"
 import type { TransformRequest } from "../Call.ts"
 import { callLimits } from "../CallLimits.ts"
 

@@ -5,7 +5,8 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { GatewayError } from "@tidegate/model/GatewayError"
 import { prefixes, sibling } from "@tidegate/model/Ids"
-import { resources as declared } from "../../../resources/src/Resources.ts"
+import type { AnyResource } from "@tidegate/resources/Resource"
+import { plain as plainResources, resources as declared } from "@tidegate/resources/Resources"
 import * as AttemptReads from "../../src/reads/AttemptReads.ts"
 import * as EventReads from "../../src/reads/EventReads.ts"
 import * as ExecutionReads from "../../src/reads/ExecutionReads.ts"
@@ -17,6 +18,7 @@ import type { ResourceQuery } from "../../src/reads/ResourceLists.ts"
 import { Connections } from "../../src/Connections.ts"
 import { Destinations } from "../../src/Destinations.ts"
 import { Sources } from "../../src/Sources.ts"
+import { PlainStores } from "../../src/Stores.ts"
 import { type Table, tables } from "../../src/Tables.ts"
 import { Transformations } from "../../src/Transformations.ts"
 import * as ControlPlane from "../controlPlane.ts"
@@ -39,6 +41,10 @@ const old: OldDays = {
   bodyBytes: 64
 }
 
+const plain: ReadonlyArray<AnyResource> = plainResources
+const situation = { id: null, now: new Date(0), ingress: { baseUrl: ControlPlane.ingress } }
+const plainId = ({ prefix }: AnyResource, team: string): string => prefix + idOf(old, team, 0, 1)
+
 const world = Layer.effectDiscard(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -53,9 +59,17 @@ const world = Layer.effectDiscard(
         values (${connection}, 'created', now(), 1, ${team}, 1)`
       yield* sql`insert into project_secrets (team_id, api_key_hash, api_key_masked, signing_secret, signing_secret_masked)
         values (${team}, ${team}, '', '', '')`
+      for (const resource of plain) {
+        const fields = yield* Effect.fromResult(resource.create(resource.example.body, situation))
+        yield* (yield* PlainStores)(resource).create(team, plainId(resource, team), fields)
+      }
     }
   })
-).pipe(Layer.provideMerge(Transformations.layer), Layer.provideMerge(ControlPlane.layer), Layer.orDie)
+).pipe(
+  Layer.provideMerge(Layer.merge(Transformations.layer, PlainStores.layer)),
+  Layer.provideMerge(ControlPlane.layer),
+  Layer.orDie
+)
 
 type Read = Effect.Effect<unknown, unknown, Layer.Success<typeof world>>
 /** A read of `mine` by the ids of a team; `null`: by none. */
@@ -66,12 +80,14 @@ interface Ids {
   readonly destination: string
   readonly connection: string
   readonly transformation: string
+  readonly plain: (resource: AnyResource) => string
   /** Of the records of the n-th request. */
   readonly record: (prefix: keyof typeof prefixes, n: number) => string
 }
 
 const idsOf = (team: string): Ids => ({
   ...resourcesOf(team),
+  plain: (resource) => plainId(resource, team),
   record: (prefix, n) => sibling(prefixes[prefix], `req_${idOf(old, team, 0, n)}`)
 })
 
@@ -175,7 +191,22 @@ const cases: Readonly<Record<string, Case>> = {
   "Store.get of a connection": (ids) =>
     Effect.flatMap(Connections, ({ get }) => get(mine, (ids ?? idsOf(mine)).connection)),
   "Store.get of a transformation": (ids) =>
-    Effect.flatMap(Transformations, ({ get }) => get(mine, (ids ?? idsOf(mine)).transformation))
+    Effect.flatMap(Transformations, ({ get }) => get(mine, (ids ?? idsOf(mine)).transformation)),
+  ...Object.fromEntries(
+    plain.flatMap((resource): ReadonlyArray<readonly [string, Case]> => {
+      const store = Effect.map(PlainStores, (stores) => stores(resource))
+      return [
+        [
+          `Store.list of ${resource.plural}`,
+          (ids) => Effect.flatMap(store, ({ list }) => list(mine, resources(some(ids?.plain(resource)))))
+        ],
+        [
+          `Store.get of a ${resource.name}`,
+          (ids) => Effect.flatMap(store, ({ get }) => get(mine, (ids ?? idsOf(mine)).plain(resource)))
+        ]
+      ]
+    })
+  )
 }
 
 /** What a read answers as text; an error that says that there is nothing is nothing. */

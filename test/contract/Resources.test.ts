@@ -1,0 +1,78 @@
+import { describe, expect } from "vitest"
+import { newId } from "@tidegate/model/Ids"
+import type { AnyResource } from "@tidegate/resources/Resource"
+import { resources } from "@tidegate/resources/Resources"
+import type { Body, Gateway } from "../support/Gateway.ts"
+import { it } from "../support/it.ts"
+
+/** Whatever is declared as a resource has its routes, its actor and its store, and is written and read as its example says. */
+
+const declared: ReadonlyArray<AnyResource> = resources
+
+it("no two share a name, a path or the prefix of their ids", () => {
+  for (const member of ["name", "plural", "prefix"] as const) {
+    expect(new Set(declared.map((resource) => resource[member])).size).toBe(declared.length)
+  }
+  for (const { prefix } of declared) expect(prefix).toMatch(/^[a-z]{2,3}_$/)
+})
+
+describe.each(declared.map((resource) => [resource.plural, resource] as const))("%s", (plural, resource) => {
+  const none = newId(resource.prefix, 1_700_000_000_000)
+  const notFound = { status: 404, body: { code: "NOT_FOUND", data: { resource_type: resource.name, id: none } } }
+
+  it("have a store that lists, and tells what there is not", async ({ gateway }) => {
+    expect(await gateway.call("GET", `/${plural}`)).toMatchObject({ status: 200, body: { models: expect.any(Array) } })
+    expect(await gateway.call("GET", `/${plural}/${none}`)).toMatchObject(notFound)
+  })
+
+  it("have an actor that takes every command", async ({ gateway }) => {
+    for (const method of ["PATCH", "PUT"]) {
+      expect(await gateway.call(method, `/${plural}/${none}`, resource.example.body)).toMatchObject(notFound)
+    }
+    for (const to of resource.switches) {
+      for (const method of ["PUT", "POST"]) {
+        expect(await gateway.call(method, `/${plural}/${none}/${to}`)).toMatchObject(notFound)
+      }
+    }
+    expect(await gateway.call("DELETE", `/${plural}/${none}`)).toMatchObject(notFound)
+  })
+
+  it("refuse a body that is none of theirs", async ({ gateway }) => {
+    for (const method of ["POST", "PUT"]) {
+      const answer = await gateway.call(method, `/${plural}`, { name: 1 })
+      expect(answer).toMatchObject({ status: 400, body: { code: "VALIDATION_ERROR" } })
+      expect(answer.body.data.fields).toContainEqual({ path: "name", message: "must be a string" })
+    }
+  })
+})
+
+/** A call that has to succeed, of whichever resource. */
+const must = async (gateway: Gateway, method: string, path: string, body?: unknown): Promise<Body> => {
+  const answer = await gateway.call(method, path, body)
+  expect(answer.status, `${method} ${path}`).toBe(200)
+  return answer.body
+}
+
+/** Those whose example names no other resource. */
+const alone = declared.filter(({ name }) => name !== "connection")
+
+it.for(alone.map((resource) => [resource.plural, resource] as const))(
+  "%s live as their example says",
+  async ([plural, { example, name, switches }], { gateway }) => {
+    const written = Object.assign({}, example.body, { name: gateway.name(name) })
+    const created = await must(gateway, "POST", `/${plural}`, written)
+    expect(Object.keys(created).sort()).toEqual(Object.keys(example.record).sort())
+    const one = `/${plural}/${created.id}`
+    expect(await must(gateway, "GET", one)).toEqual(created)
+    expect((await must(gateway, "GET", `/${plural}?name=${written.name}`)).models).toHaveLength(1)
+    expect(await gateway.call("POST", `/${plural}`, written)).toMatchObject({
+      status: 409,
+      body: { code: "RESOURCE_ALREADY_EXISTS", data: { id: created.id, resource_type: name } }
+    })
+    expect(await must(gateway, "PATCH", one, example.patch)).toMatchObject({ id: created.id, name: written.name })
+    expect(await must(gateway, "PUT", `/${plural}`, written)).toMatchObject({ id: created.id })
+    for (const to of switches) expect(await must(gateway, "PUT", `${one}/${to}`)).toMatchObject({ id: created.id })
+    expect(await must(gateway, "DELETE", one)).toEqual({ id: created.id, deleted: true })
+    expect(await gateway.call("GET", one)).toMatchObject({ status: 404 })
+  }
+)

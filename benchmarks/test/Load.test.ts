@@ -1,4 +1,4 @@
-import { assert, it } from "@effect/vitest"
+import { expect, it } from "@effect/vitest"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import * as Effect from "effect/Effect"
@@ -28,15 +28,15 @@ it.live("what is sent arrives once, and again when sent again", () =>
     const { saturate } = yield* generator
     const input = { url: `http://127.0.0.1:${port()}/lane`, run: 1, inFlight: 8, seconds: 10, count: 500 }
     const sent = yield* Effect.promise(() => saturate(input))
-    assert.include(sent, { acknowledged: 500, refused: 0, refusal: null })
+    expect(sent).toMatchObject({ acknowledged: 500, refused: 0, refusal: null })
     const expected = { run: 1, lanes: ["/lane"], count: 500, stallMillis: 5_000, limitMillis: 5_000 }
     const arrived = yield* Effect.promise(() => drained(expected))
-    assert.deepInclude(arrived, { delivered: 500, duplicates: 0, malformed: 0, distinct: { "/lane": 500 } })
-    assert.strictEqual(arrived.latency.count, 500)
+    expect(arrived).toMatchObject({ delivered: 500, duplicates: 0, malformed: 0, distinct: { "/lane": 500 } })
+    expect(arrived.latency.count).toBe(500)
 
     yield* Effect.promise(() => saturate(input))
-    assert.deepInclude(report({ run: 1 }), { delivered: 500, duplicates: 500 })
-    assert.strictEqual(report({ run: 2 }).delivered, 0)
+    expect(report({ run: 1 })).toMatchObject({ delivered: 500, duplicates: 500 })
+    expect(report({ run: 2 }).delivered).toBe(0)
   })
 )
 
@@ -46,7 +46,7 @@ it.live("what is missing is waited for in vain and reported", () =>
     const arrived = yield* Effect.promise(() =>
       drained({ run: 1, lanes: ["/lane"], count: 1, stallMillis: 30, limitMillis: 5_000 })
     )
-    assert.deepInclude(arrived, { delivered: 0, distinct: {} })
+    expect(arrived).toMatchObject({ delivered: 0, distinct: {} })
   })
 )
 
@@ -57,8 +57,8 @@ it.live("a body that is not the one sent is counted", () =>
       const { body } = await request(`http://127.0.0.1:${port()}/lane`, { method: "POST", body: "{}" })
       await body.dump()
     })
-    assert.deepInclude(report({ run: 0 }), { delivered: 0, malformed: 1 })
-    assert.deepInclude(report({ run: 0 }), { delivered: 0, malformed: 0 })
+    expect(report({ run: 0 })).toMatchObject({ delivered: 0, malformed: 1 })
+    expect(report({ run: 0 })).toMatchObject({ delivered: 0, malformed: 0 })
   })
 )
 
@@ -68,8 +68,8 @@ it.live("a stall of the subject is charged to every request that should have bee
     const url = yield* server((at) => ({ status: 200, afterMillis: at === 0 ? 300 : 0 }))
     const { offer } = yield* generator
     const sent = yield* Effect.promise(() => offer({ url, run: 1, perSecond: 100, seconds: 0.4, connections: 1 }))
-    assert.strictEqual(sent.acknowledged, 40)
-    assert.isAtLeast(sent.acknowledge.p50, 60)
+    expect(sent.acknowledged).toBe(40)
+    expect(sent.acknowledge.p50).toBeGreaterThanOrEqual(60)
   })
 )
 
@@ -78,7 +78,7 @@ it.live("refusals are counted and named", () =>
     const url = yield* server((at) => ({ status: at % 2 === 0 ? 503 : 200, afterMillis: 0 }))
     const { saturate } = yield* generator
     const sent = yield* Effect.promise(() => saturate({ url, run: 1, inFlight: 1, seconds: 5, count: 4 }))
-    assert.include(sent, { acknowledged: 2, refused: 2 })
-    assert.match(sent.refusal ?? "", /^503/)
+    expect(sent).toMatchObject({ acknowledged: 2, refused: 2 })
+    expect(sent.refusal ?? "").toMatch(/^503/)
   })
 )

@@ -1,4 +1,4 @@
-import { assert, it } from "@effect/vitest"
+import { expect, it } from "@effect/vitest"
 import * as Schema from "effect/Schema"
 import { makePayload, nowMicros, PAYLOAD_BYTES, readStamp, STAMP_BYTES } from "../src/Payload.ts"
 
@@ -9,23 +9,23 @@ it.prop(
   [upTo(Number.MAX_SAFE_INTEGER), upTo(9_999), upTo(99_999_999)],
   ([sentAt, run, sequence]) => {
     const bytes = makePayload({ sentAt, run, sequence })
-    assert.strictEqual(bytes.length, PAYLOAD_BYTES)
-    assert.deepStrictEqual(readStamp(bytes.subarray(0, STAMP_BYTES)), { sentAt, run, sequence })
+    expect(bytes.length).toBe(PAYLOAD_BYTES)
+    expect(readStamp(bytes.subarray(0, STAMP_BYTES))).toStrictEqual({ sentAt, run, sequence })
     const parsed = JSON.parse(bytes.toString()) as Record<string, unknown>
-    assert.strictEqual(Number(parsed["sent_at"]), sentAt)
-    assert.strictEqual(parsed["type"], "order.created")
+    expect(Number(parsed["sent_at"])).toBe(sentAt)
+    expect(parsed["type"]).toBe("order.created")
   }
 )
 
 it("bytes that are no payload have no stamp", () => {
-  assert.strictEqual(readStamp(Buffer.from("x".repeat(PAYLOAD_BYTES))), undefined)
-  assert.strictEqual(readStamp(Buffer.from(`{"other":"${" ".repeat(100)}"}`)), undefined)
+  expect(readStamp(Buffer.from("x".repeat(PAYLOAD_BYTES)))).toBe(undefined)
+  expect(readStamp(Buffer.from(`{"other":"${" ".repeat(100)}"}`))).toBe(undefined)
 })
 
 it("the clock is the machine's monotonic clock in microseconds", () => {
   const before = Number(process.hrtime.bigint() / 1000n)
   const now = nowMicros()
   const after = Number(process.hrtime.bigint() / 1000n)
-  assert.isAtLeast(now, before - 100)
-  assert.isAtMost(now, after + 100)
+  expect(now).toBeGreaterThanOrEqual(before - 100)
+  expect(now).toBeLessThanOrEqual(after + 100)
 })

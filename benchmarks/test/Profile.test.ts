@@ -1,4 +1,4 @@
-import { assert, it } from "@effect/vitest"
+import { expect, it } from "@effect/vitest"
 import { selfTimes } from "../src/Profile.ts"
 
 const node = (id: number, functionName: string, url = "file:///srv/packages/rules/src/Filter.ts") => ({
@@ -12,7 +12,7 @@ it("self time is summed over stacks, without idle time", () => {
     samples: [1, 2, 3, 4, 5],
     timeDeltas: [0, 10, 1_000, 2_000, 9_000, 7]
   })
-  assert.deepStrictEqual(found, [
+  expect(found).toStrictEqual([
     { name: "match", place: "packages/rules/src/Filter.ts:10", millis: 3, share: 3_000 / 3_007 },
     { name: "(anonymous)", place: "packages/rules/src/Filter.ts:10", millis: 0.007, share: 7 / 3_007 }
   ])

@@ -1,28 +1,28 @@
-import { assert, it } from "@effect/vitest"
+import { expect, it } from "@effect/vitest"
 import { makeRow, median, renderMarkdown, renderText } from "../src/Report.ts"
 
 const row = (input: Partial<Parameters<typeof makeRow>[0]>) =>
   makeRow({ scenario: "Scenario", measure: "rate", unit: "events/s", gateway: [1], ...input })
 
 it("the median is the middle figure, or the mean of the middle two", () => {
-  assert.strictEqual(median([9, 1, 5]), 5)
-  assert.strictEqual(median([4, 1, 3, 2]), 2.5)
-  assert.isNaN(median([]))
+  expect(median([9, 1, 5])).toBe(5)
+  expect(median([4, 1, 3, 2])).toBe(2.5)
+  expect(median([])).toBeNaN()
 })
 
 it("ratios are taken within each round, and their median is what is judged", () => {
   // The machine is twice as fast in the second round: medians of each side would say 75 %.
   const found = row({ reference: [100, 200, 100], gateway: [70, 140, 50], required: { of: "ratio", atLeast: 0.7 } })
-  assert.deepStrictEqual(found.ratio, { median: 0.7, least: 0.5, greatest: 0.7 })
-  assert.strictEqual(found.holds, true)
+  expect(found.ratio).toStrictEqual({ median: 0.7, least: 0.5, greatest: 0.7 })
+  expect(found.holds).toBe(true)
 })
 
 it("bounds are inclusive and a figure that was not measured holds none", () => {
-  assert.strictEqual(row({ gateway: [600], required: { of: "value", atMost: 600 } }).holds, true)
-  assert.strictEqual(row({ gateway: [601], required: { of: "value", atMost: 600 } }).holds, false)
-  assert.strictEqual(row({ gateway: [Number.NaN], required: { of: "value", atMost: 600 } }).holds, false)
-  assert.strictEqual(row({ gateway: [1], required: { of: "ratio", atMost: 2 } }).holds, false)
-  assert.strictEqual(row({}).holds, null)
+  expect(row({ gateway: [600], required: { of: "value", atMost: 600 } }).holds).toBe(true)
+  expect(row({ gateway: [601], required: { of: "value", atMost: 600 } }).holds).toBe(false)
+  expect(row({ gateway: [Number.NaN], required: { of: "value", atMost: 600 } }).holds).toBe(false)
+  expect(row({ gateway: [1], required: { of: "ratio", atMost: 2 } }).holds).toBe(false)
+  expect(row({}).holds).toBe(null)
 })
 
 it("the table shows figure, ratio, requirement and verdict", () => {
@@ -30,8 +30,7 @@ it("the table shows figure, ratio, requirement and verdict", () => {
     row({ reference: [6200], gateway: [3100], required: { of: "ratio", atLeast: 0.6 } }),
     row({ measure: "statements", unit: "", gateway: [0.054], required: { of: "value", atMost: 0.1 } })
   ]
-  assert.strictEqual(
-    renderMarkdown(rows),
+  expect(renderMarkdown(rows)).toBe(
     [
       "| Measure | Reference | Gateway | Ratio (least–greatest) | Required | Verdict |",
       "|---|--:|--:|--:|--:|---|",
@@ -40,5 +39,5 @@ it("the table shows figure, ratio, requirement and verdict", () => {
       "| statements |  | 0.054 |  | ≤ 0.1 | pass |"
     ].join("\n")
   )
-  assert.include(renderText(rows), "FAIL")
+  expect(renderText(rows)).toContain("FAIL")
 })

@@ -1,4 +1,4 @@
-import { assert, describe, layer } from "@effect/vitest"
+import { describe, expect, layer } from "@effect/vitest"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -60,14 +60,14 @@ describe.runIf(process.platform === "linux")("with a PostgreSQL server", () => {
         const run = bench.nextRun()
         const before = yield* bench.postgres.statements("stored")
         const sent = yield* bench.generator.call("saturate", { url, run, inFlight: 50, seconds: 300, count: 1_000 })
-        assert.include(sent, { acknowledged: 1_000, refused: 0 })
+        expect(sent).toMatchObject({ acknowledged: 1_000, refused: 0 })
         const patience = { stallMillis: 60_000, limitMillis: 60_000 }
         const arrived = yield* bench.target.call("drained", { run, lanes: ["/stored"], count: 1_000, ...patience })
-        assert.deepInclude(arrived, { delivered: 1_000, duplicates: 0, malformed: 0 })
+        expect(arrived).toMatchObject({ delivered: 1_000, duplicates: 0, malformed: 0 })
 
         const statements = (yield* bench.postgres.statements("stored")) - before
-        assert.isAbove(statements, 1)
-        assert.isBelow(statements, 1_000)
+        expect(statements).toBeGreaterThan(1)
+        expect(statements).toBeLessThan(1_000)
         const connection = yield* PgConnection.make({ url: Redacted.make(databaseUrl) })
         const rows = connection.queryValues(
           `SELECT (SELECT count(*) FROM requests WHERE length(body) = 1024),
@@ -80,7 +80,7 @@ describe.runIf(process.platform === "linux")("with a PostgreSQL server", () => {
           Effect.repeat({ until: (counts) => counts?.[2] === 1_000 }),
           Effect.timeout("60 seconds")
         )
-        assert.deepStrictEqual(stored, [1_000, 1_000, 1_000])
+        expect(stored).toStrictEqual([1_000, 1_000, 1_000])
       })
     )
 
@@ -101,32 +101,32 @@ describe.runIf(process.platform === "linux")("with a PostgreSQL server", () => {
         }
         const throughput = yield* Scenarios.throughput(plan)
         const faults = throughput.rows.filter((row) => row.scenario.startsWith("Faults"))
-        assert.isTrue(faults.length > 0 && faults.every((row) => row.gateway === 0))
-        assert.deepInclude(throughput.measured.offered.gateway[0], { delivered: 40, statements: 0 })
-        assert.isAbove(throughput.measured.offered.reference[0]?.statements ?? 0, 0)
+        expect(faults.length > 0 && faults.every((row) => row.gateway === 0)).toBe(true)
+        expect(throughput.measured.offered.gateway[0]).toMatchObject({ delivered: 40, statements: 0 })
+        expect(throughput.measured.offered.reference[0]?.statements ?? 0).toBeGreaterThan(0)
 
         const fanOut = yield* Scenarios.fanOut(plan)
-        assert.strictEqual(fanOut.measured.saturated.gateway.length, 1)
+        expect(fanOut.measured.saturated.gateway.length).toBe(1)
         for (const three of fanOut.measured.saturated.gateway) {
-          assert.isAbove(three.acknowledged, 0)
-          assert.include(three, { delivered: 3 * three.acknowledged, missing: 0 })
+          expect(three.acknowledged).toBeGreaterThan(0)
+          expect(three).toMatchObject({ delivered: 3 * three.acknowledged, missing: 0 })
         }
 
         const backlog = yield* Scenarios.backlog(plan)
         const waiting = backlog.rows.find((row) => row.measure === "events waiting at the end")
-        assert.isAbove(waiting?.gateway ?? 0, 30)
-        assert.isAtMost(waiting?.gateway ?? 0, 50)
-        assert.strictEqual(backlog.measured.offered.gateway[0]?.missing, 0)
-        assert.isAbove(lines.length, 0)
+        expect(waiting?.gateway ?? 0).toBeGreaterThan(30)
+        expect(waiting?.gateway ?? 0).toBeLessThanOrEqual(50)
+        expect(backlog.measured.offered.gateway[0]?.missing).toBe(0)
+        expect(lines.length).toBeGreaterThan(0)
 
         const versions = yield* Scenarios.versions(plan)
-        assert.strictEqual(versions.measured.saturated.reference.length, 1)
-        assert.isTrue(versions.measured.offered.reference.every((one) => one.delivered > 0 && one.missing === 0))
+        expect(versions.measured.saturated.reference.length).toBe(1)
+        expect(versions.measured.offered.reference.every((one) => one.delivered > 0 && one.missing === 0)).toBe(true)
 
         const doors = yield* frontDoors(plan)
-        assert.strictEqual(doors.measured.offered.gateway.length, 4)
-        assert.isTrue(doors.measured.offered.gateway.every((one) => one.delivered > 0 && one.missing === 0))
-        assert.strictEqual(doors.rows.filter((row) => row.measure === "CPU per event beyond one without").length, 8)
+        expect(doors.measured.offered.gateway.length).toBe(4)
+        expect(doors.measured.offered.gateway.every((one) => one.delivered > 0 && one.missing === 0)).toBe(true)
+        expect(doors.rows.filter((row) => row.measure === "CPU per event beyond one without").length).toBe(8)
       })
     )
 
@@ -139,8 +139,8 @@ describe.runIf(process.platform === "linux")("with a PostgreSQL server", () => {
           [Effect.flip(worker.call("drained", waiting)), Effect.sync(() => process.kill(worker.pid, "SIGKILL"))],
           { concurrency: "unbounded" }
         )
-        assert.strictEqual(failure._tag, "WorkerError")
-        assert.match(failure.message, /SIGKILL/)
+        expect(failure._tag).toBe("WorkerError")
+        expect(failure.message).toMatch(/SIGKILL/)
       })
     )
   })

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Option, Schema } from "effect"
 import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -28,17 +28,14 @@ describe("what is installed", () => {
   it("is what was locked: every entry of the lock file has its digest, and names no registry", () => {
     const { packages } = Schema.decodeUnknownSync(LockFile)(read("package-lock.json"))
     const installed = Object.entries(packages).filter(([path, { link }]) => path.includes("node_modules/") && !link)
-    assert.isAbove(installed.length, 100)
+    expect(installed.length).toBeGreaterThan(100)
     const unlocked = installed.filter(([, { integrity }]) => !isIntegrity(integrity)).map(([path]) => path)
-    assert.deepStrictEqual(unlocked, [])
-    assert.deepStrictEqual(
-      installed.filter(([, { resolved }]) => resolved !== undefined).map(([path]) => path),
-      []
-    )
+    expect(unlocked).toStrictEqual([])
+    expect(installed.filter(([, { resolved }]) => resolved !== undefined).map(([path]) => path)).toStrictEqual([])
   })
 
   it("runs no script of a package while it is installed", () => {
-    assert.include(read(".npmrc").split("\n"), "ignore-scripts=true")
+    expect(read(".npmrc").split("\n")).toContain("ignore-scripts=true")
   })
 
   it("is asked for by exact version", () => {
@@ -50,7 +47,7 @@ describe("what is installed", () => {
       for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies })) {
         // A package of the workspace has no version but its own.
         if (name.startsWith("@tidegate/")) continue
-        assert.match(version, /^\d+\.\d+\.\d+(?:-[\w.]+)?$/, `${name} in ${path}`)
+        expect(version, `${name} in ${path}`).toMatch(/^\d+\.\d+\.\d+(?:-[\w.]+)?$/)
       }
     }
   })

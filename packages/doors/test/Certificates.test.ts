@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { Certificates } from "../src/Certificates.ts"
 import { Egress } from "@tidegate/egress/Egress"
@@ -27,7 +27,7 @@ const from = (...answers: ReadonlyArray<Answer>) => {
       asked.push(outbound.url)
       return Promise.resolve(answers[asked.length - 1] ?? answer(500))
     },
-    stream: () => assert.fail("certificates are not streamed"),
+    stream: () => expect.fail("certificates are not streamed"),
     guard: makeGuard({ allow: [] }),
     openOrigins: () => 0
   })
@@ -47,10 +47,10 @@ describe("Certificates", () => {
     const { asked, layer } = from(answer(200, pem))
     return Effect.gen(function* () {
       const certificates = yield* Certificates
-      assert.strictEqual(certificates.get(url), undefined)
+      expect(certificates.get(url)).toBe(undefined)
       yield* Effect.promise(() => Promise.all([certificates.load(url), certificates.load(url)]))
-      assert.strictEqual(certificates.get(url), pem)
-      assert.deepStrictEqual(asked, [url])
+      expect(certificates.get(url)).toBe(pem)
+      expect(asked).toStrictEqual([url])
     }).pipe(Effect.provide(layer))
   })
 
@@ -63,8 +63,8 @@ describe("Certificates", () => {
       return Effect.gen(function* () {
         const certificates = yield* Certificates
         yield* Effect.promise(() => certificates.load(url))
-        assert.strictEqual(certificates.get(url), "")
-        assert.strictEqual(asked.length, 1)
+        expect(certificates.get(url)).toBe("")
+        expect(asked.length).toBe(1)
       }).pipe(Effect.provide(layer))
     })
   }
@@ -73,11 +73,11 @@ describe("Certificates", () => {
     const { layer } = from(answer(null), answer(503), answer(200, pem))
     return Effect.gen(function* () {
       const certificates = yield* Certificates
-      assert.isTrue(yield* rejects(certificates.load(url)))
-      assert.isTrue(yield* rejects(certificates.load(url)))
-      assert.strictEqual(certificates.get(url), undefined)
+      expect(yield* rejects(certificates.load(url))).toBe(true)
+      expect(yield* rejects(certificates.load(url))).toBe(true)
+      expect(certificates.get(url)).toBe(undefined)
       yield* Effect.promise(() => certificates.load(url))
-      assert.strictEqual(certificates.get(url), pem)
+      expect(certificates.get(url)).toBe(pem)
     }).pipe(Effect.provide(layer))
   })
 
@@ -87,8 +87,8 @@ describe("Certificates", () => {
       const certificates = yield* Certificates
       let refused = 0
       for (let i = 0; i < 100; i++) if (yield* rejects(certificates.load(`${url}?${i}`))) refused++
-      assert.isAbove(refused, 30)
-      assert.strictEqual(asked.length, 100 - refused)
+      expect(refused).toBeGreaterThan(30)
+      expect(asked.length).toBe(100 - refused)
     }).pipe(Effect.provide(layer))
   })
 })

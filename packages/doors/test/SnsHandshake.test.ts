@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import { TestRunner } from "effect/cluster"
 import { TestClock } from "effect/testing"
@@ -113,7 +113,7 @@ const snapshotOf = (certificates: Certificates["Service"]): SourceSnapshot => ({
   ]
 })
 
-const notHere = (): never => assert.fail("nothing here has a use for it")
+const notHere = (): never => expect.fail("nothing here has a use for it")
 
 const doorOf = (world: World) => {
   const egress = Layer.succeed(Egress, {
@@ -202,18 +202,21 @@ describe("a subscription of AWS SNS", () => {
     Effect.gen(function* () {
       const { post, world } = yield* open
       const told = yield* post(signed(confirmation))
-      assert.deepStrictEqual([told.status, told.body], [200, ""])
-      assert.deepStrictEqual(world.log, [certificateUrl, subscribeUrl, "stored"])
+      expect([told.status, told.body]).toStrictEqual([200, ""])
+      expect(world.log).toStrictEqual([certificateUrl, subscribeUrl, "stored"])
       const [record] = world.records
-      assert.deepInclude(record, { status: "accepted", verified: true, rejectionCause: null, events: [], pending: [] })
-      assert.deepStrictEqual(
-        record!.ignored.map(({ cause, connectionId, meta }) => [connectionId, cause, meta]),
-        [
-          ["web_1", "HANDSHAKE", '["SubscriptionConfirmation"]'],
-          ["web_2", "HANDSHAKE", '["SubscriptionConfirmation"]']
-        ]
-      )
-      assert.deepStrictEqual(world.told, [])
+      expect(record).toMatchObject({
+        status: "accepted",
+        verified: true,
+        rejectionCause: null,
+        events: [],
+        pending: []
+      })
+      expect(record!.ignored.map(({ cause, connectionId, meta }) => [connectionId, cause, meta])).toStrictEqual([
+        ["web_1", "HANDSHAKE", '["SubscriptionConfirmation"]'],
+        ["web_2", "HANDSHAKE", '["SubscriptionConfirmation"]']
+      ])
+      expect(world.told).toStrictEqual([])
     })
   )
 
@@ -223,18 +226,18 @@ describe("a subscription of AWS SNS", () => {
       yield* post(signed(confirmation))
       world.aws = {}
       const told = yield* post(signed(notification))
-      assert.strictEqual(told.status, 200)
-      assert.deepStrictEqual(world.log, [certificateUrl, subscribeUrl, "stored", "stored"])
-      assert.deepInclude(world.records[1], { status: "accepted", verified: true, ignored: [] })
-      assert.deepStrictEqual(world.told, ["des_1", "des_2"])
+      expect(told.status).toBe(200)
+      expect(world.log).toStrictEqual([certificateUrl, subscribeUrl, "stored", "stored"])
+      expect(world.records[1]).toMatchObject({ status: "accepted", verified: true, ignored: [] })
+      expect(world.told).toStrictEqual(["des_1", "des_2"])
       const forged = yield* post({ ...signed(notification), Message: "forged" })
-      assert.deepStrictEqual([forged.status, codeOf(forged)], [401, "SOURCE_AUTH_FAILED"])
-      assert.deepInclude(world.records[2], {
+      expect([forged.status, codeOf(forged)]).toStrictEqual([401, "SOURCE_AUTH_FAILED"])
+      expect(world.records[2]).toMatchObject({
         status: "rejected",
         verified: false,
         rejectionCause: "SOURCE_AUTH_FAILED"
       })
-      assert.deepStrictEqual(world.told, ["des_1", "des_2"])
+      expect(world.told).toStrictEqual(["des_1", "des_2"])
     })
   )
 
@@ -242,9 +245,9 @@ describe("a subscription of AWS SNS", () => {
     Effect.gen(function* () {
       const { post, world } = yield* open
       const told = yield* post({ ...signed(confirmation), Message: "another text" })
-      assert.deepStrictEqual([told.status, codeOf(told)], [401, "SOURCE_AUTH_FAILED"])
-      assert.deepStrictEqual(world.log, [certificateUrl, "stored"])
-      assert.deepInclude(world.records[0], { status: "rejected", rejectionCause: "SOURCE_AUTH_FAILED", ignored: [] })
+      expect([told.status, codeOf(told)]).toStrictEqual([401, "SOURCE_AUTH_FAILED"])
+      expect(world.log).toStrictEqual([certificateUrl, "stored"])
+      expect(world.records[0]).toMatchObject({ status: "rejected", rejectionCause: "SOURCE_AUTH_FAILED", ignored: [] })
     })
   )
 
@@ -257,9 +260,9 @@ describe("a subscription of AWS SNS", () => {
     it.effect(`well signed, but to be confirmed ${name}: nothing is fetched`, () =>
       Effect.gen(function* () {
         const { post, world } = yield* open
-        assert.strictEqual((yield* post(signed(message))).status, 401)
-        assert.deepStrictEqual(world.log, ["stored"])
-        assert.deepInclude(world.records[0], { status: "rejected", rejectionCause: "SOURCE_AUTH_FAILED" })
+        expect((yield* post(signed(message))).status).toBe(401)
+        expect(world.log).toStrictEqual(["stored"])
+        expect(world.records[0]).toMatchObject({ status: "rejected", rejectionCause: "SOURCE_AUTH_FAILED" })
       })
     )
   }
@@ -268,8 +271,8 @@ describe("a subscription of AWS SNS", () => {
     Effect.gen(function* () {
       const { post, world } = yield* open
       const SigningCertURL = "https://sns.eu-west-1.amazonaws.com.evil.test/SimpleNotificationService-1.pem"
-      assert.strictEqual((yield* post({ ...signed(confirmation), SigningCertURL })).status, 401)
-      assert.deepStrictEqual(world.log, ["stored"])
+      expect((yield* post({ ...signed(confirmation), SigningCertURL })).status).toBe(401)
+      expect(world.log).toStrictEqual(["stored"])
     })
   )
 
@@ -277,8 +280,8 @@ describe("a subscription of AWS SNS", () => {
     Effect.gen(function* () {
       const { post, world } = yield* open
       world.aws[certificateUrl] = answer(403, "<Error>AccessDenied</Error>")
-      assert.strictEqual((yield* post(signed(confirmation))).status, 401)
-      assert.deepStrictEqual(world.log, [certificateUrl, "stored"])
+      expect((yield* post(signed(confirmation))).status).toBe(401)
+      expect(world.log).toStrictEqual([certificateUrl, "stored"])
     })
   )
 })
@@ -299,14 +302,14 @@ describe("while AWS or the database cannot be reached, SNS is told to come again
         const { post, world } = yield* open
         begin(world)
         const told = yield* post(signed(confirmation))
-        assert.deepStrictEqual([told.status, codeOf(told), told.retryAfter], [503, "QUEUE_UNAVAILABLE", "1"])
-        assert.deepStrictEqual(world.log, fetched)
-        assert.deepStrictEqual(world.records, [])
+        expect([told.status, codeOf(told), told.retryAfter]).toStrictEqual([503, "QUEUE_UNAVAILABLE", "1"])
+        expect(world.log).toStrictEqual(fetched)
+        expect(world.records).toStrictEqual([])
 
         world.aws = { ...healthy }
         world.database = "committed"
-        assert.strictEqual((yield* post(signed(confirmation))).status, 200)
-        assert.deepStrictEqual(world.log.slice(-2), [subscribeUrl, "stored"])
+        expect((yield* post(signed(confirmation))).status).toBe(200)
+        expect(world.log.slice(-2)).toStrictEqual([subscribeUrl, "stored"])
       })
     )
   }
@@ -318,12 +321,9 @@ describe("while AWS or the database cannot be reached, SNS is told to come again
         Array.from({ length: 20 }, () => post(signed(notification))),
         { concurrency: "unbounded" }
       )
-      assert.deepStrictEqual(
-        answers.map(({ status }) => status),
-        answers.map(() => 200)
-      )
-      assert.strictEqual(world.log.filter((what) => what === certificateUrl).length, 1)
-      assert.strictEqual(world.records.length, 20)
+      expect(answers.map(({ status }) => status)).toStrictEqual(answers.map(() => 200))
+      expect(world.log.filter((what) => what === certificateUrl).length).toBe(1)
+      expect(world.records.length).toBe(20)
     })
   )
 })

@@ -1,4 +1,4 @@
-import { assert, describe, it, layer } from "@effect/vitest"
+import { describe, expect, it, layer } from "@effect/vitest"
 import { Effect, Queue } from "effect"
 import { TestClock } from "effect/testing"
 import { connectorOf } from "@tidegate/connectors/Connectors"
@@ -24,11 +24,11 @@ import { mostBytes, QueueWorld } from "./QueueWorld.ts"
 /** Something throws where nothing should: it costs an attempt, or a while, and never a slot. */
 
 const closed = (world: QueueWorld): void => {
-  assert.strictEqual(world.slots.taken, 0)
-  assert.isTrue(world.slots.hasRoom(mostBytes), "no memory is held")
-  assert.isNull(world.queue.nextAt)
-  assert.strictEqual(world.queue.underWay, 0)
-  assert.strictEqual(world.pending, 0)
+  expect(world.slots.taken).toBe(0)
+  expect(world.slots.hasRoom(mostBytes), "no memory is held").toBe(true)
+  expect(world.queue.nextAt).toBeNull()
+  expect(world.queue.underWay).toBe(0)
+  expect(world.pending).toBe(0)
 }
 
 describe("a queue whose host throws", () => {
@@ -44,8 +44,8 @@ describe("a queue whose host throws", () => {
       world.send("a", 20)
       world.send("b", 20)
       world.settle()
-      assert.lengthOf(world.breakdowns, 10)
-      assert.lengthOf(world.starts, 40)
+      expect(world.breakdowns).toHaveLength(10)
+      expect(world.starts).toHaveLength(40)
       closed(world)
     })
   }
@@ -55,11 +55,11 @@ describe("a queue whose host throws", () => {
     world.breaks = 3
     world.send("a", 1)
     const { now, refills } = world
-    assert.isNull(world.refill)
-    assert.isAtLeast(world.queue.nextAt!, now + 1_000)
+    expect(world.refill).toBeNull()
+    expect(world.queue.nextAt!).toBeGreaterThanOrEqual(now + 1_000)
     world.settle()
-    assert.isAtMost(world.refills, refills + 3)
-    assert.lengthOf(world.starts, 1)
+    expect(world.refills).toBeLessThanOrEqual(refills + 3)
+    expect(world.starts).toHaveLength(1)
     closed(world)
   })
 
@@ -68,11 +68,11 @@ describe("a queue whose host throws", () => {
     world.send("a", 1)
     // Called with every slot that comes back, as a queue's own tick is.
     let told = 0
-    assert.isFalse(world.slots.take(() => told++))
+    expect(world.slots.take(() => told++)).toBe(false)
     world.send("a", 1)
     world.breaks = 1
     world.end()
-    assert.strictEqual(told, 1)
+    expect(told).toBe(1)
     world.record()
     world.settle()
     closed(world)
@@ -89,11 +89,11 @@ describe("a queue whose host throws", () => {
     }
     world.setPacer(pacer)
     world.send("a", 5)
-    assert.isAbove(world.breakdowns.length, 0)
-    assert.strictEqual(world.queue.nextAt, world.now + 1_000)
+    expect(world.breakdowns.length).toBeGreaterThan(0)
+    expect(world.queue.nextAt).toBe(world.now + 1_000)
     isBroken = false
     world.settle()
-    assert.lengthOf(world.starts, 5)
+    expect(world.starts).toHaveLength(5)
     closed(world)
   })
 })
@@ -131,14 +131,14 @@ layer(worldWith(connectorOf))("a destination's actor, when an attempt throws", (
         acts.push(act)
         yield* wake
         yield* Queue.take(calls)
-        assert.deepStrictEqual(yield* recorded(event, 1), { state: "PENDING", codes: ["INTERNAL_ERROR"] })
+        expect(yield* recorded(event, 1)).toStrictEqual({ state: "PENDING", codes: ["INTERNAL_ERROR"] })
         yield* released
         const entry = logged.find(({ message }) => message.includes("an attempt broke down"))
-        assert.include(entry!.message, event)
-        assert.include(entry!.cause, "no way out")
+        expect(entry!.message).toContain(event)
+        expect(entry!.cause).toContain("no way out")
         yield* TestClock.adjust("2 seconds")
         yield* Queue.take(calls)
-        assert.deepStrictEqual(yield* recorded(event, 2), { state: "SUCCESSFUL", codes: ["INTERNAL_ERROR", null] })
+        expect(yield* recorded(event, 2)).toStrictEqual({ state: "SUCCESSFUL", codes: ["INTERNAL_ERROR", null] })
         yield* released
       })
     )
@@ -149,7 +149,7 @@ layer(worldWith(connectorOf))("a destination's actor, when an attempt throws", (
       const { event, wake } = yield* waiting()
       ;(yield* Acts).push(() => Promise.reject(new Error("no way out")))
       yield* wake
-      assert.deepStrictEqual(yield* recorded(event, 1), { state: "FAILED", codes: ["INTERNAL_ERROR"] })
+      expect(yield* recorded(event, 1)).toStrictEqual({ state: "FAILED", codes: ["INTERNAL_ERROR"] })
       yield* released
     })
   )
@@ -170,10 +170,10 @@ layer(worldWith(connectorOf))("a destination's actor, when an attempt throws", (
         yield* TestClock.adjust("1 second")
       }
       const { state } = yield* recorded(event, 21)
-      assert.strictEqual(state, "SUCCESSFUL")
+      expect(state).toBe("SUCCESSFUL")
       const other = yield* waiting()
       yield* other.wake
-      assert.strictEqual((yield* recorded(other.event, 1)).state, "SUCCESSFUL")
+      expect((yield* recorded(other.event, 1)).state).toBe("SUCCESSFUL")
       yield* released
     })
   )
@@ -222,11 +222,11 @@ layer(worldWith(connectorOf))("the journal, when a caller throws over its answer
       })
       journal.record(record(event()), (outcome) => void told.push(outcome))
       while (told.length < 2) yield* turn
-      assert.sameMembers(told, ["marked true", "superseded"])
+      expect(told.toSorted()).toStrictEqual(["marked true", "superseded"])
       const causes = logged.filter(({ message }) => message.includes("broke down over its answer"))
-      assert.lengthOf(causes, 2)
-      assert.isTrue(causes.some(({ cause }) => cause.includes("not my mark")))
-      assert.isTrue(causes.some(({ cause }) => cause.includes("not my attempt")))
+      expect(causes).toHaveLength(2)
+      expect(causes.some(({ cause }) => cause.includes("not my mark"))).toBe(true)
+      expect(causes.some(({ cause }) => cause.includes("not my attempt"))).toBe(true)
       while (journal.stats().waitingAttempts > 0) yield* turn
     })
   )

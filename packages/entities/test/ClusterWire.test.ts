@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { randomBytes } from "node:crypto"
 import { Effect, Exit, Fiber, Scope } from "effect"
 import type { KeyRing } from "@tidegate/storage/Secrets"
@@ -40,10 +40,10 @@ describe("who may talk to a runner", () => {
         const answer = yield* Say({ bytes: few, answer: 3 }).pipe(
           Effect.timeoutOption(may ? "60 seconds" : "2 seconds")
         )
-        assert.strictEqual(answer._tag, may ? "Some" : "None")
-        assert.strictEqual(echo.calls(), may ? 1 : 0)
+        expect(answer._tag).toBe(may ? "Some" : "None")
+        expect(echo.calls()).toBe(may ? 1 : 0)
         if (!may)
-          assert.deepInclude(echo.refusals()[0], { address: "127.0.0.1", reason: "ERR_SSL_BINDER_DOES_NOT_VERIFY" })
+          expect(echo.refusals()[0]).toMatchObject({ address: "127.0.0.1", reason: "ERR_SSL_BINDER_DOES_NOT_VERIFY" })
       })
     )
   }
@@ -54,10 +54,10 @@ describe("who may talk to a runner", () => {
       const other = yield* runner([old])
       const { address } = yield* tap(other.address)
       const { Say } = yield* client([old], address)
-      assert.isTrue(Exit.isFailure(yield* Effect.exit(Effect.timeout(Say({ bytes: few, answer: 0 }), "1 second"))))
+      expect(Exit.isFailure(yield* Effect.exit(Effect.timeout(Say({ bytes: few, answer: 0 }), "1 second")))).toBe(true)
       const led = yield* Effect.exit(Effect.tryPromise(() => proven(old, echo.address, other.address)))
-      assert.isTrue(Exit.isFailure(led))
-      assert.strictEqual(echo.calls() + other.calls(), 0)
+      expect(Exit.isFailure(led)).toBe(true)
+      expect(echo.calls() + other.calls()).toBe(0)
     })
   )
 
@@ -73,24 +73,24 @@ describe("who may talk to a runner", () => {
       const bare = plain(echo.address)
       bare.socket.write(message)
       yield* Effect.promise(() => bare.closed)
-      assert.strictEqual(echo.calls(), 0)
+      expect(echo.calls()).toBe(0)
 
       // Whoever has the key may send the same bytes: they are a call.
       const line = yield* tap(echo.address)
       const peer = yield* Effect.promise(() => proven(old, echo.address, line.address))
       peer.socket.write(message)
       yield* until("the call is answered", () => peer.received().length > 0)
-      assert.strictEqual(echo.calls(), 1)
+      expect(echo.calls()).toBe(1)
       peer.socket.destroy()
 
       const recorded = line.sent()
-      assert.isAbove(recorded.length, message.length)
-      assert.isFalse(recorded.includes("Echo"))
-      assert.isTrue(message.includes("Echo"))
+      expect(recorded.length).toBeGreaterThan(message.length)
+      expect(recorded.includes("Echo")).toBe(false)
+      expect(message.includes("Echo")).toBe(true)
       const again = plain(echo.address)
       again.socket.write(recorded)
       yield* Effect.promise(() => again.closed)
-      assert.strictEqual(echo.calls(), 1)
+      expect(echo.calls()).toBe(1)
     })
   )
 
@@ -105,7 +105,7 @@ describe("who may talk to a runner", () => {
         )
         codes.push((failed.cause as NodeJS.ErrnoException).code)
       }
-      assert.deepStrictEqual(new Set(codes), new Set(["ERR_SSL_TLSV1_ALERT_DECRYPT_ERROR"]))
+      expect(new Set(codes)).toStrictEqual(new Set(["ERR_SSL_TLSV1_ALERT_DECRYPT_ERROR"]))
     })
   )
 })
@@ -119,17 +119,17 @@ describe("frames", () => {
       yield* until("the call has come", () => echo.waiting() === 1)
 
       const large = largestFrame - 4096
-      assert.strictEqual((yield* Say({ bytes: new Uint8Array(large), answer: large })).length, large)
+      expect((yield* Say({ bytes: new Uint8Array(large), answer: large })).length).toBe(large)
       for (const call of [
         { bytes: new Uint8Array(largestFrame), answer: 0 },
         { bytes: few, answer: largestFrame }
       ]) {
         const exit = yield* Effect.exit(Say(call))
-        assert.match(String(Exit.isFailure(exit) && exit.cause), /too large for the cluster/)
+        expect(String(Exit.isFailure(exit) && exit.cause)).toMatch(/too large for the cluster/)
       }
-      assert.strictEqual((yield* Say({ bytes: few, answer: 1 })).length, 1)
+      expect((yield* Say({ bytes: few, answer: 1 })).length).toBe(1)
       yield* echo.release
-      assert.strictEqual(yield* Fiber.join(waiting), "at last")
+      expect(yield* Fiber.join(waiting)).toBe("at last")
     })
   )
 
@@ -149,7 +149,7 @@ describe("frames", () => {
         yield* Effect.promise(() => peer.closed)
       }
       const { Say } = yield* client([old], echo.address)
-      assert.strictEqual((yield* Say({ bytes: few, answer: 1 })).length, 1)
+      expect((yield* Say({ bytes: few, answer: 1 })).length).toBe(1)
     })
   )
 
@@ -177,13 +177,13 @@ describe("a port under attack", () => {
           void closed.then(() => open--)
         }
         const { Say } = yield* client([old], echo.address)
-        assert.strictEqual((yield* Say({ bytes: few, answer: 1 })).length, 1)
+        expect((yield* Say({ bytes: few, answer: 1 })).length).toBe(1)
         yield* until("only as many as may are left", () => open <= 64)
         const began = performance.now()
         yield* until("all have been closed", () => open === 0)
-        assert.isBelow(performance.now() - began, 30_000)
-        assert.strictEqual(echo.refusals().length, 1)
-        assert.strictEqual((yield* Say({ bytes: few, answer: 1 })).length, 1)
+        expect(performance.now() - began).toBeLessThan(30_000)
+        expect(echo.refusals().length).toBe(1)
+        expect((yield* Say({ bytes: few, answer: 1 })).length).toBe(1)
       }),
     30_000
   )
@@ -204,7 +204,7 @@ describe("the end of a runner", () => {
       yield* until("the call has come", () => echo.calls() === 1)
       const began = performance.now()
       yield* Scope.close(scope, Exit.void)
-      assert.isBelow(performance.now() - began, 30_000)
+      expect(performance.now() - began).toBeLessThan(30_000)
       peer.socket.destroy()
     })
   )

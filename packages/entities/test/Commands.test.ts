@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { expect, layer } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer, Redacted, Ref, Result, type Schema } from "effect"
 import { Entity, TestRunner } from "effect/cluster"
 import { SqlClient } from "effect/sql"
@@ -149,18 +149,18 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
     Effect.gen(function* () {
       const source = yield* createSource({ description: "a source" })
       const owner = (yield* sourceClient)(source.id)
-      assert.strictEqual(source.url, `${ControlPlane.ingress}/${source.id}`)
+      expect(source.url).toBe(`${ControlPlane.ingress}/${source.id}`)
       const updated = yield* owner.Update({ team_id, input: { config: { allowed_http_methods: ["PUT"] } } })
-      assert.deepStrictEqual(updated.config.allowed_http_methods, ["PUT"])
-      assert.strictEqual(updated.description, "a source")
+      expect(updated.config.allowed_http_methods).toStrictEqual(["PUT"])
+      expect(updated.description).toBe("a source")
       const disabled = yield* owner.Disable({ team_id })
-      assert.strictEqual(disabled.status, "disabled")
-      assert.deepStrictEqual(yield* owner.Disable({ team_id }), disabled)
-      assert.strictEqual((yield* owner.Enable({ team_id })).disabled_at, null)
-      assert.strictEqual(yield* codeOf(owner.Update({ team_id, input: { name: "" } })), "VALIDATION_ERROR")
-      assert.strictEqual(yield* codeOf(owner.Disable({ team_id: otherTeam })), "NOT_FOUND")
-      assert.deepStrictEqual(yield* owner.Delete({ team_id }), { id: source.id })
-      assert.strictEqual(yield* codeOf(owner.Delete({ team_id })), "NOT_FOUND")
+      expect(disabled.status).toBe("disabled")
+      expect(yield* owner.Disable({ team_id })).toStrictEqual(disabled)
+      expect((yield* owner.Enable({ team_id })).disabled_at).toBe(null)
+      expect(yield* codeOf(owner.Update({ team_id, input: { name: "" } }))).toBe("VALIDATION_ERROR")
+      expect(yield* codeOf(owner.Disable({ team_id: otherTeam }))).toBe("NOT_FOUND")
+      expect(yield* owner.Delete({ team_id })).toStrictEqual({ id: source.id })
+      expect(yield* codeOf(owner.Delete({ team_id }))).toBe("NOT_FOUND")
     })
   )
 
@@ -169,10 +169,10 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
       const source = yield* createSource({ auth_type: "API_KEY", auth: { api_key: "the-secret-key" } })
       const owner = (yield* sourceClient)(source.id)
       const back = yield* owner.Update({ team_id, input: { ...source, description: "written back" } })
-      assert.deepStrictEqual(back.config, source.config)
+      expect(back.config).toStrictEqual(source.config)
       const sources = yield* Sources
       yield* sources.update(team_id, source.id, (stored) => {
-        assert.strictEqual(stored.auth["api_key"], "the-secret-key")
+        expect(stored.auth["api_key"]).toBe("the-secret-key")
         return Result.succeed({ ...stored, auth: "unchanged" as const })
       })
       const connection = yield* createConnection({ source_id: source.id })
@@ -182,7 +182,7 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
         team_id,
         input: yield* judged(Connection.connection.patch, { ...connection })
       })
-      assert.deepStrictEqual({ ...written, updated_at }, { ...rest, updated_at })
+      expect({ ...written, updated_at }).toStrictEqual({ ...rest, updated_at })
     })
   )
 
@@ -200,16 +200,16 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
         [first, second].map((connection) => [connection.destination_id, [connection.id] as ReadonlyArray<string>])
       )
       yield* owner.Disable({ team_id })
-      assert.deepStrictEqual(yield* told, off)
+      expect(yield* told).toStrictEqual(off)
       // Repeated because the first answer was lost: told again, in case they were not.
       yield* owner.Disable({ team_id })
-      assert.deepStrictEqual(yield* told, off)
+      expect(yield* told).toStrictEqual(off)
       yield* owner.Enable({ team_id })
-      assert.deepStrictEqual(yield* told, on)
+      expect(yield* told).toStrictEqual(on)
       yield* owner.Update({ team_id, input: { name: unique("renamed") } })
-      assert.deepStrictEqual(yield* told, on)
+      expect(yield* told).toStrictEqual(on)
       yield* owner.Delete({ team_id })
-      assert.deepStrictEqual(yield* told, off)
+      expect(yield* told).toStrictEqual(off)
     })
   )
 
@@ -220,36 +220,33 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
       const owner = (yield* connectionClient)(connection.id)
       const { destination_id: id } = connection
       const told = (open: ReadonlyArray<string>) =>
-        Effect.map(take, (reloads) => assert.deepStrictEqual(reloads, [{ id, open }]))
+        Effect.map(take, (reloads) => expect(reloads).toStrictEqual([{ id, open }]))
       yield* told([connection.id])
       const paused = yield* owner.Pause({ team_id })
-      assert.isString(paused.paused_at)
+      expect(paused.paused_at).toBeTypeOf("string")
       yield* told([])
-      assert.deepStrictEqual(yield* owner.Pause({ team_id }), paused)
+      expect(yield* owner.Pause({ team_id })).toStrictEqual(paused)
       yield* told([])
-      assert.strictEqual((yield* owner.Unpause({ team_id })).paused_at, null)
+      expect((yield* owner.Unpause({ team_id })).paused_at).toBe(null)
       yield* told([connection.id])
-      assert.strictEqual((yield* owner.Unpause({ team_id })).paused_at, null)
+      expect((yield* owner.Unpause({ team_id })).paused_at).toBe(null)
       yield* told([connection.id])
       const disabled = yield* owner.Disable({ team_id })
       yield* told([])
-      assert.deepStrictEqual(yield* owner.Disable({ team_id }), disabled)
+      expect(yield* owner.Disable({ team_id })).toStrictEqual(disabled)
       yield* told([])
-      assert.strictEqual(yield* codeOf(owner.Pause({ team_id })), "CONNECTION_DISABLED")
-      assert.strictEqual((yield* owner.Enable({ team_id })).disabled_at, null)
+      expect(yield* codeOf(owner.Pause({ team_id }))).toBe("CONNECTION_DISABLED")
+      expect((yield* owner.Enable({ team_id })).disabled_at).toBe(null)
       yield* told([connection.id])
       const elsewhere = yield* createDestination
       yield* owner.Update({ team_id, input: { destination_id: elsewhere.id } })
       const reloads = yield* take
-      assert.deepStrictEqual(new Set(reloads.map((reload) => reload.id)), new Set([id, elsewhere.id]))
-      assert.strictEqual(
-        yield* codeOf(judged(Connection.connection.patch, { rules: [{ type: "fax" }] })),
-        "RULE_INVALID"
-      )
-      assert.strictEqual(yield* codeOf(owner.Update({ team_id: otherTeam, input: {} })), "NOT_FOUND")
-      assert.deepStrictEqual(yield* owner.Delete({ team_id }), { id: connection.id })
-      assert.deepStrictEqual(yield* take, [{ id: elsewhere.id, open: [] }])
-      assert.strictEqual(yield* codeOf(owner.Pause({ team_id })), "NOT_FOUND")
+      expect(new Set(reloads.map((reload) => reload.id))).toStrictEqual(new Set([id, elsewhere.id]))
+      expect(yield* codeOf(judged(Connection.connection.patch, { rules: [{ type: "fax" }] }))).toBe("RULE_INVALID")
+      expect(yield* codeOf(owner.Update({ team_id: otherTeam, input: {} }))).toBe("NOT_FOUND")
+      expect(yield* owner.Delete({ team_id })).toStrictEqual({ id: connection.id })
+      expect(yield* take).toStrictEqual([{ id: elsewhere.id, open: [] }])
+      expect(yield* codeOf(owner.Pause({ team_id }))).toBe("NOT_FOUND")
     })
   )
 
@@ -261,21 +258,21 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
         select id, code from transformations where name = ${name} and deleted_at is null`
       const inline = (code: string) => [{ type: "transform", transformation: { name, code } }]
 
-      assert.strictEqual(yield* codeOf(createConnection({ rules: inline("{") })), "TRANSFORMATION_INVALID")
-      assert.strictEqual(yield* codeOf(createConnection({ rules: inline("1"), source_id: "src_none" })), "NOT_FOUND")
-      assert.deepStrictEqual(yield* stored, [])
+      expect(yield* codeOf(createConnection({ rules: inline("{") }))).toBe("TRANSFORMATION_INVALID")
+      expect(yield* codeOf(createConnection({ rules: inline("1"), source_id: "src_none" }))).toBe("NOT_FOUND")
+      expect(yield* stored).toStrictEqual([])
 
       const first = yield* createConnection({ rules: inline("1") })
       const [made] = yield* stored
-      assert.deepStrictEqual(first.rules, [{ type: "transform", transformation_id: made!.id }])
+      expect(first.rules).toStrictEqual([{ type: "transform", transformation_id: made!.id }])
       const second = yield* createConnection({ rules: [{ type: "delay", delay: 1 }] })
       const owner = (yield* connectionClient)(second.id)
       const changed = yield* owner.Update({
         team_id,
         input: yield* judged(Connection.connection.patch, { rules: inline("2") })
       })
-      assert.deepStrictEqual(changed.rules, first.rules)
-      assert.deepStrictEqual(yield* stored, [{ id: made!.id, code: "2" }])
+      expect(changed.rules).toStrictEqual(first.rules)
+      expect(yield* stored).toStrictEqual([{ id: made!.id, code: "2" }])
     })
   )
 
@@ -284,13 +281,13 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
       const transformations = yield* Transformations
       const id = fresh(prefixes.transformation)
       const rules = [{ type: "transform", transformation_id: id }]
-      assert.strictEqual(yield* codeOf(createConnection({ rules })), "NOT_FOUND")
+      expect(yield* codeOf(createConnection({ rules }))).toBe("NOT_FOUND")
       yield* transformations.create(otherTeam, id, { name: unique("transformation"), code: "1", env: {} })
-      assert.strictEqual(yield* codeOf(createConnection({ rules })), "NOT_FOUND")
+      expect(yield* codeOf(createConnection({ rules }))).toBe("NOT_FOUND")
       const own = fresh(prefixes.transformation)
       yield* transformations.create(team_id, own, { name: unique("transformation"), code: "1", env: {} })
       const connection = yield* createConnection({ rules: [{ type: "transform", transformation_id: own }] })
-      assert.strictEqual(yield* codeOf(transformations.delete(team_id, own)), "RESOURCE_IN_USE")
+      expect(yield* codeOf(transformations.delete(team_id, own))).toBe("RESOURCE_IN_USE")
       yield* (yield* connectionClient)(connection.id).Delete({ team_id })
       yield* transformations.delete(team_id, own)
     })
@@ -301,9 +298,9 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
       const source = yield* createSource({ type: "ASANA", config: { auth_type: "HMAC", auth: {} } })
       const owner = (yield* sourceClient)(source.id)
       const remember = (secret: string) => owner.RememberSecret({ team_id, secret: Redacted.make(secret) })
-      assert.deepStrictEqual((yield* remember("first-secret")).config.auth, { webhook_secret_key: "****cret" })
-      assert.strictEqual((yield* remember("first-secret")).config.auth["webhook_secret_key"], "****cret")
-      assert.strictEqual(yield* codeOf(remember("other-secret")), "SOURCE_AUTH_FAILED")
+      expect((yield* remember("first-secret")).config.auth).toStrictEqual({ webhook_secret_key: "****cret" })
+      expect((yield* remember("first-secret")).config.auth["webhook_secret_key"]).toBe("****cret")
+      expect(yield* codeOf(remember("other-secret"))).toBe("SOURCE_AUTH_FAILED")
     })
   )
 
@@ -316,21 +313,21 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
       const replace = (team_id: string, input: Members) =>
         Effect.flatMap(bodyOf(input, id), (input) => actor.Replace({ team_id, input }))
       const updated = yield* update(input)
-      assert.deepStrictEqual(updated.config, {
+      expect(updated.config).toStrictEqual({
         ...created.config,
         ...input,
         auth: { header_name: "x-key", value: "****alue" }
       })
       const replaced = yield* replace(team_id, { name: updated.name, config: { url } })
-      assert.deepStrictEqual(replaced.config, created.config)
+      expect(replaced.config).toStrictEqual(created.config)
       const disabled = yield* actor.Disable({ team_id })
-      assert.isString(disabled.disabled_at)
-      assert.deepStrictEqual(yield* actor.Disable({ team_id }), disabled)
-      assert.strictEqual((yield* actor.Enable({ team_id })).disabled_at, null)
-      assert.strictEqual(yield* codeOf(update({ type: "CLI" })), "VALIDATION_ERROR")
-      assert.strictEqual(yield* codeOf(replace(otherTeam, { name: "a", url })), "NOT_FOUND")
-      assert.deepStrictEqual(yield* actor.Delete({ team_id }), { id })
-      assert.strictEqual(yield* codeOf(actor.Enable({ team_id })), "NOT_FOUND")
+      expect(disabled.disabled_at).toBeTypeOf("string")
+      expect(yield* actor.Disable({ team_id })).toStrictEqual(disabled)
+      expect((yield* actor.Enable({ team_id })).disabled_at).toBe(null)
+      expect(yield* codeOf(update({ type: "CLI" }))).toBe("VALIDATION_ERROR")
+      expect(yield* codeOf(replace(otherTeam, { name: "a", url }))).toBe("NOT_FOUND")
+      expect(yield* actor.Delete({ team_id })).toStrictEqual({ id })
+      expect(yield* codeOf(actor.Enable({ team_id }))).toBe("NOT_FOUND")
     })
   )
 
@@ -348,7 +345,7 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
       yield* (yield* destinationActor(byDestination.destination_id)).Disable({ team_id })
       yield* Effect.forEach(events, (id) => until(cancelled(id)))
       const left = yield* sql`select 1 from deliveries where event_id = any(${events})`
-      assert.strictEqual(left.length, 0)
+      expect(left.length).toBe(0)
     })
   )
 
@@ -362,7 +359,7 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
       const runs: Array<number> = []
       yield* Ref.set(yield* Work, (id) =>
         Effect.gen(function* () {
-          assert.strictEqual(id, connection.id)
+          expect(id).toBe(connection.id)
           runs.push(++running)
           yield* Deferred.succeed(started, undefined)
           yield* Deferred.await(finish)
@@ -373,13 +370,13 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
       yield* Deferred.await(started)
       yield* owner.Wake()
       yield* owner.Wake()
-      assert.isString((yield* owner.Pause({ team_id })).paused_at)
-      assert.deepStrictEqual(runs, [1])
+      expect((yield* owner.Pause({ team_id })).paused_at).toBeTypeOf("string")
+      expect(runs).toStrictEqual([1])
       yield* Deferred.succeed(finish, undefined)
       yield* Fiber.join(first)
-      assert.deepStrictEqual(runs, [1, 1])
+      expect(runs).toStrictEqual([1, 1])
       yield* owner.Wake()
-      assert.deepStrictEqual(runs, [1, 1, 1])
+      expect(runs).toStrictEqual([1, 1, 1])
     })
   )
 
@@ -396,17 +393,14 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
           .Create({ team_id, input })
           .pipe(
             Effect.catchTag("GatewayError", ({ code, data }) => {
-              assert.strictEqual(code, "RESOURCE_ALREADY_EXISTS")
+              expect(code).toBe("RESOURCE_ALREADY_EXISTS")
               return client((data as { readonly id: string }).id).Update({ team_id, input })
             })
           )
       })
       const all = yield* Effect.forEach(["a", "b", "c", "d", "e"], upsert, { concurrency: "unbounded" })
-      assert.strictEqual(new Set(all.map(({ id }) => id)).size, 1)
-      assert.deepStrictEqual(
-        all.map(({ description }) => description),
-        ["a", "b", "c", "d", "e"]
-      )
+      expect(new Set(all.map(({ id }) => id)).size).toBe(1)
+      expect(all.map(({ description }) => description)).toStrictEqual(["a", "b", "c", "d", "e"])
     })
   )
 })

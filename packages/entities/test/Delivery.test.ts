@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { expect, layer } from "@effect/vitest"
 import { Clock, Context, Effect, Layer, Queue } from "effect"
 import { MessageStorage, RunnerHealth, Runners, RunnerStorage, Sharding, ShardingConfig } from "effect/cluster"
 import { SqlClient } from "effect/sql"
@@ -83,7 +83,7 @@ const world = DestinationBehaviour.layer.pipe(
 
 const arrival = Effect.flatMap(Arrivals, Queue.take)
 const noArrival = Effect.flatMap(Arrivals, (arrivals) =>
-  Effect.map(Queue.size(arrivals), (size) => assert.strictEqual(size, 0))
+  Effect.map(Queue.size(arrivals), (size) => expect(size).toBe(0))
 )
 
 const destination = (id: string) => Effect.map(DestinationEntity.client, (client) => client(id))
@@ -148,13 +148,13 @@ layer(world)("a destination's deliveries", (it) => {
         yield* noArrival
         yield* TestClock.adjust("1 millis")
         const next = yield* arrival
-        assert.strictEqual(next.headers["x-gateway-attempt-count"], String(number))
-        assert.strictEqual(next.headers["idempotency-key"], event)
+        expect(next.headers["x-gateway-attempt-count"]).toBe(String(number))
+        expect(next.headers["idempotency-key"]).toBe(event)
         next.answer(503)
         yield* recorded(event, number)
       }
-      assert.deepStrictEqual(yield* recorded(event, 3), { state: "FAILED", attempts: 3, error_code: "BAD_RESPONSE" })
-      assert.deepStrictEqual(yield* triggers(event), ["INITIAL", "AUTOMATIC", "AUTOMATIC"])
+      expect(yield* recorded(event, 3)).toStrictEqual({ state: "FAILED", attempts: 3, error_code: "BAD_RESPONSE" })
+      expect(yield* triggers(event)).toStrictEqual(["INITIAL", "AUTOMATIC", "AUTOMATIC"])
     })
   )
 
@@ -170,7 +170,7 @@ layer(world)("a destination's deliveries", (it) => {
       yield* TestClock.adjust("2 seconds")
       yield* sweepOnce
       ;(yield* arrival).answer(200)
-      assert.strictEqual((yield* recorded(event, 2)).state, "SUCCESSFUL")
+      expect((yield* recorded(event, 2)).state).toBe("SUCCESSFUL")
     })
   )
 
@@ -187,9 +187,9 @@ layer(world)("a destination's deliveries", (it) => {
       yield* connections.turn(team, connection.id, "unpause")
       yield* actor.Reload()
       const first = yield* arrival
-      assert.strictEqual(first.headers["x-gateway-attempt-trigger"], "UNPAUSE")
+      expect(first.headers["x-gateway-attempt-trigger"]).toBe("UNPAUSE")
       first.answer(200)
-      assert.strictEqual((yield* recorded(event, 1)).state, "SUCCESSFUL")
+      expect((yield* recorded(event, 1)).state).toBe("SUCCESSFUL")
     })
   )
 
@@ -202,7 +202,7 @@ layer(world)("a destination's deliveries", (it) => {
       yield* connections.turn(team, connection.id, "pause")
       yield* actor.Reload()
       onTheWire.answer(500)
-      assert.strictEqual((yield* recorded(event, 1)).state, "PENDING")
+      expect((yield* recorded(event, 1)).state).toBe("PENDING")
       yield* TestClock.adjust("10 seconds")
       yield* sweepOnce
       yield* actor.Reload()
@@ -211,8 +211,8 @@ layer(world)("a destination's deliveries", (it) => {
       yield* connections.turn(team, connection.id, "unpause")
       yield* actor.Reload()
       ;(yield* arrival).answer(204)
-      assert.strictEqual((yield* recorded(event, 2)).state, "SUCCESSFUL")
-      assert.deepStrictEqual(yield* triggers(event), ["INITIAL", "UNPAUSE"])
+      expect((yield* recorded(event, 2)).state).toBe("SUCCESSFUL")
+      expect(yield* triggers(event)).toStrictEqual(["INITIAL", "UNPAUSE"])
     })
   )
 
@@ -227,7 +227,7 @@ layer(world)("a destination's deliveries", (it) => {
       yield* actor.Reload()
       const late = yield* add()
       onTheWire.answer(200)
-      assert.strictEqual((yield* recorded(event, 1)).state, "SUCCESSFUL")
+      expect((yield* recorded(event, 1)).state).toBe("SUCCESSFUL")
       yield* TestClock.adjust("1 second")
       yield* sweepOnce
       for (;;) {
@@ -236,7 +236,7 @@ layer(world)("a destination's deliveries", (it) => {
           yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
           continue
         }
-        assert.deepStrictEqual(row, { state: "CANCELLED", attempts: 0, error_code: "CANCELLED" })
+        expect(row).toStrictEqual({ state: "CANCELLED", attempts: 0, error_code: "CANCELLED" })
         break
       }
       yield* noArrival
@@ -248,20 +248,20 @@ layer(world)("a destination's deliveries", (it) => {
       const { actor, event } = yield* waiting()
       yield* wake(actor)
       ;(yield* arrival).answer(400)
-      assert.strictEqual((yield* recorded(event, 1)).state, "FAILED")
+      expect((yield* recorded(event, 1)).state).toBe("FAILED")
       const retry = { team_id: team, event_id: event, id: newId(prefixes.event, yield* Clock.currentTimeMillis) }
       const retried = yield* actor.RetryEvent(retry)
       const again = yield* arrival
-      assert.strictEqual(again.headers["x-gateway-event-id"], retried.replay_event_id)
-      assert.strictEqual(again.headers["x-gateway-attempt-trigger"], "MANUAL")
+      expect(again.headers["x-gateway-event-id"]).toBe(retried.replay_event_id)
+      expect(again.headers["x-gateway-attempt-trigger"]).toBe("MANUAL")
       again.answer(200)
-      assert.strictEqual((yield* recorded(retried.replay_event_id, 1)).state, "SUCCESSFUL")
-      assert.strictEqual((yield* recorded(event, 1)).state, "FAILED")
+      expect((yield* recorded(retried.replay_event_id, 1)).state).toBe("SUCCESSFUL")
+      expect((yield* recorded(event, 1)).state).toBe("FAILED")
       // Its answer may have been lost: sent again, it is still the one event.
-      assert.deepStrictEqual(yield* actor.RetryEvent(retry), retried)
+      expect(yield* actor.RetryEvent(retry)).toStrictEqual(retried)
       const sql = yield* SqlClient.SqlClient
       const made = yield* sql`select id from events where retry_parent_event_id = ${event}`
-      assert.deepStrictEqual(made, [{ id: retried.replay_event_id }])
+      expect(made).toStrictEqual([{ id: retried.replay_event_id }])
       yield* noArrival
     })
   )

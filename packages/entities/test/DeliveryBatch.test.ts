@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { Batch, DeliveryBatch } from "../src/Destination/DeliveryBatch.ts"
 import type { DeliveryItem, DeliveryPayload } from "../src/Destination/DeliveryItem.ts"
@@ -45,17 +45,17 @@ describe("a batch on its way to another process", () => {
     const shared = payload("req_1", Buffer.from([0, 255, 10]), { "x-a": ["1", "2"] })
     const items = [item("evt_1", shared), item("evt_2", payload("req_2", Buffer.from("ü"))), item("evt_3", shared)]
     const { batch } = sent(items)
-    assert.isFalse(batch.more)
-    assert.deepStrictEqual(batch.items, items)
-    assert.strictEqual(batch.items[0]!.payload, batch.items[2]!.payload)
-    assert.isTrue(decode(encode(new Batch(items, true))).more)
+    expect(batch.more).toBe(false)
+    expect(batch.items).toStrictEqual(items)
+    expect(batch.items[0]!.payload).toBe(batch.items[2]!.payload)
+    expect(decode(encode(new Batch(items, true))).more).toBe(true)
   })
 
   it("leaves behind a body that is too large, and says so", () => {
     const small = item("evt_2", payload("req_2", Buffer.alloc(64 * 1024)))
     const { batch } = sent([item("evt_1", payload("req_1", Buffer.alloc(64 * 1024 + 1))), small])
-    assert.isTrue(batch.more)
-    assert.deepStrictEqual(batch.items, [small])
+    expect(batch.more).toBe(true)
+    expect(batch.items).toStrictEqual([small])
   })
 
   it("is of bounded size whatever it is of: bodies, headers, events of one request", () => {
@@ -69,12 +69,11 @@ describe("a batch on its way to another process", () => {
     }
     for (const items of Object.values(many)) {
       const { batch, bytes } = sent(items)
-      assert.isTrue(batch.more)
-      assert.isAbove(bytes, 7 * mebibyte)
-      assert.isBelow(bytes, 9 * mebibyte)
+      expect(batch.more).toBe(true)
+      expect(bytes).toBeGreaterThan(7 * mebibyte)
+      expect(bytes).toBeLessThan(9 * mebibyte)
       // The first ones, in their order.
-      assert.deepStrictEqual(
-        batch.items.map(({ eventId }) => eventId),
+      expect(batch.items.map(({ eventId }) => eventId)).toStrictEqual(
         items.slice(0, batch.items.length).map(({ eventId }) => eventId)
       )
     }

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
 import { Pacer } from "../src/Destination/Pacer.ts"
 import { mostBytes, QueueWorld } from "./QueueWorld.ts"
@@ -18,7 +18,7 @@ const shares = (world: QueueWorld, first = world.starts.length): Record<string, 
 const deliver = (world: QueueWorld, count: number): void => {
   const until = world.starts.length + count
   for (let step = 0; world.starts.length < until; step++) {
-    assert.isBelow(step, 20 * count, "nothing starts any more")
+    expect(step, "nothing starts any more").toBeLessThan(20 * count)
     world.now += 5
     world.end()
     world.record()
@@ -28,10 +28,10 @@ const deliver = (world: QueueWorld, count: number): void => {
 }
 
 const closed = (world: QueueWorld): void => {
-  assert.strictEqual(world.slots.taken, 0)
-  assert.isTrue(world.slots.hasRoom(mostBytes), "no memory is held")
-  assert.isNull(world.queue.nextAt)
-  assert.strictEqual(world.queue.underWay, 0)
+  expect(world.slots.taken).toBe(0)
+  expect(world.slots.hasRoom(mostBytes), "no memory is held").toBe(true)
+  expect(world.queue.nextAt).toBeNull()
+  expect(world.queue.underWay).toBe(0)
 }
 
 describe("lanes", () => {
@@ -42,9 +42,9 @@ describe("lanes", () => {
     world.send("c", 30)
     deliver(world, 88)
     const counts = shares(world, 89)
-    for (const lane of ["a", "b", "c"]) assert.approximately(counts[lane]!, 30, 2)
+    for (const lane of ["a", "b", "c"]) expect(Math.abs(counts[lane]! - 30)).toBeLessThanOrEqual(2)
     world.settle()
-    assert.strictEqual(world.pending, 0)
+    expect(world.pending).toBe(0)
     closed(world)
   })
 
@@ -55,8 +55,8 @@ describe("lanes", () => {
     world.send("c", windowSize)
     deliver(world, 600)
     const counts = shares(world)
-    for (const lane of ["a", "b", "c"]) assert.approximately(counts[lane]!, 200, 20)
-    assert.isAtMost(world.inWindow, windowSize)
+    for (const lane of ["a", "b", "c"]) expect(Math.abs(counts[lane]! - 200)).toBeLessThanOrEqual(20)
+    expect(world.inWindow).toBeLessThanOrEqual(windowSize)
   })
 
   it("come back to their turn when they are opened beside a backlog", () => {
@@ -69,28 +69,28 @@ describe("lanes", () => {
     const before = world.starts.length
     deliver(world, 600)
     const after = world.starts.slice(before).filter(({ lane }) => lane === "b").length
-    assert.approximately(after, 300, 60)
+    expect(Math.abs(after - 300)).toBeLessThanOrEqual(60)
   })
 
   it("wait for their time", () => {
     const world = new QueueWorld(["a"])
     world.send("a", 1, { dueIn: 500 })
-    assert.lengthOf(world.starts, 0)
-    assert.strictEqual(world.queue.nextAt, world.now + 500)
+    expect(world.starts).toHaveLength(0)
+    expect(world.queue.nextAt).toBe(world.now + 500)
     world.now += 500
     world.queue.tick()
-    assert.lengthOf(world.starts, 1)
+    expect(world.starts).toHaveLength(1)
   })
 
   it("leave to SQL what is due later than a window looks ahead", () => {
     const world = new QueueWorld(["a"])
     const [row] = world.send("a", 1, { dueIn: 60_000 })
-    assert.isFalse(world.queue.isKnown(row!.id))
-    assert.isNull(world.queue.nextAt)
+    expect(world.queue.isKnown(row!.id)).toBe(false)
+    expect(world.queue.nextAt).toBeNull()
     world.now += 60_000
     world.queue.wake()
     world.settle()
-    assert.strictEqual(row!.state, "DONE")
+    expect(row!.state).toBe("DONE")
   })
 })
 
@@ -100,13 +100,13 @@ describe("the window", () => {
     for (let i = 0; i < 20; i++) {
       world.send("a", 400)
       world.send("b", 50)
-      assert.isAtMost(world.inWindow, windowSize)
+      expect(world.inWindow).toBeLessThanOrEqual(windowSize)
     }
-    assert.lengthOf(world.wire, mostConcurrent)
+    expect(world.wire).toHaveLength(mostConcurrent)
     world.settle()
-    assert.lengthOf(world.starts, 20 * 450)
-    assert.strictEqual(world.pending, 0)
-    assert.isBelow(world.refills, 40, "a refill brings many")
+    expect(world.starts).toHaveLength(20 * 450)
+    expect(world.pending).toBe(0)
+    expect(world.refills, "a refill brings many").toBeLessThan(40)
     closed(world)
   })
 
@@ -121,10 +121,10 @@ describe("the window", () => {
       world.now += 1
       world.queue.tick()
     }
-    assert.isAtMost(world.refills - before, 4)
+    expect(world.refills - before).toBeLessThanOrEqual(4)
     world.slots.letGo(mostBytes)
     world.settle()
-    assert.strictEqual(world.pending, 0)
+    expect(world.pending).toBe(0)
     closed(world)
   })
 
@@ -139,11 +139,11 @@ describe("the window", () => {
     world.slots.take(() => {})
     world.send("a", 20)
     world.record(0, 10)
-    assert.isFalse(world.queue.isKnown(row!.id))
+    expect(world.queue.isKnown(row!.id)).toBe(false)
     world.slots.letGo(mostBytes)
     world.slots.release()
     world.settle()
-    assert.strictEqual(row!.state, "DONE")
+    expect(row!.state).toBe("DONE")
   })
 
   it("asks SQL again when it could not be read", () => {
@@ -151,9 +151,9 @@ describe("the window", () => {
     world.commit("a", 3)
     world.queue.wake()
     world.failRefill()
-    assert.strictEqual(world.queue.nextAt, world.now + 100)
+    expect(world.queue.nextAt).toBe(world.now + 100)
     world.settle()
-    assert.strictEqual(world.pending, 0)
+    expect(world.pending).toBe(0)
   })
 })
 
@@ -165,12 +165,12 @@ describe("a change", () => {
     world.setLane("a", "paused")
     const before = shares(world)["a"]
     world.settle()
-    assert.strictEqual(shares(world)["a"], before)
-    assert.strictEqual(shares(world)["b"], 100)
+    expect(shares(world)["a"]).toBe(before)
+    expect(shares(world)["b"]).toBe(100)
     closed(world)
     world.setLane("a", "open")
     world.settle()
-    assert.strictEqual(world.pending, 0)
+    expect(world.pending).toBe(0)
   })
 
   it("cancels what was created before it, also when the lane is open again at once", () => {
@@ -181,9 +181,9 @@ describe("a change", () => {
     world.now += 1
     const [later] = world.send("a", 1)
     world.settle()
-    assert.lengthOf(world.starts, 2)
-    assert.strictEqual(later!.state, "DONE")
-    assert.strictEqual(world.pending, 0)
+    expect(world.starts).toHaveLength(2)
+    expect(later!.state).toBe("DONE")
+    expect(world.pending).toBe(0)
   })
 
   for (const change of [
@@ -197,8 +197,8 @@ describe("a change", () => {
     it(`(${change}) that comes while a start is being marked holds for it`, () => {
       const world = new QueueWorld(["a"], { pacer: new Pacer(5_000, "second") })
       world.send("a", 20)
-      assert.lengthOf(world.marks, 20)
-      assert.lengthOf(world.starts, 0)
+      expect(world.marks).toHaveLength(20)
+      expect(world.starts).toHaveLength(0)
       if (change === "paused") world.setLane("a", "paused")
       else if (change === "new rate") world.setPacer(new Pacer(1, "second"))
       else if (change === "no lease") world.lease = false
@@ -210,12 +210,12 @@ describe("a change", () => {
         if (change !== "cancelled") world.setLane("a", "open")
       }
       while (world.marks.length > 0) world.marked()
-      assert.isAtMost(world.starts.length, change === "new rate" ? 1 : 0)
+      expect(world.starts.length).toBeLessThanOrEqual(change === "new rate" ? 1 : 0)
       if (change === "paused" || change === "no lease") {
         world.lease = true
         world.setLane("a", "open")
         world.settle()
-        assert.strictEqual(world.pending, 0)
+        expect(world.pending).toBe(0)
       }
       if (change.startsWith("cancelled")) world.settle()
       if (change !== "new rate") closed(world)
@@ -233,10 +233,10 @@ describe("a paced destination", () => {
       world.now += 5
       world.queue.tick()
     }
-    assert.lengthOf(world.starts, 0)
+    expect(world.starts).toHaveLength(0)
     world.settle()
-    assert.lengthOf(world.starts, 60)
-    assert.strictEqual(world.pending, 0)
+    expect(world.starts).toHaveLength(60)
+    expect(world.pending).toBe(0)
     closed(world)
   })
 
@@ -254,9 +254,9 @@ describe("a paced destination", () => {
       world.now = Math.max(world.now + 1, Math.min(world.queue.nextAt ?? 0, world.now + 100))
       world.queue.tick()
     }
-    assert.isAtLeast(world.starts.length, 950)
+    expect(world.starts.length).toBeGreaterThanOrEqual(950)
     const counts = shares(world)
-    for (const lane of lanes) assert.approximately(counts[lane]!, world.starts.length / 5, 10)
+    for (const lane of lanes) expect(Math.abs(counts[lane]! - world.starts.length / 5)).toBeLessThanOrEqual(10)
   })
 })
 
@@ -265,11 +265,11 @@ describe("without the lease", () => {
     const world = new QueueWorld(["a"])
     world.lease = false
     world.send("a", 5)
-    assert.lengthOf(world.starts, 0)
-    assert.strictEqual(world.queue.nextAt, world.now + 100)
+    expect(world.starts).toHaveLength(0)
+    expect(world.queue.nextAt).toBe(world.now + 100)
     world.lease = true
     world.settle()
-    assert.lengthOf(world.starts, 5)
+    expect(world.starts).toHaveLength(5)
   })
 })
 
@@ -279,13 +279,13 @@ describe("a queue that is stopped", () => {
     world.send("a", 200)
     world.queue.stop()
     world.stopped = true
-    assert.isNull(world.queue.nextAt)
-    assert.strictEqual(world.queue.underWay, mostConcurrent)
+    expect(world.queue.nextAt).toBeNull()
+    expect(world.queue.underWay).toBe(mostConcurrent)
     world.send("a", 10)
     while (world.wire.length > 0) world.end(0, world.wire.length % 2 === 0)
-    assert.strictEqual(world.queue.underWay, mostConcurrent)
+    expect(world.queue.underWay).toBe(mostConcurrent)
     while (world.recording.length > 0) world.record()
-    assert.lengthOf(world.starts, mostConcurrent)
+    expect(world.starts).toHaveLength(mostConcurrent)
     closed(world)
   })
 })
@@ -295,10 +295,10 @@ describe("slots that destinations share", () => {
     const world = new QueueWorld(["a"], { slots: 1 })
     world.slots.take(() => {})
     world.send("a", 3)
-    assert.lengthOf(world.starts, 0)
-    assert.strictEqual(world.queue.nextAt, Number.POSITIVE_INFINITY)
+    expect(world.starts).toHaveLength(0)
+    expect(world.queue.nextAt).toBe(Number.POSITIVE_INFINITY)
     world.slots.release()
-    assert.lengthOf(world.starts, 1)
+    expect(world.starts).toHaveLength(1)
     world.settle()
     closed(world)
   })
@@ -370,9 +370,9 @@ describe("whatever the interleaving", () => {
       for (let i = 0; i < 600; i++) {
         if (world.rows.size > 0 || i === 0) random.pick(wheel)()
         else steps[0]![1]()
-        assert.strictEqual(world.slots.taken, world.wire.length + world.marks.length)
-        assert.strictEqual(world.queue.underWay, world.slots.taken + world.recording.length)
-        if (i % 50 === 0) assert.isAtMost(world.inWindow, windowSize)
+        expect(world.slots.taken).toBe(world.wire.length + world.marks.length)
+        expect(world.queue.underWay).toBe(world.slots.taken + world.recording.length)
+        if (i % 50 === 0) expect(world.inWindow).toBeLessThanOrEqual(windowSize)
       }
 
       world.now++
@@ -388,7 +388,7 @@ describe("whatever the interleaving", () => {
         world.queue.wake()
         world.settle()
       }
-      assert.strictEqual(world.pending, 0)
+      expect(world.pending).toBe(0)
       closed(world)
     },
     { arbitrary: { runs: 60 } }

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import { takePresented } from "@tidegate/signatures/PresentedSecrets"
 import { sealPresented } from "@tidegate/storage/PresentedColumn"
@@ -50,12 +50,12 @@ const parts = (payload: DeliveryPayload | null) =>
 
 describe("the credentials of an event's sender", () => {
   it("are forwarded as they came", () => {
-    assert.deepStrictEqual(parts(withCredentials(secrets, "forward", item())), sent)
+    expect(parts(withCredentials(secrets, "forward", item()))).toStrictEqual(sent)
   })
 
   it("are left out, or stay masked, without being opened", () => {
-    assert.deepStrictEqual(parts(withCredentials(otherKey, "omit", item())), { headers: { "x-a": "1" }, query: "a=1" })
-    assert.deepStrictEqual(parts(withCredentials(otherKey, "mask", item())), {
+    expect(parts(withCredentials(otherKey, "omit", item()))).toStrictEqual({ headers: { "x-a": "1" }, query: "a=1" })
+    expect(parts(withCredentials(otherKey, "mask", item()))).toStrictEqual({
       headers: taken.headers,
       query: taken.query
     })
@@ -63,29 +63,29 @@ describe("the credentials of an event's sender", () => {
 
   it("that cannot be opened keep the event from being delivered", () => {
     const elsewhere: DeliveryItem = { ...item(), teamId: "tm_2" }
-    assert.isNull(withCredentials(otherKey, "forward", item()))
-    assert.isNull(withCredentials(secrets, "forward", elsewhere))
-    assert.isNull(withCredentials(secrets, "forward", item({ requestId: "req_01m80t1tv5j5bqa2skwkmrm5de" })))
-    assert.isNull(withCredentials(secrets, "forward", item({ presented: "nonsense" })))
+    expect(withCredentials(otherKey, "forward", item())).toBeNull()
+    expect(withCredentials(secrets, "forward", elsewhere)).toBeNull()
+    expect(withCredentials(secrets, "forward", item({ requestId: "req_01m80t1tv5j5bqa2skwkmrm5de" }))).toBeNull()
+    expect(withCredentials(secrets, "forward", item({ presented: "nonsense" }))).toBeNull()
   })
 
   it("that a transformation has taken out need not be opened", () => {
     const without = { headers: { "x-a": "1" }, query: "a=1" }
-    assert.deepStrictEqual(parts(withCredentials(otherKey, "forward", item(without))), without)
+    expect(parts(withCredentials(otherKey, "forward", item(without)))).toStrictEqual(without)
   })
 
   it("a request that presented nothing is left alone, whatever it looks like", () => {
     const payload = { presented: null, headers: { authorization: "[PRESENTED]" }, query: "a=[PRESENTED]" }
     for (const credentials of ["forward", "omit", "mask"] as const) {
       const plain = item(payload)
-      assert.strictEqual(withCredentials(secrets, credentials, plain), plain.payload)
+      expect(withCredentials(secrets, credentials, plain)).toBe(plain.payload)
     }
   })
 
   it("travel sealed from process to process", () => {
     const bytes = Schema.encodeSync(DeliveryBatch)(new Batch([item()]))
-    assert.notInclude(Buffer.from(bytes).toString("latin1"), secret)
+    expect(Buffer.from(bytes).toString("latin1")).not.toContain(secret)
     const [arrived] = Schema.decodeSync(DeliveryBatch)(bytes).items
-    assert.deepStrictEqual(parts(withCredentials(secrets, "forward", arrived!)), sent)
+    expect(parts(withCredentials(secrets, "forward", arrived!))).toStrictEqual(sent)
   })
 })

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
 import { guardMs, Pacer } from "../src/Destination/Pacer.ts"
 import type { RatePeriod } from "@tidegate/model/Destination"
@@ -84,7 +84,7 @@ describe("a window of one period", () => {
         if (random.chance(0.7)) usage.sleep(random.between(0, 5))
         else usage.advance(random.between(0, random.chance(0.2) ? pacer.period : 20))
       }
-      assert.isAbove(tightest(usage.starts, limit), pacer.period)
+      expect(tightest(usage.starts, limit)).toBeGreaterThan(pacer.period)
     },
     { arbitrary: { runs: 150 } }
   )
@@ -111,12 +111,12 @@ describe("a window of one period", () => {
       pacer.remember(before.starts.filter((at) => at > before.now - pacer.period).map((at) => [at, 1]))
       const after = new Usage(pacer, before.now)
       run(after)
-      assert.isAbove(tightest(after.starts, lower), pacer.period)
+      expect(tightest(after.starts, lower)).toBeGreaterThan(pacer.period)
       // Across the change: whatever window ends after it holds no more than the new limit allows on top of the old.
       for (const start of after.starts.slice(0, 50)) {
         const window = [...before.starts, ...after.starts].filter((at) => at > start - pacer.period && at <= start)
         const old = before.starts.filter((at) => at > start - pacer.period).length
-        assert.isAtMost(window.length, Math.max(lower, old))
+        expect(window.length).toBeLessThanOrEqual(Math.max(lower, old))
       }
     },
     { arbitrary: { runs: 60 } }
@@ -138,9 +138,9 @@ describe("a window of one period", () => {
         usage.sleep(random.between(0, 5))
         if (random.chance(0.05)) usage.skew -= random.between(1, 10 * pacer.period)
       }
-      assert.isAbove(tightest(usage.starts, limit), pacer.period)
+      expect(tightest(usage.starts, limit)).toBeGreaterThan(pacer.period)
       const clock = usage.now + usage.skew
-      assert.isAtMost(pacer.nextAt(clock), clock + pacer.period + 2 * pacer.slice + 2 * guardMs)
+      expect(pacer.nextAt(clock)).toBeLessThanOrEqual(clock + pacer.period + 2 * pacer.slice + 2 * guardMs)
     },
     { arbitrary: { runs: 60 } }
   )
@@ -161,8 +161,8 @@ describe("a window of one period", () => {
       )
       usage.advance(5)
     }
-    assert.isAtLeast(usage.starts.length, 40)
-    assert.isAbove(tightest(usage.starts, 20), 1_000)
+    expect(usage.starts.length).toBeGreaterThanOrEqual(40)
+    expect(tightest(usage.starts, 20)).toBeGreaterThan(1_000)
   })
 })
 
@@ -187,7 +187,7 @@ describe("a backlog", () => {
         usage.sleep(random.between(0, late))
       }
       const expected = (limit * (usage.now - epoch)) / pacer.period
-      assert.isAtLeast(usage.starts.length, Math.floor(0.95 * expected))
+      expect(usage.starts.length).toBeGreaterThanOrEqual(Math.floor(0.95 * expected))
     },
     { arbitrary: { runs: 80 } }
   )
@@ -212,8 +212,8 @@ describe("a backlog", () => {
       )
       usage.sleep(5)
     }
-    assert.isAtLeast(usage.starts.length, 9.5 * limit)
-    assert.isAbove(tightest(usage.starts, limit), pacer.period)
+    expect(usage.starts.length).toBeGreaterThanOrEqual(9.5 * limit)
+    expect(tightest(usage.starts, limit)).toBeGreaterThan(pacer.period)
   })
 
   it.each([20, 50, 600])(
@@ -232,7 +232,7 @@ describe("a backlog", () => {
       const later = usage.starts.filter((at) => at > epoch + 2_000)
       let most = 0
       for (const start of later) most = Math.max(most, later.filter((at) => at >= start && at < start + 100).length)
-      assert.isAtMost(most, limit / 10 + 2)
+      expect(most).toBeLessThanOrEqual(limit / 10 + 2)
     }
   )
 })
@@ -241,16 +241,16 @@ describe("a slot that is taken", () => {
   it("counts until it is given back", () => {
     const pacer = new Pacer(1, "second")
     pacer.take(epoch)
-    assert.strictEqual(pacer.nextAt(epoch + 60_000), Number.POSITIVE_INFINITY)
+    expect(pacer.nextAt(epoch + 60_000)).toBe(Number.POSITIVE_INFINITY)
     pacer.release()
-    assert.strictEqual(pacer.nextAt(epoch + 60_000), epoch + 60_000)
+    expect(pacer.nextAt(epoch + 60_000)).toBe(epoch + 60_000)
   })
 
   it("counts from its start on, not from when it was taken", () => {
     const pacer = new Pacer(1, "second")
     pacer.take(epoch)
     pacer.start(epoch + 700)
-    assert.isAbove(pacer.nextAt(epoch + 1_700), epoch + 1_700)
-    assert.strictEqual(pacer.nextAt(epoch + 1_730), epoch + 1_730)
+    expect(pacer.nextAt(epoch + 1_700)).toBeGreaterThan(epoch + 1_700)
+    expect(pacer.nextAt(epoch + 1_730)).toBe(epoch + 1_730)
   })
 })

@@ -1,4 +1,4 @@
-import { assert } from "@effect/vitest"
+import { expect } from "@effect/vitest"
 import type { DeliveryItem } from "@tidegate/entities/Destination/DeliveryItem"
 import { DeliveryQueue, horizonMs, type LaneRules, type LaneState } from "@tidegate/entities/Destination/DeliveryQueue"
 import type { Pacer } from "../src/Destination/Pacer.ts"
@@ -72,11 +72,11 @@ export class QueueWorld {
       deliver: (item, startedAt) => this.#deliver(item, startedAt),
       mark: (item, _startedAt, done) => void this.marks.push({ item, done }),
       refill: () => {
-        assert.isNull(this.refill, "one refill at a time")
+        expect(this.refill, "one refill at a time").toBeNull()
         this.refills++
         this.refill = { step: "asked" }
       },
-      unknown: () => assert.fail("every lane is known"),
+      unknown: () => expect.fail("every lane is known"),
       cancel: (lane) => void this.cancels.add(lane),
       changed: () => {},
       brokeDown: (cause) => void this.breakdowns.push(cause)
@@ -90,19 +90,19 @@ export class QueueWorld {
       this.breaks--
       throw new Error("the host broke down")
     }
-    assert.strictEqual(startedAt, this.now)
-    assert.isTrue(this.lease, "nothing starts without the lease")
-    assert.isFalse(this.stopped, "nothing starts after the end")
-    assert.strictEqual(this.stateOf(item.connectionId), "open")
+    expect(startedAt).toBe(this.now)
+    expect(this.lease, "nothing starts without the lease").toBe(true)
+    expect(this.stopped, "nothing starts after the end").toBe(false)
+    expect(this.stateOf(item.connectionId)).toBe("open")
     const before = Math.max(this.#destination.cancelBefore, this.#lanes.get(item.connectionId)!.cancelBefore)
-    assert.isAbove(item.createdAt, before, "nothing starts that is cancelled")
-    assert.isAtMost(item.dueAt, this.now, "nothing starts before it is due")
-    assert.isFalse(
+    expect(item.createdAt, "nothing starts that is cancelled").toBeGreaterThan(before)
+    expect(item.dueAt, "nothing starts before it is due").toBeLessThanOrEqual(this.now)
+    expect(
       this.wire.some((attempt) => attempt.item.eventId === item.eventId),
       "an event is on the wire once"
-    )
+    ).toBe(false)
     const attempt = `${item.eventId}/${item.attempts}`
-    assert.isFalse(this.#attempted.has(attempt), "an attempt is made once")
+    expect(this.#attempted.has(attempt), "an attempt is made once").toBe(false)
     this.#attempted.add(attempt)
     this.wire.push({ item, startedAt })
     this.starts.push({ id: item.eventId, lane: item.connectionId, at: startedAt })
@@ -298,12 +298,12 @@ export class QueueWorld {
       else if (this.refill !== null) this.stepRefill()
       else if (this.queue.nextAt === null) return
       else {
-        assert.isTrue(Number.isFinite(this.queue.nextAt), "waits for something that nobody does")
+        expect(Number.isFinite(this.queue.nextAt), "waits for something that nobody does").toBe(true)
         this.now = Math.max(this.now, this.queue.nextAt)
         this.queue.tick()
       }
     }
-    assert.fail("the queue does not come to rest")
+    expect.fail("the queue does not come to rest")
   }
 }
 

@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { expect, layer } from "@effect/vitest"
 import { Effect, Layer, Predicate } from "effect"
 import { Sharding, TestRunner } from "effect/cluster"
 import { SqlClient } from "effect/sql"
@@ -138,7 +138,7 @@ const pending = Effect.fnUntraced(function* (rules: ReadonlyArray<Rule>, sent: R
           pending: [{ connectionId: connection.id, shard: shardOf(sharding, connection.id) }]
         },
         (outcome: Accepted) => {
-          assert.strictEqual(outcome, "committed")
+          expect(outcome).toBe("committed")
           resume(Effect.succeed(id))
         }
       )
@@ -199,29 +199,22 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
       const { connection, ids } = yield* pending(rules, sent)
       yield* workOffPendingRoutes(connection.id).pipe(noTransformation.provided)
       const result = yield* stored(connection.id)
-      assert.deepStrictEqual(
-        result.events.map(({ id, request_id }) => [id, request_id]),
+      expect(result.events.map(({ id, request_id }) => [id, request_id])).toStrictEqual(
         [ids[0]!, ids[3]!].map((id) => [derivedId(prefixes.event, id, connection.id), id])
       )
-      assert.isTrue(result.events.every(({ delay, queued }) => queued && Math.abs(delay - 5000) < 100))
-      assert.deepStrictEqual(
-        result.ignored.map(({ cause, request_id }) => [request_id, cause]),
-        [
-          [ids[1]!, "DEDUPLICATED"],
-          [ids[2]!, "FILTERED"]
-        ]
-      )
-      assert.deepInclude((result.ignored[0]!.meta as ReadonlyArray<object>)[0], { first_request_id: ids[0]! })
-      assert.strictEqual(result.left, 0)
-      assert.deepStrictEqual(
-        result.counts.map((row) => [row.events_count, row.ignored_count]),
-        [
-          [1, 0],
-          [0, 1],
-          [0, 1],
-          [1, 0]
-        ]
-      )
+      expect(result.events.every(({ delay, queued }) => queued && Math.abs(delay - 5000) < 100)).toBe(true)
+      expect(result.ignored.map(({ cause, request_id }) => [request_id, cause])).toStrictEqual([
+        [ids[1]!, "DEDUPLICATED"],
+        [ids[2]!, "FILTERED"]
+      ])
+      expect((result.ignored[0]!.meta as ReadonlyArray<object>)[0]).toMatchObject({ first_request_id: ids[0]! })
+      expect(result.left).toBe(0)
+      expect(result.counts.map((row) => [row.events_count, row.ignored_count])).toStrictEqual([
+        [1, 0],
+        [0, 1],
+        [0, 1],
+        [1, 0]
+      ])
     })
   )
 
@@ -231,14 +224,11 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
       const { connection, ids } = yield* pending([deduplicate], [at(0), at(999), at(1000), at(1999), at(2000)])
       yield* workOffPendingRoutes(connection.id).pipe(noTransformation.provided)
       const result = yield* stored(connection.id)
-      assert.deepStrictEqual(
-        result.events.map((event) => event.request_id),
-        [ids[0]!, ids[2]!, ids[4]!]
-      )
+      expect(result.events.map((event) => event.request_id)).toStrictEqual([ids[0]!, ids[2]!, ids[4]!])
       const sql = yield* SqlClient.SqlClient
       const [window] = yield* sql<{ request_id: string; count: number }>`
         select request_id, count(*) over ()::int4 as count from dedupe_keys where connection_id = ${connection.id}`
-      assert.deepStrictEqual(window, { request_id: ids[4]!, count: 1 })
+      expect(window).toStrictEqual({ request_id: ids[4]!, count: 1 })
     })
   )
 
@@ -253,33 +243,28 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
       )
       yield* workOffPendingRoutes(connection.id).pipe(provided)
       const result = yield* stored(connection.id)
-      assert.deepStrictEqual(
-        calls.map(({ request }) => request.path),
-        ["/fails", "/first"]
-      )
-      assert.deepStrictEqual(
-        result.ignored.map(({ cause, meta, request_id }) => [request_id, cause, (meta as ReadonlyArray<object>)[0]]),
+      expect(calls.map(({ request }) => request.path)).toStrictEqual(["/fails", "/first"])
+      expect(
+        result.ignored.map(({ cause, meta, request_id }) => [request_id, cause, (meta as ReadonlyArray<object>)[0]])
+      ).toStrictEqual([
+        [ids[0]!, "TRANSFORMATION_FAILED", { transformation_id: id, message: "no \ufffd (line 3)" }],
         [
-          [ids[0]!, "TRANSFORMATION_FAILED", { transformation_id: id, message: "no \ufffd (line 3)" }],
-          [
-            ids[2]!,
-            "DEDUPLICATED",
-            { first_request_id: ids[1]!, key: (result.ignored[1]!.meta as ReadonlyArray<{ key: string }>)[0]!.key }
-          ]
+          ids[2]!,
+          "DEDUPLICATED",
+          { first_request_id: ids[1]!, key: (result.ignored[1]!.meta as ReadonlyArray<{ key: string }>)[0]!.key }
         ]
-      )
-      assert.deepStrictEqual(
+      ])
+      expect(
         result.executions.map(({ error_code, event_id, failed, log_level }) => ({
           error_code,
           event_id,
           failed,
           log_level
-        })),
-        [
-          { error_code: "RUNTIME_ERROR", event_id: null, failed: true, log_level: "fatal" },
-          { error_code: null, event_id: result.events[0]!.id, failed: false, log_level: "info" }
-        ]
-      )
+        }))
+      ).toStrictEqual([
+        { error_code: "RUNTIME_ERROR", event_id: null, failed: true, log_level: "fatal" },
+        { error_code: null, event_id: result.events[0]!.id, failed: false, log_level: "info" }
+      ])
     })
   )
 
@@ -307,52 +292,48 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
         }
       })
       yield* workOffPendingRoutes(connection.id).pipe(provided)
-      assert.deepStrictEqual(calls[0]!.env, { TOKEN: "t" })
-      assert.deepInclude(calls[0]!.context, { request_id: ids[0]!, connection_id: connection.id, team_id: team })
+      expect(calls[0]!.env).toStrictEqual({ TOKEN: "t" })
+      expect(calls[0]!.context).toMatchObject({ request_id: ids[0]!, connection_id: connection.id, team_id: team })
       const result = yield* stored(connection.id)
       const dataId = derivedId(prefixes.eventData, ids[0]!, connection.id)
-      assert.deepStrictEqual(
-        result.events.map((event) => [event.request_id, event.event_data_id]),
-        [
-          [ids[0]!, dataId],
-          [ids[2]!, null]
-        ]
-      )
-      assert.deepStrictEqual(
-        result.ignored.map(({ cause, meta }) => [cause, meta]),
-        [["FILTERED", ["body"]]]
-      )
-      assert.strictEqual(result.executions.length, 3)
-      assert.deepInclude(result.executions[0], {
+      expect(result.events.map((event) => [event.request_id, event.event_data_id])).toStrictEqual([
+        [ids[0]!, dataId],
+        [ids[2]!, null]
+      ])
+      expect(result.ignored.map(({ cause, meta }) => [cause, meta])).toStrictEqual([["FILTERED", ["body"]]])
+      expect(result.executions.length).toBe(3)
+      expect(result.executions[0]).toMatchObject({
         event_data_id: dataId,
         transformation_id: id,
         duration: 1500,
         log_level: "info"
       })
-      assert.isNull(result.executions[1]!["event_id"])
+      expect(result.executions[1]!["event_id"]).toBeNull()
       const sent = yield* pendingEvents(
         result.events.map((event) => event.id),
         1e6
       )
-      assert.deepStrictEqual(
-        sent.map(({ headers, method, path, query }) => [method, path, query, JSON.parse(headers)]),
-        [
-          ["PUT", "/out", "b=2", { "x-two": ["1", "2"], "content-type": "application/json" }],
-          ["POST", "/in", "a=1", { "content-type": "application/json", "x-one": "1" }]
-        ]
-      )
-      assert.strictEqual(Buffer.from(sent[0]!.body!).toString(), '{"keep":true,"ü":"ü"}')
+      expect(sent.map(({ headers, method, path, query }) => [method, path, query, JSON.parse(headers)])).toStrictEqual([
+        ["PUT", "/out", "b=2", { "x-two": ["1", "2"], "content-type": "application/json" }],
+        ["POST", "/in", "a=1", { "content-type": "application/json", "x-one": "1" }]
+      ])
+      expect(Buffer.from(sent[0]!.body!).toString()).toBe('{"keep":true,"ü":"ü"}')
       // What its destination is handed is what it would read.
       for (const row of sent) {
         const { createdAt, dueAt, payload } = yield* handed(row.id)
-        assert.deepInclude(payload, { method: row.method, path: row.path, query: row.query, requestId: row.request_id })
-        assert.deepStrictEqual(payload.headers, JSON.parse(row.headers))
-        assert.deepStrictEqual(Buffer.from(payload.body), Buffer.from(row.body!))
-        assert.deepStrictEqual([createdAt, dueAt], [row.created_at.getTime(), row.due_at.getTime()])
+        expect(payload).toMatchObject({
+          method: row.method,
+          path: row.path,
+          query: row.query,
+          requestId: row.request_id
+        })
+        expect(payload.headers).toStrictEqual(JSON.parse(row.headers))
+        expect(Buffer.from(payload.body)).toStrictEqual(Buffer.from(row.body!))
+        expect([createdAt, dueAt]).toStrictEqual([row.created_at.getTime(), row.due_at.getTime()])
       }
       // Left alone, it goes out byte for byte.
-      assert.strictEqual(Buffer.from(sent[1]!.body!).toString(), JSON.stringify(bodies[2], null, 2))
-      assert.notStrictEqual(sibling(prefixes.eventData, ids[0]!), dataId)
+      expect(Buffer.from(sent[1]!.body!).toString()).toBe(JSON.stringify(bodies[2], null, 2))
+      expect(sibling(prefixes.eventData, ids[0]!)).not.toBe(dataId)
     })
   )
 
@@ -363,11 +344,11 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
       yield* workOffPendingRoutes(connection.id).pipe(sandbox(() => ({ path: "/out" })).provided)
       const { events } = yield* stored(connection.id)
       const [sent] = yield* pendingEvents([events[0]!.id], 1e6)
-      assert.strictEqual(sent!.path, "/out")
-      assert.strictEqual(Buffer.from(sent!.body!).toString(), JSON.stringify({ a: [1] }, null, 2))
+      expect(sent!.path).toBe("/out")
+      expect(Buffer.from(sent!.body!).toString()).toBe(JSON.stringify({ a: [1] }, null, 2))
       const sql = yield* SqlClient.SqlClient
       const [row] = yield* sql`select body, same_body from event_data where id = ${events[0]!.event_data_id}`
-      assert.deepStrictEqual(row, { body: null, same_body: true })
+      expect(row).toStrictEqual({ body: null, same_body: true })
     })
   )
 
@@ -385,16 +366,16 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
         { concurrency: "unbounded" }
       ).pipe(provided)
       const result = yield* stored(connection.id)
-      assert.strictEqual(result.events.length, 225)
-      assert.strictEqual(result.ignored.length, 225)
-      assert.strictEqual(result.executions.length, 225)
-      assert.strictEqual(result.left, 0)
-      assert.isTrue(result.counts.every((row) => row.events_count + row.ignored_count === 1))
+      expect(result.events.length).toBe(225)
+      expect(result.ignored.length).toBe(225)
+      expect(result.executions.length).toBe(225)
+      expect(result.left).toBe(0)
+      expect(result.counts.every((row) => row.events_count + row.ignored_count === 1)).toBe(true)
       const sql = yield* SqlClient.SqlClient
       const [counted] = yield* sql<{ count: number }>`
         select sum(count)::int4 as count from rollups where measure = 'execution_successful'
           and key_id = (select distinct transformation_id from executions where connection_id = ${connection.id})`
-      assert.strictEqual(counted!.count, 225)
+      expect(counted!.count).toBe(225)
     })
   )
 
@@ -403,14 +384,14 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
       const rules: ReadonlyArray<Rule> = [{ type: "transform", transformation_id: yield* transformation() }]
       const { connection } = yield* pending(rules, [{ path: "/1" }, { path: "/2" }])
       yield* workOffPendingRoutes(connection.id).pipe(sandbox(() => "unavailable").provided)
-      assert.strictEqual((yield* stored(connection.id)).left, 2)
+      expect((yield* stored(connection.id)).left).toBe(2)
       const never = sandbox(() => Effect.never)
       yield* workOffPendingRoutes(connection.id).pipe(never.provided, Effect.timeoutOption("50 millis"))
-      assert.strictEqual((yield* stored(connection.id)).left, 2)
+      expect((yield* stored(connection.id)).left).toBe(2)
       yield* workOffPendingRoutes(connection.id).pipe(sandbox(() => ({})).provided)
       const result = yield* stored(connection.id)
-      assert.strictEqual(result.left, 0)
-      assert.strictEqual(result.events.length, 2)
+      expect(result.left).toBe(0)
+      expect(result.events.length).toBe(2)
     })
   )
 
@@ -424,13 +405,10 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
       const broken = sandbox(({ request }) => (request.path === "/broken" ? Effect.die(new Error("ours")) : {}))
       yield* workOffPendingRoutes(connection.id).pipe(broken.provided)
       const { events, left } = yield* stored(connection.id)
-      assert.deepStrictEqual(
-        events.map(({ request_id }) => request_id),
-        [ids[0], ids[2]]
-      )
-      assert.strictEqual(left, 1)
+      expect(events.map(({ request_id }) => request_id)).toStrictEqual([ids[0], ids[2]])
+      expect(left).toBe(1)
       yield* workOffPendingRoutes(connection.id).pipe(sandbox(() => ({})).provided)
-      assert.strictEqual((yield* stored(connection.id)).left, 0)
+      expect((yield* stored(connection.id)).left).toBe(0)
     })
   )
 
@@ -441,8 +419,8 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
       yield* connections.turn(team, connection.id, "disable")
       yield* workOffPendingRoutes(connection.id).pipe(noTransformation.provided)
       const result = yield* stored(connection.id)
-      assert.strictEqual(result.left, 0)
-      assert.strictEqual(result.events.length, 0)
+      expect(result.left).toBe(0)
+      expect(result.events.length).toBe(0)
     })
   )
 })

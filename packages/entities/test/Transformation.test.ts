@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { expect, layer } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import { TestRunner } from "effect/cluster"
 import { SqlClient } from "effect/sql"
@@ -33,25 +33,25 @@ layer(world, { excludeTestServices: true })("the transformation's actor", (it) =
   it.effect("creates, changes in part, upserts and deletes", () =>
     Effect.gen(function* () {
       const created = yield* create({ env: { A: "1" } })
-      assert.deepInclude(created, { code: "first", code_hash: codeHash("first"), env: { A: "1" } })
+      expect(created).toMatchObject({ code: "first", code_hash: codeHash("first"), env: { A: "1" } })
       const target = yield* owner(created.id)
       const changed = yield* target.Update({ team_id, input: { code: "second" } })
-      assert.deepInclude(changed, { name: created.name, code: "second", env: { A: "1" } })
-      assert.deepInclude(yield* target.Update({ team_id, input: { env: null } }), { code: "second", env: {} })
+      expect(changed).toMatchObject({ name: created.name, code: "second", env: { A: "1" } })
+      expect(yield* target.Update({ team_id, input: { env: null } })).toMatchObject({ code: "second", env: {} })
       yield* target.Update({ team_id, input: { env: { B: "2" } } })
       // A record that is written back as it was read changes nothing.
       const read = yield* target.Update({ team_id, input: {} })
       const { updated_at, ...back } = yield* target.Update({ team_id, input: { ...read } })
-      assert.deepStrictEqual({ ...back, updated_at: read.updated_at }, read)
-      assert.isAtLeast(Date.parse(updated_at), Date.parse(read.updated_at))
+      expect({ ...back, updated_at: read.updated_at }).toStrictEqual(read)
+      expect(Date.parse(updated_at)).toBeGreaterThanOrEqual(Date.parse(read.updated_at))
       const replaced = yield* target.Upsert({ team_id, input: { name: created.name, code: "third" } })
-      assert.deepInclude(replaced, { code: "third", env: { B: "2" } })
+      expect(replaced).toMatchObject({ code: "third", env: { B: "2" } })
       // What is wrong by itself is found before it is sent: such a message cannot be.
-      assert.isTrue(Result.isFailure(transformation.write.judge({ name: "no code" })))
-      assert.strictEqual(yield* codeOf(target.Update({ team_id: otherTeam, input: {} })), "NOT_FOUND")
-      assert.strictEqual(yield* codeOf(target.Delete({ team_id: otherTeam })), "NOT_FOUND")
-      assert.deepStrictEqual(yield* target.Delete({ team_id }), { id: created.id })
-      assert.strictEqual(yield* codeOf(target.Delete({ team_id })), "NOT_FOUND")
+      expect(Result.isFailure(transformation.write.judge({ name: "no code" }))).toBe(true)
+      expect(yield* codeOf(target.Update({ team_id: otherTeam, input: {} }))).toBe("NOT_FOUND")
+      expect(yield* codeOf(target.Delete({ team_id: otherTeam }))).toBe("NOT_FOUND")
+      expect(yield* target.Delete({ team_id })).toStrictEqual({ id: created.id })
+      expect(yield* codeOf(target.Delete({ team_id }))).toBe("NOT_FOUND")
     })
   )
 
@@ -68,12 +68,12 @@ layer(world, { excludeTestServices: true })("the transformation's actor", (it) =
         target.Upsert({ team_id, input })
       ]) {
         const error = yield* Effect.flip(call)
-        assert.strictEqual(error._tag, "GatewayError")
-        assert.deepInclude(error, { code: "TRANSFORMATION_INVALID", data: { line: 2, message: "Unexpected token" } })
+        expect(error._tag).toBe("GatewayError")
+        expect(error).toMatchObject({ code: "TRANSFORMATION_INVALID", data: { line: 2, message: "Unexpected token" } })
       }
-      assert.strictEqual(yield* codeOf(create({ code: "busy" })), "QUEUE_UNAVAILABLE")
-      assert.strictEqual(yield* codeOf(target.Update({ team_id, input: { code: "busy" } })), "QUEUE_UNAVAILABLE")
-      assert.deepStrictEqual(yield* sql`select * from transformations order by id`, before)
+      expect(yield* codeOf(create({ code: "busy" }))).toBe("QUEUE_UNAVAILABLE")
+      expect(yield* codeOf(target.Update({ team_id, input: { code: "busy" } }))).toBe("QUEUE_UNAVAILABLE")
+      expect(yield* sql`select * from transformations order by id`).toStrictEqual(before)
     })
   )
 
@@ -83,9 +83,9 @@ layer(world, { excludeTestServices: true })("the transformation's actor", (it) =
       const connection = yield* createConnection({ rules: [{ type: "transform", transformation_id: created.id }] })
       const target = yield* owner(created.id)
       const error = yield* Effect.flip(target.Delete({ team_id }))
-      assert.deepInclude(error, { code: "RESOURCE_IN_USE" })
-      assert.strictEqual((yield* target.Update({ team_id, input: {} })).connections_count, 1)
-      assert.include(JSON.stringify("data" in error ? error.data : null), connection.id)
+      expect(error).toMatchObject({ code: "RESOURCE_IN_USE" })
+      expect((yield* target.Update({ team_id, input: {} })).connections_count).toBe(1)
+      expect(JSON.stringify("data" in error ? error.data : null)).toContain(connection.id)
     })
   )
 
@@ -93,7 +93,7 @@ layer(world, { excludeTestServices: true })("the transformation's actor", (it) =
     Effect.gen(function* () {
       const target = yield* owner(fresh())
       const run = yield* target.Run({ team_id, input: { code: "inline", timestamp: "2026-01-01T00:00:00Z" } })
-      assert.deepStrictEqual(run, {
+      expect(run).toStrictEqual({
         transformation_id: null,
         runtime: "js-v1",
         stats: { duration_ms: 1.5, memory_bytes: 1024 },
@@ -132,7 +132,7 @@ layer(world, { excludeTestServices: true })("the transformation's actor", (it) =
         method: "PUT" as const
       }
       const whole = yield* target.Run({ team_id, input: { code: "inline", env: { K: "v" }, request: sample } })
-      assert.deepStrictEqual(whole.request, {
+      expect(whole.request).toStrictEqual({
         headers: { "x-one": "1", "x-two": ["2", "3"], "x-env": '{"K":"v"}', "x-hash": codeHash("inline") },
         body: [1, null],
         query: {},
@@ -141,7 +141,7 @@ layer(world, { excludeTestServices: true })("the transformation's actor", (it) =
         method: "PUT"
       })
       const sql = yield* SqlClient.SqlClient
-      assert.deepStrictEqual(yield* sql`select 1 from transformations where code = 'inline'`, [])
+      expect(yield* sql`select 1 from transformations where code = 'inline'`).toStrictEqual([])
     })
   )
 
@@ -155,11 +155,11 @@ layer(world, { excludeTestServices: true })("the transformation's actor", (it) =
         return [request?.query, request?.parsed_query]
       })
       const parsed = { a: ["1", "2"], b: "c d" }
-      assert.deepStrictEqual(yield* query("?a=1&a=2&b=c%20d"), ["a=1&a=2&b=c%20d", parsed])
-      assert.deepStrictEqual(yield* query({ a: [1, "2"], b: "c d" }), [parsed, parsed])
+      expect(yield* query("?a=1&a=2&b=c%20d")).toStrictEqual(["a=1&a=2&b=c%20d", parsed])
+      expect(yield* query({ a: [1, "2"], b: "c d" })).toStrictEqual([parsed, parsed])
       const loose = { t: "true", n: "" }
-      assert.deepStrictEqual(yield* query({ t: true, n: null }), [loose, loose])
-      assert.deepStrictEqual(yield* query(""), ["", {}])
+      expect(yield* query({ t: true, n: null })).toStrictEqual([loose, loose])
+      expect(yield* query("")).toStrictEqual(["", {}])
     })
   )
 
@@ -170,14 +170,14 @@ layer(world, { excludeTestServices: true })("the transformation's actor", (it) =
       const context = { connection_id: "web_1", source_id: "src_1", destination_id: "des_1", request_id: "req_1" }
       const input = { transformation_id: created.id, code: "throw", context: { ...context, team_id: otherTeam } }
       const run = yield* target.Run({ team_id, input })
-      assert.strictEqual(run.transformation_id, created.id)
-      assert.deepInclude(run.request?.headers, { "x-env": '{"A":"1"}', "x-hash": codeHash("first") })
-      assert.deepInclude(JSON.parse(run.console[0]!), { ...context, team_id })
+      expect(run.transformation_id).toBe(created.id)
+      expect(run.request?.headers).toMatchObject({ "x-env": '{"A":"1"}', "x-hash": codeHash("first") })
+      expect(JSON.parse(run.console[0]!)).toMatchObject({ ...context, team_id })
       const other = yield* target.Run({ team_id, input: { ...input, env: { B: "2" } } })
-      assert.deepInclude(other.request?.headers, { "x-env": '{"B":"2"}' })
-      assert.strictEqual(yield* codeOf(target.Run({ team_id: otherTeam, input })), "NOT_FOUND")
+      expect(other.request?.headers).toMatchObject({ "x-env": '{"B":"2"}' })
+      expect(yield* codeOf(target.Run({ team_id: otherTeam, input }))).toBe("NOT_FOUND")
       yield* target.Delete({ team_id })
-      assert.strictEqual(yield* codeOf(target.Run({ team_id, input })), "NOT_FOUND")
+      expect(yield* codeOf(target.Run({ team_id, input }))).toBe("NOT_FOUND")
     })
   )
 
@@ -185,13 +185,13 @@ layer(world, { excludeTestServices: true })("the transformation's actor", (it) =
     Effect.gen(function* () {
       const target = yield* owner(fresh())
       const failed = yield* target.Run({ team_id, input: { code: "throw" } })
-      assert.deepInclude(failed, {
+      expect(failed).toMatchObject({
         log_level: "error",
         request: null,
         error: { code: "RUNTIME_ERROR", name: "TypeError", message: "no such thing", line: 3 }
       })
-      assert.strictEqual(yield* codeOf(target.Run({ team_id, input: { code: "syntax" } })), "TRANSFORMATION_INVALID")
-      assert.strictEqual(yield* codeOf(target.Run({ team_id, input: { code: "busy" } })), "QUEUE_UNAVAILABLE")
+      expect(yield* codeOf(target.Run({ team_id, input: { code: "syntax" } }))).toBe("TRANSFORMATION_INVALID")
+      expect(yield* codeOf(target.Run({ team_id, input: { code: "busy" } }))).toBe("QUEUE_UNAVAILABLE")
     })
   )
 
@@ -202,7 +202,7 @@ layer(world, { excludeTestServices: true })("the transformation's actor", (it) =
       yield* sql`update transformations set env = 'v1.gone.AAAAAAAAAAAAAAAA.AAAAAAAAAAAAAAAAAAAAAAAA' where id = ${created.id}`
       const target = yield* owner(created.id)
       const run = target.Run({ team_id, input: { transformation_id: created.id } })
-      assert.strictEqual(yield* codeOf(run), "INTERNAL_ERROR")
+      expect(yield* codeOf(run)).toBe("INTERNAL_ERROR")
     })
   )
 })

@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { expect, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestRunner } from "effect/cluster"
 import { newId, prefixes } from "@tidegate/model/Ids"
@@ -37,7 +37,7 @@ layer(world, { excludeTestServices: true, timeout: "60 seconds" })("transformati
       yield* target.Create({ team_id, input: { name: unique("real"), code, env: { TENANT: "acme" } } })
       const input = { transformation_id: id, request: { body: { n: 1 }, path: "/in", query: { q: "1" } } }
       const answer = yield* target.Run({ team_id, input })
-      assert.deepStrictEqual(answer.request, {
+      expect(answer.request).toStrictEqual({
         headers: {},
         body: { n: 1, tenant: "acme" },
         query: { q: "1" },
@@ -45,20 +45,21 @@ layer(world, { excludeTestServices: true, timeout: "60 seconds" })("transformati
         path: "/out/in",
         method: "POST"
       })
-      assert.deepStrictEqual(answer.console, [`for ${team_id} acme`])
-      assert.deepStrictEqual([answer.log_level, answer.error], ["info", null])
-      assert.isAtLeast(answer.stats.duration_ms, 0)
+      expect(answer.console).toStrictEqual([`for ${team_id} acme`])
+      expect([answer.log_level, answer.error]).toStrictEqual(["info", null])
+      expect(answer.stats.duration_ms).toBeGreaterThanOrEqual(0)
     })
   )
 
   it.effect("a handler that throws is an answer, with the line", () =>
     Effect.gen(function* () {
       const answer = yield* run({ code, request: { body: { fail: true } } })
-      assert.deepStrictEqual(
-        [answer.log_level, answer.request, answer.error],
-        ["error", null, { code: "RUNTIME_ERROR", name: "TypeError", message: "as asked", line: 3 }]
-      )
-      assert.strictEqual((yield* run({ code: "1" })).error?.code, "NO_HANDLER")
+      expect([answer.log_level, answer.request, answer.error]).toStrictEqual([
+        "error",
+        null,
+        { code: "RUNTIME_ERROR", name: "TypeError", message: "as asked", line: 3 }
+      ])
+      expect((yield* run({ code: "1" })).error?.code).toBe("NO_HANDLER")
     })
   )
 
@@ -67,15 +68,15 @@ layer(world, { excludeTestServices: true, timeout: "60 seconds" })("transformati
       const returning = (members: string) =>
         run({ code: `addHandler("transform", (request) => ({ ...request, ${members} }))` })
       const deep = yield* returning("body: JSON.parse('['.repeat(300) + ']'.repeat(300))")
-      assert.strictEqual(deep.request?.body, "[".repeat(300) + "]".repeat(300))
-      assert.lengthOf(deep.warnings, 1)
+      expect(deep.request?.body).toBe("[".repeat(300) + "]".repeat(300))
+      expect(deep.warnings).toHaveLength(1)
       const plain = yield* returning("body: Array(1_000).fill([0])")
-      assert.isArray(plain.request?.body)
-      assert.deepStrictEqual(plain.warnings, [])
+      expect(plain.request?.body).toBeInstanceOf(Array)
+      expect(plain.warnings).toStrictEqual([])
       const headers = "Object.fromEntries(Array.from({ length: 100_001 }, (_, i) => ['a' + i, '']))"
       for (const members of [`headers: ${headers}`, "body: Array(100_001).fill(0)"]) {
         const many = yield* returning(members)
-        assert.deepStrictEqual([many.request, many.error?.code, many.log_level], [null, "INVALID_OUTPUT", "error"])
+        expect([many.request, many.error?.code, many.log_level]).toStrictEqual([null, "INVALID_OUTPUT", "error"])
       }
     })
   )
@@ -85,8 +86,8 @@ layer(world, { excludeTestServices: true, timeout: "60 seconds" })("transformati
       const wrong = { name: unique("real"), code: `${code}\n)` }
       const create = Effect.flatMap(fresh, (target) => target.Create({ team_id, input: wrong }))
       for (const error of [yield* Effect.flip(run(wrong)), yield* Effect.flip(create)]) {
-        assert.deepInclude(error, { code: "TRANSFORMATION_INVALID" })
-        assert.deepInclude("data" in error ? error.data : {}, { line: 6 })
+        expect(error).toMatchObject({ code: "TRANSFORMATION_INVALID" })
+        expect("data" in error ? error.data : {}).toMatchObject({ line: 6 })
       }
     })
   )

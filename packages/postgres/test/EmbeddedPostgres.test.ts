@@ -1,6 +1,6 @@
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as PgConnection from "@effect/sql-pg/PgConnection"
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Redacted, Schema, Scope } from "effect"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import { spawn } from "node:child_process"
@@ -87,31 +87,29 @@ describe("EmbeddedPostgres", () => {
       const first = yield* Effect.scoped(
         Effect.gen(function* () {
           const server = yield* start({ home })
-          assert.isFalse(server.attached)
-          assert.match(
-            Redacted.value(server.url),
+          expect(server.attached).toBe(false)
+          expect(Redacted.value(server.url)).toMatch(
             new RegExp(`^postgresql://gateway:[\\w-]{43}@127.0.0.1:${server.port}/tidegate$`)
           )
           yield* query(server.url, "CREATE TABLE kept AS SELECT 1 AS value")
           return server
         })
       )
-      assert.strictEqual(statSync(home).mode & 0o777, 0o700)
-      assert.strictEqual(statSync(join(home, "password")).mode & 0o777, 0o600)
-      assert.strictEqual(statSync(join(home, "data")).uid, process.getuid?.())
-      assert.isFalse(existsSync(join(home, "data", "postmaster.pid")), "stopped with the scope")
+      expect(statSync(home).mode & 0o777).toBe(0o700)
+      expect(statSync(join(home, "password")).mode & 0o777).toBe(0o600)
+      expect(statSync(join(home, "data")).uid).toBe(process.getuid?.())
+      expect(existsSync(join(home, "data", "postmaster.pid")), "stopped with the scope").toBe(false)
 
       const second = yield* start({ home })
-      assert.strictEqual(second.port, first.port)
-      assert.deepStrictEqual(yield* query(second.url, "TABLE kept"), [{ value: 1 }])
-      assert.deepStrictEqual(
+      expect(second.port).toBe(first.port)
+      expect(yield* query(second.url, "TABLE kept")).toStrictEqual([{ value: 1 }])
+      expect(
         yield* query(
           second.url,
           "SELECT current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS commit"
         ),
-        [{ fsync: "on", commit: "on" }],
         "every commit is on the disk before it is answered"
-      )
+      ).toStrictEqual([{ fsync: "on", commit: "on" }])
     })
   )
 
@@ -121,14 +119,13 @@ describe("EmbeddedPostgres", () => {
       const server = yield* start({ home })
       const refused = (statement: string) =>
         Effect.map(Effect.flip(query(server.url, statement)), ({ reason }) => reason._tag)
-      assert.deepStrictEqual(
+      expect(
         yield* query(
           server.url,
           `SELECT rolsuper OR rolcreatedb OR rolcreaterole OR rolreplication OR rolbypassrls AS more
            FROM pg_roles WHERE rolname = current_user`
-        ),
-        [{ more: false }]
-      )
+        )
+      ).toStrictEqual([{ more: false }])
       for (const statement of [
         "COPY (SELECT 1) TO PROGRAM 'true'",
         "SELECT pg_read_file('postgresql.conf')",
@@ -137,13 +134,13 @@ describe("EmbeddedPostgres", () => {
         "CREATE DATABASE another",
         "ALTER ROLE gateway SUPERUSER"
       ]) {
-        assert.strictEqual(yield* refused(statement), "AuthorizationError", statement)
+        expect(yield* refused(statement), statement).toBe("AuthorizationError")
       }
       // Whoever knows the role's password does not know the superuser's.
       const guessed = new URL(Redacted.value(server.url))
       guessed.username = "tidegate"
       const { reason } = yield* Effect.flip(query(Redacted.make(guessed.href), "SELECT 1"))
-      assert.strictEqual(reason._tag, "AuthenticationError")
+      expect(reason._tag).toBe("AuthenticationError")
     })
   )
 
@@ -166,7 +163,7 @@ describe("EmbeddedPostgres", () => {
         })
       )
       const { url } = yield* start({ home })
-      assert.deepStrictEqual(yield* query(url, "TABLE kept"), [{ value: 1 }])
+      expect(yield* query(url, "TABLE kept")).toStrictEqual([{ value: 1 }])
       yield* query(url, "INSERT INTO days VALUES ('a')")
       // Only an owner may do these.
       yield* query(url, "ALTER TABLE days ADD COLUMN more text")
@@ -187,11 +184,11 @@ describe("EmbeddedPostgres", () => {
         }),
         (other) => Effect.sync(() => other.close())
       )
-      assert.isTrue(other.listening)
+      expect(other.listening).toBe(true)
       const server = yield* start({ home })
-      assert.notStrictEqual(server.port, port)
-      assert.deepStrictEqual(yield* query(server.url, "TABLE kept"), [{ value: 1 }])
-      assert.strictEqual(Number(readFileSync(join(home, "port"), "utf8")), server.port)
+      expect(server.port).not.toBe(port)
+      expect(yield* query(server.url, "TABLE kept")).toStrictEqual([{ value: 1 }])
+      expect(Number(readFileSync(join(home, "port"), "utf8"))).toBe(server.port)
     })
   )
 
@@ -200,11 +197,11 @@ describe("EmbeddedPostgres", () => {
       const home = yield* usedHome
       writeFileSync(join(home, "data", "PG_VERSION"), "9\n")
       const incompatible = yield* Effect.flip(Effect.scoped(start({ home }))).pipe(Effect.timeout("60 seconds"))
-      assert.match(incompatible.message, /incompatible with server.*initialized by PostgreSQL version 9/)
+      expect(incompatible.message).toMatch(/incompatible with server.*initialized by PostgreSQL version 9/)
 
       rmSync(join(home, "password"))
       const locked = yield* Effect.flip(Effect.scoped(start({ home })))
-      assert.match(locked.message, /password is missing/)
+      expect(locked.message).toMatch(/password is missing/)
     })
   )
 
@@ -213,14 +210,14 @@ describe("EmbeddedPostgres", () => {
       const home = yield* usedHome
       const holder = yield* hold(home)
       const server = yield* start({ home })
-      assert.isFalse(holder.attached)
-      assert.deepInclude(server, { attached: true, pid: holder.pid, port: holder.port })
+      expect(holder.attached).toBe(false)
+      expect(server).toMatchObject({ attached: true, pid: holder.pid, port: holder.port })
 
-      assert.strictEqual(yield* holder.end("SIGTERM"), 130)
+      expect(yield* holder.end("SIGTERM")).toBe(130)
       const again = yield* server.ensureRunning
-      assert.isFalse(again.attached)
-      assert.notStrictEqual(again.pid, holder.pid)
-      assert.deepStrictEqual(yield* query(server.url, "TABLE kept"), [{ value: 1 }])
+      expect(again.attached).toBe(false)
+      expect(again.pid).not.toBe(holder.pid)
+      expect(yield* query(server.url, "TABLE kept")).toStrictEqual([{ value: 1 }])
     })
   )
 
@@ -229,10 +226,10 @@ describe("EmbeddedPostgres", () => {
       const home = yield* usedHome
       const server = yield* start({ home })
       const holder = yield* hold(home)
-      assert.isTrue(holder.attached)
+      expect(holder.attached).toBe(true)
       yield* holder.end("SIGTERM")
-      assert.deepStrictEqual(yield* query(server.url, "TABLE kept"), [{ value: 1 }])
-      assert.strictEqual((yield* server.ensureRunning).pid, server.pid)
+      expect(yield* query(server.url, "TABLE kept")).toStrictEqual([{ value: 1 }])
+      expect((yield* server.ensureRunning).pid).toBe(server.pid)
     })
   )
 
@@ -243,12 +240,12 @@ describe("EmbeddedPostgres", () => {
       const joined = yield* start({ home })
       yield* holder.end("SIGKILL")
       const server = yield* start({ home })
-      assert.notStrictEqual(server.pid, holder.pid)
-      assert.strictEqual(server.port, holder.port)
+      expect(server.pid).not.toBe(holder.pid)
+      expect(server.port).toBe(holder.port)
       const rejoined = yield* joined.ensureRunning
-      assert.strictEqual(rejoined.pid, server.pid)
-      assert.sameMembers([server.attached, rejoined.attached], [true, false])
-      assert.deepStrictEqual(yield* query(server.url, "TABLE kept"), [{ value: 1 }])
+      expect(rejoined.pid).toBe(server.pid)
+      expect(server.attached).toBe(!rejoined.attached)
+      expect(yield* query(server.url, "TABLE kept")).toStrictEqual([{ value: 1 }])
     })
   )
 
@@ -260,12 +257,12 @@ describe("EmbeddedPostgres", () => {
         Effect.repeat({ until: () => readdirSync(home).some((entry) => entry.endsWith(".new")) })
       )
       yield* killed.end("SIGKILL")
-      assert.isFalse(existsSync(join(home, "data")))
+      expect(existsSync(join(home, "data"))).toBe(false)
 
       const [one, other] = yield* Effect.all([hold(home), hold(home)], { concurrency: "unbounded" })
-      assert.strictEqual(one.pid, other.pid)
-      assert.strictEqual(one.port, other.port)
-      assert.sameMembers([one.attached, other.attached], [true, false])
+      expect(one.pid).toBe(other.pid)
+      expect(one.port).toBe(other.port)
+      expect(one.attached).toBe(!other.attached)
     })
   )
 
@@ -300,16 +297,13 @@ describe("EmbeddedPostgres", () => {
       yield* Fiber.interrupt(load)
 
       const rows = yield* sql<{ id: number }>`SELECT id FROM written`
-      assert.includeMembers(
-        rows.map(({ id }) => id),
-        acknowledged
-      )
+      expect(rows.map(({ id }) => id)).toEqual(expect.arrayContaining(acknowledged))
       // Its sessions outlive the killed server by a moment, and may have acknowledged all of these rows.
       const another = yield* server.ensureRunning.pipe(
         Effect.repeat({ until: ({ pid }) => pid !== server.pid }),
         Effect.timeout("60 seconds")
       )
-      assert.isAbove(another.pid, 0)
+      expect(another.pid).toBeGreaterThan(0)
     }).pipe(Effect.provide(Reactivity.layer))
   )
 
@@ -319,8 +313,8 @@ describe("EmbeddedPostgres", () => {
       // What lets root run PostgreSQL makes a process that is not root, whatever folders root keeps to itself.
       const { prefix } = yield* Binaries.locate(home)
       const holder = yield* hold(home, { prefix })
-      assert.isFalse(holder.attached)
-      assert.deepStrictEqual(yield* query(holder.url, "SELECT 1 AS value"), [{ value: 1 }])
+      expect(holder.attached).toBe(false)
+      expect(yield* query(holder.url, "SELECT 1 AS value")).toStrictEqual([{ value: 1 }])
     })
   )
 
@@ -333,15 +327,15 @@ describe("EmbeddedPostgres", () => {
       const env = { PATH: join(refused, "..") + delimiter + process.env["PATH"] }
 
       const holder = yield* hold(home, { env })
-      assert.notStrictEqual(statSync(join(home, "data")).uid, 0)
-      assert.match(readFileSync(`/proc/${holder.pid}/status`, "utf8"), /^Uid:\s65534\s65534/m)
-      assert.deepStrictEqual(yield* query(holder.url, "TABLE kept"), [{ value: 1 }])
+      expect(statSync(join(home, "data")).uid).not.toBe(0)
+      expect(readFileSync(`/proc/${holder.pid}/status`, "utf8")).toMatch(/^Uid:\s65534\s65534/m)
+      expect(yield* query(holder.url, "TABLE kept")).toStrictEqual([{ value: 1 }])
       yield* holder.end("SIGKILL")
 
       const server = yield* start({ home })
-      assert.isFalse(server.attached)
-      assert.strictEqual(statSync(join(home, "data")).uid, 0)
-      assert.deepStrictEqual(yield* query(server.url, "TABLE kept"), [{ value: 1 }])
+      expect(server.attached).toBe(false)
+      expect(statSync(join(home, "data")).uid).toBe(0)
+      expect(yield* query(server.url, "TABLE kept")).toStrictEqual([{ value: 1 }])
     })
   )
 })

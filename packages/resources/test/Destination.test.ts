@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Result, type Schema } from "effect"
 import { destination, type DestinationFields } from "../src/Destination.ts"
 import type { Members } from "../src/Input.ts"
@@ -20,8 +20,8 @@ const replaced = (stored: DestinationFields, input: Members) => Result.getOrThro
 
 /** `path: message` of every wrong field. */
 const faults = <A>(result: Result.Result<A, { readonly code: string; readonly data?: Schema.Json }>) => {
-  if (Result.isSuccess(result)) return assert.fail("it was accepted")
-  assert.strictEqual(result.failure.code, "VALIDATION_ERROR")
+  if (Result.isSuccess(result)) return expect.fail("it was accepted")
+  expect(result.failure.code).toBe("VALIDATION_ERROR")
   const { fields } = result.failure.data as { readonly fields: ReadonlyArray<{ path: string; message: string }> }
   return fields.map(({ message, path }) => `${path}: ${message}`)
 }
@@ -47,7 +47,7 @@ const stored: DestinationFields = {
 
 describe("a destination", () => {
   it("fills in what is not given", () => {
-    assert.deepStrictEqual(created({ name: "a", config: { url } }), {
+    expect(created({ name: "a", config: { url } })).toStrictEqual({
       name: "a",
       description: null,
       type: "HTTP",
@@ -69,13 +69,13 @@ describe("a destination", () => {
       rate_limit: null,
       rate_limit_period: null
     }
-    assert.deepStrictEqual(created({ name: "a", config: { url, path: null, ...nothing } }), created({ name: "a", url }))
+    expect(created({ name: "a", config: { url, path: null, ...nothing } })).toStrictEqual(created({ name: "a", url }))
   })
 
   it("takes settings inside config and at the top", () => {
     const config = { ...stored.config, auth: header }
-    assert.deepStrictEqual(created({ name: "shop", description: "the shop", config }), stored)
-    assert.deepStrictEqual(created({ name: "shop", description: "the shop", ...config }), stored)
+    expect(created({ name: "shop", description: "the shop", config })).toStrictEqual(stored)
+    expect(created({ name: "shop", description: "the shop", ...config })).toStrictEqual(stored)
   })
 
   it("wants an absolute http or https URL, without fragment or user", () => {
@@ -87,7 +87,7 @@ describe("a destination", () => {
       "http://[::1]:80/",
       "http://bücher.test/a@b"
     ]) {
-      assert.strictEqual(created({ name: "a", url: good }).config.url, good)
+      expect(created({ name: "a", url: good }).config.url).toBe(good)
     }
     const absolute = ["config.url: must be an absolute http or https URL"]
     for (const bad of [
@@ -103,19 +103,19 @@ describe("a destination", () => {
       "http://a.test:99999",
       "http://a.test/\n"
     ]) {
-      assert.deepStrictEqual(fault(bad), absolute, bad)
+      expect(fault(bad), bad).toStrictEqual(absolute)
     }
-    assert.deepStrictEqual(fault("https://a.test/#"), ["config.url: must not have a fragment"])
+    expect(fault("https://a.test/#")).toStrictEqual(["config.url: must not have a fragment"])
     for (const bad of ["https://u:p@a.test/", "https://u@a.test", "https://@a.test"]) {
-      assert.deepStrictEqual(fault(bad), ["config.url: must not contain a user name or password: use config.auth"], bad)
+      expect(fault(bad), bad).toStrictEqual(["config.url: must not contain a user name or password: use config.auth"])
     }
-    assert.deepStrictEqual(fault(`https://a.test/${"x".repeat(4096)}`), ["config.url: must be at most 4096 characters"])
-    assert.deepStrictEqual(fault(null), ["config.url: is required: an absolute http or https URL"])
-    assert.deepStrictEqual(fault(5), ["config.url: must be a string"])
+    expect(fault(`https://a.test/${"x".repeat(4096)}`)).toStrictEqual(["config.url: must be at most 4096 characters"])
+    expect(fault(null)).toStrictEqual(["config.url: is required: an absolute http or https URL"])
+    expect(fault(5)).toStrictEqual(["config.url: must be a string"])
   })
 
   it("of a mock API, keeps the path", () => {
-    assert.deepStrictEqual(created({ name: "a", type: "MOCK_API" }).config, {
+    expect(created({ name: "a", type: "MOCK_API" }).config).toStrictEqual({
       path: "/",
       http_method: null,
       path_forwarding_disabled: false,
@@ -124,29 +124,29 @@ describe("a destination", () => {
       rate_limit_period: "second",
       auth_type: null
     })
-    assert.strictEqual(created({ name: "a", type: "MOCK_API", path: "/status/503?x=1" }).config.path, "/status/503?x=1")
+    expect(created({ name: "a", type: "MOCK_API", path: "/status/503?x=1" }).config.path).toBe("/status/503?x=1")
     for (const path of ["", "status", "/a b", "/a#b", "/\u0000", 5]) {
-      assert.lengthOf(refused({ name: "a", type: "MOCK_API", path }), 1, JSON.stringify(path))
+      expect(refused({ name: "a", type: "MOCK_API", path }), JSON.stringify(path)).toHaveLength(1)
     }
-    assert.deepStrictEqual(refused({ name: "a", type: "MOCK_API", url }), [
+    expect(refused({ name: "a", type: "MOCK_API", url })).toStrictEqual([
       "config.url: is fixed for MOCK_API destinations; use config.path"
     ])
     // As it is shown: not stored, for it is fixed.
-    assert.notProperty(created({ name: "a", type: "MOCK_API", url: "https://mock.invalid/" }).config, "url")
-    assert.deepStrictEqual(refused({ name: "a", url, path: "/x" }), [
+    expect(created({ name: "a", type: "MOCK_API", url: "https://mock.invalid/" }).config).not.toHaveProperty("url")
+    expect(refused({ name: "a", url, path: "/x" })).toStrictEqual([
       "config.path: is for MOCK_API destinations; write it into config.url"
     ])
   })
 
   it("names the types that are not available yet, and refuses unknown ones", () => {
     for (const type of ["CLI", "SPREADSHEET", "MESSENGER_MESSAGE", "OBJECT_STORE_S", "SQL_DATABASE"]) {
-      assert.deepStrictEqual(refused({ name: "a", type, url }), [`type: ${type} destinations are not available yet`])
+      expect(refused({ name: "a", type, url })).toStrictEqual([`type: ${type} destinations are not available yet`])
     }
-    assert.deepStrictEqual(refused({ name: "a", type: "FAX", url }), ["type: must be one of HTTP, MOCK_API"])
+    expect(refused({ name: "a", type: "FAX", url })).toStrictEqual(["type: must be one of HTTP, MOCK_API"])
   })
 
   it("tells every setting that is wrong", () => {
-    assert.deepStrictEqual(
+    expect(
       refused({
         name: "a",
         config: {
@@ -157,53 +157,51 @@ describe("a destination", () => {
           rate_limit: 0,
           rate_limit_period: "week"
         }
-      }),
-      [
-        "config.http_method: must be one of POST, PUT, PATCH, DELETE",
-        "config.path_forwarding_disabled: must be true or false",
-        "config.forward_credentials: must be true or false",
-        "config.rate_limit: must be a positive whole number or null",
-        "config.rate_limit_period: must be one of second, minute, hour, day"
-      ]
-    )
+      })
+    ).toStrictEqual([
+      "config.http_method: must be one of POST, PUT, PATCH, DELETE",
+      "config.path_forwarding_disabled: must be true or false",
+      "config.forward_credentials: must be true or false",
+      "config.rate_limit: must be a positive whole number or null",
+      "config.rate_limit_period: must be one of second, minute, hour, day"
+    ])
     for (const rate_limit of [-1, 1.5, "10", 2 ** 60]) {
-      assert.deepStrictEqual(refused({ name: "a", url, rate_limit }), [
+      expect(refused({ name: "a", url, rate_limit })).toStrictEqual([
         "config.rate_limit: must be a positive whole number or null"
       ])
     }
-    assert.deepStrictEqual(refused({ url }), ["name: is required"])
+    expect(refused({ url })).toStrictEqual(["name: is required"])
   })
 
   it("wants complete auth with an auth_type", () => {
-    assert.deepStrictEqual(
-      created({ name: "a", url, auth_type: "SERVICE_SIGNATURE" }).config.auth_type,
+    expect(created({ name: "a", url, auth_type: "SERVICE_SIGNATURE" }).config.auth_type).toStrictEqual(
       "SERVICE_SIGNATURE"
     )
-    assert.deepStrictEqual(refused({ name: "a", url, auth_type: "CUSTOM_HEADER" }), [
+    expect(refused({ name: "a", url, auth_type: "CUSTOM_HEADER" })).toStrictEqual([
       "config.auth.header_name: is required",
       "config.auth.value: is required"
     ])
-    assert.deepStrictEqual(refused({ name: "a", url, auth_type: "EMAIL_API_KEY", auth: { api_key: "k" } }), [
+    expect(refused({ name: "a", url, auth_type: "EMAIL_API_KEY", auth: { api_key: "k" } })).toStrictEqual([
       "config.auth_type: EMAIL_API_KEY is not built yet"
     ])
   })
 
   describe("a change in part", () => {
     it("merges config by member and leaves the rest", () => {
-      assert.deepStrictEqual(updated(stored, {}), { ...stored, auth: "unchanged" })
-      assert.deepStrictEqual(updated(stored, { name: "new", rate_limit: 7 }), {
+      expect(updated(stored, {})).toStrictEqual({ ...stored, auth: "unchanged" })
+      expect(updated(stored, { name: "new", rate_limit: 7 })).toStrictEqual({
         ...stored,
         name: "new",
         config: { ...stored.config, rate_limit: 7 },
         auth: "unchanged"
       })
       const cleared = updated(stored, { config: { rate_limit: null, http_method: null }, description: null })
-      assert.deepStrictEqual(cleared.config, { ...stored.config, rate_limit: null, http_method: null })
-      assert.strictEqual(cleared.description, null)
+      expect(cleared.config).toStrictEqual({ ...stored.config, rate_limit: null, http_method: null })
+      expect(cleared.description).toBe(null)
     })
 
     it("keeps the target required", () => {
-      assert.deepStrictEqual(faults(updateDestination({ url: null })(stored)), [
+      expect(faults(updateDestination({ url: null })(stored))).toStrictEqual([
         "config.url: is required: an absolute http or https URL"
       ])
     })
@@ -211,31 +209,30 @@ describe("a destination", () => {
     it("to another type needs that type's target and keeps what both have", () => {
       const mock = updated(stored, { type: "MOCK_API", path: "/x" })
       const { url: _, ...common } = stored.config
-      assert.deepStrictEqual(mock.config, { path: "/x", ...common })
-      assert.deepStrictEqual(
-        faults(updateDestination({ type: "HTTP" })({ ...stored, type: "MOCK_API", config: mock.config })),
-        ["config.url: is required: an absolute http or https URL"]
-      )
+      expect(mock.config).toStrictEqual({ path: "/x", ...common })
+      expect(
+        faults(updateDestination({ type: "HTTP" })({ ...stored, type: "MOCK_API", config: mock.config }))
+      ).toStrictEqual(["config.url: is required: an absolute http or https URL"])
     })
 
     it("takes a mask for the stored secret; replaces auth whole", () => {
       const masked = { header_name: "x-other", value: "****oken" }
-      assert.deepStrictEqual(updated(stored, { auth: masked }).auth, { header_name: "x-other", value: "secret-token" })
-      assert.deepStrictEqual(faults(updateDestination({ auth: { value: "new-token" } })(stored)), [
+      expect(updated(stored, { auth: masked }).auth).toStrictEqual({ header_name: "x-other", value: "secret-token" })
+      expect(faults(updateDestination({ auth: { value: "new-token" } })(stored))).toStrictEqual([
         "config.auth.header_name: is required"
       ])
-      assert.deepStrictEqual(updated(stored, { auth_type: null, auth: masked }).auth, {})
+      expect(updated(stored, { auth_type: null, auth: masked }).auth).toStrictEqual({})
     })
   })
 
   describe("a replacement", () => {
     it("keeps nothing of what was", () => {
-      assert.deepStrictEqual(replaced(stored, { name: "b", url }), created({ name: "b", url }))
-      assert.deepStrictEqual(faults(replaceDestination({ url })(stored)), ["name: is required"])
-      assert.deepStrictEqual(faults(replaceDestination({ name: "b" })(stored)), [
+      expect(replaced(stored, { name: "b", url })).toStrictEqual(created({ name: "b", url }))
+      expect(faults(replaceDestination({ url })(stored))).toStrictEqual(["name: is required"])
+      expect(faults(replaceDestination({ name: "b" })(stored))).toStrictEqual([
         "config.url: is required: an absolute http or https URL"
       ])
-      assert.deepStrictEqual(faults(replaceDestination({ name: "b", url, auth_type: "CUSTOM_HEADER" })(stored)), [
+      expect(faults(replaceDestination({ name: "b", url, auth_type: "CUSTOM_HEADER" })(stored))).toStrictEqual([
         "config.auth.header_name: is required",
         "config.auth.value: is required"
       ])
@@ -243,7 +240,7 @@ describe("a destination", () => {
 
     it("but secrets that it repeats masked", () => {
       const config = { url, auth_type: "CUSTOM_HEADER", auth: { ...header, value: "****oken" } }
-      assert.deepStrictEqual(replaced(stored, { name: "b", config }).auth, header)
+      expect(replaced(stored, { name: "b", config }).auth).toStrictEqual(header)
     })
   })
 })

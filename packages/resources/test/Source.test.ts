@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Result, type Schema } from "effect"
 import { source, type SourceFields } from "../src/Source.ts"
 import * as Written from "./written.ts"
@@ -18,8 +18,8 @@ const updated = (stored: SourceFields, input: Schema.Json) =>
 
 /** `path: message` of every wrong field. */
 const faults = <A>(result: Result.Result<A, { readonly code: string; readonly data?: Schema.Json }>) => {
-  if (Result.isSuccess(result)) return assert.fail("it was accepted")
-  assert.strictEqual(result.failure.code, "VALIDATION_ERROR")
+  if (Result.isSuccess(result)) return expect.fail("it was accepted")
+  expect(result.failure.code).toBe("VALIDATION_ERROR")
   const { fields } = result.failure.data as { readonly fields: ReadonlyArray<{ path: string; message: string }> }
   return fields.map(({ message, path }) => `${path}: ${message}`)
 }
@@ -35,7 +35,7 @@ const signed: SourceFields = {
 
 describe("SourceInput", () => {
   it("fills in what is not given", () => {
-    assert.deepStrictEqual(created({ name: "orders" }), {
+    expect(created({ name: "orders" })).toStrictEqual({
       name: "orders",
       description: null,
       type: "WEBHOOK",
@@ -59,26 +59,26 @@ describe("SourceInput", () => {
       config: { auth_type: "API_KEY", auth: { api_key: "k-k-k" }, allowed_http_methods: ["GET"] }
     })
     const flat = created({ name: "a", auth_type: "API_KEY", auth: { api_key: "k-k-k" }, allowed_http_methods: ["GET"] })
-    assert.deepStrictEqual(flat, nested)
-    assert.deepStrictEqual(flat.auth, { api_key: "k-k-k", header_key: "x-api-key" })
+    expect(flat).toStrictEqual(nested)
+    expect(flat.auth).toStrictEqual({ api_key: "k-k-k", header_key: "x-api-key" })
     created({ name: "a", mode: "webhook", config: { mode: "webhook" } })
-    assert.deepStrictEqual(refused({ name: "a", auth_type: "HMAC", config: { auth_type: null } }), [
+    expect(refused({ name: "a", auth_type: "HMAC", config: { auth_type: null } })).toStrictEqual([
       "auth_type: differs from config.auth_type, which is the same setting"
     ])
   })
 
   it("accepts the names that can be printed", () => {
     for (const name of ["a", "Bestellungen – Köln", "日本", "a".repeat(155), "👩‍💻".repeat(50)]) {
-      assert.strictEqual(created({ name }).name, name)
+      expect(created({ name }).name).toBe(name)
     }
     for (const name of ["", " ", "a".repeat(156), "a\nb", "a\u0000", "\u2028", "\ud800", 7, null, []]) {
-      assert.lengthOf(refused({ name }), 1, JSON.stringify(name))
+      expect(refused({ name }), JSON.stringify(name)).toHaveLength(1)
     }
-    assert.deepStrictEqual(refused({}), ["name: is required"])
+    expect(refused({})).toStrictEqual(["name: is required"])
   })
 
   it("tells every field that is wrong", () => {
-    assert.deepStrictEqual(
+    expect(
       refused({
         name: "",
         description: 1,
@@ -86,42 +86,41 @@ describe("SourceInput", () => {
         status: "off",
         url: 5,
         config: { allowed_http_methods: ["post"], mode: "tunnel" }
-      }),
-      [
-        "name: must be 1 to 155 printable characters",
-        "description: must be a string or null",
-        "type: must begin with a capital letter, and have capital letters, digits and underscores only",
-        "status: must be one of enabled, disabled",
-        "url: must be a string or null",
-        "config.allowed_http_methods.0: must be one of HEAD, GET, POST, PUT, PATCH, DELETE",
-        "config.mode: must be one of webhook, proxy"
-      ]
-    )
-    assert.deepStrictEqual(refused([]), ["body: must be a JSON object"])
-    assert.deepStrictEqual(refused("text"), ["body: must be a JSON object"])
-    assert.deepStrictEqual(refused({ name: "a", config: [] }), ["config: must be an object"])
-    assert.deepStrictEqual(refused({ name: "a", description: "\u0000" }), [
+      })
+    ).toStrictEqual([
+      "name: must be 1 to 155 printable characters",
+      "description: must be a string or null",
+      "type: must begin with a capital letter, and have capital letters, digits and underscores only",
+      "status: must be one of enabled, disabled",
+      "url: must be a string or null",
+      "config.allowed_http_methods.0: must be one of HEAD, GET, POST, PUT, PATCH, DELETE",
+      "config.mode: must be one of webhook, proxy"
+    ])
+    expect(refused([])).toStrictEqual(["body: must be a JSON object"])
+    expect(refused("text")).toStrictEqual(["body: must be a JSON object"])
+    expect(refused({ name: "a", config: [] })).toStrictEqual(["config: must be an object"])
+    expect(refused({ name: "a", description: "\u0000" })).toStrictEqual([
       "description: must be at most 4096 characters of valid Unicode without NUL"
     ])
   })
 
   it("accepts any type of the form, and its status", () => {
-    assert.strictEqual(created({ name: "a", type: "SOME_VENDOR_2" }).type, "SOME_VENDOR_2")
-    assert.isTrue(created({ name: "a", status: "disabled" }).disabled)
-    assert.isTrue(updated(signed, { status: "disabled" }).disabled)
-    assert.isFalse(updated({ ...signed, disabled: true }, { status: "enabled" }).disabled)
-    assert.isTrue(updated({ ...signed, disabled: true }, {}).disabled)
+    expect(created({ name: "a", type: "SOME_VENDOR_2" }).type).toBe("SOME_VENDOR_2")
+    expect(created({ name: "a", status: "disabled" }).disabled).toBe(true)
+    expect(updated(signed, { status: "disabled" }).disabled).toBe(true)
+    expect(updated({ ...signed, disabled: true }, { status: "enabled" }).disabled).toBe(false)
+    expect(updated({ ...signed, disabled: true }, {}).disabled).toBe(true)
   })
 
   it("keeps each method once; at least one", () => {
     const methods = (allowed_http_methods: Schema.Json) =>
       created({ name: "a", allowed_http_methods }).config.allowed_http_methods
-    assert.deepStrictEqual(methods(["GET", "HEAD", "GET"]), ["GET", "HEAD"])
-    assert.deepStrictEqual(methods(null), ["POST", "PUT", "PATCH", "DELETE"])
-    assert.deepStrictEqual(refused({ name: "a", allowed_http_methods: [] }), [
+    expect(methods(["GET", "HEAD", "GET"])).toStrictEqual(["GET", "HEAD"])
+    expect(methods(null)).toStrictEqual(["POST", "PUT", "PATCH", "DELETE"])
+    expect(refused({ name: "a", allowed_http_methods: [] })).toStrictEqual([
       "config.allowed_http_methods: must name at least one method"
     ])
-    assert.deepStrictEqual(refused({ name: "a", allowed_http_methods: "POST" }), [
+    expect(refused({ name: "a", allowed_http_methods: "POST" })).toStrictEqual([
       "config.allowed_http_methods: must be an array of methods"
     ])
   })
@@ -130,18 +129,18 @@ describe("SourceInput", () => {
     it("is a slug below the ingress URL", () => {
       const slugs = ["orders", "a-1", "---", "0".repeat(63)]
       for (const slug of slugs) {
-        assert.strictEqual(created({ name: "a", url: `https://in.test/e/${slug}` }).slug, slug)
-        assert.strictEqual(updated(signed, { url: `https://in.test/e/${slug}` }).slug, slug)
+        expect(created({ name: "a", url: `https://in.test/e/${slug}` }).slug).toBe(slug)
+        expect(updated(signed, { url: `https://in.test/e/${slug}` }).slug).toBe(slug)
       }
-      assert.strictEqual(created({ name: "a", url: "HTTPS://IN.test:443/e/orders" }).slug, "orders")
+      expect(created({ name: "a", url: "HTTPS://IN.test:443/e/orders" }).slug).toBe("orders")
     })
 
     it("is given up by null and by the URL of the id, and kept when it is left out", () => {
       const named: SourceFields = { ...signed, slug: "orders" }
-      assert.strictEqual(updated(named, { name: "b" }).slug, "orders")
-      assert.isNull(updated(named, { url: null }).slug)
-      assert.isNull(updated(named, { url: `https://in.test/e/${id}` }).slug)
-      assert.isNull(created({ name: "a", url: null }).slug)
+      expect(updated(named, { name: "b" }).slug).toBe("orders")
+      expect(updated(named, { url: null }).slug).toBeNull()
+      expect(updated(named, { url: `https://in.test/e/${id}` }).slug).toBeNull()
+      expect(created({ name: "a", url: null }).slug).toBeNull()
     })
 
     it("is refused where nothing would arrive", () => {
@@ -172,54 +171,54 @@ describe("SourceInput", () => {
         ["https://in.test/e/src_01kaxg3j7qzfn8m4s2v6w9t5bd", other]
       ]
       for (const [url, message] of table) {
-        assert.deepStrictEqual(refused({ name: "a", url }), [message], url)
-        assert.deepStrictEqual(refusedChange(signed, { url }), [message], url)
+        expect(refused({ name: "a", url }), url).toStrictEqual([message])
+        expect(refusedChange(signed, { url }), url).toStrictEqual([message])
       }
-      assert.deepStrictEqual(refused({ name: "a", url: `https://in.test/e/${id}` }), [other])
+      expect(refused({ name: "a", url: `https://in.test/e/${id}` })).toStrictEqual([other])
     })
   })
 
   it("refuses a secret that stands beside auth, because it would verify nothing", () => {
-    assert.deepStrictEqual(refused({ name: "a", type: "STRIPE", config: { webhook_secret_key: "k" } }), [
+    expect(refused({ name: "a", type: "STRIPE", config: { webhook_secret_key: "k" } })).toStrictEqual([
       "config.webhook_secret_key: belongs into config.auth.webhook_secret_key"
     ])
-    assert.deepStrictEqual(refused({ name: "a", username: "u", password: "p" }), [
+    expect(refused({ name: "a", username: "u", password: "p" })).toStrictEqual([
       "username: belongs into config.auth.username",
       "password: belongs into config.auth.password"
     ])
-    assert.deepStrictEqual(refusedChange(signed, { config: { secret: "new" } }), [
+    expect(refusedChange(signed, { config: { secret: "new" } })).toStrictEqual([
       "config.secret: belongs into config.auth.secret"
     ])
   })
 
   it("verifies by the type alone where the provider needs no settings, and only when it is made", () => {
     for (const type of ["ASANA", "NOTION", "AWS_SNS"]) {
-      assert.deepStrictEqual(created({ name: "a", type }).config.auth_type, "HMAC", type)
-      assert.deepStrictEqual(created({ name: "a", type, config: { auth: {} } }).config.auth_type, "HMAC", type)
-      assert.isNull(created({ name: "a", type, config: { auth_type: null } }).config.auth_type, type)
+      expect(created({ name: "a", type }).config.auth_type, type).toStrictEqual("HMAC")
+      expect(created({ name: "a", type, config: { auth: {} } }).config.auth_type, type).toStrictEqual("HMAC")
+      expect(created({ name: "a", type, config: { auth_type: null } }).config.auth_type, type).toBeNull()
     }
-    assert.isNull(created({ name: "a", type: "STRIPE" }).config.auth_type)
+    expect(created({ name: "a", type: "STRIPE" }).config.auth_type).toBeNull()
     const open = created({ name: "a", type: "ASANA", config: { auth_type: null } })
     const renamed = updated(open, { name: "b" })
-    assert.isNull(renamed.config.auth_type)
+    expect(renamed.config.auth_type).toBeNull()
   })
 
   it("wants complete auth with an auth_type", () => {
-    assert.deepStrictEqual(refused({ name: "a", auth_type: "HMAC" }), ["config.auth.webhook_secret_key: is required"])
-    assert.deepStrictEqual(refused({ name: "a", auth_type: "HMAC", auth: { secret: "" } }), [
+    expect(refused({ name: "a", auth_type: "HMAC" })).toStrictEqual(["config.auth.webhook_secret_key: is required"])
+    expect(refused({ name: "a", auth_type: "HMAC", auth: { secret: "" } })).toStrictEqual([
       "config.auth.secret: must not be empty"
     ])
-    assert.deepStrictEqual(refused({ name: "a", auth: { api_key: "k" } }), [
+    expect(refused({ name: "a", auth: { api_key: "k" } })).toStrictEqual([
       "config.auth_type: is required when config.auth is given, because the type WEBHOOK is no provider's"
     ])
-    assert.deepStrictEqual(refused({ name: "a", auth_type: "OTHER" }), [
+    expect(refused({ name: "a", auth_type: "OTHER" })).toStrictEqual([
       "config.auth_type: must be one of BASIC_AUTH, API_KEY, HMAC or null"
     ])
-    assert.deepStrictEqual(refusedChange(signed, { auth_type: "BASIC_AUTH" }), [
+    expect(refusedChange(signed, { auth_type: "BASIC_AUTH" })).toStrictEqual([
       "config.auth.username: is required",
       "config.auth.password: is required"
     ])
-    assert.deepStrictEqual(refusedChange(signed, { auth: {} }), ["config.auth.webhook_secret_key: is required"])
+    expect(refusedChange(signed, { auth: {} })).toStrictEqual(["config.auth.webhook_secret_key: is required"])
   })
 
   describe("custom_response", () => {
@@ -238,23 +237,23 @@ describe("SourceInput", () => {
     }
 
     it("is stored as it was written, whatever the spelling", () => {
-      assert.deepStrictEqual<unknown>(created(response(written)).config.custom_response, written)
-      assert.deepStrictEqual<unknown>(created({ name: "a", custom_response: written }).config.custom_response, written)
+      expect(created(response(written)).config.custom_response).toStrictEqual(written)
+      expect(created({ name: "a", custom_response: written }).config.custom_response).toStrictEqual(written)
     })
 
     it("null and an empty one are none", () => {
       for (const none of [null, {}]) {
-        assert.isNull(created(response(none)).config.custom_response)
+        expect(created(response(none)).config.custom_response).toBeNull()
         const stored = created(response(written))
-        assert.isNull(updated(stored, { custom_response: none }).config.custom_response)
+        expect(updated(stored, { custom_response: none }).config.custom_response).toBeNull()
       }
     })
 
     it("is replaced whole by a change, and left alone without one", () => {
       const stored = created(response(written))
-      assert.deepStrictEqual<unknown>(updated(stored, { description: "x" }).config.custom_response, written)
+      expect(updated(stored, { description: "x" }).config.custom_response).toStrictEqual(written)
       const changed = updated(stored, { config: { custom_response: { content_type: "text", body: "pong" } } })
-      assert.deepStrictEqual(changed.config, {
+      expect(changed.config).toStrictEqual({
         ...stored.config,
         custom_response: { content_type: "text", body: "pong" }
       })
@@ -283,11 +282,11 @@ describe("SourceInput", () => {
       ]
       for (const [input, message] of cases) {
         const [first, ...others] = refused(input)
-        assert.match(first ?? "", message)
-        assert.lengthOf(others, 0)
+        expect(first ?? "").toMatch(message)
+        expect(others).toHaveLength(0)
       }
       const stored = created({ name: "a" })
-      assert.match(refusedChange(stored, { custom_response: { body: "{" } })[0] ?? "", new RegExp(`^${at}\\.body: `))
+      expect(refusedChange(stored, { custom_response: { body: "{" } })[0] ?? "").toMatch(new RegExp(`^${at}\\.body: `))
     })
   })
 
@@ -327,29 +326,25 @@ describe("SourceInput", () => {
         [{ proxy: {} }, { mode: "webhook", proxy: null }]
       ]
       for (const [config, expected] of table) {
-        assert.deepStrictEqual<object>(modeOf(source(config)), expected, JSON.stringify(config))
+        expect(modeOf(source(config)), JSON.stringify(config)).toStrictEqual(expected)
       }
-      assert.deepStrictEqual<object>(
-        modeOf(created({ name: "a", mode: "proxy", proxy: { target_url: url } }).config),
-        on
-      )
+      expect(modeOf(created({ name: "a", mode: "proxy", proxy: { target_url: url } }).config)).toStrictEqual(on)
     })
 
     it("must not contradict each other", () => {
-      assert.deepStrictEqual(refused({ name: "a", mode: "webhook", proxy: { enabled: true, target_url: url } }), [
+      expect(refused({ name: "a", mode: "webhook", proxy: { enabled: true, target_url: url } })).toStrictEqual([
         'config.proxy.enabled: must not be true when config.mode is "webhook"'
       ])
-      assert.deepStrictEqual(refused({ name: "a", mode: "proxy", proxy: { enabled: false, target_url: url } }), [
+      expect(refused({ name: "a", mode: "proxy", proxy: { enabled: false, target_url: url } })).toStrictEqual([
         'config.proxy.enabled: must not be false when config.mode is "proxy"'
       ])
       for (const proxy of [undefined, null, {}]) {
-        assert.deepStrictEqual(
-          refused({ name: "a", config: { mode: "proxy", ...(proxy === undefined ? {} : { proxy }) } }),
-          ['config.proxy: is required while config.mode is "proxy"']
-        )
+        expect(
+          refused({ name: "a", config: { mode: "proxy", ...(proxy === undefined ? {} : { proxy }) } })
+        ).toStrictEqual(['config.proxy: is required while config.mode is "proxy"'])
       }
       for (const proxy of [{ enabled: true }, { enabled: false }, { target_url: null }, { timeout_ms: 1_000 }]) {
-        assert.deepStrictEqual(refused({ name: "a", proxy }), [
+        expect(refused({ name: "a", proxy })).toStrictEqual([
           "config.proxy.target_url: is required: an absolute http or https URL"
         ])
       }
@@ -357,39 +352,39 @@ describe("SourceInput", () => {
 
     it("a change of the mode wakes the settings up and puts them to sleep", () => {
       const settings = { ...full, timeout_ms: 2_000 }
-      assert.deepStrictEqual(modeOf(proxied.config), { mode: "proxy", proxy: settings })
+      expect(modeOf(proxied.config)).toStrictEqual({ mode: "proxy", proxy: settings })
       const off = updated(proxied, { mode: "webhook" })
-      assert.deepStrictEqual(modeOf(off.config), { mode: "webhook", proxy: { ...settings, enabled: false } })
-      assert.deepStrictEqual(modeOf(updated(asleep, { mode: "proxy" }).config), { mode: "proxy", proxy: settings })
-      assert.deepStrictEqual(modeOf(updated(proxied, { description: "x" }).config), modeOf(proxied.config))
-      assert.deepStrictEqual(modeOf(updated(asleep, { description: "x" }).config), modeOf(asleep.config))
+      expect(modeOf(off.config)).toStrictEqual({ mode: "webhook", proxy: { ...settings, enabled: false } })
+      expect(modeOf(updated(asleep, { mode: "proxy" }).config)).toStrictEqual({ mode: "proxy", proxy: settings })
+      expect(modeOf(updated(proxied, { description: "x" }).config)).toStrictEqual(modeOf(proxied.config))
+      expect(modeOf(updated(asleep, { description: "x" }).config)).toStrictEqual(modeOf(asleep.config))
     })
 
     it("a change of the settings replaces them whole, in the mode that is stored unless it says otherwise", () => {
       const other = { target_url: "http://other.example" }
       const expected = { ...full, ...other }
-      assert.deepStrictEqual(modeOf(updated(proxied, { proxy: other }).config), { mode: "proxy", proxy: expected })
-      assert.deepStrictEqual(modeOf(updated(asleep, { proxy: other }).config), {
+      expect(modeOf(updated(proxied, { proxy: other }).config)).toStrictEqual({ mode: "proxy", proxy: expected })
+      expect(modeOf(updated(asleep, { proxy: other }).config)).toStrictEqual({
         mode: "webhook",
         proxy: { ...expected, enabled: false }
       })
-      assert.strictEqual(updated(asleep, { proxy: { enabled: true, ...other } }).config.mode, "proxy")
-      assert.strictEqual(updated(proxied, { proxy: { enabled: false, ...other } }).config.mode, "webhook")
-      assert.deepStrictEqual(refusedChange(proxied, { proxy: { timeout_ms: 5_000 } }), [
+      expect(updated(asleep, { proxy: { enabled: true, ...other } }).config.mode).toBe("proxy")
+      expect(updated(proxied, { proxy: { enabled: false, ...other } }).config.mode).toBe("webhook")
+      expect(refusedChange(proxied, { proxy: { timeout_ms: 5_000 } })).toStrictEqual([
         "config.proxy.target_url: is required: an absolute http or https URL"
       ])
     })
 
     it("null clears the settings, but not under a source that needs them", () => {
-      assert.deepStrictEqual(modeOf(updated(asleep, { proxy: null }).config), { mode: "webhook", proxy: null })
+      expect(modeOf(updated(asleep, { proxy: null }).config)).toStrictEqual({ mode: "webhook", proxy: null })
       const both = updated(proxied, { mode: "webhook", proxy: null })
-      assert.deepStrictEqual(modeOf(both.config), { mode: "webhook", proxy: null })
+      expect(modeOf(both.config)).toStrictEqual({ mode: "webhook", proxy: null })
       for (const config of [{ proxy: null }, { proxy: {} }]) {
-        assert.deepStrictEqual(refusedChange(proxied, { config }), [
+        expect(refusedChange(proxied, { config })).toStrictEqual([
           'config.proxy: is required while config.mode is "proxy"'
         ])
       }
-      assert.deepStrictEqual(refusedChange(created({ name: "a" }), { mode: "proxy" }), [
+      expect(refusedChange(created({ name: "a" }), { mode: "proxy" })).toStrictEqual([
         'config.proxy: is required while config.mode is "proxy"'
       ])
     })
@@ -398,15 +393,15 @@ describe("SourceInput", () => {
       const fault = (member: object) => refused({ name: "a", proxy: { target_url: url, ...member } })
       const times = "must be a whole number from 1000 to 30000, or null"
       for (const timeout_ms of [999, 30_001, 1_000.5, "2000", true, -1]) {
-        assert.deepStrictEqual(fault({ timeout_ms }), [`config.proxy.timeout_ms: ${times}`])
+        expect(fault({ timeout_ms })).toStrictEqual([`config.proxy.timeout_ms: ${times}`])
       }
       for (const capture_response_bytes of [-1, 65_537, 0.5, "0"]) {
-        assert.deepStrictEqual(fault({ capture_response_bytes }), [
+        expect(fault({ capture_response_bytes })).toStrictEqual([
           "config.proxy.capture_response_bytes: must be a whole number from 0 to 65536, or null"
         ])
       }
       for (const flag of ["enabled", "path_forwarding", "query_forwarding"]) {
-        assert.deepStrictEqual(fault({ [flag]: 1 }), [`config.proxy.${flag}: must be true, false or null`])
+        expect(fault({ [flag]: 1 })).toStrictEqual([`config.proxy.${flag}: must be true, false or null`])
       }
       const accepted = {
         timeout_ms: 30_000,
@@ -414,16 +409,15 @@ describe("SourceInput", () => {
         path_forwarding: false,
         query_forwarding: false
       }
-      assert.deepStrictEqual(source({ proxy: { target_url: url, ...accepted } }).proxy, {
+      expect(source({ proxy: { target_url: url, ...accepted } }).proxy).toStrictEqual({
         enabled: false,
         target_url: url,
         ...accepted
       })
-      assert.deepStrictEqual(
-        source({ proxy: { target_url: url, timeout_ms: null, path_forwarding: null } }).proxy,
+      expect(source({ proxy: { target_url: url, timeout_ms: null, path_forwarding: null } }).proxy).toStrictEqual(
         dormant
       )
-      assert.deepStrictEqual(refused({ name: "a", proxy: "x" }), ["config.proxy: must be an object or null"])
+      expect(refused({ name: "a", proxy: "x" })).toStrictEqual(["config.proxy: must be an object or null"])
     })
 
     it("the target is an absolute http or https URL", () => {
@@ -444,10 +438,10 @@ describe("SourceInput", () => {
         [1, "must be a string"]
       ]
       for (const [target_url, message] of table) {
-        assert.deepStrictEqual(refused({ name: "a", proxy: { target_url } }), [`config.proxy.target_url: ${message}`])
+        expect(refused({ name: "a", proxy: { target_url } })).toStrictEqual([`config.proxy.target_url: ${message}`])
       }
       for (const target_url of ["http://a.example", "HTTPS://a.example:8443/x@y?z=1", long.slice(0, 2048)]) {
-        assert.strictEqual(source({ proxy: { target_url } }).proxy?.target_url, target_url)
+        expect(source({ proxy: { target_url } }).proxy?.target_url).toBe(target_url)
       }
     })
   })
@@ -457,34 +451,34 @@ describe("SourceInput", () => {
     const only = ["config.chat_defer_ephemeral: is for sources of type DISCORD only"]
 
     it("is for chat interactions only", () => {
-      assert.isTrue(chat.config.chat_defer_ephemeral)
-      assert.isFalse(created({ name: "a", type: "DISCORD" }).config.chat_defer_ephemeral)
+      expect(chat.config.chat_defer_ephemeral).toBe(true)
+      expect(created({ name: "a", type: "DISCORD" }).config.chat_defer_ephemeral).toBe(false)
       for (const off of [false, null]) {
-        assert.isFalse(created({ name: "a", config: { chat_defer_ephemeral: off } }).config.chat_defer_ephemeral)
+        expect(created({ name: "a", config: { chat_defer_ephemeral: off } }).config.chat_defer_ephemeral).toBe(false)
       }
-      assert.deepStrictEqual(refused({ name: "a", chat_defer_ephemeral: true }), only)
-      assert.deepStrictEqual(refused({ name: "a", type: "DISCORD_EVENTS", chat_defer_ephemeral: true }), only)
-      assert.deepStrictEqual(refused({ name: "a", chat_defer_ephemeral: "true" }), [
+      expect(refused({ name: "a", chat_defer_ephemeral: true })).toStrictEqual(only)
+      expect(refused({ name: "a", type: "DISCORD_EVENTS", chat_defer_ephemeral: true })).toStrictEqual(only)
+      expect(refused({ name: "a", chat_defer_ephemeral: "true" })).toStrictEqual([
         "config.chat_defer_ephemeral: must be true, false or null"
       ])
     })
 
     it("stays unless it is changed, and ends with the type", () => {
-      assert.isTrue(updated(chat, { description: "x" }).config.chat_defer_ephemeral)
-      assert.isFalse(updated(chat, { chat_defer_ephemeral: false }).config.chat_defer_ephemeral)
-      assert.isFalse(updated(chat, { chat_defer_ephemeral: null }).config.chat_defer_ephemeral)
-      assert.isFalse(updated(chat, { type: "WEBHOOK" }).config.chat_defer_ephemeral)
-      assert.deepStrictEqual(refusedChange(chat, { type: "WEBHOOK", chat_defer_ephemeral: true }), only)
-      assert.isTrue(
+      expect(updated(chat, { description: "x" }).config.chat_defer_ephemeral).toBe(true)
+      expect(updated(chat, { chat_defer_ephemeral: false }).config.chat_defer_ephemeral).toBe(false)
+      expect(updated(chat, { chat_defer_ephemeral: null }).config.chat_defer_ephemeral).toBe(false)
+      expect(updated(chat, { type: "WEBHOOK" }).config.chat_defer_ephemeral).toBe(false)
+      expect(refusedChange(chat, { type: "WEBHOOK", chat_defer_ephemeral: true })).toStrictEqual(only)
+      expect(
         updated(created({ name: "a" }), { type: "DISCORD", chat_defer_ephemeral: true }).config.chat_defer_ephemeral
-      )
+      ).toBe(true)
     })
   })
 
   describe("a change in part", () => {
     it("tells in one answer what is wrong by itself, and what is by what is stored", () => {
       const wrong = { name: "", allowed_http_methods: ["post"], mode: "proxy", chat_defer_ephemeral: true, slug: "x" }
-      assert.deepStrictEqual(refusedChange(signed, { ...wrong, auth: { ...hmac, webhook_secret_key: "****abcd" } }), [
+      expect(refusedChange(signed, { ...wrong, auth: { ...hmac, webhook_secret_key: "****abcd" } })).toStrictEqual([
         "name: must be 1 to 155 printable characters",
         "config.allowed_http_methods.0: must be one of HEAD, GET, POST, PUT, PATCH, DELETE",
         "config.auth.webhook_secret_key: is masked and matches no stored secret: write the secret itself",
@@ -494,51 +488,48 @@ describe("SourceInput", () => {
     })
 
     it("merges config by member and leaves the rest", () => {
-      assert.deepStrictEqual(updated(signed, {}), { ...signed, auth: "unchanged" })
+      expect(updated(signed, {})).toStrictEqual({ ...signed, auth: "unchanged" })
       const changed = updated(signed, { description: "new", config: { allowed_http_methods: ["PUT"] } })
-      assert.deepStrictEqual(changed, {
+      expect(changed).toStrictEqual({
         ...signed,
         description: "new",
         config: { ...signed.config, allowed_http_methods: ["PUT"] },
         auth: "unchanged"
       })
-      assert.strictEqual(updated({ ...signed, description: "old" }, { description: null }).description, null)
+      expect(updated({ ...signed, description: "old" }, { description: null }).description).toBe(null)
     })
 
     it("leaves the secrets alone when the auth_type is the same", () => {
-      assert.strictEqual(updated(signed, { auth_type: "HMAC" }).auth, "unchanged")
+      expect(updated(signed, { auth_type: "HMAC" }).auth).toBe("unchanged")
     })
 
     it("replaces auth whole", () => {
       const changed = updated(signed, { auth: { secret: "another-key", encoding: "base64" } })
-      assert.deepStrictEqual(changed.auth, { ...hmac, webhook_secret_key: "another-key", encoding: "base64" })
+      expect(changed.auth).toStrictEqual({ ...hmac, webhook_secret_key: "another-key", encoding: "base64" })
       const switched = updated(signed, { auth_type: "BASIC_AUTH", auth: { username: "u", password: "p" } })
-      assert.deepStrictEqual(
-        [switched.config.auth_type, switched.auth],
-        ["BASIC_AUTH", { username: "u", password: "p" }]
-      )
+      expect([switched.config.auth_type, switched.auth]).toStrictEqual(["BASIC_AUTH", { username: "u", password: "p" }])
     })
 
     it("takes a mask for the stored secret, and for no other", () => {
       const masked = { ...hmac, webhook_secret_key: "****-key" }
-      assert.deepStrictEqual(updated(signed, { auth: { ...masked, encoding: "base64" } }).auth, {
+      expect(updated(signed, { auth: { ...masked, encoding: "base64" } }).auth).toStrictEqual({
         ...hmac,
         encoding: "base64"
       })
-      assert.deepStrictEqual(updated(signed, { config: { auth_type: "HMAC", auth: masked } }).auth, hmac)
+      expect(updated(signed, { config: { auth_type: "HMAC", auth: masked } }).auth).toStrictEqual(hmac)
       const wrong = ["config.auth.webhook_secret_key: is masked and matches no stored secret: write the secret itself"]
-      assert.deepStrictEqual(refusedChange(signed, { auth: { ...hmac, webhook_secret_key: "****abcd" } }), wrong)
-      assert.deepStrictEqual(refused({ name: "a", auth_type: "HMAC", auth: masked }), wrong)
+      expect(refusedChange(signed, { auth: { ...hmac, webhook_secret_key: "****abcd" } })).toStrictEqual(wrong)
+      expect(refused({ name: "a", auth_type: "HMAC", auth: masked })).toStrictEqual(wrong)
       // Not under another meaning either.
       const other = { auth_type: "API_KEY", auth: { api_key: "****-key" } }
-      assert.deepStrictEqual(refusedChange({ ...signed, auth: { ...hmac, api_key: "the-secret-key" } }, other), [
+      expect(refusedChange({ ...signed, auth: { ...hmac, api_key: "the-secret-key" } }, other)).toStrictEqual([
         "config.auth.api_key: is masked and matches no stored secret: write the secret itself"
       ])
     })
 
     it("turns verification off with an explicit null, whatever auth says", () => {
       const off = updated(signed, { config: { auth_type: null, auth: { ...hmac, webhook_secret_key: "****-key" } } })
-      assert.deepStrictEqual([off.config.auth_type, off.auth], [null, {}])
+      expect([off.config.auth_type, off.auth]).toStrictEqual([null, {}])
     })
   })
 })

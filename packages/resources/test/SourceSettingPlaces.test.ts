@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Result, type Schema } from "effect"
 import { providers } from "@tidegate/signatures/Providers"
 import { source, type SourceFields } from "../src/Source.ts"
@@ -19,8 +19,8 @@ const ingress = { baseUrl: "https://in.test/e" }
 const id = "src_01kaxg3j7qzfn8m4s2v6w9t5bc"
 
 const faults = <A>(result: Result.Result<A, { readonly code: string; readonly data?: Schema.Json }>) => {
-  if (Result.isSuccess(result)) return assert.fail(`it was accepted: ${JSON.stringify(result.success)}`)
-  assert.strictEqual(result.failure.code, "VALIDATION_ERROR")
+  if (Result.isSuccess(result)) return expect.fail(`it was accepted: ${JSON.stringify(result.success)}`)
+  expect(result.failure.code).toBe("VALIDATION_ERROR")
   const { fields } = result.failure.data as { readonly fields: ReadonlyArray<{ path: string; message: string }> }
   return fields.map(({ message, path }) => `${path}: ${message}`)
 }
@@ -44,24 +44,24 @@ const table = providers.flatMap(({ settings, types }) =>
 )
 
 it("the corpus has every type", () => {
-  assert.strictEqual(new Set(table.map(([type]) => type)).size, 68)
+  expect(new Set(table.map(([type]) => type)).size).toBe(68)
 })
 
 describe.each(table)("%s: %s", (type, written, name) => {
   it("one level too high, or at the top, belongs into config.auth", () => {
     for (const given of [value, null, "", {}]) {
       for (const fields of told(type, { config: { [written]: given } })) {
-        assert.include(fields, `config.${written}: belongs into config.auth.${written}`)
+        expect(fields).toContain(`config.${written}: belongs into config.auth.${written}`)
       }
       for (const fields of told(type, { [written]: given })) {
-        assert.include(fields, `${written}: belongs into config.auth.${written}`)
+        expect(fields).toContain(`${written}: belongs into config.auth.${written}`)
       }
     }
   })
 
   it("beside the auth that it was meant for, too", () => {
     for (const fields of told(type, { config: { auth: {}, [written]: value } })) {
-      assert.include(fields, `config.${written}: belongs into config.auth.${written}`)
+      expect(fields).toContain(`config.${written}: belongs into config.auth.${written}`)
     }
   })
 
@@ -70,32 +70,31 @@ describe.each(table)("%s: %s", (type, written, name) => {
     for (const other of others.filter((other) => !table.some(([of, known]) => of === type && known === other))) {
       for (const given of [value, null]) {
         for (const fields of told(type, { config: { auth: { [other]: given } } })) {
-          assert.match(fields.join("\n"), new RegExp(`^config\\.auth\\.${other}: is written config\\.auth\\.`, "m"))
+          expect(fields.join("\n")).toMatch(new RegExp(`^config\\.auth\\.${other}: is written config\\.auth\\.`, "m"))
         }
       }
       if (table.some(([, known]) => known === other)) continue
       for (const fields of told(type, { config: { [other]: value } })) {
-        assert.match(fields.join("\n"), new RegExp(`^config\\.${other}: belongs into config\\.auth\\.`, "m"))
+        expect(fields.join("\n")).toMatch(new RegExp(`^config\\.${other}: belongs into config\\.auth\\.`, "m"))
       }
       for (const fields of told(type, { [other]: value })) {
-        assert.match(fields.join("\n"), new RegExp(`^${other}: belongs into config\\.auth\\.`, "m"))
+        expect(fields.join("\n")).toMatch(new RegExp(`^${other}: belongs into config\\.auth\\.`, "m"))
       }
     }
   })
 
   it("null and alone verifies nothing, and says so", () => {
     for (const fields of told(type, { config: { auth: { [written]: null } } })) {
-      assert.match(
-        fields.join("\n"),
+      expect(fields.join("\n")).toMatch(
         /^config\.auth(?:\.\w+)?: (?:is required|must hold exactly one|must not be null)/m
       )
     }
-    assert.isTrue(table.some(([of, , setting]) => of === type && setting === name))
+    expect(table.some(([of, , setting]) => of === type && setting === name)).toBe(true)
   })
 
   it("beside a member that the type does not know is not enough", () => {
     for (const fields of told(type, { config: { auth: { [written]: value, something: value } } })) {
-      assert.match(fields.join("\n"), /^config\.auth\.something: is no setting of the type /m)
+      expect(fields.join("\n")).toMatch(/^config\.auth\.something: is no setting of the type /m)
     }
   })
 })
@@ -105,7 +104,7 @@ describe("a type that verifies without settings", () => {
     it(`${type}: takes none, and no auth that has none of its own`, () => {
       for (const config of [{}, { auth: {} }, { auth: null }]) {
         const made = Result.getOrThrow(createSource({ name: "a", type, config }, ingress))
-        assert.strictEqual(made.config.auth_type, "HMAC", JSON.stringify(config))
+        expect(made.config.auth_type, JSON.stringify(config)).toBe("HMAC")
       }
       for (const auth of [
         { something: value },
@@ -153,14 +152,14 @@ describe("whether and how", () => {
   ]
   for (const [input, message] of cases) {
     it(message, () => {
-      for (const fields of told("WEBHOOK", input)) assert.deepStrictEqual(fields, [message])
+      for (const fields of told("WEBHOOK", input)) expect(fields).toStrictEqual([message])
     })
   }
 
   it("a thousand of them are not a thousand faults", () => {
     const config = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`secret${"_".repeat(n + 1)}`, "k"]))
-    for (const fields of told("STRIPE", { config })) assert.lengthOf(fields, 20)
-    for (const fields of told("STRIPE", { config: { auth: config } })) assert.isAtMost(fields.length, 21)
+    for (const fields of told("STRIPE", { config })) expect(fields).toHaveLength(20)
+    for (const fields of told("STRIPE", { config: { auth: config } })) expect(fields.length).toBeLessThanOrEqual(21)
   })
 
   it("what nobody could mean by it stays ignored", () => {

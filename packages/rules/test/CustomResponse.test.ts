@@ -1,6 +1,6 @@
 import type { Json } from "@tidegate/model/Rule"
 import { compileCustomResponse, type CustomReply, type ReplyInput } from "@tidegate/rules/CustomResponse"
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Result, Schema } from "effect"
 
 const input = (more: Partial<ReplyInput> = {}): ReplyInput => ({
@@ -18,7 +18,7 @@ const respond = (config: unknown, request: ReplyInput = input()): CustomReply | 
 
 const refusal = (config: unknown): string => {
   const result = compileCustomResponse(config)
-  if (Result.isSuccess(result)) return assert.fail(`accepted: ${JSON.stringify(config).slice(0, 200)}`)
+  if (Result.isSuccess(result)) return expect.fail(`accepted: ${JSON.stringify(config).slice(0, 200)}`)
   return `${result.failure.path}: ${result.failure.message}`
 }
 
@@ -58,7 +58,7 @@ describe("which answer it is", () => {
   const fallback = { status: 200, contentType: hit.contentType, headers: inert, body: '{"ok":true}' }
 
   it("a rule's when all of its conditions hold, else the fallback", () => {
-    assert.deepStrictEqual(respond(example), hit)
+    expect(respond(example)).toStrictEqual(hit)
     const misses: ReadonlyArray<Partial<ReplyInput>> = [
       { method: "PUT" },
       { path: "/other" },
@@ -69,8 +69,8 @@ describe("which answer it is", () => {
       { body: () => ({ order: {} }) },
       { body: () => "not JSON" }
     ]
-    for (const miss of misses) assert.deepStrictEqual(respond(example, input(miss)), fallback, Object.keys(miss).join())
-    assert.deepStrictEqual(respond(example, input({ query: { mode: ["live", "test"] } })), hit)
+    for (const miss of misses) expect(respond(example, input(miss)), Object.keys(miss).join()).toStrictEqual(fallback)
+    expect(respond(example, input({ query: { mode: ["live", "test"] } }))).toStrictEqual(hit)
   })
 
   it("the first rule that is enabled and matches", () => {
@@ -81,23 +81,23 @@ describe("which answer it is", () => {
       rule(203, { enabled: null, match: { path: "/orders/7" } }),
       rule(206)
     ]
-    assert.strictEqual(respond({ rules })?.status, 203)
-    assert.strictEqual(respond({ rules }, input({ path: "/" }))?.status, 206)
-    assert.isNull(respond({ rules: rules.slice(0, 2) }))
+    expect(respond({ rules })?.status).toBe(203)
+    expect(respond({ rules }, input({ path: "/" }))?.status).toBe(206)
+    expect(respond({ rules: rules.slice(0, 2) })).toBeNull()
   })
 
   it("an empty match is every request; targets that are null are not looked at", () => {
     for (const match of [{}, null, { path: null, body: null }]) {
-      assert.strictEqual(respond({ rules: [{ match, response: { status: 404 } }] })?.status, 404)
+      expect(respond({ rules: [{ match, response: { status: 404 } }] })?.status).toBe(404)
     }
-    assert.strictEqual(respond({ rules: [{}] })?.status, 200)
+    expect(respond({ rules: [{}] })?.status).toBe(200)
   })
 
   it("without a fallback none: the plain acknowledgement", () => {
     for (const config of [{}, { content_type: "xml" }, { body: null }, { rules: [] }, { rules: null }]) {
-      assert.isNull(respond(config))
+      expect(respond(config)).toBeNull()
     }
-    assert.deepStrictEqual(respond({ body: "" }), { ...fallback, body: "" })
+    expect(respond({ body: "" })).toStrictEqual({ ...fallback, body: "" })
   })
 })
 
@@ -108,48 +108,47 @@ describe("what it says", () => {
         ...(outer === undefined ? {} : { content_type: outer }),
         rules: [{ response: inner === undefined ? {} : { content_type: inner } }]
       })?.contentType
-    assert.strictEqual(type(undefined, undefined), "application/json; charset=utf-8")
-    assert.strictEqual(type("xml", undefined), "application/xml; charset=utf-8")
-    assert.strictEqual(type("xml", "text"), "text/plain; charset=utf-8")
-    assert.strictEqual(respond({ content_type: "text", body: "pong" })?.contentType, "text/plain; charset=utf-8")
+    expect(type(undefined, undefined)).toBe("application/json; charset=utf-8")
+    expect(type("xml", undefined)).toBe("application/xml; charset=utf-8")
+    expect(type("xml", "text")).toBe("text/plain; charset=utf-8")
+    expect(respond({ content_type: "text", body: "pong" })?.contentType).toBe("text/plain; charset=utf-8")
   })
 
   it("a rule without a body answers without one, whatever the fallback is", () => {
-    assert.strictEqual(respond({ body: '{"ok":true}', rules: [{ response: { status: 404 } }] })?.body, "")
+    expect(respond({ body: '{"ok":true}', rules: [{ response: { status: 404 } }] })?.body).toBe("")
   })
 
   it("placeholders are written as the content type needs it", () => {
     const body = () => ({ name: `"<&>\n'` })
     const said = (content_type: string, text: string) => respond({ content_type, body: text }, input({ body }))?.body
-    assert.strictEqual(said("json", '{"n":"{{body.name}}","v":{{body.name}}}'), `{"n":"\\"<&>\\n'","v":"\\"<&>\\n'"}`)
-    assert.strictEqual(said("xml", "<n>{{body.name}}</n>"), "<n>&quot;&lt;&amp;&gt;\n&#39;</n>")
-    assert.strictEqual(said("text", "{{body.name}}"), `"<&>\n'`)
-    assert.strictEqual(
+    expect(said("json", '{"n":"{{body.name}}","v":{{body.name}}}')).toBe(`{"n":"\\"<&>\\n'","v":"\\"<&>\\n'"}`)
+    expect(said("xml", "<n>{{body.name}}</n>")).toBe("<n>&quot;&lt;&amp;&gt;\n&#39;</n>")
+    expect(said("text", "{{body.name}}")).toBe(`"<&>\n'`)
+    expect(
       respond({ content_type: "text", body: "{{request.id}} {{method}} {{path}} {{query.mode}} {{headers.X-Tenant}}" })
-        ?.body,
-      "req_1 POST /orders/7 test a"
-    )
+        ?.body
+    ).toBe("req_1 POST /orders/7 test a")
   })
 
   it("also in headers, where they begin no line", () => {
     const response = { status: 302, headers: { Location: " /at{{path}}\t", "X-Copy": "{{body}}" } }
     const answer = respond({ rules: [{ response }] }, input({ body: () => "a\r\nset-cookie: b=c\u0000", path: "/x" }))
-    assert.deepStrictEqual(answer?.headers, { location: "/at/x", "x-copy": "aset-cookie: b=c", ...inert })
+    expect(answer?.headers).toStrictEqual({ location: "/at/x", "x-copy": "aset-cookie: b=c", ...inert })
   })
 
   it("a header may have the name of an object's own", () => {
     const headers = JSON.parse('{"__proto__":"a","constructor":"b"}') as Json
     const answer = respond({ rules: [{ response: { headers } }] })
-    assert.strictEqual(Object.getOwnPropertyDescriptor(answer?.headers, "__proto__")?.value, "a")
-    assert.strictEqual(answer?.headers["constructor"], "b")
+    expect(Object.getOwnPropertyDescriptor(answer?.headers, "__proto__")?.value).toBe("a")
+    expect(answer?.headers["constructor"]).toBe("b")
   })
 
   it("what would be too long is the plain acknowledgement", () => {
     const body = () => "x".repeat(300_000)
-    assert.isNull(respond({ content_type: "text", body: "{{body}}" }, input({ body })))
+    expect(respond({ content_type: "text", body: "{{body}}" }, input({ body }))).toBeNull()
     const inHeader = { rules: [{ response: { headers: { "x-copy": "{{body}}" } } }] }
-    assert.isNull(respond(inHeader, input({ body: () => "x".repeat(9_000) })))
-    assert.isNotNull(respond(inHeader, input({ body: () => "x".repeat(8_000) })))
+    expect(respond(inHeader, input({ body: () => "x".repeat(9_000) }))).toBeNull()
+    expect(respond(inHeader, input({ body: () => "x".repeat(8_000) }))).not.toBeNull()
   })
 
   it.prop(
@@ -159,7 +158,7 @@ describe("what it says", () => {
       const text = '{"a":"{{body}} {{headers.x-tenant}}","b":[{{body}},{{headers.x-tenant}},{{body.a.b}}]}'
       const answer = respond({ body: text }, input({ body: () => body, headers: { "x-tenant": tenant } }))
       const { b } = JSON.parse(answer?.body ?? "") as { readonly b: ReadonlyArray<unknown> }
-      assert.deepStrictEqual(b.slice(0, 2), [JSON.parse(JSON.stringify(body)), tenant])
+      expect(b.slice(0, 2)).toEqual([JSON.parse(JSON.stringify(body)), tenant])
     },
     { arbitrary: { runs: 500, size: 40 } }
   )
@@ -186,8 +185,8 @@ describe("the body of a request", () => {
       { match: { body: { a: 1 }, headers: { "x-tenant": "b" } } },
       { response: { status: 201, body: '"{{path}}"' } }
     ]
-    assert.strictEqual(respond({ rules }, request)?.status, 201)
-    assert.strictEqual(reads(), 0)
+    expect(respond({ rules }, request)?.status).toBe(201)
+    expect(reads()).toBe(0)
   })
 
   it("is read once, for all rules and placeholders", () => {
@@ -196,8 +195,8 @@ describe("the body of a request", () => {
       { match: { body: { a: 2 } } },
       { match: { body: { a: 1 } }, response: { body: '[{{body}},"{{body.a}}"]' } }
     ]
-    assert.strictEqual(respond({ rules }, request)?.body, '[{"a":1},"1"]')
-    assert.strictEqual(reads(), 1)
+    expect(respond({ rules }, request)?.body).toBe('[{"a":1},"1"]')
+    expect(reads()).toBe(1)
   })
 
   it("is worth as much work to fifty rules as to one: beyond, nothing that is asked about it or after it matches", () => {
@@ -207,9 +206,9 @@ describe("the body of a request", () => {
       rules: [...heavy, { match: { path: "/orders/7" }, response: { status: 201 } }]
     }
     const list = (length: number) => input({ body: () => Array.from({ length }, (_, i) => ({ a: i })) })
-    assert.strictEqual(respond(config, list(10))?.status, 201)
-    assert.strictEqual(respond(config, list(100_000))?.body, '"fallback"')
-    assert.strictEqual(respond(config, list(10))?.status, 201)
+    expect(respond(config, list(10))?.status).toBe(201)
+    expect(respond(config, list(100_000))?.body).toBe('"fallback"')
+    expect(respond(config, list(10))?.status).toBe(201)
   })
 })
 
@@ -283,7 +282,7 @@ describe("what is refused when it is written, with its place", () => {
     [headers(Object.fromEntries(Array.from({ length: 51 }, (_, i) => [`x-${i}`, ""]))), /at most 50 headers/]
   ]
   for (const [config, message] of cases) {
-    it(JSON.stringify(config).slice(0, 100), () => assert.match(refusal(config), message))
+    it(JSON.stringify(config).slice(0, 100), () => expect(refusal(config)).toMatch(message))
   }
 
   const reserved = [
@@ -307,19 +306,19 @@ describe("what is refused when it is written, with its place", () => {
   ]
   for (const name of reserved) {
     it(`the header ${name}`, () => {
-      assert.match(refusal(headers({ [name]: "1" })), /cannot be set here/)
-      assert.match(refusal(headers({ [name.toLowerCase()]: "1" })), /cannot be set here/)
+      expect(refusal(headers({ [name]: "1" }))).toMatch(/cannot be set here/)
+      expect(refusal(headers({ [name.toLowerCase()]: "1" }))).toMatch(/cannot be set here/)
     })
   }
 
   it("what is at the limits is accepted", () => {
     const body = "x".repeat(65_536)
-    assert.strictEqual(respond({ content_type: "text", body })?.body, body)
+    expect(respond({ content_type: "text", body })?.body).toBe(body)
     const pattern = { rules: [{ match: { path: { $regex: "a".repeat(512) } } }] }
-    assert.isTrue(Result.isSuccess(compileCustomResponse(pattern)))
-    assert.isTrue(Result.isSuccess(compileCustomResponse({ rules: Array.from({ length: 50 }, () => ({})) })))
+    expect(Result.isSuccess(compileCustomResponse(pattern))).toBe(true)
+    expect(Result.isSuccess(compileCustomResponse({ rules: Array.from({ length: 50 }, () => ({})) }))).toBe(true)
     for (const status of [200, 204, 304, 400, 404, 409, 418, 503, 599]) {
-      assert.strictEqual(respond({ rules: [{ response: { status } }] })?.status, status)
+      expect(respond({ rules: [{ response: { status } }] })?.status).toBe(status)
     }
   })
 })

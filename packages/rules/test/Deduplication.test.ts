@@ -3,7 +3,7 @@ import { compileDeduplication } from "@tidegate/rules/Deduplication"
 import type { FilterInput } from "@tidegate/rules/Filter"
 import { parseQuery } from "@tidegate/rules/RequestInput"
 import { normalizeRules } from "@tidegate/rules/RuleSet"
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Result, Schema } from "effect"
 
 /** What is written of a rule, beside its type and window. */
@@ -12,7 +12,7 @@ type Written = Partial<Omit<DeduplicateRule, "type" | "window">>
 /** As the API takes it, so that no rule is tested that could not be there. */
 const deduplication = (written: Written = {}) => {
   const [rule] = Result.getOrThrow(normalizeRules([{ type: "deduplicate", window: 60_000, ...written }]))
-  return rule?.type === "deduplicate" ? compileDeduplication(rule) : assert.fail("another rule")
+  return rule?.type === "deduplicate" ? compileDeduplication(rule) : expect.fail("another rule")
 }
 
 const request = (body: Json, more: Partial<FilterInput> = {}): FilterInput => ({
@@ -29,18 +29,18 @@ const key = (written: Written, body: Json, more?: Partial<FilterInput>): string 
 
 const same = (written: Written, a: FilterInput, b: FilterInput): void => {
   const { key } = deduplication(written)
-  assert.isNotNull(key(a))
-  assert.strictEqual(key(a), key(b))
+  expect(key(a)).not.toBeNull()
+  expect(key(a)).toBe(key(b))
 }
 
 const differ = (written: Written, a: FilterInput, b: FilterInput): void => {
   const { key } = deduplication(written)
-  assert.notStrictEqual(key(a), key(b))
+  expect(key(a)).not.toBe(key(b))
 }
 
 it("keys are 43 characters, and the window is the rule's", () => {
-  assert.match(key({}, { id: 1 }) ?? "", /^[A-Za-z0-9_-]{43}$/)
-  assert.strictEqual(deduplication().windowMs, 60_000)
+  expect(key({}, { id: 1 }) ?? "").toMatch(/^[A-Za-z0-9_-]{43}$/)
+  expect(deduplication().windowMs).toBe(60_000)
 })
 
 describe("without fields", () => {
@@ -146,13 +146,13 @@ describe("include_fields", () => {
     same(fields("body.a", "body.b"), request({ a: 1 }), request({ a: 1, b: null }))
     differ(fields("body.a", "body.b"), request({ a: 1 }), request({ b: 1 }))
     for (const body of [{}, { a: null }, [], "text", null, { a: {} }, { items: [] }, { items: [{}] }] as const) {
-      assert.isNull(key(fields("body.a.b", "body.items[*].id", "headers.none"), body), JSON.stringify(body))
+      expect(key(fields("body.a.b", "body.items[*].id", "headers.none"), body), JSON.stringify(body)).toBeNull()
     }
-    assert.isNotNull(key(fields("body.a"), { a: false }))
-    assert.isNotNull(key(fields("body.a"), { a: "" }))
+    expect(key(fields("body.a"), { a: false })).not.toBeNull()
+    expect(key(fields("body.a"), { a: "" })).not.toBeNull()
   })
   it("nothing is read from a prototype", () => {
-    assert.isNull(key(fields("body.constructor", "body.__proto__", "body.items.length"), { items: [1] }))
+    expect(key(fields("body.constructor", "body.__proto__", "body.items.length"), { items: [1] })).toBeNull()
     differ(fields("body.__proto__"), request(JSON.parse('{"__proto__":1}')), request(JSON.parse('{"__proto__":2}')))
   })
 })
@@ -189,7 +189,7 @@ describe("exclude_fields", () => {
     differ(but("body.id.deep", "body[0]", "body.items"), request({ id: 1 }), request({ id: 2 }))
   })
   it("without anything left there is no key", () => {
-    assert.isNull(key(but("body", "path", "query", "method"), { id: 1 }))
+    expect(key(but("body", "path", "query", "method"), { id: 1 })).toBeNull()
   })
 })
 
@@ -197,15 +197,15 @@ describe("predicates", () => {
   const rule: Written = { body: { type: { $in: ["a"] } }, headers: { "X-Env": "prod" } }
   it("only the requests that match them take part", () => {
     const headers = { "x-env": "prod" }
-    assert.isNotNull(key(rule, { type: "a" }, { headers }))
-    assert.isNull(key(rule, { type: "b" }, { headers }))
-    assert.isNull(key(rule, { type: "a" }))
+    expect(key(rule, { type: "a" }, { headers })).not.toBeNull()
+    expect(key(rule, { type: "b" }, { headers })).toBeNull()
+    expect(key(rule, { type: "a" })).toBeNull()
   })
   it("they are no part of the key, and one that does not compile makes none", () => {
     const headers = { "x-env": "prod" }
-    assert.strictEqual(key(rule, { type: "a" }, { headers }), key({}, { type: "a" }))
+    expect(key(rule, { type: "a" }, { headers })).toBe(key({}, { type: "a" }))
     const broken = compileDeduplication({ type: "deduplicate", window: 1_000, body: { a: { $foo: 1 } } })
-    assert.isNull(broken.key(request({ a: 1 })))
+    expect(broken.key(request({ a: 1 }))).toBeNull()
   })
 })
 
@@ -218,35 +218,35 @@ it("a rule that is changed makes other keys", () => {
     { include_fields: ["body"] },
     { exclude_fields: ["body.c"] }
   ].map((written) => key(written, body))
-  assert.lengthOf([...new Set(keys)], keys.length)
+  expect([...new Set(keys)]).toHaveLength(keys.length)
 })
 
 describe("the work is bounded", () => {
   const numbers = (count: number): Json => JSON.parse(`[${"1,".repeat(count - 1)}1]`) as Json
 
   it("a text of 10 MiB, and a list of as many values as are parsed, have keys", () => {
-    assert.isNotNull(key({}, "x".repeat(10 * 1024 * 1024)))
-    assert.isNotNull(key({}, numbers(99_999)))
+    expect(key({}, "x".repeat(10 * 1024 * 1024))).not.toBeNull()
+    expect(key({}, numbers(99_999))).not.toBeNull()
     const record = { a: 1, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7, h: 8, i: 9 }
-    assert.isNotNull(
+    expect(
       key(
         {},
         Array.from({ length: 9_999 }, () => record)
       )
-    )
+    ).not.toBeNull()
   })
   it("a long text has the key of its characters, however they are written", () => {
     const long = '"\n\u00e9\ud83d\ude00'.repeat(20_000)
-    assert.strictEqual(key({}, long), key({}, JSON.parse(JSON.stringify(long)) as Json))
-    assert.notStrictEqual(key({}, long), key({}, `${long.slice(0, -2)}\ud83d\ude01`))
-    assert.notStrictEqual(key({}, `${long}\ud800`), key({}, `${long}\ud801`))
-    assert.notStrictEqual(key({}, [`${long}a`, long]), key({}, [long, `a${long}`]))
+    expect(key({}, long)).toBe(key({}, JSON.parse(JSON.stringify(long)) as Json))
+    expect(key({}, long)).not.toBe(key({}, `${long.slice(0, -2)}\ud83d\ude01`))
+    expect(key({}, `${long}\ud800`)).not.toBe(key({}, `${long}\ud801`))
+    expect(key({}, [`${long}a`, long])).not.toBe(key({}, [long, `a${long}`]))
   })
   it("what would take too long has none", () => {
-    assert.isNull(key({}, numbers(5_000_000)))
-    assert.isNull(key({ include_fields: Array.from({ length: 50 }, (_, i) => `body[*].k${i}`) }, numbers(100_000)))
-    assert.isNull(key({ include_fields: ["body"] }, JSON.parse("[".repeat(100_000) + "]".repeat(100_000)) as Json))
-    assert.isNotNull(key({}, JSON.parse("[".repeat(400) + "]".repeat(400)) as Json))
+    expect(key({}, numbers(5_000_000))).toBeNull()
+    expect(key({ include_fields: Array.from({ length: 50 }, (_, i) => `body[*].k${i}`) }, numbers(100_000))).toBeNull()
+    expect(key({ include_fields: ["body"] }, JSON.parse("[".repeat(100_000) + "]".repeat(100_000)) as Json)).toBeNull()
+    expect(key({}, JSON.parse("[".repeat(400) + "]".repeat(400)) as Json)).not.toBeNull()
   })
 })
 
@@ -294,7 +294,7 @@ describe("properties", () => {
     "two documents have one key when, and only when, they are deeply equal",
     documents,
     ({ a, b }) => {
-      assert.strictEqual(key({}, a) === key({}, b), sorted(a) === sorted(b))
+      expect(key({}, a) === key({}, b)).toBe(sorted(a) === sorted(b))
     },
     runs
   )
@@ -308,14 +308,14 @@ describe("properties", () => {
         return id === null && inner === null ? null : sorted([id, inner])
       }
       const written: Written = { include_fields: ["body.id", "body.at.a"] }
-      for (const one of [a, b]) assert.strictEqual(key(written, one) === null, chosen(one) === null)
-      if (chosen(a) !== null) assert.strictEqual(key(written, a) === key(written, b), chosen(a) === chosen(b))
+      for (const one of [a, b]) expect(key(written, one) === null).toBe(chosen(one) === null)
+      if (chosen(a) !== null) expect(key(written, a) === key(written, b)).toBe(chosen(a) === chosen(b))
       const rest = ({ at, b }: typeof Document.Type) => {
         const inner = typeof at === "object" && at !== null && "a" in at ? { ...at, a: undefined } : at
         return sorted([inner, b === undefined, b])
       }
       const excluding: Written = { exclude_fields: ["body.id", "body.at.a"] }
-      assert.strictEqual(key(excluding, a) === key(excluding, b), rest(a) === rest(b))
+      expect(key(excluding, a) === key(excluding, b)).toBe(rest(a) === rest(b))
     },
     runs
   )

@@ -1,7 +1,7 @@
 import { compileCustomResponse } from "@tidegate/rules/CustomResponse"
 import { allOf, compileConditions, compileFilter, type FilterInput, type FilterTarget } from "@tidegate/rules/Filter"
 import { compileRules, normalizeRules } from "@tidegate/rules/RuleSet"
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import { methodVectors, refused, requestOf, requestVectors, vectors } from "./Vectors.ts"
 
@@ -24,9 +24,9 @@ for (const [title, table] of Object.entries(vectors)) {
     for (const [condition, document, expected] of table) {
       it(`${shown(condition)} ← ${shown(document)}: ${expected}`, () => {
         const input = requestOf({ body: () => document })
-        assert.strictEqual(Result.getOrThrow(compileConditions(condition))(document), expected)
-        assert.deepStrictEqual(connectionFilter({ body: condition }, input), expected ? [] : ["body"])
-        assert.strictEqual(responseMatcher({ body: condition }, input), expected)
+        expect(Result.getOrThrow(compileConditions(condition))(document)).toBe(expected)
+        expect(connectionFilter({ body: condition }, input)).toStrictEqual(expected ? [] : ["body"])
+        expect(responseMatcher({ body: condition }, input)).toBe(expected)
       })
     }
   })
@@ -37,8 +37,8 @@ describe("decision 7: headers, query and path", () => {
     it(title, () => {
       for (const [match, failing, changed] of table) {
         const input = requestOf(changed)
-        assert.deepStrictEqual(connectionFilter(match, input), failing, shown(match))
-        assert.strictEqual(responseMatcher(match, input), failing.length === 0, shown(match))
+        expect(connectionFilter(match, input), shown(match)).toStrictEqual(failing)
+        expect(responseMatcher(match, input), shown(match)).toBe(failing.length === 0)
       }
     })
   }
@@ -46,8 +46,8 @@ describe("decision 7: headers, query and path", () => {
   it("a matcher takes a method, a list of them, or operators", () => {
     for (const [match, failing] of methodVectors) {
       const input = requestOf()
-      assert.deepStrictEqual(Result.getOrThrow(compileFilter(match)).failingTargets(input), failing, shown(match))
-      assert.strictEqual(responseMatcher(match, input), failing.length === 0, shown(match))
+      expect(Result.getOrThrow(compileFilter(match)).failingTargets(input), shown(match)).toStrictEqual(failing)
+      expect(responseMatcher(match, input), shown(match)).toBe(failing.length === 0)
     }
   })
 
@@ -57,8 +57,8 @@ describe("decision 7: headers, query and path", () => {
       filter({ body: { type: "x" }, path: "/" }),
       filter({ body: { type: "y" }, headers: { "x-env": "prod" } })
     ])
-    assert.deepStrictEqual(both.failingTargets(requestOf()), ["body", "path"])
-    assert.deepStrictEqual(filter({}).failingTargets(requestOf()), [])
+    expect(both.failingTargets(requestOf())).toStrictEqual(["body", "path"])
+    expect(filter({}).failingTargets(requestOf())).toStrictEqual([])
   })
   it("reads the body only when it is asked about, and once", () => {
     let reads = 0
@@ -68,35 +68,35 @@ describe("decision 7: headers, query and path", () => {
         return null
       }
     })
-    assert.deepStrictEqual(connectionFilter({ headers: { "x-env": "prod" }, path: { $exist: true } }, input), [])
-    assert.strictEqual(reads, 0)
+    expect(connectionFilter({ headers: { "x-env": "prod" }, path: { $exist: true } }, input)).toStrictEqual([])
+    expect(reads).toBe(0)
     const twice = Result.getOrThrow(compileFilter({ body: null }))
-    assert.deepStrictEqual(allOf([twice, twice]).failingTargets(input), [])
-    assert.strictEqual(reads, 1)
+    expect(allOf([twice, twice]).failingTargets(input)).toStrictEqual([])
+    expect(reads).toBe(1)
   })
 })
 
 describe("decision 8: what is not valid is refused, with its place", () => {
   const failureOf = <E>(result: Result.Result<unknown, E>): E =>
-    Result.isFailure(result) ? result.failure : assert.fail("accepted")
+    Result.isFailure(result) ? result.failure : expect.fail("accepted")
 
   for (const [condition, path, message] of refused) {
     it(`${shown(condition)}: ${path}`, () => {
       const failure = failureOf(compileConditions(condition))
-      assert.strictEqual(failure.path, path)
-      assert.match(failure.message, message)
+      expect(failure.path).toBe(path)
+      expect(failure.message).toMatch(message)
       const inBody = path.startsWith("[") ? `body${path}` : `body.${path}`
       const ofRule = failureOf(normalizeRules([{ type: "filter", body: condition }]))
-      assert.deepStrictEqual([ofRule.path, ofRule.message], [inBody, failure.message])
+      expect([ofRule.path, ofRule.message]).toStrictEqual([inBody, failure.message])
       const ofMatcher = failureOf(compileCustomResponse({ rules: [{}, { match: { body: condition } }] }))
-      assert.deepStrictEqual(ofMatcher, { path: `rules[1].match.${inBody}`, message: failure.message })
+      expect(ofMatcher).toStrictEqual({ path: `rules[1].match.${inBody}`, message: failure.message })
     })
   }
 
   it("what is no JSON value is refused, too", () => {
     for (const value of [undefined, Number.NaN]) {
       const { message, path } = failureOf(compileConditions({ a: value }))
-      assert.deepStrictEqual([path, message], ["a", "is not a JSON value"])
+      expect([path, message]).toStrictEqual(["a", "is not a JSON value"])
       failureOf(compileCustomResponse({ rules: [{ match: { body: { a: value } } }] }))
     }
   })
@@ -104,13 +104,13 @@ describe("decision 8: what is not valid is refused, with its place", () => {
   it("targets have shapes, too", () => {
     const pathOf = (conditions: object) => {
       const result = compileFilter(conditions)
-      return Result.isFailure(result) ? result.failure.path : assert.fail()
+      return Result.isFailure(result) ? result.failure.path : expect.fail()
     }
-    assert.strictEqual(pathOf({ headers: "x" }), "headers")
-    assert.strictEqual(pathOf({ query: ["x"] }), "query")
-    assert.strictEqual(pathOf({ path: 1 }), "path")
-    assert.strictEqual(pathOf({ path: { sub: 1 } }), "path.sub")
-    assert.strictEqual(pathOf({ path: ["/a"] }), "path")
-    assert.strictEqual(pathOf({ body: { total: { $gt: [] } } }), "body.total.$gt")
+    expect(pathOf({ headers: "x" })).toBe("headers")
+    expect(pathOf({ query: ["x"] })).toBe("query")
+    expect(pathOf({ path: 1 })).toBe("path")
+    expect(pathOf({ path: { sub: 1 } })).toBe("path.sub")
+    expect(pathOf({ path: ["/a"] })).toBe("path")
+    expect(pathOf({ body: { total: { $gt: [] } } })).toBe("body.total.$gt")
   })
 })

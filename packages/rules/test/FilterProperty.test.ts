@@ -1,6 +1,6 @@
 import type { Json } from "@tidegate/model/Rule"
 import { compileConditions } from "@tidegate/rules/Filter"
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Effect, Result, Schema } from "effect"
 import { Generator } from "./Generator.ts"
 import { meets } from "./Oracle.ts"
@@ -43,7 +43,7 @@ describe("the compiler and the oracle", () => {
     { numbers: tape },
     ({ numbers }) => {
       const made = caseOf(numbers)
-      assert.strictEqual(answer(made), meets(made.condition, made.document, made.subject), JSON.stringify(made))
+      expect(answer(made), JSON.stringify(made)).toBe(meets(made.condition, made.document, made.subject))
     },
     { arbitrary: { runs: 5_000, size: 150 } }
   )
@@ -52,8 +52,8 @@ describe("the compiler and the oracle", () => {
     Effect.gen(function* () {
       const tapes = yield* Arbitrary.sampleEffect(tape, { count: 1_000, size: 150, seed: "balance" })
       const matched = tapes.filter((numbers) => answer(caseOf(numbers))).length
-      assert.isAbove(matched, 200)
-      assert.isBelow(matched, 800)
+      expect(matched).toBeGreaterThan(200)
+      expect(matched).toBeLessThan(800)
     })
   )
 })

@@ -1,6 +1,6 @@
 import { RetryRule } from "@tidegate/model/Rule"
 import { compileRetry, nextRetry, parseRetryAfter, type RetryPolicy, retryWindow } from "@tidegate/rules/Retry"
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect, Fiber, Result, Schema } from "effect"
 import { TestClock } from "effect/testing"
 
@@ -33,7 +33,7 @@ const reason = (...args: Parameters<typeof nextRetry>): string => {
 
 describe("the rule's own schedule", () => {
   it("linear waits the interval", () => {
-    assert.deepStrictEqual(waits(policyOf({ strategy: "linear", count: 3, interval: 1_000 }), 9), [
+    expect(waits(policyOf({ strategy: "linear", count: 3, interval: 1_000 }), 9)).toStrictEqual([
       1_000,
       1_000,
       1_000,
@@ -41,7 +41,7 @@ describe("the rule's own schedule", () => {
     ])
   })
   it("exponential doubles it", () => {
-    assert.deepStrictEqual(waits(policyOf({ strategy: "exponential", count: 5, interval: 60_000 }), 9), [
+    expect(waits(policyOf({ strategy: "exponential", count: 5, interval: 60_000 }), 9)).toStrictEqual([
       60_000,
       120_000,
       240_000,
@@ -51,26 +51,26 @@ describe("the rule's own schedule", () => {
     ])
   })
   it("defaults to 5 retries, exponential from a minute", () => {
-    assert.deepStrictEqual(waits(policyOf({}), 9), [60_000, 120_000, 240_000, 480_000, 960_000, "EXHAUSTED"])
+    expect(waits(policyOf({}), 9)).toStrictEqual([60_000, 120_000, 240_000, 480_000, 960_000, "EXHAUSTED"])
   })
   it("varies by 10 % either way, and not at all below 5 s", () => {
     const linear = policyOf({ strategy: "linear", count: 1, interval: 100_000 })
-    assert.deepStrictEqual(waits(linear, 1, 0), [90_000])
-    assert.deepStrictEqual(waits(linear, 1, 0.75), [105_000])
-    assert.isAtMost(Number(waits(linear, 1, 1 - Number.EPSILON)[0]), 110_000)
-    assert.deepStrictEqual(waits(policyOf({ strategy: "linear", interval: 4_999 }), 1, 0), [4_999])
-    assert.deepStrictEqual(waits(policyOf({ strategy: "linear", interval: 5_000 }), 1, 0), [4_500])
+    expect(waits(linear, 1, 0)).toStrictEqual([90_000])
+    expect(waits(linear, 1, 0.75)).toStrictEqual([105_000])
+    expect(Number(waits(linear, 1, 1 - Number.EPSILON)[0])).toBeLessThanOrEqual(110_000)
+    expect(waits(policyOf({ strategy: "linear", interval: 4_999 }), 1, 0)).toStrictEqual([4_999])
+    expect(waits(policyOf({ strategy: "linear", interval: 5_000 }), 1, 0)).toStrictEqual([4_500])
   })
   it("ends 7 days after the first attempt", () => {
     const daily = policyOf({ strategy: "linear", count: 50, interval: 86_400_000 })
-    assert.deepStrictEqual(waits(daily, 50), [...Array.from({ length: 7 }, () => 86_400_000), "WINDOW_PASSED"])
+    expect(waits(daily, 50)).toStrictEqual([...Array.from({ length: 7 }, () => 86_400_000), "WINDOW_PASSED"])
     const week = policyOf({ strategy: "linear", interval: retryWindow })
-    assert.deepStrictEqual(waits(week, 9), [retryWindow, "WINDOW_PASSED"])
-    assert.deepStrictEqual(waits(week, 9, 0.51), ["WINDOW_PASSED"])
+    expect(waits(week, 9)).toStrictEqual([retryWindow, "WINDOW_PASSED"])
+    expect(waits(week, 9, 0.51)).toStrictEqual(["WINDOW_PASSED"])
   })
   it("stays finite at the largest rule", () => {
     const largest = policyOf({ strategy: "exponential", count: 50, interval: 604_800_000 })
-    assert.strictEqual(reason(largest, 50, failed(500), start, start, middle), "WINDOW_PASSED")
+    expect(reason(largest, 50, failed(500), start, start, middle)).toBe("WINDOW_PASSED")
   })
 })
 
@@ -79,24 +79,24 @@ describe("which failures are tried again", () => {
   const after = (status: number | null) => reason(policy, 1, failed(status), start, start, middle)
 
   it("what the rule names, and every transport error", () => {
-    assert.strictEqual(after(429), "in 1000")
-    assert.strictEqual(after(503), "in 1000")
-    assert.strictEqual(after(null), "in 1000")
-    assert.strictEqual(after(501), "STATUS_NOT_COVERED")
-    assert.strictEqual(after(404), "STATUS_NOT_COVERED")
+    expect(after(429)).toBe("in 1000")
+    expect(after(503)).toBe("in 1000")
+    expect(after(null)).toBe("in 1000")
+    expect(after(501)).toBe("STATUS_NOT_COVERED")
+    expect(after(404)).toBe("STATUS_NOT_COVERED")
   })
   it("everything that is not 2xx, without a list", () => {
     for (const status of [301, 400, 404, 500, 599]) {
-      assert.strictEqual(reason(policyOf({}), 1, failed(status), start, start, middle), "in 60000")
+      expect(reason(policyOf({}), 1, failed(status), start, start, middle)).toBe("in 60000")
     }
   })
   it("never a 410, even if the rule names it", () => {
     const gone = policyOf({ response_status_codes: [410] })
-    assert.strictEqual(reason(gone, 1, failed(410, "5"), start, start, middle), "GONE")
+    expect(reason(gone, 1, failed(410, "5"), start, start, middle)).toBe("GONE")
   })
   it("nothing without a rule", () => {
-    assert.strictEqual(reason(null, 1, failed(500, "5"), start, start, middle), "NO_RETRY_RULE")
-    assert.strictEqual(reason(null, 1, failed(null), start, start, middle), "NO_RETRY_RULE")
+    expect(reason(null, 1, failed(500, "5"), start, start, middle)).toBe("NO_RETRY_RULE")
+    expect(reason(null, 1, failed(null), start, start, middle)).toBe("NO_RETRY_RULE")
   })
 })
 
@@ -106,40 +106,40 @@ describe("Retry-After", () => {
     reason(policy, attempt, failed(status, retryAfter), start, start, 0)
 
   it("replaces the rule's wait, longer or shorter, to the second", () => {
-    assert.strictEqual(after("120"), "in 120000")
-    assert.strictEqual(after("2"), "in 2000")
-    assert.strictEqual(after("7200", 1, 400), "in 7200000")
-    assert.strictEqual(after("Thu, 01 Jan 2026 01:00:00 GMT"), "in 3600000")
+    expect(after("120")).toBe("in 120000")
+    expect(after("2")).toBe("in 2000")
+    expect(after("7200", 1, 400)).toBe("in 7200000")
+    expect(after("Thu, 01 Jan 2026 01:00:00 GMT")).toBe("in 3600000")
   })
   it("asks for no less than a second", () => {
-    assert.strictEqual(after("0"), "in 1000")
-    assert.strictEqual(after("Wed, 31 Dec 2025 00:00:00 GMT"), "in 1000")
+    expect(after("0")).toBe("in 1000")
+    expect(after("Wed, 31 Dec 2025 00:00:00 GMT")).toBe("in 1000")
   })
   it("counts as a retry, and cannot pass the 7 days", () => {
-    assert.strictEqual(after("1", 3), "EXHAUSTED")
-    assert.strictEqual(after("604800"), "in 604800000")
-    assert.strictEqual(after("604801"), "WINDOW_PASSED")
-    assert.strictEqual(after("999999999999999"), "WINDOW_PASSED")
+    expect(after("1", 3)).toBe("EXHAUSTED")
+    expect(after("604800")).toBe("in 604800000")
+    expect(after("604801")).toBe("WINDOW_PASSED")
+    expect(after("999999999999999")).toBe("WINDOW_PASSED")
   })
   it("-1 cancels the rest", () => {
-    assert.strictEqual(after("-1"), "CANCELLED_BY_DESTINATION")
+    expect(after("-1")).toBe("CANCELLED_BY_DESTINATION")
   })
   it("does not make a status retried that the rule leaves out", () => {
     const limited = policyOf({ response_status_codes: [500] })
-    assert.strictEqual(reason(limited, 1, failed(503, "5"), start, start, 0), "STATUS_NOT_COVERED")
+    expect(reason(limited, 1, failed(503, "5"), start, start, 0)).toBe("STATUS_NOT_COVERED")
   })
   it("is ignored when it is nonsense", () => {
-    assert.strictEqual(after("soon"), "in 54000")
+    expect(after("soon")).toBe("in 54000")
   })
   it("parses seconds, the three forms of an HTTP date, and -1", () => {
     const now = Date.UTC(1994, 10, 6, 8, 49, 0)
-    assert.strictEqual(parseRetryAfter("120", now), 120_000)
-    assert.strictEqual(parseRetryAfter(" 120 ", now), 120_000)
-    assert.strictEqual(parseRetryAfter("-1", now), "cancel")
-    assert.strictEqual(parseRetryAfter("Sun, 06 Nov 1994 08:49:37 GMT", now), 37_000)
-    assert.strictEqual(parseRetryAfter("Sunday, 06-Nov-94 08:49:37 GMT", now), 37_000)
-    assert.strictEqual(parseRetryAfter("Sun Nov  6 08:49:37 1994", now), 37_000)
-    assert.strictEqual(parseRetryAfter("Sun, 06 Nov 1994 08:48:00 GMT", now), 0)
+    expect(parseRetryAfter("120", now)).toBe(120_000)
+    expect(parseRetryAfter(" 120 ", now)).toBe(120_000)
+    expect(parseRetryAfter("-1", now)).toBe("cancel")
+    expect(parseRetryAfter("Sun, 06 Nov 1994 08:49:37 GMT", now)).toBe(37_000)
+    expect(parseRetryAfter("Sunday, 06-Nov-94 08:49:37 GMT", now)).toBe(37_000)
+    expect(parseRetryAfter("Sun Nov  6 08:49:37 1994", now)).toBe(37_000)
+    expect(parseRetryAfter("Sun, 06 Nov 1994 08:48:00 GMT", now)).toBe(0)
     for (const nonsense of [
       "",
       "1.5",
@@ -151,7 +151,7 @@ describe("Retry-After", () => {
       "tomorrow",
       "Sun, 99 Nov 1994 08:49:37 GMT"
     ]) {
-      assert.isNull(parseRetryAfter(nonsense, now), nonsense)
+      expect(parseRetryAfter(nonsense, now), nonsense).toBeNull()
     }
   })
 })
@@ -174,18 +174,18 @@ describe("every schedule", () => {
       for (;;) {
         const next = nextRetry(policy, attempts, failed(500), now, start, random / 1_000)
         if (next.final) {
-          assert.isTrue(next.reason === "WINDOW_PASSED" || attempts === count + 1)
+          expect(next.reason === "WINDOW_PASSED" || attempts === count + 1).toBe(true)
           break
         }
         const nominal = strategy === "linear" ? interval : interval * 2 ** (attempts - 1)
         const slack = interval < 5_000 ? 0 : nominal / 10 + 1
-        assert.isAtMost(Math.abs(next.retryAt - now - nominal), slack)
-        assert.isAbove(next.retryAt, now)
-        assert.isAtMost(next.retryAt - start, retryWindow)
+        expect(Math.abs(next.retryAt - now - nominal)).toBeLessThanOrEqual(slack)
+        expect(next.retryAt).toBeGreaterThan(now)
+        expect(next.retryAt - start).toBeLessThanOrEqual(retryWindow)
         now = next.retryAt
         attempts++
       }
-      assert.isAtMost(attempts, 1 + count)
+      expect(attempts).toBeLessThanOrEqual(1 + count)
     },
     { arbitrary: { runs: 500 } }
   )
@@ -209,13 +209,13 @@ describe("a day of retries", () => {
       })
       const fiber = yield* Effect.forkChild(deliver)
       yield* TestClock.adjust("1 hour")
-      assert.deepStrictEqual(attempts, [0, 1, 3, 7])
+      expect(attempts).toStrictEqual([0, 1, 3, 7])
       yield* TestClock.adjust("1 day")
-      assert.deepStrictEqual(attempts, [0, 1, 3, 7, 67, 83, 115, 179, 307, 563, 1_075])
+      expect(attempts).toStrictEqual([0, 1, 3, 7, 67, 83, 115, 179, 307, 563, 1_075])
       yield* TestClock.adjust("1 day")
-      assert.strictEqual(yield* Fiber.join(fiber), "EXHAUSTED")
-      assert.strictEqual(attempts.length, 12)
-      assert.strictEqual(attempts.at(-1), 1_075 + 1_024)
+      expect(yield* Fiber.join(fiber)).toBe("EXHAUSTED")
+      expect(attempts.length).toBe(12)
+      expect(attempts.at(-1)).toBe(1_075 + 1_024)
     })
   )
 })

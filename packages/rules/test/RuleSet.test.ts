@@ -2,14 +2,14 @@ import type { Rule } from "@tidegate/model/Rule"
 import { Rule as RuleSchema } from "@tidegate/model/Rule"
 import type { FilterInput } from "@tidegate/rules/Filter"
 import { compileRules, normalizeRules, type RuleInvalid } from "@tidegate/rules/RuleSet"
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 
 const normalized = (input: unknown): ReadonlyArray<Rule> => Result.getOrThrow(normalizeRules(input))
 
 const refusal = (input: unknown): RuleInvalid => {
   const result = normalizeRules(input)
-  return Result.isFailure(result) ? result.failure : assert.fail("accepted")
+  return Result.isFailure(result) ? result.failure : expect.fail("accepted")
 }
 
 const example = [
@@ -34,14 +34,14 @@ const example = [
 
 describe("normalizeRules", () => {
   it("keeps what is written", () => {
-    assert.deepStrictEqual<unknown>(normalized(example), example)
-    assert.deepStrictEqual(normalized([]), [])
+    expect(normalized(example)).toStrictEqual(example)
+    expect(normalized([])).toStrictEqual([])
   })
   it("puts rules in the order of evaluation, filters among themselves as written", () => {
     const first = { type: "filter", body: { a: 1 } }
     const second = { type: "filter", path: "/x" }
     const [deduplicate, transform, filter, delay, retry] = example
-    assert.deepStrictEqual<unknown>(normalized([retry, first, delay, transform, second, deduplicate, filter]), [
+    expect(normalized([retry, first, delay, transform, second, deduplicate, filter])).toStrictEqual([
       deduplicate,
       transform,
       first,
@@ -52,48 +52,45 @@ describe("normalizeRules", () => {
     ])
   })
   it("is stable: what it returns is what it accepts", () => {
-    assert.deepStrictEqual(normalized(normalized(example)), normalized(example))
-    assert.deepStrictEqual(Schema.decodeUnknownSync(Schema.Array(RuleSchema))(example), normalized(example))
+    expect(normalized(normalized(example))).toStrictEqual(normalized(example))
+    expect(Schema.decodeUnknownSync(Schema.Array(RuleSchema))(example)).toStrictEqual(normalized(example))
   })
   it("fills in a retry's defaults", () => {
-    assert.deepStrictEqual<unknown>(normalized([{ type: "retry" }]), [
+    expect(normalized([{ type: "retry" }])).toStrictEqual([
       { type: "retry", strategy: "exponential", count: 5, interval: 60_000 }
     ])
   })
   it("reads transformation as transform, linked or inline", () => {
     const transformation = { name: "add-tenant", code: "addHandler()", env: { A: "1" } }
-    assert.deepStrictEqual<unknown>(normalized([{ type: "transformation", transformation_id: "trs_1" }]), [
+    expect(normalized([{ type: "transformation", transformation_id: "trs_1" }])).toStrictEqual([
       { type: "transform", transformation_id: "trs_1" }
     ])
-    assert.deepStrictEqual<unknown>(normalized([{ type: "transformation", transformation }]), [
+    expect(normalized([{ type: "transformation", transformation }])).toStrictEqual([
       { type: "transform", transformation }
     ])
   })
   it("keeps the spelling of conditions, also of keys that name a prototype", () => {
     const body: unknown = JSON.parse('{"a":{"starts_with":"x"},"$or":[{"b":{"$ne":1}},{"__proto__":{"gt":1}}]}')
-    assert.deepStrictEqual<unknown>(normalized([{ type: "filter", body }]), [{ type: "filter", body }])
-    assert.strictEqual(
-      JSON.stringify(normalized([{ type: "filter", body }])[0]),
-      JSON.stringify({ type: "filter", body })
-    )
+    expect(normalized([{ type: "filter", body }])).toStrictEqual([{ type: "filter", body }])
+    expect(JSON.stringify(normalized([{ type: "filter", body }])[0])).toBe(JSON.stringify({ type: "filter", body }))
   })
   it("drops a target that is null", () => {
-    assert.deepStrictEqual<unknown>(normalized([{ type: "filter", body: { a: null }, query: null, path: null }]), [
+    expect(normalized([{ type: "filter", body: { a: null }, query: null, path: null }])).toStrictEqual([
       { type: "filter", body: { a: null } }
     ])
   })
   it("accepts an empty target, which matches everything", () => {
-    assert.deepStrictEqual<unknown>(normalized([{ type: "filter", body: {} }]), [{ type: "filter", body: {} }])
+    expect(normalized([{ type: "filter", body: {} }])).toStrictEqual([{ type: "filter", body: {} }])
   })
   it("accepts a link to a stored filter, for the caller to resolve, and what a deleted one leaves", () => {
     const link = { type: "filter", filter_id: "flt_1" }
-    assert.deepStrictEqual<unknown>(normalized([link]), [link])
+    expect(normalized([link])).toStrictEqual([link])
     const detached = {
       type: "filter",
       body: { a: 1 },
       detached_from_filter: { id: "flt_1", name: "paid", detached_at: "2026-01-01T00:00:00.000Z" }
     }
-    assert.deepStrictEqual<unknown>(normalized([detached]), [detached])
+    expect(normalized([detached])).toStrictEqual([detached])
   })
   it("accepts every shape of a deduplicate rule", () => {
     const rules = [
@@ -101,7 +98,7 @@ describe("normalizeRules", () => {
       { type: "deduplicate", window: 3_600_000, exclude_fields: ["body.items[*].seen_at", "headers", "body[0]"] },
       { type: "deduplicate", window: 5_000, include_fields: ["path", "method"], headers: { "x-env": "prod" }, body: {} }
     ]
-    for (const rule of rules) assert.deepStrictEqual<unknown>(normalized([rule]), [rule])
+    for (const rule of rules) expect(normalized([rule])).toStrictEqual([rule])
   })
 
   const delay = { type: "delay", delay: 1 }
@@ -194,17 +191,17 @@ describe("normalizeRules", () => {
   for (const [input, index, path, message] of refused) {
     it(`refuses ${JSON.stringify(input).slice(0, 100)}`, () => {
       const failure = refusal(input)
-      assert.strictEqual(failure.rule_index, index)
-      assert.strictEqual(failure.path, path)
-      assert.match(failure.message, message)
+      expect(failure.rule_index).toBe(index)
+      expect(failure.path).toBe(path)
+      expect(failure.message).toMatch(message)
     })
   }
   it("refuses a body nested beyond any stack, wherever it stands", () => {
     const deep: unknown = JSON.parse('{"a":'.repeat(100_000) + "1" + "}".repeat(100_000))
-    assert.match(refusal([{ type: "filter", body: deep }]).message, /deeper/)
-    assert.match(refusal([{ type: "deduplicate", window: 1_000, body: deep }]).message, /deeper/)
-    assert.strictEqual(refusal([{ type: "delay", delay: 1, extra: deep }]).path, "extra")
-    assert.strictEqual(refusal([{ type: "delay", delay: deep }]).path, "delay")
+    expect(refusal([{ type: "filter", body: deep }]).message).toMatch(/deeper/)
+    expect(refusal([{ type: "deduplicate", window: 1_000, body: deep }]).message).toMatch(/deeper/)
+    expect(refusal([{ type: "delay", delay: 1, extra: deep }]).path).toBe("extra")
+    expect(refusal([{ type: "delay", delay: deep }]).path).toBe("delay")
   })
 })
 
@@ -213,7 +210,7 @@ describe("compileRules", () => {
   const compiled = (rules: unknown) => Result.getOrThrow(compileRules(normalized(rules)))
 
   it("nothing to do", () => {
-    assert.deepStrictEqual(compiled([]), { filter: null, slow: null, delay: 0, retry: null })
+    expect(compiled([])).toStrictEqual({ filter: null, slow: null, delay: 0, retry: null })
   })
   it("filters alone are the door's, all of them together", () => {
     const { filter, slow } = compiled([
@@ -221,8 +218,8 @@ describe("compileRules", () => {
       { type: "filter", path: "/x" },
       { type: "filter", path: "/orders" }
     ])
-    assert.isNull(slow)
-    assert.deepStrictEqual(filter?.failingTargets(request), ["body", "path"])
+    expect(slow).toBeNull()
+    expect(filter?.failingTargets(request)).toStrictEqual(["body", "path"])
   })
   it("a filter behind a transformation or a deduplication is not", () => {
     const filter = { type: "filter", path: "/x" }
@@ -230,40 +227,35 @@ describe("compileRules", () => {
     const deduplicate = { type: "deduplicate", window: 1_000 }
     for (const before of [transform, deduplicate]) {
       const rules = compiled([filter, before])
-      assert.isNull(rules.filter)
-      assert.deepStrictEqual(rules.slow?.filter?.failingTargets(request), ["path"])
+      expect(rules.filter).toBeNull()
+      expect(rules.slow?.filter?.failingTargets(request)).toStrictEqual(["path"])
     }
     const both = compiled([transform, deduplicate])
-    assert.deepStrictEqual<unknown>(both.slow, { deduplicate, transform, filter: null })
+    expect(both.slow).toStrictEqual({ deduplicate, transform, filter: null })
   })
   it("delay and retry", () => {
     const { delay, retry } = compiled([
       { type: "delay", delay: 5 },
       { type: "retry", response_status_codes: ["!501"] }
     ])
-    assert.strictEqual(delay, 5)
-    assert.strictEqual(retry?.count, 5)
-    assert.deepStrictEqual(
-      [500, 501].map((status) => retry?.covers(status)),
-      [true, false]
-    )
+    expect(delay).toBe(5)
+    expect(retry?.count).toBe(5)
+    expect([500, 501].map((status) => retry?.covers(status))).toStrictEqual([true, false])
   })
   it("fails closed on a link that was not resolved and on conditions that are not valid any more", () => {
     const failure = (rules: ReadonlyArray<Rule>) => {
       const result = compileRules(rules)
-      return Result.isFailure(result) ? result.failure : assert.fail("compiled")
+      return Result.isFailure(result) ? result.failure : expect.fail("compiled")
     }
-    assert.strictEqual(
+    expect(
       failure([
         { type: "delay", delay: 1 },
         { type: "filter", filter_id: "flt_1" }
-      ]).rule_index,
-      1
-    )
-    assert.strictEqual(failure([{ type: "filter", body: { a: { $x: 1 } } }]).path, "body.a.$x")
-    assert.strictEqual(
-      failure([{ type: "retry", strategy: "linear", count: 1, interval: 1_000, response_status_codes: ["x"] }]).path,
-      "response_status_codes[0]"
-    )
+      ]).rule_index
+    ).toBe(1)
+    expect(failure([{ type: "filter", body: { a: { $x: 1 } } }]).path).toBe("body.a.$x")
+    expect(
+      failure([{ type: "retry", strategy: "linear", count: 1, interval: 1_000, response_status_codes: ["x"] }]).path
+    ).toBe("response_status_codes[0]")
   })
 })

@@ -1,5 +1,5 @@
 import { compileStatusExpressions } from "../src/StatusExpression.ts"
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 
 const covered = (expressions: ReadonlyArray<string | number>, statuses: ReadonlyArray<number>) =>
@@ -9,26 +9,23 @@ describe("status expressions", () => {
   const statuses = [301, 399, 400, 401, 404, 429, 499, 500, 501, 503, 599]
 
   it("every form", () => {
-    assert.deepStrictEqual(covered([404], statuses), [404])
-    assert.deepStrictEqual(covered(["404"], statuses), [404])
-    assert.deepStrictEqual(covered(["500-599"], statuses), [500, 501, 503, 599])
-    assert.deepStrictEqual(covered([">400"], statuses), [401, 404, 429, 499, 500, 501, 503, 599])
-    assert.deepStrictEqual(covered([">=500"], statuses), [500, 501, 503, 599])
-    assert.deepStrictEqual(covered(["<=399"], statuses), [301, 399])
-    assert.deepStrictEqual(covered(["<400"], statuses), [301, 399])
+    expect(covered([404], statuses)).toStrictEqual([404])
+    expect(covered(["404"], statuses)).toStrictEqual([404])
+    expect(covered(["500-599"], statuses)).toStrictEqual([500, 501, 503, 599])
+    expect(covered([">400"], statuses)).toStrictEqual([401, 404, 429, 499, 500, 501, 503, 599])
+    expect(covered([">=500"], statuses)).toStrictEqual([500, 501, 503, 599])
+    expect(covered(["<=399"], statuses)).toStrictEqual([301, 399])
+    expect(covered(["<400"], statuses)).toStrictEqual([301, 399])
   })
   it("a ! form takes away from the others", () => {
-    assert.deepStrictEqual(covered(["429", "500-599", "!501"], statuses), [429, 500, 503, 599])
-    assert.deepStrictEqual(covered([">=500", "!500-501"], statuses), [503, 599])
-    assert.deepStrictEqual(covered([">=500", "!>500"], statuses), [500])
+    expect(covered(["429", "500-599", "!501"], statuses)).toStrictEqual([429, 500, 503, 599])
+    expect(covered([">=500", "!500-501"], statuses)).toStrictEqual([503, 599])
+    expect(covered([">=500", "!>500"], statuses)).toStrictEqual([500])
   })
   it("alone, it takes away from everything", () => {
-    assert.deepStrictEqual(
-      covered(["!401"], statuses),
-      statuses.filter((status) => status !== 401)
-    )
-    assert.deepStrictEqual(covered(["!400-499", "!<400"], statuses), [500, 501, 503, 599])
-    assert.deepStrictEqual(covered([], statuses), statuses)
+    expect(covered(["!401"], statuses)).toStrictEqual(statuses.filter((status) => status !== 401))
+    expect(covered(["!400-499", "!<400"], statuses)).toStrictEqual([500, 501, 503, 599])
+    expect(covered([], statuses)).toStrictEqual(statuses)
   })
   it("refuses everything else, naming which", () => {
     for (const wrong of [
@@ -48,8 +45,8 @@ describe("status expressions", () => {
       40
     ]) {
       const result = compileStatusExpressions(["500", wrong])
-      assert.isTrue(Result.isFailure(result), String(wrong))
-      if (Result.isFailure(result)) assert.strictEqual(result.failure.index, 1)
+      expect(Result.isFailure(result), String(wrong)).toBe(true)
+      if (Result.isFailure(result)) expect(result.failure.index).toBe(1)
     }
   })
 })

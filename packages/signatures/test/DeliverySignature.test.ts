@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Result, Schema } from "effect"
 import { Webhook } from "standardwebhooks"
 import { compileScheme } from "@tidegate/signatures/SignatureScheme"
@@ -20,7 +20,7 @@ const nowSeconds = () => Math.floor(Date.now() / 1000)
 
 describe("signDelivery", () => {
   it("signs what openssl signs, with a plain secret", () => {
-    assert.deepStrictEqual(signDelivery({ ...attempt, secrets: [prepare(raw)] }), {
+    expect(signDelivery({ ...attempt, secrets: [prepare(raw)] })).toStrictEqual({
       "x-gateway-timestamp": "1700000000",
       // printf '1700000000.{"id":1,"name":"Zoë","amount":12.50}' | openssl dgst -sha256 -hmac gws_0123456789abcdef -r
       "x-gateway-signature": "v1=3e859ac5fa4d32fbe7fc8e698eb74aa3d9aed2cf445e518fd4ffdcee5f528a72",
@@ -35,24 +35,19 @@ describe("signDelivery", () => {
   it("signs what openssl signs, with a whsec_ secret: each header by its own key", () => {
     const headers = signDelivery({ ...attempt, secrets: [prepare(whsec)] })
     // printf '1700000000.{"id":1,…}' | openssl dgst -sha256 -hmac whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw -r
-    assert.strictEqual(
-      headers["x-gateway-signature"],
-      "v1=6597f28207e8016f207ae195463dbd1017a29c6f9407f8e1697c888b1588b04f"
-    )
+    expect(headers["x-gateway-signature"]).toBe("v1=6597f28207e8016f207ae195463dbd1017a29c6f9407f8e1697c888b1588b04f")
     // printf 'evt_01.1700000000.{"id":1,…}' | openssl dgst -sha256 -mac HMAC -binary
     //   -macopt hexkey:$(printf MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw | base64 -d | xxd -p) | base64
-    assert.strictEqual(headers["webhook-signature"], "v1,TWdRVVSNanQ2DvR/WhfLM1+hUBTACxt6nnEa79B3mOE=")
+    expect(headers["webhook-signature"]).toBe("v1,TWdRVVSNanQ2DvR/WhfLM1+hUBTACxt6nnEa79B3mOE=")
   })
 
   it("during a rotation both headers list a signature per secret, newest first", () => {
     const headers = signDelivery({ ...attempt, secrets: [prepare(whsec), prepare(raw)] })
-    assert.strictEqual(
-      headers["x-gateway-signature"],
+    expect(headers["x-gateway-signature"]).toBe(
       "v1=6597f28207e8016f207ae195463dbd1017a29c6f9407f8e1697c888b1588b04f," +
         "v1=3e859ac5fa4d32fbe7fc8e698eb74aa3d9aed2cf445e518fd4ffdcee5f528a72"
     )
-    assert.strictEqual(
-      headers["webhook-signature"],
+    expect(headers["webhook-signature"]).toBe(
       "v1,TWdRVVSNanQ2DvR/WhfLM1+hUBTACxt6nnEa79B3mOE= v1,n1vRj++toUu3wUTOAheOHMcks0Bje/wQs2CEbixBRpM="
     )
   })
@@ -64,22 +59,22 @@ describe("signDelivery", () => {
     ["three secrets", ["gws_new-new-new", raw, whsec]]
   ])("the reference implementation verifies %s, and nothing else", (_, secrets) => {
     const [first, ...others] = secrets.map(prepare)
-    assert.isDefined(first)
-    const headers = signDelivery({ ...attempt, secrets: [first, ...others], timestampSeconds: nowSeconds() })
+    expect(first).toBeDefined()
+    const headers = signDelivery({ ...attempt, secrets: [first!, ...others], timestampSeconds: nowSeconds() })
     for (const secret of secrets) {
-      assert.deepStrictEqual(receiver(secret).verify(body, headers), JSON.parse(body.toString("utf8")))
+      expect(receiver(secret).verify(body, headers)).toStrictEqual(JSON.parse(body.toString("utf8")))
     }
-    assert.throws(() => receiver("gws_some-other-secret").verify(body, headers), "No matching signature found")
+    expect(() => receiver("gws_some-other-secret").verify(body, headers)).toThrow("No matching signature found")
     const altered = Buffer.from(body.toString("utf8").replace("12.50", "12.51"), "utf8")
     for (const secret of secrets) {
-      assert.throws(() => receiver(secret).verify(altered, headers), "No matching signature found")
-      assert.throws(() => receiver(secret).verify(body, { ...headers, "webhook-id": "evt_02" }), "No matching")
+      expect(() => receiver(secret).verify(altered, headers)).toThrow("No matching signature found")
+      expect(() => receiver(secret).verify(body, { ...headers, "webhook-id": "evt_02" })).toThrow("No matching")
     }
   })
 
   it("the reference implementation refuses what is older than five minutes", () => {
     const headers = signDelivery({ ...attempt, secrets: [prepare(raw)], timestampSeconds: nowSeconds() - 302 })
-    assert.throws(() => receiver(raw).verify(body, headers), "Message timestamp too old")
+    expect(() => receiver(raw).verify(body, headers)).toThrow("Message timestamp too old")
   })
 
   const gateway: SignatureScheme = {
@@ -117,8 +112,8 @@ describe("signDelivery", () => {
       altered[at % sent.length]! ^= flip
       for (const secret of [whsec, old]) {
         const check = compileScheme(gateway, secret)
-        assert.isTrue(check?.(received(headers, sent)))
-        assert.isFalse(check?.(received(headers, altered)))
+        expect(check?.(received(headers, sent))).toBe(true)
+        expect(check?.(received(headers, altered))).toBe(false)
       }
     }
   )
@@ -133,17 +128,17 @@ describe("prepareSigningSecret", () => {
     ["whsec_abcdefg===", "must be base64 after whsec_"],
     ["\ud800 12345678901", "must be valid Unicode text"]
   ])("refuses %j", (secret, why) => {
-    assert.deepStrictEqual(prepareSigningSecret(secret), Result.fail(why))
+    expect(prepareSigningSecret(secret)).toStrictEqual(Result.fail(why))
   })
 
   it.each(["123456789012", "whsec_AAAAAAA=", "whsec_AAAAAAA", "WHSEC_is-not-a-prefix", "ünïcödé-sécrèt"])(
     "takes %j",
     (secret) => {
-      assert.isTrue(Result.isSuccess(prepareSigningSecret(secret)))
+      expect(Result.isSuccess(prepareSigningSecret(secret))).toBe(true)
     }
   )
 
   it("keeps the secret out of what is printed", () => {
-    assert.notInclude(JSON.stringify(prepare(raw)), "0123456789abcdef")
+    expect(JSON.stringify(prepare(raw))).not.toContain("0123456789abcdef")
   })
 })

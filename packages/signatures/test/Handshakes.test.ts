@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import * as handshakes from "../src/Handshakes.ts"
 import { inbound } from "./providers/code/inbound.ts"
 
@@ -35,7 +35,7 @@ describe("SLACK url_verification", () => {
     type: "url_verification"
   }
   it("answers the challenge of a signed request", () => {
-    assert.deepStrictEqual(handshakes.slackHandshake(post(message), {}), {
+    expect(handshakes.slackHandshake(post(message), {})).toStrictEqual({
       kind: "url_verification",
       status: 200,
       contentType: application,
@@ -45,14 +45,14 @@ describe("SLACK url_verification", () => {
     })
   })
   it("leaves everything else alone", () => {
-    for (const challenge of unfit) assert.isNull(handshakes.slackHandshake(post({ ...message, challenge }), {}))
+    for (const challenge of unfit) expect(handshakes.slackHandshake(post({ ...message, challenge }), {})).toBeNull()
     for (const type of ["event_callback", undefined, ["url_verification"]]) {
-      assert.isNull(handshakes.slackHandshake(post({ ...message, type }), {}))
+      expect(handshakes.slackHandshake(post({ ...message, type }), {})).toBeNull()
     }
-    assert.isNull(handshakes.slackHandshake(post({ event: message }), {}))
-    assert.isNull(handshakes.slackHandshake(post(JSON.stringify(message).slice(1)), {}))
-    assert.isNull(handshakes.slackHandshake({ ...post(message), method: "PUT" }, {}))
-    assert.isNull(handshakes.slackHandshake(post({ ...message, padding: "x".repeat(16_384) }), {}))
+    expect(handshakes.slackHandshake(post({ event: message }), {})).toBeNull()
+    expect(handshakes.slackHandshake(post(JSON.stringify(message).slice(1)), {})).toBeNull()
+    expect(handshakes.slackHandshake({ ...post(message), method: "PUT" }, {})).toBeNull()
+    expect(handshakes.slackHandshake(post({ ...message, padding: "x".repeat(16_384) }), {})).toBeNull()
   })
 })
 
@@ -68,7 +68,7 @@ describe("META hub.mode=subscribe", () => {
     }).toString()
 
   it("echoes the challenge to whoever knows the token", () => {
-    assert.deepStrictEqual(handshakes.metaHandshake(get(query()), auth), {
+    expect(handshakes.metaHandshake(get(query()), auth)).toStrictEqual({
       kind: "subscribe",
       status: 200,
       contentType: plain,
@@ -79,31 +79,31 @@ describe("META hub.mode=subscribe", () => {
   })
   it("refuses everybody else", () => {
     for (const token of ["", "meaty", `${auth.verify_token} `, "undefined", auth.webhook_secret_key]) {
-      assert.strictEqual(handshakes.metaHandshake(get(query({ "hub.verify_token": token })), auth), "refuse")
+      expect(handshakes.metaHandshake(get(query({ "hub.verify_token": token })), auth)).toBe("refuse")
     }
-    assert.strictEqual(handshakes.metaHandshake(get("hub.mode=subscribe&hub.challenge=1"), auth), "refuse")
+    expect(handshakes.metaHandshake(get("hub.mode=subscribe&hub.challenge=1"), auth)).toBe("refuse")
     const twice = `${query()}&hub.verify_token=x`
-    assert.strictEqual(handshakes.metaHandshake(get(twice), auth), "refuse")
+    expect(handshakes.metaHandshake(get(twice), auth)).toBe("refuse")
     for (const auth of [{}, { verify_token: "" }]) {
-      assert.strictEqual(handshakes.metaHandshake(get(query({ "hub.verify_token": "" })), auth), "refuse")
-      assert.strictEqual(handshakes.metaHandshake(get(query({ "hub.verify_token": "undefined" })), auth), "refuse")
+      expect(handshakes.metaHandshake(get(query({ "hub.verify_token": "" })), auth)).toBe("refuse")
+      expect(handshakes.metaHandshake(get(query({ "hub.verify_token": "undefined" })), auth)).toBe("refuse")
     }
     for (const challenge of unfit.filter((value) => typeof value === "string")) {
       const request = get(query({ "hub.challenge": challenge }))
-      assert.strictEqual(handshakes.metaHandshake(request, auth), "refuse")
+      expect(handshakes.metaHandshake(request, auth)).toBe("refuse")
     }
   })
   it("leaves everything else alone", () => {
-    assert.isNull(handshakes.metaHandshake(get(query({ "hub.mode": "unsubscribe" })), auth))
-    assert.isNull(handshakes.metaHandshake(get(`${query()}&hub.mode=subscribe`), auth))
-    assert.isNull(handshakes.metaHandshake(get(""), auth))
-    assert.isNull(handshakes.metaHandshake({ ...get(query()), method: "POST" }, auth))
+    expect(handshakes.metaHandshake(get(query({ "hub.mode": "unsubscribe" })), auth)).toBeNull()
+    expect(handshakes.metaHandshake(get(`${query()}&hub.mode=subscribe`), auth)).toBeNull()
+    expect(handshakes.metaHandshake(get(""), auth)).toBeNull()
+    expect(handshakes.metaHandshake({ ...get(query()), method: "POST" }, auth)).toBeNull()
   })
 })
 
 describe("DISCORD PING", () => {
   it("1 wants a PONG from interactions, 0 an empty 204 from events", () => {
-    assert.deepStrictEqual(handshakes.discordInteractionsHandshake(post({ type: 1, id: "1", token: "t" }), {}), {
+    expect(handshakes.discordInteractionsHandshake(post({ type: 1, id: "1", token: "t" }), {})).toStrictEqual({
       kind: "ping",
       status: 200,
       contentType: application,
@@ -111,7 +111,7 @@ describe("DISCORD PING", () => {
       headers: nosniff,
       needsCheck: true
     })
-    assert.deepStrictEqual(handshakes.discordEventsHandshake(post({ version: 1, type: 0 }), {}), {
+    expect(handshakes.discordEventsHandshake(post({ version: 1, type: 0 }), {})).toStrictEqual({
       kind: "ping",
       status: 204,
       contentType: null,
@@ -121,13 +121,13 @@ describe("DISCORD PING", () => {
   })
   it("other types are ordinary", () => {
     for (const type of [0, 2, 3, "1", true, null, [1], undefined]) {
-      assert.isNull(handshakes.discordInteractionsHandshake(post({ type }), {}))
+      expect(handshakes.discordInteractionsHandshake(post({ type }), {})).toBeNull()
     }
     for (const type of [1, "0", false, null, [0], undefined]) {
-      assert.isNull(handshakes.discordEventsHandshake(post({ type }), {}))
+      expect(handshakes.discordEventsHandshake(post({ type }), {})).toBeNull()
     }
-    assert.isNull(handshakes.discordInteractionsHandshake(post([{ type: 1 }]), {}))
-    assert.isNull(handshakes.discordInteractionsHandshake(post("1"), {}))
+    expect(handshakes.discordInteractionsHandshake(post([{ type: 1 }]), {})).toBeNull()
+    expect(handshakes.discordInteractionsHandshake(post("1"), {})).toBeNull()
   })
 })
 
@@ -140,7 +140,7 @@ describe("ZOOM endpoint.url_validation", () => {
   })
   // The plainToken of Zoom's documentation; the answer: printf qgg8vlvZRS6UYooatFL8Aw | openssl dgst -sha256 -hmac JRpZ0ZzBQLyFN7vnrBp5Vw
   it("answers a signed request with the HMAC of its token", () => {
-    assert.deepStrictEqual(handshakes.zoomHandshake(post(message("qgg8vlvZRS6UYooatFL8Aw")), auth), {
+    expect(handshakes.zoomHandshake(post(message("qgg8vlvZRS6UYooatFL8Aw")), auth)).toStrictEqual({
       kind: "endpoint.url_validation",
       status: 200,
       contentType: application,
@@ -151,21 +151,21 @@ describe("ZOOM endpoint.url_validation", () => {
   })
   it("signs nothing that Zoom itself would sign", () => {
     for (const token of [...unfit, "v0:1893456000:{}", "a:b", "a b", "x".repeat(257)]) {
-      assert.isNull(handshakes.zoomHandshake(post(message(token)), auth))
+      expect(handshakes.zoomHandshake(post(message(token)), auth)).toBeNull()
     }
   })
   it("leaves everything else alone", () => {
-    assert.isNull(handshakes.zoomHandshake(post({ ...message("qgg8"), event: "meeting.started" }), auth))
+    expect(handshakes.zoomHandshake(post({ ...message("qgg8"), event: "meeting.started" }), auth)).toBeNull()
     for (const payload of [null, "qgg8", ["qgg8"], undefined]) {
-      assert.isNull(handshakes.zoomHandshake(post({ event: "endpoint.url_validation", payload }), auth))
+      expect(handshakes.zoomHandshake(post({ event: "endpoint.url_validation", payload }), auth)).toBeNull()
     }
-    assert.isNull(handshakes.zoomHandshake(post(message("qgg8")), {}))
+    expect(handshakes.zoomHandshake(post(message("qgg8")), {})).toBeNull()
   })
 })
 
 describe("echoes of a query", () => {
   it("DROPBOX challenge", () => {
-    assert.deepStrictEqual(handshakes.dropboxHandshake(get("challenge=3w_x-9%3D"), {}), {
+    expect(handshakes.dropboxHandshake(get("challenge=3w_x-9%3D"), {})).toStrictEqual({
       kind: "challenge",
       status: 200,
       contentType: plain,
@@ -174,16 +174,16 @@ describe("echoes of a query", () => {
       needsCheck: false
     })
     for (const query of ["", "challenge=", "challenge=a&challenge=b", "Challenge=a", "x=challenge"]) {
-      assert.isNull(handshakes.dropboxHandshake(get(query), {}))
+      expect(handshakes.dropboxHandshake(get(query), {})).toBeNull()
     }
-    assert.isNull(handshakes.dropboxHandshake({ ...get("challenge=a"), method: "POST" }, {}))
+    expect(handshakes.dropboxHandshake({ ...get("challenge=a"), method: "POST" }, {})).toBeNull()
   })
 
   it("MICROSOFT_GRAPH validationToken", () => {
     const request = inbound({
       url: "https://hooks.example/src_1?validationToken=Validation%3a+Testing+client+application+reachability"
     })
-    assert.deepStrictEqual(handshakes.microsoftGraphHandshake(request, {}), {
+    expect(handshakes.microsoftGraphHandshake(request, {})).toStrictEqual({
       kind: "validationToken",
       status: 200,
       contentType: plain,
@@ -198,16 +198,16 @@ describe("echoes of a query", () => {
       { ...request, query: "validationToken=a&validationToken=b" },
       { ...request, query: "validationToken=" }
     ]
-    for (const request of near) assert.isNull(handshakes.microsoftGraphHandshake(request, {}))
+    for (const request of near) expect(handshakes.microsoftGraphHandshake(request, {})).toBeNull()
   })
 
   it("neither echoes what could be a page or a header", () => {
     for (const value of unfit.filter((value) => typeof value === "string")) {
       const query = new URLSearchParams({ challenge: value, validationToken: value }).toString()
-      assert.isNull(handshakes.dropboxHandshake(get(query), {}))
-      assert.isNull(handshakes.microsoftGraphHandshake({ ...get(query), method: "POST" }, {}))
+      expect(handshakes.dropboxHandshake(get(query), {})).toBeNull()
+      expect(handshakes.microsoftGraphHandshake({ ...get(query), method: "POST" }, {})).toBeNull()
     }
-    assert.isNotNull(handshakes.dropboxHandshake(get(`challenge=${"x".repeat(1024)}`), {}))
+    expect(handshakes.dropboxHandshake(get(`challenge=${"x".repeat(1024)}`), {})).not.toBeNull()
   })
 })
 
@@ -215,7 +215,7 @@ describe("TWITCH webhook_callback_verification", () => {
   const headers = { "twitch-eventsub-message-type": "webhook_callback_verification" }
   const message = { challenge: "pogchamp-kappa-360noscope-vohiyo", subscription: { id: "f1c2a387" } }
   it("echoes the challenge of a signed request", () => {
-    assert.deepStrictEqual(handshakes.twitchHandshake(post(message, headers), {}), {
+    expect(handshakes.twitchHandshake(post(message, headers), {})).toStrictEqual({
       kind: "webhook_callback_verification",
       status: 200,
       contentType: plain,
@@ -227,9 +227,9 @@ describe("TWITCH webhook_callback_verification", () => {
   it("leaves everything else alone", () => {
     for (const type of ["notification", "revocation", undefined, ["webhook_callback_verification"]]) {
       const request = post(message, { "twitch-eventsub-message-type": type })
-      assert.isNull(handshakes.twitchHandshake(request, {}))
+      expect(handshakes.twitchHandshake(request, {})).toBeNull()
     }
-    for (const challenge of unfit) assert.isNull(handshakes.twitchHandshake(post({ challenge }, headers), {}))
+    for (const challenge of unfit) expect(handshakes.twitchHandshake(post({ challenge }, headers), {})).toBeNull()
   })
 })
 
@@ -246,29 +246,29 @@ describe("ASANA X-Hook-Secret", () => {
     needsCheck: false
   }
   it("remembers the first secret, and repeats it", () => {
-    assert.deepStrictEqual(handshakes.asanaHandshake(hello, {}), { ...answer, remember: secret })
-    assert.deepStrictEqual(handshakes.asanaHandshake(inbound({ headers: hello.headers }), {}), {
+    expect(handshakes.asanaHandshake(hello, {})).toStrictEqual({ ...answer, remember: secret })
+    expect(handshakes.asanaHandshake(inbound({ headers: hello.headers }), {})).toStrictEqual({
       ...answer,
       remember: secret
     })
-    assert.deepStrictEqual(handshakes.asanaHandshake(hello, { webhook_secret_key: secret }), answer)
+    expect(handshakes.asanaHandshake(hello, { webhook_secret_key: secret })).toStrictEqual(answer)
   })
   it("refuses another secret, and one that is none", () => {
     for (const stored of [`${secret}0`, secret.slice(1), ""]) {
-      assert.strictEqual(handshakes.asanaHandshake(hello, { webhook_secret_key: stored }), "refuse")
+      expect(handshakes.asanaHandshake(hello, { webhook_secret_key: stored })).toBe("refuse")
     }
     for (const wrong of ["short", "x".repeat(257), `${secret}\r\nset-cookie: a=b`, `${secret} `, "ü".repeat(20)]) {
-      assert.strictEqual(handshakes.asanaHandshake(post("{}", { "x-hook-secret": wrong }), {}), "refuse")
+      expect(handshakes.asanaHandshake(post("{}", { "x-hook-secret": wrong }), {})).toBe("refuse")
     }
   })
   it("leaves everything else alone", () => {
     for (const wrong of [undefined, "", [secret, secret]]) {
-      assert.isNull(handshakes.asanaHandshake(post("{}", { "x-hook-secret": wrong }), {}))
+      expect(handshakes.asanaHandshake(post("{}", { "x-hook-secret": wrong }), {})).toBeNull()
     }
     const signed = post("{}", { "x-hook-secret": secret, "x-hook-signature": "00" })
-    assert.isNull(handshakes.asanaHandshake(signed, {}))
-    assert.isNull(handshakes.asanaHandshake(post({ events: [] }, { "x-hook-signature": "00" }), {}))
-    assert.isNull(handshakes.asanaHandshake({ ...hello, method: "GET" }, {}))
+    expect(handshakes.asanaHandshake(signed, {})).toBeNull()
+    expect(handshakes.asanaHandshake(post({ events: [] }, { "x-hook-signature": "00" }), {})).toBeNull()
+    expect(handshakes.asanaHandshake({ ...hello, method: "GET" }, {})).toBeNull()
   })
 })
 
@@ -278,22 +278,22 @@ describe("NOTION verification_token", () => {
   const answer = { kind: "verification_token", status: 200, contentType: null, body: "", needsCheck: false }
   it("remembers the first token", () => {
     const hello = post({ verification_token: token })
-    assert.deepStrictEqual(handshakes.notionHandshake(hello, {}), { ...answer, remember: token })
-    assert.deepStrictEqual(handshakes.notionHandshake(hello, { webhook_secret_key: token }), answer)
+    expect(handshakes.notionHandshake(hello, {})).toStrictEqual({ ...answer, remember: token })
+    expect(handshakes.notionHandshake(hello, { webhook_secret_key: token })).toStrictEqual(answer)
   })
   it("refuses another token, and one that is none", () => {
     const stored = { webhook_secret_key: token }
-    assert.strictEqual(handshakes.notionHandshake(post({ verification_token: `${token}x` }), stored), "refuse")
+    expect(handshakes.notionHandshake(post({ verification_token: `${token}x` }), stored)).toBe("refuse")
     for (const wrong of ["", "short", `${token} `, "x".repeat(257)]) {
-      assert.strictEqual(handshakes.notionHandshake(post({ verification_token: wrong }), {}), "refuse")
+      expect(handshakes.notionHandshake(post({ verification_token: wrong }), {})).toBe("refuse")
     }
   })
   it("leaves events alone", () => {
-    assert.isNull(handshakes.notionHandshake(post({ type: "page.created", verification_token: token }), {}))
+    expect(handshakes.notionHandshake(post({ type: "page.created", verification_token: token }), {})).toBeNull()
     for (const wrong of [1, null, undefined, [token]]) {
-      assert.isNull(handshakes.notionHandshake(post({ verification_token: wrong }), {}))
+      expect(handshakes.notionHandshake(post({ verification_token: wrong }), {})).toBeNull()
     }
-    assert.isNull(handshakes.notionHandshake({ ...post({ verification_token: token }), method: "PUT" }, {}))
+    expect(handshakes.notionHandshake({ ...post({ verification_token: token }), method: "PUT" }, {})).toBeNull()
   })
 })
 
@@ -301,20 +301,20 @@ describe("requests that only want 200", () => {
   const { intercomHandshake, mandrillHandshake, trelloHandshake } = handshakes
   for (const [name, handshake] of Object.entries({ intercomHandshake, mandrillHandshake, trelloHandshake })) {
     it(`${name} answers HEAD, and nothing else`, () => {
-      assert.deepStrictEqual(handshake(inbound({ method: "HEAD" }), {}), {
+      expect(handshake(inbound({ method: "HEAD" }), {})).toStrictEqual({
         kind: "head",
         status: 200,
         contentType: null,
         body: "",
         needsCheck: false
       })
-      for (const method of ["GET", "POST", "head", ""]) assert.isNull(handshake(inbound({ method }), {}))
+      for (const method of ["GET", "POST", "head", ""]) expect(handshake(inbound({ method }), {})).toBeNull()
     })
   }
 
   it("the ping of WooCommerce", () => {
     const form = { "content-type": "application/x-www-form-urlencoded" }
-    assert.deepStrictEqual(handshakes.wooCommerceHandshake(post("webhook_id=7", form), {}), {
+    expect(handshakes.wooCommerceHandshake(post("webhook_id=7", form), {})).toStrictEqual({
       kind: "ping",
       status: 200,
       contentType: null,
@@ -329,10 +329,10 @@ describe("requests that only want 200", () => {
       "webhook_id=7\n",
       `webhook_id=${"7".repeat(60)}`
     ]) {
-      assert.isNull(handshakes.wooCommerceHandshake(post(body, form), {}))
+      expect(handshakes.wooCommerceHandshake(post(body, form), {})).toBeNull()
     }
-    assert.isNull(handshakes.wooCommerceHandshake(post("webhook_id=7", { "x-wc-webhook-signature": "AA==" }), {}))
-    assert.isNull(handshakes.wooCommerceHandshake({ ...post("webhook_id=7"), method: "PUT" }, {}))
+    expect(handshakes.wooCommerceHandshake(post("webhook_id=7", { "x-wc-webhook-signature": "AA==" }), {})).toBeNull()
+    expect(handshakes.wooCommerceHandshake({ ...post("webhook_id=7"), method: "PUT" }, {})).toBeNull()
   })
 })
 
@@ -341,7 +341,7 @@ describe("OKTA x-okta-verification-challenge", () => {
   const challenge = "Me_rShK8JHsTnbyYrWXCEoMGbM_zsZ6k0hLPZ_Pg"
   it("answers in JSON, when the secret is right", () => {
     const request = get("", { "x-okta-verification-challenge": challenge, authorization: "my-shared-secret" })
-    assert.deepStrictEqual(handshakes.oktaHandshake(request, {}), {
+    expect(handshakes.oktaHandshake(request, {})).toStrictEqual({
       kind: "verification",
       status: 200,
       contentType: application,
@@ -349,11 +349,11 @@ describe("OKTA x-okta-verification-challenge", () => {
       headers: nosniff,
       needsCheck: true
     })
-    assert.isNull(handshakes.oktaHandshake({ ...request, method: "POST" }, {}))
+    expect(handshakes.oktaHandshake({ ...request, method: "POST" }, {})).toBeNull()
   })
   it("leaves everything else alone", () => {
     for (const value of [...unfit.filter((value) => typeof value === "string"), undefined, [challenge, challenge]]) {
-      assert.isNull(handshakes.oktaHandshake(get("", { "x-okta-verification-challenge": value }), {}))
+      expect(handshakes.oktaHandshake(get("", { "x-okta-verification-challenge": value }), {})).toBeNull()
     }
   })
 })

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { maskAuth, maskSecret, restoreMasked } from "@tidegate/signatures/Masking"
 
@@ -20,7 +20,7 @@ describe("maskSecret", () => {
     ["abcd🔑🔑🔑", "****"],
     ["abcde🔑🔑🔑", "****e🔑🔑🔑"]
   ])("%j reads %j", (secret, masked) => {
-    assert.strictEqual(maskSecret(secret), masked)
+    expect(maskSecret(secret)).toBe(masked)
   })
 })
 
@@ -81,30 +81,29 @@ describe("maskAuth", () => {
     ["MESSAGING_AUTH_TOKEN", { account_sid: "AC1234567890", auth_token: "0123456789" }, { auth_token: "****6789" }],
     ["DATABASE_PASSWORD", { username: "gateway_user", password: "correct-horse" }, { password: "****orse" }]
   ])("%s shows what is no secret", (type, auth, masked) => {
-    assert.deepStrictEqual(maskAuth(type, auth), { ...auth, ...masked })
+    expect(maskAuth(type, auth)).toStrictEqual({ ...auth, ...masked })
   })
 
   it("fails closed: a setting that nobody declared readable is masked, and so is all of an unknown type", () => {
-    assert.deepStrictEqual(maskAuth("HMAC", { legacy_secret: "0123456789", pin: 123_456 }), {
+    expect(maskAuth("HMAC", { legacy_secret: "0123456789", pin: 123_456 })).toStrictEqual({
       legacy_secret: "****6789",
       pin: "****"
     })
-    assert.deepStrictEqual(maskAuth("FUTURE", { username: "0123456789" }), { username: "****6789" })
-    assert.deepStrictEqual(maskAuth(null, { username: "0123456789" }), { username: "****6789" })
-    assert.deepStrictEqual(maskAuth("toString", { name: "0123456789" }), { name: "****6789" })
+    expect(maskAuth("FUTURE", { username: "0123456789" })).toStrictEqual({ username: "****6789" })
+    expect(maskAuth(null, { username: "0123456789" })).toStrictEqual({ username: "****6789" })
+    expect(maskAuth("toString", { name: "0123456789" })).toStrictEqual({ name: "****6789" })
   })
 
   it("masks at any depth, keeps every name, and shows what is null or a flag", () => {
-    assert.deepStrictEqual(
+    expect(
       maskAuth("HMAC", {
         keys: [{ webhook_secret_key: "0123456789", algorithm: "sha1" }, "abcdefghij"],
         on: true,
         x: null
-      }),
-      { keys: [{ webhook_secret_key: "****6789", algorithm: "sha1" }, "****ghij"], on: true, x: null }
-    )
-    assert.deepStrictEqual(maskAuth("HMAC", null), null)
-    assert.deepStrictEqual(maskAuth("HMAC", {}), {})
+      })
+    ).toStrictEqual({ keys: [{ webhook_secret_key: "****6789", algorithm: "sha1" }, "****ghij"], on: true, x: null })
+    expect(maskAuth("HMAC", null)).toStrictEqual(null)
+    expect(maskAuth("HMAC", {})).toStrictEqual({})
   })
 })
 
@@ -112,20 +111,20 @@ describe("restoreMasked", () => {
   const stored = { header_key: "x-signature", webhook_secret_key: "top-secret" }
 
   it("a mask that is written back unchanged keeps the stored secret", () => {
-    assert.deepStrictEqual(restored("HMAC", { header_key: "x-other", webhook_secret_key: "****cret" }, stored), {
+    expect(restored("HMAC", { header_key: "x-other", webhook_secret_key: "****cret" }, stored)).toStrictEqual({
       header_key: "x-other",
       webhook_secret_key: "top-secret"
     })
-    assert.deepStrictEqual(restored("BASIC_AUTH", { password: "****" }, { password: "short" }), { password: "short" })
+    expect(restored("BASIC_AUTH", { password: "****" }, { password: "short" })).toStrictEqual({ password: "short" })
   })
 
   it("a new secret replaces the stored one, and a secret that is left out is not put back", () => {
-    assert.deepStrictEqual(restored("HMAC", { webhook_secret_key: "another" }, stored), {
+    expect(restored("HMAC", { webhook_secret_key: "another" }, stored)).toStrictEqual({
       webhook_secret_key: "another"
     })
-    assert.deepStrictEqual(restored("HMAC", { header_key: "x" }, stored), { header_key: "x" })
-    assert.deepStrictEqual(restored("HMAC", { webhook_secret_key: "" }, stored), { webhook_secret_key: "" })
-    assert.deepStrictEqual(restored("HMAC", { webhook_secret_key: "****longer-secret" }, stored), {
+    expect(restored("HMAC", { header_key: "x" }, stored)).toStrictEqual({ header_key: "x" })
+    expect(restored("HMAC", { webhook_secret_key: "" }, stored)).toStrictEqual({ webhook_secret_key: "" })
+    expect(restored("HMAC", { webhook_secret_key: "****longer-secret" }, stored)).toStrictEqual({
       webhook_secret_key: "****longer-secret"
     })
   })
@@ -140,50 +139,49 @@ describe("restoreMasked", () => {
     ["****cret", { other: "top-secret" }],
     ["****cret", ["top-secret"]]
   ])("the mask %j of nothing stored in %j is a field error", (written, old) => {
-    assert.deepStrictEqual(failure("HMAC", { webhook_secret_key: written }, old), [
+    expect(failure("HMAC", { webhook_secret_key: written }, old)).toStrictEqual([
       { path: "config.auth.webhook_secret_key", message }
     ])
   })
 
   it("finds nothing in what JavaScript puts into every object", () => {
-    assert.lengthOf(failure("HMAC", { constructor: "****" }, {}), 1)
+    expect(failure("HMAC", { constructor: "****" }, {})).toHaveLength(1)
     const written: Schema.Json = JSON.parse('{"__proto__":"****"}')
-    assert.lengthOf(failure("HMAC", written, {}), 1)
+    expect(failure("HMAC", written, {})).toHaveLength(1)
   })
 
   it("works at any depth, and reports every place", () => {
     const old = { keys: [{ secret: "0123456789" }, { secret: "abcdefghij" }], pin: 123_456 }
-    assert.deepStrictEqual(restored("HMAC", maskAuth("HMAC", old), old), old)
-    assert.deepStrictEqual(
-      failure("HMAC", { keys: [{ secret: "****ghij" }, { secret: "****ghij" }, { secret: "****ghij" }] }, old),
-      [
-        { path: "config.auth.keys.0.secret", message },
-        { path: "config.auth.keys.2.secret", message }
-      ]
-    )
+    expect(restored("HMAC", maskAuth("HMAC", old), old)).toStrictEqual(old)
+    expect(
+      failure("HMAC", { keys: [{ secret: "****ghij" }, { secret: "****ghij" }, { secret: "****ghij" }] }, old)
+    ).toStrictEqual([
+      { path: "config.auth.keys.0.secret", message },
+      { path: "config.auth.keys.2.secret", message }
+    ])
   })
 
   it("what may be read may look like a mask", () => {
-    assert.deepStrictEqual(restored("BASIC_AUTH", { username: "****" }, {}), { username: "****" })
+    expect(restored("BASIC_AUTH", { username: "****" }, {})).toStrictEqual({ username: "****" })
   })
 
   it.each<[Schema.Json]>([[null], ["text"], [5], [true]])("leaves %j to the validation", (written) => {
-    assert.deepStrictEqual(restored("HMAC", written, stored), written)
+    expect(restored("HMAC", written, stored)).toStrictEqual(written)
   })
 
   it.prop(
     "reading and writing back changes nothing",
     { username: Schema.String, password: Schema.String, extra: Schema.Array(Schema.Struct({ key: Schema.String })) },
     (auth) => {
-      assert.deepStrictEqual(restored("BASIC_AUTH", maskAuth("BASIC_AUTH", auth), auth), auth)
+      expect(restored("BASIC_AUTH", maskAuth("BASIC_AUTH", auth), auth)).toEqual(auth)
     }
   )
 
   it.prop("a mask shows at most the last four characters", { secret: Schema.String }, ({ secret }) => {
     const masked = maskSecret(secret)
-    assert.isTrue(masked.startsWith("****"))
-    assert.isAtMost(Array.from(masked).length, 8)
-    assert.isTrue(secret.endsWith(masked.slice(4)))
-    assert.isAtLeast(Array.from(secret).length, 2 * (Array.from(masked).length - 4))
+    expect(masked.startsWith("****")).toBe(true)
+    expect(Array.from(masked).length).toBeLessThanOrEqual(8)
+    expect(secret.endsWith(masked.slice(4))).toBe(true)
+    expect(Array.from(secret).length).toBeGreaterThanOrEqual(2 * (Array.from(masked).length - 4))
   })
 })

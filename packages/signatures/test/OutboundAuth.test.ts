@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import { compileOutboundAuth, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
 
@@ -12,56 +12,56 @@ const nothing = { headers: {}, signs: false }
 describe("types without settings", () => {
   it.each([[null], [undefined], ["NO_AUTH"]])("%s adds nothing", (authType) => {
     for (const auth of [undefined, null, {}, { disabled: true }, { disabled: false }]) {
-      assert.deepStrictEqual(compiled(authType, auth), nothing)
+      expect(compiled(authType, auth)).toStrictEqual(nothing)
     }
   })
 
   it("SERVICE_SIGNATURE signs, unless it is disabled", () => {
-    assert.deepStrictEqual(compiled("SERVICE_SIGNATURE", {}), { headers: {}, signs: true })
-    assert.deepStrictEqual(compiled("SERVICE_SIGNATURE", { disabled: false }), { headers: {}, signs: true })
-    assert.deepStrictEqual(compiled("SERVICE_SIGNATURE", { disabled: true }), nothing)
+    expect(compiled("SERVICE_SIGNATURE", {})).toStrictEqual({ headers: {}, signs: true })
+    expect(compiled("SERVICE_SIGNATURE", { disabled: false })).toStrictEqual({ headers: {}, signs: true })
+    expect(compiled("SERVICE_SIGNATURE", { disabled: true })).toStrictEqual(nothing)
   })
 
   it("stores nothing that it does not know", () => {
-    assert.deepStrictEqual(normalised("NO_AUTH", { password: "left over", disabled: true }), {
+    expect(normalised("NO_AUTH", { password: "left over", disabled: true })).toStrictEqual({
       auth_type: "NO_AUTH",
       auth: { disabled: true }
     })
-    assert.deepStrictEqual(normalised(undefined, {}), { auth_type: null, auth: {} })
+    expect(normalised(undefined, {})).toStrictEqual({ auth_type: null, auth: {} })
   })
 
   it("refuses settings without an auth_type, and settings of the wrong kind", () => {
-    assert.deepStrictEqual(errors(undefined, { header_name: "x-token", value: "s" }), [
+    expect(errors(undefined, { header_name: "x-token", value: "s" })).toStrictEqual([
       { path: "config.auth_type", message: "is required when config.auth is given" }
     ])
-    assert.deepStrictEqual(errors("SERVICE_SIGNATURE", { disabled: "yes" }), [
+    expect(errors("SERVICE_SIGNATURE", { disabled: "yes" })).toStrictEqual([
       { path: "config.auth.disabled", message: "must be true or false" }
     ])
-    assert.deepStrictEqual(errors("NO_AUTH", "none"), [{ path: "config.auth", message: "must be an object" }])
+    expect(errors("NO_AUTH", "none")).toStrictEqual([{ path: "config.auth", message: "must be an object" }])
   })
 })
 
 describe("CUSTOM_HEADER", () => {
   it("adds its header, and takes the other name of its value", () => {
-    assert.deepStrictEqual(normalised("CUSTOM_HEADER", { header_name: "X-Token", header_value: "s3 cr3t" }), {
+    expect(normalised("CUSTOM_HEADER", { header_name: "X-Token", header_value: "s3 cr3t" })).toStrictEqual({
       auth_type: "CUSTOM_HEADER",
       auth: { header_name: "X-Token", value: "s3 cr3t" }
     })
-    assert.deepStrictEqual(compiled("CUSTOM_HEADER", { header_name: "X-Token", value: "s3 cr3t" }), {
+    expect(compiled("CUSTOM_HEADER", { header_name: "X-Token", value: "s3 cr3t" })).toStrictEqual({
       headers: { "x-token": "s3 cr3t" },
       signs: false
     })
-    assert.deepStrictEqual(compiled("CUSTOM_HEADER", { header_name: "Authorization", value: "Bearer abc" }).headers, {
+    expect(compiled("CUSTOM_HEADER", { header_name: "Authorization", value: "Bearer abc" }).headers).toStrictEqual({
       authorization: "Bearer abc"
     })
   })
 
   it("disabled, it keeps its settings and adds nothing", () => {
     const auth = { header_name: "x-token", value: "s3cr3t", disabled: true }
-    assert.deepStrictEqual(normalised("CUSTOM_HEADER", auth), { auth_type: "CUSTOM_HEADER", auth })
-    assert.deepStrictEqual(compiled("CUSTOM_HEADER", auth), nothing)
-    assert.deepStrictEqual(compiled("CUSTOM_HEADER", { disabled: true }), nothing)
-    assert.deepStrictEqual(errors("CUSTOM_HEADER", { disabled: true, header_name: "host" }), [
+    expect(normalised("CUSTOM_HEADER", auth)).toStrictEqual({ auth_type: "CUSTOM_HEADER", auth })
+    expect(compiled("CUSTOM_HEADER", auth)).toStrictEqual(nothing)
+    expect(compiled("CUSTOM_HEADER", { disabled: true })).toStrictEqual(nothing)
+    expect(errors("CUSTOM_HEADER", { disabled: true, header_name: "host" })).toStrictEqual([
       { path: "config.auth.header_name", message: "must not be a header that the gateway or HTTP itself sets" }
     ])
   })
@@ -81,7 +81,7 @@ describe("CUSTOM_HEADER", () => {
     "x-gateway-",
     "x-gateway-anything"
   ])("refuses to set %s", (header_name) => {
-    assert.deepStrictEqual(errors("CUSTOM_HEADER", { header_name, value: "v" }), [
+    expect(errors("CUSTOM_HEADER", { header_name, value: "v" })).toStrictEqual([
       { path: "config.auth.header_name", message: "must not be a header that the gateway or HTTP itself sets" }
     ])
   })
@@ -100,8 +100,7 @@ describe("CUSTOM_HEADER", () => {
     [{ header_name: "x-token", value: "clé" }, { value: "must be printable ASCII" }],
     [{ header_name: "x-token", value: ["v"] }, { value: "must be a string" }]
   ])("refuses %j", (auth, expected) => {
-    assert.deepStrictEqual(
-      errors("CUSTOM_HEADER", auth),
+    expect(errors("CUSTOM_HEADER", auth)).toStrictEqual(
       Object.entries(expected).map(([name, message]) => ({ path: `config.auth.${name}`, message }))
     )
   })
@@ -121,14 +120,14 @@ describe("other types", () => {
     "DATABASE_PASSWORD"
   ])("%s is refused by name, even disabled", (authType) => {
     for (const auth of [{}, { disabled: true }]) {
-      assert.deepStrictEqual(errors(authType, auth), [
+      expect(errors(authType, auth)).toStrictEqual([
         { path: "config.auth_type", message: `${authType} is not built yet` }
       ])
     }
   })
 
   it.each(["HMAC", "custom_header", "", 7, {}])("%j is no type", (authType) => {
-    assert.deepStrictEqual(errors(authType, {}), [
+    expect(errors(authType, {})).toStrictEqual([
       { path: "config.auth_type", message: "must be one of NO_AUTH, SERVICE_SIGNATURE, CUSTOM_HEADER or null" }
     ])
   })

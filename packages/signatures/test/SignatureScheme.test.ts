@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
 import { createHmac } from "node:crypto"
 import { algorithms, compileScheme, encodings } from "@tidegate/signatures/SignatureScheme"
@@ -20,8 +20,8 @@ const plain: SignatureScheme = {
 
 const check = (scheme: SignatureScheme, secret: string, headers: Headers, body: string | Uint8Array, at = now) => {
   const compiled = compileScheme(scheme, secret)
-  assert.isNotNull(compiled)
-  return compiled({
+  expect(compiled).not.toBeNull()
+  return compiled!({
     method: "POST",
     url: "https://in.test/e/src_1",
     headers,
@@ -84,9 +84,9 @@ describe("RFC 4231", () => {
       const secret = `whsec_${key.toString("base64")}`
       for (const [algorithm, signature] of [["sha256", sha256] as const, ["sha512", sha512] as const]) {
         const scheme = { ...plain, algorithm, secret: "whsec" as const }
-        assert.isTrue(check(scheme, secret, { "x-signature": signature }, data))
+        expect(check(scheme, secret, { "x-signature": signature }, data)).toBe(true)
         // Truncated, as in test case 5: a part of a signature is none.
-        assert.isFalse(check(scheme, secret, { "x-signature": signature.slice(0, 32) }, data))
+        expect(check(scheme, secret, { "x-signature": signature.slice(0, 32) }, data)).toBe(false)
       }
     })
   }
@@ -94,20 +94,19 @@ describe("RFC 4231", () => {
 
 describe("compileScheme", () => {
   it("has no check without a key", () => {
-    assert.isNull(compileScheme(plain, ""))
-    assert.isNull(compileScheme({ ...plain, secret: "whsec" }, ""))
-    assert.isNull(compileScheme({ ...plain, secret: "whsec" }, "whsec_"))
-    assert.isNull(compileScheme({ ...plain, secret: "whsec" }, "whsec_not base64"))
-    assert.isNull(compileScheme({ ...plain, secret: "whsec" }, "whsec_abcde"))
+    expect(compileScheme(plain, "")).toBeNull()
+    expect(compileScheme({ ...plain, secret: "whsec" }, "")).toBeNull()
+    expect(compileScheme({ ...plain, secret: "whsec" }, "whsec_")).toBeNull()
+    expect(compileScheme({ ...plain, secret: "whsec" }, "whsec_not base64")).toBeNull()
+    expect(compileScheme({ ...plain, secret: "whsec" }, "whsec_abcde")).toBeNull()
   })
 
   it("refuses a row that cannot work", () => {
-    assert.throws(() => compileScheme({ ...plain, content: "{host}{body}" }, "k"), /unknown placeholder \{host\}/)
-    assert.throws(() => compileScheme({ ...plain, content: "{timestamp}.{body}" }, "k"), /needs a timestamp rule/)
+    expect(() => compileScheme({ ...plain, content: "{host}{body}" }, "k")).toThrow(/unknown placeholder \{host\}/)
+    expect(() => compileScheme({ ...plain, content: "{timestamp}.{body}" }, "k")).toThrow(/needs a timestamp rule/)
     // A timestamp inside the body is signed with it, and is nowhere else to be signed.
     const timestamp = { from: { bodyMember: "at" }, unit: "seconds", toleranceSeconds: 60 } as const
-    assert.throws(
-      () => compileScheme({ ...plain, content: "{timestamp}.{body}", timestamp }, "k"),
+    expect(() => compileScheme({ ...plain, content: "{timestamp}.{body}", timestamp }, "k")).toThrow(
       /needs a timestamp rule/
     )
   })
@@ -127,20 +126,20 @@ describe("headers of items", () => {
   const verify = (value: string, at = now) => check(pairs, "k", { "x-signature": value }, "hello", at)
 
   it("any of several signatures may match, in any order, among items that mean nothing here", () => {
-    assert.isTrue(verify(`t=1700000000,v1=${good}`))
-    assert.isTrue(verify(`v1=${good}, t=1700000000`))
-    assert.isTrue(verify(`t=1700000000,v1=${"0".repeat(64)},v0=abc,v1=${good},`))
+    expect(verify(`t=1700000000,v1=${good}`)).toBe(true)
+    expect(verify(`v1=${good}, t=1700000000`)).toBe(true)
+    expect(verify(`t=1700000000,v1=${"0".repeat(64)},v0=abc,v1=${good},`)).toBe(true)
   })
 
   it("refuses other versions, doubtful timestamps and old signatures", () => {
-    assert.isFalse(verify(`t=1700000000,v0=${good}`))
-    assert.isFalse(verify(`t=1700000000,v1=${"0".repeat(64)}`))
-    assert.isFalse(verify(`t=1700000000,t=1700000000,v1=${good}`))
-    assert.isFalse(verify(`t=1700000000,t=1700000001,v1=${good}`))
-    assert.isFalse(verify(`t=,v1=${good}`))
-    assert.isFalse(verify(`v1=${good}`))
-    assert.isFalse(verify(good))
-    assert.isFalse(verify(`t=1700000000,v1=${good}`, now + 301))
+    expect(verify(`t=1700000000,v0=${good}`)).toBe(false)
+    expect(verify(`t=1700000000,v1=${"0".repeat(64)}`)).toBe(false)
+    expect(verify(`t=1700000000,t=1700000000,v1=${good}`)).toBe(false)
+    expect(verify(`t=1700000000,t=1700000001,v1=${good}`)).toBe(false)
+    expect(verify(`t=,v1=${good}`)).toBe(false)
+    expect(verify(`v1=${good}`)).toBe(false)
+    expect(verify(good)).toBe(false)
+    expect(verify(`t=1700000000,v1=${good}`, now + 301)).toBe(false)
   })
 
   it("a timestamp may be in milliseconds", () => {
@@ -151,9 +150,9 @@ describe("headers of items", () => {
     const headers = {
       "x-signature": "t=1700000000999,v1=a222084356723e2c10ffff942ded5a020b49353f74f22173451c097592c292d1"
     }
-    assert.isTrue(check(scheme, "k", headers, "hello", now + 300))
-    assert.isFalse(check(scheme, "k", headers, "hello", now + 301))
-    assert.isFalse(check(scheme, "k", headers, "hello", now - 300))
+    expect(check(scheme, "k", headers, "hello", now + 300)).toBe(true)
+    expect(check(scheme, "k", headers, "hello", now + 301)).toBe(false)
+    expect(check(scheme, "k", headers, "hello", now - 300)).toBe(false)
   })
 })
 
@@ -170,14 +169,14 @@ describe("signed content", () => {
       "x-timestamp": "1700000000",
       "x-id": "7"
     }
-    assert.isTrue(check(scheme, "k", headers, "hello"))
-    assert.isFalse(check(scheme, "k", { ...headers, "x-id": "8" }, "hello"))
+    expect(check(scheme, "k", headers, "hello")).toBe(true)
+    expect(check(scheme, "k", { ...headers, "x-id": "8" }, "hello")).toBe(false)
     // A header that is missing is not an empty one, even to a sender who signed it so.
     const without = createHmac("sha256", "k").update("v0:1700000000::hello").digest("hex")
-    assert.isFalse(check(scheme, "k", { ...headers, "x-signature": `v0=${without}`, "x-id": undefined }, "hello"))
-    assert.isFalse(check(scheme, "k", { ...headers, "x-signature": `v0=${without}`, "x-id": "" }, "hello"))
-    assert.isFalse(check(scheme, "k", { ...headers, "x-id": ["7"] }, "hello"))
-    assert.isFalse(check(scheme, "k", { ...headers, "x-timestamp": "1700000001" }, "hello"))
+    expect(check(scheme, "k", { ...headers, "x-signature": `v0=${without}`, "x-id": undefined }, "hello")).toBe(false)
+    expect(check(scheme, "k", { ...headers, "x-signature": `v0=${without}`, "x-id": "" }, "hello")).toBe(false)
+    expect(check(scheme, "k", { ...headers, "x-id": ["7"] }, "hello")).toBe(false)
+    expect(check(scheme, "k", { ...headers, "x-timestamp": "1700000001" }, "hello")).toBe(false)
   })
 
   it("Standard Webhooks is a row: what the reference implementation signs is verified", () => {
@@ -198,10 +197,10 @@ describe("signed content", () => {
       "webhook-timestamp": "1700000000",
       "webhook-signature": value
     })
-    assert.isTrue(check(scheme, secret, headers(signature), "hello"))
-    assert.isTrue(check(scheme, secret, headers(`v1,${"A".repeat(43)}= v1a,xyz ${signature}`), "hello"))
-    assert.isFalse(check(scheme, secret, headers(signature.slice("v1,".length)), "hello"))
-    assert.isFalse(check(scheme, "whsec_AAAAAAAAAAAAAAAA", headers(signature), "hello"))
+    expect(check(scheme, secret, headers(signature), "hello")).toBe(true)
+    expect(check(scheme, secret, headers(`v1,${"A".repeat(43)}= v1a,xyz ${signature}`), "hello")).toBe(true)
+    expect(check(scheme, secret, headers(signature.slice("v1,".length)), "hello")).toBe(false)
+    expect(check(scheme, "whsec_AAAAAAAAAAAAAAAA", headers(signature), "hello")).toBe(false)
   })
 })
 
@@ -221,22 +220,22 @@ describe("properties", () => {
     const body = Buffer.from(sample.body)
     const signature = createHmac(algorithm, secret).update(body).digest(encoding)
     const scheme = { ...plain, algorithm, encoding }
-    assert.isTrue(check(scheme, secret, { "x-signature": signature }, body))
+    expect(check(scheme, secret, { "x-signature": signature }, body)).toBe(true)
 
     const altered = Buffer.from(body)
     altered[sample.at % body.length]! ^= sample.flip
-    assert.isFalse(check(scheme, secret, { "x-signature": signature }, altered))
+    expect(check(scheme, secret, { "x-signature": signature }, altered)).toBe(false)
 
     const index = sample.at % signature.length
     const code = 33 + ((signature.charCodeAt(index) - 33 + sample.flip) % 94)
     const forged = signature.slice(0, index) + String.fromCharCode(code) + signature.slice(index + 1)
     const isSameHex = encoding === "hex" && forged.toLowerCase() === signature
-    assert.strictEqual(check(scheme, secret, { "x-signature": forged }, body), isSameHex)
+    expect(check(scheme, secret, { "x-signature": forged }, body)).toBe(isSameHex)
   })
 
   it.prop("no header makes a check throw", { value: Schema.String, body: Schema.String }, ({ body, value }) => {
     for (const separator of [null, ",", " "]) {
-      assert.isFalse(check({ ...plain, separator }, "k", { "x-signature": value }, body))
+      expect(check({ ...plain, separator }, "k", { "x-signature": value }, body)).toBe(false)
     }
   })
 })

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import { createHmac } from "node:crypto"
 import { compileSourceAuth, validateSourceAuth } from "@tidegate/signatures/SourceAuth"
@@ -50,7 +50,7 @@ const signedWithTimestamp = "c6e5815269f0e89ae9c8acfc9482fcfb7aabedcf0c659613dbf
 const urlSafe = (text: string) => text.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")
 
 it("without an auth_type everything is accepted, unverified", () => {
-  assert.strictEqual(verify(null, {}, { headers: { "x-signature": "whatever" } }), "unverified")
+  expect(verify(null, {}, { headers: { "x-signature": "whatever" } })).toBe("unverified")
 })
 
 describe("HMAC verification", () => {
@@ -60,12 +60,12 @@ describe("HMAC verification", () => {
       verify("HMAC", { secret, algorithm, encoding }, { headers: { "x-signature": value }, body })
 
     it(`${algorithm}: what openssl signs is verified, in every spelling of its encoding`, () => {
-      assert.strictEqual(withSignature("hex", hex), "verified")
-      assert.strictEqual(withSignature("hex", hex.toUpperCase()), "verified")
-      assert.strictEqual(withSignature("base64", base64), "verified")
-      assert.strictEqual(withSignature("base64", base64.replaceAll("=", "")), "verified")
-      assert.strictEqual(withSignature("base64url", urlSafe(base64)), "verified")
-      assert.strictEqual(withSignature("base64url", base64.replaceAll("+", "-").replaceAll("/", "_")), "verified")
+      expect(withSignature("hex", hex)).toBe("verified")
+      expect(withSignature("hex", hex.toUpperCase())).toBe("verified")
+      expect(withSignature("base64", base64)).toBe("verified")
+      expect(withSignature("base64", base64.replaceAll("=", ""))).toBe("verified")
+      expect(withSignature("base64url", urlSafe(base64))).toBe("verified")
+      expect(withSignature("base64url", base64.replaceAll("+", "-").replaceAll("/", "_"))).toBe("verified")
     })
 
     it(`${algorithm}: another encoding, length or padding is refused`, () => {
@@ -88,7 +88,7 @@ describe("HMAC verification", () => {
         ["hex", ""]
       ] as const
       for (const [encoding, value] of refused) {
-        assert.strictEqual(withSignature(encoding, value), "failed", `${encoding} ${value}`)
+        expect(withSignature(encoding, value), `${encoding} ${value}`).toBe("failed")
       }
     })
   }
@@ -97,68 +97,68 @@ describe("HMAC verification", () => {
     const value = signed.sha512.base64
     const headers = (text: string) => ({ headers: { "x-signature": text }, body })
     const settings = (encoding: string) => ({ secret, algorithm: "sha512", encoding })
-    assert.strictEqual(verify("HMAC", settings("base64url"), headers(value)), "failed")
-    assert.strictEqual(verify("HMAC", settings("base64"), headers(urlSafe(value))), "failed")
+    expect(verify("HMAC", settings("base64url"), headers(value))).toBe("failed")
+    expect(verify("HMAC", settings("base64"), headers(urlSafe(value)))).toBe("failed")
   })
 
   it("base64 whose spare bits are set is refused: it decodes to the same bytes, but nobody encodes so", () => {
     const altered = signed.sha256.base64.replace("o=", "p=")
-    assert.deepStrictEqual(Buffer.from(altered, "base64"), Buffer.from(signed.sha256.base64, "base64"))
+    expect(Buffer.from(altered, "base64")).toStrictEqual(Buffer.from(signed.sha256.base64, "base64"))
     const request = { headers: { "x-signature": altered }, body }
-    assert.strictEqual(verify("HMAC", { secret, encoding: "base64" }, request), "failed")
+    expect(verify("HMAC", { secret, encoding: "base64" }, request)).toBe("failed")
   })
 
   it("another key, another algorithm of the same length, or no signature is refused", () => {
     const headers = { "x-signature": signed.sha256.hex }
-    assert.strictEqual(verify("HMAC", { secret: "It is a secret: u" }, { headers, body }), "failed")
-    assert.strictEqual(verify("HMAC", { secret: `${secret}\n` }, { headers, body }), "failed")
-    assert.strictEqual(verify("HMAC", { secret, algorithm: "sha512" }, { headers, body }), "failed")
-    assert.strictEqual(verify("HMAC", { secret }, { body }), "failed")
-    assert.strictEqual(verify("HMAC", { secret }, { headers: { "x-other": signed.sha256.hex }, body }), "failed")
-    assert.strictEqual(verify("HMAC", { secret }, { query: `x-signature=${signed.sha256.hex}`, body }), "failed")
+    expect(verify("HMAC", { secret: "It is a secret: u" }, { headers, body })).toBe("failed")
+    expect(verify("HMAC", { secret: `${secret}\n` }, { headers, body })).toBe("failed")
+    expect(verify("HMAC", { secret, algorithm: "sha512" }, { headers, body })).toBe("failed")
+    expect(verify("HMAC", { secret }, { body })).toBe("failed")
+    expect(verify("HMAC", { secret }, { headers: { "x-other": signed.sha256.hex }, body })).toBe("failed")
+    expect(verify("HMAC", { secret }, { query: `x-signature=${signed.sha256.hex}`, body })).toBe("failed")
   })
 
   it("a body that was parsed and written again is refused", () => {
     const again = utf8(JSON.stringify(JSON.parse(body.toString("utf8"))))
-    assert.notDeepEqual(again, body)
+    expect(again).not.toStrictEqual(body)
     const headers = { "x-signature": signed.sha256.hex }
-    assert.strictEqual(verify("HMAC", { secret }, { headers, body: again }), "failed")
-    assert.strictEqual(verify("HMAC", { secret }, { headers, body: utf8(`${body.toString("utf8")}\n`) }), "failed")
+    expect(verify("HMAC", { secret }, { headers, body: again })).toBe("failed")
+    expect(verify("HMAC", { secret }, { headers, body: utf8(`${body.toString("utf8")}\n`) })).toBe("failed")
   })
 
   it("several values of the header are refused, as an array and joined as Node joins them", () => {
     const { hex } = signed.sha256
     for (const value of [[hex], [hex, hex], `${hex}, ${hex}`, `${hex},${hex}`, `0, ${hex}`]) {
-      assert.strictEqual(verify("HMAC", { secret }, { headers: { "x-signature": value }, body }), "failed")
+      expect(verify("HMAC", { secret }, { headers: { "x-signature": value }, body })).toBe("failed")
     }
   })
 
   it("headers that JavaScript puts into every object are no signature", () => {
     for (const name of ["constructor", "__proto__", "toString"]) {
-      assert.strictEqual(verify("HMAC", { secret, header_key: name }, { headers: {}, body }), "failed")
+      expect(verify("HMAC", { secret, header_key: name }, { headers: {}, body })).toBe("failed")
     }
   })
 
   it("looks the header up in lower case, however its name was written", () => {
     const settings = { secret, signature_header: "X-Hub-Signature-256", prefix: "sha256=" }
     const headers = { "x-hub-signature-256": `sha256=${signed.sha256.hex}` }
-    assert.strictEqual(verify("HMAC", settings, { headers, body }), "verified")
+    expect(verify("HMAC", settings, { headers, body })).toBe("verified")
   })
 
   it("a prefix is required as it is written", () => {
     const withValue = (value: string) =>
       verify("HMAC", { secret, prefix: "sha256=" }, { headers: { "x-signature": value }, body })
     const { hex } = signed.sha256
-    assert.strictEqual(withValue(`sha256=${hex}`), "verified")
+    expect(withValue(`sha256=${hex}`)).toBe("verified")
     for (const value of [hex, `SHA256=${hex}`, `sha1=${hex}`, `sha256= ${hex}`, `sha256=sha256=${hex}`, "sha256="]) {
-      assert.strictEqual(withValue(value), "failed", value)
+      expect(withValue(value), value).toBe("failed")
     }
   })
 
   it("an empty body can be signed", () => {
     // printf '' | openssl dgst -sha256 -hmac k -r
     const headers = { "x-signature": "8bb990c40a7d61cb97597a942125025be50ac8beb74436e3735b98893a7f6620" }
-    assert.strictEqual(verify("HMAC", { secret: "k" }, { headers }), "verified")
+    expect(verify("HMAC", { secret: "k" }, { headers })).toBe("verified")
   })
 })
 
@@ -172,21 +172,21 @@ describe("HMAC with a timestamp", () => {
     )
 
   it("verifies within the tolerance, in both directions, and not a second longer", () => {
-    for (const age of [-300, -1, 0, 0.5, 299, 300]) assert.strictEqual(at("1700000000", now + age), "verified")
-    for (const age of [-301, 301, 86_400]) assert.strictEqual(at("1700000000", now + age), "failed")
+    for (const age of [-300, -1, 0, 0.5, 299, 300]) expect(at("1700000000", now + age)).toBe("verified")
+    for (const age of [-301, 301, 86_400]) expect(at("1700000000", now + age)).toBe("failed")
   })
 
   it("takes the tolerance of the settings", () => {
-    assert.strictEqual(at("1700000000", now + 20, { tolerance_seconds: 20 }), "verified")
-    assert.strictEqual(at("1700000000", now + 21, { tolerance_seconds: 20 }), "failed")
+    expect(at("1700000000", now + 20, { tolerance_seconds: 20 })).toBe("verified")
+    expect(at("1700000000", now + 21, { tolerance_seconds: 20 })).toBe("failed")
   })
 
   it("the timestamp is signed: a fresh one does not revive an old signature", () => {
-    assert.strictEqual(at("1700000900", now + 900), "failed")
+    expect(at("1700000900", now + 900)).toBe("failed")
   })
 
   it("the timestamp is signed as it was written", () => {
-    assert.strictEqual(at("01700000000", now), "failed")
+    expect(at("01700000000", now)).toBe("failed")
   })
 
   it.each([
@@ -201,16 +201,16 @@ describe("HMAC with a timestamp", () => {
   ])("refuses the timestamp %j, even when it is signed", (timestamp) => {
     const signature = createHmac("sha256", secret).update(`${timestamp}.`).update(body).digest("hex")
     const headers = { "x-signature": signature, "x-timestamp": timestamp }
-    assert.strictEqual(verify("HMAC", settings, { headers, body }), "failed")
+    expect(verify("HMAC", settings, { headers, body })).toBe("failed")
   })
 
   it("refuses a missing or repeated timestamp, and a signature of the body alone", () => {
-    assert.strictEqual(at("", now), "failed")
-    assert.strictEqual(at(["1700000000"], now), "failed")
-    assert.strictEqual(at("1700000000, 1700000000", now), "failed")
-    assert.strictEqual(verify("HMAC", settings, { headers: { "x-signature": signedWithTimestamp }, body }), "failed")
+    expect(at("", now)).toBe("failed")
+    expect(at(["1700000000"], now)).toBe("failed")
+    expect(at("1700000000, 1700000000", now)).toBe("failed")
+    expect(verify("HMAC", settings, { headers: { "x-signature": signedWithTimestamp }, body })).toBe("failed")
     const headers = { "x-signature": signed.sha256.hex, "x-timestamp": "1700000000" }
-    assert.strictEqual(verify("HMAC", settings, { headers, body }), "failed")
+    expect(verify("HMAC", settings, { headers, body })).toBe("failed")
   })
 })
 
@@ -226,15 +226,15 @@ describe("BASIC_AUTH", () => {
       "BASIC  QWxhZGRpbjpvcGVuIHNlc2FtZQ==",
       "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ"
     ]) {
-      assert.strictEqual(withHeader(value), "verified", value)
+      expect(withHeader(value), value).toBe("verified")
     }
   })
 
   it("a password may contain colons and be beyond ASCII, as UTF-8", () => {
     // printf 'tëst:a:b:£' | base64
-    assert.strictEqual(withHeader("Basic dMOrc3Q6YTpiOsKj", { username: "tëst", password: "a:b:£" }), "verified")
+    expect(withHeader("Basic dMOrc3Q6YTpiOsKj", { username: "tëst", password: "a:b:£" })).toBe("verified")
     const latin1 = Buffer.from("tëst:a:b:£", "latin1").toString("base64")
-    assert.strictEqual(withHeader(`Basic ${latin1}`, { username: "tëst", password: "a:b:£" }), "failed")
+    expect(withHeader(`Basic ${latin1}`, { username: "tëst", password: "a:b:£" })).toBe("failed")
   })
 
   it("bytes that are not UTF-8 match nothing, not even the character that replaces them", () => {
@@ -245,7 +245,7 @@ describe("BASIC_AUTH", () => {
       auth: { username: "user", password: "\ufffd" }
     })
     const headers = { authorization: `Basic ${bytes}` }
-    assert.strictEqual(verify({ ...empty, headers, body }), "failed")
+    expect(verify({ ...empty, headers, body })).toBe("failed")
   })
 
   it("refuses everything else", () => {
@@ -271,10 +271,10 @@ describe("BASIC_AUTH", () => {
       "Basic ==",
       ""
     ]
-    for (const value of refused) assert.strictEqual(withHeader(value), "failed", value)
-    assert.strictEqual(verify("BASIC_AUTH", settings, {}), "failed")
+    for (const value of refused) expect(withHeader(value), value).toBe("failed")
+    expect(verify("BASIC_AUTH", settings, {})).toBe("failed")
     const twice = { authorization: ["Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="] }
-    assert.strictEqual(verify("BASIC_AUTH", settings, { headers: twice }), "failed")
+    expect(verify("BASIC_AUTH", settings, { headers: twice })).toBe("failed")
   })
 })
 
@@ -283,25 +283,25 @@ describe("API_KEY", () => {
     const settings = { api_key: "sesame-1234", header_key: "X-Token" }
     const withToken = (value: string | ReadonlyArray<string>) =>
       verify("API_KEY", settings, { headers: { "x-token": value } })
-    assert.strictEqual(withToken("sesame-1234"), "verified")
+    expect(withToken("sesame-1234")).toBe("verified")
     const refused = ["", "sesame-123", "sesame-12345", "Sesame-1234", "sesame-1234, sesame-1234", "*".repeat(11)]
     for (const value of [...refused, ["sesame-1234"], ["sesame-1234", "sesame-1234"]]) {
-      assert.strictEqual(withToken(value), "failed")
+      expect(withToken(value)).toBe("failed")
     }
-    assert.strictEqual(verify("API_KEY", settings, { headers: { "x-api-key": "sesame-1234" } }), "failed")
-    assert.strictEqual(verify("API_KEY", settings, { query: "X-Token=sesame-1234" }), "failed")
+    expect(verify("API_KEY", settings, { headers: { "x-api-key": "sesame-1234" } })).toBe("failed")
+    expect(verify("API_KEY", settings, { query: "X-Token=sesame-1234" })).toBe("failed")
   })
 
   it("a key beyond ASCII is the UTF-8 that was sent", () => {
     const withKey = (value: string) => verify("API_KEY", { api_key: "clé-£" }, { headers: { "x-api-key": value } })
-    assert.strictEqual(withKey(wire("clé-£")), "verified")
-    assert.strictEqual(withKey("clé-£"), "failed")
+    expect(withKey(wire("clé-£"))).toBe("verified")
+    expect(withKey("clé-£")).toBe("failed")
   })
 
   it("verifies the key in the query, once and decoded", () => {
     const withQuery = (query: string) => verify("API_KEY", { api_key: "a b+c/é", query_key: "key" }, { query })
-    assert.strictEqual(withQuery("key=a%20b%2Bc%2F%C3%A9"), "verified")
-    assert.strictEqual(withQuery("x=1&key=a+b%2bc/%C3%A9&y"), "verified")
+    expect(withQuery("key=a%20b%2Bc%2F%C3%A9")).toBe("verified")
+    expect(withQuery("x=1&key=a+b%2bc/%C3%A9&y")).toBe("verified")
     for (const query of [
       "",
       "key",
@@ -312,17 +312,17 @@ describe("API_KEY", () => {
       "key=a%20b%2Bc%2F%C3%A9&key=a%20b%2Bc%2F%C3%A9",
       "key=wrong&key=a%20b%2Bc%2F%C3%A9"
     ]) {
-      assert.strictEqual(withQuery(query), "failed", query)
+      expect(withQuery(query), query).toBe("failed")
     }
   })
 
   it("with both, the header decides when it is there", () => {
     const settings = { api_key: "sesame-1234", header_key: "x-token", query_key: "token" }
     const query = "token=sesame-1234"
-    assert.strictEqual(verify("API_KEY", settings, { query }), "verified")
-    assert.strictEqual(verify("API_KEY", settings, { headers: { "x-token": "sesame-1234" } }), "verified")
-    assert.strictEqual(verify("API_KEY", settings, { headers: { "x-token": "wrong" }, query }), "failed")
-    assert.strictEqual(verify("API_KEY", settings, { headers: { "x-token": "" }, query }), "failed")
+    expect(verify("API_KEY", settings, { query })).toBe("verified")
+    expect(verify("API_KEY", settings, { headers: { "x-token": "sesame-1234" } })).toBe("verified")
+    expect(verify("API_KEY", settings, { headers: { "x-token": "wrong" }, query })).toBe("failed")
+    expect(verify("API_KEY", settings, { headers: { "x-token": "" }, query })).toBe("failed")
   })
 })
 
@@ -333,18 +333,18 @@ describe("settings in the store that do not validate verify nobody", () => {
   it("HMAC by an empty secret", () => {
     // printf '' | openssl dgst -sha256 -hmac '' -r
     const headers = { "x-signature": "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad" }
-    assert.strictEqual(verifyStored("HMAC", { webhook_secret_key: "" }, headers), "failed")
-    assert.strictEqual(verifyStored("HMAC", {}, headers), "failed")
+    expect(verifyStored("HMAC", { webhook_secret_key: "" }, headers)).toBe("failed")
+    expect(verifyStored("HMAC", {}, headers)).toBe("failed")
   })
 
   it("credentials that are missing are not the word undefined", () => {
     const authorization = `Basic ${utf8("undefined:undefined").toString("base64")}`
-    assert.strictEqual(verifyStored("BASIC_AUTH", {}, { authorization }), "failed")
-    assert.strictEqual(verifyStored("API_KEY", {}, { "x-api-key": "undefined" }), "failed")
-    assert.strictEqual(verifyStored("API_KEY", { api_key: "" }, { "x-api-key": "" }), "failed")
+    expect(verifyStored("BASIC_AUTH", {}, { authorization })).toBe("failed")
+    expect(verifyStored("API_KEY", {}, { "x-api-key": "undefined" })).toBe("failed")
+    expect(verifyStored("API_KEY", { api_key: "" }, { "x-api-key": "" })).toBe("failed")
   })
 
   it("a type that does not exist", () => {
-    assert.strictEqual(verifyStored("NONE", {}, {}), "failed")
+    expect(verifyStored("NONE", {}, {})).toBe("failed")
   })
 })

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import { validateSourceAuth } from "@tidegate/signatures/SourceAuth"
 
@@ -7,22 +7,20 @@ const errors = (authType: unknown, auth: unknown) =>
 
 describe("no auth_type", () => {
   it("is null", () => {
-    assert.deepStrictEqual(validateSourceAuth("WEBHOOK", null, {}), Result.succeed({ auth_type: null, auth: {} }))
-    assert.deepStrictEqual(
-      validateSourceAuth("WEBHOOK", undefined, undefined),
+    expect(validateSourceAuth("WEBHOOK", null, {})).toStrictEqual(Result.succeed({ auth_type: null, auth: {} }))
+    expect(validateSourceAuth("WEBHOOK", undefined, undefined)).toStrictEqual(
       Result.succeed({ auth_type: null, auth: {} })
     )
   })
 
   it("null turns verification off, whatever settings are left over", () => {
-    assert.deepStrictEqual(
-      validateSourceAuth("WEBHOOK", null, { webhook_secret_key: "k" }),
+    expect(validateSourceAuth("WEBHOOK", null, { webhook_secret_key: "k" })).toStrictEqual(
       Result.succeed({ auth_type: null, auth: {} })
     )
   })
 
   it("settings without an auth_type are an error: their writer believes that requests are verified", () => {
-    assert.deepStrictEqual(errors(undefined, { webhook_secret_key: "k" }), [
+    expect(errors(undefined, { webhook_secret_key: "k" })).toStrictEqual([
       {
         path: "config.auth_type",
         message: "is required when config.auth is given, because the type WEBHOOK is no provider's"
@@ -31,22 +29,21 @@ describe("no auth_type", () => {
   })
 
   it.each(["hmac", "OAUTH", "", 5, {}, []])("refuses the auth_type %j", (authType) => {
-    assert.deepStrictEqual(errors(authType, {}), [
+    expect(errors(authType, {})).toStrictEqual([
       { path: "config.auth_type", message: "must be one of BASIC_AUTH, API_KEY, HMAC or null" }
     ])
   })
 
   it.each([["text"], [5], [true], [[]]])("refuses settings that are %j", (auth) => {
     for (const authType of ["BASIC_AUTH", "API_KEY", "HMAC"]) {
-      assert.deepStrictEqual(errors(authType, auth), [{ path: "config.auth", message: "must be an object" }])
+      expect(errors(authType, auth)).toStrictEqual([{ path: "config.auth", message: "must be an object" }])
     }
   })
 })
 
 describe("HMAC", () => {
   it("fills in the defaults", () => {
-    assert.deepStrictEqual(
-      validateSourceAuth("WEBHOOK", "HMAC", { webhook_secret_key: "k" }),
+    expect(validateSourceAuth("WEBHOOK", "HMAC", { webhook_secret_key: "k" })).toStrictEqual(
       Result.succeed({
         auth_type: "HMAC",
         auth: { webhook_secret_key: "k", header_key: "x-signature", algorithm: "sha256", encoding: "hex" }
@@ -62,8 +59,7 @@ describe("HMAC", () => {
       timestamp_header: "X-Timestamp",
       algorithm: null
     }
-    assert.deepStrictEqual(
-      validateSourceAuth("WEBHOOK", "HMAC", written),
+    expect(validateSourceAuth("WEBHOOK", "HMAC", written)).toStrictEqual(
       Result.succeed({
         auth_type: "HMAC",
         auth: {
@@ -83,7 +79,7 @@ describe("HMAC", () => {
     const once = Result.getOrThrow(
       validateSourceAuth("WEBHOOK", "HMAC", { secret: "k", header_name: "x-s", prefix: "", timestamp_header: "x-t" })
     )
-    assert.deepStrictEqual(Result.getOrThrow(validateSourceAuth("WEBHOOK", once.auth_type, once.auth)), once)
+    expect(Result.getOrThrow(validateSourceAuth("WEBHOOK", once.auth_type, once.auth))).toStrictEqual(once)
   })
 
   it.each([
@@ -126,16 +122,17 @@ describe("HMAC", () => {
     ],
     [{ secret: "k", timestamp_header: "X-Signature" }, "timestamp_header", "must not be the header of the signature"]
   ])("refuses %j", (auth, name, message) => {
-    assert.deepStrictEqual(errors("HMAC", auth), [{ path: `config.auth.${name}`, message }])
+    expect(errors("HMAC", auth)).toStrictEqual([{ path: `config.auth.${name}`, message }])
   })
 
   it("reports everything that is wrong at once, and shows no value", () => {
     const reported = errors("HMAC", { secret: { top: "hush-hush" }, algorithm: "hush-hush", header_key: "hush hush" })
-    assert.deepStrictEqual(
-      reported.map(({ path }) => path),
-      ["config.auth.secret", "config.auth.header_key", "config.auth.algorithm"]
-    )
-    assert.notInclude(JSON.stringify(reported), "hush")
+    expect(reported.map(({ path }) => path)).toStrictEqual([
+      "config.auth.secret",
+      "config.auth.header_key",
+      "config.auth.algorithm"
+    ])
+    expect(JSON.stringify(reported)).not.toContain("hush")
   })
 })
 
@@ -148,19 +145,19 @@ describe("BASIC_AUTH", () => {
     [{ username: "a:b", password: "p" }, "username", "must not contain a colon (it ends the user name)"],
     [{ username: "u", password: "p\n" }, "password", "must not contain control characters"]
   ])("refuses the settings %j", (auth, name, message) => {
-    assert.deepStrictEqual(errors("BASIC_AUTH", auth), [{ path: `config.auth.${name}`, message }])
+    expect(errors("BASIC_AUTH", auth)).toStrictEqual([{ path: `config.auth.${name}`, message }])
   })
 })
 
 describe("API_KEY", () => {
   it("fills in the header, takes the other name, and adds no header beside a query parameter", () => {
     const normalised = (auth: unknown) => Result.getOrThrow(validateSourceAuth("WEBHOOK", "API_KEY", auth)).auth
-    assert.deepStrictEqual(normalised({ api_key: "k" }), { api_key: "k", header_key: "x-api-key" })
-    assert.deepStrictEqual(normalised({ api_key: "k", header_name: "X-Token" }), {
+    expect(normalised({ api_key: "k" })).toStrictEqual({ api_key: "k", header_key: "x-api-key" })
+    expect(normalised({ api_key: "k", header_name: "X-Token" })).toStrictEqual({
       api_key: "k",
       header_key: "X-Token"
     })
-    assert.deepStrictEqual(normalised({ api_key: "k", query_key: "token" }), { api_key: "k", query_key: "token" })
+    expect(normalised({ api_key: "k", query_key: "token" })).toStrictEqual({ api_key: "k", query_key: "token" })
   })
 
   it.each([
@@ -177,6 +174,6 @@ describe("API_KEY", () => {
       "is another name of header_key and differs from it"
     ]
   ])("refuses the settings %j", (auth, name, message) => {
-    assert.deepStrictEqual(errors("API_KEY", auth), [{ path: `config.auth.${name}`, message }])
+    expect(errors("API_KEY", auth)).toStrictEqual([{ path: `config.auth.${name}`, message }])
   })
 })

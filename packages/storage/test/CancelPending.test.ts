@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { expect, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { cancelPending } from "../src/CancelPending.ts"
@@ -38,16 +38,16 @@ layer(ControlPlane.layer, { excludeTestServices: true })("CancelPending", (it) =
       const events = yield* Effect.forEach([1, 2, 3, 4, 5], () => insertEvent(connection))
       const done = yield* insertEvent(connection, { state: "SUCCESSFUL" })
       const untouched = yield* insertEvent(bystander)
-      assert.strictEqual(yield* cancelPending({ connection_id: connection.id }), 0)
+      expect(yield* cancelPending({ connection_id: connection.id })).toBe(0)
 
       yield* connections.turn(team, connection.id, "disable")
-      assert.strictEqual(yield* cancelPending({ connection_id: connection.id }, 2), 5)
-      for (const id of events) assert.deepStrictEqual(yield* read(id), cancelled)
-      assert.strictEqual((yield* read(done)).state, "SUCCESSFUL")
-      assert.deepStrictEqual(yield* read(untouched), pending)
-      assert.strictEqual(yield* counted(connection.id), 5)
-      assert.strictEqual(yield* cancelPending({ connection_id: connection.id }), 0)
-      assert.strictEqual(yield* counted(connection.id), 5)
+      expect(yield* cancelPending({ connection_id: connection.id }, 2)).toBe(5)
+      for (const id of events) expect(yield* read(id)).toStrictEqual(cancelled)
+      expect((yield* read(done)).state).toBe("SUCCESSFUL")
+      expect(yield* read(untouched)).toStrictEqual(pending)
+      expect(yield* counted(connection.id)).toBe(5)
+      expect(yield* cancelPending({ connection_id: connection.id })).toBe(0)
+      expect(yield* counted(connection.id)).toBe(5)
     })
   )
 
@@ -64,7 +64,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("CancelPending", (it) =
       const rows = yield* sql`
         select minute, team_id, count::int4 as count from rollups
         where key_id = ${connection.id} and measure = 'cancelled' order by minute`
-      assert.deepStrictEqual(rows, [{ minute: new Date(now - 120_000), team_id: team, count: 2 }])
+      expect(rows).toStrictEqual([{ minute: new Date(now - 120_000), team_id: team, count: 2 }])
     })
   )
 
@@ -76,9 +76,9 @@ layer(ControlPlane.layer, { excludeTestServices: true })("CancelPending", (it) =
       yield* connections.turn(team, connection.id, "disable")
       yield* connections.turn(team, connection.id, "enable")
       const later = yield* insertEvent(connection, { createdAt: new Date(Date.now() + 1_000) })
-      assert.strictEqual(yield* cancelPending({ connection_id: connection.id }), 1)
-      assert.deepStrictEqual(yield* read(old), cancelled)
-      assert.deepStrictEqual(yield* read(later), pending)
+      expect(yield* cancelPending({ connection_id: connection.id })).toBe(1)
+      expect(yield* read(old)).toStrictEqual(cancelled)
+      expect(yield* read(later)).toStrictEqual(pending)
     })
   )
 
@@ -91,9 +91,9 @@ layer(ControlPlane.layer, { excludeTestServices: true })("CancelPending", (it) =
       const events = [yield* insertEvent(first), yield* insertEvent(second)]
       const untouched = yield* insertEvent(elsewhere)
       yield* destinations.turn(team, first.destination_id, "disable")
-      assert.strictEqual(yield* cancelPending({ destination_id: first.destination_id }), 2)
-      for (const id of events) assert.deepStrictEqual(yield* read(id), cancelled)
-      assert.deepStrictEqual(yield* read(untouched), pending)
+      expect(yield* cancelPending({ destination_id: first.destination_id })).toBe(2)
+      for (const id of events) expect(yield* read(id)).toStrictEqual(cancelled)
+      expect(yield* read(untouched)).toStrictEqual(pending)
     })
   )
 
@@ -123,14 +123,11 @@ layer(ControlPlane.layer, { excludeTestServices: true })("CancelPending", (it) =
       )
       yield* Deferred.succeed(finish, undefined)
       yield* Fiber.join(writer)
-      assert.deepStrictEqual(yield* read(busy), pending)
-      assert.strictEqual(
-        counts.reduce((sum, count) => sum + count, 0),
-        40
-      )
-      assert.strictEqual(yield* counted(connection.id), 40)
-      assert.strictEqual(yield* cancelPending({ connection_id: connection.id }), 1)
-      assert.deepStrictEqual(yield* read(busy), cancelled)
+      expect(yield* read(busy)).toStrictEqual(pending)
+      expect(counts.reduce((sum, count) => sum + count, 0)).toBe(40)
+      expect(yield* counted(connection.id)).toBe(40)
+      expect(yield* cancelPending({ connection_id: connection.id })).toBe(1)
+      expect(yield* read(busy)).toStrictEqual(cancelled)
     })
   )
 })

@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { expect, layer } from "@effect/vitest"
 import { Effect, Exit, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
@@ -23,7 +23,7 @@ const state = Effect.fnUntraced(function* (id: string) {
     cancel_before: Date | null
     resumed_at: Date | null
   }>`select disabled_by, cancel_before, resumed_at from connections where id = ${id}`
-  return row ?? assert.fail("no row")
+  return row ?? expect.fail("no row")
 })
 
 layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => {
@@ -43,7 +43,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
       const { record: connection, ...concerned } = yield* told((command) =>
         connections.create(team, id, fields, command)
       )
-      assert.deepStrictEqual(connection, {
+      expect(connection).toStrictEqual({
         id,
         team_id: team,
         name: "route",
@@ -58,11 +58,11 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
         created_at: connection.created_at,
         updated_at: connection.created_at
       })
-      assert.deepStrictEqual(concerned, { destinations: [destination.id], cancelled: [] })
-      assert.deepStrictEqual(yield* connections.get(team, id), connection)
-      assert.strictEqual(yield* connections.findByName(team, "route", { source_id: source.id }), id)
-      assert.strictEqual(yield* connections.findByName(team, "route", { source_id: "src_other" }), null)
-      assert.deepStrictEqual(yield* connections.create(team, id, fields), connection)
+      expect(concerned).toStrictEqual({ destinations: [destination.id], cancelled: [] })
+      expect(yield* connections.get(team, id)).toStrictEqual(connection)
+      expect(yield* connections.findByName(team, "route", { source_id: source.id })).toBe(id)
+      expect(yield* connections.findByName(team, "route", { source_id: "src_other" })).toBe(null)
+      expect(yield* connections.create(team, id, fields)).toStrictEqual(connection)
     })
   )
 
@@ -90,7 +90,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
         const create = Effect.flip(createConnection({ source_id, destination_id }))
         const move = Effect.flip(connections.update(team, existing.id, change({ source_id, destination_id })))
         for (const { code, data } of [yield* create, yield* move]) {
-          assert.deepStrictEqual({ code, data }, { code: "NOT_FOUND", data: missing })
+          expect({ code, data }).toStrictEqual({ code: "NOT_FOUND", data: missing })
         }
       })
       for (const { id } of [{ id: "src_unknown" }, foreignSource, deleted]) {
@@ -99,7 +99,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
       for (const { id } of [{ id: "des_unknown" }, foreignDestination]) {
         yield* refused(source.id, id, { resource_type: "destination", id })
       }
-      assert.strictEqual(yield* versionOf(foreignSource.id), 1)
+      expect(yield* versionOf(foreignSource.id)).toBe(1)
     })
   )
 
@@ -116,11 +116,11 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
         id: winner?.id ?? "",
         resource_type: "connection"
       })
-      assert.strictEqual(exits.filter(Exit.isFailure).length, 3)
-      for (const exit of exits.filter(Exit.isFailure)) assert.deepStrictEqual(yield* Effect.flip(exit), expected)
+      expect(exits.filter(Exit.isFailure).length).toBe(3)
+      for (const exit of exits.filter(Exit.isFailure)) expect(yield* Effect.flip(exit)).toStrictEqual(expected)
       const other = yield* createConnection()
       const renamed = yield* Effect.flip(connections.update(team, other.id, change({ name: "contended" })))
-      assert.deepStrictEqual(renamed, expected)
+      expect(renamed).toStrictEqual(expected)
     })
   )
 
@@ -140,17 +140,17 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
         ]
         for (const call of calls) {
           const { code, data } = yield* Effect.flip(call)
-          assert.deepStrictEqual({ code, data }, { code: "NOT_FOUND", data: { resource_type: "connection", id } })
+          expect({ code, data }).toStrictEqual({ code: "NOT_FOUND", data: { resource_type: "connection", id } })
         }
       })
       yield* assertMissing(otherTeam)
-      assert.strictEqual(yield* versionOf(source_id), 2)
-      assert.deepStrictEqual(yield* told((command) => connections.delete(team, id, command)), {
+      expect(yield* versionOf(source_id)).toBe(2)
+      expect(yield* told((command) => connections.delete(team, id, command))).toStrictEqual({
         record: undefined,
         destinations: [destination_id],
         cancelled: [id]
       })
-      assert.strictEqual(yield* versionOf(source_id), 3)
+      expect(yield* versionOf(source_id)).toBe(3)
       yield* assertMissing(team)
     })
   )
@@ -160,17 +160,17 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
       const connections = yield* Connections
       const { id, source_id } = yield* createConnection()
       const paused = yield* told((command) => connections.turn(team, id, "pause", command))
-      assert.match(paused.record.paused_at ?? "", /Z$/)
-      assert.deepStrictEqual(paused.cancelled, [])
+      expect(paused.record.paused_at ?? "").toMatch(/Z$/)
+      expect(paused.cancelled).toStrictEqual([])
       const version = yield* versionOf(source_id)
       // Nothing new, but the destination is told again: the last one may have failed to tell it.
-      assert.deepStrictEqual(yield* told((command) => connections.turn(team, id, "pause", command)), paused)
-      assert.deepStrictEqual(paused.destinations, [paused.record.destination_id])
+      expect(yield* told((command) => connections.turn(team, id, "pause", command))).toStrictEqual(paused)
+      expect(paused.destinations).toStrictEqual([paused.record.destination_id])
       const unpaused = yield* told((command) => connections.turn(team, id, "unpause", command))
-      assert.strictEqual(unpaused.record.paused_at, null)
-      assert.strictEqual((yield* state(id)).resumed_at?.toISOString(), unpaused.record.updated_at)
-      assert.deepStrictEqual(yield* told((command) => connections.turn(team, id, "unpause", command)), unpaused)
-      assert.strictEqual(yield* versionOf(source_id), (version ?? 0) + 1)
+      expect(unpaused.record.paused_at).toBe(null)
+      expect((yield* state(id)).resumed_at?.toISOString()).toBe(unpaused.record.updated_at)
+      expect(yield* told((command) => connections.turn(team, id, "unpause", command))).toStrictEqual(unpaused)
+      expect(yield* versionOf(source_id)).toBe((version ?? 0) + 1)
     })
   )
 
@@ -180,21 +180,21 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
       const { id } = yield* createConnection()
       yield* connections.turn(team, id, "pause")
       const disabled = yield* told((command) => connections.turn(team, id, "disable", command))
-      assert.deepStrictEqual(disabled.cancelled, [id])
-      assert.strictEqual(disabled.record.paused_at, null)
-      assert.strictEqual((yield* state(id)).cancel_before?.toISOString(), disabled.record.disabled_at)
-      assert.deepStrictEqual(yield* told((command) => connections.turn(team, id, "disable", command)), {
+      expect(disabled.cancelled).toStrictEqual([id])
+      expect(disabled.record.paused_at).toBe(null)
+      expect((yield* state(id)).cancel_before?.toISOString()).toBe(disabled.record.disabled_at)
+      expect(yield* told((command) => connections.turn(team, id, "disable", command))).toStrictEqual({
         ...disabled,
         cancelled: []
       })
 
-      assert.strictEqual((yield* Effect.flip(connections.turn(team, id, "pause"))).code, "CONNECTION_DISABLED")
+      expect((yield* Effect.flip(connections.turn(team, id, "pause"))).code).toBe("CONNECTION_DISABLED")
       const enabled = yield* told((command) => connections.turn(team, id, "enable", command))
-      assert.strictEqual(enabled.record.disabled_at, null)
-      assert.deepStrictEqual(enabled.cancelled, [id])
-      assert.strictEqual((yield* state(id)).cancel_before?.toISOString(), enabled.record.updated_at)
+      expect(enabled.record.disabled_at).toBe(null)
+      expect(enabled.cancelled).toStrictEqual([id])
+      expect((yield* state(id)).cancel_before?.toISOString()).toBe(enabled.record.updated_at)
       // Enabling what is enabled must not cancel what waits.
-      assert.deepStrictEqual(yield* told((command) => connections.turn(team, id, "enable", command)), {
+      expect(yield* told((command) => connections.turn(team, id, "enable", command))).toStrictEqual({
         ...enabled,
         cancelled: []
       })
@@ -207,21 +207,21 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
       const { id } = yield* createConnection()
       const at = new Date("2026-01-01T00:00:00.000Z")
       const paused = yield* connections.update(team, id, change({ paused_at: at }))
-      assert.strictEqual(paused.paused_at, at.toISOString())
+      expect(paused.paused_at).toBe(at.toISOString())
       const resumed = yield* connections.update(team, id, change({ paused_at: null }))
-      assert.strictEqual((yield* state(id)).resumed_at?.toISOString(), resumed.updated_at)
+      expect((yield* state(id)).resumed_at?.toISOString()).toBe(resumed.updated_at)
       yield* connections.update(team, id, change({ paused_at: at }))
       const disabled = yield* connections.update(team, id, change({ disabled_at: at }))
-      assert.strictEqual(disabled.disabled_at, at.toISOString())
-      assert.strictEqual(disabled.paused_at, null)
+      expect(disabled.disabled_at).toBe(at.toISOString())
+      expect(disabled.paused_at).toBe(null)
       // Cancelled is what was there when it happened, not what was there at the time written.
-      assert.strictEqual((yield* state(id)).cancel_before?.toISOString(), disabled.updated_at)
+      expect((yield* state(id)).cancel_before?.toISOString()).toBe(disabled.updated_at)
       const refused = yield* Effect.flip(connections.update(team, id, change({ paused_at: at })))
-      assert.strictEqual(refused.code, "CONNECTION_DISABLED")
+      expect(refused.code).toBe("CONNECTION_DISABLED")
       const both = yield* connections.update(team, id, change({ disabled_at: null, paused_at: at }))
-      assert.deepStrictEqual([both.disabled_at, both.paused_at], [null, at.toISOString()])
+      expect([both.disabled_at, both.paused_at]).toStrictEqual([null, at.toISOString()])
       const created = yield* Effect.flip(createConnection({ disabled_at: at, paused_at: at }))
-      assert.strictEqual(created.code, "CONNECTION_DISABLED")
+      expect(created.code).toBe("CONNECTION_DISABLED")
     })
   )
 
@@ -232,11 +232,11 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
       const { id, source_id } = yield* createConnection()
       yield* sources.turn(team, source_id, "disable")
       yield* connections.update(team, id, change({ description: "written back" }))
-      assert.strictEqual((yield* state(id)).disabled_by, "source")
+      expect((yield* state(id)).disabled_by).toBe("source")
       // Moved away, nobody would switch it on again but its owner.
       const elsewhere = yield* createSource()
       yield* connections.update(team, id, change({ source_id: elsewhere.id }))
-      assert.strictEqual((yield* state(id)).disabled_by, null)
+      expect((yield* state(id)).disabled_by).toBe(null)
     })
   )
 
@@ -249,11 +249,11 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
       const moved = yield* told((command) =>
         connections.update(team, id, change({ source_id: source.id, destination_id: destination.id }), command)
       )
-      assert.strictEqual(moved.record.source.id, source.id)
-      assert.strictEqual(moved.record.destination.id, destination.id)
-      assert.deepStrictEqual(moved.destinations, [destination_id, destination.id])
-      assert.strictEqual(yield* versionOf(source_id), 3)
-      assert.strictEqual(yield* versionOf(source.id), 2)
+      expect(moved.record.source.id).toBe(source.id)
+      expect(moved.record.destination.id).toBe(destination.id)
+      expect(moved.destinations).toStrictEqual([destination_id, destination.id])
+      expect(yield* versionOf(source_id)).toBe(3)
+      expect(yield* versionOf(source.id)).toBe(2)
     })
   )
 
@@ -272,7 +272,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
       let version = (yield* versionOf(source_id)) ?? 0
       for (const change of changes) {
         yield* change
-        assert.strictEqual(yield* versionOf(source_id), ++version)
+        expect(yield* versionOf(source_id)).toBe(++version)
       }
     })
   )
@@ -300,9 +300,9 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
       yield* sources.turn(team, source_id, "enable")
       const rows = yield* sql<{ off: boolean; disabled_by: string | null }>`
         select disabled_at is not null as off, disabled_by from connections where source_id = ${source_id}`
-      assert.strictEqual(rows.length, 4)
-      for (const row of rows) assert.isNull(row.disabled_by)
-      assert.deepStrictEqual((yield* connections.get(team, id)).rules, [{ type: "delay", delay: 7 }])
+      expect(rows.length).toBe(4)
+      for (const row of rows) expect(row.disabled_by).toBeNull()
+      expect((yield* connections.get(team, id)).rules).toStrictEqual([{ type: "delay", delay: 7 }])
     })
   )
 })

@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { expect, layer } from "@effect/vitest"
 import { Effect, Exit, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
@@ -24,7 +24,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
       const config = { ...destinationFields().config, rate_limit: 10, auth_type: "CUSTOM_HEADER" }
       const auth = { header_name: "x-token", value: "a-secret-token" }
       const created = yield* destinations.create(team, id, destinationFields({ name: "shop", config, auth }))
-      assert.deepStrictEqual(created, {
+      expect(created).toStrictEqual({
         id,
         team_id: team,
         name: "shop",
@@ -46,12 +46,12 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
         created_at: created.created_at,
         updated_at: created.created_at
       })
-      assert.deepStrictEqual(yield* destinations.get(team, id), created)
-      assert.strictEqual(yield* destinations.findByName(team, "shop"), id)
-      assert.strictEqual(yield* destinations.findByName(otherTeam, "shop"), null)
+      expect(yield* destinations.get(team, id)).toStrictEqual(created)
+      expect(yield* destinations.findByName(team, "shop")).toBe(id)
+      expect(yield* destinations.findByName(otherTeam, "shop")).toBe(null)
       const [row] = yield* sql`select auth, config from destinations where id = ${id}`
-      assert.notInclude(JSON.stringify(row), "a-secret-token")
-      assert.deepStrictEqual(yield* destinations.create(team, id, destinationFields({ name: "shop" })), created)
+      expect(JSON.stringify(row)).not.toContain("a-secret-token")
+      expect(yield* destinations.create(team, id, destinationFields({ name: "shop" }))).toStrictEqual(created)
     })
   )
 
@@ -68,11 +68,11 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
         id: winner?.id ?? "",
         resource_type: "destination"
       })
-      for (const exit of exits.filter(Exit.isFailure)) assert.deepStrictEqual(yield* Effect.flip(exit), expected)
-      assert.strictEqual(exits.filter(Exit.isFailure).length, 3)
+      for (const exit of exits.filter(Exit.isFailure)) expect(yield* Effect.flip(exit)).toStrictEqual(expected)
+      expect(exits.filter(Exit.isFailure).length).toBe(3)
       const other = yield* createDestination()
       const renamed = yield* Effect.flip(destinations.update(team, other.id, change({ name: "contended" })))
-      assert.deepStrictEqual(renamed, expected)
+      expect(renamed).toStrictEqual(expected)
     })
   )
 
@@ -89,7 +89,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
         ]
         for (const call of calls) {
           const { code, data } = yield* Effect.flip(call)
-          assert.deepStrictEqual({ code, data }, { code: "NOT_FOUND", data: { resource_type: "destination", id } })
+          expect({ code, data }).toStrictEqual({ code: "NOT_FOUND", data: { resource_type: "destination", id } })
         }
       })
       yield* assertMissing(otherTeam)
@@ -108,17 +108,17 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
         sql<{ at: Date | null }>`select cancel_before as at from destinations where id = ${id}`,
         ([row]) => row?.at?.toISOString() ?? null
       )
-      assert.strictEqual(yield* cancelBefore, null)
+      expect(yield* cancelBefore).toBe(null)
       const disabled = yield* destinations.turn(team, id, "disable")
-      assert.strictEqual(yield* cancelBefore, disabled.disabled_at)
-      assert.deepStrictEqual(yield* destinations.turn(team, id, "disable"), disabled)
-      assert.strictEqual(yield* versionOf(source_id), version + 1)
+      expect(yield* cancelBefore).toBe(disabled.disabled_at)
+      expect(yield* destinations.turn(team, id, "disable")).toStrictEqual(disabled)
+      expect(yield* versionOf(source_id)).toBe(version + 1)
       const enabled = yield* destinations.turn(team, id, "enable")
-      assert.strictEqual(enabled.disabled_at, null)
+      expect(enabled.disabled_at).toBe(null)
       // What waited meanwhile does not come back.
-      assert.strictEqual(yield* cancelBefore, enabled.updated_at)
-      assert.deepStrictEqual(yield* destinations.turn(team, id, "enable"), enabled)
-      assert.strictEqual(yield* versionOf(source_id), version + 2)
+      expect(yield* cancelBefore).toBe(enabled.updated_at)
+      expect(yield* destinations.turn(team, id, "enable")).toStrictEqual(enabled)
+      expect(yield* versionOf(source_id)).toBe(version + 2)
     })
   )
 
@@ -138,15 +138,15 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
       const removed = yield* createConnection({ source_id: gone.id, destination_id: destination.id })
       yield* connections.delete(team, removed.id)
       const versions = Effect.forEach([first, second, gone, stranger], ({ id }) => versionOf(id))
-      assert.deepStrictEqual(yield* versions, [2, 2, 3, 1])
+      expect(yield* versions).toStrictEqual([2, 2, 3, 1])
       yield* destinations.update(team, destination.id, change({ description: "same routing" }))
-      assert.deepStrictEqual(yield* versions, [2, 2, 3, 1])
+      expect(yield* versions).toStrictEqual([2, 2, 3, 1])
       yield* destinations.update(team, destination.id, change({ type: "MOCK_API" }))
-      assert.deepStrictEqual(yield* versions, [3, 3, 3, 1])
+      expect(yield* versions).toStrictEqual([3, 3, 3, 1])
       yield* destinations.turn(team, destination.id, "disable")
-      assert.deepStrictEqual(yield* versions, [4, 4, 3, 1])
+      expect(yield* versions).toStrictEqual([4, 4, 3, 1])
       yield* destinations.delete(team, destination.id)
-      assert.deepStrictEqual(yield* versions, [5, 5, 3, 1])
+      expect(yield* versions).toStrictEqual([5, 5, 3, 1])
     })
   )
 
@@ -156,7 +156,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
       const connections = yield* Connections
       const connection = yield* createConnection()
       yield* destinations.delete(team, connection.destination_id)
-      assert.strictEqual((yield* Effect.flip(connections.get(team, connection.id))).code, "NOT_FOUND")
+      expect((yield* Effect.flip(connections.get(team, connection.id))).code).toBe("NOT_FOUND")
     })
   )
 
@@ -177,11 +177,11 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
         { concurrency: "unbounded" }
       ).pipe(Effect.map(([attempts]) => attempts))
       for (const exit of attempts.filter(Exit.isFailure)) {
-        assert.deepStrictEqual((yield* Effect.flip(exit)).data, { resource_type: "destination", id: destination.id })
+        expect((yield* Effect.flip(exit)).data).toStrictEqual({ resource_type: "destination", id: destination.id })
       }
       const [left] = yield* sql<{ count: number }>`
         select count(*)::int4 as count from connections where destination_id = ${destination.id} and deleted_at is null`
-      assert.strictEqual(left?.count, 0)
+      expect(left?.count).toBe(0)
     })
   )
 
@@ -211,10 +211,10 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
       yield* count("des_a", 5, "created", 1, 20_000)
       yield* count("des_b", 5, "attempt_failed", 1, 5)
       const bins = yield* rollupBins(sql, ["des_a", "des_b", "des_c"], attempts, now)
-      assert.deepStrictEqual(bins.get("des_a"), [3, 0, 0, 0, 7, 1_111])
-      assert.deepStrictEqual(bins.get("des_b"), [0, 0, 0, 0, 0, 5])
-      assert.deepStrictEqual(bins.get("des_c"), [0, 0, 0, 0, 0, 0])
-      assert.strictEqual((yield* rollupBins(sql, [], attempts, now)).size, 0)
+      expect(bins.get("des_a")).toStrictEqual([3, 0, 0, 0, 7, 1_111])
+      expect(bins.get("des_b")).toStrictEqual([0, 0, 0, 0, 0, 5])
+      expect(bins.get("des_c")).toStrictEqual([0, 0, 0, 0, 0, 0])
+      expect((yield* rollupBins(sql, [], attempts, now)).size).toBe(0)
     })
   )
 })

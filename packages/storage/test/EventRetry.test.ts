@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { expect, layer } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { isId, newId, prefixes } from "@tidegate/model/Ids"
@@ -22,8 +22,8 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
       const connection = yield* createConnection()
       const parent = yield* insertEvent(connection, { state: "FAILED", createdAt: new Date(Date.now() - 60_000) })
       const retried = yield* retry(parent)
-      assert.isTrue(isId(prefixes.event, retried.id))
-      assert.deepStrictEqual(retried, {
+      expect(isId(prefixes.event, retried.id)).toBe(true)
+      expect(retried).toStrictEqual({
         id: retried.id,
         parent_event_id: parent,
         connection_id: connection.id,
@@ -33,7 +33,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
       })
       const [before, after] = yield* sql<Record<string, unknown>>`
         select * from events where id in (${parent}, ${retried.id}) order by id`
-      assert.deepStrictEqual(after, {
+      expect(after).toStrictEqual({
         ...before,
         id: retried.id,
         state: "PENDING",
@@ -47,10 +47,10 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
         created_at: retried.created_at,
         updated_at: retried.created_at
       })
-      assert.deepStrictEqual(before?.["retried_at"], retried.created_at)
-      assert.strictEqual(before?.["state"], "FAILED")
+      expect(before?.["retried_at"]).toStrictEqual(retried.created_at)
+      expect(before?.["state"]).toBe("FAILED")
       const queued = yield* sql`select * from deliveries where event_id = ${retried.id}`
-      assert.deepStrictEqual(queued, [
+      expect(queued).toStrictEqual([
         {
           event_id: retried.id,
           shard: 42,
@@ -64,7 +64,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
       const [created] = yield* sql`
         select sum(count)::int4 as count from rollups
         where key_id = ${connection.id} and measure = 'created' and minute = date_trunc('minute', ${retried.created_at})`
-      assert.deepStrictEqual(created, { count: 1 })
+      expect(created).toStrictEqual({ count: 1 })
     })
   )
 
@@ -78,19 +78,19 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
       const [first, second] = yield* Effect.all([retry(parent, team, id), retry(parent, team, id)], {
         concurrency: "unbounded"
       })
-      assert.deepStrictEqual([first.id, second.id], [id, id])
+      expect([first.id, second.id]).toStrictEqual([id, id])
       yield* connections.turn(team, connection.id, "pause")
       const third = yield* retry(parent, team, id)
-      assert.strictEqual(third.id, id)
+      expect(third.id).toBe(id)
       const [{ count } = {}] = yield* sql<{ count: number }>`
         select sum(count)::int4 as count from rollups where key_id = ${connection.id} and measure = 'created'`
       const events = yield* sql`select id from events where retry_parent_event_id = ${parent}`
       const queued = yield* sql`select event_id from deliveries where event_id = ${id}`
-      assert.deepStrictEqual([events, queued.length, count], [[{ id }], 1, 1])
+      expect([events, queued.length, count]).toStrictEqual([[{ id }], 1, 1])
       // Another retry of the same event is not a repetition, and an id of somebody else's retry is not taken for one's own.
-      assert.strictEqual(yield* refusal(parent), "CONNECTION_PAUSED")
+      expect(yield* refusal(parent)).toBe("CONNECTION_PAUSED")
       const other = yield* insertEvent(connection, { state: "FAILED" })
-      assert.strictEqual((yield* Effect.flip(retry(other, team, id))).code, "CONNECTION_PAUSED")
+      expect((yield* Effect.flip(retry(other, team, id))).code).toBe("CONNECTION_PAUSED")
     })
   )
 
@@ -103,7 +103,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
       yield* sql`update events set state = 'FAILED' where id = ${first.id}`
       const second = yield* retry(first.id)
       const [row] = yield* sql`select root_event_id, retry_parent_event_id from events where id = ${second.id}`
-      assert.deepStrictEqual(row, { root_event_id: root, retry_parent_event_id: first.id })
+      expect(row).toStrictEqual({ root_event_id: root, retry_parent_event_id: first.id })
     })
   )
 
@@ -116,9 +116,9 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
       const moved = yield* connections.update(team, connection.id, (stored) =>
         Result.succeed({ ...stored, destination_id: destination.id })
       )
-      assert.strictEqual(moved.destination_id, destination.id)
-      assert.strictEqual(yield* retryDestination(team, event), destination.id)
-      assert.strictEqual((yield* retry(event)).destination_id, destination.id)
+      expect(moved.destination_id).toBe(destination.id)
+      expect(yield* retryDestination(team, event)).toBe(destination.id)
+      expect((yield* retry(event)).destination_id).toBe(destination.id)
     })
   )
 
@@ -128,12 +128,12 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
       const connection = yield* createConnection()
       const queued = yield* insertEvent(connection)
       const scheduled = yield* insertEvent(connection, { dueAt: new Date(Date.now() + 3_600_000) })
-      assert.strictEqual(yield* refusal(queued), "EVENT_NOT_RETRYABLE")
-      assert.strictEqual(yield* refusal(scheduled), "EVENT_NOT_RETRYABLE")
+      expect(yield* refusal(queued)).toBe("EVENT_NOT_RETRYABLE")
+      expect(yield* refusal(scheduled)).toBe("EVENT_NOT_RETRYABLE")
       // Cancelled by a disable that has been taken back: final, whether or not its row says so yet.
       yield* connections.turn(team, connection.id, "disable")
       yield* connections.turn(team, connection.id, "enable")
-      assert.strictEqual((yield* retry(queued)).parent_event_id, queued)
+      expect((yield* retry(queued)).parent_event_id).toBe(queued)
     })
   )
 
@@ -146,19 +146,19 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
       const { destination_id, id, source_id } = connection
       const event = yield* insertEvent(connection, { state: "FAILED" })
       yield* connections.turn(team, id, "pause")
-      assert.strictEqual(yield* refusal(event), "CONNECTION_PAUSED")
+      expect(yield* refusal(event)).toBe("CONNECTION_PAUSED")
       yield* connections.turn(team, id, "disable")
-      assert.strictEqual(yield* refusal(event), "CONNECTION_DISABLED")
+      expect(yield* refusal(event)).toBe("CONNECTION_DISABLED")
       yield* connections.turn(team, id, "enable")
       yield* destinations.turn(team, destination_id, "disable")
-      assert.strictEqual(yield* refusal(event), "DESTINATION_DISABLED")
+      expect(yield* refusal(event)).toBe("DESTINATION_DISABLED")
       yield* destinations.turn(team, destination_id, "enable")
       yield* sources.turn(team, source_id, "disable")
-      assert.strictEqual(yield* refusal(event), "SOURCE_DISABLED")
+      expect(yield* refusal(event)).toBe("SOURCE_DISABLED")
       yield* sources.turn(team, source_id, "enable")
       yield* retry(event)
       yield* connections.delete(team, id)
-      assert.strictEqual(yield* refusal(event), "CONNECTION_DISABLED")
+      expect(yield* refusal(event)).toBe("CONNECTION_DISABLED")
     })
   )
 
@@ -166,12 +166,12 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
     Effect.gen(function* () {
       const connection = yield* createConnection()
       const event = yield* insertEvent(connection, { state: "FAILED", body: null })
-      assert.strictEqual(yield* refusal(event), "PAYLOAD_UNAVAILABLE")
+      expect(yield* refusal(event)).toBe("PAYLOAD_UNAVAILABLE")
       const stored = yield* insertEvent(connection, { state: "FAILED", body: "" })
-      assert.strictEqual((yield* retry(stored)).parent_event_id, stored)
-      assert.strictEqual(yield* refusal(stored, otherTeam), "NOT_FOUND")
-      assert.strictEqual(yield* refusal("evt_unknown"), "NOT_FOUND")
-      assert.strictEqual((yield* Effect.flip(retryDestination(otherTeam, stored))).code, "NOT_FOUND")
+      expect((yield* retry(stored)).parent_event_id).toBe(stored)
+      expect(yield* refusal(stored, otherTeam)).toBe("NOT_FOUND")
+      expect(yield* refusal("evt_unknown")).toBe("NOT_FOUND")
+      expect((yield* Effect.flip(retryDestination(otherTeam, stored))).code).toBe("NOT_FOUND")
     })
   )
 })

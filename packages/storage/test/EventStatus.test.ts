@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { type EventState, eventStatus, eventStatusSql } from "../src/EventStatus.ts"
@@ -41,7 +41,7 @@ layer(Postgres.layer)("EventStatus", (it) => {
           lateral (select c_disabled as disabled_at, c_deleted as deleted_at, c_before as cancel_before, paused_at) c,
           lateral (select d_disabled as disabled_at, d_deleted as deleted_at, d_before as cancel_before) d,
           lateral (select ${eventStatusSql(sql, now)} as status) s`
-      assert.strictEqual(cases.length, 4 * 5 ** 3 * 2 ** 5)
+      expect(cases.length).toBe(4 * 5 ** 3 * 2 ** 5)
       const seen = new Set<string>()
       for (const row of cases) {
         const connection = {
@@ -51,10 +51,10 @@ layer(Postgres.layer)("EventStatus", (it) => {
           paused_at: row.paused_at
         }
         const destination = { disabled_at: row.d_disabled, deleted_at: row.d_deleted, cancel_before: row.d_before }
-        assert.strictEqual(eventStatus(row, connection, destination, now), row.status, JSON.stringify(row))
+        expect(eventStatus(row, connection, destination, now), JSON.stringify(row)).toBe(row.status)
         seen.add(row.status)
       }
-      assert.deepStrictEqual([...seen].sort(), ["CANCELLED", "FAILED", "HOLD", "QUEUED", "SCHEDULED", "SUCCESSFUL"])
+      expect([...seen].sort()).toStrictEqual(["CANCELLED", "FAILED", "HOLD", "QUEUED", "SCHEDULED", "SUCCESSFUL"])
     })
   )
 
@@ -65,15 +65,15 @@ layer(Postgres.layer)("EventStatus", (it) => {
       const open = { disabled_at: null, deleted_at: null, cancel_before: null, paused_at: null }
       const status = (change: object, destination: object = {}, at = now) =>
         eventStatus(event, { ...open, ...change }, { ...open, ...destination }, at)
-      assert.strictEqual(status({}), "QUEUED")
-      assert.strictEqual(status({}, {}, new Date(now.getTime() - 1)), "SCHEDULED")
-      assert.strictEqual(status({ paused_at: now }, {}, new Date(0)), "HOLD")
-      assert.strictEqual(status({ paused_at: now, disabled_at: now }), "CANCELLED")
-      assert.strictEqual(status({ cancel_before: event.created_at }), "CANCELLED")
-      assert.strictEqual(status({ cancel_before: new Date(event.created_at.getTime() - 1) }), "QUEUED")
-      assert.strictEqual(status({}, { disabled_at: now }), "CANCELLED")
-      assert.strictEqual(status({}, { deleted_at: now }), "CANCELLED")
-      assert.strictEqual(eventStatus({ ...event, state: "FAILED" }, { ...open, deleted_at: now }, open, now), "FAILED")
+      expect(status({})).toBe("QUEUED")
+      expect(status({}, {}, new Date(now.getTime() - 1))).toBe("SCHEDULED")
+      expect(status({ paused_at: now }, {}, new Date(0))).toBe("HOLD")
+      expect(status({ paused_at: now, disabled_at: now })).toBe("CANCELLED")
+      expect(status({ cancel_before: event.created_at })).toBe("CANCELLED")
+      expect(status({ cancel_before: new Date(event.created_at.getTime() - 1) })).toBe("QUEUED")
+      expect(status({}, { disabled_at: now })).toBe("CANCELLED")
+      expect(status({}, { deleted_at: now })).toBe("CANCELLED")
+      expect(eventStatus({ ...event, state: "FAILED" }, { ...open, deleted_at: now }, open, now)).toBe("FAILED")
     })
   )
 })

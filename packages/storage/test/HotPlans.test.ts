@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { expect, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { derivedId, newId, prefixes, sibling } from "@tidegate/model/Ids"
@@ -155,7 +155,7 @@ layer(world, { excludeTestServices: true })("the hot statements", (it) => {
       for (const [name, run] of Object.entries(statements)) {
         const before = yield* reads
         yield* run(many)
-        assert.isBelow((yield* reads) - before, 500, name)
+        expect((yield* reads) - before, name).toBeLessThan(500)
       }
     })
   )

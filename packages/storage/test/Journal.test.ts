@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { expect, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { derivedId, newId, prefixes } from "@tidegate/model/Ids"
@@ -144,13 +144,13 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
     Effect.gen(function* () {
       const source = yield* makeSource
       const stored = request(source)
-      assert.strictEqual(yield* accept(stored), "committed")
-      assert.deepStrictEqual(yield* counts(source), { requests: 1, events: 1, deliveries: 1, counted: 1 })
+      expect(yield* accept(stored)).toBe("committed")
+      expect(yield* counts(source)).toStrictEqual({ requests: 1, events: 1, deliveries: 1, counted: 1 })
       const sql = yield* SqlClient.SqlClient
       const [row] = yield* sql<{ body: Uint8Array; events_count: number }>`
         select body, events_count from requests where id = ${stored.id}`
-      assert.strictEqual(Buffer.from(row!.body).toString(), "body")
-      assert.strictEqual(row!.events_count, 1)
+      expect(Buffer.from(row!.body).toString()).toBe("body")
+      expect(row!.events_count).toBe(1)
     })
   )
 
@@ -167,8 +167,8 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
             concurrency: "unbounded"
           }
         )
-        assert.deepStrictEqual(outcomes, ["stale", "committed", "stale"])
-        assert.deepStrictEqual(yield* counts(source), { requests: 1, events: 1, deliveries: 1, counted: 1 })
+        expect(outcomes).toStrictEqual(["stale", "committed", "stale"])
+        expect(yield* counts(source)).toStrictEqual({ requests: 1, events: 1, deliveries: 1, counted: 1 })
       })
   )
 
@@ -177,7 +177,7 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
       const sql = yield* SqlClient.SqlClient
       const source = yield* makeSource
       yield* sql`update sources set deleted_at = now() where id = ${source}`
-      assert.strictEqual(yield* accept(request(source)), "stale")
+      expect(yield* accept(request(source))).toBe("stale")
     })
   )
 
@@ -188,11 +188,11 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
       const outcomes = yield* Effect.forEach(Array.from({ length: 1000 }), () => accept(request(source)), {
         concurrency: "unbounded"
       })
-      assert.isTrue(outcomes.every((outcome) => outcome === "committed"))
+      expect(outcomes.every((outcome) => outcome === "committed")).toBe(true)
       const after = (yield* Journal).stats()
-      assert.strictEqual(after.requests - before.requests, 1000)
-      assert.isBelow(after.statements - before.statements, 20)
-      assert.deepStrictEqual(yield* counts(source), { requests: 1000, events: 1000, deliveries: 1000, counted: 1000 })
+      expect(after.requests - before.requests).toBe(1000)
+      expect(after.statements - before.statements).toBeLessThan(20)
+      expect(yield* counts(source)).toStrictEqual({ requests: 1000, events: 1000, deliveries: 1000, counted: 1000 })
     })
   )
 
@@ -203,7 +203,7 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
         [accept(request(source)), accept(request(source, 1, { path: "/\u0000" })), accept(request(source))],
         { concurrency: "unbounded" }
       )
-      assert.deepStrictEqual(outcomes, ["committed", "failed", "committed"])
+      expect(outcomes).toStrictEqual(["committed", "failed", "committed"])
     })
   )
 
@@ -214,10 +214,10 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
         [accept(request(source)), accept(request(source, 1, { bodySize: Number.NaN })), accept(request(source))],
         { concurrency: "unbounded" }
       )
-      assert.deepStrictEqual(outcomes, ["committed", "failed", "committed"])
+      expect(outcomes).toStrictEqual(["committed", "failed", "committed"])
       const of = request(source)
       yield* accept(of)
-      assert.strictEqual(yield* record(attempt(of, 1, { deliveryLatency: Number.NaN })), "superseded")
+      expect(yield* record(attempt(of, 1, { deliveryLatency: Number.NaN }))).toBe("superseded")
     })
   )
 
@@ -234,9 +234,9 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
         yield* Effect.raceFirst(nextCommit, Fiber.await(load))
       }
       const outcomes = yield* Fiber.await(load)
-      assert.strictEqual(outcomes._tag, "Success")
-      if (outcomes._tag === "Success") assert.isTrue(outcomes.value.every((outcome) => outcome === "committed"))
-      assert.deepStrictEqual(yield* counts(source), { requests: 400, events: 400, deliveries: 400, counted: 400 })
+      expect(outcomes._tag).toBe("Success")
+      if (outcomes._tag === "Success") expect(outcomes.value.every((outcome) => outcome === "committed")).toBe(true)
+      expect(yield* counts(source)).toStrictEqual({ requests: 400, events: 400, deliveries: 400, counted: 400 })
     })
   )
 
@@ -249,9 +249,9 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
         Effect.map(accept(request(source, 1, change)), (outcome) => order.push(`${name} ${outcome}`))
       const large = Array.from({ length: 5 }, (_, i) => handIn(`large-${i}`, { body, bodySize: body.length }))
       yield* Effect.all([...large, handIn("small")], { concurrency: "unbounded" })
-      assert.strictEqual(order.length, 6)
-      assert.isBelow(order.indexOf("small committed"), order.indexOf("large-4 committed"))
-      assert.strictEqual((yield* counts(source)).requests, 6)
+      expect(order.length).toBe(6)
+      expect(order.indexOf("small committed")).toBeLessThan(order.indexOf("large-4 committed"))
+      expect((yield* counts(source)).requests).toBe(6)
     })
   )
 
@@ -263,7 +263,7 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
       const outcomes = yield* Effect.all([accept(request(source)), accept({ ...request(source), id, events: [] })], {
         concurrency: "unbounded"
       })
-      assert.deepStrictEqual(outcomes, ["committed", "failed"])
+      expect(outcomes).toStrictEqual(["committed", "failed"])
     })
   )
 
@@ -272,12 +272,12 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
       const sql = yield* SqlClient.SqlClient
       const of = request(yield* makeSource)
       yield* accept(of)
-      assert.strictEqual(yield* record(attempt(of, 1)), "SUCCESSFUL")
+      expect(yield* record(attempt(of, 1))).toBe("SUCCESSFUL")
       const event = yield* eventOf(of)
-      assert.deepStrictEqual(event, { state: "SUCCESSFUL", failed: false, attempts: 1, due_at: null, queued: false })
+      expect(event).toStrictEqual({ state: "SUCCESSFUL", failed: false, attempts: 1, due_at: null, queued: false })
       const rows = yield* sql<{ status: string; attempt_number: number }>`
         select status, attempt_number from attempts where event_id = ${of.events[0]!.id}`
-      assert.deepStrictEqual(rows, [{ status: "SUCCESSFUL", attempt_number: 1 }])
+      expect(rows).toStrictEqual([{ status: "SUCCESSFUL", attempt_number: 1 }])
     })
   )
 
@@ -286,12 +286,12 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
       const of = request(yield* makeSource)
       yield* accept(of)
       const retryAt = Date.now() + 60_000
-      assert.strictEqual(yield* record(attempt(of, 1, { ...failing, retryAt })), "PENDING")
+      expect(yield* record(attempt(of, 1, { ...failing, retryAt }))).toBe("PENDING")
       const waiting = yield* eventOf(of)
-      assert.strictEqual(waiting.due_at?.getTime(), retryAt)
-      assert.isTrue(waiting.queued)
-      assert.strictEqual(yield* record(attempt(of, 2, failing)), "FAILED")
-      assert.deepStrictEqual(yield* eventOf(of), {
+      expect(waiting.due_at?.getTime()).toBe(retryAt)
+      expect(waiting.queued).toBe(true)
+      expect(yield* record(attempt(of, 2, failing))).toBe("FAILED")
+      expect(yield* eventOf(of)).toStrictEqual({
         state: "FAILED",
         failed: true,
         attempts: 2,
@@ -306,17 +306,14 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
       const sql = yield* SqlClient.SqlClient
       const of = request(yield* makeSource)
       yield* accept(of)
-      assert.strictEqual(yield* record(attempt(of, 2)), "superseded")
-      assert.strictEqual(yield* record(attempt(of, 1, { ...failing, retryAt: Date.now() })), "PENDING")
-      assert.strictEqual(yield* record(attempt(of, 1)), "superseded")
-      assert.strictEqual(yield* record(attempt(of, 2)), "SUCCESSFUL")
-      assert.strictEqual(yield* record(attempt(of, 3)), "superseded")
+      expect(yield* record(attempt(of, 2))).toBe("superseded")
+      expect(yield* record(attempt(of, 1, { ...failing, retryAt: Date.now() }))).toBe("PENDING")
+      expect(yield* record(attempt(of, 1))).toBe("superseded")
+      expect(yield* record(attempt(of, 2))).toBe("SUCCESSFUL")
+      expect(yield* record(attempt(of, 3))).toBe("superseded")
       const rows = yield* sql<{ attempt_number: number }>`
         select attempt_number from attempts where event_id = ${of.events[0]!.id} order by attempt_number`
-      assert.deepStrictEqual(
-        rows.map((row) => row.attempt_number),
-        [1, 2]
-      )
+      expect(rows.map((row) => row.attempt_number)).toStrictEqual([1, 2])
     })
   )
 
@@ -334,11 +331,11 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
         return of
       })
       const arrived = yield* cancelled()
-      assert.strictEqual(yield* record(attempt(arrived, 1)), "SUCCESSFUL")
-      assert.isFalse((yield* eventOf(arrived)).failed)
+      expect(yield* record(attempt(arrived, 1))).toBe("SUCCESSFUL")
+      expect((yield* eventOf(arrived)).failed).toBe(false)
       const lost = yield* cancelled()
-      assert.strictEqual(yield* record(attempt(lost, 1, { ...failing, retryAt: Date.now() + 1000 })), "CANCELLED")
-      assert.deepStrictEqual(yield* eventOf(lost), {
+      expect(yield* record(attempt(lost, 1, { ...failing, retryAt: Date.now() + 1000 }))).toBe("CANCELLED")
+      expect(yield* eventOf(lost)).toStrictEqual({
         state: "CANCELLED",
         failed: true,
         attempts: 1,
@@ -366,8 +363,8 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
       const [row] = yield* sql<{ attempts: number; successful: number }>`
         select (select count(*)::int4 from attempts where source_id = ${source}) as attempts,
           (select count(*)::int4 from events where source_id = ${source} and state = 'SUCCESSFUL') as successful`
-      assert.deepStrictEqual(row, { attempts: 300, successful: 300 })
-      assert.strictEqual((yield* counts(source)).deliveries, 0)
+      expect(row).toStrictEqual({ attempts: 300, successful: 300 })
+      expect((yield* counts(source)).deliveries).toBe(0)
     })
   )
 })

@@ -1,4 +1,4 @@
-import { assert, it } from "@effect/vitest"
+import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { globSync } from "node:fs"
@@ -20,13 +20,10 @@ it.live("an empty database is brought to the schema once, by however many proces
     yield* Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* migrate
-      assert.deepStrictEqual(yield* sql`select migration_id, name from migrations`, written)
-      assert.deepStrictEqual(
-        written.map(({ migration_id }) => migration_id),
-        written.map((_, index) => index + 1)
-      )
+      expect(yield* sql`select migration_id, name from migrations`).toStrictEqual(written)
+      expect(written.map(({ migration_id }) => migration_id)).toStrictEqual(written.map((_, index) => index + 1))
       const today = `events_${new Date().toISOString().slice(0, 10).replaceAll("-", "")}`
-      assert.deepStrictEqual(yield* sql`select to_regclass(${today}) is not null as there`, [{ there: true }])
+      expect(yield* sql`select to_regclass(${today}) is not null as there`).toStrictEqual([{ there: true }])
     }).pipe(Effect.provide(database))
   })
 )

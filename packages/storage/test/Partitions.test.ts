@@ -1,4 +1,4 @@
-import { assert, expect, it } from "@effect/vitest"
+import { expect, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Logger, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { newId, prefixes } from "@tidegate/model/Ids"
@@ -47,9 +47,9 @@ it.live("makes partitions that are missing, whatever language the server says it
         ${status}, false, ${at}, ${at}, ${at})`
 
     const { reason } = yield* Effect.flip(insert(200))
-    assert.include(String(reason.cause), german.toString())
+    expect(String(reason.cause)).toContain(german.toString())
     yield* withPartitions(sql)(insert(200))
-    assert.deepStrictEqual(yield* sql`select response_status from proxy_exchanges`, [{ response_status: 200 }])
+    expect(yield* sql`select response_status from proxy_exchanges`).toStrictEqual([{ response_status: 200 }])
 
     // A violated check has the same SQLSTATE, and no partition mends it: it is not run again.
     yield* sql`alter table proxy_exchanges add constraint "no partition" check (response_status < 600)`
@@ -58,8 +58,8 @@ it.live("makes partitions that are missing, whatever language the server says it
       runs++
       return insert(700)
     })
-    assert.strictEqual((yield* Effect.flip(withPartitions(sql)(violating))).reason._tag, "ConstraintError")
-    assert.strictEqual(runs, 1)
+    expect((yield* Effect.flip(withPartitions(sql)(violating))).reason._tag).toBe("ConstraintError")
+    expect(runs).toBe(1)
   }).pipe(Effect.provide(germanServer), Effect.scoped)
 )
 

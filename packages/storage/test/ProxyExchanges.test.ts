@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { expect, layer } from "@effect/vitest"
 import { Effect, Layer, Logger } from "effect"
 import { SqlClient } from "effect/sql"
 import { newId, prefixes, sibling } from "@tidegate/model/Ids"
@@ -85,27 +85,24 @@ layer(database, { excludeTestServices: true })("ProxyExchanges", (it) => {
         return settled(writer)
       })
       const [first, second] = [...(yield* rows([answered])), ...(yield* rows([failed]))]
-      assert.deepStrictEqual(
-        { ...first, response_body: Buffer.from(first!["response_body"] as Uint8Array) },
-        {
-          id: sibling(prefixes.proxyExchange, answered.requestId),
-          team_id: "tm_demo",
-          source_id: "src_1",
-          request_id: answered.requestId,
-          target_url: "https://a.example/x?key=1",
-          http_method: "POST",
-          response_status: 200,
-          response_headers: '{"set-cookie":["a=1","b=2"]}',
-          response_body: Buffer.from([0, 1, 255]),
-          response_body_truncated: true,
-          error_code: null,
-          error_text: null,
-          started_at: new Date(answered.startedAt),
-          responded_at: new Date(answered.startedAt + 12),
-          response_latency: 12,
-          created_at: new Date(answered.startedAt + 40)
-        }
-      )
+      expect({ ...first, response_body: Buffer.from(first!["response_body"] as Uint8Array) }).toStrictEqual({
+        id: sibling(prefixes.proxyExchange, answered.requestId),
+        team_id: "tm_demo",
+        source_id: "src_1",
+        request_id: answered.requestId,
+        target_url: "https://a.example/x?key=1",
+        http_method: "POST",
+        response_status: 200,
+        response_headers: '{"set-cookie":["a=1","b=2"]}',
+        response_body: Buffer.from([0, 1, 255]),
+        response_body_truncated: true,
+        error_code: null,
+        error_text: null,
+        started_at: new Date(answered.startedAt),
+        responded_at: new Date(answered.startedAt + 12),
+        response_latency: 12,
+        created_at: new Date(answered.startedAt + 40)
+      })
       const {
         error_code,
         error_text,
@@ -115,10 +112,15 @@ layer(database, { excludeTestServices: true })("ProxyExchanges", (it) => {
         response_latency,
         response_status
       } = second!
-      assert.deepStrictEqual(
-        [response_status, response_headers, response_body, responded_at, response_latency, error_code, error_text],
-        [null, null, null, null, null, "TIMEOUT", "no answer within 150 ms"]
-      )
+      expect([
+        response_status,
+        response_headers,
+        response_body,
+        responded_at,
+        response_latency,
+        error_code,
+        error_text
+      ]).toStrictEqual([null, null, null, null, null, "TIMEOUT", "no answer within 150 ms"])
     })
   )
 
@@ -137,10 +139,7 @@ layer(database, { excludeTestServices: true })("ProxyExchanges", (it) => {
           })
         )
       })
-      assert.deepStrictEqual(
-        (yield* rows([first])).map((row) => row["response_status"]),
-        [201]
-      )
+      expect((yield* rows([first])).map((row) => row["response_status"])).toStrictEqual([201])
     })
   )
 
@@ -151,12 +150,15 @@ layer(database, { excludeTestServices: true })("ProxyExchanges", (it) => {
         for (const record of records) writer.write(record)
         return Effect.map(settled(writer), () => writer.stats())
       })
-      assert.deepStrictEqual(
-        { ...result, batches: 0 },
-        { written: 1_000, lost: 0, batches: 0, waiting: 0, waitingBytes: 0 }
-      )
-      assert.isAtMost(result.batches, 10)
-      assert.strictEqual((yield* rows(records)).length, 1_000)
+      expect({ ...result, batches: 0 }).toStrictEqual({
+        written: 1_000,
+        lost: 0,
+        batches: 0,
+        waiting: 0,
+        waitingBytes: 0
+      })
+      expect(result.batches).toBeLessThanOrEqual(10)
+      expect((yield* rows(records)).length).toBe(1_000)
     })
   )
 
@@ -170,10 +172,10 @@ layer(database, { excludeTestServices: true })("ProxyExchanges", (it) => {
         for (const record of [good[0], nul, good[1], unsendable, nowhere, good[2]]) writer.write(record)
         return Effect.map(settled(writer), () => writer.stats())
       })
-      assert.strictEqual(result.written, 3)
-      assert.strictEqual(result.lost, 3)
-      assert.strictEqual((yield* rows([...good, nul, unsendable, nowhere])).length, 3)
-      assert.strictEqual(errors.filter((error) => error.includes("could not be stored")).length, 3)
+      expect(result.written).toBe(3)
+      expect(result.lost).toBe(3)
+      expect((yield* rows([...good, nul, unsendable, nowhere])).length).toBe(3)
+      expect(errors.filter((error) => error.includes("could not be stored")).length).toBe(3)
     })
   )
 
@@ -192,8 +194,8 @@ layer(database, { excludeTestServices: true })("ProxyExchanges", (it) => {
           return writer.stats()
         })
       )
-      assert.strictEqual(result.lost, 0)
-      assert.strictEqual((yield* rows(records)).length, 1_000)
+      expect(result.lost).toBe(0)
+      expect((yield* rows(records)).length).toBe(1_000)
     })
   )
 
@@ -215,14 +217,14 @@ layer(database, { excludeTestServices: true })("ProxyExchanges", (it) => {
           return { during, after: writer.stats() }
         })
       )
-      assert.isAbove(result.during.lost, 400)
-      assert.isAtMost(result.during.waitingBytes, 33 * 1024 * 1024)
-      assert.strictEqual(result.after.lost, result.during.lost)
-      assert.strictEqual(result.after.written, 1_000 - result.during.lost)
-      assert.strictEqual((yield* rows(records)).length, result.after.written)
-      assert.strictEqual(errors.length, 2)
-      assert.include(errors[0], "are being dropped")
-      assert.include(errors[1], "were dropped")
+      expect(result.during.lost).toBeGreaterThan(400)
+      expect(result.during.waitingBytes).toBeLessThanOrEqual(33 * 1024 * 1024)
+      expect(result.after.lost).toBe(result.during.lost)
+      expect(result.after.written).toBe(1_000 - result.during.lost)
+      expect((yield* rows(records)).length).toBe(result.after.written)
+      expect(errors.length).toBe(2)
+      expect(errors[0]).toContain("are being dropped")
+      expect(errors[1]).toContain("were dropped")
     })
   )
 
@@ -230,7 +232,7 @@ layer(database, { excludeTestServices: true })("ProxyExchanges", (it) => {
     Effect.gen(function* () {
       const records = Array.from({ length: 300 }, () => exchange())
       yield* withWriter((writer) => Effect.sync(() => records.forEach(writer.write)))
-      assert.strictEqual((yield* rows(records)).length, 300)
+      expect((yield* rows(records)).length).toBe(300)
     })
   )
 })

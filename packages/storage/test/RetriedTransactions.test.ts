@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { expect, layer } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { newId, prefixes } from "@tidegate/model/Ids"
@@ -73,7 +73,7 @@ layer(world, { excludeTestServices: true })("transactions that lose a conflict w
         yield* sql`select setval('conflicts', 1, false)`
         yield* command
         const [row] = yield* sql<{ reads: number }>`select last_value::int4 as reads from conflicts`
-        assert.isAtLeast(row?.reads ?? 0, 2)
+        expect(row?.reads ?? 0).toBeGreaterThanOrEqual(2)
       })
     )
   }

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Effect, FileSystem, Logger, Result, Schema } from "effect"
 import { execFile } from "node:child_process"
@@ -32,17 +32,17 @@ describe("Secrets", () => {
     Effect.gen(function* () {
       // python3: AESGCM(bytes(range(32))).encrypt(bytes(range(12)), "top secret: ü".encode(), b"tm_1|sources|auth|src_1")
       const value = "v1.k1.AAECAwQFBgcICQoL.M22mO7aAoWnoNa2rclVwaU0DjW0UR_WxRPiuVBZ0"
-      assert.strictEqual(yield* decrypt(`k1:${base64}`, value), "top secret: ü")
+      expect(yield* decrypt(`k1:${base64}`, value)).toBe("top secret: ü")
     })
   )
 
   it.effect("gives every value its own nonce, and nothing of the text away", () =>
     Effect.gen(function* () {
       const values = yield* Effect.all(Array.from({ length: 50 }, () => encrypt(`k1:${base64}`, "top secret")))
-      assert.strictEqual(new Set(values.map((value) => value.split(".")[2])).size, 50)
+      expect(new Set(values.map((value) => value.split(".")[2])).size).toBe(50)
       for (const value of values) {
-        assert.match(value, /^v1\.k1\.[A-Za-z0-9_-]{16}\.[A-Za-z0-9_-]{35}$/)
-        assert.notInclude(Buffer.from(value.split(".")[3] ?? "", "base64url").toString("latin1"), "top secret")
+        expect(value).toMatch(/^v1\.k1\.[A-Za-z0-9_-]{16}\.[A-Za-z0-9_-]{35}$/)
+        expect(Buffer.from(value.split(".")[3] ?? "", "base64url").toString("latin1")).not.toContain("top secret")
       }
     })
   )
@@ -50,9 +50,9 @@ describe("Secrets", () => {
   it.effect("a value opens only in its own place", () =>
     Effect.gen(function* () {
       const value = yield* encrypt(base64, "top secret")
-      assert.strictEqual(yield* decrypt(base64, value), "top secret")
+      expect(yield* decrypt(base64, value)).toBe("top secret")
       for (const elsewhere of [{ team_id: "tm_2" }, { table: "destinations" }, { column: "name" }, { id: "src_2" }]) {
-        assert.strictEqual(yield* reason(base64, value, { ...address, ...elsewhere }), "tampered")
+        expect(yield* reason(base64, value, { ...address, ...elsewhere })).toBe("tampered")
       }
     })
   )
@@ -61,21 +61,21 @@ describe("Secrets", () => {
     Effect.gen(function* () {
       const old = yield* encrypt(`k1:${base64}`, "top secret")
       const rotated = `k2:${other},k1:${base64}`
-      assert.strictEqual(yield* decrypt(rotated, old), "top secret")
+      expect(yield* decrypt(rotated, old)).toBe("top secret")
       const fresh = yield* encrypt(rotated, "top secret")
-      assert.isTrue(fresh.startsWith("v1.k2."))
-      assert.strictEqual(yield* decrypt(`k2:${other}`, fresh), "top secret")
-      assert.strictEqual(yield* reason(`k1:${base64}`, fresh), "unknown_key")
-      assert.strictEqual(yield* reason(`k2:${other}`, old), "unknown_key")
-      assert.strictEqual(yield* reason(`k1:${other}`, old), "tampered")
+      expect(fresh.startsWith("v1.k2.")).toBe(true)
+      expect(yield* decrypt(`k2:${other}`, fresh)).toBe("top secret")
+      expect(yield* reason(`k1:${base64}`, fresh)).toBe("unknown_key")
+      expect(yield* reason(`k2:${other}`, old)).toBe("unknown_key")
+      expect(yield* reason(`k1:${other}`, old)).toBe("tampered")
     })
   )
 
   it.effect("a key that gets an id later still opens what it encrypted without one", () =>
     Effect.gen(function* () {
       const value = yield* encrypt(base64, "top secret")
-      assert.isTrue(value.startsWith("v1.630dcd29."))
-      assert.strictEqual(yield* decrypt(`k2:${other},k1:${hex}`, value), "top secret")
+      expect(value.startsWith("v1.630dcd29.")).toBe(true)
+      expect(yield* decrypt(`k2:${other},k1:${hex}`, value)).toBe("top secret")
     })
   )
 
@@ -96,7 +96,7 @@ describe("Secrets", () => {
         `v1.k1.${nonce}.${sealed?.slice(0, -2)}`,
         ` ${value}`
       ]) {
-        assert.strictEqual(yield* reason(`k1:${base64}`, malformed), "malformed", malformed)
+        expect(yield* reason(`k1:${base64}`, malformed), malformed).toBe("malformed")
       }
     })
   )
@@ -107,23 +107,22 @@ describe("Secrets", () => {
       const secrets = yield* open(`k1:${base64}`)
       const today = { ...address, id: "req_01m80t1tv5j5bqa2skwkmrm5dd" }
       const value = secrets.seal(today, "top secret: ü")
-      assert.isTrue(value.startsWith("v2.k1."))
-      assert.notStrictEqual(secrets.seal(today, "top secret: ü"), value)
-      assert.deepStrictEqual(secrets.open(today, value), Result.succeed("top secret: ü"))
-      assert.deepStrictEqual(
-        (yield* open(`k2:${other},k1:${base64}`)).open(today, value),
+      expect(value.startsWith("v2.k1.")).toBe(true)
+      expect(secrets.seal(today, "top secret: ü")).not.toBe(value)
+      expect(secrets.open(today, value)).toStrictEqual(Result.succeed("top secret: ü"))
+      expect((yield* open(`k2:${other},k1:${base64}`)).open(today, value)).toStrictEqual(
         Result.succeed("top secret: ü")
       )
       const why = (found: Result.Result<string, { readonly reason: string }>) =>
         Result.isFailure(found) ? found.failure.reason : found.success
-      assert.strictEqual(why((yield* open(`k2:${other}`)).open(today, value)), "unknown_key")
+      expect(why((yield* open(`k2:${other}`)).open(today, value))).toBe("unknown_key")
       // Another request of that day, and one of another.
       for (const id of ["req_01m80t1tv5j5bqa2skwkmrm5de", "req_01m70t1tv5j5bqa2skwkmrm5dd", "req_1"]) {
-        assert.strictEqual(why(secrets.open({ ...today, id }, value)), "tampered", id)
+        expect(why(secrets.open({ ...today, id }, value)), id).toBe("tampered")
       }
-      assert.strictEqual(why(secrets.open(today, yield* secrets.encrypt(today, "x"))), "malformed")
-      assert.strictEqual(yield* reason(`k1:${base64}`, value, today), "malformed")
-      assert.strictEqual(yield* reason(`k1:${base64}`, value.replace("v2", "v1"), today), "tampered")
+      expect(why(secrets.open(today, yield* secrets.encrypt(today, "x")))).toBe("malformed")
+      expect(yield* reason(`k1:${base64}`, value, today)).toBe("malformed")
+      expect(yield* reason(`k1:${base64}`, value.replace("v2", "v1"), today)).toBe("tampered")
     })
   )
 
@@ -131,8 +130,8 @@ describe("Secrets", () => {
     Effect.gen(function* () {
       const value = yield* encrypt(`k1:${base64}`, "top secret")
       const error = yield* Effect.flip(decrypt(`k2:${other}`, value))
-      assert.strictEqual(error._tag, "SecretUnreadable")
-      assert.strictEqual(error.message, "sources.auth of src_1: is encrypted by the key k1, which is not configured")
+      expect(error._tag).toBe("SecretUnreadable")
+      expect(error.message).toBe("sources.auth of src_1: is encrypted by the key k1, which is not configured")
     })
   )
 
@@ -148,14 +147,14 @@ describe("Secrets", () => {
       Effect.gen(function* () {
         const expected = plaintext.toWellFormed()
         const value = yield* encrypt(`k1:${base64}`, expected)
-        assert.strictEqual(yield* decrypt(`k1:${base64}`, value), expected)
+        expect(yield* decrypt(`k1:${base64}`, value)).toBe(expected)
 
         const start = "v1.k1.".length
         const position = start + (at % (value.length - start))
         const changed = alphabet[(alphabet.indexOf(value.charAt(position)) + by) % alphabet.length]
         const altered = value.slice(0, position) + changed + value.slice(position + 1)
         if (altered === value) return
-        assert.include(["malformed", "tampered"], yield* reason(`k1:${base64}`, altered))
+        expect(["malformed", "tampered"]).toContain(yield* reason(`k1:${base64}`, altered))
       })
   )
 })
@@ -165,19 +164,18 @@ describe("parseSecretKeys", () => {
     const unpadded = base64.replace("=", "")
     for (const text of [base64, unpadded, hex, hex.toUpperCase(), `\n ${base64}\n`, `k:${base64}`]) {
       const [key, ...others] = keys(text)
-      assert.lengthOf(others, 0)
-      assert.strictEqual(key.id, text.startsWith("k:") ? "k" : "630dcd29")
-      assert.strictEqual(key.key.export().toString("hex"), hex)
+      expect(others).toHaveLength(0)
+      expect(key.id).toBe(text.startsWith("k:") ? "k" : "630dcd29")
+      expect(key.key.export().toString("hex")).toBe(hex)
     }
     const [key] = keys(Buffer.alloc(32, 0xff).toString("base64url"))
-    assert.deepStrictEqual(key.key.export(), Buffer.alloc(32, 0xff))
+    expect(key.key.export()).toStrictEqual(Buffer.alloc(32, 0xff))
   })
 
   it("reads a list, newest first", () => {
-    assert.deepStrictEqual(
-      keys(`2026-11:${other}, 2025_01:${hex} ,${Buffer.alloc(32).toString("base64")}`).map(({ id }) => id),
-      ["2026-11", "2025_01", "66687aad"]
-    )
+    expect(
+      keys(`2026-11:${other}, 2025_01:${hex} ,${Buffer.alloc(32).toString("base64")}`).map(({ id }) => id)
+    ).toStrictEqual(["2026-11", "2025_01", "66687aad"])
   })
 
   it.each([
@@ -196,13 +194,13 @@ describe("parseSecretKeys", () => {
     [`k1:${base64},k1:${other}`, "secret key 2 has the id of another key"],
     [`${base64},${hex}`, "secret key 2 has the id of another key"]
   ])("refuses %j", (text, message) => {
-    assert.strictEqual(failure(text), message)
+    expect(failure(text)).toBe(message)
   })
 
   it("keeps keys out of what is printed", () => {
     const printed = JSON.stringify(keys(`k1:${base64}`))
-    assert.notInclude(printed, base64)
-    assert.notInclude(printed, hex)
+    expect(printed).not.toContain(base64)
+    expect(printed).not.toContain(hex)
   })
 })
 
@@ -220,11 +218,11 @@ describe("loadSecretKeys", () => {
     inHome((home, fs) =>
       Effect.gen(function* () {
         const first = yield* loadSecretKeys(home)
-        assert.lengthOf(first, 1)
-        assert.deepStrictEqual(fingerprints(yield* loadSecretKeys(home)), fingerprints(first))
-        assert.deepStrictEqual(yield* fs.readDirectory(home), ["secrets.key"])
-        assert.strictEqual((yield* fs.stat(join(home, "secrets.key"))).mode & 0o777, 0o600)
-        assert.strictEqual((yield* fs.stat(home)).mode & 0o777, 0o700)
+        expect(first).toHaveLength(1)
+        expect(fingerprints(yield* loadSecretKeys(home))).toStrictEqual(fingerprints(first))
+        expect(yield* fs.readDirectory(home)).toStrictEqual(["secrets.key"])
+        expect((yield* fs.stat(join(home, "secrets.key"))).mode & 0o777).toBe(0o600)
+        expect((yield* fs.stat(home)).mode & 0o777).toBe(0o700)
       })
     )
   )
@@ -236,8 +234,8 @@ describe("loadSecretKeys", () => {
           Array.from({ length: 20 }, () => loadSecretKeys(home)),
           { concurrency: "unbounded" }
         )
-        assert.strictEqual(new Set(rings.flatMap(fingerprints)).size, 1)
-        assert.deepStrictEqual(yield* fs.readDirectory(home), ["secrets.key"])
+        expect(new Set(rings.flatMap(fingerprints)).size).toBe(1)
+        expect(yield* fs.readDirectory(home)).toStrictEqual(["secrets.key"])
       })
     )
   )
@@ -255,9 +253,9 @@ describe("loadSecretKeys", () => {
               : real.open(file, options)
         })
         const [key] = yield* Effect.provideService(loadSecretKeys(home), FileSystem.FileSystem, overtaken)
-        assert.strictEqual(key.id, "k1")
-        assert.strictEqual(yield* real.readFileString(path), `k1:${base64}`)
-        assert.deepStrictEqual(yield* real.readDirectory(home), ["secrets.key"])
+        expect(key.id).toBe("k1")
+        expect(yield* real.readFileString(path)).toBe(`k1:${base64}`)
+        expect(yield* real.readDirectory(home)).toStrictEqual(["secrets.key"])
       })
     )
   )
@@ -279,10 +277,7 @@ describe("loadSecretKeys", () => {
         )
         const outputs = yield* Effect.all([start, start, start], { concurrency: "unbounded" })
         const [key] = yield* loadSecretKeys(home)
-        assert.deepStrictEqual(
-          outputs.map(({ stdout }) => stdout),
-          [key.fingerprint, key.fingerprint, key.fingerprint]
-        )
+        expect(outputs.map(({ stdout }) => stdout)).toStrictEqual([key.fingerprint, key.fingerprint, key.fingerprint])
       })
     )
   )
@@ -296,11 +291,8 @@ describe("loadSecretKeys", () => {
         const warnings: Array<unknown> = []
         const capture = Logger.layer([Logger.make(({ message }) => void warnings.push(message))])
         const ring = yield* Effect.provide(loadSecretKeys(home), capture)
-        assert.deepStrictEqual(
-          ring.map(({ id }) => id),
-          ["k2", "k1"]
-        )
-        assert.deepStrictEqual(warnings.flat(), [`${path} is readable by others than its owner`])
+        expect(ring.map(({ id }) => id)).toStrictEqual(["k2", "k1"])
+        expect(warnings.flat()).toStrictEqual([`${path} is readable by others than its owner`])
       })
     )
   )
@@ -316,8 +308,8 @@ describe("loadSecretKeys", () => {
         ] as const) {
           yield* fs.writeFileString(path, content)
           const error = yield* Effect.flip(loadSecretKeys(home))
-          assert.strictEqual(error.message, `${path}: ${message}`)
-          assert.strictEqual(yield* fs.readFileString(path), content)
+          expect(error.message).toBe(`${path}: ${message}`)
+          expect(yield* fs.readFileString(path)).toBe(content)
         }
       })
     )
@@ -327,10 +319,10 @@ describe("loadSecretKeys", () => {
     inHome((home, fs) =>
       Effect.gen(function* () {
         yield* fs.makeDirectory(join(home, "secrets.key"), { recursive: true })
-        assert.strictEqual((yield* Effect.flip(loadSecretKeys(home)))._tag, "SecretKeyError")
+        expect((yield* Effect.flip(loadSecretKeys(home)))._tag).toBe("SecretKeyError")
         const file = join(home, "file")
         yield* fs.writeFileString(file, "")
-        assert.strictEqual((yield* Effect.flip(loadSecretKeys(join(file, "below"))))._tag, "SecretKeyError")
+        expect((yield* Effect.flip(loadSecretKeys(join(file, "below"))))._tag).toBe("SecretKeyError")
       })
     )
   )
@@ -339,19 +331,19 @@ describe("loadSecretKeys", () => {
 describe("tokens", () => {
   it("hashToken is the SHA-256 in hex", () => {
     // printf 'gwk_0123' | openssl dgst -sha256 -r
-    assert.strictEqual(hashToken("gwk_0123"), "b78de3eb224b74098b52d81d62ba45d9aa900e91d39a6efd74a079bfbe3cbda9")
+    expect(hashToken("gwk_0123")).toBe("b78de3eb224b74098b52d81d62ba45d9aa900e91d39a6efd74a079bfbe3cbda9")
   })
 
   it("constantTimeEqual compares texts of any length", () => {
-    assert.isTrue(constantTimeEqual("", ""))
-    assert.isTrue(constantTimeEqual("tökén", "tökén"))
+    expect(constantTimeEqual("", "")).toBe(true)
+    expect(constantTimeEqual("tökén", "tökén")).toBe(true)
     for (const [left, right] of [
       ["", "a"],
       ["a", "A"],
       ["token", "token "],
       ["token", "toke"]
     ] as const) {
-      assert.isFalse(constantTimeEqual(left, right))
+      expect(constantTimeEqual(left, right)).toBe(false)
     }
   })
 })

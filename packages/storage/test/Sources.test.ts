@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { expect, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
@@ -20,7 +20,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
       const sources = yield* Sources
       const id = newId(prefixes.source, Date.now())
       const created = yield* sources.create(team, id, sourceFields({ name: "orders", description: "from the shop" }))
-      assert.deepStrictEqual(created, {
+      expect(created).toStrictEqual({
         id,
         team_id: team,
         name: "orders",
@@ -42,10 +42,10 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
         created_at: created.created_at,
         updated_at: created.created_at
       })
-      assert.match(created.created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
-      assert.deepStrictEqual(yield* sources.get(team, id), created)
-      assert.strictEqual(yield* sources.findByName(team, "orders"), id)
-      assert.strictEqual(yield* sources.findByName(otherTeam, "orders"), null)
+      expect(created.created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+      expect(yield* sources.get(team, id)).toStrictEqual(created)
+      expect(yield* sources.findByName(team, "orders")).toBe(id)
+      expect(yield* sources.findByName(otherTeam, "orders")).toBe(null)
     })
   )
 
@@ -61,20 +61,20 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
       }
       const config = { ...sourceFields().config, auth_type: "HMAC" as const }
       const { id, ...created } = yield* createSource({ config, auth })
-      assert.deepStrictEqual(created.config.auth, { ...auth, webhook_secret_key: "****cret" })
+      expect(created.config.auth).toStrictEqual({ ...auth, webhook_secret_key: "****cret" })
       const [row] = yield* sql<{ auth: string; config: object }>`select auth, config from sources where id = ${id}`
-      assert.notInclude(JSON.stringify(row), "a-long-secret")
+      expect(JSON.stringify(row)).not.toContain("a-long-secret")
       // Left alone, the ciphertext stays; changed, the new one is what a change is given.
       yield* sources.update(team, id, change({ description: "touched" }))
       const [same] = yield* sql<{ auth: string }>`select auth from sources where id = ${id}`
-      assert.strictEqual(same?.auth, row?.auth)
+      expect(same?.auth).toBe(row?.auth)
       yield* sources.update(team, id, change({ auth: { ...auth, webhook_secret_key: "another-secret" } }))
       let seen: SourceFields | undefined
       yield* sources.update(team, id, (stored) => {
         seen = stored
         return change({})(stored)
       })
-      assert.strictEqual(seen?.auth["webhook_secret_key"], "another-secret")
+      expect(seen?.auth["webhook_secret_key"]).toBe("another-secret")
     })
   )
 
@@ -84,15 +84,15 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
       const sources = yield* Sources
       const { id } = yield* createSource()
       yield* sql`update sources set config = config - 'chat_defer_ephemeral' where id = ${id}`
-      assert.isFalse((yield* sources.get(team, id)).config.chat_defer_ephemeral)
+      expect((yield* sources.get(team, id)).config.chat_defer_ephemeral).toBe(false)
       let seen: SourceFields["config"] | undefined
       yield* sources.update(team, id, (stored) => {
         seen = stored.config
         return change({ description: "changed" })(stored)
       })
-      assert.deepStrictEqual(seen, sourceFields().config)
+      expect(seen).toStrictEqual(sourceFields().config)
       const [row] = yield* sql<{ config: object }>`select config from sources where id = ${id}`
-      assert.deepStrictEqual<unknown>(row?.config, sourceFields().config)
+      expect(row?.config).toStrictEqual(sourceFields().config)
     })
   )
 
@@ -116,7 +116,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
         }
       }
       const { id } = yield* createSource({ config })
-      assert.deepStrictEqual((yield* sources.get(team, id)).config, { ...config, auth: {} })
+      expect((yield* sources.get(team, id)).config).toStrictEqual({ ...config, auth: {} })
     })
   )
 
@@ -127,9 +127,9 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
       const config = { ...sourceFields().config, auth_type: "API_KEY" as const }
       const { id } = yield* createSource({ config, auth: { header_key: "x-key", api_key: "secret-api-key" } })
       yield* sql`update sources set auth = 'v1.gone.AAAAAAAAAAAAAAAA.AAAAAAAAAAAAAAAAAAAAAAAA' where id = ${id}`
-      assert.deepStrictEqual((yield* sources.get(team, id)).config.auth, {})
+      expect((yield* sources.get(team, id)).config.auth).toStrictEqual({})
       const source = yield* sources.update(team, id, change({ auth: { header_key: "x-key", api_key: "new-secret" } }))
-      assert.deepStrictEqual(source.config.auth, { header_key: "x-key", api_key: "****cret" })
+      expect(source.config.auth).toStrictEqual({ header_key: "x-key", api_key: "****cret" })
     })
   )
 
@@ -142,12 +142,12 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
         id: holder.id,
         resource_type: "source"
       })
-      assert.deepStrictEqual(yield* Effect.flip(createSource({ name: "taken" })), expected)
-      assert.deepStrictEqual(yield* Effect.flip(sources.update(team, other.id, change({ name: "taken" }))), expected)
+      expect(yield* Effect.flip(createSource({ name: "taken" }))).toStrictEqual(expected)
+      expect(yield* Effect.flip(sources.update(team, other.id, change({ name: "taken" })))).toStrictEqual(expected)
       // Case matters, and a deleted source's name is free.
       yield* createSource({ name: "Taken" })
       yield* sources.delete(team, holder.id)
-      assert.strictEqual((yield* sources.update(team, other.id, change({ name: "taken" }))).name, "taken")
+      expect((yield* sources.update(team, other.id, change({ name: "taken" }))).name).toBe("taken")
     })
   )
 
@@ -157,9 +157,9 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
       const id = newId(prefixes.source, Date.now())
       const fields = sourceFields()
       const first = yield* sources.create(team, id, fields)
-      assert.deepStrictEqual(yield* sources.create(team, id, fields), first)
+      expect(yield* sources.create(team, id, fields)).toStrictEqual(first)
       yield* sources.delete(team, id)
-      assert.strictEqual((yield* Effect.flip(sources.create(team, id, fields))).code, "NOT_FOUND")
+      expect((yield* Effect.flip(sources.create(team, id, fields))).code).toBe("NOT_FOUND")
     })
   )
 
@@ -171,10 +171,9 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
         { concurrency: "unbounded" }
       )
       const winner = exits.find(Exit.isSuccess)
-      assert.strictEqual(exits.filter(Exit.isSuccess).length, 1)
+      expect(exits.filter(Exit.isSuccess).length).toBe(1)
       const failures = yield* Effect.forEach(exits.filter(Exit.isFailure), (exit) => Effect.flip(exit))
-      assert.deepStrictEqual(
-        failures.map(({ data }) => data),
+      expect(failures.map(({ data }) => data)).toStrictEqual(
         failures.map(() => ({ id: winner?.value.id ?? "", resource_type: "source" }))
       )
     })
@@ -205,8 +204,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
       yield* Effect.repeat(isWaiting, { until: (waiting) => waiting })
       yield* Deferred.succeed(commit, undefined)
       yield* Fiber.join(rival)
-      assert.deepStrictEqual(
-        yield* Fiber.join(rename),
+      expect(yield* Fiber.join(rename)).toStrictEqual(
         fail("RESOURCE_ALREADY_EXISTS", "Resource already exists", { id: first.id, resource_type: "source" })
       )
     })
@@ -226,11 +224,11 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
         ]
         for (const call of calls) {
           const { code, data } = yield* Effect.flip(call)
-          assert.deepStrictEqual<unknown>({ code, data }, missing)
+          expect({ code, data }).toStrictEqual(missing)
         }
       })
       yield* assertMissing(otherTeam)
-      assert.strictEqual((yield* sources.get(team, id)).status, "enabled")
+      expect((yield* sources.get(team, id)).status).toBe("enabled")
       yield* sources.delete(team, id)
       yield* assertMissing(team)
     })
@@ -241,9 +239,9 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
       const sources = yield* Sources
       const source = yield* createSource()
       const refusal = fail("VALIDATION_ERROR", "no")
-      assert.deepStrictEqual(yield* Effect.flip(sources.update(team, source.id, () => Result.fail(refusal))), refusal)
-      assert.deepStrictEqual(yield* sources.get(team, source.id), source)
-      assert.strictEqual(yield* versionOf(source.id), 1)
+      expect(yield* Effect.flip(sources.update(team, source.id, () => Result.fail(refusal)))).toStrictEqual(refusal)
+      expect(yield* sources.get(team, source.id)).toStrictEqual(source)
+      expect(yield* versionOf(source.id)).toBe(1)
     })
   )
 
@@ -259,31 +257,30 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
       yield* connections.turn(team, off.id, "disable")
 
       const disabled = yield* told((command) => sources.turn(team, source.id, "disable", command))
-      assert.strictEqual(disabled.record.status, "disabled")
-      assert.deepStrictEqual([...disabled.cancelled].sort(), [open.id, paused.id].sort())
-      assert.deepStrictEqual(
-        [...disabled.destinations].sort(),
+      expect(disabled.record.status).toBe("disabled")
+      expect([...disabled.cancelled].sort()).toStrictEqual([open.id, paused.id].sort())
+      expect([...disabled.destinations].sort()).toStrictEqual(
         [open, paused, off].map((connection) => connection.destination_id).sort()
       )
       const afterDisable = yield* connections.get(team, paused.id)
-      assert.strictEqual(afterDisable.disabled_at, disabled.record.disabled_at)
-      assert.strictEqual(afterDisable.paused_at, null)
-      assert.strictEqual((yield* connections.get(team, bystander.id)).disabled_at, null)
+      expect(afterDisable.disabled_at).toBe(disabled.record.disabled_at)
+      expect(afterDisable.paused_at).toBe(null)
+      expect((yield* connections.get(team, bystander.id)).disabled_at).toBe(null)
 
       // Again: nothing happens, but those concerned are told again.
       const version = yield* versionOf(source.id)
       const again = yield* told((command) => sources.turn(team, source.id, "disable", command))
-      assert.deepStrictEqual({ ...again, destinations: [] }, { ...disabled, cancelled: [], destinations: [] })
-      assert.deepStrictEqual([...again.destinations].sort(), [...disabled.destinations].sort())
-      assert.strictEqual(yield* versionOf(source.id), version)
+      expect({ ...again, destinations: [] }).toStrictEqual({ ...disabled, cancelled: [], destinations: [] })
+      expect([...again.destinations].sort()).toStrictEqual([...disabled.destinations].sort())
+      expect(yield* versionOf(source.id)).toBe(version)
 
       const enabled = yield* told((command) => sources.turn(team, source.id, "enable", command))
-      assert.strictEqual(enabled.record.disabled_at, null)
-      assert.strictEqual((yield* connections.get(team, open.id)).disabled_at, null)
-      assert.strictEqual((yield* connections.get(team, paused.id)).disabled_at, null)
-      assert.notStrictEqual((yield* connections.get(team, off.id)).disabled_at, null)
+      expect(enabled.record.disabled_at).toBe(null)
+      expect((yield* connections.get(team, open.id)).disabled_at).toBe(null)
+      expect((yield* connections.get(team, paused.id)).disabled_at).toBe(null)
+      expect((yield* connections.get(team, off.id)).disabled_at).not.toBe(null)
       yield* sources.turn(team, source.id, "enable")
-      assert.strictEqual(yield* versionOf(source.id), (version ?? 0) + 1)
+      expect(yield* versionOf(source.id)).toBe((version ?? 0) + 1)
     })
   )
 
@@ -295,7 +292,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
       yield* sources.turn(team, source_id, "disable")
       yield* connections.turn(team, id, "disable")
       yield* sources.turn(team, source_id, "enable")
-      assert.notStrictEqual((yield* connections.get(team, id)).disabled_at, null)
+      expect((yield* connections.get(team, id)).disabled_at).not.toBe(null)
     })
   )
 
@@ -305,15 +302,15 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
       const connections = yield* Connections
       const { id, source_id } = yield* createConnection()
       const off = yield* told((command) => sources.update(team, source_id, change({ disabled: true }), command))
-      assert.deepStrictEqual(off.cancelled, [id])
-      assert.notStrictEqual((yield* connections.get(team, id)).disabled_at, null)
+      expect(off.cancelled).toStrictEqual([id])
+      expect((yield* connections.get(team, id)).disabled_at).not.toBe(null)
       const renamed = yield* told((command) =>
         sources.update(team, source_id, change({ description: "still off" }), command)
       )
-      assert.strictEqual(renamed.record.disabled_at, off.record.disabled_at)
-      assert.deepStrictEqual(renamed.cancelled, [])
+      expect(renamed.record.disabled_at).toBe(off.record.disabled_at)
+      expect(renamed.cancelled).toStrictEqual([])
       yield* sources.update(team, source_id, change({ disabled: false }))
-      assert.strictEqual((yield* connections.get(team, id)).disabled_at, null)
+      expect((yield* connections.get(team, id)).disabled_at).toBe(null)
     })
   )
 
@@ -322,13 +319,13 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
       const sources = yield* Sources
       const connections = yield* Connections
       const connection = yield* createConnection()
-      assert.deepStrictEqual(yield* told((command) => sources.delete(team, connection.source_id, command)), {
+      expect(yield* told((command) => sources.delete(team, connection.source_id, command))).toStrictEqual({
         record: undefined,
         cancelled: [connection.id],
         destinations: [connection.destination_id]
       })
-      assert.strictEqual((yield* Effect.flip(connections.get(team, connection.id))).code, "NOT_FOUND")
-      assert.strictEqual(yield* versionOf(connection.source_id), 3)
+      expect((yield* Effect.flip(connections.get(team, connection.id))).code).toBe("NOT_FOUND")
+      expect(yield* versionOf(connection.source_id)).toBe(3)
     })
   )
 
@@ -336,15 +333,15 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
     Effect.gen(function* () {
       const sources = yield* Sources
       const { id } = yield* createSource()
-      assert.strictEqual(yield* versionOf(id), 1)
+      expect(yield* versionOf(id)).toBe(1)
       yield* sources.update(team, id, change({ description: "changed" }))
-      assert.strictEqual(yield* versionOf(id), 2)
+      expect(yield* versionOf(id)).toBe(2)
       yield* sources.turn(team, id, "disable")
-      assert.strictEqual(yield* versionOf(id), 3)
+      expect(yield* versionOf(id)).toBe(3)
       yield* sources.turn(team, id, "enable")
-      assert.strictEqual(yield* versionOf(id), 4)
+      expect(yield* versionOf(id)).toBe(4)
       yield* sources.delete(team, id)
-      assert.strictEqual(yield* versionOf(id), 5)
+      expect(yield* versionOf(id)).toBe(5)
     })
   )
 
@@ -368,13 +365,13 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
       // Each is either one that the disable found and switched off, or one that came after it and is on.
       const rows = yield* sql<{ id: string; disabled_by: string | null; off: boolean }>`
         select id, disabled_by, disabled_at is not null as off from connections where source_id = ${source.id}`
-      assert.strictEqual(rows.length, made.length)
-      for (const row of rows) assert.strictEqual(row.off, row.disabled_by === "source")
-      assert.strictEqual(yield* versionOf(source.id), 1 + made.length + 1)
+      expect(rows.length).toBe(made.length)
+      for (const row of rows) expect(row.off).toBe(row.disabled_by === "source")
+      expect(yield* versionOf(source.id)).toBe(1 + made.length + 1)
       yield* sources.turn(team, source.id, "enable")
       const [off] = yield* sql<{ count: number }>`
         select count(*)::int4 as count from connections where source_id = ${source.id} and disabled_at is not null`
-      assert.strictEqual(off?.count, 0)
+      expect(off?.count).toBe(0)
     })
   )
 })

@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { expect, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { bootstrapTeam, demoTeam, findTeamByApiKey, signingSecrets } from "../src/Teams.ts"
@@ -14,29 +14,29 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Teams", (it) => {
       const sql = yield* SqlClient.SqlClient
       yield* bootstrapTeam(key(firstKey))
       const [first] = yield* sql`select * from project_secrets`
-      assert.strictEqual(first?.["api_key_masked"], "gwk_****cdef")
-      assert.match(String(first?.["signing_secret_masked"]), /^gws_\*{4}[0-9a-f]{4}$/)
-      assert.notInclude(JSON.stringify(first), firstKey)
-      assert.strictEqual(yield* findTeamByApiKey(firstKey), demoTeam)
+      expect(first?.["api_key_masked"]).toBe("gwk_****cdef")
+      expect(String(first?.["signing_secret_masked"])).toMatch(/^gws_\*{4}[0-9a-f]{4}$/)
+      expect(JSON.stringify(first)).not.toContain(firstKey)
+      expect(yield* findTeamByApiKey(firstKey)).toBe(demoTeam)
 
       yield* bootstrapTeam(key(firstKey))
       const [repeated] = yield* sql`select * from project_secrets`
-      assert.deepStrictEqual(repeated, first)
+      expect(repeated).toStrictEqual(first)
 
       yield* bootstrapTeam(key(secondKey))
-      assert.strictEqual(yield* findTeamByApiKey(firstKey), null)
-      assert.strictEqual(yield* findTeamByApiKey(secondKey), demoTeam)
+      expect(yield* findTeamByApiKey(firstKey)).toBe(null)
+      expect(yield* findTeamByApiKey(secondKey)).toBe(demoTeam)
       const [second] = yield* sql`select * from project_secrets`
-      assert.strictEqual(second?.["api_key_masked"], "****ator")
-      assert.strictEqual(second?.["signing_secret"], first?.["signing_secret"])
-      assert.strictEqual((yield* sql`select 1 from teams where id = ${demoTeam}`).length, 1)
+      expect(second?.["api_key_masked"]).toBe("****ator")
+      expect(second?.["signing_secret"]).toBe(first?.["signing_secret"])
+      expect((yield* sql`select 1 from teams where id = ${demoTeam}`).length).toBe(1)
     })
   )
 
   it.effect("refuses an API key that can be guessed", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(bootstrapTeam(key("elevenchars")))
-      assert.strictEqual(error.message, "api_key must have at least 12 characters")
+      expect(error.message).toBe("api_key must have at least 12 characters")
     })
   )
 
@@ -46,15 +46,15 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Teams", (it) => {
       yield* bootstrapTeam(key(firstKey))
       const texts = Effect.map(signingSecrets(demoTeam), (secrets) => secrets.map(Redacted.value))
       const [current, ...none] = yield* texts
-      assert.match(current ?? "", /^gws_[0-9a-f]{64}$/)
-      assert.deepStrictEqual(none, [])
-      assert.deepStrictEqual(yield* signingSecrets("tm_unknown"), [])
+      expect(current ?? "").toMatch(/^gws_[0-9a-f]{64}$/)
+      expect(none).toStrictEqual([])
+      expect(yield* signingSecrets("tm_unknown")).toStrictEqual([])
       // A secret opens in its own place only.
       yield* sql`update project_secrets set previous_signing_secret = signing_secret,
         previous_signing_secret_until = now() + interval '1 hour'`
-      assert.strictEqual((yield* Effect.flip(signingSecrets(demoTeam)))._tag, "SecretUnreadable")
+      expect((yield* Effect.flip(signingSecrets(demoTeam)))._tag).toBe("SecretUnreadable")
       yield* sql`update project_secrets set previous_signing_secret_until = now() - interval '1 second'`
-      assert.deepStrictEqual(yield* texts, [current])
+      expect(yield* texts).toStrictEqual([current])
     })
   )
 })

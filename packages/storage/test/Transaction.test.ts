@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Ref } from "effect"
 import { SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -30,26 +30,26 @@ const run = Effect.fnUntraced(function* (errors: ReadonlyArray<SqlError.SqlError
 describe("Transaction", () => {
   it.effect("tries again what may do better a moment later", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* run([deadlock, lost, overtaken("changed")]), ["done", 4])
+      expect(yield* run([deadlock, lost, overtaken("changed")])).toStrictEqual(["done", 4])
     })
   )
 
   it.effect("answers 503 when the database is not there or too slow, 500 for the rest", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* run(Array.from({ length: 99 }, () => lost)), ["QUEUE_UNAVAILABLE", 6])
-      assert.deepStrictEqual(yield* run([slow]), ["QUEUE_UNAVAILABLE", 1])
-      assert.deepStrictEqual(yield* run([wrong]), ["INTERNAL_ERROR", 1])
+      expect(yield* run(Array.from({ length: 99 }, () => lost))).toStrictEqual(["QUEUE_UNAVAILABLE", 6])
+      expect(yield* run([slow])).toStrictEqual(["QUEUE_UNAVAILABLE", 1])
+      expect(yield* run([wrong])).toStrictEqual(["INTERNAL_ERROR", 1])
     })
   )
 
   it.effect("tells the caller nothing of the cause, and passes its own errors on", () =>
     Effect.gen(function* () {
       const { data, message } = yield* Effect.flip(query(Effect.fail(wrong)))
-      assert.strictEqual(message, "the request could not be carried out")
+      expect(message).toBe("the request could not be carried out")
       // Under which the log has the cause.
-      assert.match(JSON.stringify(data), /^\{"error_id":"err_[0-9a-f]{24}"\}$/)
+      expect(JSON.stringify(data)).toMatch(/^\{"error_id":"err_[0-9a-f]{24}"\}$/)
       const refusal = fail("CONNECTION_PAUSED", "it is paused")
-      assert.strictEqual(yield* Effect.flip(query(Effect.fail(refusal))), refusal)
+      expect(yield* Effect.flip(query(Effect.fail(refusal)))).toBe(refusal)
     })
   )
 })

@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { expect, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { createHash } from "node:crypto"
@@ -49,7 +49,7 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
       const transformations = yield* Transformations
       const id = fresh()
       const created = yield* transformations.create(team, id, { name: "shape", code, env: { TENANT: "a" } })
-      assert.deepStrictEqual(created, {
+      expect(created).toStrictEqual({
         id,
         team_id: team,
         name: "shape",
@@ -67,9 +67,9 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
         created_at: created.created_at,
         updated_at: created.created_at
       })
-      assert.deepStrictEqual(yield* transformations.get(team, id), created)
-      assert.strictEqual(yield* transformations.findByName(team, "shape"), id)
-      assert.strictEqual(yield* transformations.findByName(otherTeam, "shape"), null)
+      expect(yield* transformations.get(team, id)).toStrictEqual(created)
+      expect(yield* transformations.findByName(team, "shape")).toBe(id)
+      expect(yield* transformations.findByName(otherTeam, "shape")).toBe(null)
     })
   )
 
@@ -83,18 +83,18 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
         ([row]) => row?.env
       )
       const before = yield* stored
-      assert.match(before ?? "", /^v1\./)
-      assert.notInclude(before ?? "", "a-long-secret")
+      expect(before ?? "").toMatch(/^v1\./)
+      expect(before ?? "").not.toContain("a-long-secret")
       const loaded = { id, name, code, code_hash, env: { KEY: "a-long-secret" } }
-      assert.deepStrictEqual(yield* loadTransformation(team, id), loaded)
+      expect(yield* loadTransformation(team, id)).toStrictEqual(loaded)
       // Left alone, the ciphertext stays.
       yield* transformations.update(team, id, change({ code: `${code} ` }))
-      assert.strictEqual(yield* stored, before)
+      expect(yield* stored).toBe(before)
       yield* transformations.update(team, id, change({ env: {} }))
-      assert.strictEqual(yield* stored, null)
-      assert.strictEqual(yield* loadTransformation(otherTeam, id), null)
+      expect(yield* stored).toBe(null)
+      expect(yield* loadTransformation(otherTeam, id)).toBe(null)
       yield* transformations.delete(team, id)
-      assert.strictEqual(yield* loadTransformation(team, id), null)
+      expect(yield* loadTransformation(team, id)).toBe(null)
     })
   )
 
@@ -109,11 +109,11 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
       const [foreign] = yield* sql<{ env: string }>`select env from transformations where id = ${other.id}`
       for (const env of [...unreadable, foreign!.env]) {
         yield* sql`update transformations set env = ${env} where id = ${id}`
-        assert.strictEqual((yield* Effect.flip(loadTransformation(team, id)))._tag, "SecretUnreadable")
-        assert.deepStrictEqual((yield* transformations.get(team, id)).env, {})
+        expect((yield* Effect.flip(loadTransformation(team, id)))._tag).toBe("SecretUnreadable")
+        expect((yield* transformations.get(team, id)).env).toStrictEqual({})
       }
       yield* transformations.update(team, id, change({ env: { KEY: "new" } }))
-      assert.deepStrictEqual((yield* loadTransformation(team, id))?.env, { KEY: "new" })
+      expect((yield* loadTransformation(team, id))?.env).toStrictEqual({ KEY: "new" })
     })
   )
 
@@ -124,7 +124,7 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
       const changed = yield* transformations.update(team, created.id, change({ code: "// other" }))
       const code_hash = createHash("sha256").update("// other").digest("hex")
       const expected = { code: "// other", code_hash, updated_at: changed.updated_at }
-      assert.deepStrictEqual(changed, Object.assign(created, expected))
+      expect(changed).toStrictEqual(Object.assign(created, expected))
     })
   )
 
@@ -137,14 +137,13 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
         id: holder.id,
         resource_type: "transformation"
       })
-      assert.deepStrictEqual(yield* Effect.flip(create({ name: "taken" })), expected)
-      assert.deepStrictEqual(
-        yield* Effect.flip(transformations.update(team, other.id, change({ name: "taken" }))),
+      expect(yield* Effect.flip(create({ name: "taken" }))).toStrictEqual(expected)
+      expect(yield* Effect.flip(transformations.update(team, other.id, change({ name: "taken" })))).toStrictEqual(
         expected
       )
       yield* transformations.create(otherTeam, fresh(), fieldsOf({ name: "taken" }))
       yield* transformations.delete(team, holder.id)
-      assert.strictEqual((yield* transformations.update(team, other.id, change({ name: "taken" }))).name, "taken")
+      expect((yield* transformations.update(team, other.id, change({ name: "taken" }))).name).toBe("taken")
     })
   )
 
@@ -154,9 +153,9 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
       const id = fresh()
       const fields = fieldsOf()
       const first = yield* transformations.create(team, id, fields)
-      assert.deepStrictEqual(yield* transformations.create(team, id, fields), first)
+      expect(yield* transformations.create(team, id, fields)).toStrictEqual(first)
       yield* transformations.delete(team, id)
-      assert.strictEqual((yield* Effect.flip(transformations.create(team, id, fields))).code, "NOT_FOUND")
+      expect((yield* Effect.flip(transformations.create(team, id, fields))).code).toBe("NOT_FOUND")
     })
   )
 
@@ -172,7 +171,7 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
         ]
         for (const call of calls) {
           const { code: found, data } = yield* Effect.flip(call)
-          assert.deepStrictEqual({ found, data }, { found: "NOT_FOUND", data: { resource_type: "transformation", id } })
+          expect({ found, data }).toStrictEqual({ found: "NOT_FOUND", data: { resource_type: "transformation", id } })
         }
       })
       yield* assertMissing(otherTeam)
@@ -199,10 +198,10 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
         destination_id,
         rules: [{ type: "transform", transformation_id: other.id }]
       })
-      assert.strictEqual((yield* transformations.get(team, id)).connections_count, 11)
+      expect((yield* transformations.get(team, id)).connections_count).toBe(11)
       const refused = yield* Effect.flip(transformations.delete(team, id))
-      assert.strictEqual(refused.code, "RESOURCE_IN_USE")
-      assert.deepStrictEqual(refused.data, {
+      expect(refused.code).toBe("RESOURCE_IN_USE")
+      expect(refused.data).toStrictEqual({
         id,
         resource_type: "transformation",
         connections: users.map((user) => user.id).slice(0, 10)
@@ -214,7 +213,7 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
         yield* connections.update(team, user.id, (stored) => Result.succeed({ ...stored, rules: [] }))
       }
       const again = yield* Effect.flip(transformations.delete(team, id))
-      assert.deepStrictEqual(again.data, { id, resource_type: "transformation", connections: [first.id] })
+      expect(again.data).toStrictEqual({ id, resource_type: "transformation", connections: [first.id] })
       yield* connections.delete(team, first.id)
       yield* transformations.delete(team, id)
     })
@@ -244,7 +243,7 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
       yield* Effect.repeat(isWaiting, { until: (waiting) => waiting })
       yield* Deferred.succeed(commit, undefined)
       yield* Fiber.join(writer)
-      assert.strictEqual((yield* Fiber.join(refused)).code, "RESOURCE_IN_USE")
+      expect((yield* Fiber.join(refused)).code).toBe("RESOURCE_IN_USE")
     })
   )
 
@@ -262,7 +261,7 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
         const { code: found, data } = yield* Effect.flip(
           Effect.catchTag(holdTransformations(sql, team, [here.id, id]), "SqlError", Effect.die)
         )
-        assert.deepStrictEqual({ found, data }, { found: "NOT_FOUND", data: { resource_type: "transformation", id } })
+        expect({ found, data }).toStrictEqual({ found: "NOT_FOUND", data: { resource_type: "transformation", id } })
       }
     })
   )
@@ -275,15 +274,15 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
         const transformations = yield* Transformations
         const fields = fieldsOf({ env: { A: "1" } })
         const id = yield* upsert(fields)
-        assert.isTrue(isId(prefixes.transformation, id))
-        assert.strictEqual(yield* upsert({ ...fields, code: "// new", env: { B: "2" } }), id)
+        expect(isId(prefixes.transformation, id)).toBe(true)
+        expect(yield* upsert({ ...fields, code: "// new", env: { B: "2" } })).toBe(id)
         const replaced = yield* transformations.get(team, id)
-        assert.deepStrictEqual([replaced.code, replaced.env], ["// new", { B: "2" }])
-        assert.deepStrictEqual((yield* loadTransformation(team, id))?.env, { B: "2" })
-        assert.notStrictEqual(yield* upsert(fields, otherTeam), id)
+        expect([replaced.code, replaced.env]).toStrictEqual(["// new", { B: "2" }])
+        expect((yield* loadTransformation(team, id))?.env).toStrictEqual({ B: "2" })
+        expect(yield* upsert(fields, otherTeam)).not.toBe(id)
         const lost = fieldsOf()
         yield* Effect.exit(sql.withTransaction(Effect.andThen(upsert(lost), Effect.fail("the connection is refused"))))
-        assert.strictEqual(yield* transformations.findByName(team, lost.name), null)
+        expect(yield* transformations.findByName(team, lost.name)).toBe(null)
       })
   )
 
@@ -296,8 +295,8 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
         Array.from({ length: 5 }, () => transaction(sql)(upsert(fields))),
         { concurrency: "unbounded" }
       )
-      assert.strictEqual(new Set(ids).size, 1)
-      assert.strictEqual(yield* transformations.findByName(team, fields.name), ids[0])
+      expect(new Set(ids).size).toBe(1)
+      expect(yield* transformations.findByName(team, fields.name)).toBe(ids[0])
     })
   )
 
@@ -316,7 +315,7 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
           values (${id}, ${measure}, date_trunc('minute', now()) - ${`${minutes} minutes`}::interval, 1, ${team}, ${count})`
       }
       const counted = yield* transformations.get(team, id)
-      assert.deepInclude(counted, {
+      expect(counted).toMatchObject({
         executions_24h_count: 12,
         executions_24h_successful_count: 10,
         executions_24h_failed_count: 2,
@@ -325,8 +324,8 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
       })
       const rows = yield* sql<never>`select * from transformations where id = ${id}`
       const [uncounted] = yield* transformations.records(rows, { counts: false })
-      assert.deepInclude(uncounted, { executions_24h_count: 0, executions_24h_successful_bins: noBins })
-      assert.deepStrictEqual(yield* transformations.records([], { counts: true }), [])
+      expect(uncounted).toMatchObject({ executions_24h_count: 0, executions_24h_successful_bins: noBins })
+      expect(yield* transformations.records([], { counts: true })).toStrictEqual([])
     })
   )
 })

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { type Escape, headerEscape, jsonEscape, textEscape, xmlEscape } from "@tidegate/templates/Escape"
 import { compileTemplate, maxRenderedLength, type TemplateRoot } from "@tidegate/templates/Template"
 import { Arbitrary, Result, Schema } from "effect"
@@ -48,7 +48,7 @@ describe("placeholders", () => {
   for (const [template, expected] of table) {
     it(JSON.stringify(template), () => {
       const roots = template === "{{body}}}" ? { ...request, body: "{{path}}" } : request
-      assert.strictEqual(rendered(template, roots), expected)
+      expect(rendered(template, roots)).toBe(expected)
     })
   }
 
@@ -80,9 +80,9 @@ describe("placeholders", () => {
     ]
     for (const [template, at, message] of refused) {
       const result = compileTemplate(template)
-      if (Result.isSuccess(result)) assert.fail(`accepted: ${template}`)
-      assert.strictEqual(result.failure.at, at, template)
-      assert.match(result.failure.message, message, template)
+      if (Result.isSuccess(result)) expect.fail(`accepted: ${template}`)
+      expect(result.failure.at, template).toBe(at)
+      expect(result.failure.message, template).toMatch(message)
     }
   })
 
@@ -92,7 +92,7 @@ describe("placeholders", () => {
       read.push(root)
       return request[root]
     }, textEscape)
-    assert.deepStrictEqual(read, ["path", "query"])
+    expect(read).toStrictEqual(["path", "query"])
   })
 })
 
@@ -111,7 +111,7 @@ describe("escapes", () => {
       ['{{body.order["odd key"]}}', "odd"]
     ]
     for (const [template, expected] of table) {
-      assert.deepStrictEqual(JSON.parse(rendered(template, request, jsonEscape) ?? ""), expected, template)
+      expect(JSON.parse(rendered(template, request, jsonEscape) ?? ""), template).toStrictEqual(expected)
     }
   })
 
@@ -124,7 +124,7 @@ describe("escapes", () => {
       const template = '{"text":"a{{body}}z","value":{{body}},"{{path}}":[{{body}},"{{body}}"]}'
       const text = typeof body === "string" ? body : body === null ? "" : JSON.stringify(body)
       const value = JSON.parse(JSON.stringify(body))
-      assert.deepStrictEqual(JSON.parse(rendered(template, { body, path: '"\\' }, jsonEscape) ?? ""), {
+      expect(JSON.parse(rendered(template, { body, path: '"\\' }, jsonEscape) ?? "")).toEqual({
         text: `a${text}z`,
         value,
         '"\\': [value, text]
@@ -135,14 +135,13 @@ describe("escapes", () => {
 
   it("JSON: halves of surrogate pairs are escaped, so that the text can be sent", () => {
     const text = rendered('["{{body}}",{{body}}]', { body: "\ud800" }, jsonEscape) ?? ""
-    assert.isTrue(text.isWellFormed())
-    assert.deepStrictEqual(JSON.parse(text), ["\ud800", "\ud800"])
+    expect(text.isWellFormed()).toBe(true)
+    expect(JSON.parse(text)).toStrictEqual(["\ud800", "\ud800"])
   })
 
   it("XML: text and attributes, and nothing that no document can hold", () => {
     const body = `</a><b c="'">&amp;\u0000\u0008\ud800\ufffe🙂\n]]>`
-    assert.strictEqual(
-      rendered("<a b='{{body}}'/>", { body }, xmlEscape),
+    expect(rendered("<a b='{{body}}'/>", { body }, xmlEscape)).toBe(
       "<a b='&lt;/a&gt;&lt;b c=&quot;&#39;&quot;&gt;&amp;amp;\ufffd\ufffd\ufffd\ufffd🙂\n]]&gt;'/>"
     )
   })
@@ -152,26 +151,23 @@ describe("escapes", () => {
     { body: Arbitrary.schema(Schema.String) },
     ({ body }) => {
       const text = rendered("{{body}}", { body }, xmlEscape) ?? ""
-      assert.notMatch(text, /[<>"']|&(?!(?:amp|lt|gt|quot|#39);)/)
+      expect(text).not.toMatch(/[<>"']|&(?!(?:amp|lt|gt|quot|#39);)/)
       const plain = text
         .replaceAll("&lt;", "<")
         .replaceAll("&gt;", ">")
         .replaceAll("&quot;", '"')
         .replaceAll("&#39;", "'")
         .replaceAll("&amp;", "&")
-      assert.strictEqual(plain.length, body.length)
+      expect(plain.length).toBe(body.length)
       for (let i = 0; i < plain.length; i++) {
-        if (plain[i] !== "\ufffd") assert.strictEqual(plain[i], body[i])
+        if (plain[i] !== "\ufffd") expect(plain[i]).toBe(body[i])
       }
     },
     property
   )
 
   it("headers: no line is begun", () => {
-    assert.strictEqual(
-      rendered("a {{body}}", { body: "x\r\nset-cookie: y\u0000\u2028ü" }, headerEscape),
-      "a xset-cookie: yü"
-    )
+    expect(rendered("a {{body}}", { body: "x\r\nset-cookie: y\u0000\u2028ü" }, headerEscape)).toBe("a xset-cookie: yü")
   })
 })
 
@@ -179,13 +175,13 @@ describe("the length of what is rendered", () => {
   const body = "x".repeat(1_000)
 
   it("is bounded, and nothing is cut", () => {
-    assert.strictEqual(rendered("{{body}}".repeat(262), { body })?.length, 262_000)
-    assert.isNull(rendered("{{body}}".repeat(263), { body }))
-    assert.strictEqual(rendered("{{body}}", { body: "x".repeat(maxRenderedLength) })?.length, maxRenderedLength)
-    assert.isNull(rendered("{{body}}", { body: "x".repeat(maxRenderedLength + 1) }))
-    assert.isNull(rendered("{{body}} ", { body: "x".repeat(maxRenderedLength) }))
-    assert.isNull(rendered('"{{body}}"', { body: '"'.repeat(200_000) }, jsonEscape))
-    assert.isNull(rendered("{{body}}", { body: Array.from({ length: 200_000 }, () => 1) }, jsonEscape))
+    expect(rendered("{{body}}".repeat(262), { body })?.length).toBe(262_000)
+    expect(rendered("{{body}}".repeat(263), { body })).toBeNull()
+    expect(rendered("{{body}}", { body: "x".repeat(maxRenderedLength) })?.length).toBe(maxRenderedLength)
+    expect(rendered("{{body}}", { body: "x".repeat(maxRenderedLength + 1) })).toBeNull()
+    expect(rendered("{{body}} ", { body: "x".repeat(maxRenderedLength) })).toBeNull()
+    expect(rendered('"{{body}}"', { body: '"'.repeat(200_000) }, jsonEscape)).toBeNull()
+    expect(rendered("{{body}}", { body: Array.from({ length: 200_000 }, () => 1) }, jsonEscape)).toBeNull()
   })
 
   it("so is the work: the first value that does not fit ends it", () => {
@@ -195,7 +191,7 @@ describe("the length of what is rendered", () => {
       reads++
       return "x".repeat(maxRenderedLength + 1)
     }, textEscape)
-    assert.deepStrictEqual([text, reads], [null, 1])
+    expect([text, reads]).toStrictEqual([null, 1])
   })
 
   it("a value that is nested beyond any stack is refused, not thrown", () => {
@@ -206,7 +202,7 @@ describe("the length of what is rendered", () => {
     ] as const) {
       const deep: unknown = JSON.parse(open.repeat(300_000) + "1" + close.repeat(300_000))
       for (const escape of [textEscape, jsonEscape])
-        assert.isTrue(rendered("{{body}}", { body: deep }, escape) === null)
+        expect(rendered("{{body}}", { body: deep }, escape) === null).toBe(true)
     }
   })
 })

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import { readFileSync } from "node:fs"
 import { maskAuth, restoreMasked } from "@tidegate/signatures/Masking"
@@ -20,22 +20,19 @@ describe("the settings of a type that is a provider's", () => {
     const expected = { auth_type: "HMAC", auth: { webhook_secret_key: "whsec_1" } }
     for (const authType of [undefined, "HMAC", "PROVIDER_SIGNATURE"]) {
       for (const auth of [{ webhook_secret_key: "whsec_1" }, { secret: "whsec_1" }, { signing_secret: "whsec_1" }]) {
-        assert.deepStrictEqual<unknown>(stored("STRIPE", authType, auth), expected)
+        expect(stored("STRIPE", authType, auth)).toStrictEqual(expected)
       }
     }
-    assert.deepStrictEqual<unknown>(
-      stored("STRIPE", "PROVIDER_SIGNATURE", { provider: "STRIPE", secret: "whsec_1" }),
-      expected
-    )
-    assert.deepStrictEqual<unknown>(stored("GITLAB", undefined, { secret: "token-1" }), {
+    expect(stored("STRIPE", "PROVIDER_SIGNATURE", { provider: "STRIPE", secret: "whsec_1" })).toStrictEqual(expected)
+    expect(stored("GITLAB", undefined, { secret: "token-1" })).toStrictEqual({
       auth_type: "API_KEY",
       auth: { api_key: "token-1" }
     })
-    assert.deepStrictEqual<unknown>(stored("POSTMARK", undefined, { username: "u", password: "p" }), {
+    expect(stored("POSTMARK", undefined, { username: "u", password: "p" })).toStrictEqual({
       auth_type: "BASIC_AUTH",
       auth: { username: "u", password: "p" }
     })
-    assert.deepStrictEqual<unknown>(stored("OKTA", undefined, { api_key: "k" }), {
+    expect(stored("OKTA", undefined, { api_key: "k" })).toStrictEqual({
       auth_type: "API_KEY",
       auth: { api_key: "k", header_key: "authorization" }
     })
@@ -48,13 +45,13 @@ describe("the settings of a type that is a provider's", () => {
       for (const type of types) {
         const once = validateSourceAuth(type, authType, auth)
         if (Result.isFailure(once)) continue
-        assert.deepStrictEqual(stored(type, once.success.auth_type, once.success.auth), once.success)
+        expect(stored(type, once.success.auth_type, once.success.auth)).toStrictEqual(once.success)
       }
     }
   })
 
   it("of another provider are refused", () => {
-    assert.deepStrictEqual(faults("STRIPE", "PROVIDER_SIGNATURE", { provider: "GITHUB", secret: "whsec_1" }), [
+    expect(faults("STRIPE", "PROVIDER_SIGNATURE", { provider: "GITHUB", secret: "whsec_1" })).toStrictEqual([
       "config.auth.provider: must be the type of the source, STRIPE"
     ])
   })
@@ -72,67 +69,67 @@ describe("the settings of a type that is a provider's", () => {
     for (const [name, value] of Object.entries(generic)) {
       for (const type of ["STRIPE", "GITHUB", "GITLAB", "POSTMARK", "DISCORD"]) {
         const found = faults(type, "PROVIDER_SIGNATURE", { [name]: value })
-        assert.include(found, `config.auth.${name}: is set by the type ${type}: leave it out`)
+        expect(found).toContain(`config.auth.${name}: is set by the type ${type}: leave it out`)
       }
     }
-    assert.deepStrictEqual<unknown>(stored("STRIPE", "HMAC", { secret: "k", algorithm: null }).auth, {
+    expect(stored("STRIPE", "HMAC", { secret: "k", algorithm: null }).auth).toStrictEqual({
       webhook_secret_key: "k"
     })
   })
 
   it("are complete", () => {
-    assert.deepStrictEqual(faults("STRIPE", "HMAC", {}), ["config.auth.webhook_secret_key: is required"])
-    assert.deepStrictEqual(faults("STRIPE", "PROVIDER_SIGNATURE", undefined), [
+    expect(faults("STRIPE", "HMAC", {})).toStrictEqual(["config.auth.webhook_secret_key: is required"])
+    expect(faults("STRIPE", "PROVIDER_SIGNATURE", undefined)).toStrictEqual([
       "config.auth.webhook_secret_key: is required"
     ])
-    assert.deepStrictEqual(faults("GITLAB", "API_KEY", { webhook_secret: "x" }), [
+    expect(faults("GITLAB", "API_KEY", { webhook_secret: "x" })).toStrictEqual([
       "config.auth.webhook_secret: is no setting of the type GITLAB: config.auth takes api_key",
       "config.auth.api_key: is required"
     ])
-    assert.deepStrictEqual(faults("POSTMARK", "BASIC_AUTH", {}), [
+    expect(faults("POSTMARK", "BASIC_AUTH", {})).toStrictEqual([
       "config.auth.username: is required",
       "config.auth.password: is required"
     ])
     for (const { authType, settings, types } of providers) {
       for (const { name } of settings.filter(({ required }) => required)) {
-        assert.include(faults(types[0]!, authType, {}), `config.auth.${name}: is required`)
+        expect(faults(types[0]!, authType, {})).toContain(`config.auth.${name}: is required`)
       }
     }
   })
 
   it("are not empty, not too long, and one line", () => {
     for (const value of ["", " ", "\t"]) {
-      assert.deepStrictEqual(faults("STRIPE", undefined, { secret: value }), ["config.auth.secret: must not be empty"])
+      expect(faults("STRIPE", undefined, { secret: value })).toStrictEqual(["config.auth.secret: must not be empty"])
     }
-    assert.deepStrictEqual(faults("STRIPE", "HMAC", { secret: 5 }), ["config.auth.secret: must be a string"])
-    assert.deepStrictEqual(faults("STRIPE", "HMAC", { secret: "a\nb" }), [
+    expect(faults("STRIPE", "HMAC", { secret: 5 })).toStrictEqual(["config.auth.secret: must be a string"])
+    expect(faults("STRIPE", "HMAC", { secret: "a\nb" })).toStrictEqual([
       "config.auth.secret: must not contain control characters"
     ])
-    assert.deepStrictEqual(faults("STRIPE", "HMAC", { secret: "\ud800" }), [
+    expect(faults("STRIPE", "HMAC", { secret: "\ud800" })).toStrictEqual([
       "config.auth.secret: must be valid Unicode text"
     ])
-    assert.deepStrictEqual(faults("STRIPE", "HMAC", { secret: "a".repeat(4097) }), [
+    expect(faults("STRIPE", "HMAC", { secret: "a".repeat(4097) })).toStrictEqual([
       "config.auth.secret: must be at most 4096 characters"
     ])
-    assert.deepStrictEqual(faults("GITLAB", "API_KEY", { api_key: "a " }), [
+    expect(faults("GITLAB", "API_KEY", { api_key: "a " })).toStrictEqual([
       "config.auth.api_key: must not begin or end with white space"
     ])
-    assert.deepStrictEqual(faults("CHARGEBEE", "BASIC_AUTH", { username: "a:b", password: "p" }), [
+    expect(faults("CHARGEBEE", "BASIC_AUTH", { username: "a:b", password: "p" })).toStrictEqual([
       "config.auth.username: must not contain a colon (it ends the user name)"
     ])
-    assert.deepStrictEqual(faults("OKTA", "API_KEY", { api_key: "k", header_name: "not a name" }), [
+    expect(faults("OKTA", "API_KEY", { api_key: "k", header_name: "not a name" })).toStrictEqual([
       "config.auth.header_name: must be a valid HTTP header name"
     ])
-    assert.deepStrictEqual(faults("STRIPE", "HMAC", { secret: "a", webhook_secret_key: "b" }), [
+    expect(faults("STRIPE", "HMAC", { secret: "a", webhook_secret_key: "b" })).toStrictEqual([
       "config.auth.secret: is another name of webhook_secret_key and differs from it"
     ])
-    assert.deepStrictEqual(faults("STRIPE", "HMAC", "text"), ["config.auth: must be an object"])
+    expect(faults("STRIPE", "HMAC", "text")).toStrictEqual(["config.auth: must be an object"])
   })
 
   it("are base64 where the key is", () => {
     for (const type of ["SVIX", "CLERK", "RESEND", "STANDARD", "REPLICATE", "MICROSOFT_TEAMS"]) {
       for (const secret of ["not base64!", "whsec_", "whsec_abcde", "abcde"]) {
-        assert.deepStrictEqual(faults(type, undefined, { secret }), [
+        expect(faults(type, undefined, { secret })).toStrictEqual([
           "config.auth.secret: must be base64, with or without whsec_ before it"
         ])
       }
@@ -145,13 +142,13 @@ describe("the settings of a type that is a provider's", () => {
 describe("another auth_type than the provider's", () => {
   it("is the generic scheme, because its writer said so", () => {
     const basic = stored("GITHUB", "BASIC_AUTH", { username: "u", password: "p" })
-    assert.deepStrictEqual<unknown>(basic, { auth_type: "BASIC_AUTH", auth: { username: "u", password: "p" } })
-    assert.isUndefined(providerFor("GITHUB", "BASIC_AUTH"))
-    assert.deepStrictEqual<unknown>(stored("GITHUB", "API_KEY", { api_key: "k" }).auth, {
+    expect(basic).toStrictEqual({ auth_type: "BASIC_AUTH", auth: { username: "u", password: "p" } })
+    expect(providerFor("GITHUB", "BASIC_AUTH")).toBeUndefined()
+    expect(stored("GITHUB", "API_KEY", { api_key: "k" }).auth).toStrictEqual({
       api_key: "k",
       header_key: "x-api-key"
     })
-    assert.deepStrictEqual<unknown>(stored("GITLAB", "HMAC", { secret: "k", algorithm: "sha1" }).auth, {
+    expect(stored("GITLAB", "HMAC", { secret: "k", algorithm: "sha1" }).auth).toStrictEqual({
       webhook_secret_key: "k",
       header_key: "x-signature",
       algorithm: "sha1",
@@ -161,13 +158,13 @@ describe("another auth_type than the provider's", () => {
 
   it("null, or nothing at all, is no verification", () => {
     for (const auth of [undefined, null, {}]) {
-      assert.deepStrictEqual<unknown>(stored("STRIPE", undefined, auth), { auth_type: null, auth: {} })
+      expect(stored("STRIPE", undefined, auth)).toStrictEqual({ auth_type: null, auth: {} })
     }
-    assert.deepStrictEqual<unknown>(stored("STRIPE", null, { secret: "k" }), { auth_type: null, auth: {} })
+    expect(stored("STRIPE", null, { secret: "k" })).toStrictEqual({ auth_type: null, auth: {} })
   })
 
   it("that does not exist is refused", () => {
-    assert.deepStrictEqual(faults("STRIPE", "SIGNATURE", {}), [
+    expect(faults("STRIPE", "SIGNATURE", {})).toStrictEqual([
       "config.auth_type: must be one of BASIC_AUTH, API_KEY, HMAC or null"
     ])
   })
@@ -175,14 +172,14 @@ describe("another auth_type than the provider's", () => {
 
 describe("a type of no provider", () => {
   it("is as the settings say, and has no signature of its own", () => {
-    assert.strictEqual(resolveAuthType("WEBHOOK", undefined, { secret: "k" }), undefined)
-    assert.deepStrictEqual(faults("ACME", undefined, { secret: "k" }), [
+    expect(resolveAuthType("WEBHOOK", undefined, { secret: "k" })).toBe(undefined)
+    expect(faults("ACME", undefined, { secret: "k" })).toStrictEqual([
       "config.auth_type: is required when config.auth is given, because the type ACME is no provider's"
     ])
-    assert.deepStrictEqual(faults("ACME", "PROVIDER_SIGNATURE", { provider: "STRIPE", secret: "k" }), [
+    expect(faults("ACME", "PROVIDER_SIGNATURE", { provider: "STRIPE", secret: "k" })).toStrictEqual([
       "config.auth_type: PROVIDER_SIGNATURE needs a type that names a provider, and ACME does not"
     ])
-    assert.deepStrictEqual<unknown>(stored("ACME", "HMAC", { secret: "k" }).auth, {
+    expect(stored("ACME", "HMAC", { secret: "k" }).auth).toStrictEqual({
       webhook_secret_key: "k",
       header_key: "x-signature",
       algorithm: "sha256",
@@ -197,8 +194,8 @@ describe("docs/providers.md", () => {
     for (const { settings, types } of providers) {
       for (const type of types) {
         const row = page.split("\n").find((line) => line.startsWith("|") && line.split("|")[1]?.includes(`\`${type}\``))
-        assert.isDefined(row, type)
-        for (const { name } of settings) assert.include(row, `\`${name}\``, type)
+        expect(row, type).toBeDefined()
+        for (const { name } of settings) expect(row, type).toContain(`\`${name}\``)
       }
     }
   })
@@ -238,16 +235,16 @@ describe("docs/providers.md", () => {
     for (const provider of providers) {
       for (const type of provider.types) {
         const row = rows.get(type)
-        assert.strictEqual(row?.["Answer"], answer(provider), type)
-        if (provider.authType === "HMAC") assert.strictEqual(row?.["Age"], age(provider), type)
+        expect(row?.["Answer"], type).toBe(answer(provider))
+        if (provider.authType === "HMAC") expect(row?.["Age"], type).toBe(age(provider))
       }
     }
   })
 
   it("the gateway's answer has a status that the type takes", () => {
     for (const { answer } of providers) {
-      if (answer.status === "204") assert.strictEqual(answer.body, "empty")
-      else assert.match(answer.status, /^2(?:xx|00)/)
+      if (answer.status === "204") expect(answer.body).toBe("empty")
+      else expect(answer.status).toMatch(/^2(?:xx|00)/)
     }
   })
 })
@@ -259,8 +256,8 @@ describe("masking", () => {
       const expected = Object.fromEntries(
         settings.map(({ name, secret }) => [name, secret ? "****6789" : "0123456789"])
       )
-      assert.deepStrictEqual<unknown>(maskAuth(authType, auth), expected, types.join())
-      assert.deepStrictEqual<unknown>(Result.getOrThrow(restoreMasked(authType, expected, auth)), auth, types.join())
+      expect(maskAuth(authType, auth), types.join()).toStrictEqual(expected)
+      expect(Result.getOrThrow(restoreMasked(authType, expected, auth)), types.join()).toStrictEqual(auth)
     }
   })
 })
@@ -281,10 +278,10 @@ describe("the verifier of stored settings", () => {
     const challenge = { ...request, method: "GET", query: "challenge=abc" }
     for (const auth of [{}, null, { webhook_secret_key: "" }, { webhook_secret_key: 5 }, "x"]) {
       const { handshake, verify } = compiled("DROPBOX", "HMAC", auth)
-      assert.strictEqual(verify(challenge), "failed")
-      assert.isNull(handshake(challenge))
+      expect(verify(challenge)).toBe("failed")
+      expect(handshake(challenge)).toBeNull()
     }
-    assert.strictEqual(compiled("DROPBOX", "PROVIDER", { secret: "k" }).verify(request), "failed")
+    expect(compiled("DROPBOX", "PROVIDER", { secret: "k" }).verify(request)).toBe("failed")
   })
 
   it("a provider's question is found whether or not its requests are verified", () => {
@@ -294,13 +291,13 @@ describe("the verifier of stored settings", () => {
       [null, {}]
     ] as const) {
       const answer = compiled("DROPBOX", authType, auth).handshake(challenge)
-      assert.isTrue(answer !== null && answer !== "refuse" && answer.body === "abc")
-      assert.isNull(compiled("DROPBOX", authType, auth).handshake(request))
-      assert.isNull(compiled("STRIPE", authType, auth).handshake(challenge))
-      assert.isNull(compiled("WEBHOOK", authType, auth).handshake(challenge))
+      expect(answer !== null && answer !== "refuse" && answer.body === "abc").toBe(true)
+      expect(compiled("DROPBOX", authType, auth).handshake(request)).toBeNull()
+      expect(compiled("STRIPE", authType, auth).handshake(challenge)).toBeNull()
+      expect(compiled("WEBHOOK", authType, auth).handshake(challenge)).toBeNull()
     }
     // Whoever verifies in another way than the provider's answers in another way, too.
-    assert.isNull(compiled("DROPBOX", "API_KEY", { api_key: "k" }).handshake(challenge))
+    expect(compiled("DROPBOX", "API_KEY", { api_key: "k" }).handshake(challenge)).toBeNull()
   })
 
   it("nothing is fetched, and nobody refused, for a source that verifies nobody", () => {
@@ -313,12 +310,12 @@ describe("the verifier of stored settings", () => {
     })
     const asked = { ...request, body: Buffer.from(confirmation) }
     const answer = compiled("AWS_SNS", "HMAC", {}).handshake(asked)
-    assert.isTrue(answer !== null && answer !== "refuse" && answer.confirmUrl !== undefined && answer.needsCheck)
-    assert.isNull(compiled("AWS_SNS", null, {}).handshake(asked))
+    expect(answer !== null && answer !== "refuse" && answer.confirmUrl !== undefined && answer.needsCheck).toBe(true)
+    expect(compiled("AWS_SNS", null, {}).handshake(asked)).toBeNull()
 
     const subscribe = { ...request, method: "GET", query: "hub.mode=subscribe&hub.verify_token=t&hub.challenge=c" }
-    assert.strictEqual(compiled("META", "HMAC", { webhook_secret_key: "k" }).handshake(subscribe), "refuse")
-    assert.isNull(compiled("META", null, {}).handshake(subscribe))
+    expect(compiled("META", "HMAC", { webhook_secret_key: "k" }).handshake(subscribe)).toBe("refuse")
+    expect(compiled("META", null, {}).handshake(subscribe)).toBeNull()
   })
 
   describe("ASANA", () => {
@@ -327,27 +324,27 @@ describe("the verifier of stored settings", () => {
 
     it("without a secret it verifies nobody, and learns the secret of the first call", () => {
       const { auth, auth_type } = stored("ASANA", "HMAC", {})
-      assert.deepStrictEqual<unknown>(auth, {})
+      expect(auth).toStrictEqual({})
       const { handshake, verify } = compiled("ASANA", auth_type, auth)
-      assert.strictEqual(verify(request), "failed")
+      expect(verify(request)).toBe("failed")
       // printf '' | openssl dgst -sha256 -hmac '' -r
       const empty = "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad"
-      assert.strictEqual(verify({ ...request, headers: { "x-hook-signature": empty } }), "failed")
+      expect(verify({ ...request, headers: { "x-hook-signature": empty } })).toBe("failed")
       const answer = handshake(first)
-      assert.isTrue(answer !== null && answer !== "refuse" && answer.remember === secret)
+      expect(answer !== null && answer !== "refuse" && answer.remember === secret).toBe(true)
     })
 
     it("with a secret it keeps it", () => {
       const { handshake } = compiled("ASANA", "HMAC", { webhook_secret_key: secret })
       const answer = handshake(first)
-      assert.isTrue(answer !== null && answer !== "refuse" && answer.remember === undefined)
-      assert.strictEqual(handshake({ ...request, headers: { "x-hook-secret": `${secret}0` } }), "refuse")
+      expect(answer !== null && answer !== "refuse" && answer.remember === undefined).toBe(true)
+      expect(handshake({ ...request, headers: { "x-hook-secret": `${secret}0` } })).toBe("refuse")
     })
 
     it("a source that verifies nobody on purpose answers, and keeps no secret", () => {
       const answer = compiled("ASANA", null, {}).handshake(first)
-      assert.isTrue(answer !== null && answer !== "refuse" && !("remember" in answer))
-      assert.strictEqual(compiled("ASANA", null, {}).verify(request), "unverified")
+      expect(answer !== null && answer !== "refuse" && !("remember" in answer)).toBe(true)
+      expect(compiled("ASANA", null, {}).verify(request)).toBe("unverified")
     })
   })
 })

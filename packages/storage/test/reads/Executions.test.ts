@@ -1,4 +1,4 @@
-import { assert, layer } from "@effect/vitest"
+import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { newId, prefixes } from "@tidegate/model/Ids"
@@ -53,20 +53,17 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
             { logLevels },
             { key, window, cursor, limit: 4 }
           )
-          assert.isAtMost(page.count, 4)
+          expect(page.count).toBeLessThanOrEqual(4)
           found.push(...page.models.map(({ id }) => id))
-          assert.deepStrictEqual([page.total, page.total_exact], [found.length, page.next_cursor === null])
+          expect([page.total, page.total_exact]).toStrictEqual([found.length, page.next_cursor === null])
           cursor = page.next_cursor ?? undefined
         } while (cursor !== undefined)
         return found
       })
-      assert.deepStrictEqual(yield* pages({}, []), made)
-      assert.deepStrictEqual(
-        yield* pages({}, ["debug", "warn"]),
-        made.filter((_, i) => i % 3 !== 1)
-      )
+      expect(yield* pages({}, [])).toStrictEqual(made)
+      expect(yield* pages({}, ["debug", "warn"])).toStrictEqual(made.filter((_, i) => i % 3 !== 1))
       // One every five hours.
-      assert.deepStrictEqual(yield* pages({ from: "now-26h", to: "now-4h" }, []), made.slice(1, 6))
+      expect(yield* pages({ from: "now-26h", to: "now-4h" }, [])).toStrictEqual(made.slice(1, 6))
     })
   )
 
@@ -90,7 +87,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
         size_bytes: 7
       }
       const headers = { "content-type": "application/json" }
-      assert.deepStrictEqual(detail, {
+      expect(detail).toStrictEqual({
         id: execution,
         team_id: team,
         event_id: event,
@@ -138,7 +135,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
         const error = yield* Effect.flip(
           Effect.catchTag(ExecutionReads.get(teamId, transformation, id), "SqlError", Effect.die)
         )
-        assert.strictEqual(error.code, "NOT_FOUND")
+        expect(error.code).toBe("NOT_FOUND")
       }
     })
   )
@@ -151,8 +148,8 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
         (yield* insertTransformed({ ...where, made: { body: "same", headers: { "content-type": "text/plain" } } }))
           .execution
       )
-      assert.deepStrictEqual(same.original_event_data?.body, { a: 1 })
-      assert.deepInclude(same.transformed_event_data, {
+      expect(same.original_event_data?.body).toStrictEqual({ a: 1 })
+      expect(same.transformed_event_data).toMatchObject({
         method: "PUT",
         body: '{"a":1}',
         encoding: "text",
@@ -160,11 +157,11 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
       })
 
       const unchanged = yield* get((yield* insertTransformed(where)).execution)
-      assert.strictEqual(unchanged.transformed_event_data_id, unchanged.original_event_data_id)
-      assert.deepStrictEqual(unchanged.transformed_event_data, unchanged.original_event_data)
+      expect(unchanged.transformed_event_data_id).toBe(unchanged.original_event_data_id)
+      expect(unchanged.transformed_event_data).toStrictEqual(unchanged.original_event_data)
 
       const failed = yield* get((yield* insertTransformed({ ...where, error: "RUNTIME_ERROR" })).execution)
-      assert.deepInclude(failed, {
+      expect(failed).toMatchObject({
         event_id: null,
         error_code: "RUNTIME_ERROR",
         error_message: "it threw",
@@ -176,10 +173,10 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
       const noted = yield* get(
         (yield* insertTransformed({ ...where, logLevel: "error", made: { body: "1" } })).execution
       )
-      assert.strictEqual(noted.transformed_event_data?.body, 1)
+      expect(noted.transformed_event_data?.body).toBe(1)
 
       const pruned = yield* get((yield* insertTransformed({ ...where, body: null, made: { body: "same" } })).execution)
-      assert.deepStrictEqual([pruned.original_event_data, pruned.transformed_event_data], [null, null])
+      expect([pruned.original_event_data, pruned.transformed_event_data]).toStrictEqual([null, null])
     })
   )
 
@@ -188,9 +185,9 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
       const where = yield* setting
       const { event, eventData } = yield* insertTransformed({ ...where, made: { body: '{"b":2}' } })
       const shown = yield* EventReads.get(team, event!)
-      assert.strictEqual(shown.event_data_id, eventData)
+      expect(shown.event_data_id).toBe(eventData)
       const sent = { method: "PUT", path: "/out", query: "q=2", body: { b: 2 } }
-      assert.deepInclude(shown.data?.request, sent)
+      expect(shown.data?.request).toMatchObject(sent)
       const retried = yield* retryEvent({
         team_id: team,
         event_id: event!,
@@ -198,8 +195,8 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
         shardOf: () => 1
       })
       const again = yield* EventReads.get(team, retried.id)
-      assert.strictEqual(again.event_data_id, eventData)
-      assert.deepInclude(again.data?.request, sent)
+      expect(again.event_data_id).toBe(eventData)
+      expect(again.data?.request).toMatchObject(sent)
 
       const plain = yield* insertEvent(where.connection, { state: "FAILED", body: '{"plain":true}' })
       const both = yield* EventReads.list(
@@ -217,8 +214,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
         { data: true }
       )
       const bodies = new Map(both.models.map(({ data, id }) => [id, data?.request.body]))
-      assert.deepStrictEqual(
-        bodies,
+      expect(bodies).toStrictEqual(
         new Map<string, unknown>([
           [event!, { b: 2 }],
           [retried.id, { b: 2 }],
@@ -241,15 +237,15 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
           }
         )
       const own = yield* insertTransformed({ ...where, body: null, made: { body: "own" } })
-      assert.strictEqual(yield* refusal(own.event), "retried")
+      expect(yield* refusal(own.event)).toBe("retried")
       const shared = yield* insertTransformed({ ...where, body: null, made: { body: "same" } })
-      assert.strictEqual(yield* refusal(shared.event), "PAYLOAD_UNAVAILABLE")
+      expect(yield* refusal(shared.event)).toBe("PAYLOAD_UNAVAILABLE")
       const kept = yield* insertTransformed({ ...where, made: { body: "same" } })
-      assert.strictEqual(yield* refusal(kept.event), "retried")
+      expect(yield* refusal(kept.event)).toBe("retried")
       const gone = yield* insertTransformed({ ...where, made: { body: "own" } })
       yield* sql`delete from event_data where id = ${gone.eventData}`
-      assert.strictEqual(yield* refusal(gone.event), "PAYLOAD_UNAVAILABLE")
-      assert.strictEqual((yield* EventReads.get(team, gone.event!)).data, null)
+      expect(yield* refusal(gone.event)).toBe("PAYLOAD_UNAVAILABLE")
+      expect((yield* EventReads.get(team, gone.event!)).data).toBe(null)
     })
   )
 
@@ -262,18 +258,16 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
         body: Buffer.from([0xff, 0])
       })
       const trace = yield* TraceReads.get(team, request)
-      assert.deepStrictEqual(trace.transformations, [
-        yield* ExecutionReads.get(team, where.transformationId, execution)
-      ])
-      assert.deepStrictEqual(trace.transformations_by_event_id, { [event!]: trace.transformations })
-      assert.deepStrictEqual(trace.counts, {
+      expect(trace.transformations).toStrictEqual([yield* ExecutionReads.get(team, where.transformationId, execution)])
+      expect(trace.transformations_by_event_id).toStrictEqual({ [event!]: trace.transformations })
+      expect(trace.counts).toStrictEqual({
         events: 1,
         ignored_events: 0,
         attempts: 0,
         transformations: 1,
         proxy_exchanges: 1
       })
-      assert.deepInclude(trace.proxy_exchange, {
+      expect(trace.proxy_exchange).toMatchObject({
         id: exchangeId,
         request_id: request,
         response_status: 201,
@@ -283,27 +277,25 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
         response_latency: 12,
         error_code: null
       })
-      assert.deepStrictEqual((yield* RequestReads.detail(team, request)).proxy_exchange, trace.proxy_exchange)
-      assert.deepStrictEqual(
-        trace.timeline.map(({ kind, status }) => [kind, status]).toSorted(([a], [b]) => (a! < b! ? -1 : 1)),
-        [
-          ["event", "FAILED"],
-          ["proxy_exchange", "201"],
-          ["request", "accepted"],
-          ["transformation", "SUCCESSFUL"]
-        ]
-      )
+      expect((yield* RequestReads.detail(team, request)).proxy_exchange).toStrictEqual(trace.proxy_exchange)
+      expect(
+        trace.timeline.map(({ kind, status }) => [kind, status]).toSorted(([a], [b]) => (a! < b! ? -1 : 1))
+      ).toStrictEqual([
+        ["event", "FAILED"],
+        ["proxy_exchange", "201"],
+        ["request", "accepted"],
+        ["transformation", "SUCCESSFUL"]
+      ])
       const transformation = trace.timeline.find(({ kind }) => kind === "transformation")
-      assert.deepInclude(transformation, {
+      expect(transformation).toMatchObject({
         transformation_execution_id: execution,
         event_id: event!,
         connection_id: where.connection.id
       })
-      assert.deepInclude(
-        trace.timeline.find(({ kind }) => kind === "proxy_exchange"),
-        { proxy_exchange_id: exchangeId }
-      )
-      assert.isFalse(trace.truncated)
+      expect(trace.timeline.find(({ kind }) => kind === "proxy_exchange")).toMatchObject({
+        proxy_exchange_id: exchangeId
+      })
+      expect(trace.truncated).toBe(false)
     })
   )
 
@@ -313,21 +305,18 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
       const { execution, request } = yield* insertTransformed({ ...where, error: "TIMEOUT" })
       yield* insertProxyExchange(team, where.connection.source_id, request, null)
       const trace = yield* TraceReads.get(team, request)
-      assert.deepStrictEqual(trace.transformations_by_event_id, {})
+      expect(trace.transformations_by_event_id).toStrictEqual({})
       const statuses = new Map(trace.timeline.map(({ kind, status }) => [kind, status]))
-      assert.strictEqual(statuses.get("transformation"), "TIMEOUT")
-      assert.strictEqual(statuses.get("proxy_exchange"), "TIMEOUT")
+      expect(statuses.get("transformation")).toBe("TIMEOUT")
+      expect(statuses.get("proxy_exchange")).toBe("TIMEOUT")
       const failed = trace.timeline.find(({ kind }) => kind === "transformation")
-      assert.strictEqual(failed?.transformation_execution_id, execution)
-      assert.notProperty(failed, "event_id")
-      assert.deepInclude(trace.proxy_exchange, { response_status: null, response_headers: null, response_body: null })
+      expect(failed?.transformation_execution_id).toBe(execution)
+      expect(failed).not.toHaveProperty("event_id")
+      expect(trace.proxy_exchange).toMatchObject({ response_status: null, response_headers: null, response_body: null })
       // Another request of the same millisecond has nothing of it.
       const other = yield* insertTransformed({ ...where, at: Date.parse(trace.request.created_at) })
-      assert.strictEqual((yield* TraceReads.get(team, other.request)).counts.proxy_exchanges, 0)
-      assert.deepStrictEqual(
-        (yield* TraceReads.get(team, request)).transformations.map(({ id }) => id),
-        [execution]
-      )
+      expect((yield* TraceReads.get(team, other.request)).counts.proxy_exchanges).toBe(0)
+      expect((yield* TraceReads.get(team, request)).transformations.map(({ id }) => id)).toStrictEqual([execution])
     })
   )
 
@@ -342,10 +331,10 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
       const first = { logs: logs.slice(0, 4), logs_truncated: true }
       const page = { key: "", window: {}, cursor: undefined, limit: 10 }
       const { models } = yield* ExecutionReads.list(team, where.transformationId, { logLevels: [] }, page)
-      assert.deepInclude(models[0], first)
-      assert.deepInclude((yield* TraceReads.get(team, request)).transformations[0], first)
+      expect(models[0]).toMatchObject(first)
+      expect((yield* TraceReads.get(team, request)).transformations[0]).toMatchObject(first)
       const detail = yield* ExecutionReads.get(team, where.transformationId, execution)
-      assert.deepInclude(detail, { logs, logs_truncated: false })
+      expect(detail).toMatchObject({ logs, logs_truncated: false })
     })
   )
 
@@ -355,13 +344,13 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
       const body = JSON.stringify({ text: "x".repeat(70_000) })
       const { execution, request } = yield* insertTransformed({ ...where, made: { body } })
       const [traced] = (yield* TraceReads.get(team, request)).transformations
-      assert.deepInclude(traced?.transformed_event_data, {
+      expect(traced?.transformed_event_data).toMatchObject({
         body: null,
         is_large_payload: true,
         size_bytes: body.length
       })
       const detail = yield* ExecutionReads.get(team, where.transformationId, execution)
-      assert.deepStrictEqual(detail.transformed_event_data?.body, JSON.parse(body))
+      expect(detail.transformed_event_data?.body).toStrictEqual(JSON.parse(body))
     })
   )
 })

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { verifyKey } from "discord-interactions"
 import { generateKeyPairSync, sign } from "node:crypto"
 import { bytes, changed, checkOf, hasCheck, inbound, now, problemOf } from "./inbound.ts"
@@ -44,8 +44,8 @@ for (const [type, tolerance] of [
         [false, body, signature, String(now + 1)]
       ]
       for (const [expected, text, signature, timestamp] of cases) {
-        assert.strictEqual(await verifyKey(text, signature, timestamp, ours.hex), expected)
-        assert.strictEqual(verify(timestamp, signature, text), expected)
+        expect(await verifyKey(text, signature, timestamp, ours.hex)).toBe(expected)
+        expect(verify(timestamp, signature, text)).toBe(expected)
       }
     })
 
@@ -58,13 +58,13 @@ for (const [type, tolerance] of [
         signature.slice(2),
         `${signature}00`
       ]) {
-        assert.isFalse(verify(timestamp, wrong))
+        expect(verify(timestamp, wrong)).toBe(false)
       }
-      assert.isFalse(verify(timestamp, Buffer.from(signature, "hex").toString("base64")))
+      expect(verify(timestamp, Buffer.from(signature, "hex").toString("base64"))).toBe(false)
       for (const wrong of [undefined, "", [timestamp, timestamp], "now", `+${timestamp}`, `${timestamp}.0`, "1e9"]) {
-        assert.isFalse(verify(wrong, signed(String(wrong))))
+        expect(verify(wrong, signed(String(wrong)))).toBe(false)
       }
-      assert.isTrue(verify(timestamp, signature.toUpperCase()))
+      expect(verify(timestamp, signature.toUpperCase())).toBe(true)
     })
 
     it("refuses a replay outside the tolerance", () => {
@@ -75,19 +75,19 @@ for (const [type, tolerance] of [
         [301, false]
       ] as const) {
         const at = String(now + offset)
-        assert.strictEqual(verify(at, signed(at)), expected, `${offset}`)
+        expect(verify(at, signed(at)), `${offset}`).toBe(expected)
       }
     })
 
     it("takes no key that is none", () => {
-      assert.isNull(problemOf(type, "public_key", ours.hex))
-      assert.isNull(problemOf(type, "public_key", ours.hex.toUpperCase()))
+      expect(problemOf(type, "public_key", ours.hex)).toBeNull()
+      expect(problemOf(type, "public_key", ours.hex.toUpperCase())).toBeNull()
       const base64 = Buffer.from(ours.hex, "hex").toString("base64")
       for (const wrong of ["", "0x" + ours.hex.slice(2), ours.hex.slice(2), `${ours.hex}00`, base64]) {
-        assert.isNotNull(problemOf(type, "public_key", wrong))
-        assert.isFalse(hasCheck(type, { public_key: wrong }))
+        expect(problemOf(type, "public_key", wrong)).not.toBeNull()
+        expect(hasCheck(type, { public_key: wrong })).toBe(false)
       }
-      assert.isFalse(hasCheck(type, {}))
+      expect(hasCheck(type, {})).toBe(false)
     })
 
     it("takes no key that everybody can sign for", () => {
@@ -100,7 +100,7 @@ for (const [type, tolerance] of [
         point("ec", "ff", "7f"),
         point("ec", "ff", "ff")
       ]) {
-        assert.isFalse(hasCheck(type, { public_key: weak }), weak)
+        expect(hasCheck(type, { public_key: weak }), weak).toBe(false)
       }
     })
   })

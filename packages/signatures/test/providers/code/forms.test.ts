@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { formBody, formFields } from "../../../src/providers/Forms.ts"
 import { checkOf, inbound } from "./inbound.ts"
@@ -20,26 +20,26 @@ describe("an URL-encoded form", () => {
 
   it("is read as URLSearchParams reads it", () => {
     for (const text of ["", "a=1", "a=1&a=2&&b", "=x", "a=b=c", "+%2B+=%20%C3%BC&x=%", "a%=%4&b=%4g&%41=%e2%82%ac"]) {
-      assert.deepStrictEqual(bodyOf(text), Array.from(new URLSearchParams(text)), text)
+      expect(bodyOf(text), text).toStrictEqual(Array.from(new URLSearchParams(text)))
     }
   })
 
   it.prop("whatever it holds", { fields: Schema.Array(Schema.Tuple([Schema.String, Schema.String])) }, ({ fields }) => {
     const form = new URLSearchParams(fields.map(([name, value]): [string, string] => [name, value]))
     const expected = Array.from(form).filter(([name]) => encodeURIComponent(name.toWellFormed()).length <= 1_000)
-    if (expected.length === fields.length) assert.deepStrictEqual(bodyOf(form.toString()), expected)
+    if (expected.length === fields.length) expect(bodyOf(form.toString())).toStrictEqual(expected)
   })
 
   it("is none beyond its bounds, in another type, or in another encoding", () => {
-    assert.lengthOf(bodyOf("a&".repeat(1_000)) ?? [], 1_000)
-    assert.isUndefined(bodyOf("a&".repeat(1_001)))
-    assert.isUndefined(bodyOf(`${"a".repeat(1_025)}=1`))
-    assert.isNull(formBody(urlencoded, Buffer.from("a=\xff", "latin1")))
-    assert.isNull(formBody({ "content-type": "text/plain" }, Buffer.from("a=1")))
-    assert.isNull(formBody({}, Buffer.from("a=1")))
-    assert.isNull(fieldsOf("token=%ff", urlencoded))
-    assert.isNull(fieldsOf("token=1&token=1", urlencoded))
-    assert.deepStrictEqual(fieldsOf("token=1&x=1&x=2", urlencoded), { token: "1" })
+    expect(bodyOf("a&".repeat(1_000)) ?? []).toHaveLength(1_000)
+    expect(bodyOf("a&".repeat(1_001))).toBeUndefined()
+    expect(bodyOf(`${"a".repeat(1_025)}=1`)).toBeUndefined()
+    expect(formBody(urlencoded, Buffer.from("a=\xff", "latin1"))).toBeNull()
+    expect(formBody({ "content-type": "text/plain" }, Buffer.from("a=1"))).toBeNull()
+    expect(formBody({}, Buffer.from("a=1"))).toBeNull()
+    expect(fieldsOf("token=%ff", urlencoded)).toBeNull()
+    expect(fieldsOf("token=1&token=1", urlencoded)).toBeNull()
+    expect(fieldsOf("token=1&x=1&x=2", urlencoded)).toStrictEqual({ token: "1" })
   })
 })
 
@@ -56,8 +56,8 @@ describe("a multipart form", () => {
     const given = Array.from(data).flatMap(([name, value]) =>
       typeof value === "string" && names.includes(name) ? [[name, value.replaceAll(/\r\n?|\n/g, "\r\n")] as const] : []
     )
-    if (new Map(given).size < given.length) assert.isNull(found)
-    else assert.deepStrictEqual(found, Object.fromEntries(given))
+    if (new Map(given).size < given.length) expect(found).toBeNull()
+    else expect(found).toStrictEqual(Object.fromEntries(given))
   }
 
   it.effect.prop("is read as it was written, by another hand", { entries }, ({ entries }) =>
@@ -82,13 +82,12 @@ describe("a multipart form", () => {
       [part("x", "1", '; filename="a; name=\\"token\\""') + end, {}],
       [part("x", "1", '; other="; name=token"') + end, {}]
     ]
-    for (const [body, fields] of table) assert.deepStrictEqual(fieldsOf(body), fields, JSON.stringify(body))
-    assert.deepStrictEqual(
-      fieldsOf(table[0]![0], { "content-type": 'Multipart/Form-Data; charset=utf-8; boundary="XX";' }),
-      {
-        token: "1"
-      }
-    )
+    for (const [body, fields] of table) expect(fieldsOf(body), JSON.stringify(body)).toStrictEqual(fields)
+    expect(
+      fieldsOf(table[0]![0], { "content-type": 'Multipart/Form-Data; charset=utf-8; boundary="XX";' })
+    ).toStrictEqual({
+      token: "1"
+    })
   })
 
   it("is none when it is not whole, or in doubt", () => {
@@ -105,9 +104,9 @@ describe("a multipart form", () => {
       `--XX\r\na: ${"b".repeat(4_096)}\r\n\r\n\r\n--XX--`,
       `${part("x", "1").repeat(1_001)}--XX--`
     ]) {
-      assert.isNull(fieldsOf(body), JSON.stringify(body.slice(0, 60)))
+      expect(fieldsOf(body), JSON.stringify(body.slice(0, 60))).toBeNull()
     }
-    assert.deepStrictEqual(fieldsOf(`${part("x", "1").repeat(1_000)}--XX--`), {})
+    expect(fieldsOf(`${part("x", "1").repeat(1_000)}--XX--`)).toStrictEqual({})
     for (const type of [
       "multipart/form-data",
       "multipart/form-data; boundary=",
@@ -117,7 +116,7 @@ describe("a multipart form", () => {
       'multipart/form-data; boundary="X\\\\X"',
       "multipart/mixed; boundary=XX"
     ]) {
-      assert.isNull(fieldsOf(`${part("token", "1")}--XX--`, { "content-type": type }), type)
+      expect(fieldsOf(`${part("token", "1")}--XX--`, { "content-type": type }), type).toBeNull()
     }
   })
 })
@@ -169,11 +168,11 @@ describe("10 MiB of the worst", () => {
         // Of CPU, because others use the machine; the best of some runs, because the first ones are compiled.
         const spent = Array.from({ length: 5 }, () => {
           const before = process.cpuUsage()
-          assert.isFalse(check(request))
+          expect(check(request)).toBe(false)
           const { system, user } = process.cpuUsage(before)
           return (system + user) / 1_000
         })
-        assert.isBelow(Math.min(...spent), 50, spent.join(", "))
+        expect(Math.min(...spent), spent.join(", ")).toBeLessThan(50)
       })
     }
   }

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import { SignJWT } from "jose"
 import { createHmac, createPrivateKey, createSecretKey, generateKeyPairSync, hash } from "node:crypto"
@@ -48,29 +48,29 @@ describe("FUSIONAUTH, signed by jose", () => {
   ] as const) {
     it(alg, async () => {
       const jwt = await token(alg, key)
-      assert.isTrue(verifyWith(auth, jwt))
-      assert.isFalse(verifyWith(auth, jwt, changed(body)))
-      assert.isFalse(verifyWith(auth, jwt, JSON.stringify(JSON.parse(body))))
-      assert.isFalse(verifyWith(auth, jwt, ""))
+      expect(verifyWith(auth, jwt)).toBe(true)
+      expect(verifyWith(auth, jwt, changed(body))).toBe(false)
+      expect(verifyWith(auth, jwt, JSON.stringify(JSON.parse(body)))).toBe(false)
+      expect(verifyWith(auth, jwt, "")).toBe(false)
       const [header = "", claims = "", signature = ""] = jwt.split(".")
-      assert.isFalse(verifyWith(auth, `${header}.${claims}.${changed(signature)}`))
-      assert.isFalse(verifyWith(auth, `${header}.${claims}.`))
-      assert.isFalse(verifyWith(auth, `${header}.${claims}`))
-      assert.isFalse(verifyWith(auth, `${jwt}.`))
-      assert.isFalse(verifyWith(auth, `${jwt}=`))
-      assert.isFalse(verifyWith(auth, ` ${jwt}`))
+      expect(verifyWith(auth, `${header}.${claims}.${changed(signature)}`)).toBe(false)
+      expect(verifyWith(auth, `${header}.${claims}.`)).toBe(false)
+      expect(verifyWith(auth, `${header}.${claims}`)).toBe(false)
+      expect(verifyWith(auth, `${jwt}.`)).toBe(false)
+      expect(verifyWith(auth, `${jwt}=`)).toBe(false)
+      expect(verifyWith(auth, ` ${jwt}`)).toBe(false)
       const other = encode({ request_body_sha256: hash("sha256", "{}", "base64") })
-      assert.isFalse(verifyWith(auth, `${header}.${other}.${signature}`, "{}"))
-      for (const missing of [undefined, "", [jwt, jwt]]) assert.isFalse(verifyWith(auth, missing))
+      expect(verifyWith(auth, `${header}.${other}.${signature}`, "{}")).toBe(false)
+      for (const missing of [undefined, "", [jwt, jwt]]) expect(verifyWith(auth, missing)).toBe(false)
     })
   }
 
   it("another key of the same kind verifies nothing", async () => {
-    assert.isFalse(verifyWith({ webhook_secret_key: `${secret}.` }, await token("HS256", hmacKey)))
+    expect(verifyWith({ webhook_secret_key: `${secret}.` }, await token("HS256", hmacKey))).toBe(false)
     const foreign = generateKeyPairSync("rsa", { modulusLength: 2048 })
-    assert.isFalse(verifyWith({ public_key: spki(foreign.publicKey) }, await token("RS256", rsa.privateKey)))
-    assert.isFalse(
-      verifyWith({ public_key: spki(curve("prime256v1").publicKey) }, await token("ES256", p256.privateKey))
+    expect(verifyWith({ public_key: spki(foreign.publicKey) }, await token("RS256", rsa.privateKey))).toBe(false)
+    expect(verifyWith({ public_key: spki(curve("prime256v1").publicKey) }, await token("ES256", p256.privateKey))).toBe(
+      false
     )
   })
 })
@@ -82,7 +82,7 @@ describe("FUSIONAUTH, the key decides about the algorithm", () => {
     for (const auth of auths) {
       for (const alg of ["none", "None", "NONE", "", null, undefined, ["HS256"], "__proto__"]) {
         const unsigned = `${encode({ alg })}.${encode({ request_body_sha256: digest })}`
-        for (const signature of ["", "AA"]) assert.isFalse(verifyWith(auth, `${unsigned}.${signature}`))
+        for (const signature of ["", "AA"]) expect(verifyWith(auth, `${unsigned}.${signature}`)).toBe(false)
       }
     }
   })
@@ -95,28 +95,28 @@ describe("FUSIONAUTH, the key decides about the algorithm", () => {
         for (const key of [pem, pem.trim(), der, der.toString("base64")]) {
           const unsigned = `${encode({ alg: "HS256" })}.${encode({ request_body_sha256: digest })}`
           const signature = createHmac("sha256", key).update(unsigned).digest("base64url")
-          assert.isFalse(verifyWith({ public_key }, `${unsigned}.${signature}`))
+          expect(verifyWith({ public_key }, `${unsigned}.${signature}`)).toBe(false)
         }
       }
-      assert.isNotNull(problemOf("FUSIONAUTH", "webhook_secret_key", pem))
-      assert.isFalse(hasCheck("FUSIONAUTH", { webhook_secret_key: pem }))
+      expect(problemOf("FUSIONAUTH", "webhook_secret_key", pem)).not.toBeNull()
+      expect(hasCheck("FUSIONAUTH", { webhook_secret_key: pem })).toBe(false)
     }
-    assert.isNull(problemOf("FUSIONAUTH", "webhook_secret_key", secret))
+    expect(problemOf("FUSIONAUTH", "webhook_secret_key", secret)).toBeNull()
   })
 
   it("an algorithm of another key verifies nothing", async () => {
-    assert.isFalse(verifyWith({ public_key: spki(rsa.publicKey) }, await token("PS256", rsa.privateKey)))
-    assert.isFalse(verifyWith({ public_key: spki(rsa.publicKey) }, await token("ES256", p256.privateKey)))
-    assert.isFalse(verifyWith({ public_key: spki(p384.publicKey) }, await token("ES256", p256.privateKey)))
-    assert.isFalse(verifyWith(hmac, await token("RS256", rsa.privateKey)))
+    expect(verifyWith({ public_key: spki(rsa.publicKey) }, await token("PS256", rsa.privateKey))).toBe(false)
+    expect(verifyWith({ public_key: spki(rsa.publicKey) }, await token("ES256", p256.privateKey))).toBe(false)
+    expect(verifyWith({ public_key: spki(p384.publicKey) }, await token("ES256", p256.privateKey))).toBe(false)
+    expect(verifyWith(hmac, await token("RS256", rsa.privateKey))).toBe(false)
   })
 
   it("the signature of an EC key has one form", async () => {
     const jwt = await token("ES256", p256.privateKey)
     const [header = "", claims = "", signature = ""] = jwt.split(".")
-    assert.strictEqual(Buffer.from(signature, "base64url").length, 64)
+    expect(Buffer.from(signature, "base64url").length).toBe(64)
     const zeros = Buffer.alloc(64).toString("base64url")
-    assert.isFalse(verifyWith({ public_key: spki(p256.publicKey) }, `${header}.${claims}.${zeros}`))
+    expect(verifyWith({ public_key: spki(p256.publicKey) }, `${header}.${claims}.${zeros}`)).toBe(false)
   })
 
   it("a rule that must be understood is not understood", async () => {
@@ -124,18 +124,18 @@ describe("FUSIONAUTH, the key decides about the algorithm", () => {
       const unsigned = `${encode({ alg: "HS256", ...header })}.${encode({ request_body_sha256: digest })}`
       return `${unsigned}.${createHmac("sha256", hmacKey).update(unsigned).digest("base64url")}`
     }
-    assert.isTrue(verifyWith(hmac, await signed({ typ: "JWT" })))
-    assert.isFalse(verifyWith(hmac, await signed({ crit: ["b64"], b64: true })))
-    assert.isFalse(verifyWith(hmac, await signed({ crit: [] })))
+    expect(verifyWith(hmac, await signed({ typ: "JWT" }))).toBe(true)
+    expect(verifyWith(hmac, await signed({ crit: ["b64"], b64: true }))).toBe(false)
+    expect(verifyWith(hmac, await signed({ crit: [] }))).toBe(false)
   })
 
   it("takes exactly one key", () => {
-    assert.isFalse(hasCheck("FUSIONAUTH", {}))
-    assert.isFalse(hasCheck("FUSIONAUTH", { ...hmac, public_key: spki(rsa.publicKey) }))
+    expect(hasCheck("FUSIONAUTH", {})).toBe(false)
+    expect(hasCheck("FUSIONAUTH", { ...hmac, public_key: spki(rsa.publicKey) })).toBe(false)
     for (const auth of [{}, { ...hmac, public_key: spki(rsa.publicKey) }]) {
-      assert.isTrue(Result.isFailure(validateSourceAuth("FUSIONAUTH", "HMAC", auth)))
+      expect(Result.isFailure(validateSourceAuth("FUSIONAUTH", "HMAC", auth))).toBe(true)
     }
-    assert.isTrue(Result.isSuccess(validateSourceAuth("FUSIONAUTH", "HMAC", hmac)))
+    expect(Result.isSuccess(validateSourceAuth("FUSIONAUTH", "HMAC", hmac))).toBe(true)
     const privateKey = createPrivateKey(rsa.privateKey.export({ type: "pkcs8", format: "pem" }))
     for (const wrong of [
       "",
@@ -144,8 +144,8 @@ describe("FUSIONAUTH, the key decides about the algorithm", () => {
       spki(curve("secp256k1").publicKey),
       privateKey.export({ type: "pkcs8", format: "pem" })
     ]) {
-      assert.isNotNull(problemOf("FUSIONAUTH", "public_key", wrong))
-      assert.isFalse(hasCheck("FUSIONAUTH", { public_key: wrong }))
+      expect(problemOf("FUSIONAUTH", "public_key", wrong)).not.toBeNull()
+      expect(hasCheck("FUSIONAUTH", { public_key: wrong })).toBe(false)
     }
   })
 })
@@ -162,7 +162,7 @@ describe("FUSIONAUTH, the claims", () => {
       hash("sha256", bytes(body), "base64url"),
       hash("sha256", "", "base64")
     ]) {
-      assert.isFalse(verifyWith(hmac, await token("HS256", hmacKey, { request_body_sha256: wrong })))
+      expect(verifyWith(hmac, await token("HS256", hmacKey, { request_body_sha256: wrong }))).toBe(false)
     }
   })
 
@@ -175,13 +175,13 @@ describe("FUSIONAUTH, the claims", () => {
       [{ iat: now - 301 }, false],
       [{ iat: now + 301 }, false]
     ] as const) {
-      assert.strictEqual(verifyWith(hmac, await token("HS256", hmacKey, claims)), expected, JSON.stringify(claims))
+      expect(verifyWith(hmac, await token("HS256", hmacKey, claims)), JSON.stringify(claims)).toBe(expected)
     }
     for (const name of ["exp", "nbf", "iat"]) {
       for (const value of [String(now), null, {}, true]) {
         const unsigned = `${encode({ alg: "HS256" })}.${encode({ request_body_sha256: digest, [name]: value })}`
         const jwt = `${unsigned}.${createHmac("sha256", hmacKey).update(unsigned).digest("base64url")}`
-        assert.isFalse(verifyWith(hmac, jwt), `${name} ${JSON.stringify(value)}`)
+        expect(verifyWith(hmac, jwt), `${name} ${JSON.stringify(value)}`).toBe(false)
       }
     }
   })

@@ -1,4 +1,4 @@
-import { assert } from "@effect/vitest"
+import { expect } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import type { Certificates, Check, InboundRequest, ProviderAuth } from "@tidegate/signatures/Provider"
 import { codeProviders } from "../../../src/providers/code.ts"
@@ -28,15 +28,13 @@ const noCertificates: Certificates = () => undefined
 
 const compileOf = (type: string) => {
   const provider = codeProviders.find(({ types }) => types.includes(type))
-  assert.isDefined(provider)
-  assert(provider.verification.kind === "code")
-  return provider.verification.compile
+  const verification = provider?.verification
+  return verification?.kind === "code" ? verification.compile : expect.fail(`${type} is not verified by code`)
 }
 
 export const checkOf = (type: string, auth: ProviderAuth, certificates = noCertificates): Check => {
   const check = compileOf(type)(auth, certificates)
-  assert.isNotNull(check)
-  return check
+  return check ?? expect.fail(`the settings of ${type} do not compile`)
 }
 
 export const hasCheck = (type: string, auth: ProviderAuth): boolean => compileOf(type)(auth, noCertificates) !== null
@@ -45,8 +43,8 @@ export const hasCheck = (type: string, auth: ProviderAuth): boolean => compileOf
 export const problemOf = (type: string, name: string, value: string): string | null => {
   const provider = codeProviders.find(({ types }) => types.includes(type))
   const setting = provider?.settings.find((setting) => setting.name === name)
-  assert.isDefined(setting)
-  return setting.problem?.(value) ?? null
+  expect(setting).toBeDefined()
+  return setting?.problem?.(value) ?? null
 }
 
 export const fixture = (name: string): string =>

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { createHmac } from "node:crypto"
 import { changed, checkOf, fixture, hasCheck, inbound, now } from "./inbound.ts"
 
@@ -16,42 +16,42 @@ const form = { "content-type": "application/x-www-form-urlencoded" }
 
 describe("MAILGUN", () => {
   it("verifies what openssl signed", () => {
-    assert.isTrue(verify(good))
-    assert.isTrue(verify({ ...good, timestamp: now }))
-    assert.isTrue(verifyWith("key-mailgun", new URLSearchParams({ ...good, event: "opened" }).toString(), form))
+    expect(verify(good)).toBe(true)
+    expect(verify({ ...good, timestamp: now })).toBe(true)
+    expect(verifyWith("key-mailgun", new URLSearchParams({ ...good, event: "opened" }).toString(), form)).toBe(true)
   })
 
   it("verifies an event of a subaccount by the key of its parent", () => {
-    assert.isTrue(verify({ ...good, signature: "0".repeat(64), "parent-signature": signature }))
-    assert.isFalse(verify({ ...good, signature: "0".repeat(64), "parent-signature": changed(signature) }))
+    expect(verify({ ...good, signature: "0".repeat(64), "parent-signature": signature })).toBe(true)
+    expect(verify({ ...good, signature: "0".repeat(64), "parent-signature": changed(signature) })).toBe(false)
   })
 
   it("refuses another key, token, timestamp or signature", () => {
-    assert.isFalse(verifyWith("key-mailgum", JSON.stringify({ signature: good })))
-    assert.isFalse(verify({ ...good, token: changed(token) }))
-    assert.isFalse(verify({ ...good, timestamp: String(now + 1) }))
-    assert.isFalse(verify({ ...good, signature: changed(signature) }))
-    assert.isFalse(verify({ ...good, signature: signature.toUpperCase() }))
-    assert.isFalse(verify({ ...good, signature: Buffer.from(signature, "hex").toString("base64") }))
-    assert.isFalse(verify({ ...good, signature: "" }))
+    expect(verifyWith("key-mailgum", JSON.stringify({ signature: good }))).toBe(false)
+    expect(verify({ ...good, token: changed(token) })).toBe(false)
+    expect(verify({ ...good, timestamp: String(now + 1) })).toBe(false)
+    expect(verify({ ...good, signature: changed(signature) })).toBe(false)
+    expect(verify({ ...good, signature: signature.toUpperCase() })).toBe(false)
+    expect(verify({ ...good, signature: Buffer.from(signature, "hex").toString("base64") })).toBe(false)
+    expect(verify({ ...good, signature: "" })).toBe(false)
   })
 
   it("refuses what is missing or of another kind", () => {
     for (const name of ["timestamp", "token", "signature"]) {
       for (const wrong of [undefined, null, "", 1.5, true, [], {}, [signature]]) {
-        assert.isFalse(verify({ ...good, [name]: wrong }), `${name} ${JSON.stringify(wrong)}`)
+        expect(verify({ ...good, [name]: wrong }), `${name} ${JSON.stringify(wrong)}`).toBe(false)
       }
     }
-    for (const wrong of [undefined, null, [], [good], "signature", 1]) assert.isFalse(verify(wrong))
+    for (const wrong of [undefined, null, [], [good], "signature", 1]) expect(verify(wrong)).toBe(false)
     for (const body of ["", "{", "null", "[]", '"signature"', JSON.stringify(good)]) {
-      assert.isFalse(verifyWith("key-mailgun", body))
+      expect(verifyWith("key-mailgun", body)).toBe(false)
     }
-    assert.isFalse(hasCheck("MAILGUN", {}))
+    expect(hasCheck("MAILGUN", {})).toBe(false)
   })
 
   it("refuses a form in which a signed name occurs twice", () => {
     const twice = `${new URLSearchParams(good).toString()}&token=${token}`
-    assert.isFalse(verifyWith("key-mailgun", twice, form))
+    expect(verifyWith("key-mailgun", twice, form)).toBe(false)
   })
 
   it("verifies the multipart form of a mail with attachments, and refuses a forged one", async () => {
@@ -72,20 +72,20 @@ describe("MAILGUN", () => {
       ["body-plain", "x".repeat(100_000)]
     ] as const
     const signed = Object.entries(good)
-    assert.isTrue(await post([...mail, ...signed]))
-    assert.isTrue(await post([...signed, ...mail]))
-    assert.isFalse(await post([...mail, ...Object.entries({ ...good, token: changed(token) })]))
-    assert.isFalse(await post([...mail, ...signed, ["token", token]]))
-    assert.isFalse(await post([...mail, ["timestamp", timestamp], ["token", token]]))
+    expect(await post([...mail, ...signed])).toBe(true)
+    expect(await post([...signed, ...mail])).toBe(true)
+    expect(await post([...mail, ...Object.entries({ ...good, token: changed(token) })])).toBe(false)
+    expect(await post([...mail, ...signed, ["token", token]])).toBe(false)
+    expect(await post([...mail, ["timestamp", timestamp], ["token", token]])).toBe(false)
     // A file is no field, whatever it is called.
-    assert.isFalse(
+    expect(
       await post([
         ["timestamp", timestamp],
         ["token", token],
         ["signature", new File([signature], "s")]
       ])
-    )
-    assert.isTrue(await post([...signed, ["token", new File(["x"], "t")]]))
+    ).toBe(false)
+    expect(await post([...signed, ["token", new File(["x"], "t")]])).toBe(true)
   })
 
   it("refuses a replay outside the tolerance, and digits moved from the token into the timestamp", () => {
@@ -100,10 +100,10 @@ describe("MAILGUN", () => {
       const signed = createHmac("sha256", "key-mailgun")
         .update(at + token)
         .digest("hex")
-      assert.strictEqual(verify({ timestamp: at, token, signature: signed }), expected, `${offset}`)
+      expect(verify({ timestamp: at, token, signature: signed }), `${offset}`).toBe(expected)
     }
     const moved = createHmac("sha256", "key-mailgun").update(`${timestamp}5${token}`).digest("hex")
-    assert.isTrue(verify({ timestamp, token: `5${token}`, signature: moved }))
-    assert.isFalse(verify({ timestamp: `${timestamp}5`, token, signature: moved }))
+    expect(verify({ timestamp, token: `5${token}`, signature: moved })).toBe(true)
+    expect(verify({ timestamp: `${timestamp}5`, token, signature: moved })).toBe(false)
   })
 })

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { createHmac } from "node:crypto"
 import { changed, checkOf, fixture, hasCheck, inbound, problemOf } from "./inbound.ts"
 
@@ -20,41 +20,41 @@ const verify = (over: { url?: string; body?: string; signature?: string | Readon
 
 describe("MAILCHIMP (transactional)", () => {
   it("verifies what openssl signed, in any order and encoding of the form", () => {
-    assert.isTrue(verify({}))
-    assert.isTrue(verify({ body: body.split("&").toReversed().join("&").replaceAll("%5B", "[") }))
+    expect(verify({})).toBe(true)
+    expect(verify({ body: body.split("&").toReversed().join("&").replaceAll("%5B", "[") })).toBe(true)
   })
 
   it("refuses another URL, body, key or signature", () => {
-    assert.isFalse(verify({ url: `${url}/` }))
-    assert.isFalse(verify({ url: "https://hooks.example/src_1" }))
-    assert.isFalse(verify({ body: body.replace("open", "send") }))
-    assert.isFalse(verify({ body: `${body}&a=1` }))
-    assert.isFalse(verify({ body: `${body}&event_type=message` }))
-    assert.isFalse(verify({ body: "" }))
-    assert.isFalse(verify({ signature: changed(signature) }))
-    assert.isFalse(verify({ signature: Buffer.from(signature, "base64").toString("hex") }))
-    assert.isFalse(verify({ signature: "" }))
-    assert.isFalse(verify({ signature: undefined }))
-    assert.isFalse(verify({ signature: [signature, signature] }))
-    assert.isFalse(check(inbound({ url, body, headers: { "x-mandrill-signature": signature } })))
-    assert.isFalse(
+    expect(verify({ url: `${url}/` })).toBe(false)
+    expect(verify({ url: "https://hooks.example/src_1" })).toBe(false)
+    expect(verify({ body: body.replace("open", "send") })).toBe(false)
+    expect(verify({ body: `${body}&a=1` })).toBe(false)
+    expect(verify({ body: `${body}&event_type=message` })).toBe(false)
+    expect(verify({ body: "" })).toBe(false)
+    expect(verify({ signature: changed(signature) })).toBe(false)
+    expect(verify({ signature: Buffer.from(signature, "base64").toString("hex") })).toBe(false)
+    expect(verify({ signature: "" })).toBe(false)
+    expect(verify({ signature: undefined })).toBe(false)
+    expect(verify({ signature: [signature, signature] })).toBe(false)
+    expect(check(inbound({ url, body, headers: { "x-mandrill-signature": signature } }))).toBe(false)
+    expect(
       checkOf("MAILCHIMP", { webhook_secret_key: "mandrill kez" })(
         inbound({ url, body, headers: { ...form, "x-mandrill-signature": signature } })
       )
-    )
+    ).toBe(false)
   })
 
   it("refuses a form in which a name occurs twice, even one that was signed so", () => {
     const signed = createHmac("sha1", "mandrill key").update(`${url}a1a2`).digest("base64")
-    assert.isFalse(verify({ body: "a=1&a=2", signature: signed }))
+    expect(verify({ body: "a=1&a=2", signature: signed })).toBe(false)
     const once = createHmac("sha1", "mandrill key").update(`${url}a1`).digest("base64")
-    assert.isTrue(verify({ body: "a=1", signature: once }))
+    expect(verify({ body: "a=1", signature: once })).toBe(true)
   })
 
   it("the key that everybody knows is no key", () => {
-    assert.isFalse(hasCheck("MAILCHIMP", { webhook_secret_key: "test-webhook" }))
-    assert.isNotNull(problemOf("MAILCHIMP", "webhook_secret_key", "test-webhook"))
-    assert.isNull(problemOf("MAILCHIMP", "webhook_secret_key", "test-webhook-2"))
-    assert.isFalse(hasCheck("MAILCHIMP", {}))
+    expect(hasCheck("MAILCHIMP", { webhook_secret_key: "test-webhook" })).toBe(false)
+    expect(problemOf("MAILCHIMP", "webhook_secret_key", "test-webhook")).not.toBeNull()
+    expect(problemOf("MAILCHIMP", "webhook_secret_key", "test-webhook-2")).toBeNull()
+    expect(hasCheck("MAILCHIMP", {})).toBe(false)
   })
 })

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { changed, checkOf, hasCheck, inbound } from "./inbound.ts"
 
 const state = "a secret clientState, größe"
@@ -22,18 +22,18 @@ const lifecycle = { subscriptionId: "s", clientState: state, lifecycleEvent: "re
 
 describe("MICROSOFT_GRAPH", () => {
   it("every notification carries the clientState", () => {
-    assert.isTrue(verify({ value: [change] }))
-    assert.isTrue(verify({ value: [change, lifecycle] }))
-    assert.isTrue(verify({ validationTokens: ["eyJ…"], value: [change] }))
+    expect(verify({ value: [change] })).toBe(true)
+    expect(verify({ value: [change, lifecycle] })).toBe(true)
+    expect(verify({ validationTokens: ["eyJ…"], value: [change] })).toBe(true)
   })
 
   it("one without it refuses the batch", () => {
     for (const clientState of [undefined, null, "", changed(state), `${state} `, state.toUpperCase(), 1, [state], {}]) {
-      assert.isFalse(verify({ value: [{ ...change, clientState }] }))
-      assert.isFalse(verify({ value: [change, { ...lifecycle, clientState }] }))
-      assert.isFalse(verify({ value: [{ ...lifecycle, clientState }, change] }))
+      expect(verify({ value: [{ ...change, clientState }] })).toBe(false)
+      expect(verify({ value: [change, { ...lifecycle, clientState }] })).toBe(false)
+      expect(verify({ value: [{ ...lifecycle, clientState }, change] })).toBe(false)
     }
-    assert.isFalse(verify({ value: [change] }, changed(state)))
+    expect(verify({ value: [change] }, changed(state))).toBe(false)
   })
 
   it("no notification is no batch", () => {
@@ -52,16 +52,16 @@ describe("MICROSOFT_GRAPH", () => {
       { value: [state] },
       { clientState: state, value: [{}] }
     ]) {
-      assert.isFalse(verify(body))
+      expect(verify(body)).toBe(false)
     }
   })
 
   it("a lone surrogate equals no character", () => {
-    assert.isFalse(verify('{"value":[{"clientState":"x\\ud800"}]}', "x\ufffd"))
+    expect(verify('{"value":[{"clientState":"x\\ud800"}]}', "x\ufffd")).toBe(false)
   })
 
   it("has no check without a secret", () => {
-    assert.isFalse(hasCheck("MICROSOFT_GRAPH", {}))
-    assert.isFalse(hasCheck("MICROSOFT_GRAPH", { api_key: "" }))
+    expect(hasCheck("MICROSOFT_GRAPH", {})).toBe(false)
+    expect(hasCheck("MICROSOFT_GRAPH", { api_key: "" })).toBe(false)
   })
 })

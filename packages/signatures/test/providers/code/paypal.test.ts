@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { sign } from "node:crypto"
 import { bytes, changed, checkOf, fixture, hasCheck, inbound, now, problemOf } from "./inbound.ts"
 
@@ -27,8 +27,8 @@ const signed = (time: string, id = good["paypal-transmission-id"]): string =>
 
 describe("PAYPAL", () => {
   it("verifies what openssl signed, when the certificate has been fetched", () => {
-    assert.deepStrictEqual(verifyWith(undefined), { certificateUrl: url })
-    assert.isTrue(verifyWith(pem))
+    expect(verifyWith(undefined)).toStrictEqual({ certificateUrl: url })
+    expect(verifyWith(pem)).toBe(true)
   })
 
   it("looks the certificate up by its URL", () => {
@@ -38,30 +38,30 @@ describe("PAYPAL", () => {
       return pem
     })
     const sandbox = url.replace("api.paypal.com", "api-m.sandbox.paypal.com")
-    assert.isTrue(check(inbound({ body: vector.body, headers: { ...good, "paypal-cert-url": sandbox } })))
-    assert.deepStrictEqual(asked, [sandbox])
+    expect(check(inbound({ body: vector.body, headers: { ...good, "paypal-cert-url": sandbox } }))).toBe(true)
+    expect(asked).toStrictEqual([sandbox])
   })
 
   it("refuses another body, webhook, transmission or signature", () => {
-    assert.isFalse(verifyWith(pem, {}, { body: changed(vector.body) }))
-    assert.isFalse(verifyWith(pem, {}, { body: JSON.stringify(JSON.parse(vector.body)) }))
-    assert.isFalse(verifyWith(pem, {}, { body: "" }))
-    assert.isFalse(verifyWith(pem, {}, { id: changed(webhookId) }))
-    assert.isFalse(verifyWith(pem, { "paypal-transmission-id": changed(good["paypal-transmission-id"]) }))
-    assert.isFalse(verifyWith(pem, { "paypal-transmission-time": "2030-01-01T00:00:01Z" }))
-    assert.isFalse(verifyWith(pem, { "paypal-transmission-sig": changed(vector.signature) }))
+    expect(verifyWith(pem, {}, { body: changed(vector.body) })).toBe(false)
+    expect(verifyWith(pem, {}, { body: JSON.stringify(JSON.parse(vector.body)) })).toBe(false)
+    expect(verifyWith(pem, {}, { body: "" })).toBe(false)
+    expect(verifyWith(pem, {}, { id: changed(webhookId) })).toBe(false)
+    expect(verifyWith(pem, { "paypal-transmission-id": changed(good["paypal-transmission-id"]) })).toBe(false)
+    expect(verifyWith(pem, { "paypal-transmission-time": "2030-01-01T00:00:01Z" })).toBe(false)
+    expect(verifyWith(pem, { "paypal-transmission-sig": changed(vector.signature) })).toBe(false)
     const hex = Buffer.from(vector.signature, "base64").toString("hex")
-    assert.isFalse(verifyWith(pem, { "paypal-transmission-sig": hex }))
+    expect(verifyWith(pem, { "paypal-transmission-sig": hex })).toBe(false)
     for (const algorithm of ["SHA1withRSA", "sha256withrsa", "none"]) {
-      assert.isFalse(verifyWith(pem, { "paypal-auth-algo": algorithm }))
+      expect(verifyWith(pem, { "paypal-auth-algo": algorithm })).toBe(false)
     }
   })
 
   it("refuses a header that is missing, empty or there twice, without asking for a certificate", () => {
     for (const [name, value] of Object.entries(good)) {
       for (const wrong of [undefined, "", [value, value]]) {
-        assert.isFalse(verifyWith(undefined, { [name]: wrong }), name)
-        assert.isFalse(verifyWith(pem, { [name]: wrong }), name)
+        expect(verifyWith(undefined, { [name]: wrong }), name).toBe(false)
+        expect(verifyWith(pem, { [name]: wrong }), name).toBe(false)
       }
     }
   })
@@ -75,7 +75,7 @@ describe("PAYPAL", () => {
     ] as const) {
       const time = new Date((now + offset) * 1000).toISOString()
       const headers = { "paypal-transmission-time": time, "paypal-transmission-sig": signed(time) }
-      assert.strictEqual(verifyWith(pem, headers), expected, time)
+      expect(verifyWith(pem, headers), time).toBe(expected)
     }
     for (const time of [
       "2030-01-01",
@@ -85,18 +85,18 @@ describe("PAYPAL", () => {
       "2030-99-01T00:00:00Z"
     ]) {
       const headers = { "paypal-transmission-time": time, "paypal-transmission-sig": signed(time) }
-      assert.isFalse(verifyWith(pem, headers), time)
+      expect(verifyWith(pem, headers), time).toBe(false)
     }
   })
 
   it("a separator within a field moves nothing into the next", () => {
     const time = good["paypal-transmission-time"]
     const id = `x|${time}|${webhookId}|${vector.crc}`
-    assert.isFalse(verifyWith(pem, { "paypal-transmission-id": id, "paypal-transmission-sig": signed(time, id) }))
-    assert.isFalse(hasCheck("PAYPAL", { webhook_id: "a|b" }))
-    assert.isNotNull(problemOf("PAYPAL", "webhook_id", "a|b"))
-    assert.isNull(problemOf("PAYPAL", "webhook_id", "WEBHOOK_ID"))
-    assert.isFalse(hasCheck("PAYPAL", {}))
+    expect(verifyWith(pem, { "paypal-transmission-id": id, "paypal-transmission-sig": signed(time, id) })).toBe(false)
+    expect(hasCheck("PAYPAL", { webhook_id: "a|b" })).toBe(false)
+    expect(problemOf("PAYPAL", "webhook_id", "a|b")).not.toBeNull()
+    expect(problemOf("PAYPAL", "webhook_id", "WEBHOOK_ID")).toBeNull()
+    expect(hasCheck("PAYPAL", {})).toBe(false)
   })
 })
 
@@ -104,7 +104,7 @@ describe("PAYPAL, where the certificate is", () => {
   for (const host of ["api.paypal.com", "api-m.paypal.com", "api.sandbox.paypal.com", "api-m.sandbox.paypal.com"]) {
     it(`asks ${host}`, () => {
       const certificateUrl = url.replace("api.paypal.com", host)
-      assert.deepStrictEqual(verifyWith(undefined, { "paypal-cert-url": certificateUrl }), { certificateUrl })
+      expect(verifyWith(undefined, { "paypal-cert-url": certificateUrl })).toStrictEqual({ certificateUrl })
     })
   }
 
@@ -144,8 +144,8 @@ describe("PAYPAL, where the certificate is", () => {
     `https://аpi.paypal.com${path}`
   ]) {
     it(`does not ask ${JSON.stringify(wrong)}`, () => {
-      assert.isFalse(verifyWith(undefined, { "paypal-cert-url": wrong }))
-      assert.isFalse(verifyWith(pem, { "paypal-cert-url": wrong }))
+      expect(verifyWith(undefined, { "paypal-cert-url": wrong })).toBe(false)
+      expect(verifyWith(pem, { "paypal-cert-url": wrong })).toBe(false)
     })
   }
 })
@@ -153,34 +153,34 @@ describe("PAYPAL, where the certificate is", () => {
 describe("PAYPAL, what the certificate is", () => {
   it("refuses one that is made out to another, or by itself, or is none", () => {
     for (const name of ["paypal-foreign", "paypal-unnamed", "paypal-website", "paypal-self-signed", "sns"]) {
-      assert.isFalse(verifyWith(fixture(`${name}.pem`)), name)
+      expect(verifyWith(fixture(`${name}.pem`)), name).toBe(false)
     }
-    for (const wrong of ["", "not PEM", pem.slice(0, 200), key]) assert.isFalse(verifyWith(wrong))
+    for (const wrong of ["", "not PEM", pem.slice(0, 200), key]) expect(verifyWith(wrong)).toBe(false)
   })
 
   it("refuses one that is not in force", () => {
     for (const year of [2020, 2200]) {
       const time = `${year}-01-01T00:00:00Z`
       const headers = { "paypal-transmission-time": time, "paypal-transmission-sig": signed(time) }
-      assert.isFalse(verifyWith(pem, headers, { nowSeconds: Date.parse(time) / 1000 }), time)
+      expect(verifyWith(pem, headers, { nowSeconds: Date.parse(time) / 1000 }), time).toBe(false)
     }
     const time = "2100-01-01T00:00:00Z"
     const headers = { "paypal-transmission-time": time, "paypal-transmission-sig": signed(time) }
-    assert.isTrue(verifyWith(pem, headers, { nowSeconds: Date.parse(time) / 1000 }))
+    expect(verifyWith(pem, headers, { nowSeconds: Date.parse(time) / 1000 })).toBe(true)
   })
 
   it("the leaf counts, in front of the others", () => {
-    assert.isTrue(verifyWith(pem + fixture("sns.pem")))
-    assert.isFalse(verifyWith(fixture("sns.pem") + pem))
+    expect(verifyWith(pem + fixture("sns.pem"))).toBe(true)
+    expect(verifyWith(fixture("sns.pem") + pem)).toBe(false)
   })
 
   it("takes a new certificate when it is there", () => {
     let current = fixture("paypal-website.pem")
     const check = checkOf("PAYPAL", { webhook_id: webhookId }, () => current)
     const request = inbound({ body: vector.body, headers: good })
-    assert.isFalse(check(request))
+    expect(check(request)).toBe(false)
     current = pem
-    assert.isTrue(check(request))
-    assert.isTrue(check(request))
+    expect(check(request)).toBe(true)
+    expect(check(request)).toBe(true)
   })
 })

@@ -1,5 +1,5 @@
 import { EventWebhook } from "@sendgrid/eventwebhook"
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { generateKeyPairSync, sign } from "node:crypto"
 import type { KeyObject } from "node:crypto"
 import { bytes, changed, checkOf, hasCheck, inbound, now, problemOf } from "./inbound.ts"
@@ -43,27 +43,27 @@ describe("SENDGRID, the published vector", () => {
       pem.replaceAll("\n", "\\n"),
       pem.replaceAll("\n", " ")
     ]) {
-      assert.isNull(problemOf("SENDGRID", "public_key", form))
-      assert.isTrue(verifyWith(form, timestamp, signature, body, at))
+      expect(problemOf("SENDGRID", "public_key", form)).toBeNull()
+      expect(verifyWith(form, timestamp, signature, body, at)).toBe(true)
     }
   })
 
   it("is refused when anything of it changes", () => {
     const foreign =
       "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEqTxd43gyp8IOEto2LdIfjRQrIbsd4SXZkLW6jDutdhXSJCWHw8REntlo7aNDthvj+y7GjUuFDb/R1NGe1OPzpA=="
-    assert.isFalse(verifyWith(foreign, timestamp, signature, body, at))
-    assert.isFalse(verifyWith(key, timestamp, signature, changed(body), at))
-    assert.isFalse(verifyWith(key, timestamp, signature, body.replace(":", ": "), at))
-    assert.isFalse(verifyWith(key, timestamp, signature, "", at))
-    assert.isFalse(verifyWith(key, String(at + 1), signature, body, at))
-    assert.isFalse(verifyWith(key, timestamp, signature.replace("YNH2j", "YNH3j"), body, at))
-    assert.isFalse(verifyWith(key, timestamp, Buffer.from(signature, "base64").toString("hex"), body, at))
-    assert.isFalse(verifyWith(key, timestamp, signature.slice(0, -1), body, at))
+    expect(verifyWith(foreign, timestamp, signature, body, at)).toBe(false)
+    expect(verifyWith(key, timestamp, signature, changed(body), at)).toBe(false)
+    expect(verifyWith(key, timestamp, signature, body.replace(":", ": "), at)).toBe(false)
+    expect(verifyWith(key, timestamp, signature, "", at)).toBe(false)
+    expect(verifyWith(key, String(at + 1), signature, body, at)).toBe(false)
+    expect(verifyWith(key, timestamp, signature.replace("YNH2j", "YNH3j"), body, at)).toBe(false)
+    expect(verifyWith(key, timestamp, Buffer.from(signature, "base64").toString("hex"), body, at)).toBe(false)
+    expect(verifyWith(key, timestamp, signature.slice(0, -1), body, at)).toBe(false)
     for (const missing of [undefined, "", [signature, signature]]) {
-      assert.isFalse(verifyWith(key, timestamp, missing, body, at))
+      expect(verifyWith(key, timestamp, missing, body, at)).toBe(false)
     }
     for (const missing of [undefined, "", "timestamp", [timestamp, timestamp]]) {
-      assert.isFalse(verifyWith(key, missing, signature, body, at))
+      expect(verifyWith(key, missing, signature, body, at)).toBe(false)
     }
   })
 })
@@ -82,17 +82,17 @@ describe("SENDGRID", () => {
     const timestamp = String(now)
     for (const body of ['[{"event":"open","text":"größe"}]\r\n', "[]", ""]) {
       const signature = signed(timestamp, body)
-      assert.isTrue(oracle.verifySignature(official, body, signature, timestamp))
-      assert.isTrue(verifyWith(key, timestamp, signature, body))
-      assert.isFalse(oracle.verifySignature(official, `${body} `, signature, timestamp))
-      assert.isFalse(verifyWith(key, timestamp, signature, `${body} `))
+      expect(oracle.verifySignature(official, body, signature, timestamp)).toBe(true)
+      expect(verifyWith(key, timestamp, signature, body)).toBe(true)
+      expect(oracle.verifySignature(official, `${body} `, signature, timestamp)).toBe(false)
+      expect(verifyWith(key, timestamp, signature, `${body} `)).toBe(false)
     }
   })
 
   it("verifies bytes that are no text, and no other encoding of the signature", () => {
     const body = new Uint8Array([0xff, 0x00, 0xfe])
-    assert.isTrue(verifyWith(key, String(now), signed(String(now), body), body))
-    assert.isFalse(verifyWith(key, String(now), signed(String(now), body, "ieee-p1363"), body))
+    expect(verifyWith(key, String(now), signed(String(now), body), body)).toBe(true)
+    expect(verifyWith(key, String(now), signed(String(now), body, "ieee-p1363"), body)).toBe(false)
   })
 
   it("takes a day of retries, and nothing from the future", () => {
@@ -104,7 +104,7 @@ describe("SENDGRID", () => {
       [301, false]
     ] as const) {
       const at = String(now + offset)
-      assert.strictEqual(verifyWith(key, at, signed(at, "[]"), "[]"), expected, `${offset}`)
+      expect(verifyWith(key, at, signed(at, "[]"), "[]"), `${offset}`).toBe(expected)
     }
   })
 
@@ -119,9 +119,9 @@ describe("SENDGRID", () => {
       privateKey.export({ type: "pkcs8", format: "pem" }),
       privateKey.export({ type: "pkcs8", format: "der" }).toString("base64")
     ]) {
-      assert.isNotNull(problemOf("SENDGRID", "public_key", wrong))
-      assert.isFalse(hasCheck("SENDGRID", { public_key: wrong }))
+      expect(problemOf("SENDGRID", "public_key", wrong)).not.toBeNull()
+      expect(hasCheck("SENDGRID", { public_key: wrong })).toBe(false)
     }
-    assert.isFalse(hasCheck("SENDGRID", {}))
+    expect(hasCheck("SENDGRID", {})).toBe(false)
   })
 })

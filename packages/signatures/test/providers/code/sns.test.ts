@@ -1,4 +1,4 @@
-import { assert, describe, it, vi } from "@effect/vitest"
+import { describe, expect, it, vi } from "@effect/vitest"
 import MessageValidator from "sns-validator"
 import { sign } from "node:crypto"
 import { EventEmitter } from "node:events"
@@ -30,27 +30,29 @@ describe("AWS_SNS, messages that AWS has signed", () => {
     const at = Date.parse(message.Timestamp) / 1000
 
     it(`version ${message.SignatureVersion} verifies`, () => {
-      assert.deepStrictEqual(verifyWith(undefined, written, {}, at), { certificateUrl: message.SigningCertURL })
-      assert.isTrue(verifyWith(awsCertificate, written, {}, at))
-      assert.isTrue(verifyWith(awsCertificate, written, { topic_arn: message.TopicArn }, at))
+      expect(verifyWith(undefined, written, {}, at)).toStrictEqual({ certificateUrl: message.SigningCertURL })
+      expect(verifyWith(awsCertificate, written, {}, at)).toBe(true)
+      expect(verifyWith(awsCertificate, written, { topic_arn: message.TopicArn }, at)).toBe(true)
     })
 
     it(`version ${message.SignatureVersion} is refused when a signed field changes`, () => {
       for (const name of ["Message", "MessageId", "Timestamp", "TopicArn", "Signature", "Type"]) {
         for (const value of [changed(message[name]), "", undefined, null, 1, [message[name]]]) {
-          assert.isFalse(verifyWith(awsCertificate, { ...message, [name]: value }, {}, at), `${name} ${String(value)}`)
+          expect(verifyWith(awsCertificate, { ...message, [name]: value }, {}, at), `${name} ${String(value)}`).toBe(
+            false
+          )
         }
       }
-      assert.isFalse(verifyWith(awsCertificate, { ...message, Subject: "added" }, {}, at))
+      expect(verifyWith(awsCertificate, { ...message, Subject: "added" }, {}, at)).toBe(false)
       for (const version of ["3", "0", "", 1, 2, undefined, message.SignatureVersion === "1" ? "2" : "1"]) {
-        assert.isFalse(verifyWith(awsCertificate, { ...message, SignatureVersion: version }, {}, at))
+        expect(verifyWith(awsCertificate, { ...message, SignatureVersion: version }, {}, at)).toBe(false)
       }
     })
 
     it(`version ${message.SignatureVersion} is refused from another topic and with an expired certificate`, () => {
-      assert.isFalse(verifyWith(awsCertificate, written, { topic_arn: `${message.TopicArn}2` }, at))
-      assert.isFalse(verifyWith(awsCertificate, written, {}, Date.parse("2022-08-18T00:00:00Z") / 1000))
-      assert.isFalse(verifyWith(awsCertificate, written, {}, Date.parse("2021-09-06T00:00:00Z") / 1000))
+      expect(verifyWith(awsCertificate, written, { topic_arn: `${message.TopicArn}2` }, at)).toBe(false)
+      expect(verifyWith(awsCertificate, written, {}, Date.parse("2022-08-18T00:00:00Z") / 1000)).toBe(false)
+      expect(verifyWith(awsCertificate, written, {}, Date.parse("2021-09-06T00:00:00Z") / 1000)).toBe(false)
     })
   }
 })
@@ -115,8 +117,8 @@ describe("AWS_SNS, against the validator of AWS", () => {
     it(`version ${version}`, async () => {
       for (const message of [notification, { ...notification, Subject: "a subject" }, confirmation]) {
         const good = signed(message, version)
-        assert.isTrue(await official(good))
-        assert.isTrue(verifyWith(pem, good))
+        expect(await official(good)).toBe(true)
+        expect(verifyWith(pem, good)).toBe(true)
         for (const bad of [
           { ...good, Message: "other" },
           { ...good, Subject: "other" },
@@ -124,8 +126,8 @@ describe("AWS_SNS, against the validator of AWS", () => {
           { ...good, SigningCertURL: certificateUrl.replace(".com/", ".com.evil.test/") }
         ]) {
           // The confirmation has no subject: the validator would sign one, and the documented list does not.
-          assert.isFalse(await official(bad))
-          assert.isFalse(verifyWith(pem, bad))
+          expect(await official(bad)).toBe(false)
+          expect(verifyWith(pem, bad)).toBe(false)
         }
       }
     })
@@ -142,35 +144,35 @@ describe("AWS_SNS, against the validator of AWS", () => {
         [-300, true],
         [-301, false]
       ] as const) {
-        assert.strictEqual(verifyWith(pem, message, {}, at + seconds), expected, `${seconds} s`)
+        expect(verifyWith(pem, message, {}, at + seconds), `${seconds} s`).toBe(expected)
       }
     }
     for (const Timestamp of ["", "2030-01-01", "2030-01-01T00:00:00", "2030-13-01T00:00:00Z", String(at)]) {
-      assert.isFalse(verifyWith(pem, signed({ ...notification, Timestamp }), {}, at), Timestamp)
+      expect(verifyWith(pem, signed({ ...notification, Timestamp }), {}, at), Timestamp).toBe(false)
     }
     // Too old, it is not worth a certificate either.
-    assert.isFalse(verifyWith(undefined, signed(notification), {}, at + 86_400))
+    expect(verifyWith(undefined, signed(notification), {}, at + 86_400)).toBe(false)
   })
 
   it("an UnsubscribeConfirmation is signed as the documentation says", () => {
     const good = signed({ ...confirmation, Type: "UnsubscribeConfirmation" })
-    assert.isTrue(verifyWith(pem, good))
-    assert.isFalse(verifyWith(pem, { ...good, Token: "other" }))
-    assert.isFalse(verifyWith(pem, { ...good, Type: "SubscriptionConfirmation" }))
+    expect(verifyWith(pem, good)).toBe(true)
+    expect(verifyWith(pem, { ...good, Token: "other" })).toBe(false)
+    expect(verifyWith(pem, { ...good, Type: "SubscriptionConfirmation" })).toBe(false)
   })
 
   it("a field that is not signed for this type may not pretend to be", () => {
     const good = signed(notification)
-    assert.isFalse(verifyWith(pem, { ...good, SubscribeURL: confirmation.SubscribeURL }))
-    assert.isFalse(verifyWith(pem, { ...good, Token: "t" }))
-    assert.isTrue(
+    expect(verifyWith(pem, { ...good, SubscribeURL: confirmation.SubscribeURL })).toBe(false)
+    expect(verifyWith(pem, { ...good, Token: "t" })).toBe(false)
+    expect(
       verifyWith(pem, { ...good, UnsubscribeURL: "https://sns.eu-west-1.amazonaws.com/?Action=Unsubscribe" })
-    )
+    ).toBe(true)
   })
 
   it("refuses what is no message, such as raw delivery", () => {
     for (const body of ["", "{", "null", "[]", '"text"', "{}", '{"order":1}', JSON.stringify([signed(notification)])]) {
-      assert.isFalse(verifyWith(pem, body))
+      expect(verifyWith(pem, body)).toBe(false)
     }
   })
 })
@@ -182,7 +184,7 @@ describe("AWS_SNS, where the certificate is", () => {
   for (const host of ["us-east-1", "us-gov-west-1", "ap-southeast-7", "af-south-1", "cn-north-1"]) {
     it(`asks ${host}`, () => {
       const url = `https://sns.${host}.amazonaws.com${host.startsWith("cn") ? ".cn" : ""}${file}`
-      assert.deepStrictEqual(verifyWith(undefined, { ...good, SigningCertURL: url }), { certificateUrl: url })
+      expect(verifyWith(undefined, { ...good, SigningCertURL: url })).toStrictEqual({ certificateUrl: url })
     })
   }
 
@@ -221,34 +223,34 @@ describe("AWS_SNS, where the certificate is", () => {
     [`https://sns.us-east-1.amazonaws.com${file}`]
   ]) {
     it(`does not ask ${JSON.stringify(wrong)}`, () => {
-      assert.isFalse(verifyWith(undefined, { ...good, SigningCertURL: wrong }))
-      assert.isFalse(verifyWith(pem, { ...good, SigningCertURL: wrong }))
+      expect(verifyWith(undefined, { ...good, SigningCertURL: wrong })).toBe(false)
+      expect(verifyWith(pem, { ...good, SigningCertURL: wrong })).toBe(false)
     })
   }
 
   it("refuses a certificate that is made out to another, or is none", () => {
-    assert.isTrue(verifyWith(pem, good))
-    for (const name of ["sns-foreign", "paypal"]) assert.isFalse(verifyWith(fixture(`${name}.pem`), good))
-    for (const wrong of ["", "<xml>", fixture("signer.key.pem")]) assert.isFalse(verifyWith(wrong, good))
+    expect(verifyWith(pem, good)).toBe(true)
+    for (const name of ["sns-foreign", "paypal"]) expect(verifyWith(fixture(`${name}.pem`), good)).toBe(false)
+    for (const wrong of ["", "<xml>", fixture("signer.key.pem")]) expect(verifyWith(wrong, good)).toBe(false)
   })
 
   it("asks for no certificate when the message cannot be right anyway", () => {
-    assert.isFalse(verifyWith(undefined, good, { topic_arn: `${topic}2` }))
-    assert.isFalse(verifyWith(undefined, { ...good, Signature: "" }))
-    assert.isFalse(verifyWith(undefined, { ...good, Signature: "not base64" }))
-    assert.isFalse(verifyWith(undefined, { ...good, SignatureVersion: "9" }))
-    assert.isFalse(verifyWith(undefined, { ...good, Type: "Other" }))
+    expect(verifyWith(undefined, good, { topic_arn: `${topic}2` })).toBe(false)
+    expect(verifyWith(undefined, { ...good, Signature: "" })).toBe(false)
+    expect(verifyWith(undefined, { ...good, Signature: "not base64" })).toBe(false)
+    expect(verifyWith(undefined, { ...good, SignatureVersion: "9" })).toBe(false)
+    expect(verifyWith(undefined, { ...good, Type: "Other" })).toBe(false)
   })
 })
 
 describe("AWS_SNS, its settings", () => {
   it("none is needed, and a topic is one", () => {
-    assert.isTrue(hasCheck("AWS_SNS", {}))
+    expect(hasCheck("AWS_SNS", {})).toBe(true)
     for (const arn of [topic, `${topic}.fifo`, topic.replace("arn:aws:", "arn:aws-us-gov:")]) {
-      assert.isNull(problemOf("AWS_SNS", "topic_arn", arn))
+      expect(problemOf("AWS_SNS", "topic_arn", arn)).toBeNull()
     }
     for (const wrong of ["topic", "arn:aws:sqs:eu-west-1:123456789012:q", `${topic}:sub`, `${topic} `]) {
-      assert.isNotNull(problemOf("AWS_SNS", "topic_arn", wrong))
+      expect(problemOf("AWS_SNS", "topic_arn", wrong)).not.toBeNull()
     }
   })
 })

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { snsHandshake } from "../../../src/Handshakes.ts"
 import { inbound } from "./inbound.ts"
 
@@ -21,7 +21,7 @@ describe("AWS_SNS SubscriptionConfirmation", () => {
   }
 
   it("asks for the URL that confirms it, when the signature is right", () => {
-    assert.deepStrictEqual(snsHandshake(post(message), {}), {
+    expect(snsHandshake(post(message), {})).toStrictEqual({
       kind: "SubscriptionConfirmation",
       status: 200,
       contentType: null,
@@ -30,7 +30,7 @@ describe("AWS_SNS SubscriptionConfirmation", () => {
       confirmUrl: url()
     })
     const china = url({}, "sns.cn-north-1.amazonaws.com.cn")
-    assert.propertyVal(snsHandshake(post({ ...message, SubscribeURL: china }), {}), "confirmUrl", china)
+    expect(snsHandshake(post({ ...message, SubscribeURL: china }), {})).toHaveProperty("confirmUrl", china)
   })
 
   for (const wrong of [
@@ -61,14 +61,14 @@ describe("AWS_SNS SubscriptionConfirmation", () => {
     [url()]
   ]) {
     it(`does not fetch ${JSON.stringify(wrong)}`, () => {
-      assert.strictEqual(snsHandshake(post({ ...message, SubscribeURL: wrong }), {}), "refuse")
+      expect(snsHandshake(post({ ...message, SubscribeURL: wrong }), {})).toBe("refuse")
     })
   }
 
   it("leaves notifications and the end of a subscription alone", () => {
     for (const Type of ["Notification", "UnsubscribeConfirmation", undefined, ["SubscriptionConfirmation"]]) {
-      assert.isNull(snsHandshake(post({ ...message, Type }), {}))
+      expect(snsHandshake(post({ ...message, Type }), {})).toBeNull()
     }
-    assert.isNull(snsHandshake({ ...post(message), method: "GET" }, {}))
+    expect(snsHandshake({ ...post(message), method: "GET" }, {})).toBeNull()
   })
 })

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
 import { generateKeyPairSync } from "node:crypto"
 import { codeProviders } from "../../../src/providers/code.ts"
@@ -66,15 +66,14 @@ describe("a request that nobody signed", () => {
   for (const provider of codeProviders) {
     for (const type of provider.types) {
       const { verification } = provider
-      assert(verification.kind === "code")
-      const checks = certificates.map((certificates) => {
-        const check = verification.compile(auths[type] ?? {}, certificates)
-        assert.isNotNull(check)
-        return check
-      })
+      if (verification.kind !== "code") expect.fail(`${type} is not verified by code`)
+      const checks = certificates.map(
+        (certificates) =>
+          verification.compile(auths[type] ?? {}, certificates) ?? expect.fail(`the settings of ${type} do not compile`)
+      )
 
       const refuse = (request: Parameters<(typeof checks)[number]>[0]) => {
-        for (const check of checks) assert.notStrictEqual(check(request), true)
+        for (const check of checks) expect(check(request)).not.toBe(true)
         provider.handshake?.(request, auths[type] ?? {})
       }
 

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import twilioSdk from "twilio"
 import { getExpectedBodyHash, getExpectedTwilioSignature } from "twilio/lib/webhooks/webhooks.js"
 import { changed, checkOf, hasCheck, inbound, now } from "./inbound.ts"
@@ -32,49 +32,49 @@ const body = encode(params)
 
 describe("TWILIO, the published example", () => {
   it("verifies", () => {
-    assert.isTrue(posted(url, body, published))
+    expect(posted(url, body, published)).toBe(true)
   })
 
   it("is refused when anything of it changes", () => {
-    assert.isFalse(posted(url, body.replace("1234&", "1235&"), published))
-    assert.isFalse(posted(`${url}&baz=3`, body, published))
-    assert.isFalse(posted(url.replace("mycompany", "mycompany2"), body, published))
-    assert.isFalse(posted(url.replace("https", "http"), body, published))
-    assert.isFalse(posted(url, `${body}&Extra=1`, published))
-    assert.isFalse(posted(url, body, changed(published)))
-    assert.isFalse(
+    expect(posted(url, body.replace("1234&", "1235&"), published)).toBe(false)
+    expect(posted(`${url}&baz=3`, body, published)).toBe(false)
+    expect(posted(url.replace("mycompany", "mycompany2"), body, published)).toBe(false)
+    expect(posted(url.replace("https", "http"), body, published)).toBe(false)
+    expect(posted(url, `${body}&Extra=1`, published)).toBe(false)
+    expect(posted(url, body, changed(published))).toBe(false)
+    expect(
       checkOf("TWILIO", { webhook_secret_key: "12346" })(
         inbound({ url, body, headers: { ...form, "x-twilio-signature": published } })
       )
-    )
+    ).toBe(false)
   })
 
   it("is refused with another spelling of the signature, and without one", () => {
-    assert.isFalse(posted(url, body, Buffer.from(published, "base64").toString("hex")))
-    assert.isFalse(posted(url, body, published.slice(0, -1)))
-    assert.isFalse(posted(url, body, ` ${published}`))
-    assert.isFalse(posted(url, body, ""))
-    assert.isFalse(posted(url, body, undefined))
-    assert.isFalse(posted(url, body, [published, published]))
+    expect(posted(url, body, Buffer.from(published, "base64").toString("hex"))).toBe(false)
+    expect(posted(url, body, published.slice(0, -1))).toBe(false)
+    expect(posted(url, body, ` ${published}`)).toBe(false)
+    expect(posted(url, body, "")).toBe(false)
+    expect(posted(url, body, undefined)).toBe(false)
+    expect(posted(url, body, [published, published])).toBe(false)
   })
 
   it("a body that is no form is not covered by the signature", () => {
     const headers = { "x-twilio-signature": getExpectedTwilioSignature(token, url, {}) }
-    assert.isTrue(check(inbound({ url, headers })))
-    assert.isFalse(check(inbound({ url, headers, body: "{}" })))
-    assert.isFalse(check(inbound({ url, headers: { ...headers, "content-type": "text/plain" }, body })))
-    assert.isFalse(check(inbound({ url, headers: { ...headers, ...form }, body: new Uint8Array([0xff]) })))
+    expect(check(inbound({ url, headers }))).toBe(true)
+    expect(check(inbound({ url, headers, body: "{}" }))).toBe(false)
+    expect(check(inbound({ url, headers: { ...headers, "content-type": "text/plain" }, body }))).toBe(false)
+    expect(check(inbound({ url, headers: { ...headers, ...form }, body: new Uint8Array([0xff]) }))).toBe(false)
   })
 
   it("bytes that are no text are not read as some other text", () => {
     const headers = { ...form, "x-twilio-signature": getExpectedTwilioSignature(token, url, { Body: "\ufffd" }) }
-    assert.isTrue(check(inbound({ url, headers, body: "Body=\ufffd" })))
-    assert.isFalse(check(inbound({ url, headers, body: Buffer.from("Body=\u00ff", "latin1") })))
+    expect(check(inbound({ url, headers, body: "Body=\ufffd" }))).toBe(true)
+    expect(check(inbound({ url, headers, body: Buffer.from("Body=\u00ff", "latin1") }))).toBe(false)
   })
 
   it("has no check without a token", () => {
-    assert.isFalse(hasCheck("TWILIO", {}))
-    assert.isFalse(hasCheck("TWILIO", { webhook_secret_key: "" }))
+    expect(hasCheck("TWILIO", {})).toBe(false)
+    expect(hasCheck("TWILIO", { webhook_secret_key: "" })).toBe(false)
   })
 })
 
@@ -89,9 +89,9 @@ describe("TWILIO, signed by the official library", () => {
   for (const [url, params] of cases) {
     it(`${url} ${JSON.stringify(params)}`, () => {
       const signature = getExpectedTwilioSignature(token, url, params)
-      assert.isTrue(validateRequest(token, signature, url, params))
-      assert.isTrue(posted(url, encode(params), signature))
-      assert.isFalse(posted(`${url}/`, encode(params), signature))
+      expect(validateRequest(token, signature, url, params)).toBe(true)
+      expect(posted(url, encode(params), signature)).toBe(true)
+      expect(posted(`${url}/`, encode(params), signature)).toBe(false)
     })
   }
 
@@ -110,14 +110,14 @@ describe("TWILIO, signed by the official library", () => {
     const accepted = spellings.map((signedUrl) => {
       const signature = getExpectedTwilioSignature(token, signedUrl, {})
       const verdict = posted(received, "", signature)
-      assert.strictEqual(verdict, validateRequest(token, signature, received, {}), signedUrl)
+      expect(verdict, signedUrl).toBe(validateRequest(token, signature, received, {}))
       return verdict
     })
-    assert.include(accepted, true)
-    assert.include(accepted, false)
+    expect(accepted).toContain(true)
+    expect(accepted).toContain(false)
 
     const withPort = "https://hooks.example:443/src_1"
-    assert.isTrue(posted(withPort, "", getExpectedTwilioSignature(token, "https://hooks.example/src_1", {})))
+    expect(posted(withPort, "", getExpectedTwilioSignature(token, "https://hooks.example/src_1", {}))).toBe(true)
   })
 
   it("a JSON body is covered by its digest in the URL", () => {
@@ -126,20 +126,20 @@ describe("TWILIO, signed by the official library", () => {
     const signature = getExpectedTwilioSignature(token, url, {})
     const verify = (url: string, body: string | Uint8Array) =>
       check(inbound({ url, body, headers: { "content-type": "application/json", "x-twilio-signature": signature } }))
-    assert.isTrue(validateRequestWithBody(token, signature, url, json))
-    assert.isTrue(verify(url, json))
-    assert.isFalse(verify(url, JSON.stringify(JSON.parse(json))))
-    assert.isFalse(verify(url, changed(json)))
-    assert.isFalse(verify(url, ""))
-    assert.isFalse(verify(`${url}&bodySHA256=${getExpectedBodyHash("{}")}`, "{}"))
+    expect(validateRequestWithBody(token, signature, url, json)).toBe(true)
+    expect(verify(url, json)).toBe(true)
+    expect(verify(url, JSON.stringify(JSON.parse(json)))).toBe(false)
+    expect(verify(url, changed(json))).toBe(false)
+    expect(verify(url, "")).toBe(false)
+    expect(verify(`${url}&bodySHA256=${getExpectedBodyHash("{}")}`, "{}")).toBe(false)
 
     // Twice in a URL that Twilio has signed as it is.
     const twice = `${url}&bodySHA256=${getExpectedBodyHash("{}")}`
     const headers = { "x-twilio-signature": getExpectedTwilioSignature(token, twice, {}) }
-    assert.isFalse(check(inbound({ url: twice, body: json, headers })))
+    expect(check(inbound({ url: twice, body: json, headers }))).toBe(false)
     // A form is no way around the digest.
     const hollow = "https://hooks.example/src_1?bodySHA256="
-    assert.isFalse(
+    expect(
       check(
         inbound({
           url: hollow,
@@ -147,12 +147,12 @@ describe("TWILIO, signed by the official library", () => {
           headers: { ...form, "x-twilio-signature": getExpectedTwilioSignature(token, hollow, { a: "1" }) }
         })
       )
-    )
+    ).toBe(false)
   })
 
   it("a signature has no age", () => {
-    assert.isTrue(
+    expect(
       check(inbound({ url, body, nowSeconds: now * 2, headers: { ...form, "x-twilio-signature": published } }))
-    )
+    ).toBe(true)
   })
 })

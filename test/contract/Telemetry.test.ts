@@ -147,6 +147,17 @@ describe("metrics", () => {
     }
     await scrape("a-key-of-the-metrics")
   })
+
+  it("are refused to who tries keys, as the API is, and still shown to who has one", async () => {
+    const attempt = (path: string) =>
+      fetch(`${gateway.origin}${path}`, { headers: { authorization: "Bearer a-guess-at-a-key" } })
+    for (let guesses = 0; guesses < 60; guesses++) await attempt("/metrics")
+    const refused = await attempt("/metrics")
+    expect(refused.status).toBe(429)
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0)
+    expect((await attempt("/v1/sources")).status).toBe(429)
+    await scrape()
+  })
 })
 
 describe("a trace", () => {

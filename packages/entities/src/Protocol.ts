@@ -10,8 +10,8 @@ const asked = { team_id: Schema.String, command: Schema.optionalKey(Schema.Strin
 const Deleted = Schema.Struct({ id: Schema.String })
 
 /**
- * A body or a record between processes: JSON. The transport's own layout tells the members of a union apart by their literals alone, which two
- * rules share.
+ * A body or a record between processes: JSON. The transport's own layout tells the members of a union apart by their literals
+ * alone, which two rules share.
  */
 const carried = <S extends Schema.Top>(schema: S) => Schema.fromJsonString(Schema.toCodecJson(schema))
 
@@ -19,32 +19,20 @@ type Carried<S extends Schema.Top> = ReturnType<typeof carried<S>>
 
 type Payload<Fields extends Schema.Struct.Fields> = Schema.Struct<typeof asked & Fields>
 
+/** A command that carries one of a resource's bodies, and is answered with its record. */
+type Write<Name extends string, R extends AnyResource, Of extends "write" | "patch"> = Rpc.Rpc<
+  Name,
+  Payload<{ readonly input: Carried<R[Of]["message"]> }>,
+  Carried<R["record"]>,
+  typeof GatewayError
+>
+
 /** The messages that every resource takes. */
 export type Commands<R extends AnyResource> =
-  | Rpc.Rpc<
-      "Create",
-      Payload<{ readonly input: Carried<R["write"]["message"]> }>,
-      Carried<R["record"]>,
-      typeof GatewayError
-    >
-  | Rpc.Rpc<
-      "Update",
-      Payload<{ readonly input: Carried<R["patch"]["message"]> }>,
-      Carried<R["record"]>,
-      typeof GatewayError
-    >
-  | Rpc.Rpc<
-      "Upsert",
-      Payload<{ readonly input: Carried<R["write"]["message"]> }>,
-      Carried<R["record"]>,
-      typeof GatewayError
-    >
-  | Rpc.Rpc<
-      "Replace",
-      Payload<{ readonly input: Carried<R["write"]["message"]> }>,
-      Carried<R["record"]>,
-      typeof GatewayError
-    >
+  | Write<"Create", R, "write">
+  | Write<"Update", R, "patch">
+  | Write<"Upsert", R, "write">
+  | Write<"Replace", R, "write">
   | {
       [Name in SwitchOf<R>]: Rpc.Rpc<Capitalize<Name>, Payload<{}>, Carried<R["record"]>, typeof GatewayError>
     }[SwitchOf<R>]

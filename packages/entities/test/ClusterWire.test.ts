@@ -1,8 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import { randomBytes } from "node:crypto"
 import { Effect, Exit, Fiber, Scope } from "effect"
+import { RpcMessage, RpcSerialization } from "effect/rpc"
+import { TestClock } from "effect/testing"
 import type { KeyRing } from "@tidegate/storage/Secrets"
-import { largestFrame } from "../src/Wire/Frames.ts"
+import * as Frames from "../src/Wire/Frames.ts"
 import { peerKeys } from "../src/Wire/PeerKeys.ts"
 import { client, impostor, newKey, plain, proven, runner, tap, withKey } from "./WireWorld.ts"
 
@@ -118,11 +120,11 @@ describe("frames", () => {
       const waiting = yield* Effect.forkScoped(Wait())
       yield* until("the call has come", () => echo.waiting() === 1)
 
-      const large = largestFrame - 4096
+      const large = Frames.largestFrame - 4096
       expect((yield* Say({ bytes: new Uint8Array(large), answer: large })).length).toBe(large)
       for (const call of [
-        { bytes: new Uint8Array(largestFrame), answer: 0 },
-        { bytes: few, answer: largestFrame }
+        { bytes: new Uint8Array(Frames.largestFrame), answer: 0 },
+        { bytes: few, answer: Frames.largestFrame }
       ]) {
         const exit = yield* Effect.exit(Say(call))
         expect(String(Exit.isFailure(exit) && exit.cause)).toMatch(/too large for the cluster/)
@@ -143,7 +145,12 @@ describe("frames", () => {
           out.push((rest % 128) | 128)
         }
       }
-      for (const bytes of [length(largestFrame + 1), length(2 ** 50), Buffer.alloc(1), Buffer.alloc(100, 0xff)]) {
+      for (const bytes of [
+        length(Frames.largestFrame + 1),
+        length(2 ** 50),
+        Buffer.alloc(1),
+        Buffer.alloc(100, 0xff)
+      ]) {
         const peer = yield* Effect.promise(() => proven(old, echo.address))
         peer.socket.write(bytes)
         yield* Effect.promise(() => peer.closed)
@@ -186,6 +193,40 @@ describe("a port under attack", () => {
         expect((yield* Say({ bytes: few, answer: 1 })).length).toBe(1)
       }),
     30_000
+  )
+})
+
+describe("a connection on which a message is long on its way", () => {
+  it.effect("is told that the runner lives, until its caller has said nothing for long", () =>
+    Effect.gen(function* () {
+      const echo = yield* runner([old])
+      const peer = yield* Effect.promise(() => proven(old, echo.address))
+      let closed = false
+      void peer.closed.then(() => (closed = true))
+      // Its first beat counts from when it has taken the connection up.
+      while (peer.received().length === 0) {
+        yield* TestClock.adjust("100 millis")
+        yield* TestClock.withLive(Effect.sleep("1 millis"))
+      }
+      const beat = (came: () => boolean) =>
+        Effect.andThen(TestClock.adjust("2 seconds"), TestClock.withLive(until("the runner tells that it lives", came)))
+      for (let silent = 1; silent < 10; silent++) {
+        const told = peer.received().length
+        yield* beat(() => peer.received().length > told)
+      }
+      expect(closed).toBe(false)
+      yield* beat(() => closed)
+    })
+  )
+
+  it.effect("takes each part of it for a sign of life", () =>
+    Effect.gen(function* () {
+      const serialization = Frames.watched(yield* RpcSerialization.RpcSerialization, () => {})
+      const bytes = serialization.makeUnsafe().encode(RpcMessage.constEof) as Uint8Array
+      const { decode } = serialization.makeUnsafe()
+      expect(decode(bytes.subarray(0, 1))).toStrictEqual([RpcMessage.constPong])
+      expect(decode(bytes.subarray(1))).toStrictEqual([RpcMessage.constEof])
+    }).pipe(Effect.provide(Frames.layer))
   )
 })
 

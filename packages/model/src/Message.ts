@@ -27,3 +27,15 @@ export interface StoredHead extends Omit<MessageHead, "headers"> {
 
 /** The headers of a stored head. They were written by us, and bounded then. */
 export const storedHeaders = ({ headers }: StoredHead): Values => JSON.parse(headers) as Values
+
+/** A query as text by name; a repeated name is a list. It inherits no name that nobody wrote. */
+export const parseQuery = (query: string): Values => {
+  const parsed: Record<string, string | Array<string>> = Object.create(null)
+  for (const [name, value] of new URLSearchParams(query)) {
+    const known = parsed[name]
+    if (known === undefined) parsed[name] = value
+    else if (typeof known === "string") parsed[name] = [known, value]
+    else known.push(value)
+  }
+  return parsed
+}

@@ -1,5 +1,5 @@
 import { parseJson, utf8 } from "@tidegate/model/JsonText"
-import type { MessageHead, Values } from "@tidegate/model/Message"
+import { type MessageHead, parseQuery, type Values } from "@tidegate/model/Message"
 import type { Json } from "@tidegate/model/Rule"
 import type { FilterInput } from "./Filter.ts"
 
@@ -35,16 +35,4 @@ export const parseBody = (headers: Values, body: Uint8Array): Json => {
   if (form(typeof type === "string" ? type : undefined) === "text") return utf8(body)
   const parsed = parseJson(body)
   return parsed.kind === "json" ? (parsed.value as Json) : utf8(body)
-}
-
-/** The query as rules see it: text by name, a repeated name is a list. */
-export const parseQuery = (query: string): Record<string, string | ReadonlyArray<string>> => {
-  const parsed: Record<string, string | Array<string>> = Object.create(null)
-  for (const [name, value] of new URLSearchParams(query)) {
-    const known = parsed[name]
-    if (known === undefined) parsed[name] = value
-    else if (typeof known === "string") parsed[name] = [known, value]
-    else known.push(value)
-  }
-  return parsed
 }

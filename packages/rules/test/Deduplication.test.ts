@@ -1,7 +1,7 @@
 import type { DeduplicateRule, Json } from "@tidegate/model/Rule"
 import { compileDeduplication } from "@tidegate/rules/Deduplication"
 import type { FilterInput } from "@tidegate/rules/Filter"
-import { parseQuery } from "@tidegate/rules/RequestInput"
+import { parseQuery } from "@tidegate/model/Message"
 import { normalizeRules } from "@tidegate/rules/RuleSet"
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Result, Schema } from "effect"

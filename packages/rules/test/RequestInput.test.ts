@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { parseBody, parseQuery } from "@tidegate/rules/RequestInput"
+import { parseQuery } from "@tidegate/model/Message"
+import { parseBody } from "@tidegate/rules/RequestInput"
 
 describe("parseBody", () => {
   const parse = (type: string | null, body: string | Uint8Array) =>

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import { HotSql } from "./Database.ts"
-import * as Columns from "./journal/Columns.ts"
+import { lanesOf } from "./DeliveryRows.ts"
 
 /** What waits for one destination. */
 export interface Backlog {
@@ -26,20 +26,7 @@ export const backlogs = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<Backlog>, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
   const rows = yield* sql<{ destination_id: string; oldest: Date | null; waiting: number }>`
-    with recursive lanes as (
-      select first.shard, first.destination_id, first.connection_id, first.due_at
-      from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
-        select d.shard, d.destination_id, d.connection_id, d.due_at from deliveries d where d.shard = s.shard
-        order by d.shard, d.destination_id, d.connection_id, d.due_at limit 1
-      ) first
-      union all
-      select next.shard, next.destination_id, next.connection_id, next.due_at
-      from lanes cross join lateral (
-        select d.shard, d.destination_id, d.connection_id, d.due_at from deliveries d
-        where d.shard = lanes.shard and (d.destination_id, d.connection_id) > (lanes.destination_id, lanes.connection_id)
-        order by d.shard, d.destination_id, d.connection_id, d.due_at limit 1
-      ) next
-    ), behind as (
+    ${lanesOf(sql, shards)}, behind as (
       select lanes.shard, lanes.destination_id, min(lanes.due_at) filter (where not coalesce((
         select c.paused_at is not null and c.disabled_at is null and c.deleted_at is null
         from connections c where c.id = lanes.connection_id

@@ -32,29 +32,21 @@ export class Connections extends Context.Service<Connections, Store<typeof conne
 }
 
 /** What of a state is written: all but its end, which is a delete's. */
-const columnsOf = ({
-  cancel_before,
-  description,
-  destination_id,
-  disabled_at,
-  disabled_by,
-  name,
-  paused_at,
-  resumed_at,
-  rules,
-  source_id
-}: ConnectionState): Values => ({
-  cancel_before,
-  description,
-  destination_id,
-  disabled_at,
-  disabled_by,
-  name,
-  paused_at,
-  resumed_at,
-  rules,
-  source_id
-})
+const written = [
+  "cancel_before",
+  "description",
+  "destination_id",
+  "disabled_at",
+  "disabled_by",
+  "name",
+  "paused_at",
+  "resumed_at",
+  "rules",
+  "source_id"
+] as const satisfies ReadonlyArray<keyof ConnectionState>
+
+const columnsOf = (state: ConnectionState): Values =>
+  Object.fromEntries(written.map((column) => [column, state[column]]))
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import type { SqlError } from "effect/sql"
+import type { SqlError, Statement } from "effect/sql"
 import { idBound, prefixes } from "@tidegate/model/Ids"
 import type { StoredHead } from "@tidegate/model/Message"
 import { HotSql } from "./Database.ts"
@@ -131,15 +131,10 @@ export const recentStarts = Effect.fnUntraced(function* (
 })
 
 /**
- * Destinations of these shards with rows due before `before` (Unix ms) that may be delivered. A loose index scan: one
- * probe per lane that has rows, whatever their number. Lanes of paused connections are left out.
+ * `lanes (shard, destination_id, connection_id, due_at)`: every lane of these shards that has rows, with its earliest. A loose index
+ * scan: one probe a lane, whatever their rows.
  */
-export const dueDestinations = Effect.fnUntraced(function* (
-  shards: ReadonlyArray<number>,
-  before: number
-): Effect.fn.Return<ReadonlyArray<string>, SqlError.SqlError, HotSql> {
-  const sql = yield* HotSql
-  const rows = yield* sql<{ destination_id: string }>`
+export const lanesOf = (sql: Statement.Constructor, shards: ReadonlyArray<number>) => sql`
     with recursive lanes as (
       select first.shard, first.destination_id, first.connection_id, first.due_at
       from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
@@ -153,7 +148,18 @@ export const dueDestinations = Effect.fnUntraced(function* (
         where d.shard = lanes.shard and (d.destination_id, d.connection_id) > (lanes.destination_id, lanes.connection_id)
         order by d.shard, d.destination_id, d.connection_id, d.due_at limit 1
       ) next
-    )
+    )`
+
+/**
+ * Destinations of these shards with rows due before `before` (Unix ms) that may be delivered. Lanes of paused connections are left out.
+ */
+export const dueDestinations = Effect.fnUntraced(function* (
+  shards: ReadonlyArray<number>,
+  before: number
+): Effect.fn.Return<ReadonlyArray<string>, SqlError.SqlError, HotSql> {
+  const sql = yield* HotSql
+  const rows = yield* sql<{ destination_id: string }>`
+    ${lanesOf(sql, shards)}
     select distinct lanes.destination_id from lanes
     where lanes.due_at <= ${new Date(before)}
       and not coalesce((

@@ -1,10 +1,10 @@
 import { Clock, Effect, Fiber, Latch, Layer, Metric, Redacted, Schedule } from "effect"
-import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
+import { FetchHttpClient, HttpBody, HttpClient, HttpClientRequest } from "effect/http"
 import { OtlpExporter, OtlpMetrics, OtlpResource, OtlpSerialization } from "effect/observability"
 import { Registry } from "./Exposition.ts"
 import { instruments, metrics } from "./Metrics.ts"
 import { makeSampler, type SamplerName } from "./Sampler.ts"
-import { SpanQueue } from "./SpanQueue.ts"
+import { otlp, type Span, SpanQueue } from "./SpanQueue.ts"
 import { makeTracing, Tracing } from "./Tracing.ts"
 
 /** Where telemetry is sent, and which traces are. */
@@ -19,6 +19,8 @@ export interface OtlpOptions {
 }
 
 const batch = 512
+/** Spans that are laid out without a pause, about half a millisecond: deliveries are measured in less than a batch of them takes. */
+const part = 32
 const everyMs = 1_000
 const metricsEvery = "10 seconds"
 /** For one request to the collector, and for what is left when the process ends. */
@@ -42,12 +44,27 @@ const exportSpans = Effect.fnUntraced(function* (options: OtlpOptions, queue: Sp
     HttpClientRequest.setHeaders(Redacted.value(options.headers))
   )
 
+  const bodyOf = (spans: ReadonlyArray<Span>): HttpBody.HttpBody =>
+    serialization.traces({
+      resourceSpans: [{ resource, scopeSpans: [{ scope: { name: "tidegate" }, spans: spans.map(otlp) }] }]
+    })
+  /** In protobuf, messages one after the other are one message with the fields of all. JSON is ten times as fast, and in one go. */
+  const layOut = Effect.fnUntraced(function* (spans: ReadonlyArray<Span>) {
+    if (options.protocol === "http/json") return bodyOf(spans)
+    const parts: Array<Uint8Array> = []
+    for (let from = 0; from < spans.length; from += part) {
+      if (from > 0) yield* Effect.callback<void>((resume) => void setImmediate(resume, Effect.void))
+      parts.push((bodyOf(spans.slice(from, from + part)) as HttpBody.Uint8Array).body)
+    }
+    return HttpBody.uint8Array(Buffer.concat(parts), "application/x-protobuf")
+  })
+
   const lost = (spans: number): void => metrics.spansDropped.at("collector").add(spans)
   const send = Effect.suspend(() => {
     const spans = queue.take(batch)
     if (spans.length === 0) return Effect.void
-    const data = { resourceSpans: [{ resource, scopeSpans: [{ scope: { name: "tidegate" }, spans }] }] }
-    return client.execute(HttpClientRequest.setBody(request, serialization.traces(data))).pipe(
+    return layOut(spans).pipe(
+      Effect.flatMap((body) => client.execute(HttpClientRequest.setBody(request, body))),
       Effect.matchEffect({
         onSuccess: () => Effect.sync(() => metrics.spansExported.add(spans.length)),
         onFailure: () => Effect.sync(() => lost(spans.length))

@@ -1,8 +1,7 @@
 import { OtlpResource, type OtlpTracer } from "effect/observability"
 import { metrics } from "./Metrics.ts"
 
-/** A span as the collector takes it. */
-export type OtlpSpan = OtlpTracer.ScopeSpan["spans"][number]
+type OtlpSpan = OtlpTracer.ScopeSpan["spans"][number]
 
 export interface Span {
   readonly traceId: string
@@ -24,7 +23,8 @@ const statuses = { ok: 1, error: 2 } as const
 
 const nanos = (ms: number): string => `${Math.floor(ms)}000000`
 
-const otlp = (span: Span): OtlpSpan => ({
+/** The span as the collector takes it. */
+export const otlp = (span: Span): OtlpSpan => ({
   traceId: span.traceId,
   spanId: span.spanId,
   parentSpanId: span.parentSpanId,
@@ -60,7 +60,7 @@ export class SpanQueue {
     return this.#spans.length
   }
 
-  take(most: number): Array<OtlpSpan> {
-    return this.#spans.splice(0, most).map(otlp)
+  take(most: number): ReadonlyArray<Span> {
+    return this.#spans.splice(0, most)
   }
 }

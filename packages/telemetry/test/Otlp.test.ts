@@ -11,7 +11,7 @@ interface Asked {
   readonly url: string
   readonly type: string
   readonly key: string
-  readonly bytes: number
+  readonly body: Buffer
 }
 
 /** A collector that answers with this status, or, with none, never. */
@@ -21,11 +21,16 @@ const collector = (status: number | null) =>
     const server = yield* Effect.acquireRelease(
       Effect.callback<Server>((resume) => {
         const server = createServer((message, response) => {
-          let bytes = 0
-          message.on("data", (chunk: Buffer) => (bytes += chunk.length))
+          const chunks: Array<Buffer> = []
+          message.on("data", (chunk: Buffer) => chunks.push(chunk))
           message.on("end", () => {
             const { headers, url = "" } = message
-            const about = { url, type: headers["content-type"] ?? "", key: String(headers["x-key"]), bytes }
+            const about = {
+              url,
+              type: headers["content-type"] ?? "",
+              key: String(headers["x-key"]),
+              body: Buffer.concat(chunks)
+            }
             if (url === "/otlp/v1/traces") Deferred.doneUnsafe(asked, Effect.succeed(about))
             if (status !== null) response.writeHead(status).end()
           })
@@ -68,6 +73,33 @@ const counted = () => ({
   lost: metrics.spansDropped.at("collector").value
 })
 
+/** The members of a protobuf message that are messages or text, by the number of their field. */
+const fieldsOf = (message: Buffer, field: number): ReadonlyArray<Buffer> => {
+  const found: Array<Buffer> = []
+  let at = 0
+  const varint = (): number => {
+    for (let value = 0, factor = 1; ; factor *= 128) {
+      const byte = message[at++]!
+      value += (byte % 128) * factor
+      if (byte < 128) return value
+    }
+  }
+  while (at < message.length) {
+    const tag = varint()
+    if (tag % 8 === 2) {
+      const length = varint()
+      if (tag >> 3 === field) found.push(message.subarray(at, at + length))
+      at += length
+    } else if (tag % 8 === 0) varint()
+    else at += tag % 8 === 1 ? 8 : 4
+  }
+  return found
+}
+
+/** resource_spans, scope_spans and spans are fields 1, 2 and 2 of what they stand in. */
+const spansOf = (body: Buffer): ReadonlyArray<Buffer> =>
+  [1, 2, 2].reduce<ReadonlyArray<Buffer>>((messages, field) => messages.flatMap((m) => fieldsOf(m, field)), [body])
+
 describe("a collector", () => {
   it.live("is sent spans in protobuf, with the operator's key", () =>
     Effect.gen(function* () {
@@ -79,10 +111,27 @@ describe("a collector", () => {
           accepted(yield* Effect.provideContext(Tracing, context), 1)
           const about = yield* Deferred.await(asked)
           expect(about).toMatchObject({ url: "/otlp/v1/traces", type: "application/x-protobuf", key: "a key" })
-          expect(about.bytes).toBeGreaterThan(100)
+          expect(spansOf(about.body).length).toBe(1)
         })
       )
       expect(counted().exported - before.exported).toBe(1)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("is sent all that happened meanwhile at once, though it is laid out in parts", () =>
+    Effect.gen(function* () {
+      const { asked, endpoint } = yield* collector(200)
+      const body = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const context = yield* Layer.build(Otlp.layer(options(endpoint)))
+          const tracing = yield* Effect.provideContext(Tracing, context)
+          for (let i = 0; i < 100; i++) accepted(tracing, i)
+          return (yield* Deferred.await(asked)).body
+        })
+      )
+      const spans = spansOf(body)
+      expect(spans.length).toBe(100)
+      for (let i = 0; i < 100; i++) expect(spans[i]!.includes(`req_${i}`)).toBe(true)
     }).pipe(Effect.scoped)
   )
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { instruments, metrics } from "../src/Metrics.ts"
 import { makeSampler } from "../src/Sampler.ts"
-import { type Span, SpanQueue } from "../src/SpanQueue.ts"
+import { otlp, type Span, SpanQueue } from "../src/SpanQueue.ts"
 import { makeTracing, traceHeaders } from "../src/Tracing.ts"
 
 const traceId = "0af7651916cd43dd8448eb211c80319c"
@@ -148,7 +148,7 @@ describe("the queue of spans", () => {
   it("gives them as a collector takes them", () => {
     const queue = new SpanQueue()
     queue.push({ ...span, error: "TIMEOUT" })
-    expect(queue.take(1)).toMatchObject([
+    expect(queue.take(1).map(otlp)).toMatchObject([
       {
         kind: 3,
         startTimeUnixNano: "1700000000123000000",

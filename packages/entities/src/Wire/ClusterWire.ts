@@ -10,7 +10,7 @@ import {
   SocketRunner
 } from "effect/cluster"
 import { NetAddress } from "effect/net"
-import { RpcClient, RpcSerialization } from "effect/rpc"
+import { RpcClient, RpcMessage, RpcSerialization } from "effect/rpc"
 import { Socket, SocketServer } from "effect/socket"
 import { constants, randomBytes } from "node:crypto"
 import type { AddressInfo } from "node:net"
@@ -41,10 +41,15 @@ const provenByKey = (socket: Tls.TLSSocket): boolean => socket.isSessionReused()
 const handshakeLimits: HandshakeLimits = { deadlineMs: 5_000, most: 256, mostPerAddress: 64 }
 
 /**
- * A peer asks every 5 s whether this side lives; one that neither sends nor takes anything for so long is gone (ms). When
- * this process ends, one that does not take its answers is given up sooner: it would hold this process with them.
+ * How often a runner tells its callers that it lives. The library's caller asks every 5 s, gives a connection up that brings nothing
+ * for so long, and sends again what it sent: a message that is longer than that on its way, with the question behind it, would never
+ * arrive.
  */
-const silenceLimitMs = { running: 20_000, ending: 1_000 }
+const beat = "2 seconds"
+/** Beats without a byte from a caller, who asks every 5 s, until it is taken for gone. Counted, so that no pause of this process counts. */
+const mostSilentBeats = 10
+/** When this process ends, a caller that does not take its answers is given up sooner (ms): it would hold this process with them. */
+const endingSilenceMs = 1_000
 
 /** All handshakes of one attempt to reach a runner. */
 const dialingTimeout = "2 seconds"
@@ -71,7 +76,8 @@ const layerServer = (address: PeerAddress, keys: KeyRing) =>
       })
       const accepted = yield* Queue.unbounded<Tls.TLSSocket>()
       const open = new Set<Tls.TLSSocket>()
-      let silenceLimit: number = silenceLimitMs.running
+      let isEnding = false
+      const alive = (yield* RpcSerialization.RpcSerialization).makeUnsafe().encode(RpcMessage.constPong)!
 
       const server = Tls.createServer({ ...suite, pskCallback: (_socket, identity) => psks.get(identity) ?? nobodys })
       server.on("connection", (raw) => handshakes.begin(raw))
@@ -90,10 +96,10 @@ const layerServer = (address: PeerAddress, keys: KeyRing) =>
         handshakes.succeed(socket)
         // Every message that waits for the socket to drain listens to it.
         socket.setMaxListeners(0)
-        socket.setTimeout(silenceLimit)
+        if (isEnding) socket.setTimeout(endingSilenceMs)
         socket.on("timeout", () => {
-          // When this process ends, an actor may still be about to answer.
-          if (silenceLimit === silenceLimitMs.ending && socket.writableLength === 0) socket.setTimeout(silenceLimit)
+          // An actor may still be about to answer.
+          if (socket.writableLength === 0) socket.setTimeout(endingSilenceMs)
           else socket.destroy()
         })
         open.add(socket)
@@ -121,9 +127,21 @@ const layerServer = (address: PeerAddress, keys: KeyRing) =>
       )
 
       const closed = new Socket.SocketError({ reason: new Socket.SocketCloseError({ code: 1000 }) })
+      const watch = (socket: Tls.TLSSocket) => {
+        let silentBeats = 0
+        let read = 0
+        return Effect.sync(() => {
+          silentBeats = socket.bytesRead === read ? silentBeats + 1 : 0
+          read = socket.bytesRead
+          if (silentBeats > mostSilentBeats) socket.destroy()
+          // Whatever else is on its way tells it as well.
+          else if (socket.writable && socket.writableLength === 0) socket.write(alive)
+        }).pipe(Effect.delay(beat), Effect.forever)
+      }
       const serve = <R, E, A>(handler: (socket: Socket.Socket) => Effect.Effect<A, E, R>, socket: Tls.TLSSocket) =>
         Effect.suspend(() => (socket.destroyed ? Effect.fail(closed) : Effect.succeed(socket))).pipe(
           (open) => Effect.acquireRelease(open, (socket) => Effect.sync(() => socket.destroySoon())),
+          Effect.tap((socket) => Effect.forkScoped(watch(socket))),
           (open) => NodeSocket.fromDuplex(open),
           Effect.flatMap(handler),
           // The peer comes again, and repeats what it must.
@@ -132,8 +150,8 @@ const layerServer = (address: PeerAddress, keys: KeyRing) =>
 
       const bound = server.address() as AddressInfo
       const hurry = Effect.sync(() => {
-        silenceLimit = silenceLimitMs.ending
-        for (const socket of open) socket.setTimeout(silenceLimit)
+        isEnding = true
+        for (const socket of open) socket.setTimeout(endingSilenceMs)
       })
       return Context.make(Peers, { hurry }).pipe(
         Context.add(SocketServer.SocketServer, {

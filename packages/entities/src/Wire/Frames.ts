@@ -1,5 +1,5 @@
 import { Effect, Exit, Layer, Schema } from "effect"
-import { RpcSerialization } from "effect/rpc"
+import { RpcMessage, RpcSerialization } from "effect/rpc"
 import { metrics } from "@tidegate/telemetry/Metrics"
 
 /**
@@ -55,7 +55,10 @@ export const layer: Layer.Layer<RpcSerialization.RpcSerialization> = Layer.effec
   })
 ).pipe(Layer.provide(RpcSerialization.layerSchemaBinary({ maxFrameSize: largestFrame })))
 
-/** The same, telling when what came could not be read. */
+/**
+ * The same for a caller, telling when what came could not be read. Whatever comes tells that the runner lives, also the part of a
+ * message that is long on its way.
+ */
 export const watched = (serialization: Serialization, onUnreadable: (error: unknown) => void): Serialization => ({
   ...serialization,
   makeUnsafe: () => {
@@ -64,7 +67,8 @@ export const watched = (serialization: Serialization, onUnreadable: (error: unkn
       encode: parser.encode,
       decode: (bytes) => {
         try {
-          return parser.decode(bytes)
+          const messages = parser.decode(bytes)
+          return messages.length > 0 ? messages : [RpcMessage.constPong]
         } catch (error) {
           onUnreadable(error)
           throw error

@@ -111,6 +111,7 @@ const formatQuery = (values: Values): string => {
   return boundedQuery(pairs.toString())
 }
 
+/** As the model's, which a child cannot load: it may read this package alone. */
 const parseQuery = (query: string): Values => {
   const pairs = new URLSearchParams(query)
   return Object.fromEntries(

@@ -1,10 +1,8 @@
 import { isUtf8 } from "node:buffer"
 import { Option, Schema } from "effect"
 import { bodyLimits, excessInWords, parseJson, utf8 } from "@tidegate/model/JsonText"
+import type { Values } from "@tidegate/model/Message"
 import type { BodyEncoding } from "@tidegate/model/Request"
-
-/** Headers or parsed queries: a value, or several in the order received. */
-export type Values = Record<string, string | ReadonlyArray<string>>
 
 /** Text beyond this many bytes is shown by its beginning: to write it all as JSON would keep everything else waiting. */
 const textAtMost = 1024 * 1024
@@ -103,16 +101,4 @@ export const readHeaders = (text: string): Values => Option.getOrElse(decodeHead
 export const headerOf = (headers: Values, name: string): string | null => {
   const value = Object.hasOwn(headers, name) ? headers[name] : undefined
   return value === undefined ? null : typeof value === "string" ? value : (value[0] ?? null)
-}
-
-/** A query string as names and values; a repeated name has a list. */
-export const parseQuery = (query: string): Values => {
-  const values = new Map<string, string | Array<string>>()
-  for (const [name, value] of new URLSearchParams(query)) {
-    const before = values.get(name)
-    if (before === undefined) values.set(name, value)
-    else if (typeof before === "string") values.set(name, [before, value])
-    else before.push(value)
-  }
-  return Object.fromEntries(values)
 }

@@ -1,18 +1,10 @@
 import type { Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import { prefixes, sibling } from "@tidegate/model/Ids"
-import type { StoredHead } from "@tidegate/model/Message"
+import { parseQuery, type StoredHead } from "@tidegate/model/Message"
 import type { Request, RequestData } from "@tidegate/model/Request"
 import { shownHeaders } from "@tidegate/signatures/PresentedPlaces"
-import {
-  headerOf,
-  likelyEncoding,
-  parseQuery,
-  readBody,
-  readHeaders,
-  type ValueBudget,
-  valueBudget
-} from "./Payload.ts"
+import { headerOf, likelyEncoding, readBody, readHeaders, type ValueBudget, valueBudget } from "./Payload.ts"
 import { payloadGone } from "../Tables.ts"
 import type { Table } from "./Scan.ts"
 
@@ -145,7 +137,7 @@ export const toRequestData = (row: PayloadRow, budget?: ValueBudget): RequestDat
     method: row.method,
     path: row.path,
     query,
-    parsed_query: parseQuery(query),
+    parsed_query: { ...parseQuery(query) },
     headers,
     body: readable.body,
     content_type,

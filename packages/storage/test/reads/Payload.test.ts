@@ -1,7 +1,8 @@
 import { expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { describe } from "vitest"
-import { headerOf, likelyEncoding, parseQuery, readBody, readHeaders, valueBudget } from "../../src/reads/Payload.ts"
+import { parseQuery } from "@tidegate/model/Message"
+import { headerOf, likelyEncoding, readBody, readHeaders, valueBudget } from "../../src/reads/Payload.ts"
 import { repeatedly, toRequestData } from "../../src/reads/RequestRow.ts"
 
 const json = "application/json; charset=utf-8"

@@ -21,8 +21,8 @@ import { overtaken, query, transaction } from "./Transaction.ts"
 /** What the row of every resource has. */
 export interface StoredRow extends Owner {
   readonly name: string
-  /** The command that wrote it last. */
-  readonly last_command: string | null
+  /** The commands that wrote it lately, the latest first. */
+  readonly recent_commands: ReadonlyArray<string>
   readonly deleted_at: Date | null
   readonly created_at: Date
   readonly updated_at: Date
@@ -45,11 +45,17 @@ export const nobody: Concerned = { destinations: [], cancelled: [] }
 
 /** How a change is asked for. */
 export interface Command {
-  /** Made once by whoever asks. The command that wrote the row last changes nothing when it comes again: it is answered what is stored. */
+  /** Made once by whoever asks. A command that wrote the row lately changes nothing when it comes again: it is answered what is stored. */
   readonly id?: string | undefined
   /** What the commit owes to others. It is done before the answer is read, and so also when that cannot be. */
   readonly settle?: (concerned: Concerned) => Effect.Effect<void, GatewayError>
 }
+
+/** Commands that a row remembers. One comes again within seconds, when the connection that it went over breaks: so many others do not pass it. */
+const mostRemembered = 16
+
+const lately = ({ id }: Command, before: ReadonlyArray<string>): ReadonlyArray<string> =>
+  id === undefined ? before : [id, ...before].slice(0, mostRemembered)
 
 type Failure = GatewayError | SqlError.SqlError
 
@@ -213,7 +219,7 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     const next = yield* valuesOf(owner, fields, null, at)
     if (special.hold !== undefined) yield* special.hold(team_id, null, next)
     const values = yield* prepared(owner, null, next)
-    const stamps = { last_command: command.id ?? null, created_at: at, updated_at: at }
+    const stamps = { recent_commands: lately(command, []), created_at: at, updated_at: at }
     const [created] = yield* sql<Row>`
       insert into ${table} ${sql.insert({ id, team_id, ...values, ...stamps })} on conflict do nothing returning *`
     if (created !== undefined) return yield* followed(null, created, at)
@@ -233,7 +239,9 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     const { id, team_id } = owner
     const row = yield* read(team_id, id, special.hold === undefined ? "lock" : "look")
     // Also when it is gone: a delete that comes again has been carried out.
-    if (command.id !== undefined && row.last_command === command.id) return { row, concerned: yield* concerns(row) }
+    if (command.id !== undefined && row.recent_commands.includes(command.id)) {
+      return { row, concerned: yield* concerns(row) }
+    }
     yield* present(row)
     const at = yield* now
     const next = yield* decide(row, at)
@@ -245,7 +253,8 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     }
     if (next["name"] !== undefined && next["name"] !== row.name) yield* claimName(owner, next["name"])
     yield* claimed(owner, row, next)
-    const values = { ...(yield* prepared(owner, row, next)), last_command: command.id ?? null, updated_at: at }
+    const stamps = { recent_commands: lately(command, row.recent_commands), updated_at: at }
+    const values = { ...(yield* prepared(owner, row, next)), ...stamps }
     const assignments = Object.entries(values).map(([column, value]) => sql`${sql(column)} = ${value}`)
     const [written] = yield* sql<Row>`update ${table} set ${sql.csv(assignments)} where id = ${id} returning *`
     return yield* followed(row, written ?? row, at)

@@ -132,7 +132,7 @@ export const loadTransformation = Effect.fnUntraced(function* (
   id: string
 ): Effect.fn.Return<LoadedTransformation | null, SqlError.SqlError | SecretUnreadable, HotSql | Secrets> {
   const hot = yield* HotSql
-  const [row] = yield* hot<Omit<TransformationRow, "last_command" | "deleted_at" | "created_at" | "updated_at">>`
+  const [row] = yield* hot<Omit<TransformationRow, "recent_commands" | "deleted_at" | "created_at" | "updated_at">>`
     select id, team_id, name, code, code_hash, env from transformations
     where id = ${id} and team_id = ${team_id} and deleted_at is null`
   if (row === undefined) return null

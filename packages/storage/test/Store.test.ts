@@ -41,6 +41,9 @@ layer(world, { excludeTestServices: true })("a command", (it) => {
       const paused = yield* connections.turn(team, id, "pause", { id: "pause" })
       expect(paused.paused_at).not.toBeNull()
       expect(yield* connections.turn(team, id, "pause", { id: "pause" })).toEqual(paused)
+      const resumed = yield* connections.turn(team, id, "unpause", { id: "resume" })
+      expect(resumed.paused_at).toBeNull()
+      expect(yield* connections.turn(team, id, "pause", { id: "pause" })).toEqual(resumed)
     })
   )
 

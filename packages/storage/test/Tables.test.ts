@@ -69,7 +69,7 @@ layer(catalogue, { excludeTestServices: true })("the declared tables", (it) => {
   it.effect("have the columns that their resources are declared with", () =>
     Effect.gen(function* () {
       const { columns: found } = yield* Catalogue
-      const ofAll = ["id", "team_id", "name", "last_command", "deleted_at", "created_at", "updated_at"]
+      const ofAll = ["id", "team_id", "name", "recent_commands", "deleted_at", "created_at", "updated_at"]
       for (const { columns, plural, switches: to } of resources as ReadonlyArray<AnyResource>) {
         const declared = Object.entries(columns).map(([field, kind]) => (kind === "since" ? `${field}_at` : field))
         const switched = to.map((name) => switches[name as Switch].column)

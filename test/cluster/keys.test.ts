@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto"
 import { describe, expect } from "vitest"
-import { GatewayProcess, type Role } from "../support/GatewayProcess.ts"
+import { GatewayProcess, type Role, usualSettings } from "../support/GatewayProcess.ts"
 import { it } from "../support/it.ts"
 
 const apiKey = "gwk_rolling_keys_test"
@@ -16,10 +16,8 @@ describe("secret keys that are changed process by process", () => {
     const begin = async (role: Role, keys: string): Promise<void> => {
       await living.get(role)?.end("SIGTERM")
       const process = await GatewayProcess.make(role, role, place.folder, {
-        TIDEGATE_HOME: place.folder,
-        TIDEGATE_API_KEY: apiKey,
+        ...usualSettings(place.folder, apiKey),
         TIDEGATE_SECRET_KEYS: keys,
-        TIDEGATE_EGRESS_ALLOW: "127.0.0.0/8",
         DATABASE_URL: place.databaseUrl
       })
       living.set(role, process)

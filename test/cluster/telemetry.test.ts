@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto"
 import { expect } from "vitest"
 import { Collector } from "../support/Collector.ts"
 import { type Exposed, parseExposition, sampleValue } from "../support/Exposition.ts"
-import { GatewayProcess, type Role } from "../support/GatewayProcess.ts"
+import { GatewayProcess, type Role, usualSettings } from "../support/GatewayProcess.ts"
 import { it } from "../support/it.ts"
 
 const key = "gwk_cluster_telemetry_key"
@@ -16,9 +16,7 @@ it("an edge and a runner tell each of its own part, in one trace", async ({ onTe
   })
   const begin = async (role: Role): Promise<GatewayProcess> => {
     const process = await GatewayProcess.make(role, role, place.folder, {
-      TIDEGATE_HOME: place.folder,
-      TIDEGATE_API_KEY: key,
-      TIDEGATE_EGRESS_ALLOW: "127.0.0.0/8",
+      ...usualSettings(place.folder, key),
       DATABASE_URL: place.databaseUrl,
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin,
       OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",

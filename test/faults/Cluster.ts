@@ -1,6 +1,5 @@
-import { mkdir } from "node:fs/promises"
-import { join } from "node:path"
-import { GatewayProcess } from "../support/GatewayProcess.ts"
+import type { Answered, Sent } from "../support/Contract.ts"
+import { clusterSettings, GatewayProcess } from "../support/GatewayProcess.ts"
 import { embedded, type Postgres, standalone } from "./Postgres.ts"
 import { now, sleep } from "../support/Waiting.ts"
 
@@ -28,18 +27,11 @@ export class Cluster {
 
   /** Starts everything in an empty folder; completes when all processes are ready. */
   static async start(topology: Topology, folder: string): Promise<Cluster> {
-    const home = join(folder, "home")
-    await mkdir(home, { recursive: true })
-    const settings = {
-      TIDEGATE_HOME: home,
-      TIDEGATE_API_KEY: apiKey,
-      TIDEGATE_EGRESS_ALLOW: "127.0.0.0/8",
-      TIDEGATE_API_RATE_LIMIT: "0"
-    }
+    const settings = await clusterSettings(folder, apiKey)
     if (topology === "single") {
       const all = await GatewayProcess.make("all", "all", folder, settings)
       await all.start()
-      return new Cluster(topology, await embedded(home), new Map([["all", all]]))
+      return new Cluster(topology, await embedded(settings.TIDEGATE_HOME), new Map([["all", all]]))
     }
     const postgres = await standalone(folder)
     const shared = { ...settings, DATABASE_URL: postgres.url }
@@ -124,8 +116,12 @@ export class Cluster {
     }
   }
 
-  /** A call of the control API; fails on any answer but 2xx. */
-  async api(method: string, path: string, body?: unknown): Promise<Record<string, unknown>> {
+  /** A call of the control API that has to succeed; its body, as the contract has it. */
+  async api<const Method extends string, const Path extends string>(
+    method: Method,
+    path: Path,
+    body?: Sent<Method, Path>
+  ): Promise<Answered<Method, Path>> {
     const response = await fetch(`${this.origin}/v1${path}`, {
       method,
       headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
@@ -134,7 +130,7 @@ export class Cluster {
     })
     const text = await response.text()
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`)
-    return JSON.parse(text) as Record<string, unknown>
+    return JSON.parse(text) as Answered<Method, Path>
   }
 
   /** Ends everything; answers the processes that did not end by SIGTERM and had to be killed. */

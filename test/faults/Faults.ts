@@ -53,6 +53,11 @@ const holdMs = 4_000
 
 const quiet = { crashes: [], disturbed: [] } as const
 
+const startAgain = (cluster: Cluster, name: ProcessName) => async (): Promise<Mended> => {
+  await cluster.start(name)
+  return {}
+}
+
 const nothing: Fault = {
   name: "nothing",
   topology: "cluster",
@@ -76,10 +81,7 @@ const killRunner = (name: ProcessName): Fault => ({
       limitMs: takeOverMs,
       crashes: [at],
       disturbed: [],
-      mend: async () => {
-        await cluster.start(name)
-        return {}
-      }
+      mend: startAgain(cluster, name)
     }
   }
 })
@@ -95,10 +97,7 @@ const stopRunner = (name: ProcessName): Fault => ({
       recoverableAt: at,
       limitMs: takeOverMs,
       ...quiet,
-      mend: async () => {
-        await cluster.start(name)
-        return {}
-      }
+      mend: startAgain(cluster, name)
     }
   }
 })
@@ -243,10 +242,7 @@ const terminateAndKill: Fault = {
       limitMs: takeOverMs,
       crashes: [at],
       disturbed: [],
-      mend: async () => {
-        await cluster.start("runner-1")
-        return {}
-      }
+      mend: startAgain(cluster, "runner-1")
     }
   }
 }
@@ -301,10 +297,7 @@ const killWhileFailing: Fault = {
       limitMs: takeOverMs,
       crashes: [at],
       disturbed: [],
-      mend: async () => {
-        await cluster.start("runner-2")
-        return {}
-      }
+      mend: startAgain(cluster, "runner-2")
     }
   }
 }

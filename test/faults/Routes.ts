@@ -1,3 +1,4 @@
+import type { Rule } from "../support/Contract.ts"
 import type { Cluster } from "./Cluster.ts"
 
 /** A source with its connections, as the load sends to it and the oracle expects it to be routed. */
@@ -84,7 +85,7 @@ const shape = `addHandler("transform", (request) => {
 export const createRoutes = async (cluster: Cluster, targetOrigin: string): Promise<ReadonlyArray<Route>> => {
   const routes: Array<Route> = []
   for (const [index, plan] of plans.entries()) {
-    const sourceId = idOf(await cluster.api("POST", "/sources", { name: `source-${index + 1}` }))
+    const { id: sourceId } = await cluster.api("POST", "/sources", { name: `source-${index + 1}` })
     const connections: Array<Connection> = []
     for (const one of plan) {
       const {
@@ -96,34 +97,27 @@ export const createRoutes = async (cluster: Cluster, targetOrigin: string): Prom
         retry = null,
         shaped = false
       } = one
-      const destinationId = idOf(
-        await cluster.api("POST", "/destinations", {
-          name: key,
-          config: { url: `${targetOrigin}/${key}`, rate_limit: ratePerSecond, rate_limit_period: "second" }
-        })
-      )
-      const rules = [
-        ...(once ? [{ type: "deduplicate", window: onceWindowMs, include_fields: ["body.group"] }] : []),
-        ...(shaped ? [{ type: "transform", transformation: { name: "shape", code: shape } }] : []),
-        ...(onlyKind === null ? [] : [{ type: "filter", body: { kind: onlyKind } }]),
-        ...(delayMs === 0 ? [] : [{ type: "delay", delay: delayMs }]),
-        ...(retry === null
-          ? []
-          : [{ type: "retry", strategy: "linear", count: retry.count, interval: retry.intervalMs }])
-      ]
-      const id = idOf(
-        await cluster.api("POST", "/connections", {
-          name: key,
-          source_id: sourceId,
-          destination_id: destinationId,
-          rules
-        })
-      )
+      const { id: destinationId } = await cluster.api("POST", "/destinations", {
+        name: key,
+        config: { url: `${targetOrigin}/${key}`, rate_limit: ratePerSecond, rate_limit_period: "second" }
+      })
+      const rules: Array<Rule> = []
+      if (once) rules.push({ type: "deduplicate", window: onceWindowMs, include_fields: ["body.group"] })
+      if (shaped) rules.push({ type: "transform", transformation: { name: "shape", code: shape } })
+      if (onlyKind !== null) rules.push({ type: "filter", body: { kind: onlyKind } })
+      if (delayMs !== 0) rules.push({ type: "delay", delay: delayMs })
+      if (retry !== null) {
+        rules.push({ type: "retry", strategy: "linear", count: retry.count, interval: retry.intervalMs })
+      }
+      const { id } = await cluster.api("POST", "/connections", {
+        name: key,
+        source_id: sourceId,
+        destination_id: destinationId,
+        rules
+      })
       connections.push({ id, sourceId, destinationId, key, retry, delayMs, onlyKind, ratePerSecond, once, shaped })
     }
     routes.push({ sourceId, connections })
   }
   return routes
 }
-
-const idOf = (record: Record<string, unknown>): string => String(record["id"])

@@ -6,7 +6,7 @@ import { Effect, Exit, Redacted, Scope } from "effect"
 import { type Table, tables } from "../../packages/storage/src/Tables.ts"
 import { loadSecretKeys, Secrets } from "@tidegate/storage/Secrets"
 import { demoTeam, signingSecrets } from "@tidegate/storage/Teams"
-import { GatewayProcess } from "./GatewayProcess.ts"
+import { GatewayProcess, usualSettings } from "./GatewayProcess.ts"
 import { freshDatabase } from "../postgres.ts"
 import { eventually, patience } from "./Waiting.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
@@ -69,9 +69,7 @@ export class Gateway {
     const databaseUrl = Redacted.value(url)
     const link = await DatabaseLink.to(databaseUrl)
     const process = await GatewayProcess.make("gateway", "all", folder, {
-      TIDEGATE_HOME: folder,
-      TIDEGATE_API_KEY: apiKey,
-      TIDEGATE_EGRESS_ALLOW: "127.0.0.0/8",
+      ...usualSettings(folder, apiKey),
       DATABASE_URL: link.url,
       ...settings
     })

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { createWriteStream } from "node:fs"
 import { createServer } from "node:net"
+import { mkdir } from "node:fs/promises"
 import { randomInt } from "node:crypto"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -130,6 +131,20 @@ export class GatewayProcess {
     this.signal(signal)
     await waitUntil(`${this.name} ends by ${signal}`, () => this.#child === null)
   }
+}
+
+/** What a gateway of any test is told. Its targets are on this machine. */
+export const usualSettings = (home: string, apiKey: string) => ({
+  TIDEGATE_HOME: home,
+  TIDEGATE_API_KEY: apiKey,
+  TIDEGATE_EGRESS_ALLOW: "127.0.0.0/8"
+})
+
+/** The same for processes that share a new home in `folder`, and are called as fast as a test can. */
+export const clusterSettings = async (folder: string, apiKey: string) => {
+  const home = join(folder, "home")
+  await mkdir(home, { recursive: true })
+  return { ...usualSettings(home, apiKey), TIDEGATE_API_RATE_LIMIT: "0" }
 }
 
 /** What the caller's environment says about a gateway is not meant for these. */

@@ -1,8 +1,6 @@
-import { mkdir } from "node:fs/promises"
-import { join } from "node:path"
 import { Pool } from "undici"
 import type { Answered, Sent } from "./Contract.ts"
-import { GatewayProcess, type Role } from "./GatewayProcess.ts"
+import { clusterSettings, GatewayProcess, type Role } from "./GatewayProcess.ts"
 import { query, type Row } from "./sql.ts"
 
 const apiKey = "gwk_cluster_test_key"
@@ -31,15 +29,7 @@ export class Gateways<Name extends string> {
     databaseUrl: string,
     roles: Readonly<Record<Name, Role>>
   ): Promise<Gateways<Name>> {
-    const home = join(folder, "home")
-    await mkdir(home, { recursive: true })
-    const settings = {
-      TIDEGATE_HOME: home,
-      TIDEGATE_API_KEY: apiKey,
-      TIDEGATE_EGRESS_ALLOW: "127.0.0.0/8",
-      TIDEGATE_API_RATE_LIMIT: "0",
-      DATABASE_URL: databaseUrl
-    }
+    const settings = { ...(await clusterSettings(folder, apiKey)), DATABASE_URL: databaseUrl }
     const processes = new Map<Name, GatewayProcess>()
     for (const [name, role] of Object.entries(roles) as Array<[Name, Role]>) {
       const process = await GatewayProcess.make(name, role, folder, settings)

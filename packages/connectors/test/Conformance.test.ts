@@ -1,17 +1,11 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Result, Schema, SchemaIssue, SchemaParser } from "effect"
-import {
-  type Answer,
-  type AttemptFacts,
-  type Connector,
-  type OpenAuth,
-  Refusal,
-  type Sender
-} from "@tidegate/connectors/Connector"
+import { type Answer, type Connector, type OpenAuth, Refusal, type Sender } from "@tidegate/connectors/Connector"
 import { connectors, notBuilt, settingsOf } from "@tidegate/connectors/Connectors"
 import { type Config, pacing, type Setting, writtenMembers } from "@tidegate/connectors/Settings"
 import type { Message } from "@tidegate/model/Message"
 import { compileOutboundAuth, outboundAuthTypes, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
+import { factsOf } from "./Facts.ts"
 import { lineConnector, makeLine } from "./TestConnectors.ts"
 
 /**
@@ -63,26 +57,9 @@ const message: Message = {
   body: Buffer.from("{}")
 }
 
-const factsFor = (shown: Message, name = "a name"): AttemptFacts => ({
-  eventId: "evt_1",
-  requestId: "req_1",
-  teamId: "tm_1",
-  sourceId: "src_1",
-  connectionId: "con_1",
-  destinationId: "des_1",
-  webhookId: "evt_1",
-  attemptNumber: 1,
-  trigger: "INITIAL",
-  willRetryAfter: null,
-  sourceName: name,
-  connectionName: name,
-  destinationName: name,
-  verified: true,
-  originalIp: null,
-  createdAt: 0,
-  timestampSeconds: 0,
-  shown
-})
+/** No header can hold it as it is. */
+const evilName = "a\r\nx-evil: 1\u0000 заказ"
+const evilNames = { sourceName: evilName, connectionName: evilName, destinationName: evilName }
 
 const presented = "pr3sented-by-the-sender"
 
@@ -193,14 +170,14 @@ describe.each(rows.map((row) => [row.type, row] as const))("%s", (type, row) => 
       return
     }
 
-    const plain = sender.prepare(message, factsFor(message))
+    const plain = sender.prepare(message, factsOf(message))
 
     it("prepares an ordinary request", () => {
       expect(plain).not.toBeInstanceOf(Refusal)
     })
 
     it.each(hostile)("%s: refused, or sent to nobody else, and nothing in it is split", (_name, wrong) => {
-      const request = sender.prepare(wrong, factsFor(wrong, "a\r\nx-evil: 1\u0000 заказ"))
+      const request = sender.prepare(wrong, factsOf(wrong, evilNames))
       expect(request.method).toMatch(/^[A-Z]+$/)
       expect(request.shownUrl).not.toBe("")
       if (request instanceof Refusal) return expect(request.message).not.toBe("")
@@ -226,7 +203,7 @@ describe.each(rows.map((row) => [row.type, row] as const))("%s", (type, row) => 
         { ...carrying, path: "/..%2f" },
         { ...carrying, headers: { x: "y".repeat(9e5) } }
       ]) {
-        const request = sender.prepare(wrong, factsFor(message))
+        const request = sender.prepare(wrong, factsOf(message))
         const told = request instanceof Refusal ? [request.message, request.shownUrl] : [request.shownUrl]
         for (const text of told) for (const one of [secret, presented]) expect(text).not.toContain(one)
       }
@@ -264,7 +241,7 @@ describe("a session", () => {
     Effect.gen(function* () {
       const line = makeLine()
       const answer = yield* Effect.scoped(
-        Effect.flatMap(opened(line).connect, (session) => session.send(message, factsFor(message)))
+        Effect.flatMap(opened(line).connect, (session) => session.send(message, factsOf(message)))
       )
       expect(answer.status).toBe(200)
       expect([line.opened, line.closed]).toEqual([1, 1])
@@ -276,7 +253,7 @@ describe("a session", () => {
       const line = makeLine()
       line.send = () => Effect.never
       const sending = yield* Effect.forkChild(
-        Effect.scoped(Effect.flatMap(opened(line).connect, (session) => session.send(message, factsFor(message))))
+        Effect.scoped(Effect.flatMap(opened(line).connect, (session) => session.send(message, factsOf(message))))
       )
       yield* Effect.yieldNow
       yield* Fiber.interrupt(sending)

@@ -1,34 +1,24 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { type AttemptFacts, type OpenAuth, type OutboundRequest, Refusal } from "@tidegate/connectors/Connector"
+import { type OpenAuth, type OutboundRequest, Refusal } from "@tidegate/connectors/Connector"
 import { forward, type ForwardTarget } from "../src/HttpDelivery.ts"
 import type { Message } from "@tidegate/model/Message"
 import { prepareSigningSecret } from "@tidegate/signatures/DeliverySignature"
+import { factsOf } from "./Facts.ts"
 
 const target: ForwardTarget = { url: "http://h/b", http_method: null, path_forwarding_disabled: false }
 const bare: Pick<OpenAuth, "headers" | "signing"> = { headers: {}, signing: null }
 const inbound: Message = { method: "POST", path: "/", query: "", headers: {}, body: Buffer.from("body") }
 
-const context: AttemptFacts = {
-  eventId: "evt_1",
-  requestId: "req_1",
-  teamId: "tm_1",
-  sourceId: "src_1",
-  connectionId: "con_1",
-  destinationId: "des_1",
+const context = factsOf(inbound, {
   webhookId: "evt_0",
   attemptNumber: 2,
   trigger: "AUTOMATIC",
   willRetryAfter: 30,
-  sourceName: "source",
-  connectionName: "connection",
-  destinationName: "destination",
-  verified: true,
   originalIp: "203.0.113.9",
   createdAt: 1_699_999_999_000,
-  timestampSeconds: 1_700_000_000,
-  shown: inbound
-}
+  timestampSeconds: 1_700_000_000
+})
 
 /** The request of an attempt that is sent. */
 const prepare = (target: ForwardTarget, message: Message, facts = context, auth = bare): OutboundRequest => {

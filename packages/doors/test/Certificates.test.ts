@@ -4,20 +4,10 @@ import { Certificates } from "../src/Certificates.ts"
 import { Egress } from "@tidegate/egress/Egress"
 import type { Answer } from "../../egress/src/Exchange.ts"
 import { makeGuard } from "../../egress/src/Guard.ts"
+import { answer } from "./answers.ts"
 
 const url = "https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-1.pem"
 const pem = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
-
-const answer = (status: number | null, body = ""): Answer => ({
-  status,
-  headers: {},
-  body: Buffer.from(body),
-  bodyTruncated: false,
-  errorCode: status === null ? "TIMEOUT" : null,
-  errorMessage: status === null ? "no answer" : null,
-  sentAt: 0,
-  respondedAt: 0
-})
 
 /** Certificates from a host that gives these answers, one after the other. */
 const from = (...answers: ReadonlyArray<Answer>) => {

@@ -5,7 +5,7 @@ import { get, request as httpRequest } from "node:http"
 import type { Socket } from "node:net"
 import { buffer, json } from "node:stream/consumers"
 import { gzipSync } from "node:zlib"
-import { gate, httpTarget, rawTarget, tcpTarget } from "../../egress/test/targets.ts"
+import { gate, httpTarget, rawTarget, speak, spoken, tcpTarget } from "../../egress/test/targets.ts"
 import { openProxy, type ProxyOptions, requestId, untilClosed } from "./proxyHarness.ts"
 
 interface Received {
@@ -211,13 +211,7 @@ describe("an answer", () => {
     await using target = await httpTarget(async (_, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders()
       await speaking.opened
-      let sent = 0
-      const timer = setInterval(() => {
-        response.write(`data: ${sent}\n\n`)
-        if (++sent < 30) return
-        clearInterval(timer)
-        response.end()
-      }, 75)
+      speak(response)
     })
     await using proxy = await openProxy(target.url, { settings: { timeout_ms: 1_000, capture_response_bytes: 20 } })
     const askedAt = performance.now()
@@ -229,7 +223,7 @@ describe("an answer", () => {
     for await (const chunk of response.body!) events.push(Buffer.from(chunk).toString())
     // As they came: one by one, not all at the end.
     expect(events.length).toBeGreaterThan(6)
-    expect(events.join("")).toBe(Array.from({ length: 30 }, (_, index) => `data: ${index}\n\n`).join(""))
+    expect(events.join("")).toBe(spoken)
     const outcome = await proxy.outcome()
     expect(outcome).toMatchObject({ errorCode: null, responseBodyTruncated: true })
     expect(outcome.createdAt - outcome.startedAt).toBeGreaterThan(2_000)

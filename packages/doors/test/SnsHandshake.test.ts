@@ -23,6 +23,7 @@ import { compileSourceAuth } from "@tidegate/signatures/SourceAuth"
 import { Journal } from "@tidegate/storage/Journal"
 import type { RequestRecord } from "@tidegate/storage/journal/AcceptStatement"
 import { ProxyExchanges } from "@tidegate/storage/ProxyExchanges"
+import { answer } from "./answers.ts"
 
 /** A subscription of AWS SNS at the real door, with the hosts of AWS and the database played by the test. */
 
@@ -68,17 +69,6 @@ const signed = (message: Message): Message => {
     SigningCertURL: certificateUrl
   }
 }
-
-const answer = (status: number | null, body = ""): Answer => ({
-  status,
-  headers: {},
-  body: Buffer.from(body),
-  bodyTruncated: false,
-  errorCode: status === null ? "TIMEOUT" : null,
-  errorMessage: status === null ? "no answer" : null,
-  sentAt: 0,
-  respondedAt: 0
-})
 
 const healthy: Record<string, Answer> = { [certificateUrl]: answer(200, pem), [subscribeUrl]: answer(200) }
 

@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers"
 import { gzipSync } from "node:zlib"
 import type { Outbound, Streaming } from "../src/Egress.ts"
 import type { Answer, AnswerReader } from "../src/Exchange.ts"
-import { gate, httpTarget, openEgress, rawTarget, tcpTarget } from "./targets.ts"
+import { gate, httpTarget, openEgress, rawTarget, speak, spoken, tcpTarget } from "./targets.ts"
 
 type Egress = Awaited<ReturnType<typeof openEgress>>
 
@@ -294,20 +294,14 @@ describe("time", () => {
   it("is not up for a target that keeps talking", async () => {
     await using target = await httpTarget((_, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders()
-      let sent = 0
-      const timer = setInterval(() => {
-        response.write(`data: ${sent}\n\n`)
-        if (++sent < 30) return
-        clearInterval(timer)
-        response.end()
-      }, 75)
+      speak(response)
     })
     await using egress = await openEgress()
     const startedAt = performance.now()
     const { ended, events } = read(egress, { url: target.url, timeoutMs: 1_000 })
     expect((await ended).errorCode).toBeNull()
     expect(performance.now() - startedAt).toBeGreaterThan(2_000)
-    expect(bodyOf(events)).toBe(Array.from({ length: 30 }, (_, index) => `data: ${index}\n\n`).join(""))
+    expect(bodyOf(events)).toBe(spoken)
   })
 
   it("does not run while the reader holds the target up, and runs again after", async () => {

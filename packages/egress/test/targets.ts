@@ -2,7 +2,7 @@ import { Effect, ManagedRuntime } from "effect"
 import { subscribe, unsubscribe } from "node:diagnostics_channel"
 import { readFileSync } from "node:fs"
 import { createServer as createHttpServer } from "node:http"
-import type { RequestListener } from "node:http"
+import type { RequestListener, ServerResponse } from "node:http"
 import { createServer } from "node:net"
 import type { AddressInfo, Server, Socket } from "node:net"
 import { createServer as createTlsServer } from "node:tls"
@@ -68,6 +68,19 @@ export const rawTarget = (answer: (socket: Socket) => void, host = "127.0.0.1"):
 
 export const httpTarget = (onRequest: RequestListener, host = "127.0.0.1"): Promise<Target> =>
   open(createHttpServer(onRequest), host)
+
+/** Thirty events, one after the other: more than two seconds in all, and little between two of them. */
+export const speak = (response: ServerResponse) => {
+  let sent = 0
+  const timer = setInterval(() => {
+    response.write(`data: ${sent}\n\n`)
+    if (++sent < 30) return
+    clearInterval(timer)
+    response.end()
+  }, 75)
+}
+/** All that `speak` says. */
+export const spoken = Array.from({ length: 30 }, (_, index) => `data: ${index}\n\n`).join("")
 
 const fixture = (name: string): string => readFileSync(new URL(`fixtures/${name}`, import.meta.url), "utf8")
 

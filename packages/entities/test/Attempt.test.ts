@@ -11,27 +11,18 @@ import {
   unanswered,
   verdictOf
 } from "../src/Destination/Attempt.ts"
-import type { DeliveryItem } from "../src/Destination/DeliveryItem.ts"
+import { type DeliveryItem, newItem } from "../src/Destination/DeliveryItem.ts"
 import type { LaneSettings } from "../src/Destination/DestinationState.ts"
 
 /** An attempt without a loop: what it says, and what becomes of the event. */
 
 const at = 1_700_000_000_000
 
-const item: DeliveryItem = {
-  eventId: "evt_1",
-  teamId: "tm_1",
-  connectionId: "con_1",
-  sourceId: "src_1",
-  createdAt: at - 5_000,
-  dueAt: at - 5_000,
-  attempts: 0,
-  firstAttemptAt: null,
-  lastAttemptAt: null,
-  trigger: "INITIAL",
-  rootEventId: null,
-  retryOperationId: null,
-  payload: {
+const item = newItem(
+  { id: "evt_1", connectionId: "con_1", dueAt: at - 5_000 },
+  { teamId: "tm_1", sourceId: "src_1" },
+  at - 5_000,
+  {
     requestId: "req_1",
     method: "PUT",
     path: "/",
@@ -42,7 +33,7 @@ const item: DeliveryItem = {
     verified: true,
     originalIp: null
   }
-}
+)
 
 const lane: LaneSettings = {
   id: "con_1",

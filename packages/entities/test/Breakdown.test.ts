@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import { connectorOf } from "@tidegate/connectors/Connectors"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { Journal } from "@tidegate/storage/Journal"
+import { attemptRecord } from "../../storage/test/attempts.ts"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
 import { Pacer } from "../src/Destination/Pacer.ts"
 import {
@@ -191,32 +192,15 @@ layer(worldWith(connectorOf))("the journal, when a caller throws over its answer
       })
       journal.mark(event(), Date.now(), (marked) => void told.push(`marked ${marked}`))
       const { connection } = yield* waiting()
-      const record = (eventId: string) => ({
-        id: newId(prefixes.attempt, Date.now()),
-        teamId: ControlPlane.team,
-        eventId,
-        requestId: newId(prefixes.request, Date.now()),
-        connectionId: connection.id,
-        sourceId: connection.source_id,
-        destinationId: connection.destination_id,
-        attemptNumber: 1,
-        trigger: "INITIAL",
-        successful: true,
-        responseStatus: 200,
-        errorCode: null,
-        failureMessage: null,
-        body: null,
-        responseHeaders: "{}",
-        requestedUrl: "https://target.test/",
-        httpMethod: "POST",
-        bulkRetryId: null,
-        deliveredAt: Date.now(),
-        respondedAt: Date.now(),
-        deliveryLatency: 0,
-        finishedAt: Date.now(),
-        eventCreatedAt: Date.now(),
-        retryAt: null
-      })
+      const record = (eventId: string) =>
+        attemptRecord({
+          teamId: ControlPlane.team,
+          eventId,
+          requestId: newId(prefixes.request, Date.now()),
+          connectionId: connection.id,
+          sourceId: connection.source_id,
+          destinationId: connection.destination_id
+        })
       journal.record(record(event()), () => {
         throw new Error("not my attempt")
       })

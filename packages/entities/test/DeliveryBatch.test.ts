@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { Batch, DeliveryBatch } from "../src/Destination/DeliveryBatch.ts"
-import type { DeliveryItem, DeliveryPayload } from "../src/Destination/DeliveryItem.ts"
+import { type DeliveryItem, type DeliveryPayload, newItem } from "../src/Destination/DeliveryItem.ts"
 
 const payload = (requestId: string, body: Uint8Array, headers = {}): DeliveryPayload => ({
   requestId,
@@ -15,21 +15,8 @@ const payload = (requestId: string, body: Uint8Array, headers = {}): DeliveryPay
   presented: null
 })
 
-const item = (eventId: string, of: DeliveryPayload): DeliveryItem => ({
-  eventId,
-  teamId: "tm_1",
-  connectionId: "web_1",
-  sourceId: "src_1",
-  createdAt: 1,
-  dueAt: 2,
-  attempts: 0,
-  firstAttemptAt: null,
-  lastAttemptAt: null,
-  trigger: "INITIAL",
-  rootEventId: null,
-  retryOperationId: null,
-  payload: of
-})
+const item = (id: string, of: DeliveryPayload): DeliveryItem =>
+  newItem({ id, connectionId: "web_1", dueAt: 2 }, { teamId: "tm_1", sourceId: "src_1" }, 1, of)
 
 const mebibyte = 1024 * 1024
 const encode = Schema.encodeSync(DeliveryBatch)

@@ -4,7 +4,7 @@ import { takePresented } from "@tidegate/signatures/PresentedSecrets"
 import { sealPresented } from "@tidegate/storage/PresentedColumn"
 import { parseSecretKeys, Secrets } from "@tidegate/storage/Secrets"
 import { Batch, DeliveryBatch } from "../src/Destination/DeliveryBatch.ts"
-import type { DeliveryItem, DeliveryPayload } from "../src/Destination/DeliveryItem.ts"
+import { type DeliveryItem, type DeliveryPayload, newItem } from "../src/Destination/DeliveryItem.ts"
 import { withCredentials } from "../src/Destination/ForwardedCredentials.ts"
 
 const withKey = (text: string) =>
@@ -18,20 +18,8 @@ const taken = takePresented({ headers: ["x-gitlab-token"], query: ["token"] }, s
 
 const requestId = "req_01m80t1tv5j5bqa2skwkmrm5dd"
 
-const item = (change: Partial<DeliveryPayload> = {}): DeliveryItem => ({
-  eventId: "evt_1",
-  teamId: "tm_1",
-  connectionId: "web_1",
-  sourceId: "src_1",
-  createdAt: 0,
-  dueAt: 0,
-  attempts: 0,
-  firstAttemptAt: null,
-  lastAttemptAt: null,
-  trigger: "INITIAL",
-  rootEventId: null,
-  retryOperationId: null,
-  payload: {
+const item = (change: Partial<DeliveryPayload> = {}): DeliveryItem =>
+  newItem({ id: "evt_1", connectionId: "web_1", dueAt: 0 }, { teamId: "tm_1", sourceId: "src_1" }, 0, {
     requestId,
     method: "POST",
     path: "/",
@@ -42,8 +30,7 @@ const item = (change: Partial<DeliveryPayload> = {}): DeliveryItem => ({
     verified: true,
     originalIp: null,
     ...change
-  }
-})
+  })
 
 const parts = (payload: DeliveryPayload | null) =>
   payload === null ? null : { headers: payload.headers, query: payload.query }

@@ -1,5 +1,5 @@
 import { expect } from "@effect/vitest"
-import type { DeliveryItem } from "@tidegate/entities/Destination/DeliveryItem"
+import { type DeliveryItem, newItem } from "@tidegate/entities/Destination/DeliveryItem"
 import { DeliveryQueue, horizonMs, type LaneRules, type LaneState } from "@tidegate/entities/Destination/DeliveryQueue"
 import type { Pacer } from "../src/Destination/Pacer.ts"
 import { Slots } from "../src/Destination/Slots.ts"
@@ -128,22 +128,9 @@ export class QueueWorld {
     })
   }
 
-  itemOf(row: Row): DeliveryItem {
-    return {
-      eventId: row.id,
-      teamId: "tm_1",
-      connectionId: row.lane,
-      sourceId: "src_1",
-      createdAt: row.createdAt,
-      dueAt: row.dueAt,
-      attempts: row.attempts,
-      firstAttemptAt: null,
-      lastAttemptAt: null,
-      trigger: "INITIAL",
-      rootEventId: null,
-      retryOperationId: null,
-      payload
-    }
+  itemOf({ attempts, createdAt, dueAt, id, lane }: Row): DeliveryItem {
+    const item = newItem({ id, connectionId: lane, dueAt }, { teamId: "tm_1", sourceId: "src_1" }, createdAt, payload)
+    return { ...item, attempts }
   }
 
   /** Commits and offers. */

@@ -2,6 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Result, type Schema } from "effect"
 import { destination, type DestinationFields } from "../src/Destination.ts"
 import type { Members } from "../src/Input.ts"
+import { faults } from "./written.ts"
 
 const situation = { id: null, now: new Date(0), ingress: { baseUrl: "http://in.test/e" } }
 const existing = { ...situation, id: "des_1" }
@@ -17,14 +18,6 @@ const replaceDestination = (input: Members) => (stored: DestinationFields) =>
 const created = (input: Members) => Result.getOrThrow(createDestination(input))
 const updated = (stored: DestinationFields, input: Members) => Result.getOrThrow(updateDestination(input)(stored))
 const replaced = (stored: DestinationFields, input: Members) => Result.getOrThrow(replaceDestination(input)(stored))
-
-/** `path: message` of every wrong field. */
-const faults = <A>(result: Result.Result<A, { readonly code: string; readonly data?: Schema.Json }>) => {
-  if (Result.isSuccess(result)) return expect.fail("it was accepted")
-  expect(result.failure.code).toBe("VALIDATION_ERROR")
-  const { fields } = result.failure.data as { readonly fields: ReadonlyArray<{ path: string; message: string }> }
-  return fields.map(({ message, path }) => `${path}: ${message}`)
-}
 const refused = (input: Members) => faults(createDestination(input))
 
 const url = "https://target.test/hook"

@@ -3,28 +3,12 @@ import { Result, type Schema } from "effect"
 import { source, type SourceFields } from "../src/Source.ts"
 import * as Written from "./written.ts"
 
-const createSource = (input: Schema.Json, ingress: { readonly baseUrl: string }) =>
-  Written.created(source, input, { ingress })
-const updateSource =
-  (id: string, input: Schema.Json, ingress: { readonly baseUrl: string }) => (stored: SourceFields) =>
-    Written.changed(source, stored, input, { id, ingress })
-
-const ingress = { baseUrl: "https://in.test/e" }
-
-const created = (input: Schema.Json) => Result.getOrThrow(createSource(input, ingress))
 const id = "src_01kaxg3j7qzfn8m4s2v6w9t5bc"
-const updated = (stored: SourceFields, input: Schema.Json) =>
-  Result.getOrThrow(updateSource(id, input, ingress)(stored))
-
-/** `path: message` of every wrong field. */
-const faults = <A>(result: Result.Result<A, { readonly code: string; readonly data?: Schema.Json }>) => {
-  if (Result.isSuccess(result)) return expect.fail("it was accepted")
-  expect(result.failure.code).toBe("VALIDATION_ERROR")
-  const { fields } = result.failure.data as { readonly fields: ReadonlyArray<{ path: string; message: string }> }
-  return fields.map(({ message, path }) => `${path}: ${message}`)
-}
-const refused = (input: Schema.Json) => faults(createSource(input, ingress))
-const refusedChange = (stored: SourceFields, input: Schema.Json) => faults(updateSource(id, input, ingress)(stored))
+const created = (input: Schema.Json) => Result.getOrThrow(Written.created(source, input))
+const changed = (stored: SourceFields, input: Schema.Json) => Written.changed(source, stored, input, { id })
+const updated = (stored: SourceFields, input: Schema.Json) => Result.getOrThrow(changed(stored, input))
+const refused = (input: Schema.Json) => Written.faults(Written.created(source, input))
+const refusedChange = (stored: SourceFields, input: Schema.Json) => Written.faults(changed(stored, input))
 
 const hmac = { webhook_secret_key: "the-secret-key", header_key: "x-signature", algorithm: "sha256", encoding: "hex" }
 const signed: SourceFields = {

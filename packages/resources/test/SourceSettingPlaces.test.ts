@@ -1,36 +1,22 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result, type Schema } from "effect"
 import { providers } from "@tidegate/signatures/Providers"
-import { source, type SourceFields } from "../src/Source.ts"
-import * as Written from "./written.ts"
-
-const createSource = (input: Schema.Json, ingress: { readonly baseUrl: string }) =>
-  Written.created(source, input, { ingress })
-const updateSource =
-  (id: string, input: Schema.Json, ingress: { readonly baseUrl: string }) => (stored: SourceFields) =>
-    Written.changed(source, stored, input, { id, ingress })
+import { source } from "../src/Source.ts"
+import { changed, created, faults } from "./written.ts"
 
 /**
  * A setting that decides about verification and stands where it has no effect, or is not spelled as it is read. Made from
  * the provider table: each setting of each type, under each name that it has.
  */
 
-const ingress = { baseUrl: "https://in.test/e" }
 const id = "src_01kaxg3j7qzfn8m4s2v6w9t5bc"
-
-const faults = <A>(result: Result.Result<A, { readonly code: string; readonly data?: Schema.Json }>) => {
-  if (Result.isSuccess(result)) return expect.fail(`it was accepted: ${JSON.stringify(result.success)}`)
-  expect(result.failure.code).toBe("VALIDATION_ERROR")
-  const { fields } = result.failure.data as { readonly fields: ReadonlyArray<{ path: string; message: string }> }
-  return fields.map(({ message, path }) => `${path}: ${message}`)
-}
 
 /** What is told of that input, by a create and by a change of an open source of that type. */
 const told = (type: string, input: { readonly [name: string]: Schema.Json }): ReadonlyArray<ReadonlyArray<string>> => {
-  const open = Result.getOrThrow(createSource({ name: "open", type, config: { auth_type: null } }, ingress))
+  const open = Result.getOrThrow(created(source, { name: "open", type, config: { auth_type: null } }))
   return [
-    faults(createSource({ name: "a", type, ...input }, ingress)),
-    faults(updateSource(id, { type, ...input }, ingress)(open))
+    faults(created(source, { name: "a", type, ...input })),
+    faults(changed(source, open, { type, ...input }, { id }))
   ]
 }
 
@@ -103,7 +89,7 @@ describe("a type that verifies without settings", () => {
   for (const type of ["ASANA", "NOTION", "AWS_SNS"]) {
     it(`${type}: takes none, and no auth that has none of its own`, () => {
       for (const config of [{}, { auth: {} }, { auth: null }]) {
-        const made = Result.getOrThrow(createSource({ name: "a", type, config }, ingress))
+        const made = Result.getOrThrow(created(source, { name: "a", type, config }))
         expect(made.config.auth_type, JSON.stringify(config)).toBe("HMAC")
       }
       for (const auth of [
@@ -167,7 +153,7 @@ describe("whether and how", () => {
       { labels: ["x"], config: { retention: 5, description: "x" } },
       { id: "x", team_id: "y" }
     ]) {
-      Result.getOrThrow(createSource({ name: "a", ...input }, ingress))
+      Result.getOrThrow(created(source, { name: "a", ...input }))
     }
   })
 })

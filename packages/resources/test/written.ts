@@ -1,3 +1,4 @@
+import { expect } from "@effect/vitest"
 import { Result, type Schema } from "effect"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { asObject, orInvalid } from "../src/Input.ts"
@@ -30,4 +31,12 @@ export const changed = <R extends AnyResource>(
     Result.flatMap((written) => resource.patch.judge(written, at)),
     Result.flatMap((message) => resource.change(message, at)(stored))
   ) as Result.Result<ChangeOf<R>, GatewayError>
+}
+
+/** `path: message` of every wrong field. */
+export const faults = <A>(result: Result.Result<A, { readonly code: string; readonly data?: Schema.Json }>) => {
+  if (Result.isSuccess(result)) return expect.fail(`it was accepted: ${JSON.stringify(result.success)}`)
+  expect(result.failure.code).toBe("VALIDATION_ERROR")
+  const { fields } = result.failure.data as { readonly fields: ReadonlyArray<{ path: string; message: string }> }
+  return fields.map(({ message, path }) => `${path}: ${message}`)
 }

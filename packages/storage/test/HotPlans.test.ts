@@ -9,6 +9,7 @@ import { migrate } from "@tidegate/storage/Migrations"
 import { readDedupeWindows, readPendingWork } from "@tidegate/storage/PendingRoutes"
 import { type Settled, settlePendingRoutes } from "@tidegate/storage/SettlePendingRoutes"
 import { freshDatabase } from "../../../test/postgres.ts"
+import { attemptRecord } from "./attempts.ts"
 
 const world = Layer.effectDiscard(migrate).pipe(
   Layer.provideMerge(
@@ -57,35 +58,15 @@ const reads = Effect.gen(function* () {
   return row!.count
 })
 
-const attempt = (eventId: string) => {
-  const now = Date.now()
-  return {
-    id: newId(prefixes.attempt, now),
+const attempt = (eventId: string) =>
+  attemptRecord({
     teamId: "tm",
     eventId,
     requestId: "req",
     connectionId: connection,
     sourceId: "src",
-    destinationId: destination,
-    attemptNumber: 1,
-    trigger: "INITIAL",
-    successful: true,
-    responseStatus: 200,
-    errorCode: null,
-    failureMessage: null,
-    body: null,
-    responseHeaders: null,
-    requestedUrl: "",
-    httpMethod: "POST",
-    bulkRetryId: null,
-    deliveredAt: now,
-    respondedAt: now,
-    deliveryLatency: 0,
-    finishedAt: now,
-    eventCreatedAt: now,
-    retryAt: null
-  }
-}
+    destinationId: destination
+  })
 
 /** A route that a transformation and a deduplicate rule have passed. */
 const settledAs = (eventId: string): Settled => {

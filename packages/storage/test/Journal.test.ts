@@ -9,6 +9,7 @@ import type { AttemptRecord } from "../src/journal/AttemptStatement.ts"
 import type { RequestRecord } from "@tidegate/storage/journal/AcceptStatement"
 import { migrate } from "@tidegate/storage/Migrations"
 import { freshDatabase } from "../../../test/postgres.ts"
+import { attemptRecord } from "./attempts.ts"
 
 /** By it a connection is cut in the middle of the work, and again when some of it is done. */
 const nextCommit = Effect.promise(() => next("commit"))
@@ -81,33 +82,18 @@ const accept = (record: RequestRecord) =>
     Effect.callback<Accepted>((resume) => journal.accept(record, (outcome) => resume(Effect.succeed(outcome))))
   )
 
-const attempt = (of: RequestRecord, number: number, change: Partial<AttemptRecord> = {}): AttemptRecord => ({
-  id: newId(prefixes.attempt, Date.now()),
-  teamId: team,
-  eventId: of.events[0]!.id,
-  requestId: of.id,
-  connectionId: connection,
-  sourceId: of.sourceId,
-  destinationId: destination,
-  attemptNumber: number,
-  trigger: "INITIAL",
-  successful: true,
-  responseStatus: 200,
-  errorCode: null,
-  failureMessage: null,
-  body: Buffer.from("ok"),
-  responseHeaders: "{}",
-  requestedUrl: "http://127.0.0.1/",
-  httpMethod: "POST",
-  bulkRetryId: null,
-  deliveredAt: Date.now(),
-  respondedAt: Date.now(),
-  deliveryLatency: 1,
-  finishedAt: Date.now(),
-  eventCreatedAt: of.ingestedAt,
-  retryAt: null,
-  ...change
-})
+const attempt = (of: RequestRecord, attemptNumber: number, change: Partial<AttemptRecord> = {}): AttemptRecord =>
+  attemptRecord({
+    teamId: team,
+    eventId: of.events[0]!.id,
+    requestId: of.id,
+    connectionId: connection,
+    sourceId: of.sourceId,
+    destinationId: destination,
+    attemptNumber,
+    eventCreatedAt: of.ingestedAt,
+    ...change
+  })
 
 const record = (of: AttemptRecord) =>
   Effect.flatMap(Journal, (journal) =>

@@ -16,6 +16,7 @@ import { retain } from "../src/Retention.ts"
 import { growing } from "../src/Tables.ts"
 import { idOf, makeOldDays, makePendingRoute, makeWaiting, type OldDays } from "./OldDays.ts"
 import { explained } from "./reads/Explained.ts"
+import { anyAttempt, anyEvent, anyRequest, firstPage as page } from "./reads/Filters.ts"
 
 const world = Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url }))).pipe(
   (database) => Layer.provideMerge(Layer.effectDiscard(migrate), database),
@@ -64,34 +65,6 @@ const sizes = Effect.gen(function* () {
     select sum(pg_total_relation_size(inhrelid))::float8 as bytes from pg_inherits`
   return row!.bytes
 })
-
-const anyEvent: EventReads.EventFilter = {
-  statuses: [],
-  sources: [],
-  connections: [],
-  destinations: [],
-  operation: undefined,
-  operationScope: "retries",
-  search: undefined
-}
-const anyRequest: RequestReads.RequestFilter = {
-  status: undefined,
-  verified: undefined,
-  sources: [],
-  connections: [],
-  operation: undefined,
-  isRetry: undefined,
-  retryKind: undefined,
-  search: undefined
-}
-const anyAttempt: AttemptReads.AttemptFilter = {
-  events: [],
-  request: undefined,
-  destinations: [],
-  status: undefined,
-  search: undefined
-}
-const page = { key: "test", window: {}, cursor: undefined, limit: 100 }
 
 const waiting = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

@@ -10,6 +10,7 @@ import * as RequestReads from "../../src/reads/RequestReads.ts"
 import * as TraceReads from "../../src/reads/TraceReads.ts"
 import { retryEvent } from "../../src/EventRetry.ts"
 import * as ControlPlane from "../controlPlane.ts"
+import { anyEvent } from "./Filters.ts"
 import { insertProxyExchange, insertTransformed } from "./Transformed.ts"
 
 const { createConnection, insertEvent, otherTeam, team, unique } = ControlPlane
@@ -201,15 +202,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("what transformations m
       const plain = yield* insertEvent(where.connection, { state: "FAILED", body: '{"plain":true}' })
       const both = yield* EventReads.list(
         team,
-        {
-          statuses: [],
-          sources: [],
-          connections: [where.connection.id],
-          destinations: [],
-          operation: undefined,
-          operationScope: "retries",
-          search: undefined
-        },
+        { ...anyEvent, connections: [where.connection.id] },
         { key: "", window: {}, cursor: undefined, limit: 10 },
         { data: true }
       )

@@ -23,6 +23,7 @@ import { type Table, tables } from "../../src/Tables.ts"
 import { Transformations } from "../../src/Transformations.ts"
 import * as ControlPlane from "../controlPlane.ts"
 import { idOf, makeOldDays, makePendingRoute, makeWaiting, type OldDays, resourcesOf } from "../OldDays.ts"
+import { anyAttempt, anyEvent, anyRequest } from "./Filters.ts"
 
 /*
  * Two teams with the same history. Whatever one of them reads, by no id, by its own or by the other's, shows nothing that
@@ -95,33 +96,18 @@ const some = <A>(value: A | undefined): ReadonlyArray<A> => (value === undefined
 const page = { key: "test", window: { from: "now-2d", to: "2999-01-01" }, cursor: undefined, limit: 100 }
 const sub = { key: "test", cursor: undefined, limit: 100 }
 const events = (ids: Ids | null): EventReads.EventFilter => ({
-  statuses: [],
+  ...anyEvent,
   requests: [],
   sources: some(ids?.source),
   connections: some(ids?.connection),
-  destinations: some(ids?.destination),
-  operation: undefined,
-  operationScope: "retries",
-  search: undefined
+  destinations: some(ids?.destination)
 })
 const requests = (ids: Ids | null): RequestReads.RequestFilter => ({
-  status: undefined,
-  verified: undefined,
+  ...anyRequest,
   sources: some(ids?.source),
-  connections: some(ids?.connection),
-  operation: undefined,
-  isRetry: undefined,
-  retryKind: undefined,
-  search: undefined
+  connections: some(ids?.connection)
 })
 const anything = { ids: [], statuses: [], sources: [], connections: [], destinations: [] }
-const attempts: AttemptReads.AttemptFilter = {
-  events: [],
-  request: undefined,
-  destinations: [],
-  status: undefined,
-  search: undefined
-}
 const resources = (ids: ReadonlyArray<string>): ResourceQuery => ({
   ids,
   name: undefined,
@@ -160,9 +146,9 @@ const cases: Readonly<Record<string, Case>> = {
   "RequestReads.requestBody": (ids) => RequestReads.requestBody(mine, req(ids, 6)),
   "RequestReads.requestBodySize": (ids) => RequestReads.requestBodySize(mine, req(ids, 6)),
   "AttemptReads.list": (ids) =>
-    AttemptReads.list(mine, { ...attempts, destinations: some(ids?.destination) }, "desc", page),
+    AttemptReads.list(mine, { ...anyAttempt, destinations: some(ids?.destination) }, "desc", page),
   "AttemptReads.list by event": (ids) =>
-    AttemptReads.list(mine, { ...attempts, events: some(ids?.record("event", 6)) }, "asc", page),
+    AttemptReads.list(mine, { ...anyAttempt, events: some(ids?.record("event", 6)) }, "asc", page),
   "AttemptReads.get": (ids) => AttemptReads.get(mine, (ids ?? idsOf(mine)).record("attempt", 6), req(ids, 6)),
   "AttemptReads.byEvents": (ids) => AttemptReads.byEvents(mine, some(ids?.record("event", 6)), 10),
   "IgnoredEventReads.ofRequest": (ids) =>

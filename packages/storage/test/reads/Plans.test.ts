@@ -12,6 +12,7 @@ import * as ExecutionReads from "../../src/reads/ExecutionReads.ts"
 import * as RequestReads from "../../src/reads/RequestReads.ts"
 import * as TraceReads from "../../src/reads/TraceReads.ts"
 import { explained } from "./Explained.ts"
+import { anyAttempt, anyEvent, anyRequest, firstPage as page } from "./Filters.ts"
 import { type History, makeHistory } from "./History.ts"
 
 /*
@@ -58,34 +59,6 @@ class Filled extends Context.Service<Filled, History>()("@tidegate/storage/test/
   ).pipe(Layer.provideMerge(Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url })))))
 }
 
-const anyEvent: EventReads.EventFilter = {
-  statuses: [],
-  sources: [],
-  connections: [],
-  destinations: [],
-  operation: undefined,
-  operationScope: "retries",
-  search: undefined
-}
-const anyRequest: RequestReads.RequestFilter = {
-  status: undefined,
-  verified: undefined,
-  sources: [],
-  connections: [],
-  operation: undefined,
-  isRetry: undefined,
-  retryKind: undefined,
-  search: undefined
-}
-const anyAttempt: AttemptReads.AttemptFilter = {
-  events: [],
-  request: undefined,
-  destinations: [],
-  status: undefined,
-  search: undefined
-}
-
-const page = { key: "test", window: {}, cursor: undefined, limit: 100 }
 const plain = { data: false }
 const whole = { data: true, eventSummary: true }
 

@@ -7,6 +7,7 @@ import { migrate } from "../../src/Migrations.ts"
 import * as EventReads from "../../src/reads/EventReads.ts"
 import * as RequestReads from "../../src/reads/RequestReads.ts"
 import { toPage } from "../../src/reads/Scan.ts"
+import { anyEvent, anyRequest } from "./Filters.ts"
 import { makeHistory } from "./History.ts"
 
 const rows = (...ids: ReadonlyArray<string>) => ids.map((id) => ({ id }))
@@ -43,16 +44,7 @@ layer(filled, { timeout: "60 seconds", excludeTestServices: true })("a rare matc
       const sql = yield* SqlClient.SqlClient
       const [oldest] = yield* sql<{ id: string }>`
         update requests set retry_kind = 'single' where id = (select min(id) from requests) returning id`
-      const filter = {
-        status: undefined,
-        verified: undefined,
-        sources: [],
-        connections: [],
-        operation: undefined,
-        isRetry: true,
-        retryKind: undefined,
-        search: undefined
-      }
+      const filter = { ...anyRequest, isRetry: true }
       const found: Array<string> = []
       const steps: Array<number> = []
       let cursor: string | undefined
@@ -82,15 +74,7 @@ layer(filled, { timeout: "60 seconds", excludeTestServices: true })("a rare matc
       const connections = (yield* sql<{ id: string }>`select id from connections`).map(({ id }) => id)
       yield* sql`update events set error_code = 'RARE', state = 'FAILED', failed = true
         where id in (select id from events where destination_id = any(${destinations}) order by id limit 5)`
-      const filter: EventReads.EventFilter = {
-        statuses: ["SUCCESSFUL"],
-        sources: [],
-        connections,
-        destinations,
-        operation: undefined,
-        operationScope: "retries",
-        search: undefined
-      }
+      const filter: EventReads.EventFilter = { ...anyEvent, statuses: ["SUCCESSFUL"], connections, destinations }
       const expected = yield* sql<{ id: string }>`
         select id from events where destination_id = any(${destinations}) and state = 'SUCCESSFUL' order by id desc`
       const found: Array<string> = []

@@ -12,14 +12,14 @@ export const samplers = [
 
 export type SamplerName = (typeof samplers)[number]
 
-/** Whether a trace is recorded: the same answer in every process with the same settings. */
-export type Sampler = (traceId: string, parent: TraceContext | null) => boolean
+/** Whether a trace is recorded: the same answer in every process with the same settings. Its id is derived only when it is asked for. */
+export type Sampler = (traceId: () => string, parent: TraceContext | null) => boolean
 
 /** `ratio`: OTEL_TRACES_SAMPLER_ARG, from 0 to 1. */
 export const makeSampler = (name: SamplerName, ratio: number): Sampler => {
   // By the last 7 bytes, which are random in every version of the standard.
   const limit = ratio * 2 ** 56
-  const byRatio = (traceId: string): boolean => Number(`0x${traceId.slice(18)}`) < limit
+  const byRatio = (traceId: () => string): boolean => Number(`0x${traceId().slice(18)}`) < limit
   const byName = { always_on: () => true, always_off: () => false, traceidratio: byRatio }
   const root = byName[name.replace("parentbased_", "") as keyof typeof byName]
   return name.startsWith("parentbased_")

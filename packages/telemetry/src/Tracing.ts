@@ -90,7 +90,7 @@ export const Tracing = Context.Reference<Tracing>("@tidegate/telemetry/Tracing",
  * Traces begun a second by each stage: above that, recording would cost more than a few percent of what is recorded. Whoever has
  * more sets a ratio that keeps below, so that traces are whole.
  */
-const mostPerSecond = 200
+const mostPerSecond = 100
 /** Of one request; it may have hundreds. */
 const mostRoutes = 16
 
@@ -112,9 +112,10 @@ export const makeTracing = (options: {
 
   const begin = (stage: keyof typeof budgets, headers: Headers, requestId: string): Trace | null => {
     const sender = parseTraceparent(headers["traceparent"])
-    const traceId = sender?.traceId ?? traceOf(requestId)
+    let derived: string | undefined
+    const traceId = (): string => sender?.traceId ?? (derived ??= traceOf(requestId))
     if (!sampler(traceId, sender)) return null
-    if (budgets[stage].take(now())) return { traceId, sender }
+    if (budgets[stage].take(now())) return { traceId: traceId(), sender }
     metrics.spansDropped.at("rate").add()
     return null
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { makeSampler, samplers } from "../src/Sampler.ts"
-import { formatTraceparent, parseTraceparent } from "../src/TraceContext.ts"
+import { formatTraceparent, parseTraceparent, type TraceContext } from "../src/TraceContext.ts"
 
 const traceId = "0af7651916cd43dd8448eb211c80319c"
 const spanId = "b7ad6b7169203331"
@@ -62,7 +62,8 @@ describe("a sampler", () => {
   it("asks the parent first, when it is to", () => {
     const answers = samplers.map((name) => {
       const sampler = makeSampler(name, 0)
-      return [name, sampler(traceId, null), sampler(traceId, parent(true)), sampler(traceId, parent(false))]
+      const of = (sender: TraceContext | null) => sampler(() => traceId, sender)
+      return [name, of(null), of(parent(true)), of(parent(false))]
     })
     expect(answers).toEqual([
       ["always_on", true, true, true],
@@ -75,7 +76,7 @@ describe("a sampler", () => {
   })
 
   const share = (ratio: number, ids: ReadonlyArray<string>) =>
-    ids.filter((id) => makeSampler("traceidratio", ratio)(id, null))
+    ids.filter((id) => makeSampler("traceidratio", ratio)(() => id, null))
   const Percent = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100 }))
 
   it.prop("takes no less of a larger share", [Digits, Percent, Percent], ([digits, a, b]) => {

@@ -16,9 +16,7 @@ import { inject } from "vitest"
 export const freshDatabase: Effect.Effect<Redacted.Redacted, SqlError, Scope.Scope> = Effect.gen(function* () {
   const server = inject("postgresUrl")
   const name = `test_${randomBytes(8).toString("hex")}`
-  yield* Effect.acquireRelease(run(server, `CREATE DATABASE ${name}`), () =>
-    Effect.orDie(run(server, `DROP DATABASE ${name} WITH (FORCE)`))
-  )
+  yield* Effect.acquireRelease(run(server, `CREATE DATABASE ${name}`), () => Effect.orDie(drop(server, name)))
   const url = new URL(server)
   url.pathname = name
   return Redacted.make(url.href)
@@ -28,6 +26,22 @@ export const freshDatabase: Effect.Effect<Redacted.Redacted, SqlError, Scope.Sco
 export const layer: Layer.Layer<PgClient.PgClient | SqlClient, SqlError> = Layer.unwrap(
   Effect.map(freshDatabase, (url) => PgClient.layer({ url }))
 )
+
+/**
+ * Not by `WITH (FORCE)`, which wants to end an autovacuum worker as well, and may not. Without it, the server ends those itself, and waits
+ * for the others up to 5 s.
+ */
+const drop = (server: string, name: string) =>
+  run(server, `ALTER DATABASE ${name} ALLOW_CONNECTIONS false`).pipe(
+    Effect.andThen(
+      run(
+        server,
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}' AND usename = current_user`
+      )
+    ),
+    Effect.andThen(run(server, `DROP DATABASE ${name}`)),
+    Effect.retry({ times: 12 })
+  )
 
 const run = (url: string, statement: string) =>
   PgConnection.make({ url: Redacted.make(url) }).pipe(

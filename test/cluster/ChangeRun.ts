@@ -286,13 +286,14 @@ export const runChanges = async (gateways: Gateways<Process>, changes: number): 
     }
   }
 
-  const send = (subject: Subject, process: Process): void => {
+  const send = (subject: Subject, process: Process): Promise<void> => {
     const number = n++
     const probe = subject.plan.probe(number, subject.returned)
     const record: Sent = { n: number, subject, process, probe, from: subject.returned, to: subject.asked, status: 0 }
     sent.push(record)
     const answered = ask(record).finally(() => underWay.delete(answered))
     underWay.add(answered)
+    return answered
   }
 
   const changeOften = async (subject: Subject): Promise<void> => {
@@ -312,16 +313,15 @@ export const runChanges = async (gateways: Gateways<Process>, changes: number): 
       durations.push(performance.now() - began)
       subject.returnedAt[state] = Date.now()
       subject.returned = state
-      for (let i = 0; i < probesAtOnce; i++) {
-        send(subject, "a")
-        send(subject, "b")
-      }
+      const probes = Array.from({ length: probesAtOnce }, () => [send(subject, "a"), send(subject, "b")])
+      // Every other state lasts until they have been answered, however slow the machine is: of those it is known what handled them.
+      if (state % 2 === 0) await Promise.all(probes.flat())
       await sleep(lasts.least + Math.random() * lasts.more)
     }
   }
 
   const subjects = await Promise.all(plans.map(make))
-  const load = setInterval(() => send(subjects[n % subjects.length]!, other()), 1_000 / loadPerSecond)
+  const load = setInterval(() => void send(subjects[n % subjects.length]!, other()), 1_000 / loadPerSecond)
   try {
     await Promise.all(subjects.map(changeOften))
   } finally {

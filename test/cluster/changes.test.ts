@@ -6,6 +6,6 @@ it("a change that has returned holds for every request sent after it, on both pr
   const gateways = await running({ a: "all", b: "all" })
   const report = await runChanges(gateways, 60)
   expect(report.violations).toEqual([])
-  expect(report.decided).toBeGreaterThan(100)
-  expect(report.attempts).toBeGreaterThan(50)
+  expect(report.decided).toBeGreaterThan(50)
+  expect(report.attempts).toBeGreaterThan(20)
 })

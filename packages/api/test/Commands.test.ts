@@ -142,8 +142,10 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("commands", 
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { connection, destination, source } = yield* chain("retried")
-      const request = newId(prefixes.request, Date.now())
-      const event = newId(prefixes.event, Date.now())
+      // What a request became by routing has its time.
+      const at = Date.now()
+      const request = newId(prefixes.request, at)
+      const event = newId(prefixes.event, at)
       yield* sql`insert into requests (id, team_id, source_id, status, verified, method, path, query, headers, body,
           body_size, events_count, ignored_count, ingested_at, created_at, updated_at)
         values (${request}, ${teams.a.id}, ${source.id}, 'accepted', false, 'POST', '/', '', '{}', 'x', 1, 1, 0, now(), now(), now())`

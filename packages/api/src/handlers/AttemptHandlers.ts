@@ -1,11 +1,10 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import * as AttemptReads from "@tidegate/storage/reads/AttemptReads"
-import { filterKey } from "@tidegate/storage/reads/Cursor"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { reader } from "./Calls.ts"
-import { dirOf, given, limitOf, searchOf, valuesOf, windowOf } from "./ListInput.ts"
+import { dirOf, given, pageOf, searchOf, valuesOf } from "./ListInput.ts"
 
 export const layer = HttpApiBuilder.group(
   Api,
@@ -18,7 +17,6 @@ export const layer = HttpApiBuilder.group(
         Effect.gen(function* () {
           const { id: team } = yield* CurrentTeam
           const dir = dirOf(query.dir)
-          const window = windowOf(query)
           const filter = {
             events: yield* valuesOf("event_id", query.event_id),
             request: given(query.request_id),
@@ -26,15 +24,8 @@ export const layer = HttpApiBuilder.group(
             status: query.status,
             search: searchOf(query)
           }
-          return yield* reading(
-            AttemptReads.list(team, filter, dir, {
-              key: filterKey("attempts", { team, dir, ...filter, ...window }),
-              window,
-              cursor: given(query.cursor, query.next),
-              prev: given(query.prev),
-              limit: limitOf(query.limit, 255)
-            })
-          )
+          const page = pageOf("attempts", query, { team, dir, ...filter }, 255)
+          return yield* reading(AttemptReads.list(team, filter, dir, { ...page, prev: given(query.prev) }))
         })
       )
       .handle("retrieve", ({ params, query }) =>

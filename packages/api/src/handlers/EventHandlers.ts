@@ -4,13 +4,12 @@ import { HttpApiBuilder } from "effect/http-api"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { retryDestination } from "@tidegate/storage/EventRetry"
-import { filterKey } from "@tidegate/storage/reads/Cursor"
 import * as EventReads from "@tidegate/storage/reads/EventReads"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import type * as Parameters from "../contract/Parameters.ts"
 import { askOwner, reader } from "./Calls.ts"
-import { given, includesOf, limitOf, searchOf, statusesOf, valuesOf, windowOf } from "./ListInput.ts"
+import { given, includesOf, pageOf, searchOf, statusesOf, valuesOf, windowOf } from "./ListInput.ts"
 
 const filterOf = Effect.fnUntraced(function* (query: Schema.Struct.Type<typeof Parameters.eventCount>) {
   return {
@@ -38,20 +37,8 @@ export const layer = HttpApiBuilder.group(
           const { id: team } = yield* CurrentTeam
           const filter = yield* filterOf(query)
           const include = yield* includesOf(query.include, ["data"])
-          const window = windowOf(query)
-          return yield* reading(
-            EventReads.list(
-              team,
-              filter,
-              {
-                key: filterKey("events", { team, ...filter, ...window }),
-                window,
-                cursor: given(query.cursor, query.next),
-                limit: limitOf(query.limit, 100)
-              },
-              { data: include.has("data") }
-            )
-          )
+          const page = pageOf("events", query, { team, ...filter }, 100)
+          return yield* reading(EventReads.list(team, filter, page, { data: include.has("data") }))
         })
       )
       .handle("count", ({ query }) =>

@@ -4,6 +4,7 @@ import { EventStatus } from "@tidegate/model/Event"
 import { LogLevel } from "@tidegate/model/Execution"
 import { type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { maxValues } from "@tidegate/model/BodyLimits"
+import { filterKey } from "@tidegate/storage/reads/Cursor"
 import type { ResourceQuery } from "@tidegate/storage/reads/ResourceLists"
 import type { WindowInput } from "@tidegate/storage/reads/Window"
 
@@ -79,6 +80,26 @@ export const dirOf = (text: string | undefined): "asc" | "desc" => (text?.toLowe
 
 /** A limit above the maximum is taken as the maximum; the answer echoes what was applied. */
 export const limitOf = (limit: number | undefined, maximum: number): number => Math.min(limit ?? 100, maximum)
+
+/** Where in a list to go on, and how far. `narrowed`: what its cursors stand for beside the window. */
+export const pageOf = (
+  list: string,
+  query: Parameters<typeof windowOf>[0] & {
+    readonly cursor?: string | undefined
+    readonly next?: string | undefined
+    readonly limit?: number | undefined
+  },
+  narrowed: object,
+  most: number
+) => {
+  const window = windowOf(query)
+  return {
+    key: filterKey(list, { ...narrowed, ...window }),
+    window,
+    cursor: given(query.cursor, query.next),
+    limit: limitOf(query.limit, most)
+  }
+}
 
 /** Lists without pages have no cursors: one that was ignored would read the same rows for ever. */
 const refuseCursors = Effect.gen(function* () {

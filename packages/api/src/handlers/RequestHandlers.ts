@@ -2,7 +2,6 @@ import { Effect } from "effect"
 import type { Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { filterKey } from "@tidegate/storage/reads/Cursor"
 import * as EventReads from "@tidegate/storage/reads/EventReads"
 import * as IgnoredEventReads from "@tidegate/storage/reads/IgnoredEventReads"
 import * as RequestReads from "@tidegate/storage/reads/RequestReads"
@@ -11,7 +10,7 @@ import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import type * as Parameters from "../contract/Parameters.ts"
 import { reader } from "./Calls.ts"
-import { given, includesOf, limitOf, searchOf, statusesOf, valuesOf, windowOf } from "./ListInput.ts"
+import { given, includesOf, pageOf, searchOf, statusesOf, valuesOf, windowOf } from "./ListInput.ts"
 
 const filterOf = Effect.fnUntraced(function* (query: Schema.Struct.Type<typeof Parameters.requestCount>) {
   return {
@@ -51,20 +50,9 @@ export const layer = HttpApiBuilder.group(
           const { id: team } = yield* CurrentTeam
           const filter = yield* filterOf(query)
           const include = yield* includesOf(query.include, ["data", "event_summary"])
-          const window = windowOf(query)
-          return yield* reading(
-            RequestReads.list(
-              team,
-              filter,
-              {
-                key: filterKey("requests", { team, ...filter, ...window }),
-                window,
-                cursor: given(query.cursor, query.next),
-                limit: limitOf(query.limit, 100)
-              },
-              { data: include.has("data"), eventSummary: include.has("event_summary") }
-            )
-          )
+          const page = pageOf("requests", query, { team, ...filter }, 100)
+          const shown = { data: include.has("data"), eventSummary: include.has("event_summary") }
+          return yield* reading(RequestReads.list(team, filter, page, shown))
         })
       )
       .handle("count", ({ query }) =>
@@ -107,11 +95,7 @@ export const layer = HttpApiBuilder.group(
             connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id),
             destinations: yield* valuesOf("destination_id", query.destination_id)
           }
-          const page = {
-            key: filterKey("request_events", { team, request: params.id, ...filter }),
-            cursor: given(query.cursor, query.next),
-            limit: limitOf(query.limit, 255)
-          }
+          const page = pageOf("request_events", query, { team, request: params.id, ...filter }, 255)
           return yield* reading(
             Effect.andThen(RequestReads.check(team, params.id), EventReads.ofRequest(team, params.id, filter, page))
           )
@@ -124,11 +108,7 @@ export const layer = HttpApiBuilder.group(
             ids: yield* valuesOf("id", query.id),
             connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id)
           }
-          const page = {
-            key: filterKey("request_ignored_events", { team, request: params.id, ...filter }),
-            cursor: given(query.cursor, query.next),
-            limit: limitOf(query.limit, 255)
-          }
+          const page = pageOf("request_ignored_events", query, { team, request: params.id, ...filter }, 255)
           return yield* reading(
             Effect.andThen(
               RequestReads.check(team, params.id),

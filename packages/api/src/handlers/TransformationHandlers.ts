@@ -7,14 +7,13 @@ import type { Transformation } from "@tidegate/model/Transformation"
 import { transformation } from "@tidegate/resources/Transformation"
 import { runBody } from "@tidegate/resources/TransformationRun"
 import { maskSecret } from "@tidegate/signatures/Masking"
-import { filterKey } from "@tidegate/storage/reads/Cursor"
 import * as ExecutionReads from "@tidegate/storage/reads/ExecutionReads"
 import { Transformations } from "@tidegate/storage/Transformations"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam, type Role } from "../contract/Authorization.ts"
 import { askOwner, ownersOf, reader, type WithBody } from "./Calls.ts"
 import { readJsonObject } from "./JsonBody.ts"
-import { given, limitOf, logLevelsOf, windowOf } from "./ListInput.ts"
+import { logLevelsOf, pageOf } from "./ListInput.ts"
 import { handle } from "./Resource.ts"
 
 /** As the caller may see it: whoever does not own the team sees that there are variables, and not what they hold. */
@@ -53,20 +52,8 @@ export const layer = HttpApiBuilder.group(
         Effect.gen(function* () {
           const { id: team } = yield* CurrentTeam
           const logLevels = yield* logLevelsOf(query.log_level)
-          const window = windowOf(query)
-          return yield* reading(
-            ExecutionReads.list(
-              team,
-              params.id,
-              { logLevels },
-              {
-                key: filterKey("executions", { team, transformation: params.id, logLevels, ...window }),
-                window,
-                cursor: given(query.cursor, query.next),
-                limit: limitOf(query.limit, 255)
-              }
-            )
-          )
+          const page = pageOf("executions", query, { team, transformation: params.id, logLevels }, 255)
+          return yield* reading(ExecutionReads.list(team, params.id, { logLevels }, page))
         })
       )
       .handle("execution", ({ params }) =>

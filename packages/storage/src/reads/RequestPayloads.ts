@@ -1,10 +1,8 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { takeTurn } from "@tidegate/model/LoopTurn"
 import type { RequestData } from "@tidegate/model/Request"
 import * as Columns from "../journal/Columns.ts"
-import { valueBudget } from "./Payload.ts"
-import { payloadColumns, type PayloadRow, readInTurn, toRequestData } from "./RequestRow.ts"
+import { payloadColumns, type PayloadRow, payloadsOf } from "./RequestRow.ts"
 
 /** What was received, by the id of the request; one whose payload is gone has none. Larger bodies are not read. */
 export const requestPayloads = Effect.fnUntraced(function* (
@@ -17,13 +15,5 @@ export const requestPayloads = Effect.fnUntraced(function* (
   const rows = yield* sql<PayloadRow>`
     select ${sql.literal(payloadColumns(largest))} from requests r
     where r.id = any(${Columns.text(ids)}) and r.team_id = ${team}`.unprepared
-  const found = new Map<string, RequestData>()
-  const budget = valueBudget()
-  for (const row of rows) {
-    const since = performance.now()
-    const data = toRequestData(row, budget)
-    if (data !== null) found.set(row.id, data)
-    if (row.body_size > readInTurn) yield* takeTurn(since)
-  }
-  return found
+  return yield* payloadsOf(rows)
 })

@@ -1,6 +1,7 @@
-import type { Schema } from "effect"
+import { Effect, type Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import { prefixes, sibling } from "@tidegate/model/Ids"
+import { takeTurn } from "@tidegate/model/LoopTurn"
 import { parseQuery, type StoredHead } from "@tidegate/model/Message"
 import type { Request, RequestData } from "@tidegate/model/Request"
 import { shownHeaders } from "@tidegate/signatures/PresentedPlaces"
@@ -110,7 +111,7 @@ const countValues = (root: Schema.Json): number => {
 }
 
 /** A body of more bytes is parsed for reading in turn with other long work. */
-export const readInTurn = 16 * 1024
+const readInTurn = 16 * 1024
 
 /** Bodies up to this many bytes are shown in lists; a detail shows any. */
 export const listedBody = 64 * 1024
@@ -147,3 +148,18 @@ export const toRequestData = (row: PayloadRow, budget?: ValueBudget): RequestDat
     ...(readable.reason === null ? {} : { reason: readable.reason })
   }
 }
+
+/** The payloads of one answer, by the id of their row; one that is gone has none. */
+export const payloadsOf = Effect.fnUntraced(function* (
+  rows: ReadonlyArray<PayloadRow>
+): Effect.fn.Return<ReadonlyMap<string, RequestData>> {
+  const found = new Map<string, RequestData>()
+  const budget = valueBudget()
+  for (const row of rows) {
+    const since = performance.now()
+    const data = toRequestData(row, budget)
+    if (data !== null) found.set(row.id, data)
+    if (row.body_size > readInTurn) yield* takeTurn(since)
+  }
+  return found
+})

@@ -1,10 +1,8 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { takeTurn } from "@tidegate/model/LoopTurn"
 import type { RequestData } from "@tidegate/model/Request"
 import * as Columns from "../journal/Columns.ts"
-import { valueBudget } from "./Payload.ts"
-import { type PayloadRow, readInTurn, startBytes, toRequestData } from "./RequestRow.ts"
+import { type PayloadRow, payloadsOf, startBytes } from "./RequestRow.ts"
 
 /**
  * What transformations made of requests, by the id of the event data; one whose payload is gone has none. Bodies larger
@@ -26,13 +24,5 @@ export const transformedPayloads = Effect.fnUntraced(function* (
       null as rejection_cause
     from event_data d left join requests r on d.same_body and r.id = d.request_id
     where d.id = any(${Columns.text(ids)}) and d.team_id = ${team}`.unprepared
-  const found = new Map<string, RequestData>()
-  const budget = valueBudget()
-  for (const row of rows) {
-    const since = performance.now()
-    const data = toRequestData(row, budget)
-    if (data !== null) found.set(row.id, data)
-    if (row.body_size > readInTurn) yield* takeTurn(since)
-  }
-  return found
+  return yield* payloadsOf(rows)
 })

@@ -44,9 +44,22 @@ it.effect("a resource without an owner is a 503, its own error its own", () =>
   })
 )
 
-it.effect("an owner that is interrupted, because its shard has gone elsewhere, is a 503", () =>
+it.effect("an owner that is interrupted, because its shard has gone elsewhere, is asked again where it is now", () =>
   Effect.gen(function* () {
-    expect(yield* Effect.flip(askOwner(Effect.interrupt))).toMatchObject(unavailable)
+    let asked = 0
+    const owner = Effect.suspend(() => (++asked < 3 ? Effect.interrupt : Effect.succeed("stored")))
+    const call = yield* Effect.forkChild(askOwner(owner))
+    yield* TestClock.adjust("1 second")
+    expect(yield* Fiber.join(call)).toBe("stored")
+    expect(asked).toBe(3)
+  })
+)
+
+it.effect("an owner that is interrupted again and again is a 503 before the deadline", () =>
+  Effect.gen(function* () {
+    const call = yield* Effect.forkChild(Effect.flip(askOwner(Effect.interrupt)))
+    yield* TestClock.adjust("5 seconds")
+    expect(yield* Fiber.join(call)).toMatchObject(unavailable)
   })
 )
 

@@ -1,4 +1,4 @@
-import { Cause, Clock, Duration, Effect, Fiber } from "effect"
+import { Cause, Clock, Data, Duration, Effect, Fiber, Schedule } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import type { ClusterError } from "effect/cluster"
 import type { SqlError } from "effect/sql"
@@ -50,10 +50,16 @@ export type NoOwner =
   | ClusterError.PersistenceError
   | ClusterError.EntityNotAssignedToRunner
 
+/** Another process has taken the resource, or this one has lost it, while its owner worked. */
+class OwnerChanged extends Data.TaggedError("OwnerChanged") {}
+
+/** While a shard changes hands, whoever has it next is asked as soon as he has it. */
+const askingAgain = { times: 20, schedule: Schedule.spaced("250 millis") }
+
 /**
  * A message to the resource's owner. It is carried through even when its caller hangs up: a change that is stored has
- * to reach everyone it concerns. An owner that cannot be reached for the whole deadline is a 503, because the call may be
- * repeated: every command is idempotent.
+ * to reach everyone it concerns. Every command is idempotent: one whose owner changes meanwhile is sent to the next, and what cannot be
+ * reached for the whole deadline is a 503, because the call may be repeated.
  */
 export const askOwner = <A, R>(
   effect: Effect.Effect<A, GatewayError | NoOwner, R>
@@ -64,11 +70,13 @@ export const askOwner = <A, R>(
         ? error
         : fail("QUEUE_UNAVAILABLE", "the resource's owner cannot be reached; repeat the request")
     ),
-    Effect.timeoutOrElse(late("the resource's owner did not answer in time; repeat the request")),
     // An owner that loses its shard is interrupted, and so reads its answer. Nobody interrupts this fiber.
-    Effect.catchCauseIf(Cause.hasInterruptsOnly, () =>
+    Effect.catchCauseIf(Cause.hasInterruptsOnly, () => Effect.fail(new OwnerChanged())),
+    Effect.retry({ while: ({ _tag }) => _tag === "OwnerChanged", ...askingAgain }),
+    Effect.catchTag("OwnerChanged", () =>
       Effect.fail(fail("QUEUE_UNAVAILABLE", "the resource has just changed its owner; repeat the request"))
     ),
+    Effect.timeoutOrElse(late("the resource's owner did not answer in time; repeat the request")),
     Effect.forkDetach,
     Effect.flatMap(Fiber.join)
   )

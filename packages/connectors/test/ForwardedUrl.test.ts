@@ -58,7 +58,8 @@ describe("a path behind another", () => {
     const paths = ["/%25".repeat(8_000), "/%2541".repeat(5_000), "/.".repeat(16_000), `/${".%2e;".repeat(6_000)}`]
     for (const path of paths) forwardedUrl("https://h.example/base", path, "")
     const { user, system } = process.cpuUsage(started)
-    expect((user + system) / 1_000 / paths.length).toBeLessThan(50)
+    // With room for a processor that is shared: what is quadratic takes seconds.
+    expect((user + system) / 1_000 / paths.length).toBeLessThan(300)
   })
 
   const Piece = Schema.Literals(

@@ -15,11 +15,17 @@ export interface Course {
   /** How long after that a destination may be without a delivery. */
   readonly limitMs: number
   /** When memory was lost: what was on the wire or not recorded at such a moment may be delivered again. */
-  readonly crashes: ReadonlyArray<number>
+  readonly crashes: ReadonlyArray<Crash>
   /** Destinations that cannot be delivered to until the fault is mended. */
   readonly disturbed: ReadonlyArray<string>
   /** Takes the fault back, once deliveries go on. */
   readonly mend?: () => Promise<Mended>
+}
+
+export interface Crash {
+  readonly at: number
+  /** The ports that it delivered from; null where that cannot be told. */
+  readonly ports: ReadonlySet<number> | null
 }
 
 export interface Mended {
@@ -53,6 +59,25 @@ const holdMs = 4_000
 
 const quiet = { crashes: [], disturbed: [] } as const
 
+/** The ports that these processes deliver from. */
+const deliveringPorts = ({ cluster, target }: Stage, names: ReadonlyArray<ProcessName>): Crash["ports"] => {
+  let all: Crash["ports"] = new Set()
+  for (const name of names) {
+    const ports = portsOf(cluster.pid(name), target.port)
+    all = all === null || ports === null ? null : all.union(ports)
+  }
+  return all
+}
+
+/** SIGKILL. They stand still before, so that no delivery leaves by a port that was not read. */
+const crash = async (stage: Stage, ...names: ReadonlyArray<ProcessName>): Promise<Crash> => {
+  const at = now()
+  for (const name of names) stage.cluster.freeze(name)
+  const ports = deliveringPorts(stage, names)
+  await stage.cluster.kill(...names)
+  return { at, ports }
+}
+
 const startAgain = (cluster: Cluster, name: ProcessName) => async (): Promise<Mended> => {
   await cluster.start(name)
   return {}
@@ -73,15 +98,14 @@ const killRunner = (name: ProcessName): Fault => ({
   name: `SIGKILL ${name}`,
   topology: "cluster",
   doorsStayUp: true,
-  inflict: async ({ cluster }) => {
-    const at = now()
-    await cluster.kill(name)
+  inflict: async (stage) => {
+    const crashed = await crash(stage, name)
     return {
-      recoverableAt: at,
+      recoverableAt: crashed.at,
       limitMs: takeOverMs,
-      crashes: [at],
+      crashes: [crashed],
       disturbed: [],
-      mend: startAgain(cluster, name)
+      mend: startAgain(stage.cluster, name)
     }
   }
 })
@@ -121,14 +145,15 @@ const freezeRunner = (name: ProcessName, frozenMs: number): Fault => ({
   name: `SIGSTOP ${name} for ${frozenMs / 1000} s`,
   topology: "cluster",
   doorsStayUp: true,
-  inflict: async ({ cluster, target }) => {
+  inflict: async (stage) => {
+    const { cluster, target } = stage
     const at = now()
     const pid = cluster.pid(name)
     cluster.freeze(name)
     return {
       recoverableAt: at,
       limitMs: takeOverMs,
-      crashes: [at],
+      crashes: [{ at, ports: deliveringPorts(stage, [name]) }],
       disturbed: [],
       mend: async () => {
         await sleep(Math.max(0, at + frozenMs - now()))
@@ -164,11 +189,10 @@ const killBothRunners: Fault = {
   name: "SIGKILL both runners, start them again",
   topology: "cluster",
   doorsStayUp: true,
-  inflict: async ({ cluster }) => {
-    const at = now()
-    await cluster.kill("runner-1", "runner-2")
-    await cluster.startAll()
-    return { recoverableAt: at, limitMs: restartMs, crashes: [at], disturbed: [] }
+  inflict: async (stage) => {
+    const crashed = await crash(stage, "runner-1", "runner-2")
+    await stage.cluster.startAll()
+    return { recoverableAt: crashed.at, limitMs: restartMs, crashes: [crashed], disturbed: [] }
   }
 }
 
@@ -176,13 +200,12 @@ const onlyDoors: Fault = {
   name: "only doors for 6 s",
   topology: "cluster",
   doorsStayUp: true,
-  inflict: async ({ cluster }) => {
-    const at = now()
-    await cluster.kill("runner-1", "runner-2")
+  inflict: async (stage) => {
+    const crashed = await crash(stage, "runner-1", "runner-2")
     await sleep(6_000)
     const startedAt = now()
-    await cluster.startAll()
-    return { recoverableAt: startedAt, limitMs: restartMs, crashes: [at], disturbed: [] }
+    await stage.cluster.startAll()
+    return { recoverableAt: startedAt, limitMs: restartMs, crashes: [crashed], disturbed: [] }
   }
 }
 
@@ -231,18 +254,17 @@ const terminateAndKill: Fault = {
   name: "pg_terminate_backend for 3 s, SIGKILL runner-1 amid it",
   topology: "cluster",
   doorsStayUp: false,
-  inflict: async ({ cluster }) => {
-    const terminating = cluster.terminateBackends(3_000)
+  inflict: async (stage) => {
+    const terminating = stage.cluster.terminateBackends(3_000)
     await sleep(1_000)
-    const at = now()
-    await cluster.kill("runner-1")
+    const crashed = await crash(stage, "runner-1")
     await terminating
     return {
       recoverableAt: now(),
       limitMs: takeOverMs,
-      crashes: [at],
+      crashes: [crashed],
       disturbed: [],
-      mend: startAgain(cluster, "runner-1")
+      mend: startAgain(stage.cluster, "runner-1")
     }
   }
 }
@@ -284,18 +306,18 @@ const killWhileFailing: Fault = {
   name: "SIGKILL runner-2 while all targets fail",
   topology: "cluster",
   doorsStayUp: true,
-  inflict: async ({ cluster, target }) => {
+  inflict: async (stage) => {
+    const { cluster, target } = stage
     const failing = ["steady-1", "steady-2", "steady-3", "flaky-1", "flaky-2", "flaky-3", "flaky-4", "delayed-1"]
     for (const key of failing) target.behave(key, "fail")
     await sleep(2_500)
-    const at = now()
-    await cluster.kill("runner-2")
+    const crashed = await crash(stage, "runner-2")
     await sleep(1_000)
     target.heal()
     return {
-      recoverableAt: at,
+      recoverableAt: crashed.at,
       limitMs: takeOverMs,
-      crashes: [at],
+      crashes: [crashed],
       disturbed: [],
       mend: startAgain(cluster, "runner-2")
     }
@@ -306,11 +328,10 @@ const killAll: Fault = {
   name: "SIGKILL the only process",
   topology: "single",
   doorsStayUp: false,
-  inflict: async ({ cluster }) => {
-    const at = now()
-    await cluster.kill("all")
-    await cluster.startAll()
-    return { recoverableAt: at, limitMs: restartMs, crashes: [at], disturbed: [] }
+  inflict: async (stage) => {
+    const crashed = await crash(stage, "all")
+    await stage.cluster.startAll()
+    return { recoverableAt: crashed.at, limitMs: restartMs, crashes: [crashed], disturbed: [] }
   }
 }
 
@@ -318,17 +339,16 @@ const killAllAgainAndAgain: Fault = {
   name: "SIGKILL the only process three times",
   topology: "single",
   doorsStayUp: false,
-  inflict: async ({ cluster, target }) => {
-    const crashes: Array<number> = []
+  inflict: async (stage) => {
+    const { cluster, target } = stage
+    const crashes: Array<Crash> = []
     for (let time = 0; time < 3; time++) {
-      const at = now()
-      crashes.push(at)
-      await cluster.kill("all")
+      crashes.push(await crash(stage, "all"))
       await cluster.startAll()
       const seen = target.arrivals.length
       await waitUntil("deliveries go on", () => target.arrivals.length > seen + 20, { patienceMs: restartMs })
     }
-    return { recoverableAt: crashes.at(-1)!, limitMs: restartMs, crashes, disturbed: [] }
+    return { recoverableAt: crashes.at(-1)!.at, limitMs: restartMs, crashes, disturbed: [] }
   }
 }
 

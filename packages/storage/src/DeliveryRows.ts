@@ -75,6 +75,7 @@ export const pendingEvents = Effect.fnUntraced(function* (
   if (eventIds.length === 0) return []
   const sql = yield* HotSql
   const ids = Columns.text(eventIds)
+  const [first, last] = Columns.bounds(eventIds)
   return yield* sql<PendingEventRow>`
     with chosen as (
       select w.id, w.place, d.due_at, e.request_id, e.event_data_id,
@@ -82,7 +83,8 @@ export const pendingEvents = Effect.fnUntraced(function* (
       from unnest(${ids}) with ordinality as w (id, place)
         cross join lateral (select due_at from deliveries where deliveries.event_id = w.id limit 1) d
         cross join lateral (
-          select request_id, event_data_id from events where events.id = w.id and events.state = 'PENDING' limit 1
+          select request_id, event_data_id from events
+          where events.id = w.id and events.id >= ${first} and events.id <= ${last} and events.state = 'PENDING' limit 1
         ) e
         cross join lateral (
           select case when e.event_data_id is null
@@ -95,7 +97,9 @@ export const pendingEvents = Effect.fnUntraced(function* (
       coalesce(t.path, r.path) as path, coalesce(t.query, r.query) as query, coalesce(t.headers, r.headers) as headers, r.presented,
       case when t.same_body is false then t.body else r.body end as body, r.verified, r.original_ip
     from chosen c
-      cross join lateral (select * from events where events.id = c.id limit 1) e
+      cross join lateral (
+        select * from events where events.id = c.id and events.id >= ${first} and events.id <= ${last} limit 1
+      ) e
       cross join lateral (select * from requests where requests.id = c.request_id limit 1) r
       left join lateral (
         select method, path, query, headers, body, same_body from event_data where event_data.id = c.event_data_id limit 1

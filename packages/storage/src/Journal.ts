@@ -2,11 +2,11 @@ import { randomInt } from "node:crypto"
 import { Cause, Clock, Context, Effect, Layer, type Scope } from "effect"
 import { SqlError } from "effect/sql"
 import { isTransient, JournalSql } from "./Database.ts"
-import { acceptCommit, type RequestRecord } from "./journal/AcceptStatement.ts"
+import { acceptCommit, type RequestRecord, storedLookup } from "./journal/AcceptStatement.ts"
 import { type AttemptRecord, attemptCommit } from "./journal/AttemptStatement.ts"
-import * as Columns from "./journal/Columns.ts"
 import { GroupCommit } from "./journal/GroupCommit.ts"
 import { attemptTelemetry, committed, watchWaiting } from "./journal/JournalTelemetry.ts"
+import { markCommit, type MarkRecord } from "./journal/MarkStatement.ts"
 import { withPartitions } from "./Partitions.ts"
 
 export type { IgnoredEvent, PendingRoute, RequestRecord, RoutedEvent } from "./journal/AcceptStatement.ts"
@@ -36,9 +36,7 @@ interface Attempt {
   readonly done: (outcome: Recorded) => void
 }
 
-interface Mark {
-  readonly eventId: string
-  readonly startedAt: number
+interface Mark extends MarkRecord {
   readonly done: (marked: boolean) => void
 }
 
@@ -126,9 +124,10 @@ const make = Effect.gen(function* () {
   /** Ids of the batch that are stored: a commit whose answer was lost either happened whole or not at all. */
   const storedIds = (items: ReadonlyArray<Acceptance>) =>
     Effect.map(
-      sql.unsafe<{ id: string }>("select id from requests where id = any($1)", [
-        Columns.text(items.map(({ record }) => record.id))
-      ]),
+      Effect.suspend(() => {
+        const { parameters, statement } = storedLookup(items.map(({ record }) => record.id))
+        return sql.unsafe<{ id: string }>(statement, parameters)
+      }),
       (rows) => new Set(rows.map((row) => row.id))
     )
 
@@ -228,14 +227,10 @@ const make = Effect.gen(function* () {
     )
 
   const commitMarks = (items: ReadonlyArray<Mark>): Effect.Effect<void> =>
-    Effect.suspend(() =>
-      sql.unsafe(
-        `update deliveries set started_at = m.at
-         from unnest($1::text[], $2::timestamptz[]) as m (id, at)
-         where deliveries.event_id = any($1::text[]) and deliveries.event_id = m.id`,
-        [Columns.text(items.map((item) => item.eventId)), Columns.timestamptz(items.map((item) => item.startedAt))]
-      )
-    ).pipe(
+    Effect.suspend(() => {
+      const { parameters, statement } = markCommit(items)
+      return sql.unsafe(statement, parameters)
+    }).pipe(
       refusable,
       Effect.match({
         onSuccess: () => items.forEach((item) => tell(item.done, true)),

@@ -287,3 +287,11 @@ const push = (columns: ReadonlyArray<Array<unknown>>, ...values: ReadonlyArray<u
 
 const bind = (group: Group, columns: ReadonlyArray<ReadonlyArray<unknown>>): Array<PgTypes.Parameter> =>
   columns.map((values, index) => Columns.column(groups[group][index]!, values))
+
+/** Which of these requests are stored. */
+export const storedLookup = (
+  ids: ReadonlyArray<string>
+): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter | string> } => ({
+  statement: "select id from requests where id = any($1::text[]) and id >= $2 and id <= $3",
+  parameters: [Columns.text(ids), ...Columns.bounds(ids)]
+})

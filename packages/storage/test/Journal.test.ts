@@ -158,6 +158,69 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
       })
   )
 
+  it.effect("writes the same of a request and its attempt alone as of many at once", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const source = yield* makeSource
+      const [other, third] = [newId(prefixes.connection, Date.now()), newId(prefixes.connection, Date.now())]
+      const full = () => {
+        const of = request(source, 1, { presented: "sealed", verified: true, externalId: "ext", originalIp: "::1" })
+        const id = derivedId(prefixes.ignoredEvent, of.id, other)
+        return {
+          ...of,
+          ignored: [{ id, connectionId: other, cause: "FILTERED" as const, meta: '["body"]' }],
+          pending: [{ connectionId: third, shard: 7 }]
+        }
+      }
+      const rejected = () =>
+        request(source, 1, { status: "rejected", rejectionCause: "TOO_LARGE", body: null, events: [] })
+      const at = Date.now()
+      const times = { deliveredAt: at, respondedAt: at + 5, finishedAt: at + 7, retryAt: null }
+      const failed = { ...failing, ...times, respondedAt: null, responseHeaders: null, body: null }
+      const run = Effect.fnUntraced(function* (count: number) {
+        const made = Array.from({ length: count }, () => [full(), full(), full(), rejected()] as const)
+        for (const kind of [0, 1, 2, 3] as const) {
+          yield* Effect.all(
+            made.map((requests) => accept(requests[kind])),
+            { concurrency: "unbounded" }
+          )
+        }
+        for (const [kind, change] of [times, { ...failed, retryAt: at + 60_000 }, failed].entries()) {
+          yield* Effect.all(
+            made.map((requests) => record(attempt(requests[kind]!, 1, change))),
+            { concurrency: "unbounded" }
+          )
+        }
+        return yield* Effect.forEach(made[0]!, ({ id }) =>
+          Effect.forEach(
+            [
+              sql`select * from requests where id = ${id}`,
+              sql`select * from events where request_id = ${id}`,
+              sql`select * from attempts where request_id = ${id}`,
+              sql`select d.* from deliveries d join events e on e.id = d.event_id where e.request_id = ${id}`,
+              sql`select * from ignored_events where request_id = ${id}`,
+              sql`select * from pending_routes where request_id = ${id}`
+            ],
+            (rows) => rows
+          )
+        )
+      })
+      // What differs from one request to the next: its id, those derived from it, and its time.
+      const alike = (rows: unknown) =>
+        JSON.stringify(rows)
+          .replaceAll(/(req|evt|att|ign)_\w{26}/g, "$1")
+          .replaceAll(/"(due_at|ingested_at|created_at|updated_at)":"[^"]*"/g, '"$1":""')
+      const alone = yield* run(1)
+      expect(alone.map((tables) => tables.map((rows) => rows.length))).toEqual([
+        [1, 1, 1, 0, 1, 1],
+        [1, 1, 1, 1, 1, 1],
+        [1, 1, 1, 0, 1, 1],
+        [1, 0, 0, 0, 0, 0]
+      ])
+      expect(alike(yield* run(5))).toBe(alike(alone))
+    })
+  )
+
   it.effect("knows a deleted source as stale, whatever the version", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

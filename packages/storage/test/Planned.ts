@@ -75,27 +75,6 @@ const explain = Effect.fnUntraced(function* (
   ).unprepared
   yield* sql.unsafe("rollback")
   yield* sql.unsafe("deallocate explained")
-  process.stdout.write(
-    JSON.stringify(
-      row,
-      (k, v) =>
-        [
-          "Output",
-          "Plan Rows",
-          "Plan Width",
-          "Async Capable",
-          "Parallel Aware",
-          "Startup Cost",
-          "Total Cost",
-          "Disabled",
-          "Parent Relationship",
-          "Schema"
-        ].includes(k)
-          ? undefined
-          : v,
-      1
-    )
-  )
   return nodesOf(row!["QUERY PLAN"][0]!.Plan).flatMap((node) =>
     node["Node Type"].includes("Scan") && node["Relation Name"] !== undefined
       ? [{ relation: node["Relation Name"], index: node["Index Name"], loops: node["Actual Loops"] }]

@@ -49,7 +49,7 @@ export interface RequestRecord extends StoredHead {
 }
 
 const groups = {
-  sources: ["text", "int8"],
+  sources: ["int4", "text", "int8"],
   requests: [
     "int4", // which (source, version) pair
     "text", // id
@@ -127,6 +127,9 @@ const writes: { readonly [group in Exclude<Group, "sources">]: (rows: string, sl
     ]
   }
 
+/** Whether a group's row is given by itself. One request is counted under several keys. */
+const isSingle = (group: Group, single: boolean): boolean => single && group !== "rollups"
+
 /** Rows whose (source, version) pair is not current are left out, and answered. */
 const current = "v <> all ((select ords from stale)::int4[])"
 
@@ -135,11 +138,11 @@ const current = "v <> all ((select ords from stale)::int4[])"
  * rollups, as far as the batch has any. Its snapshot is taken after every configuration change that has returned, so a
  * row whose version is still current was routed by what holds now.
  */
-const buildStatement = (present: ReadonlyArray<Group>): string => {
+const buildStatement = (present: ReadonlyArray<Group>, single: boolean): string => {
   let parameter = 1
   const rowsOf = new Map<Group, string>()
   for (const group of present) {
-    rowsOf.set(group, `unnest(${Columns.placeholders(groups[group], parameter)})`)
+    rowsOf.set(group, Columns.rowsFrom(groups[group], parameter, isSingle(group, single)))
     parameter += groups[group].length
   }
   const parts = present.flatMap((group) =>
@@ -147,8 +150,8 @@ const buildStatement = (present: ReadonlyArray<Group>): string => {
   )
   return `
 with stale as materialized (
-  select coalesce(array_agg(s.v::int4), '{}'::int4[]) as ords
-  from ${rowsOf.get("sources")!} with ordinality as s (id, version, v)
+  select coalesce(array_agg(s.v), '{}'::int4[]) as ords
+  from ${rowsOf.get("sources")!} as s (v, id, version)
   where (select case when deleted_at is null then sources.version end from sources where sources.id = s.id)
     is distinct from s.version
 ), ${parts.map((part, index) => `write_${index} as (${part})`).join(", ")}
@@ -157,11 +160,11 @@ select ords from stale`
 
 const statements = new Map<string, string>()
 
-const statementFor = (present: ReadonlyArray<Group>): string => {
-  const name = present.join()
+const statementFor = (present: ReadonlyArray<Group>, single: boolean): string => {
+  const name = `${present.join()} ${single}`
   let statement = statements.get(name)
   if (statement === undefined) {
-    statement = buildStatement(present)
+    statement = buildStatement(present, single)
     statements.set(name, statement)
   }
   return statement
@@ -255,38 +258,31 @@ export const acceptCommit = (
     }
   }
 
-  const rows = { requests: r, events: e, ignored: g, pending: p }
+  const rows = {
+    sources: [[...pairOf.values()], sourceIds, versions],
+    requests: r,
+    events: e,
+    ignored: g,
+    pending: p,
+    rollups: counts.columns()
+  }
   const present: ReadonlyArray<Group> = [
     "sources",
     "requests",
     ...optional.filter((group) => rows[group][0]!.length > 0),
     "rollups"
   ]
+  const single = items.length === 1 && optional.every((group) => rows[group][0]!.length <= 1)
   return {
     pairs,
-    statement: statementFor(present),
-    parameters: [
-      ...present.flatMap((group) => {
-        switch (group) {
-          case "sources":
-            return bind(group, [sourceIds, versions])
-          case "rollups":
-            return bind(group, counts.columns())
-          default:
-            return bind(group, rows[group])
-        }
-      }),
-      slot
-    ]
+    statement: statementFor(present, single),
+    parameters: [...present.flatMap((group) => Columns.bind(groups[group], rows[group], isSingle(group, single))), slot]
   }
 }
 
 const push = (columns: ReadonlyArray<Array<unknown>>, ...values: ReadonlyArray<unknown>): void => {
   for (let i = 0; i < values.length; i++) columns[i]!.push(values[i])
 }
-
-const bind = (group: Group, columns: ReadonlyArray<ReadonlyArray<unknown>>): Array<PgTypes.Parameter> =>
-  columns.map((values, index) => Columns.column(groups[group][index]!, values))
 
 /** Which of these requests are stored. */
 export const storedLookup = (

@@ -21,6 +21,17 @@ export const timestamptz = of(PgTypes.OID.timestamptz)
 
 const byType = { text, int2, int4, int8, bool, bytea, timestamptz }
 
+/** One value of a type. */
+const scalars: { readonly [type in ColumnType]: (value: never) => PgTypes.Parameter } = {
+  text: PgTypes.text,
+  int2: PgTypes.int2,
+  int4: PgTypes.int4,
+  int8: PgTypes.int8,
+  bool: PgTypes.bool,
+  bytea: PgTypes.bytea,
+  timestamptz: PgTypes.timestamptz
+}
+
 export type ColumnType = keyof typeof byType
 
 /** The array of a column of that type. */
@@ -43,7 +54,7 @@ export const bind = (
 ): Array<PgTypes.Parameter> =>
   columns.map((values, index) => {
     const type = types[index]!
-    return single ? PgTypes[type](values[0] as never) : column(type, values)
+    return single ? scalars[type](values[0] as never) : column(type, values)
   })
 
 /** `$from::text[], …` for a statement's text. */

@@ -20,10 +20,12 @@ import { parseSecretKeys, type SecretUnreadable, Secrets } from "@tidegate/stora
 import { type Settled, settlePendingRoutes } from "@tidegate/storage/SettlePendingRoutes"
 import { loadTransformation } from "@tidegate/storage/Transformations"
 import { freshDatabase } from "../../../test/postgres.ts"
-import { acceptCommit, type RequestRecord, storedLookup } from "../src/journal/AcceptStatement.ts"
+import { acceptCommit, storedLookup } from "../src/journal/AcceptStatement.ts"
 import { attemptCommit } from "../src/journal/AttemptStatement.ts"
+import { addUpCommit } from "../src/journal/CountStatement.ts"
 import { markCommit } from "../src/journal/MarkStatement.ts"
 import { attemptRecord } from "./attempts.ts"
+import { requestRecord } from "./requests.ts"
 
 /*
  * Every statement of the event path, as the program runs it. A test counts those in the sources, so that none is missing here.
@@ -99,40 +101,8 @@ const settledAs = (eventId: string): Settled => {
 }
 
 /** A request of the time of that event, and the event that it becomes. */
-const requestLike = (eventId: string): RequestRecord => {
-  const at = idTime(eventId)!
-  const id = newId(prefixes.request, at)
-  return {
-    id,
-    teamId: "tm",
-    sourceId: "src",
-    version: 1,
-    status: "accepted",
-    verified: false,
-    rejectionCause: null,
-    method: "POST",
-    path: "/",
-    query: "",
-    headers: "{}",
-    presented: null,
-    body: Buffer.from("body"),
-    bodySize: 4,
-    externalId: null,
-    originalIp: null,
-    ingestedAt: at,
-    events: [
-      {
-        id: derivedId(prefixes.event, id, connection),
-        connectionId: connection,
-        destinationId: destination,
-        shard: 1,
-        dueAt: at
-      }
-    ],
-    ignored: [],
-    pending: []
-  }
-}
+const requestLike = (eventId: string) =>
+  requestRecord({ teamId: "tm", sourceId: "src", ingestedAt: idTime(eventId)! }, { connection, destination })
 
 const exchangeOf = (eventId: string): ProxyExchangeRecord => ({
   requestId: sibling(prefixes.request, eventId),
@@ -171,7 +141,7 @@ export interface HotStatement {
 export const hotStatements: Readonly<Record<string, HotStatement>> = {
   "accepting 20 requests": {
     file: "journal/AcceptStatement.ts",
-    run: (events) => committing(acceptCommit(events.map(requestLike), 1))
+    run: (events) => committing(acceptCommit(events.map(requestLike)))
   },
   "which of 20 requests are stored": {
     file: "journal/AcceptStatement.ts",
@@ -179,8 +149,9 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
   },
   "recording 20 attempts": {
     file: "journal/AttemptStatement.ts",
-    run: (events) => committing(attemptCommit(events.map(attempt), 1))
+    run: (events) => committing(attemptCommit(events.map(attempt)))
   },
+  "adding up what was counted": { file: "journal/CountStatement.ts", run: () => committing(addUpCommit(1)) },
   "marking 20 paced deliveries": {
     file: "journal/MarkStatement.ts",
     run: (events) => committing(markCommit(events.map((eventId) => ({ eventId, startedAt: Date.now() }))))

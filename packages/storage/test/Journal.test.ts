@@ -10,6 +10,7 @@ import type { RequestRecord } from "@tidegate/storage/journal/AcceptStatement"
 import { migrate } from "@tidegate/storage/Migrations"
 import { freshDatabase } from "../../../test/postgres.ts"
 import { attemptRecord } from "./attempts.ts"
+import { requestRecord } from "./requests.ts"
 
 /** By it a connection is cut in the middle of the work, and again when some of it is done. */
 const nextCommit = Effect.promise(() => next("commit"))
@@ -41,41 +42,8 @@ const makeSource = Effect.gen(function* () {
 const connection = newId(prefixes.connection, Date.now())
 const destination = newId(prefixes.destination, Date.now())
 
-const request = (sourceId: string, version = 1, change: Partial<RequestRecord> = {}): RequestRecord => {
-  const at = Date.now()
-  const id = newId(prefixes.request, at)
-  return {
-    id,
-    teamId: team,
-    sourceId,
-    version,
-    status: "accepted",
-    verified: false,
-    rejectionCause: null,
-    method: "POST",
-    path: "/",
-    query: "",
-    headers: "{}",
-    presented: null,
-    body: Buffer.from("body"),
-    bodySize: 4,
-    externalId: null,
-    originalIp: null,
-    ingestedAt: at,
-    events: [
-      {
-        id: derivedId(prefixes.event, id, connection),
-        connectionId: connection,
-        destinationId: destination,
-        shard: 1,
-        dueAt: at
-      }
-    ],
-    ignored: [],
-    pending: [],
-    ...change
-  }
-}
+const request = (sourceId: string, version = 1, change: Partial<RequestRecord> = {}): RequestRecord =>
+  requestRecord({ teamId: team, sourceId, version, ...change }, { connection, destination })
 
 const accept = (record: RequestRecord) =>
   Effect.flatMap(Journal, (journal) =>
@@ -113,7 +81,7 @@ const counts = Effect.fnUntraced(function* (sourceId: string) {
     select (select count(*)::int4 from requests where source_id = ${sourceId}) as requests,
       (select count(*)::int4 from events where source_id = ${sourceId}) as events,
       (select count(*)::int4 from deliveries d join events e on e.id = d.event_id where e.source_id = ${sourceId}) as deliveries,
-      (select coalesce(sum(count), 0)::int4 from rollups where key_id = ${sourceId}) as counted`
+      (select coalesce(sum(count), 0)::int4 from counted where key_id = ${sourceId}) as counted`
   return row!
 })
 

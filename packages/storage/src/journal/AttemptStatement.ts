@@ -1,5 +1,6 @@
 import type { PgTypes } from "@effect/sql-pg"
 import * as Columns from "./Columns.ts"
+import { writeCounts } from "./CountStatement.ts"
 
 /** A finished attempt, and what it makes of its event. Times are Unix milliseconds. */
 export interface AttemptRecord {
@@ -66,11 +67,8 @@ const columns = `id, team_id, event_id, request_id, connection_id, source_id, de
 
 const rows = (single: boolean): string => `${Columns.rowsFrom(types, 1, single)} as i (${columns})`
 
-/** The number of the parameter that is the writer's slot; behind it come the bounds of the events' ids. */
-const slot = types.length + 1
-
 /**
- * One statement, hence one transaction: the attempts, their events' new state, the queue rows, and the rollups. The
+ * One statement, hence one transaction: the attempts, their events' new state, the queue rows, and the counts. The
  * attempt number is the fence: only the attempt that follows the last recorded one is taken, so a repeated or
  * overtaken writer changes nothing. An event cancelled while its delivery was on the wire keeps the attempt; a success
  * is a success (the target has it), a failure leaves it CANCELLED.
@@ -91,7 +89,7 @@ with ${single ? "" : `i as materialized (select * from ${rows(single)}), `}e as 
     successful_at = case when i.successful then i.finished_at end,
     updated_at = i.finished_at
   from ${single ? rows(single) : "i"}
-  where ${single ? "" : `events.id = any($3::text[]) and events.id >= $${slot + 1} and events.id <= $${slot + 2} and `}
+  where ${single ? "" : `events.id = any($3::text[]) and events.id >= $${types.length + 1} and events.id <= $${types.length + 2} and `}
     events.id = i.event_id and events.attempts = i.n - 1
     and events.state in ('PENDING', 'CANCELLED')
   returning i.*, events.state, events.cancelled_at
@@ -122,11 +120,8 @@ with ${single ? "" : `i as materialized (select * from ${rows(single)}), `}e as 
   from e where state in ('SUCCESSFUL', 'FAILED')
   union all
   select connection_id, 'cancelled', event_minute, team_id, -1 from e where state = 'SUCCESSFUL' and cancelled_at is not null
-), count_up as (
-  insert into rollups (key_id, measure, minute, slot, team_id, count)
-  select key_id, measure, minute, $${slot}::int2, team_id, sum(n)
-  from counted group by key_id, measure, minute, team_id
-  on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count
+), written as (
+  ${writeCounts("(select key_id, measure, minute, team_id, sum(n) as n from counted group by 1, 2, 3, 4) as c")}
 )
 select event_id, state from e`
 
@@ -137,9 +132,8 @@ const minute = (at: number): number => at - (at % 60_000)
 
 /** The commit of a batch: the statement, in the shape that is enough for it, and its parameters. */
 export const attemptCommit = (
-  items: ReadonlyArray<AttemptRecord>,
-  ofSlot: number
-): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter | number | string> } => {
+  items: ReadonlyArray<AttemptRecord>
+): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter | string> } => {
   const table: Array<Array<unknown>> = types.map(() => [])
   for (const item of items) {
     const row = [
@@ -176,7 +170,6 @@ export const attemptCommit = (
     statement: statements[Number(retries)]![Number(single)]!,
     parameters: [
       ...Columns.bind(types, table, single),
-      ofSlot,
       ...(single ? [] : Columns.bounds(items.map(({ eventId }) => eventId)))
     ]
   }

@@ -5,13 +5,7 @@ import { derivedId, idTime, newId, prefixes, sibling } from "@tidegate/model/Ids
 import { backlogs } from "@tidegate/storage/Backlog"
 import { cancelPending } from "@tidegate/storage/CancelPending"
 import * as Database from "@tidegate/storage/Database"
-import {
-  connectionsWithPendingRoutes,
-  dueDestinations,
-  dueRows,
-  pendingEvents,
-  recentStarts
-} from "@tidegate/storage/DeliveryRows"
+import { dueRows, dueWork, pendingEvents, recentStarts } from "@tidegate/storage/DeliveryRows"
 import { migrate } from "@tidegate/storage/Migrations"
 import { readDedupeWindows, readPendingWork, teamOfConnection } from "@tidegate/storage/PendingRoutes"
 import { exchangeCommit, type ProxyExchangeRecord } from "@tidegate/storage/ProxyExchanges"
@@ -170,14 +164,7 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
     run: () => recentStarts(1, destination, Date.now() - 60_000, 1_000),
     everyDay: true
   },
-  "the destinations with due rows": {
-    file: "DeliveryRows.ts",
-    run: () => dueDestinations([1, 2, 3], Date.now() + 1000)
-  },
-  "the connections with pending routes": {
-    file: "DeliveryRows.ts",
-    run: () => connectionsWithPendingRoutes([1, 2, 3], Date.now() + 1000)
-  },
+  "what is due": { file: "DeliveryRows.ts", run: () => dueWork([1, 2, 3], Date.now() + 1000) },
   "the backlogs": { file: "Backlog.ts", run: () => backlogs([1, 2, 3]) },
   "the first 20 pending routes of a connection": {
     file: "PendingRoutes.ts",

@@ -110,7 +110,7 @@ describe("stored rows", () => {
         []
       ])
     }
-    for (const name of ["deliveries", "dedupe_keys", "events", "event_data", "rollups"]) {
+    for (const name of ["deliveries", "dedupe_keys", "events", "event_data", "counted"]) {
       expect((await gateway.sql(`select 1 from ${name}`)).length).toBeGreaterThan(0)
     }
   })

@@ -336,12 +336,12 @@ export const checkPace = (findings: Findings, routes: ReadonlyArray<Route>, reco
 }
 
 /**
- * Every count in the rollups is the number of rows it counts, over the whole life of the database.
+ * Every count, added up or not, is the number of rows it counts, over the whole life of the database.
  */
 export const checkCounts = async (findings: Findings, postgres: Postgres): Promise<void> => {
   const rows = await postgres.query(`
-    with counted as (
-      select key_id, measure, sum(count)::int8 as n from rollups group by 1, 2
+    with told as (
+      select key_id, measure, sum(count)::int8 as n from counted group by 1, 2
     ), actual as (
       select source_id as key_id, status as measure, count(*) as n from requests group by 1, 2
       union all select connection_id, 'created', count(*) from events group by 1
@@ -351,9 +351,9 @@ export const checkCounts = async (findings: Findings, postgres: Postgres): Promi
       union all select connection_id, lower(state), count(*) from events where state <> 'PENDING' group by 1, 2
       union all select destination_id, 'attempt_' || lower(status), count(*) from attempts group by 1, 2
     )
-    select key_id, measure, coalesce(counted.n, 0)::int4 as counted, coalesce(actual.n, 0)::int4 as actual
-    from counted full join actual using (key_id, measure)
-    where coalesce(counted.n, 0) <> coalesce(actual.n, 0)`)
+    select key_id, measure, coalesce(told.n, 0)::int4 as counted, coalesce(actual.n, 0)::int4 as actual
+    from told full join actual using (key_id, measure)
+    where coalesce(told.n, 0) <> coalesce(actual.n, 0)`)
   for (const row of rows) {
     findings.broke(
       "counts are exact",

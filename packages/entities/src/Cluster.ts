@@ -4,6 +4,7 @@ import type { SqlError } from "effect/sql"
 import * as Database from "@tidegate/storage/Database"
 import type { KeyRing } from "@tidegate/storage/Secrets"
 import { Lease } from "./Lease.ts"
+import * as LoneRunner from "./LoneRunner.ts"
 import { shardsPerGroup } from "./Shards.ts"
 import * as ClusterWire from "./Wire/ClusterWire.ts"
 
@@ -55,6 +56,7 @@ export const layerRunner = (options: RunnerOptions): Layer.Layer<Sharding.Shardi
   return ClusterWire.layerRunner(options, options.keys).pipe(
     Layer.orDie,
     Layer.provideMerge(Lease.layerWatching({ expirationMs: lockExpirationMs })),
+    Layer.provide(LoneRunner.layerAskingLess),
     Layer.provide([storage(options, config), MessageStorage.layerNoop, ShardingConfig.layer(config)])
   )
 }

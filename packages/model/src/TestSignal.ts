@@ -1,5 +1,5 @@
 /** Moments that a test in the same process can await instead of sleeping; each has just been, whatever came of it. */
-export type Moment = "sweep" | "refill" | "reload" | "commit"
+export type Moment = "sweep" | "refill" | "reload" | "commit" | "count"
 
 const waiting = new Map<Moment, Array<() => void>>()
 

@@ -43,14 +43,16 @@ const cancelChunk = Effect.fnUntraced(function* (connectionId: string, chunk: nu
   return yield* cancelEvents(
     sql,
     sql`
-      select e.id, e.team_id, e.connection_id, e.created_at
-      from deliveries q
-        join events e on e.id = q.event_id and e.state = 'PENDING'
-        join connections c on c.id = e.connection_id
-        join destinations d on d.id = e.destination_id
-      where q.connection_id = ${connectionId} and ${isCancelled(sql)}
+      select e.* from deliveries q cross join lateral (
+        select e.id, e.team_id, e.connection_id, e.created_at from events e
+        where e.id = q.event_id and e.state = 'PENDING' and (
+          select ${isCancelled(sql)} from connections c, destinations d where c.id = e.connection_id and d.id = e.destination_id
+        )
+        limit 1 for update skip locked
+      ) e
+      where q.connection_id = ${connectionId}
       limit ${chunk}
-      for update of e, q skip locked`,
+      for update of q skip locked`,
     "CANCELLED"
   )
 })
@@ -66,9 +68,10 @@ export const cancelEvents = Effect.fnUntraced(function* (
     with doomed as materialized (${doomed}), marked as (
       update events set state = 'CANCELLED', failed = true, error_code = ${errorCode}, due_at = null,
         cancelled_at = ${now}, updated_at = ${now}
-      from doomed where events.id = doomed.id
+      where events.id = any(array(select id from doomed))
+        and events.id >= (select min(id) from doomed) and events.id <= (select max(id) from doomed)
     ), removed as (
-      delete from deliveries using doomed where deliveries.event_id = doomed.id
+      delete from deliveries where event_id = any(array(select id from doomed))
     ), counted as (
       insert into rollups (key_id, measure, minute, slot, team_id, count)
       select connection_id, 'cancelled', date_trunc('minute', created_at), ${controlSlot}::int2, team_id, count(*)

@@ -75,6 +75,7 @@ export const pendingEvents = Effect.fnUntraced(function* (
   if (eventIds.length === 0) return []
   const sql = yield* HotSql
   const ids = Columns.text(eventIds)
+  const [first, last] = Columns.bounds(eventIds)
   return yield* sql<PendingEventRow>`
     with chosen as (
       select w.id, w.place, d.due_at, e.request_id, e.event_data_id,
@@ -82,7 +83,8 @@ export const pendingEvents = Effect.fnUntraced(function* (
       from unnest(${ids}) with ordinality as w (id, place)
         cross join lateral (select due_at from deliveries where deliveries.event_id = w.id limit 1) d
         cross join lateral (
-          select request_id, event_data_id from events where events.id = w.id and events.state = 'PENDING' limit 1
+          select request_id, event_data_id from events
+          where events.id = w.id and events.id >= ${first} and events.id <= ${last} and events.state = 'PENDING' limit 1
         ) e
         cross join lateral (
           select case when e.event_data_id is null
@@ -95,7 +97,9 @@ export const pendingEvents = Effect.fnUntraced(function* (
       coalesce(t.path, r.path) as path, coalesce(t.query, r.query) as query, coalesce(t.headers, r.headers) as headers, r.presented,
       case when t.same_body is false then t.body else r.body end as body, r.verified, r.original_ip
     from chosen c
-      cross join lateral (select * from events where events.id = c.id limit 1) e
+      cross join lateral (
+        select * from events where events.id = c.id and events.id >= ${first} and events.id <= ${last} limit 1
+      ) e
       cross join lateral (select * from requests where requests.id = c.request_id limit 1) r
       left join lateral (
         select method, path, query, headers, body, same_body from event_data where event_data.id = c.event_data_id limit 1
@@ -150,33 +154,26 @@ export const lanesOf = (sql: Statement.Constructor, shards: ReadonlyArray<number
       ) next
     )`
 
-/**
- * Destinations of these shards with rows due before `before` (Unix ms) that may be delivered. Lanes of paused connections are left out.
- */
-export const dueDestinations = Effect.fnUntraced(function* (
-  shards: ReadonlyArray<number>,
-  before: number
-): Effect.fn.Return<ReadonlyArray<string>, SqlError.SqlError, HotSql> {
-  const sql = yield* HotSql
-  const rows = yield* sql<{ destination_id: string }>`
-    ${lanesOf(sql, shards)}
-    select distinct lanes.destination_id from lanes
-    where lanes.due_at <= ${new Date(before)}
-      and not coalesce((
-        select c.paused_at is not null and c.disabled_at is null and c.deleted_at is null
-        from connections c where c.id = lanes.connection_id
-      ), false)`
-  return rows.map((row) => row.destination_id)
-})
+/** What is to be done for some shards. */
+export interface DueWork {
+  /** With rows that are due and may be delivered: those of paused connections may not. */
+  readonly destinations: ReadonlyArray<string>
+  readonly connections: ReadonlyArray<string>
+  /** When the next lane comes due (Unix ms); infinite: none is waiting. */
+  readonly next: number
+}
 
-/** Connections of these shards that have pending routes older than `before` (Unix ms). */
-export const connectionsWithPendingRoutes = Effect.fnUntraced(function* (
+/**
+ * The destinations and connections of these shards that have had something to do since `before` (Unix ms): deliveries due, pending
+ * routes. One statement, because it is asked for again and again, most often in vain.
+ */
+export const dueWork = Effect.fnUntraced(function* (
   shards: ReadonlyArray<number>,
   before: number
-): Effect.fn.Return<ReadonlyArray<string>, SqlError.SqlError, HotSql> {
+): Effect.fn.Return<DueWork, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
-  const rows = yield* sql<{ connection_id: string }>`
-    with recursive lanes as (
+  const rows = yield* sql<{ kind: "destination" | "connection" | "next"; id: string; at: Date | null }>`
+    ${lanesOf(sql, shards)}, routes as (
       select first.shard, first.connection_id, first.created_at
       from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
         select p.shard, p.connection_id, p.created_at from pending_routes p where p.shard = s.shard
@@ -184,12 +181,26 @@ export const connectionsWithPendingRoutes = Effect.fnUntraced(function* (
       ) first
       union all
       select next.shard, next.connection_id, next.created_at
-      from lanes cross join lateral (
+      from routes cross join lateral (
         select p.shard, p.connection_id, p.created_at from pending_routes p
-        where p.shard = lanes.shard and p.connection_id > lanes.connection_id
+        where p.shard = routes.shard and p.connection_id > routes.connection_id
         order by p.shard, p.connection_id, p.request_id limit 1
       ) next
     )
-    select connection_id from lanes where created_at <= ${new Date(before)}`
-  return rows.map((row) => row.connection_id)
+    select distinct 'destination' as kind, lanes.destination_id as id, null::timestamptz as at from lanes
+    where lanes.due_at <= ${new Date(before)}
+      and not coalesce((
+        select c.paused_at is not null and c.disabled_at is null and c.deleted_at is null
+        from connections c where c.id = lanes.connection_id
+      ), false)
+    union all
+    select 'connection', connection_id, null from routes where created_at <= ${new Date(before)}
+    union all
+    select 'next', '', least(
+      (select min(due_at) from lanes where due_at > ${new Date(before)}),
+      (select min(created_at) from routes where created_at > ${new Date(before)})
+    )`
+  const ids = (of: "destination" | "connection") => rows.flatMap(({ id, kind }) => (kind === of ? [id] : []))
+  const next = rows.find(({ kind }) => kind === "next")?.at
+  return { destinations: ids("destination"), connections: ids("connection"), next: next?.getTime() ?? Infinity }
 })

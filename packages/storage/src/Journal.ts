@@ -1,12 +1,12 @@
-import { randomInt } from "node:crypto"
 import { Cause, Clock, Context, Effect, Layer, type Scope } from "effect"
 import { SqlError } from "effect/sql"
 import { isTransient, JournalSql } from "./Database.ts"
-import { acceptCommit, type RequestRecord } from "./journal/AcceptStatement.ts"
+import { acceptCommit, type RequestRecord, storedLookup } from "./journal/AcceptStatement.ts"
 import { type AttemptRecord, attemptCommit } from "./journal/AttemptStatement.ts"
-import * as Columns from "./journal/Columns.ts"
+import { addingUp } from "./journal/Counting.ts"
 import { GroupCommit } from "./journal/GroupCommit.ts"
 import { attemptTelemetry, committed, watchWaiting } from "./journal/JournalTelemetry.ts"
+import { markCommit, type MarkRecord } from "./journal/MarkStatement.ts"
 import { withPartitions } from "./Partitions.ts"
 
 export type { IgnoredEvent, PendingRoute, RequestRecord, RoutedEvent } from "./journal/AcceptStatement.ts"
@@ -36,9 +36,7 @@ interface Attempt {
   readonly done: (outcome: Recorded) => void
 }
 
-interface Mark {
-  readonly eventId: string
-  readonly startedAt: number
+interface Mark extends MarkRecord {
   readonly done: (marked: boolean) => void
 }
 
@@ -75,7 +73,6 @@ const lanesEach = 2
  * second, and a sender of one kilobyte must not wait behind those of others.
  */
 const largeFromBytes = 512 * 1024
-const largeLane = 2 * lanesEach
 
 const bytesOf = (record: RequestRecord): number =>
   record.bodySize + record.headers.length + (record.presented?.length ?? 0) + 512
@@ -108,8 +105,6 @@ const make = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const context = yield* Effect.context<Scope.Scope>()
   const run = Effect.runForkWith(context)
-  // Writers count in slots of their own, so that they never wait for each other's rows.
-  const slot = randomInt(0, 4_000) * (largeLane + 1)
   const recorded = yield* attemptTelemetry
 
   const now = (): number => clock.currentTimeMillisUnsafe()
@@ -126,36 +121,31 @@ const make = Effect.gen(function* () {
   /** Ids of the batch that are stored: a commit whose answer was lost either happened whole or not at all. */
   const storedIds = (items: ReadonlyArray<Acceptance>) =>
     Effect.map(
-      sql.unsafe<{ id: string }>("select id from requests where id = any($1)", [
-        Columns.text(items.map(({ record }) => record.id))
-      ]),
+      Effect.suspend(() => {
+        const { parameters, statement } = storedLookup(items.map(({ record }) => record.id))
+        return sql.unsafe<{ id: string }>(statement, parameters)
+      }),
       (rows) => new Set(rows.map((row) => row.id))
     )
 
-  const accept = (items: ReadonlyArray<Acceptance>, lane: number): Effect.Effect<void, SqlError.SqlError> =>
+  const accept = (items: ReadonlyArray<Acceptance>): Effect.Effect<void, SqlError.SqlError> =>
     Effect.suspend(() => {
-      const { pairs, parameters, statement } = acceptCommit(
-        items.map((item) => item.record),
-        slot + lane
-      )
+      const { pairs, parameters, statement } = acceptCommit(items.map((item) => item.record))
       return Effect.map(sql.unsafe(statement, parameters).values, (rows) => {
         const stale = new Set((rows[0]?.[0] ?? []) as ReadonlyArray<number>)
         for (let i = 0; i < items.length; i++) tell(items[i]!.done, stale.has(pairs[i]!) ? "stale" : "committed")
       })
     }).pipe(refusable, withPartitions(sql))
 
-  const commitAccepted = (items: ReadonlyArray<Acceptance>, lane: number): Effect.Effect<void> =>
-    accept(items, lane).pipe(
-      Effect.catch((error) => recoverAccepted(items, lane, error, items[0]!.since + acceptPatienceMs))
-    )
+  const commitAccepted = (items: ReadonlyArray<Acceptance>): Effect.Effect<void> =>
+    accept(items).pipe(Effect.catch((error) => recoverAccepted(items, error, items[0]!.since + acceptPatienceMs)))
 
   const recoverAccepted = (
     items: ReadonlyArray<Acceptance>,
-    lane: number,
     error: SqlError.SqlError,
     until: number
   ): Effect.Effect<void> => {
-    if (!isTransient(error) && error.reason._tag !== "UniqueViolation") return isolate(items, lane, error)
+    if (!isTransient(error) && error.reason._tag !== "UniqueViolation") return isolate(items, error)
     if (now() >= until) {
       return Effect.andThen(
         Effect.logWarning("requests turned away: the database does not answer", error),
@@ -167,17 +157,17 @@ const make = Effect.gen(function* () {
       Effect.flatMap((stored) => {
         const open = items.filter((item) => !stored.has(item.record.id))
         for (const item of items) if (stored.has(item.record.id)) tell(item.done, "committed")
-        return open.length === 0 ? Effect.void : Effect.asVoid(accept(open, lane))
+        return open.length === 0 ? Effect.void : Effect.asVoid(accept(open))
       }),
-      Effect.catch((again) => recoverAccepted(items, lane, again, until))
+      Effect.catch((again) => recoverAccepted(items, again, until))
     )
   }
 
   /** One record the database refuses must not take the others with it. */
-  const isolate = (items: ReadonlyArray<Acceptance>, lane: number, error: SqlError.SqlError): Effect.Effect<void> => {
+  const isolate = (items: ReadonlyArray<Acceptance>, error: SqlError.SqlError): Effect.Effect<void> => {
     if (items.length === 1) return refuse(items, error)
     const half = items.length >> 1
-    return Effect.andThen(commitAccepted(items.slice(0, half), lane), commitAccepted(items.slice(half), lane))
+    return Effect.andThen(commitAccepted(items.slice(0, half)), commitAccepted(items.slice(half)))
   }
 
   const refuse = (items: ReadonlyArray<Acceptance>, error: SqlError.SqlError): Effect.Effect<void> =>
@@ -195,12 +185,9 @@ const make = Effect.gen(function* () {
     for (const item of items) tell(item.done, outcome)
   }
 
-  const commitAttempts = (items: ReadonlyArray<Attempt>, lane: number): Effect.Effect<void> =>
+  const commitAttempts = (items: ReadonlyArray<Attempt>): Effect.Effect<void> =>
     Effect.suspend(() => {
-      const { parameters, statement } = attemptCommit(
-        items.map((item) => item.record),
-        slot + lanesEach + lane
-      )
+      const { parameters, statement } = attemptCommit(items.map((item) => item.record))
       return sql.unsafe(statement, parameters).values
     }).pipe(
       refusable,
@@ -214,11 +201,11 @@ const make = Effect.gen(function* () {
       }),
       Effect.catch((error) => {
         if (isTransient(error)) {
-          return Effect.andThen(Effect.sleep(200), commitAttempts(items, lane))
+          return Effect.andThen(Effect.sleep(200), commitAttempts(items))
         }
         if (items.length > 1) {
           const half = items.length >> 1
-          return Effect.andThen(commitAttempts(items.slice(0, half), lane), commitAttempts(items.slice(half), lane))
+          return Effect.andThen(commitAttempts(items.slice(0, half)), commitAttempts(items.slice(half)))
         }
         return Effect.andThen(
           Effect.logError("an attempt could not be recorded", { event_id: items[0]?.record.eventId, error }),
@@ -228,14 +215,10 @@ const make = Effect.gen(function* () {
     )
 
   const commitMarks = (items: ReadonlyArray<Mark>): Effect.Effect<void> =>
-    Effect.suspend(() =>
-      sql.unsafe(
-        `update deliveries set started_at = m.at
-         from unnest($1::text[], $2::timestamptz[]) as m (id, at)
-         where deliveries.event_id = any($1::text[]) and deliveries.event_id = m.id`,
-        [Columns.text(items.map((item) => item.eventId)), Columns.timestamptz(items.map((item) => item.startedAt))]
-      )
-    ).pipe(
+    Effect.suspend(() => {
+      const { parameters, statement } = markCommit(items)
+      return sql.unsafe(statement, parameters)
+    }).pipe(
       refusable,
       Effect.match({
         onSuccess: () => items.forEach((item) => tell(item.done, true)),
@@ -243,8 +226,18 @@ const make = Effect.gen(function* () {
       })
     )
 
+  const counted = yield* addingUp
+  /** Tells of a commit, and of what it has counted. */
+  const counting = (kind: "accept" | "attempt") => {
+    const tellOf = committed(kind)
+    return (items: number, bytes: number, seconds: number): void => {
+      tellOf(items, bytes, seconds)
+      counted(items)
+    }
+  }
+
   const acceptances = new GroupCommit<Acceptance>({
-    committed: committed("accept"),
+    committed: counting("accept"),
     commit: commitAccepted,
     lanes: lanesEach,
     maxItems: 400,
@@ -254,8 +247,8 @@ const make = Effect.gen(function* () {
     run
   })
   const largeAcceptances = new GroupCommit<Acceptance>({
-    committed: committed("accept"),
-    commit: (items) => commitAccepted(items, largeLane),
+    committed: counting("accept"),
+    commit: commitAccepted,
     lanes: 1,
     maxItems: 400,
     maxBytes: 8 * 1024 * 1024,
@@ -264,7 +257,7 @@ const make = Effect.gen(function* () {
     run
   })
   const attempts = new GroupCommit<Attempt>({
-    committed: committed("attempt"),
+    committed: counting("attempt"),
     commit: commitAttempts,
     lanes: lanesEach,
     maxItems: 400,

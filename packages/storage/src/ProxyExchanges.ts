@@ -1,3 +1,4 @@
+import type { PgTypes } from "@effect/sql-pg"
 import { Context, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
 import { prefixes, sibling } from "@tidegate/model/Ids"
@@ -119,6 +120,22 @@ const rowOf = (record: ProxyExchangeRecord): ReadonlyArray<unknown> => [
   record.createdAt
 ]
 
+/** The commit of a batch; a request that has its exchange keeps that one. */
+export const exchangeCommit = (
+  records: ReadonlyArray<ProxyExchangeRecord>
+): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter> } => {
+  const rows = records.map(rowOf)
+  return {
+    statement,
+    parameters: types.map((type, column) =>
+      Columns.column(
+        type,
+        rows.map((row) => row[column])
+      )
+    )
+  }
+}
+
 const make = Effect.gen(function* () {
   const sql = yield* JournalSql
   const run = Effect.runForkWith(yield* Effect.context())
@@ -132,16 +149,8 @@ const make = Effect.gen(function* () {
 
   const insert = (records: ReadonlyArray<ProxyExchangeRecord>) =>
     Effect.suspend(() => {
-      const rows = records.map(rowOf)
-      return sql.unsafe(
-        statement,
-        types.map((type, column) =>
-          Columns.column(
-            type,
-            rows.map((row) => row[column])
-          )
-        )
-      )
+      const { parameters, statement } = exchangeCommit(records)
+      return sql.unsafe(statement, parameters)
     }).pipe(withPartitions(sql))
 
   const lose = (records: ReadonlyArray<ProxyExchangeRecord>, cause: unknown): Effect.Effect<void> =>

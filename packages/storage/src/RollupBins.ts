@@ -21,7 +21,7 @@ export const rollupBins = Effect.fnUntraced(function* (
   const to = new Date(nowMs)
   const rows = yield* sql<{ key_id: string; bin: number; count: number }>`
     select key_id, bin, sum(count)::float8 as count
-    from rollups cross join lateral (
+    from counted cross join lateral (
       select least(${bins}, width_bucket(extract(epoch from minute - ${from}), 0, ${spanMs / 1000}, ${bins})) as bin
     ) b
     where key_id = any(${[...counts.keys()]}) and measure = any(${[...measures]})
@@ -37,8 +37,8 @@ export const noCounts = (): Array<number> => Array.from({ length: bins }, () => 
 export const total = (counts: ReadonlyArray<number>): number => counts.reduce((sum, count) => sum + count, 0)
 
 /**
- * The slot that this process's control calls count in: above those of the journals, which count in far more often and
- * must not wait. Two processes that draw the same one share rows and stay correct.
+ * The slot that this process's control calls count in: above those of the journals, which add up far more and must not
+ * wait. Two processes that draw the same one share rows and stay correct.
  */
 export const controlSlot: number = 32_100 + randomInt(600)
 

@@ -55,6 +55,12 @@ export interface Compacted extends Declared {
   readonly hoursForDays: number
 }
 
+/** Counts of batches, until they are added to those of minutes: some seconds, or until a process comes that does it. */
+export interface Gathered extends Declared {
+  readonly kind: "gathered"
+  readonly team: "team_id"
+}
+
 /** Over at a time of its own, which stands in the row. */
 export interface Expires extends Declared {
   readonly kind: "expires"
@@ -68,7 +74,7 @@ export interface Global extends Declared {
   readonly team: null
 }
 
-export type Table = Grows | Waits | Owned | Compacted | Expires | Global
+export type Table = Grows | Waits | Owned | Compacted | Gathered | Expires | Global
 
 const team = { team: "team_id" } as const
 const owned = { ...team, kind: "owned", softDeleted: true } as const
@@ -135,7 +141,8 @@ export const tables = {
   deliveries: { ...team, kind: "waits", about: ["event_id", "events"], key: ["event_id"] },
   pending_routes: { ...team, kind: "waits", about: ["request_id", "requests"], key: ["connection_id", "request_id"] },
   dedupe_keys: { ...team, kind: "expires", at: "expires_at" },
-  rollups: { ...team, kind: "compacted", minutesForHours: 48, hoursForDays: 30 }
+  rollups: { ...team, kind: "compacted", minutesForHours: 48, hoursForDays: 30 },
+  rollup_batches: { ...team, kind: "gathered" }
 } as const satisfies Readonly<Record<string, Table>>
 
 export type TableName = keyof typeof tables

@@ -1,49 +1,14 @@
-import { expect, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { describe, expect, it, layer } from "@effect/vitest"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { derivedId, newId, prefixes, sibling } from "@tidegate/model/Ids"
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { newId, prefixes } from "@tidegate/model/Ids"
 import * as Database from "@tidegate/storage/Database"
-import { dueDestinations, dueRows, pendingEvents } from "@tidegate/storage/DeliveryRows"
-import { attemptCommit } from "../src/journal/AttemptStatement.ts"
-import { migrate } from "@tidegate/storage/Migrations"
-import { readDedupeWindows, readPendingWork } from "@tidegate/storage/PendingRoutes"
-import { type Settled, settlePendingRoutes } from "@tidegate/storage/SettlePendingRoutes"
-import { freshDatabase } from "../../../test/postgres.ts"
-import { attemptRecord } from "./attempts.ts"
-
-const world = Layer.effectDiscard(migrate).pipe(
-  Layer.provideMerge(
-    Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url, hotConnections: 1, journalConnections: 1 })))
-  )
-)
-
-const destination = newId(prefixes.destination, Date.now())
-const connection = newId(prefixes.connection, Date.now())
-
-/** So many pending events, due now. */
-const fill = Effect.fnUntraced(function* (count: number) {
-  const sql = yield* SqlClient.SqlClient
-  const base = newId(prefixes.event, Date.now()).slice(4, 14)
-  const salt = Math.random().toString(36).slice(2, 8).padEnd(6, "0")
-  yield* sql`insert into requests (id, team_id, source_id, status, verified, method, path, query, headers, body, body_size,
-      events_count, ignored_count, ingested_at, created_at, updated_at)
-    select 'req_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 'tm', 'src', 'accepted', false, 'POST', '/', '', '{}', '', 0,
-      1, 0, now(), now(), now() from generate_series(1, ${count}::int) i`
-  yield* sql`insert into events (id, team_id, request_id, connection_id, source_id, destination_id, state, trigger, due_at,
-      ingested_at, created_at, updated_at)
-    select 'evt_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 'tm', 'req_' || ${base} || ${salt} || lpad(i::text, 10, '0'),
-      ${connection}, 'src', ${destination}, 'PENDING', 'INITIAL', now(), now(), now(), now() from generate_series(1, ${count}::int) i`
-  yield* sql`insert into deliveries (event_id, shard, destination_id, connection_id, due_at)
-    select 'evt_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 1, ${destination}, ${connection}, now()
-    from generate_series(1, ${count}::int) i`
-  yield* sql`insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at)
-    select 1, ${connection}, 'req_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 'tm', 'src', now()
-    from generate_series(1, ${count}::int) i`
-  yield* sql`insert into dedupe_keys (connection_id, key, request_id, expires_at)
-    select ${connection}, 'req_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 'req', now() + interval '1 hour'
-    from generate_series(1, ${count}::int) i`
-  return Array.from({ length: 20 }, (_, i) => `evt_${base}${salt}${String(i + 1).padStart(10, "0")}`)
-})
+import { day, ensurePartitions } from "../src/Partitions.ts"
+import { growing } from "../src/Tables.ts"
+import { fill, hotStatements, world } from "./HotStatements.ts"
+import { planned } from "./Planned.ts"
 
 /** Rows and index entries that tables of the event path have been read for, by this database so far. */
 const reads = Effect.gen(function* () {
@@ -58,71 +23,17 @@ const reads = Effect.gen(function* () {
   return row!.count
 })
 
-const attempt = (eventId: string) =>
-  attemptRecord({
-    teamId: "tm",
-    eventId,
-    requestId: "req",
-    connectionId: connection,
-    sourceId: "src",
-    destinationId: destination
-  })
-
-/** A route that a transformation and a deduplicate rule have passed. */
-const settledAs = (eventId: string): Settled => {
-  const requestId = sibling(prefixes.request, eventId)
-  return {
-    requestId,
-    fate: { kind: "event", eventId: newId(prefixes.event, Date.now()), dueAt: Date.now() },
-    execution: {
-      id: derivedId(prefixes.execution, requestId, connection),
-      transformationId: "trs",
-      codeHash: "",
-      errorCode: null,
-      errorMessage: null,
-      logLevel: "info",
-      failed: false,
-      logs: "[]",
-      duration: 1,
-      memoryBytes: 1
-    },
-    transformed: {
-      id: derivedId(prefixes.eventData, requestId, connection),
-      method: "POST",
-      path: "/",
-      query: "",
-      headers: "{}",
-      body: Buffer.from("{}"),
-      bodySize: 2
-    },
-    opens: { key: requestId, expiresAt: Date.now() + 7_200_000 }
-  }
+/** Rows that a statement may read, where it is more than a few for each that it is asked about; null: what waits, in chunks. */
+const most: Readonly<Record<string, number | null>> = {
+  // It counts up to five thousand.
+  "the backlogs": 6_000,
+  // Once per activation of a paced destination.
+  "when a destination has started deliveries": null,
+  "cancelling what waits for a connection": null,
+  "cancelling what waits for a destination": null
 }
 
-const statements = {
-  "recording 20 attempts": (events: ReadonlyArray<string>) =>
-    Effect.flatMap(Database.JournalSql, (sql) => {
-      const { parameters, statement } = attemptCommit(events.map(attempt), 1)
-      return sql.unsafe(statement, parameters)
-    }),
-  "loading 20 pending events": (events: ReadonlyArray<string>) => pendingEvents(events, 1e6),
-  "the first 20 due rows of a lane": () => dueRows(1, destination, Date.now() + 1000, 20),
-  "the first 20 pending routes of a connection": () => readPendingWork(connection, 20, 1e6),
-  "the deduplication windows of 20 keys": (events: ReadonlyArray<string>) =>
-    readDedupeWindows(
-      connection,
-      events.map((id) => sibling(prefixes.request, id))
-    ),
-  "settling 20 pending routes": (events: ReadonlyArray<string>) =>
-    settlePendingRoutes({
-      connectionId: connection,
-      destinationId: destination,
-      shard: 1,
-      now: Date.now(),
-      settled: events.map((id) => settledAs(id))
-    }),
-  "the destinations with due rows": () => dueDestinations([1, 2, 3], Date.now() + 1000)
-}
+const bounded = Object.entries(hotStatements).filter(([name]) => most[name] !== null)
 
 layer(world, { excludeTestServices: true })("the hot statements", (it) => {
   it.effect("read by index what they need, also by a plan made when the tables were all but empty", () =>
@@ -130,14 +41,67 @@ layer(world, { excludeTestServices: true })("the hot statements", (it) => {
       const sql = yield* SqlClient.SqlClient
       const few = yield* fill(30)
       yield* sql`analyze`
-      for (const run of Object.values(statements)) yield* run(few)
+      for (const [, { run }] of bounded) yield* run(few)
       // Grown a thousandfold before anybody has looked again.
       const many = yield* fill(30_000)
-      for (const [name, run] of Object.entries(statements)) {
+      for (const [name, { run }] of bounded) {
         const before = yield* reads
         yield* run(many)
-        expect((yield* reads) - before, name).toBeLessThan(500)
+        expect((yield* reads) - before, name).toBeLessThan(most[name] ?? 500)
       }
     })
   )
+})
+
+/** Partitions of 36 days that were, of today, and of the days ahead. */
+const manyDays = Effect.gen(function* () {
+  const now = Date.now()
+  for (let age = 35; age >= 0; age -= 5) yield* ensurePartitions(now - age * day)
+})
+
+layer(world, { excludeTestServices: true })("the hot statements, with forty days", (it) => {
+  it.effect("look into the days of the ids that they are given, and find them by the key", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* manyDays
+      const today = yield* fill(30)
+      // Whoever does this by hand says of every day ahead that it is empty.
+      yield* sql`vacuum analyze`
+      const tomorrow = today.map(() => newId(prefixes.event, Date.now() + day))
+      for (const [name, { everyDay, run }] of Object.entries(hotStatements)) {
+        for (const events of [tomorrow, today, tomorrow.slice(0, 1), today.slice(0, 1)]) {
+          for (const plan of yield* planned(run(events))) {
+            if (everyDay === true) continue
+            for (const { name: table } of growing) {
+              const daysOf = plan.reads.filter(({ relation }) => relation.startsWith(`${table}_2`))
+              const looked = new Set(daysOf.filter(({ loops }) => loops > 0).map(({ relation }) => relation))
+              expect(looked.size, `${name}: days of ${table}`).toBeLessThanOrEqual(1)
+              for (const { index, relation } of daysOf) expect(index, `${name}: ${relation}`).toBe(`${relation}_pkey`)
+            }
+          }
+        }
+      }
+    })
+  )
+})
+
+const sources = join(import.meta.dirname, "../src")
+
+/** A file takes a hot client once for each statement; these take one for what is stated elsewhere. */
+const takesOneForAll = new Set(["Journal.ts", "ProxyExchanges.ts", "journal/Counting.ts"])
+const occurrences = /yield\* (?:HotSql|JournalSql)\b|^export const \w+(?:Commit|Lookup) =/gm
+
+describe("the list of hot statements", () => {
+  it("names every one in the sources", () => {
+    const stated = new Map<string, number>()
+    for (const file of readdirSync(sources, { recursive: true, encoding: "utf8" })) {
+      if (!file.endsWith(".ts") || file === "Database.ts") continue
+      const found = readFileSync(join(sources, file), "utf8").match(occurrences)?.length ?? 0
+      const count = takesOneForAll.has(file) ? found - 1 : found
+      if (count > 0) stated.set(file, count)
+    }
+    const listed = new Map<string, number>()
+    for (const { file } of Object.values(hotStatements)) listed.set(file, (listed.get(file) ?? 0) + 1)
+    expect(Object.fromEntries(stated)).toEqual(Object.fromEntries(listed))
+  })
 })

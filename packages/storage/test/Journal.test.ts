@@ -10,6 +10,7 @@ import type { RequestRecord } from "@tidegate/storage/journal/AcceptStatement"
 import { migrate } from "@tidegate/storage/Migrations"
 import { freshDatabase } from "../../../test/postgres.ts"
 import { attemptRecord } from "./attempts.ts"
+import { requestRecord } from "./requests.ts"
 
 /** By it a connection is cut in the middle of the work, and again when some of it is done. */
 const nextCommit = Effect.promise(() => next("commit"))
@@ -41,41 +42,8 @@ const makeSource = Effect.gen(function* () {
 const connection = newId(prefixes.connection, Date.now())
 const destination = newId(prefixes.destination, Date.now())
 
-const request = (sourceId: string, version = 1, change: Partial<RequestRecord> = {}): RequestRecord => {
-  const at = Date.now()
-  const id = newId(prefixes.request, at)
-  return {
-    id,
-    teamId: team,
-    sourceId,
-    version,
-    status: "accepted",
-    verified: false,
-    rejectionCause: null,
-    method: "POST",
-    path: "/",
-    query: "",
-    headers: "{}",
-    presented: null,
-    body: Buffer.from("body"),
-    bodySize: 4,
-    externalId: null,
-    originalIp: null,
-    ingestedAt: at,
-    events: [
-      {
-        id: derivedId(prefixes.event, id, connection),
-        connectionId: connection,
-        destinationId: destination,
-        shard: 1,
-        dueAt: at
-      }
-    ],
-    ignored: [],
-    pending: [],
-    ...change
-  }
-}
+const request = (sourceId: string, version = 1, change: Partial<RequestRecord> = {}): RequestRecord =>
+  requestRecord({ teamId: team, sourceId, version, ...change }, { connection, destination })
 
 const accept = (record: RequestRecord) =>
   Effect.flatMap(Journal, (journal) =>
@@ -113,7 +81,7 @@ const counts = Effect.fnUntraced(function* (sourceId: string) {
     select (select count(*)::int4 from requests where source_id = ${sourceId}) as requests,
       (select count(*)::int4 from events where source_id = ${sourceId}) as events,
       (select count(*)::int4 from deliveries d join events e on e.id = d.event_id where e.source_id = ${sourceId}) as deliveries,
-      (select coalesce(sum(count), 0)::int4 from rollups where key_id = ${sourceId}) as counted`
+      (select coalesce(sum(count), 0)::int4 from counted where key_id = ${sourceId}) as counted`
   return row!
 })
 
@@ -156,6 +124,69 @@ layer(journal, { excludeTestServices: true })("Journal", (it) => {
         expect(outcomes).toStrictEqual(["stale", "committed", "stale"])
         expect(yield* counts(source)).toStrictEqual({ requests: 1, events: 1, deliveries: 1, counted: 1 })
       })
+  )
+
+  it.effect("writes the same of a request and its attempt alone as of many at once", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const source = yield* makeSource
+      const [other, third] = [newId(prefixes.connection, Date.now()), newId(prefixes.connection, Date.now())]
+      const full = () => {
+        const of = request(source, 1, { presented: "sealed", verified: true, externalId: "ext", originalIp: "::1" })
+        const id = derivedId(prefixes.ignoredEvent, of.id, other)
+        return {
+          ...of,
+          ignored: [{ id, connectionId: other, cause: "FILTERED" as const, meta: '["body"]' }],
+          pending: [{ connectionId: third, shard: 7 }]
+        }
+      }
+      const rejected = () =>
+        request(source, 1, { status: "rejected", rejectionCause: "TOO_LARGE", body: null, events: [] })
+      const at = Date.now()
+      const times = { deliveredAt: at, respondedAt: at + 5, finishedAt: at + 7, retryAt: null }
+      const failed = { ...failing, ...times, respondedAt: null, responseHeaders: null, body: null }
+      const run = Effect.fnUntraced(function* (count: number) {
+        const made = Array.from({ length: count }, () => [full(), full(), full(), rejected()] as const)
+        for (const kind of [0, 1, 2, 3] as const) {
+          yield* Effect.all(
+            made.map((requests) => accept(requests[kind])),
+            { concurrency: "unbounded" }
+          )
+        }
+        for (const [kind, change] of [times, { ...failed, retryAt: at + 60_000 }, failed].entries()) {
+          yield* Effect.all(
+            made.map((requests) => record(attempt(requests[kind]!, 1, change))),
+            { concurrency: "unbounded" }
+          )
+        }
+        return yield* Effect.forEach(made[0]!, ({ id }) =>
+          Effect.forEach(
+            [
+              sql`select * from requests where id = ${id}`,
+              sql`select * from events where request_id = ${id}`,
+              sql`select * from attempts where request_id = ${id}`,
+              sql`select d.* from deliveries d join events e on e.id = d.event_id where e.request_id = ${id}`,
+              sql`select * from ignored_events where request_id = ${id}`,
+              sql`select * from pending_routes where request_id = ${id}`
+            ],
+            (rows) => rows
+          )
+        )
+      })
+      // What differs from one request to the next: its id, those derived from it, and its time.
+      const alike = (rows: unknown) =>
+        JSON.stringify(rows)
+          .replaceAll(/(req|evt|att|ign)_\w{26}/g, "$1")
+          .replaceAll(/"(due_at|ingested_at|created_at|updated_at)":"[^"]*"/g, '"$1":""')
+      const alone = yield* run(1)
+      expect(alone.map((tables) => tables.map((rows) => rows.length))).toEqual([
+        [1, 1, 1, 0, 1, 1],
+        [1, 1, 1, 1, 1, 1],
+        [1, 1, 1, 0, 1, 1],
+        [1, 0, 0, 0, 0, 0]
+      ])
+      expect(alike(yield* run(5))).toBe(alike(alone))
+    })
   )
 
   it.effect("knows a deleted source as stale, whatever the version", () =>

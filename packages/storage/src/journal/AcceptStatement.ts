@@ -1,6 +1,7 @@
 import type { PgTypes } from "@effect/sql-pg"
 import type { StoredHead } from "@tidegate/model/Message"
 import * as Columns from "./Columns.ts"
+import { writeCounts } from "./CountStatement.ts"
 
 /** An event that a request becomes on one connection. */
 export interface RoutedEvent {
@@ -49,7 +50,7 @@ export interface RequestRecord extends StoredHead {
 }
 
 const groups = {
-  sources: ["text", "int8"],
+  sources: ["int4", "text", "int8"],
   requests: [
     "int4", // which (source, version) pair
     "text", // id
@@ -74,7 +75,7 @@ const groups = {
   events: ["int4", "text", "text", "text", "text", "text", "text", "int2", "timestamptz", "timestamptz"],
   ignored: ["int4", "text", "text", "text", "text", "text", "text", "text", "timestamptz"],
   pending: ["int4", "int2", "text", "text", "text", "text", "timestamptz"],
-  rollups: ["int4", "text", "text", "timestamptz", "text", "int8"]
+  counts: ["int4", "text", "text", "timestamptz", "text", "int8"]
 } as const
 
 type Group = keyof typeof groups
@@ -83,72 +84,65 @@ type Group = keyof typeof groups
 const optional = ["events", "ignored", "pending"] as const
 
 /** What each group's rows become. `v` is the place of the row's (source, version) pair. */
-const writes: { readonly [group in Exclude<Group, "sources">]: (rows: string, slot: string) => ReadonlyArray<string> } =
-  {
-    requests: (rows) => [
-      `insert into requests (id, team_id, source_id, status, verified, rejection_cause, method, path, query, headers,
+const writes: { readonly [group in Exclude<Group, "sources">]: (rows: string) => ReadonlyArray<string> } = {
+  requests: (rows) => [
+    `insert into requests (id, team_id, source_id, status, verified, rejection_cause, method, path, query, headers,
       presented, body, body_size, external_id, original_ip, events_count, ignored_count, ingested_at, created_at, updated_at)
     select id, team_id, source_id, status, verified, cause, method, path, query, headers, presented, body,
       body_size, external_id, ip, events_count, ignored_count, at, at, at
     from ${rows} as r (v, id, team_id, source_id, status, verified, cause, method, path, query, headers, presented,
       body, body_size, external_id, ip, events_count, ignored_count, at)
     where ${current}`
-    ],
-    events: (rows) => [
-      `insert into events (id, team_id, request_id, connection_id, source_id, destination_id, state, trigger, due_at,
+  ],
+  events: (rows) => [
+    `insert into events (id, team_id, request_id, connection_id, source_id, destination_id, state, trigger, due_at,
       ingested_at, created_at, updated_at)
     select id, team_id, request_id, connection_id, source_id, destination_id, 'PENDING', 'INITIAL', due_at, at, at, at
     from ${rows} as e (v, id, team_id, request_id, connection_id, source_id, destination_id, shard, due_at, at)
     where ${current}`,
-      `insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at)
+    `insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at)
     select id, team_id, shard, destination_id, connection_id, due_at
     from ${rows} as e (v, id, team_id, request_id, connection_id, source_id, destination_id, shard, due_at, at)
     where ${current}`
-    ],
-    ignored: (rows) => [
-      `insert into ignored_events (id, team_id, request_id, connection_id, source_id, cause, meta, created_at)
+  ],
+  ignored: (rows) => [
+    `insert into ignored_events (id, team_id, request_id, connection_id, source_id, cause, meta, created_at)
     select id, team_id, request_id, connection_id, source_id, cause, meta::jsonb, at
     from ${rows} as i (v, id, team_id, request_id, connection_id, source_id, cause, meta, at)
     where ${current}`
-    ],
-    pending: (rows) => [
-      `insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at)
+  ],
+  pending: (rows) => [
+    `insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at)
     select shard, connection_id, request_id, team_id, source_id, at
     from ${rows} as p (v, shard, connection_id, request_id, team_id, source_id, at)
     where ${current}`
-    ],
-    rollups: (rows, slot) => [
-      `insert into rollups (key_id, measure, minute, slot, team_id, count)
-    select key_id, measure, minute, ${slot}::int2, team_id, sum(n)
-    from ${rows} as c (v, key_id, measure, minute, team_id, n)
-    where ${current}
-    group by key_id, measure, minute, team_id
-    on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count`
-    ]
-  }
+  ],
+  counts: (rows) => [writeCounts(`${rows} as c (v, key_id, measure, minute, team_id, n) where ${current}`)]
+}
+
+/** Whether a group's row is given by itself. One request is counted under several keys. */
+const isSingle = (group: Group, single: boolean): boolean => single && group !== "counts"
 
 /** Rows whose (source, version) pair is not current are left out, and answered. */
 const current = "v <> all ((select ords from stale)::int4[])"
 
 /**
  * One statement, hence one transaction: the requests with their events, queue rows, ignored events, pending routes and
- * rollups, as far as the batch has any. Its snapshot is taken after every configuration change that has returned, so a
+ * counts, as far as the batch has any. Its snapshot is taken after every configuration change that has returned, so a
  * row whose version is still current was routed by what holds now.
  */
-const buildStatement = (present: ReadonlyArray<Group>): string => {
+const buildStatement = (present: ReadonlyArray<Group>, single: boolean): string => {
   let parameter = 1
   const rowsOf = new Map<Group, string>()
   for (const group of present) {
-    rowsOf.set(group, `unnest(${Columns.placeholders(groups[group], parameter)})`)
+    rowsOf.set(group, Columns.rowsFrom(groups[group], parameter, isSingle(group, single)))
     parameter += groups[group].length
   }
-  const parts = present.flatMap((group) =>
-    group === "sources" ? [] : writes[group](rowsOf.get(group)!, `$${parameter}`)
-  )
+  const parts = present.flatMap((group) => (group === "sources" ? [] : writes[group](rowsOf.get(group)!)))
   return `
 with stale as materialized (
-  select coalesce(array_agg(s.v::int4), '{}'::int4[]) as ords
-  from ${rowsOf.get("sources")!} with ordinality as s (id, version, v)
+  select coalesce(array_agg(s.v), '{}'::int4[]) as ords
+  from ${rowsOf.get("sources")!} as s (v, id, version)
   where (select case when deleted_at is null then sources.version end from sources where sources.id = s.id)
     is distinct from s.version
 ), ${parts.map((part, index) => `write_${index} as (${part})`).join(", ")}
@@ -157,11 +151,11 @@ select ords from stale`
 
 const statements = new Map<string, string>()
 
-const statementFor = (present: ReadonlyArray<Group>): string => {
-  const name = present.join()
+const statementFor = (present: ReadonlyArray<Group>, single: boolean): string => {
+  const name = `${present.join()} ${single}`
   let statement = statements.get(name)
   if (statement === undefined) {
-    statement = buildStatement(present)
+    statement = buildStatement(present, single)
     statements.set(name, statement)
   }
   return statement
@@ -190,11 +184,10 @@ class Counts {
 
 /** The commit of a batch: its statement, and for each item the pair (1-based) that the answer names when it was stale. */
 export const acceptCommit = (
-  items: ReadonlyArray<RequestRecord>,
-  slot: number
+  items: ReadonlyArray<RequestRecord>
 ): {
   readonly statement: string
-  readonly parameters: ReadonlyArray<PgTypes.Parameter | number>
+  readonly parameters: ReadonlyArray<PgTypes.Parameter>
   readonly pairs: ReadonlyArray<number>
 } => {
   const pairOf = new Map<string, number>()
@@ -255,29 +248,25 @@ export const acceptCommit = (
     }
   }
 
-  const rows = { requests: r, events: e, ignored: g, pending: p }
+  const rows = {
+    sources: [[...pairOf.values()], sourceIds, versions],
+    requests: r,
+    events: e,
+    ignored: g,
+    pending: p,
+    counts: counts.columns()
+  }
   const present: ReadonlyArray<Group> = [
     "sources",
     "requests",
     ...optional.filter((group) => rows[group][0]!.length > 0),
-    "rollups"
+    "counts"
   ]
+  const single = items.length === 1 && optional.every((group) => rows[group][0]!.length <= 1)
   return {
     pairs,
-    statement: statementFor(present),
-    parameters: [
-      ...present.flatMap((group) => {
-        switch (group) {
-          case "sources":
-            return bind(group, [sourceIds, versions])
-          case "rollups":
-            return bind(group, counts.columns())
-          default:
-            return bind(group, rows[group])
-        }
-      }),
-      slot
-    ]
+    statement: statementFor(present, single),
+    parameters: present.flatMap((group) => Columns.bind(groups[group], rows[group], isSingle(group, single)))
   }
 }
 
@@ -285,5 +274,10 @@ const push = (columns: ReadonlyArray<Array<unknown>>, ...values: ReadonlyArray<u
   for (let i = 0; i < values.length; i++) columns[i]!.push(values[i])
 }
 
-const bind = (group: Group, columns: ReadonlyArray<ReadonlyArray<unknown>>): Array<PgTypes.Parameter> =>
-  columns.map((values, index) => Columns.column(groups[group][index]!, values))
+/** Which of these requests are stored. */
+export const storedLookup = (
+  ids: ReadonlyArray<string>
+): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter | string> } => ({
+  statement: "select id from requests where id = any($1::text[]) and id >= $2 and id <= $3",
+  parameters: [Columns.text(ids), ...Columns.bounds(ids)]
+})

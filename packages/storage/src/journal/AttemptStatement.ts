@@ -1,5 +1,6 @@
 import type { PgTypes } from "@effect/sql-pg"
 import * as Columns from "./Columns.ts"
+import { writeCounts } from "./CountStatement.ts"
 
 /** A finished attempt, and what it makes of its event. Times are Unix milliseconds. */
 export interface AttemptRecord {
@@ -64,16 +65,16 @@ const columns = `id, team_id, event_id, request_id, connection_id, source_id, de
   error_code, failure_message, body, response_headers, requested_url, http_method, bulk_retry_id, delivered_at,
   responded_at, delivery_latency, finished_at, event_minute, retry_at`
 
+const rows = (single: boolean): string => `${Columns.rowsFrom(types, 1, single)} as i (${columns})`
+
 /**
- * One statement, hence one transaction: the attempts, their events' new state, the queue rows, and the rollups. The
+ * One statement, hence one transaction: the attempts, their events' new state, the queue rows, and the counts. The
  * attempt number is the fence: only the attempt that follows the last recorded one is taken, so a repeated or
  * overtaken writer changes nothing. An event cancelled while its delivery was on the wire keeps the attempt; a success
  * is a success (the target has it), a failure leaves it CANCELLED.
  */
-const statement = (retries: boolean) => `
-with i as materialized (
-  select * from unnest(${Columns.placeholders(types, 1)}) as t (${columns})
-), e as (
+const statement = (retries: boolean, single: boolean) => `
+with ${single ? "" : `i as materialized (select * from ${rows(single)}), `}e as (
   update events set
     state = case when i.successful then 'SUCCESSFUL' when events.state = 'CANCELLED' then 'CANCELLED'
       when i.retry_at is null then 'FAILED' else 'PENDING' end,
@@ -87,9 +88,9 @@ with i as materialized (
     last_attempt_at = i.delivered_at,
     successful_at = case when i.successful then i.finished_at end,
     updated_at = i.finished_at
-  from i
-  where events.id = any($3::text[]) and events.id >= $${types.length + 2} and events.id <= $${types.length + 3}
-    and events.id = i.event_id and events.attempts = i.n - 1
+  from ${single ? rows(single) : "i"}
+  where ${single ? "" : `events.id = any($3::text[]) and events.id >= $${types.length + 1} and events.id <= $${types.length + 2} and `}
+    events.id = i.event_id and events.attempts = i.n - 1
     and events.state in ('PENDING', 'CANCELLED')
   returning i.*, events.state, events.cancelled_at
 ), a as (
@@ -119,24 +120,20 @@ with i as materialized (
   from e where state in ('SUCCESSFUL', 'FAILED')
   union all
   select connection_id, 'cancelled', event_minute, team_id, -1 from e where state = 'SUCCESSFUL' and cancelled_at is not null
-), count_up as (
-  insert into rollups (key_id, measure, minute, slot, team_id, count)
-  select key_id, measure, minute, $${types.length + 1}::int2, team_id, sum(n)
-  from counted group by key_id, measure, minute, team_id
-  on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count
+), written as (
+  ${writeCounts("(select key_id, measure, minute, team_id, sum(n) as n from counted group by 1, 2, 3, 4) as c")}
 )
 select event_id, state from e`
 
-const withRetries = statement(true)
-const withoutRetries = statement(false)
+/** The statement's shapes, each built once: whether some of the batch is retried, and whether it is of one attempt. */
+const statements = [false, true].map((retries) => [false, true].map((single) => statement(retries, single)))
 
 const minute = (at: number): number => at - (at % 60_000)
 
-/** The commit of a batch: the statement (shorter when nothing of it is retried) and its parameters. */
+/** The commit of a batch: the statement, in the shape that is enough for it, and its parameters. */
 export const attemptCommit = (
-  items: ReadonlyArray<AttemptRecord>,
-  slot: number
-): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter | number | string> } => {
+  items: ReadonlyArray<AttemptRecord>
+): { readonly statement: string; readonly parameters: ReadonlyArray<PgTypes.Parameter | string> } => {
   const table: Array<Array<unknown>> = types.map(() => [])
   for (const item of items) {
     const row = [
@@ -167,12 +164,13 @@ export const attemptCommit = (
     ]
     for (let c = 0; c < row.length; c++) table[c]!.push(row[c])
   }
+  const single = items.length === 1
+  const retries = items.some((item) => item.retryAt !== null)
   return {
-    statement: items.some((item) => item.retryAt !== null) ? withRetries : withoutRetries,
+    statement: statements[Number(retries)]![Number(single)]!,
     parameters: [
-      ...table.map((values, c) => Columns.column(types[c]!, values)),
-      slot,
-      ...Columns.bounds(items.map(({ eventId }) => eventId))
+      ...Columns.bind(types, table, single),
+      ...(single ? [] : Columns.bounds(items.map(({ eventId }) => eventId)))
     ]
   }
 }

@@ -21,9 +21,41 @@ export const timestamptz = of(PgTypes.OID.timestamptz)
 
 const byType = { text, int2, int4, int8, bool, bytea, timestamptz }
 
+/** One value of a type. */
+const scalars: { readonly [type in ColumnType]: (value: never) => PgTypes.Parameter } = {
+  text: PgTypes.text,
+  int2: PgTypes.int2,
+  int4: PgTypes.int4,
+  int8: PgTypes.int8,
+  bool: PgTypes.bool,
+  bytea: PgTypes.bytea,
+  timestamptz: PgTypes.timestamptz
+}
+
+export type ColumnType = keyof typeof byType
+
 /** The array of a column of that type. */
-export const column = (type: keyof typeof byType, values: ReadonlyArray<unknown>): PgTypes.Parameter =>
-  byType[type](values)
+export const column = (type: ColumnType, values: ReadonlyArray<unknown>): PgTypes.Parameter => byType[type](values)
+
+/**
+ * The rows of a statement as its FROM item, of the parameters that `bind` makes of them: an array a column, or, of one row alone,
+ * plain values. Those the planner puts where they are used, so that nothing is taken apart, hashed and joined for one row: most
+ * commits of a gateway that is not busy are of one.
+ */
+export const rowsFrom = (types: ReadonlyArray<ColumnType>, from: number, single: boolean): string =>
+  single
+    ? `(select ${types.map((type, index) => `$${from + index}::${type}`).join(", ")})`
+    : `unnest(${placeholders(types, from)})`
+
+export const bind = (
+  types: ReadonlyArray<ColumnType>,
+  columns: ReadonlyArray<ReadonlyArray<unknown>>,
+  single: boolean
+): Array<PgTypes.Parameter> =>
+  columns.map((values, index) => {
+    const type = types[index]!
+    return single ? scalars[type](values[0] as never) : column(type, values)
+  })
 
 /** `$from::text[], …` for a statement's text. */
 export const placeholders = (types: ReadonlyArray<string>, from: number): string =>

@@ -10,7 +10,7 @@ import { passed } from "@tidegate/model/TestSignal"
  */
 export interface GroupCommitOptions<Item> {
   /** Writes a batch and tells every item of it what became of it. Must not fail, and must answer every item. */
-  readonly commit: (items: ReadonlyArray<Item>, lane: number) => Effect.Effect<void>
+  readonly commit: (items: ReadonlyArray<Item>) => Effect.Effect<void>
   readonly lanes: number
   readonly maxItems: number
   /** Told of each commit that is over: what was in it, in items and bytes, and how long it took. */
@@ -28,10 +28,11 @@ const smallBatch = 16
 
 export class GroupCommit<Item> {
   readonly #options: GroupCommitOptions<Item>
-  readonly #freeLanes: Array<number>
   #waiting: Array<Item> = []
   #scheduled = false
   #lastBatch = 0
+  /** Commits under way. */
+  #running = 0
   /** Items handed in and not yet answered. */
   pendingItems = 0
   /** Their bytes. */
@@ -42,7 +43,6 @@ export class GroupCommit<Item> {
 
   constructor(options: GroupCommitOptions<Item>) {
     this.#options = options
-    this.#freeLanes = Array.from({ length: options.lanes }, (_, lane) => options.lanes - 1 - lane)
   }
 
   add(item: Item): void {
@@ -54,7 +54,7 @@ export class GroupCommit<Item> {
 
   /** After what is readable in this turn of the event loop has been read, so that it shares the commit. */
   #schedule(): void {
-    if (this.#scheduled || this.#freeLanes.length === 0) return
+    if (this.#scheduled || this.#running === this.#options.lanes) return
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
@@ -64,25 +64,24 @@ export class GroupCommit<Item> {
 
   #start(): void {
     const { lanes, parallelFrom } = this.#options
-    while (this.#waiting.length > 0 && this.#freeLanes.length > 0) {
-      const busy = this.#freeLanes.length < lanes
-      if (busy && this.#lastBatch >= smallBatch && this.#waiting.length < parallelFrom) return
-      const lane = this.#freeLanes.pop()!
+    while (this.#waiting.length > 0 && this.#running < lanes) {
+      if (this.#running > 0 && this.#lastBatch >= smallBatch && this.#waiting.length < parallelFrom) return
       const batch = this.#take()
       this.#lastBatch = batch.length
+      this.#running++
       const startedAt = performance.now()
       this.commits++
       this.items += batch.length
       this.#options.run(
         Effect.ensuring(
-          this.#options.commit(batch, lane),
+          this.#options.commit(batch),
           Effect.sync(() => {
             let bytes = 0
             for (const item of batch) bytes += this.#options.sizeOf(item)
             this.pendingBytes -= bytes
             this.pendingItems -= batch.length
             this.#options.committed(batch.length, bytes, (performance.now() - startedAt) / 1_000)
-            this.#freeLanes.push(lane)
+            this.#running--
             passed("commit")
             if (this.#waiting.length > 0) this.#schedule()
           })

@@ -58,6 +58,8 @@ const world = Layer.effectDiscard(
         values (${connection}, ${team}, 'key', 'req', now())`
       yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)
         values (${connection}, 'created', now(), 1, ${team}, 1)`
+      yield* sql`insert into rollup_batches (team_id, key_ids, measures, minutes, counts)
+        values (${team}, array[${connection}], array['created'], array[now()], array[1])`
       yield* sql`insert into project_secrets (team_id, api_key_hash, api_key_masked, signing_secret, signing_secret_masked)
         values (${team}, ${team}, '', '', '')`
       for (const resource of plain) {

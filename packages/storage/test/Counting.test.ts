@@ -1,0 +1,121 @@
+import { expect, layer } from "@effect/vitest"
+import { Effect, Fiber, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import { next } from "@tidegate/model/TestSignal"
+import * as Database from "@tidegate/storage/Database"
+import { Journal } from "@tidegate/storage/Journal"
+import { migrate } from "@tidegate/storage/Migrations"
+import { freshDatabase } from "../../../test/postgres.ts"
+import { addUp } from "../src/journal/Counting.ts"
+import { attemptRecord } from "./attempts.ts"
+import { requestRecord } from "./requests.ts"
+
+const world = Layer.effectDiscard(migrate).pipe(
+  Layer.provideMerge(Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url }))))
+)
+
+/** What is counted, and what there is to count, by counter. They may differ at no moment, so they are read as of one. */
+const disagreements = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  return yield* sql`
+    with told as (
+      select key_id, measure, team_id, sum(count)::int4 as n from counted group by 1, 2, 3
+    ), actual as (
+      select source_id as key_id, status as measure, team_id, count(*)::int4 as n from requests group by 1, 2, 3
+      union all select connection_id, 'created', team_id, count(*)::int4 from events group by 1, 3
+      union all select connection_id, lower(state), team_id, count(*)::int4 from events where state <> 'PENDING' group by 1, 2, 3
+      union all select destination_id, 'attempt_' || lower(status), team_id, count(*)::int4 from attempts group by 1, 2, 3
+    )
+    select key_id, measure, team_id, told.n as told, actual.n as actual
+    from told full join actual using (key_id, measure, team_id) where told.n is distinct from actual.n`
+})
+
+const waitingToBeAdded = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ count: number }>`select count(*)::int4 as count from rollup_batches`
+  return row!.count
+})
+
+const makeSource = Effect.fnUntraced(function* (team: string) {
+  const sql = yield* SqlClient.SqlClient
+  const id = newId(prefixes.source, Date.now())
+  yield* sql`insert into teams (id, name) values (${team}, ${team}) on conflict do nothing`
+  yield* sql`insert into sources (id, team_id, name, type, config, created_at, updated_at)
+    values (${id}, ${team}, ${id}, 'WEBHOOK', '{}', now(), now())`
+  return { source: id, team, connection: newId(prefixes.connection, 0), destination: newId(prefixes.destination, 0) }
+})
+
+/** A request, its event and the attempt that delivers it, or fails. */
+const one = Effect.fnUntraced(function* (ends: Effect.Success<ReturnType<typeof makeSource>>, successful: boolean) {
+  const journal = yield* Journal
+  const of = requestRecord({ teamId: ends.team, sourceId: ends.source }, ends)
+  yield* Effect.callback<void>((resume) => journal.accept(of, () => resume(Effect.void)))
+  const attempt = attemptRecord({
+    teamId: ends.team,
+    eventId: of.events[0]!.id,
+    requestId: of.id,
+    connectionId: ends.connection,
+    sourceId: ends.source,
+    destinationId: ends.destination,
+    successful
+  })
+  yield* Effect.callback<void>((resume) => journal.record(attempt, () => resume(Effect.void)))
+})
+
+layer(world, { excludeTestServices: true })("counts", (it) => {
+  it.effect("are exact at every moment, whoever adds them up and whatever is cut off", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const ends = [yield* makeSource("tm_one"), yield* makeSource("tm_one"), yield* makeSource("tm_two")]
+      const load = yield* Effect.forkChild(
+        Effect.forEach(
+          Array.from({ length: 240 }, (_, i) => i),
+          (i) => one(ends[i % 3]!, i % 7 > 0),
+          { concurrency: 30 }
+        ).pipe(Effect.provide(Journal.layer))
+      )
+      // Each round of what follows waits for the load to have gone on.
+      const nextCommit = Effect.promise(() => next("commit"))
+      const adders = yield* Effect.forkChild(
+        Effect.forever(
+          Effect.andThen(
+            nextCommit,
+            Effect.all(
+              [1, 2, 3].map((slot) => Effect.exit(addUp(slot))),
+              { concurrency: "unbounded" }
+            )
+          )
+        )
+      )
+      let looked = 0
+      while (load.pollUnsafe() === undefined) {
+        expect(yield* disagreements).toEqual([])
+        if (looked++ % 3 === 0) {
+          yield* sql`select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'tidegate-journal'
+            and datname = current_database()`
+        }
+        yield* Effect.raceFirst(nextCommit, Fiber.await(load))
+      }
+      expect((yield* Fiber.await(load))._tag).toBe("Success")
+      yield* Fiber.interrupt(adders)
+      expect(looked).toBeGreaterThan(0)
+      expect(yield* disagreements).toEqual([])
+      // Connections that were cut are still in the pool.
+      yield* Effect.retry(addUp(4), { times: 20 })
+      expect(yield* waitingToBeAdded).toBe(0)
+      expect(yield* disagreements).toEqual([])
+    })
+  )
+
+  it.effect("are added up by a process that comes later, when the one that counted is gone", () =>
+    Effect.gen(function* () {
+      yield* Effect.provide(one(yield* makeSource("tm_three"), true), Journal.layer)
+      expect(yield* waitingToBeAdded).toBeGreaterThan(0)
+      const added = Effect.promise(() => next("count"))
+      yield* Effect.provide(Effect.andThen(Journal, added), Journal.layer)
+      expect(yield* waitingToBeAdded).toBe(0)
+      expect(yield* disagreements).toEqual([])
+    })
+  )
+})

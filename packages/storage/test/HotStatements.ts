@@ -1,0 +1,211 @@
+import type { PgTypes } from "@effect/sql-pg"
+import { Effect, Layer, Result } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { derivedId, idTime, newId, prefixes, sibling } from "@tidegate/model/Ids"
+import { backlogs } from "@tidegate/storage/Backlog"
+import { cancelPending } from "@tidegate/storage/CancelPending"
+import * as Database from "@tidegate/storage/Database"
+import { dueRows, dueWork, pendingEvents, recentStarts } from "@tidegate/storage/DeliveryRows"
+import { migrate } from "@tidegate/storage/Migrations"
+import { readDedupeWindows, readPendingWork, teamOfConnection } from "@tidegate/storage/PendingRoutes"
+import { exchangeCommit, type ProxyExchangeRecord } from "@tidegate/storage/ProxyExchanges"
+import { readRoutedSource } from "@tidegate/storage/RoutedSource"
+import { parseSecretKeys, type SecretUnreadable, Secrets } from "@tidegate/storage/Secrets"
+import { type Settled, settlePendingRoutes } from "@tidegate/storage/SettlePendingRoutes"
+import { loadTransformation } from "@tidegate/storage/Transformations"
+import { freshDatabase } from "../../../test/postgres.ts"
+import { acceptCommit, storedLookup } from "../src/journal/AcceptStatement.ts"
+import { attemptCommit } from "../src/journal/AttemptStatement.ts"
+import { addUpCommit } from "../src/journal/CountStatement.ts"
+import { markCommit } from "../src/journal/MarkStatement.ts"
+import { attemptRecord } from "./attempts.ts"
+import { requestRecord } from "./requests.ts"
+
+/*
+ * Every statement of the event path, as the program runs it. A test counts those in the sources, so that none is missing here.
+ */
+
+const destination = newId(prefixes.destination, Date.now())
+const connection = newId(prefixes.connection, Date.now())
+
+/** So many pending events, due now, with requests that wait for slow rules; answers the ids of the first 20. */
+export const fill = Effect.fnUntraced(function* (count: number) {
+  const sql = yield* SqlClient.SqlClient
+  const base = newId(prefixes.event, Date.now()).slice(4, 14)
+  const salt = Math.random().toString(36).slice(2, 8).padEnd(6, "0")
+  yield* sql`insert into requests (id, team_id, source_id, status, verified, method, path, query, headers, body, body_size,
+      events_count, ignored_count, ingested_at, created_at, updated_at)
+    select 'req_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 'tm', 'src', 'accepted', false, 'POST', '/', '', '{}', '', 0,
+      1, 0, now(), now(), now() from generate_series(1, ${count}::int) i`
+  yield* sql`insert into events (id, team_id, request_id, connection_id, source_id, destination_id, state, trigger, due_at,
+      ingested_at, created_at, updated_at)
+    select 'evt_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 'tm', 'req_' || ${base} || ${salt} || lpad(i::text, 10, '0'),
+      ${connection}, 'src', ${destination}, 'PENDING', 'INITIAL', now(), now(), now(), now() from generate_series(1, ${count}::int) i`
+  yield* sql`insert into deliveries (event_id, shard, destination_id, connection_id, due_at)
+    select 'evt_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 1, ${destination}, ${connection}, now()
+    from generate_series(1, ${count}::int) i`
+  yield* sql`insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at)
+    select 1, ${connection}, 'req_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 'tm', 'src', now()
+    from generate_series(1, ${count}::int) i`
+  yield* sql`insert into dedupe_keys (connection_id, key, request_id, expires_at)
+    select ${connection}, 'req_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 'req', now() + interval '1 hour'
+    from generate_series(1, ${count}::int) i`
+  return Array.from({ length: 20 }, (_, i) => `evt_${base}${salt}${String(i + 1).padStart(10, "0")}`)
+})
+
+const attempt = (eventId: string) =>
+  attemptRecord({
+    teamId: "tm",
+    eventId,
+    requestId: "req",
+    connectionId: connection,
+    sourceId: "src",
+    destinationId: destination
+  })
+
+/** A route that a transformation and a deduplicate rule have passed. */
+const settledAs = (eventId: string): Settled => {
+  const requestId = sibling(prefixes.request, eventId)
+  return {
+    requestId,
+    fate: { kind: "event", eventId: newId(prefixes.event, Date.now()), dueAt: Date.now() },
+    execution: {
+      id: derivedId(prefixes.execution, requestId, connection),
+      transformationId: "trs",
+      codeHash: "",
+      errorCode: null,
+      errorMessage: null,
+      logLevel: "info",
+      failed: false,
+      logs: "[]",
+      duration: 1,
+      memoryBytes: 1
+    },
+    transformed: {
+      id: derivedId(prefixes.eventData, requestId, connection),
+      method: "POST",
+      path: "/",
+      query: "",
+      headers: "{}",
+      body: Buffer.from("{}"),
+      bodySize: 2
+    },
+    opens: { key: requestId, expiresAt: Date.now() + 7_200_000 }
+  }
+}
+
+/** A request of the time of that event, and the event that it becomes. */
+const requestLike = (eventId: string) =>
+  requestRecord({ teamId: "tm", sourceId: "src", ingestedAt: idTime(eventId)! }, { connection, destination })
+
+const exchangeOf = (eventId: string): ProxyExchangeRecord => ({
+  requestId: sibling(prefixes.request, eventId),
+  teamId: "tm",
+  sourceId: "src",
+  targetUrl: "",
+  httpMethod: "POST",
+  responseStatus: null,
+  responseHeaders: null,
+  responseBody: null,
+  responseBodyTruncated: false,
+  errorCode: null,
+  errorText: null,
+  startedAt: 0,
+  respondedAt: null,
+  responseLatency: null,
+  createdAt: 0
+})
+
+const committing = (commit: {
+  readonly statement: string
+  readonly parameters: ReadonlyArray<PgTypes.Parameter | number | string>
+}) => Effect.flatMap(Database.JournalSql, (sql) => sql.unsafe(commit.statement, commit.parameters))
+
+export interface HotStatement {
+  /** The file of `src` that it stands in. */
+  readonly file: string
+  /** Runs it for these events, or for the requests of the same times. */
+  readonly run: (
+    events: ReadonlyArray<string>
+  ) => Effect.Effect<unknown, SqlError.SqlError | SecretUnreadable, Database.Database | Secrets>
+  /** It looks into every day, because nobody knows which: once per activation of an actor, never per event. */
+  readonly everyDay?: true
+}
+
+export const hotStatements: Readonly<Record<string, HotStatement>> = {
+  "accepting 20 requests": {
+    file: "journal/AcceptStatement.ts",
+    run: (events) => committing(acceptCommit(events.map(requestLike)))
+  },
+  "which of 20 requests are stored": {
+    file: "journal/AcceptStatement.ts",
+    run: (events) => committing(storedLookup(events.map((id) => sibling(prefixes.request, id))))
+  },
+  "recording 20 attempts": {
+    file: "journal/AttemptStatement.ts",
+    run: (events) => committing(attemptCommit(events.map(attempt)))
+  },
+  "adding up what was counted": { file: "journal/CountStatement.ts", run: () => committing(addUpCommit(1)) },
+  "marking 20 paced deliveries": {
+    file: "journal/MarkStatement.ts",
+    run: (events) => committing(markCommit(events.map((eventId) => ({ eventId, startedAt: Date.now() }))))
+  },
+  "storing 20 proxy exchanges": {
+    file: "ProxyExchanges.ts",
+    run: (events) => committing(exchangeCommit(events.map(exchangeOf)))
+  },
+  "loading 20 pending events": { file: "DeliveryRows.ts", run: (events) => pendingEvents(events, 1e6) },
+  "the first 20 due rows of a lane": {
+    file: "DeliveryRows.ts",
+    run: () => dueRows(1, destination, Date.now() + 1000, 20)
+  },
+  "when a destination has started deliveries": {
+    file: "DeliveryRows.ts",
+    run: () => recentStarts(1, destination, Date.now() - 60_000, 1_000),
+    everyDay: true
+  },
+  "what is due": { file: "DeliveryRows.ts", run: () => dueWork([1, 2, 3], Date.now() + 1000) },
+  "the backlogs": { file: "Backlog.ts", run: () => backlogs([1, 2, 3]) },
+  "the first 20 pending routes of a connection": {
+    file: "PendingRoutes.ts",
+    run: () => readPendingWork(connection, 20, 1e6)
+  },
+  "the deduplication windows of 20 keys": {
+    file: "PendingRoutes.ts",
+    run: (events) =>
+      readDedupeWindows(
+        connection,
+        events.map((id) => sibling(prefixes.request, id))
+      )
+  },
+  "the team of a connection": { file: "PendingRoutes.ts", run: () => teamOfConnection(connection) },
+  "settling 20 pending routes": {
+    file: "SettlePendingRoutes.ts",
+    run: (events) =>
+      settlePendingRoutes({
+        connectionId: connection,
+        destinationId: destination,
+        shard: 1,
+        now: Date.now(),
+        settled: events.map((id) => settledAs(id))
+      })
+  },
+  "a source to route by": { file: "RoutedSource.ts", run: () => readRoutedSource("src_1") },
+  "a transformation to run": { file: "Transformations.ts", run: () => loadTransformation("tm", "trs_1") },
+  "cancelling what waits for a connection": {
+    file: "CancelPending.ts",
+    run: () => cancelPending({ connection_id: connection })
+  },
+  "cancelling what waits for a destination": {
+    file: "CancelPending.ts",
+    run: () => cancelPending({ destination_id: destination })
+  }
+}
+
+/** A migrated database on which each pool is one connection, so that a plan is made once. */
+export const world = Layer.effectDiscard(migrate).pipe(
+  Layer.provideMerge(
+    Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url, hotConnections: 1, journalConnections: 1 })))
+  ),
+  Layer.provideMerge(Secrets.layer({ keys: Result.getOrThrow(parseSecretKeys("ab".repeat(32))) }))
+)

@@ -18,6 +18,7 @@ const callOf = (index: number): Call => ({
   teamId: `tm_${index % 20}`,
   code: `${code} // ${index}`,
   codeHash: String(index),
+  isolation: "sealed",
   env: { REGION: "eu" },
   request: {
     headers: { "content-type": "application/json", "user-agent": "sender/1.0" },

@@ -61,7 +61,7 @@ const sandbox = (decide: (call: Call) => Outcome | Effect.Effect<Outcome>) => {
     const decided = decide(call)
     const outcome = Effect.isEffect(decided) ? yield* decided : decided
     if (outcome === "unavailable") return yield* new SandboxUnavailable({ message: "not now" })
-    const base = { warnings: [], startedAt: 0, finishedAt: 2, durationMs: 1.5, memoryBytes: 1000 }
+    const base = { warnings: [], startedAt: 0, finishedAt: 2, durationMs: 1.5, memoryBytes: 1000, pinned: null }
     return Predicate.hasProperty(outcome, "error")
       ? {
           ...base,

@@ -83,6 +83,7 @@ export const transform = Effect.fnUntraced(function* (
     teamId: row.team_id,
     code: transformation.code,
     codeHash: transformation.codeHash,
+    isolation: "sealed",
     env: transformation.env,
     request,
     context: {

@@ -49,7 +49,8 @@ export const layer = TransformationEntity.toLayer(
       const fields = runOf(input, yield* Clock.currentTimeMillis)
       const { code, code_hash: hash, env } = yield* load(team_id, fields)
       const context = { ...fields.context, team_id }
-      const call = { teamId: team_id, code, codeHash: hash, env, request: fields.request, context }
+      const { request } = fields
+      const call = { teamId: team_id, code, codeHash: hash, isolation: "sealed", env, request, context } as const
       return toRun(fields, yield* available(sandbox.run(call)))
     })
 

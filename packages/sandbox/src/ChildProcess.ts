@@ -231,7 +231,12 @@ export const startChild = (options: ChildOptions): Child => {
     })
     if (answer.type === "ready") options.onReady()
     else if (answer.type === "checked") finish(answer)
-    else finish({ type: "ran", results: resultsOf(texts) })
+    else {
+      const results = resultsOf(texts)
+      // What runs nothing of a batch would be given it again and again.
+      if (results.length === 0) throw new SyntaxError("no results")
+      finish({ type: "ran", results })
+    }
   })
   process_.stdout.on("data", (chunk: Buffer) => {
     try {

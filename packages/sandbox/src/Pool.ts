@@ -7,7 +7,7 @@ import { makeDecisions } from "./Decisions.ts"
 import { killedError, withoutResult } from "./Executions.ts"
 import { checkJob, type Job, keyOf, runJob } from "./Job.ts"
 import type { Order } from "./Messages.ts"
-import { countWait } from "./SandboxTelemetry.ts"
+import { countWait, countWorld } from "./SandboxTelemetry.ts"
 import { makeStrikes } from "./Strikes.ts"
 import type { Offence } from "./Strikes.ts"
 import { makeTurns, type Turn } from "./Turns.ts"
@@ -289,6 +289,7 @@ export const makePool = (options: PoolOptions) => {
       job.isAlone = true
       return false
     }
+    countWorld(result.ran)
     settle(job, () => job.ran(result, pinned, member.startedAt))
     return true
   }

@@ -36,7 +36,7 @@ interface Team<T> {
 }
 
 /** What a turn of quick code may take: as many of its calls as come to that (ms). */
-const turnMs = 10
+const turnMs = 5
 /** Code counts as slow from this mean on (ms). */
 const slowMs = 50
 /** How much the last call counts. */

@@ -253,14 +253,17 @@ const workOffBatch = Effect.fnUntraced(function* (
   const keys = groups.flatMap(({ key }) => (key === null ? [] : [key]))
   const windows = new Map((yield* readDedupeWindows(connectionId, keys)).map((window) => [window.key, window]))
   let settled = 0
-  for (const bundle of bundles(groups, slow.transform === null ? batchSize : chunkSize)) {
-    const decided = yield* Effect.forEach(
+  let decided: ReadonlyArray<Settled> = []
+  for (const bundle of [...bundles(groups, slow.transform === null ? batchSize : chunkSize), []]) {
+    const deciding = Effect.forEach(
       bundle,
       (group) => decideGroup(decider, group, group.key === null ? undefined : windows.get(group.key)),
       { concurrency }
     )
-    yield* settle(decided.flat())
-    settled += decided.reduce((sum, { length }) => sum + length, 0)
+    // The bundle before it is settled meanwhile: no key is in two.
+    const [, next] = yield* Effect.all([settle(decided), deciding], { concurrency: 2 })
+    settled += decided.length
+    decided = next.flat()
   }
   // Lost in a crash, it is told again by the next call of that code.
   if (transformation !== null && pinned !== null)

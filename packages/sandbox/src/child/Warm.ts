@@ -146,6 +146,7 @@ const runIn = (isolate: ivm.Isolate, used: () => number, call: () => unknown, wa
   }
 }
 
+/** An isolate with the code compiled, ready for its first call; or why it does not compile. */
 export const warmUp = (code: string, kind: Kind): Warm | SyntaxProblem => {
   const isolate = new ivm.Isolate({ memoryLimit: callLimits.memoryMib + ownMib })
   const host = makeHost()
@@ -160,8 +161,10 @@ export const warmUp = (code: string, kind: Kind): Warm | SyntaxProblem => {
   }
   const isSealed = kind === "sealed"
   let ready: { readonly world: World; readonly isTaped: boolean } | undefined
-  const prepare = (isTaped: boolean) => (ready = { world: makeWorld(material, isTaped, isSealed), isTaped })
-  prepare(isSealed)
+  /** As the last call had it: the next one is of the same kind mostly. */
+  let isTaped = isSealed
+  const prepare = () => (ready = { world: makeWorld(material, isTaped, isSealed), isTaped })
+  prepare()
 
   const heap = () => {
     if (isolate.isDisposed) return { total: 0, used: 0 }
@@ -176,9 +179,9 @@ export const warmUp = (code: string, kind: Kind): Warm | SyntaxProblem => {
   return {
     run: (input, body, wallMs, inputs) => {
       // A clock is taken over where that is asked for: in a fresh world that nobody compares, nothing is.
-      const isTaped = isSealed || inputs.clock !== "live"
+      isTaped = isSealed || inputs.clock !== "live"
       if (ready?.isTaped !== isTaped) drop()
-      const { world } = ready ?? prepare(isTaped)
+      const { world } = ready ?? prepare()
       const call = host.begin(inputs)
       const ended = runIn(
         isolate,
@@ -191,7 +194,7 @@ export const warmUp = (code: string, kind: Kind): Warm | SyntaxProblem => {
     },
     renew: (maxBytes) => {
       if (isolate.isDisposed || heap().total > maxBytes) return false
-      if (ready === undefined) prepare(false)
+      if (ready === undefined) prepare()
       return true
     },
     heap,

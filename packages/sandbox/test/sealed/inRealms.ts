@@ -39,5 +39,6 @@ export const inRealms = async (jobs: ReadonlyArray<RealmJob>): Promise<ReadonlyA
   const answer = await text(child.stdout)
   const [code] = await exit
   if (code !== 0) throw new Error(`the realms' process ended with ${code}`)
-  return JSON.parse(answer)
+  const results: ReadonlyArray<ReadonlyArray<RealmResult>> = JSON.parse(answer)
+  return results
 }

@@ -1,9 +1,10 @@
 /**
- * What a transformation costs: `node benchmarks/src/Sandbox.ts`. Latency as the caller sees it, CPU of this process and of
- * the children per call (Linux), and resident memory, for one transformation and for 200 that take turns.
+ * What a transformation costs, in fresh worlds and in sealed realms: `node benchmarks/src/Sandbox.ts`. Latency as the caller sees
+ * it, CPU of this process and of the children per call (Linux), framing included, and resident memory, for one transformation and for
+ * 200 that take turns.
  */
 import { Sandbox } from "@tidegate/sandbox/Sandbox"
-import type { Call } from "@tidegate/sandbox/Sandbox"
+import type { Call, Isolation } from "@tidegate/sandbox/Sandbox"
 import { Effect } from "effect"
 import { readFileSync } from "node:fs"
 import { makeHistogram, record, summarize } from "./Latency.ts"
@@ -14,10 +15,11 @@ const code = `addHandler("transform", (request, context) => {
   return request
 })`
 
-const callOf = (index: number): Call => ({
+const callOf = (index: number, isolation: Isolation): Call => ({
   teamId: `tm_${index % 20}`,
   code: `${code} // ${index}`,
   codeHash: String(index),
+  isolation,
   env: { REGION: "eu" },
   request: {
     headers: { "content-type": "application/json", "user-agent": "sender/1.0" },
@@ -43,10 +45,23 @@ const ofProc = (pid: number | "self") => {
   return { cpuMs: (Number(fields[11]) + Number(fields[12])) * 10, mib: Number(kib) / 1_024 }
 }
 
-const measure = Effect.fnUntraced(function* (
-  name: string,
-  options: { readonly calls: number; readonly atOnce: number; readonly codes: number; readonly pauseMs?: number }
-) {
+interface Load {
+  readonly calls: number
+  readonly atOnce: number
+  readonly codes: number
+  readonly pauseMs?: number
+}
+
+const loads: Readonly<Record<string, Load>> = {
+  "(warm-up)": { calls: 1_000, atOnce: 1, codes: 1 },
+  "one at a time": { calls: 3_000, atOnce: 1, codes: 1 },
+  "one at a time, 2 ms between": { calls: 1_000, atOnce: 1, codes: 1, pauseMs: 2 },
+  "25 at once, one transformation": { calls: 20_000, atOnce: 25, codes: 1 },
+  "eight at once, 4 transformations": { calls: 4_000, atOnce: 8, codes: 4 },
+  "eight at once, 200 transformations": { calls: 4_000, atOnce: 8, codes: 200 }
+}
+
+const measure = Effect.fnUntraced(function* (isolation: Isolation, name: string, options: Load) {
   const sandbox = yield* Sandbox
   const usage = () => ({ own: ofProc("self"), children: sandbox.pids().map(ofProc) })
   const cpuOf = (all: ReadonlyArray<{ readonly cpuMs: number }>) => all.reduce((sum, { cpuMs }) => sum + cpuMs, 0)
@@ -54,7 +69,7 @@ const measure = Effect.fnUntraced(function* (
   const before = usage()
   const start = performance.now()
   yield* Effect.forEach(
-    Array.from({ length: options.calls }, (_, index) => callOf((index * 7_919) % options.codes)),
+    Array.from({ length: options.calls }, (_, index) => callOf((index * 7_919) % options.codes, isolation)),
     Effect.fnUntraced(function* (call) {
       const at = performance.now()
       const { error } = yield* sandbox.run(call)
@@ -71,17 +86,15 @@ const measure = Effect.fnUntraced(function* (
   const children = (cpuOf(after.children) - cpuOf(before.children)) / options.calls
   const mib = after.own.mib + after.children.reduce((sum, { mib }) => sum + mib, 0)
   console.log(
-    `${name.padEnd(34)} p50 ${p50.toFixed(2)} ms  p99 ${p99.toFixed(2)} ms  ${(options.calls / seconds).toFixed(0)}/s  ` +
-      `CPU ms per call: here ${own.toFixed(2)}, children ${children.toFixed(2)}  RSS of all ${mib.toFixed(0)} MiB`
+    `${isolation.padEnd(7)}${name.padEnd(35)} p50 ${p50.toFixed(2)} ms  p99 ${p99.toFixed(2)} ms  ${(options.calls / seconds).toFixed(0)}/s  ` +
+      `CPU ms per call: here ${own.toFixed(3)}, children ${children.toFixed(3)}, together ${(own + children).toFixed(3)}  RSS of all ${mib.toFixed(0)} MiB`
   )
 })
 
-await Effect.runPromise(
-  Effect.gen(function* () {
-    yield* measure("(warm-up)", { calls: 1_000, atOnce: 1, codes: 1 })
-    yield* measure("one at a time", { calls: 3_000, atOnce: 1, codes: 1 })
-    yield* measure("one at a time, 2 ms between", { calls: 1_000, atOnce: 1, codes: 1, pauseMs: 2 })
-    yield* measure("eight at once, 4 transformations", { calls: 4_000, atOnce: 8, codes: 4 })
-    yield* measure("eight at once, 200 transformations", { calls: 4_000, atOnce: 8, codes: 200 })
-  }).pipe(Effect.provide(Sandbox.layer()))
-)
+for (const isolation of ["fresh", "sealed"] as const) {
+  await Effect.runPromise(
+    Effect.forEach(Object.entries(loads), ([name, load]) => measure(isolation, name, load), { discard: true }).pipe(
+      Effect.provide(Sandbox.layer())
+    )
+  )
+}

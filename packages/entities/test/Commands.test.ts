@@ -282,10 +282,20 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
       const id = fresh(prefixes.transformation)
       const rules = [{ type: "transform", transformation_id: id }]
       expect(yield* codeOf(createConnection({ rules }))).toBe("NOT_FOUND")
-      yield* transformations.create(otherTeam, id, { name: unique("transformation"), code: "1", env: {} })
+      yield* transformations.create(otherTeam, id, {
+        name: unique("transformation"),
+        code: "1",
+        env: {},
+        isolation: null
+      })
       expect(yield* codeOf(createConnection({ rules }))).toBe("NOT_FOUND")
       const own = fresh(prefixes.transformation)
-      yield* transformations.create(team_id, own, { name: unique("transformation"), code: "1", env: {} })
+      yield* transformations.create(team_id, own, {
+        name: unique("transformation"),
+        code: "1",
+        env: {},
+        isolation: null
+      })
       const connection = yield* createConnection({ rules: [{ type: "transform", transformation_id: own }] })
       expect(yield* codeOf(transformations.delete(team_id, own))).toBe("RESOURCE_IN_USE")
       yield* (yield* connectionClient)(connection.id).Delete({ team_id })

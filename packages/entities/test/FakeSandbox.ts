@@ -6,7 +6,13 @@ import { type Call, type Execution, Sandbox, SandboxUnavailable } from "@tidegat
  * other gives the request back with what it was given, in headers and on its console.
  */
 const run = (call: Call): Effect.Effect<Execution, SandboxUnavailable> => {
-  const times = { startedAt: 1_700_000_000_000, finishedAt: 1_700_000_000_002, durationMs: 1.5, memoryBytes: 1024 }
+  const times = {
+    startedAt: 1_700_000_000_000,
+    finishedAt: 1_700_000_000_002,
+    durationMs: 1.5,
+    memoryBytes: 1024,
+    pinned: null
+  }
   if (call.code.startsWith("busy")) return Effect.fail(new SandboxUnavailable({ message: "no room" }))
   if (call.code.startsWith("throw")) {
     const error = { code: "RUNTIME_ERROR" as const, name: "TypeError", message: "no such thing", line: 3 }

@@ -1,5 +1,5 @@
 import { expect, layer } from "@effect/vitest"
-import { Effect, Layer, Predicate } from "effect"
+import { Effect, Layer, Predicate, Result } from "effect"
 import { Sharding, TestRunner } from "effect/cluster"
 import { SqlClient } from "effect/sql"
 import { derivedId, newId, prefixes, sibling } from "@tidegate/model/Ids"
@@ -8,7 +8,7 @@ import { type Call, type Execution, Sandbox, SandboxUnavailable } from "@tidegat
 import { Connections } from "@tidegate/storage/Connections"
 import { pendingEvents } from "@tidegate/storage/DeliveryRows"
 import { type Accepted, Journal } from "@tidegate/storage/Journal"
-import { Transformations } from "@tidegate/storage/Transformations"
+import { loadTransformation, Transformations } from "@tidegate/storage/Transformations"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
 import { makeRouteWorker } from "../src/Connection/RouteWork.ts"
 import type { DeliveryItem } from "../src/Destination/DeliveryItem.ts"
@@ -54,14 +54,14 @@ const world = destinations.pipe(
 type Outcome = Partial<Execution["request"] & object> | { readonly error: string } | "unavailable"
 
 /** A sandbox of the test's own: decides by the request, and keeps what it was asked. */
-const sandbox = (decide: (call: Call) => Outcome | Effect.Effect<Outcome>) => {
+const sandbox = (decide: (call: Call) => Outcome | Effect.Effect<Outcome>, pinned: string | null = null) => {
   const calls: Array<Call> = []
   const run = Effect.fnUntraced(function* (call: Call): Effect.fn.Return<Execution, SandboxUnavailable> {
     calls.push(call)
     const decided = decide(call)
     const outcome = Effect.isEffect(decided) ? yield* decided : decided
     if (outcome === "unavailable") return yield* new SandboxUnavailable({ message: "not now" })
-    const base = { warnings: [], startedAt: 0, finishedAt: 2, durationMs: 1.5, memoryBytes: 1000 }
+    const base = { warnings: [], startedAt: 0, finishedAt: 2, durationMs: 1.5, memoryBytes: 1000, pinned }
     return Predicate.hasProperty(outcome, "error")
       ? {
           ...base,
@@ -94,7 +94,7 @@ interface Sent {
 const transformation = Effect.fnUntraced(function* (env: Record<string, string> = {}) {
   const transformations = yield* Transformations
   const id = newId(prefixes.transformation, Date.now())
-  yield* transformations.create(team, id, { name: id, code: "addHandler('transform', (r) => r)", env })
+  yield* transformations.create(team, id, { name: id, code: "addHandler('transform', (r) => r)", env, isolation: null })
   return id
 })
 
@@ -409,6 +409,42 @@ layer(world, { excludeTestServices: true })("pending routes", (it) => {
       expect(left).toBe(1)
       yield* workOffPendingRoutes(connection.id).pipe(sandbox(() => ({})).provided)
       expect((yield* stored(connection.id)).left).toBe(0)
+    })
+  )
+
+  it.effect("remember of their transformation that a sealed realm does not suit its code, until that changes", () =>
+    Effect.gen(function* () {
+      const transformations = yield* Transformations
+      const id = yield* transformation()
+      const { connection } = yield* pending([{ type: "transform", transformation_id: id }], [{ path: "/a" }])
+      const before = yield* transformations.get(team, id)
+      const first = sandbox(() => ({}), "it differs\u0000")
+      yield* workOffPendingRoutes(connection.id).pipe(first.provided)
+      expect(first.calls.map(({ isolation }) => isolation)).toStrictEqual(["sealed"])
+      const isolation_reason = "it differs\ufffd"
+      const { updated_at } = before
+      expect(yield* transformations.get(team, id)).toMatchObject({ isolation: null, isolation_reason, updated_at })
+      expect((yield* loadTransformation(team, id))?.isolation).toBe("fresh")
+      yield* transformations.update(team, id, (stored) =>
+        Result.succeed({ ...stored, env: "unchanged", code: "other" })
+      )
+      expect((yield* transformations.get(team, id)).isolation_reason).toBe(null)
+      expect((yield* loadTransformation(team, id))?.isolation).toBe("sealed")
+    })
+  )
+
+  it.effect("run their transformation in fresh worlds when it asks for them", () =>
+    Effect.gen(function* () {
+      const transformations = yield* Transformations
+      const id = yield* transformation()
+      yield* transformations.update(team, id, (stored) =>
+        Result.succeed({ ...stored, env: "unchanged", isolation: "fresh" })
+      )
+      const { connection } = yield* pending([{ type: "transform", transformation_id: id }], [{ path: "/a" }])
+      const { calls, provided } = sandbox(() => ({}))
+      yield* workOffPendingRoutes(connection.id).pipe(provided)
+      expect(calls.map(({ isolation }) => isolation)).toStrictEqual(["fresh"])
+      expect(yield* transformations.get(team, id)).toMatchObject({ isolation: "fresh", isolation_reason: null })
     })
   )
 

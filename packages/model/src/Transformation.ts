@@ -9,13 +9,18 @@ export const runtime = "js-v1" as const
 export const Env = Schema.Record(Schema.String, Schema.String)
 export type Env = typeof Env.Type
 
+/** Where code runs that may run in either; see the sandbox. */
+export const Isolation = Schema.Literals(["sealed", "fresh"])
+export type Isolation = typeof Isolation.Type
+
 const count = Schema.Int
 const bins = Schema.Array(Schema.Int)
 
 /**
  * A transformation as the API shows it. `code_hash`: SHA-256 of the code, hex. The counts are of the last 24 hours; bins
  * are six buckets of four hours, the oldest first, the last one ending now. `connections_count`: connections whose rules
- * name it. A list that was not asked for counts shows zeros.
+ * name it. `isolation`: as asked for, null for the default; `isolation_reason`: why its code runs in fresh worlds although
+ * that was not asked for, null when it does not. A list that was not asked for counts shows zeros.
  */
 export const Transformation = Schema.Struct({
   id: Schema.String,
@@ -25,6 +30,8 @@ export const Transformation = Schema.Struct({
   env: Env,
   runtime: Runtime,
   code_hash: Schema.String,
+  isolation: Schema.NullOr(Isolation),
+  isolation_reason: Schema.NullOr(Schema.String),
   deleted_at: Schema.NullOr(Timestamp),
   executions_24h_count: count,
   executions_24h_successful_count: count,

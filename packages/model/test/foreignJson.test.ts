@@ -10,7 +10,7 @@ import { jsonUses } from "./jsonUses.ts"
 const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, reason: string]> = [
   [/^packages\/model\/src\/JsonText\.ts$/, ["JSON.parse"], "the guarded parse itself"],
   [
-    /^packages\/sandbox\/src\/child\/(Envelope|Host|main)\.ts$/,
+    /^packages\/sandbox\/src\/child\/(Envelope|Host|Settle|main)\.ts$/,
     ["JSON.parse"],
     "in a process of its own, watched for time and memory: what it holds up is the call itself"
   ],

@@ -1,10 +1,10 @@
 import { Schema } from "effect"
 import { maxCode, maxCodeBody } from "@tidegate/model/BodyLimits"
 import { prefixes } from "@tidegate/model/Ids"
-import { type Env as EnvRecord, Transformation } from "@tidegate/model/Transformation"
+import { type Env as EnvRecord, Isolation as Isolations, Transformation } from "@tidegate/model/Transformation"
 import { describedAs } from "./DescribedAs.ts"
 import { isStorable } from "./Input.ts"
-import { Name, text } from "./Members.ts"
+import { Name, OneOf, text } from "./Members.ts"
 import { type ChangeOf, type FieldsOf, plainBodies, resource } from "./Resource.ts"
 import { ids, times } from "./Story.ts"
 
@@ -52,6 +52,13 @@ export const Env = Schema.NullOr(Schema.Record(Schema.String, text).pipe(describ
   )
   .annotate({ description: "Variables, as process.env and context.env; replaced whole. At most 100, and 64 KiB" })
 
+/** Null is the default, which is `sealed`. */
+const Isolation = Schema.NullOr(OneOf(Isolations.literals)).annotate({
+  message: `must be one of ${Isolations.literals.join(", ")}, or null`,
+  description:
+    "`fresh`: each call has a world of its own. `sealed`, the default: calls take turns in a sealed one, which is quicker, unless the code is found to differ there"
+})
+
 const body = {
   name: "add-tenant",
   code: [
@@ -72,6 +79,8 @@ export const example = {
     ...body,
     runtime: "js-v1",
     code_hash: "3c9ab1c52fb6c5a4a6f0e7a2a1b2ad6a7c6b4f1f0f5d5c1e4a1d8f3b6a2e9c10",
+    isolation: null,
+    isolation_reason: null,
     deleted_at: null,
     executions_24h_count: 12,
     executions_24h_successful_count: 12,
@@ -86,8 +95,8 @@ export const example = {
 const bodies = plainBodies({
   name: "transformation",
   needed: { name: Name, code: Code },
-  settings: { env: Env },
-  defaults: { env: {} },
+  settings: { env: Env, isolation: Isolation },
+  defaults: { env: {}, isolation: null },
   sealed: ["env"],
   example: example.body
 })
@@ -114,7 +123,7 @@ export const transformation = resource({
   ...bodies,
   // It names the code, too: an upsert is not a change in part.
   upsert: bodies.change,
-  columns: { name: "plain", code: "plain", env: "sealed" },
+  columns: { name: "plain", code: "plain", env: "sealed", isolation: "plain" },
   switches: [],
   weight: "octet_length(t.code)",
   largestBody: maxCodeBody,

@@ -50,6 +50,8 @@ describe("what is written of a transformation", () => {
     ["env", { ...right, env: { A: "\u0000" } }],
     ["env", { ...right, env: variables(101) }],
     ["env", { ...right, env: variables(2, "x".repeat(32 * 1024)) }],
+    ["isolation", { ...right, isolation: "none" }],
+    ["isolation", { ...right, isolation: true }],
     ["body", []],
     ["body", null]
   ])("%s is refused in %j", (path, input) => {
@@ -63,6 +65,9 @@ describe("what is written of a transformation", () => {
       { ...right, env: variables(100) },
       { ...right, env: { A: "x".repeat(64 * 1024 - 1) } },
       { ...right, env: null },
+      { ...right, isolation: null },
+      { ...right, isolation: "sealed" },
+      { ...right, isolation: "fresh" },
       { ...right, unknown: [1] }
     ]) {
       expect(pathOf(createTransformation(input))).toBeNull()
@@ -75,12 +80,13 @@ describe("what is written of a transformation", () => {
   })
 
   it("in part leaves the rest", () => {
-    const stored = { name: "a", code: "b", env: { C: "d" } }
+    const stored = { name: "a", code: "b", env: { C: "d" }, isolation: "fresh" as const }
     const change = (input: Json) => changed(transformation, stored, input)
-    expect(change({})).toEqual(Result.succeed({ name: "a", code: "b", env: "unchanged" }))
-    expect(change({ name: "n" })).toEqual(Result.succeed({ name: "n", code: "b", env: "unchanged" }))
-    expect(change({ env: {} })).toEqual(Result.succeed({ name: "a", code: "b", env: {} }))
-    expect(change({ env: null })).toEqual(Result.succeed({ name: "a", code: "b", env: {} }))
+    expect(change({})).toEqual(Result.succeed({ name: "a", code: "b", env: "unchanged", isolation: "fresh" }))
+    expect(change({ name: "n" })).toEqual(Result.succeed({ name: "n", code: "b", env: "unchanged", isolation: "fresh" }))
+    expect(change({ env: {} })).toEqual(Result.succeed({ name: "a", code: "b", env: {}, isolation: "fresh" }))
+    expect(change({ env: null })).toEqual(Result.succeed({ name: "a", code: "b", env: {}, isolation: "fresh" }))
+    expect(change({ isolation: null })).toMatchObject(Result.succeed({ isolation: null }))
     expect(pathOf(change({ code: "" }))).toBe("code")
   })
 })

@@ -8,6 +8,9 @@ export interface TransformRequest extends MessageHead {
   readonly parsed_query: Values
 }
 
+/** Where code may run: see `Sandbox`. */
+export type Isolation = "sealed" | "fresh"
+
 /** One run of one team's code over one request. */
 export interface Call {
   readonly teamId: string
@@ -15,6 +18,8 @@ export interface Call {
   readonly code: string
   /** Equal for equal code only: what is kept warm is looked up by team and hash. */
   readonly codeHash: string
+  /** `fresh`: never in a sealed realm, because its author wants that or it was found to differ there. */
+  readonly isolation: Isolation
   /** `process.env` and `context.env` of the code. */
   readonly env: Readonly<Record<string, string>>
   readonly request: TransformRequest
@@ -71,6 +76,8 @@ export interface Execution {
   readonly durationMs: number
   /** Bytes by which the call grew the heap it ran on; 0 when it was collected meanwhile or cannot be known. */
   readonly memoryBytes: number
+  /** Why the code does not run in a sealed realm, when it was found to differ there: to be remembered with it. */
+  readonly pinned: string | null
 }
 
 export interface SyntaxProblem {

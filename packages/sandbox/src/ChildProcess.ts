@@ -5,18 +5,27 @@ import { setPriority } from "node:os"
 import { dirname, join, sep } from "node:path"
 import { fileURLToPath } from "node:url"
 import { parseJson } from "@tidegate/model/JsonText"
+import type { SyntaxProblem } from "./Call.ts"
 import { encodeFrame, makeFrameReader } from "./Frame.ts"
 import type { Frame } from "./Frame.ts"
 import { callLimits } from "./CallLimits.ts"
-import type { Answer } from "./Messages.ts"
+import type { Answer, Ran } from "./Messages.ts"
 
 /**
  * How an order ended. `time` and `memory`: it was killed here. `crash`: the child broke down. `killed`: somebody else ended
  * it, or the system did for want of memory.
  */
 export type Ending =
-  | { readonly type: "answered"; readonly answer: Answer; readonly body: string }
+  | { readonly type: "checked"; readonly problem: SyntaxProblem | null }
+  /** Those of its calls that were run: the first of them at least. */
+  | { readonly type: "ran"; readonly results: ReadonlyArray<Result> }
   | { readonly type: "died"; readonly cause: "time" | "memory" | "crash" | "killed" }
+
+export interface Result {
+  readonly ran: Ran
+  /** The body that it returned, when that is another one. */
+  readonly body: string
+}
 
 export interface Child {
   readonly pid: number
@@ -111,8 +120,7 @@ const giveWay = (pid: number, niceness: number): void => {
 }
 
 /** What a run comes to whose headers or query are more than is read of it. */
-const tooManyValues = (): Answer => ({
-  type: "ran",
+const tooManyValues = (): Ran => ({
   error: {
     code: "OUTPUT_TOO_LARGE",
     name: "RangeError",
@@ -127,8 +135,24 @@ const tooManyValues = (): Answer => ({
   durationMs: 0,
   cpuMs: 0,
   processMs: 0,
-  memoryBytes: 0
+  memoryBytes: 0,
+  isSealed: false,
+  verdict: null
 })
+
+/** From a process that runs the code of strangers: as foreign as what they send. Throws for what is not JSON. */
+const foreign = <A>(text: string, tooMuch: () => A): A => {
+  const parsed = parseJson(text)
+  if (parsed.kind === "invalid") throw new SyntaxError("not JSON")
+  return parsed.kind === "json" ? (parsed.value as A) : tooMuch()
+}
+
+/** Each is read by itself: one that is more than is read is one result, not those beside it. */
+const resultsOf = (texts: ReadonlyArray<string>): ReadonlyArray<Result> =>
+  Array.from({ length: texts.length / 2 }, (_, index) => ({
+    ran: foreign(texts[2 * index] ?? "", tooManyValues),
+    body: texts[2 * index + 1] ?? ""
+  }))
 
 /** The order that is out, with what the child had used when it was first looked at. */
 interface Out {
@@ -201,14 +225,18 @@ export const startChild = (options: ChildOptions): Child => {
       if (process_.pid === undefined) end()
     })
   })
-  const read = makeFrameReader(([control, , body]) => {
-    // From a process that runs the code of strangers: as foreign as what they send.
-    const parsed = parseJson(control)
-    if (parsed.kind === "invalid") throw new SyntaxError("not JSON")
-    if (parsed.kind !== "json") return finish({ type: "answered", answer: tooManyValues(), body: "" })
-    const answer = parsed.value as Answer
+  const read = makeFrameReader(([control, ...texts]) => {
+    const answer = foreign<Answer>(control, () => {
+      throw new SyntaxError("not an answer")
+    })
     if (answer.type === "ready") options.onReady()
-    else finish({ type: "answered", answer, body })
+    else if (answer.type === "checked") finish(answer)
+    else {
+      const results = resultsOf(texts)
+      // What runs nothing of a batch would be given it again and again.
+      if (results.length === 0) throw new SyntaxError("no results")
+      finish({ type: "ran", results })
+    }
   })
   process_.stdout.on("data", (chunk: Buffer) => {
     try {

@@ -2,7 +2,7 @@ import { excessInWords, parseJson } from "@tidegate/model/JsonText"
 import type { Schema } from "effect"
 import type { Call, Execution, ExecutionError, LogLevel, LogLine } from "./Call.ts"
 import { callLimits } from "./CallLimits.ts"
-import type { Answer } from "./Messages.ts"
+import type { Result } from "./ChildProcess.ts"
 import type { Offence } from "./Strikes.ts"
 
 const levels: Readonly<Record<LogLine["type"], number>> = { debug: 0, log: 1, info: 1, warn: 2, error: 3 }
@@ -42,7 +42,8 @@ export const withoutResult = (error: ExecutionError, warnings: ReadonlyArray<str
     startedAt,
     finishedAt,
     durationMs: finishedAt - startedAt,
-    memoryBytes: 0
+    memoryBytes: 0,
+    pinned: null
   }
 }
 
@@ -59,10 +60,10 @@ const bodyOf = (json: string): { readonly body: Schema.Json; readonly remarks: R
   }
 }
 
-/** What a child's answer comes to. */
-export const executionOf = (call: Call, answer: Extract<Answer, { type: "ran" }>, body: string): Execution => {
-  const { error, request, logs, warnings, startedAt, durationMs, memoryBytes } = answer
-  const returned = request === null || answer.bodyUnchanged ? { body: call.request.body, remarks: [] } : bodyOf(body)
+/** What a child's answer comes to; `pinned`: what it showed of the code. */
+export const executionOf = (call: Call, { body, ran }: Result, pinned: string | null): Execution => {
+  const { error, request, logs, warnings, startedAt, durationMs, memoryBytes } = ran
+  const returned = request === null || ran.bodyUnchanged ? { body: call.request.body, remarks: [] } : bodyOf(body)
   return {
     request: request === null ? null : { ...request, body: returned.body },
     error,
@@ -72,6 +73,7 @@ export const executionOf = (call: Call, answer: Extract<Answer, { type: "ran" }>
     startedAt,
     finishedAt: startedAt + Math.round(durationMs),
     durationMs,
-    memoryBytes
+    memoryBytes,
+    pinned
   }
 }

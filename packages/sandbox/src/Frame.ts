@@ -1,24 +1,24 @@
 /**
- * What goes through the pipes between the pool and a child: three texts, each behind its length in bytes. Bodies travel as
- * JSON text, so that neither the pool's loop nor the child's parses what only the other end needs.
+ * What goes through the pipes between the pool and a child: some texts, each behind its length in bytes. Bodies travel as
+ * JSON text, so that neither the pool's loop nor the child's parses what only the other end needs, and each call of a batch in texts of
+ * its own, so that what is wrong with one is not wrong with the others.
  */
-export type Frame = readonly [control: string, input: string, body: string]
+export type Frame = readonly [control: string, ...texts: ReadonlyArray<string>]
 
-const headBytes = 12
-/** More than any call or result, so that a broken stream is noticed rather than waited for. */
+const lengthBytes = 4
+/** More than any batch or result, so that a broken stream is noticed rather than waited for. */
 const maxBytes = 256 * 1_048_576
+const maxTexts = 256
 
-export const encodeFrame = ([control, input, body]: Frame): Buffer => {
-  const controlBytes = Buffer.byteLength(control)
-  const inputBytes = Buffer.byteLength(input)
-  const bodyBytes = Buffer.byteLength(body)
-  const buffer = Buffer.allocUnsafe(headBytes + controlBytes + inputBytes + bodyBytes)
-  buffer.writeUInt32LE(controlBytes, 0)
-  buffer.writeUInt32LE(inputBytes, 4)
-  buffer.writeUInt32LE(bodyBytes, 8)
-  buffer.write(control, headBytes)
-  buffer.write(input, headBytes + controlBytes)
-  buffer.write(body, headBytes + controlBytes + inputBytes)
+export const encodeFrame = (texts: Frame): Buffer => {
+  const lengths = texts.map((text) => Buffer.byteLength(text))
+  let at = (1 + texts.length) * lengthBytes
+  const buffer = Buffer.allocUnsafe(lengths.reduce((sum, length) => sum + length, at))
+  buffer.writeUInt32LE(texts.length, 0)
+  for (const [index, text] of texts.entries()) {
+    buffer.writeUInt32LE(lengths[index] ?? 0, (1 + index) * lengthBytes)
+    at += buffer.write(text, at)
+  }
   return buffer
 }
 
@@ -27,12 +27,29 @@ export const makeFrameReader = (onFrame: (frame: Frame) => void): ((chunk: Buffe
   let pending: Array<Buffer> = []
   let pendingBytes = 0
   /** Bytes of the frame at the front, as far as known: chunks of a large one are gathered, not joined again and again. */
-  let wanted = headBytes
+  let wanted = lengthBytes
 
-  const lengthOf = (buffer: Buffer): number => {
-    const bytes = headBytes + buffer.readUInt32LE(0) + buffer.readUInt32LE(4) + buffer.readUInt32LE(8)
+  /** As far as the beginning tells. */
+  const bytesOf = (buffer: Buffer): number => {
+    const texts = buffer.readUInt32LE(0)
+    if (texts === 0 || texts > maxTexts) throw new Error(`a frame of ${texts} texts`)
+    const head = (1 + texts) * lengthBytes
+    if (buffer.length < head) return head
+    let bytes = head
+    for (let at = lengthBytes; at < head; at += lengthBytes) bytes += buffer.readUInt32LE(at)
     if (bytes > maxBytes) throw new Error(`a frame of ${bytes} bytes`)
     return bytes
+  }
+
+  const decode = (buffer: Buffer): Frame => {
+    let at = (1 + buffer.readUInt32LE(0)) * lengthBytes
+    const take = (index: number): string => {
+      const start = at
+      at += buffer.readUInt32LE((1 + index) * lengthBytes)
+      return buffer.toString("utf8", start, at)
+    }
+    const control = take(0)
+    return [control, ...Array.from({ length: buffer.readUInt32LE(0) - 1 }, (_, index) => take(index + 1))]
   }
 
   return (chunk) => {
@@ -41,19 +58,15 @@ export const makeFrameReader = (onFrame: (frame: Frame) => void): ((chunk: Buffe
     while (pendingBytes >= wanted) {
       const buffer = pending.length === 1 ? (pending[0] ?? chunk) : Buffer.concat(pending, pendingBytes)
       pending = [buffer]
-      wanted = lengthOf(buffer)
-      if (buffer.length < wanted) return
-      const inputAt = headBytes + buffer.readUInt32LE(0)
-      const bodyAt = inputAt + buffer.readUInt32LE(4)
-      const frame: Frame = [
-        buffer.toString("utf8", headBytes, inputAt),
-        buffer.toString("utf8", inputAt, bodyAt),
-        buffer.toString("utf8", bodyAt, wanted)
-      ]
-      pending = [buffer.subarray(wanted)]
-      pendingBytes = buffer.length - wanted
-      wanted = headBytes
-      onFrame(frame)
+      const bytes = bytesOf(buffer)
+      if (buffer.length < bytes) {
+        wanted = bytes
+        return
+      }
+      pending = [buffer.subarray(bytes)]
+      pendingBytes = buffer.length - bytes
+      wanted = lengthBytes
+      onFrame(decode(buffer))
     }
   }
 }

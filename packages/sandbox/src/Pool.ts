@@ -1,16 +1,16 @@
-import { isTurnOver, nextTurn } from "@tidegate/model/LoopTurn"
 import { metrics } from "@tidegate/telemetry/Metrics"
 import type { Call, Execution, SyntaxProblem } from "./Call.ts"
-import { startChild } from "./ChildProcess.ts"
-import type { Child, Ending } from "./ChildProcess.ts"
-import { executionOf, killedError, withoutResult } from "./Executions.ts"
-import type { Frame } from "./Frame.ts"
 import { callLimits } from "./CallLimits.ts"
-import { type Answer, type Input, isDeeper, type Order } from "./Messages.ts"
-import { countEnd, countWait } from "./SandboxTelemetry.ts"
+import { startChild } from "./ChildProcess.ts"
+import type { Child, Ending, Result } from "./ChildProcess.ts"
+import { makeDecisions } from "./Decisions.ts"
+import { killedError, withoutResult } from "./Executions.ts"
+import { checkJob, type Job, keyOf, runJob } from "./Job.ts"
+import type { Order } from "./Messages.ts"
+import { countWait, countWorld } from "./SandboxTelemetry.ts"
 import { makeStrikes } from "./Strikes.ts"
 import type { Offence } from "./Strikes.ts"
-import { makeTurns } from "./Turns.ts"
+import { makeTurns, type Turn } from "./Turns.ts"
 
 export interface PoolOptions {
   readonly children: number
@@ -19,26 +19,7 @@ export interface PoolOptions {
   readonly maxWaitMs: number
   readonly maxResidentBytes: number
   readonly niceness: number
-}
-
-/** What waits for a child. It is settled once. */
-interface Job {
-  /** When it was put in the queue, on the monotonic clock. */
-  readonly since: number
-  readonly teamId: string
-  /** Of the code, among those that are kept warm; null for what is not kept. */
-  readonly key: string | null
-  readonly frame: (member: Member, wallMs: number) => Frame
-  readonly answered: (answer: Answer, body: string, startedAt: number) => void
-  readonly killed: (offence: Offence, startedAt: number) => void
-  /** It cannot be written as JSON: it is nested too deep, or longer than a string may be. */
-  readonly unwritable: () => void
-  readonly unavailable: (reason: string) => void
-  waitTimer: NodeJS.Timeout | undefined
-  wallMs: number
-  /** What the deaths of children under it that were not decided here add up to. */
-  suspicion: number
-  isSettled: boolean
+  readonly firstCalls: number
 }
 
 /** A child and what the pool knows of it. */
@@ -57,10 +38,9 @@ interface Member {
  */
 const warmBytesOfOne = 64 * 1_048_576
 const warmBytesOfAll = 128 * 1_048_576
-/** Levels of a request's body beyond which it is not handed over. */
-const maxDepth = 4_000
-/** A longer body that comes back is parsed in turn with other long work (characters). */
-const parsedAtOnce = 64 * 1024
+/** What goes to a child at once: so many calls, and no more of them when their texts have so many characters. */
+const batchCalls = 64
+const batchCharacters = 256 * 1024
 /** Code texts that a child keeps. */
 const maxCodes = 64
 const watchEveryMs = 10
@@ -75,11 +55,12 @@ const longestRestartMs = 5_000
 /** Starts that fail in a row before calls are told so rather than kept waiting. */
 const hopeless = 3
 
-/** How slow a call was: what it waited for the processor says nothing of that. */
-const slownessOf = (ending: Ending, wallMs: number): number =>
-  ending.type === "answered" && ending.answer.type === "ran" && ending.answer.durationMs > 0
-    ? Math.min(wallMs, ending.answer.processMs)
-    : wallMs
+/** How slow a call was, in the mean of its batch: what it waited for the processor says nothing of that. */
+const slownessOf = (ending: Ending, wallMs: number): number => {
+  if (ending.type !== "ran" || ending.results.length === 0) return wallMs
+  const each = ending.results.map(({ ran }) => (ran.durationMs > 0 ? Math.min(wallMs, ran.processMs) : wallMs))
+  return each.reduce((sum, ms) => sum + ms, 0) / each.length
+}
 
 export const makePool = (options: PoolOptions) => {
   const turns = makeTurns<Job>({
@@ -90,6 +71,7 @@ export const makePool = (options: PoolOptions) => {
     maxWaitingPerTeam: Math.max(1, Math.ceil(options.maxWaiting / 4))
   })
   const strikes = makeStrikes()
+  const decisions = makeDecisions(options.firstCalls)
   metrics.sandboxWaiting.readBy(() => turns.waiting())
   const members = new Set<Member>()
   let busy = 0
@@ -193,7 +175,7 @@ export const makePool = (options: PoolOptions) => {
       if (turn === undefined) return
       const member = choose(turn.item.key)
       if (member === undefined) return
-      start(member, turn.item, turn.done)
+      start(member, turn)
     }
   }
   const hasIdle = (): boolean => {
@@ -201,76 +183,139 @@ export const makePool = (options: PoolOptions) => {
     return false
   }
 
-  const start = (member: Member, job: Job, done: (ms: number) => void): void => {
-    clearTimeout(job.waitTimer)
-    countWait(job.since)
-    let frame: Frame
-    try {
-      frame = job.frame(member, job.wallMs)
-    } catch {
-      done(0)
-      return settle(job, job.unwritable)
+  /** The calls of a turn that go to a child together, with what it is given of each. */
+  const batchOf = ({ item, more }: Turn<Job>): { readonly jobs: ReadonlyArray<Job>; readonly texts: Array<string> } => {
+    const jobs: Array<Job> = []
+    const texts: Array<string> = []
+    let characters = 0
+    const put = (job: Job): void => {
+      clearTimeout(job.waitTimer)
+      countWait(job.since)
+      try {
+        const own = job.texts()
+        for (const text of own) characters += text.length
+        texts.push(...own)
+        jobs.push(job)
+      } catch {
+        settle(job, job.unwritable)
+      }
     }
+    put(item)
+    const mayGoAlong = ({ isAlone }: Job): boolean =>
+      !item.isAlone && !isAlone && jobs.length < batchCalls && characters < batchCharacters
+    for (let job = more(mayGoAlong); job !== undefined; job = more(mayGoAlong)) put(job)
+    return { jobs, texts }
+  }
+
+  const orderOf = (member: Member, jobs: ReadonlyArray<Job>, { code, key, wallMs }: Job): Order => {
+    if (key === null) return { type: "check", code }
+    const { codes } = member
+    const isKnown = codes.delete(key)
+    codes.add(key)
+    const forget: Array<string> = []
+    for (const oldest of codes) {
+      if (codes.size <= maxCodes) break
+      codes.delete(oldest)
+      forget.push(oldest)
+    }
+    return {
+      type: "run",
+      key,
+      wallMs,
+      paths: jobs.map(({ path }) => path ?? decisions.path(key)),
+      ...(isKnown ? {} : { code }),
+      ...(forget.length > 0 ? { forget } : {})
+    }
+  }
+
+  const start = (member: Member, turn: Turn<Job>): void => {
+    const { jobs, texts } = batchOf(turn)
+    const [first] = jobs
+    if (first === undefined) return turn.done(0)
     member.state = "busy"
     member.startedAt = Date.now()
     busy++
     watch ??= setInterval(() => {
       for (const { child, state } of members) if (state === "busy") child.watch()
     }, watchEveryMs)
-    member.child.order(frame, job.wallMs, (ending) => {
+    const { wallMs } = first
+    member.child.order([JSON.stringify(orderOf(member, jobs, first)), ...texts], wallMs, (ending) => {
       busy--
       if (busy === 0) {
         clearInterval(watch)
         watch = undefined
       }
-      done(slownessOf(ending, Date.now() - member.startedAt))
-      finish(member, job, ending)
-      release(member, ending)
+      turn.done(slownessOf(ending, Date.now() - member.startedAt))
+      finish(member, jobs, ending)
+      release(member, ending, jobs.length)
       dispatch()
     })
   }
 
-  const finish = (member: Member, job: Job, ending: Ending): void => {
-    if (ending.type === "answered") {
-      const { answer } = ending
-      const isStarved =
-        answer.type === "ran" &&
-        answer.error?.code === "TIMEOUT" &&
-        answer.cpuMs < callLimits.dueMs &&
-        job.wallMs < callLimits.longestMs
-      if (isStarved && !isClosing) {
-        // It was the machine that was slow. The code has no effects, so it can run again, with time for a slow machine: if
-        // that is quick again, the watch ends what goes on for more than its second.
-        job.wallMs = callLimits.longestMs
-        turns.add(job.teamId, job.key ?? "", job, true)
-        return
-      }
-      return settle(job, () => job.answered(answer, ending.body, member.startedAt))
+  /** Puts jobs back to the front, in their order. */
+  const again = (jobs: ReadonlyArray<Job>): void => {
+    for (const job of jobs.toReversed()) {
+      if (isClosing) settle(job, () => job.unavailable("the sandbox is shutting down"))
+      else turns.add(job.teamId, job.key ?? "", job, true)
     }
+  }
+
+  const finish = (member: Member, jobs: ReadonlyArray<Job>, ending: Ending): void => {
+    if (ending.type === "died" && !isClosing) metrics.sandboxDeaths.at(ending.cause).add()
+    if (ending.type === "ran") {
+      const { results } = ending
+      again(jobs.filter((job, index) => !isOver(member, job, results[index])))
+    } else if (ending.type === "checked") for (const job of jobs) settle(job, () => job.checked(ending.problem))
+    else if (jobs.length > 1) {
+      // Which of them it was is not known yet. They have no effects, so each can run again, by itself.
+      for (const job of jobs) job.isAlone = true
+      again(jobs)
+    } else for (const job of jobs) died(member, job, ending.cause)
+  }
+
+  /** Whether that is how the job ends; else it runs again. A batch that took too long has no result for those at its end. */
+  const isOver = (member: Member, job: Job, result: Result | undefined): boolean => {
+    if (result === undefined) return false
+    const { cpuMs, error } = result.ran
+    const pinned = job.key === null || job.path === "fresh" ? null : decisions.learn(job.key, result.ran)
+    if (job.key !== null && decisions.isDoubtful(job.key, result.ran)) {
+      job.path = "compared"
+      return false
+    }
+    if (error?.code === "TIMEOUT" && cpuMs < callLimits.dueMs && job.wallMs < callLimits.longestMs) {
+      // It was the machine that was slow. The code has no effects, so it can run again, with time for a slow machine: if
+      // that is quick again, the watch ends what goes on for more than its second.
+      job.wallMs = callLimits.longestMs
+      job.isAlone = true
+      return false
+    }
+    countWorld(result.ran)
+    settle(job, () => job.ran(result, pinned, member.startedAt))
+    return true
+  }
+
+  const died = (member: Member, job: Job, cause: Extract<Ending, { type: "died" }>["cause"]): void => {
     if (isClosing) return settle(job, () => job.unavailable("the sandbox is shutting down"))
-    metrics.sandboxDeaths.at(ending.cause).add()
-    if (ending.cause === "crash" || ending.cause === "killed") {
-      // Nothing else was on that child, but it may have been ended from outside, with others: only what dies again is guilty.
-      job.suspicion += suspicions[ending.cause]
-      if (job.suspicion < guilty) {
-        turns.add(job.teamId, job.key ?? "", job, true)
-        return
-      }
+    if (cause === "crash" || cause === "killed") {
+      // It may have been ended from outside, with others: only what dies again is guilty.
+      job.suspicion += suspicions[cause]
+      if (job.suspicion < guilty) return again([job])
     }
-    const offence: Offence = ending.cause === "time" ? "TIMEOUT" : "MEMORY_LIMIT"
+    const offence: Offence = cause === "time" ? "TIMEOUT" : "MEMORY_LIMIT"
     if (job.key !== null) strikes.strike(job.key, offence)
     settle(job, () => job.killed(offence, member.startedAt))
   }
 
-  const release = (member: Member, ending: Ending): void => {
+  const release = (member: Member, ending: Ending, calls: number): void => {
     if (ending.type === "died") {
       member.state = "leaving"
       return
     }
     member.state = "idle"
-    member.calls++
-    // A call that the watch has seen, and one in many others: memory that was fragmented does not come back by itself.
-    if (Date.now() - member.startedAt < watchEveryMs && member.calls % checkMemoryEvery !== 0) return
+    member.calls += calls
+    // After what the watch has seen, and after many other calls: memory that was fragmented does not come back by itself.
+    if (Date.now() - member.startedAt < watchEveryMs && member.calls < checkMemoryEvery) return
+    member.calls = 0
     if ((member.child.residentBytes() ?? 0) > options.maxResidentBytes * leaveAt) {
       member.state = "leaving"
       member.child.retire()
@@ -299,83 +344,15 @@ export const makePool = (options: PoolOptions) => {
     }
   }
 
-  const runFrame =
-    (call: Call, key: string) =>
-    (member: Member, wallMs: number): Frame => {
-      const { body, ...request } = call.request
-      const input: Input = { request, context: { ...call.context, env: call.env } }
-      if (isDeeper(body, maxDepth)) throw new RangeError("too deep")
-      const bodyText = JSON.stringify(body)
-      const inputText = JSON.stringify(input)
-      const { codes } = member
-      const isKnown = codes.delete(key)
-      codes.add(key)
-      const forget: Array<string> = []
-      for (const oldest of codes) {
-        if (codes.size <= maxCodes) break
-        codes.delete(oldest)
-        forget.push(oldest)
-      }
-      const order: Order = {
-        type: "run",
-        key,
-        wallMs,
-        ...(isKnown ? {} : { code: call.code }),
-        ...(forget.length > 0 ? { forget } : {})
-      }
-      return [JSON.stringify(order), inputText, bodyText]
-    }
-
   return {
     run: (call: Call, told: (execution: Execution) => void, untold: (reason: string) => void): (() => void) => {
-      const done = countEnd(told)
-      const unavailable = countEnd(untold)
-      const key = `${call.teamId} ${call.codeHash}`
-      const refused = strikes.refusal(key)
-      if (refused !== null) {
-        const seconds = Math.ceil(refused.waitMs / 1_000)
-        const warning = `not run: the code had to be stopped by force ${refused.count} times; it is tried again in ${seconds} s`
-        metrics.sandboxCalls.at("refused").add()
-        told(withoutResult(killedError(refused.offence), [warning], Date.now()))
-        return () => {}
-      }
-      return submit({
-        since: performance.now(),
-        teamId: call.teamId,
-        key,
-        frame: runFrame(call, key),
-        answered: (answer, body) => {
-          if (answer.type !== "ran") return unavailable("a child gave the wrong answer")
-          if (body.length <= parsedAtOnce) return done(executionOf(call, answer, body))
-          const finish = (): void => {
-            const since = performance.now()
-            done(executionOf(call, answer, body))
-            isTurnOver(since)
-          }
-          if (isTurnOver()) nextTurn(finish)
-          else finish()
-        },
-        unwritable: () =>
-          done(
-            withoutResult(
-              {
-                code: "MEMORY_LIMIT",
-                name: "RangeError",
-                message: "the request is nested too deeply to be handed over",
-                line: null
-              },
-              [],
-              Date.now()
-            )
-          ),
-        killed: (offence, startedAt) =>
-          done(withoutResult(killedError(offence), ["its log lines are lost"], startedAt)),
-        unavailable,
-        waitTimer: undefined,
-        wallMs: callLimits.ms,
-        suspicion: 0,
-        isSettled: false
-      })
+      const refused = strikes.refusal(keyOf(call))
+      if (refused === null) return submit(runJob(call, told, untold))
+      const seconds = Math.ceil(refused.waitMs / 1_000)
+      const warning = `not run: the code had to be stopped by force ${refused.count} times; it is tried again in ${seconds} s`
+      metrics.sandboxCalls.at("refused").add()
+      told(withoutResult(killedError(refused.offence), [warning], Date.now()))
+      return () => {}
     },
 
     check: (
@@ -387,24 +364,7 @@ export const makePool = (options: PoolOptions) => {
         done({ message: `the code is longer than ${callLimits.codeBytes} bytes`, line: null })
         return () => {}
       }
-      return submit({
-        since: performance.now(),
-        // Writers of code share one team: it is they who wait when somebody checks a lot.
-        teamId: "",
-        key: null,
-        frame: () => [JSON.stringify({ type: "check", code } satisfies Order), "", ""],
-        answered: (answer) => {
-          if (answer.type === "checked") done(answer.problem)
-          else unavailable("a child gave the wrong answer")
-        },
-        killed: () => done({ message: "the code cannot be compiled within the limits", line: null }),
-        unwritable: () => done({ message: "the code cannot be handed over", line: null }),
-        unavailable,
-        waitTimer: undefined,
-        wallMs: callLimits.ms,
-        suspicion: 0,
-        isSettled: false
-      })
+      return submit(checkJob(code, done, unavailable))
     },
 
     start: fill,

@@ -1,9 +1,14 @@
 import { metrics } from "@tidegate/telemetry/Metrics"
 import type { Execution } from "./Call.ts"
+import type { Ran } from "./Messages.ts"
 
 /** A call has come to a child; `since`: when it was put in the queue. */
 export const countWait = (since: number): void =>
   metrics.sandboxWaitSeconds.observe((performance.now() - since) / 1_000)
+
+/** Where a call ran whose result counts. */
+export const countWorld = ({ isSealed, verdict }: Ran): void =>
+  metrics.sandboxWorlds.at(isSealed ? "sealed" : verdict === null ? "fresh" : "compared").add()
 
 /** Counts how a call ended, and tells. A text is why it could not be run. */
 export const countEnd =

@@ -12,6 +12,12 @@ export interface TurnsOptions {
   readonly maxWaitingPerTeam: number
 }
 
+export interface Turn<T> {
+  readonly item: T
+  readonly more: (mayGoAlong: (item: T) => boolean) => T | undefined
+  readonly done: (ms: number) => void
+}
+
 interface Code<T> {
   readonly waiting: Array<T>
   running: number
@@ -29,6 +35,8 @@ interface Team<T> {
   unprovenRunning: number
 }
 
+/** What a turn of quick code may take: as many of its calls as come to that (ms). */
+const turnMs = 5
 /** Code counts as slow from this mean on (ms). */
 const slowMs = 50
 /** How much the last call counts. */
@@ -81,6 +89,11 @@ export const makeTurns = <T>(options: TurnsOptions) => {
     (!isSlow(code) || slowRunning < options.forSlow) &&
     (!isUnproven(code) || (unprovenRunning < options.forUnproven && team.unprovenRunning < perTeamUnproven))
 
+  const leaveRing = (teamId: string, team: Team<T>, key: string, code: Code<T>): void => {
+    if (code.waiting.length === 0) team.ring.delete(key)
+    if (team.ring.size === 0) ring.delete(teamId)
+  }
+
   const start = (team: Team<T>, code: Code<T>): ((ms: number) => void) => {
     const slow = isSlow(code) ? 1 : 0
     const unproven = isUnproven(code) ? 1 : 0
@@ -117,8 +130,11 @@ export const makeTurns = <T>(options: TurnsOptions) => {
       waiting++
       return true
     },
-    /** The next that may run, which then counts as running until `done`. */
-    take: (): { readonly item: T; readonly done: (ms: number) => void } | undefined => {
+    /**
+     * The next that may run, which then counts as running until `done`; `ms` is what a call took. With `more`, further calls of its
+     * code share its turn: as long as they wait, may go along, and are not too much for one turn by what is known of their code.
+     */
+    take: (): Turn<T> | undefined => {
       for (const [teamId, team] of ring) {
         if (team.running >= options.perTeam) continue
         for (const [key, code] of team.ring) {
@@ -132,7 +148,19 @@ export const makeTurns = <T>(options: TurnsOptions) => {
           if (code.waiting.length > 0) team.ring.set(key, code)
           ring.delete(teamId)
           if (team.ring.size > 0) ring.set(teamId, team)
-          return { item, done: start(team, code) }
+          let taken = 1
+          const more = (mayGoAlong: (item: T) => boolean): T | undefined => {
+            const next = code.waiting[0]
+            if (next === undefined || code.meanMs === null || (taken + 1) * code.meanMs > turnMs) return undefined
+            if (!mayGoAlong(next)) return undefined
+            code.waiting.shift()
+            team.waiting--
+            waiting--
+            taken++
+            leaveRing(teamId, team, key, code)
+            return next
+          }
+          return { item, more, done: start(team, code) }
         }
       }
       return undefined
@@ -145,8 +173,7 @@ export const makeTurns = <T>(options: TurnsOptions) => {
       code.waiting.splice(at, 1)
       team.waiting--
       waiting--
-      if (code.waiting.length === 0) team.ring.delete(key)
-      if (team.ring.size === 0) ring.delete(teamId)
+      leaveRing(teamId, team, key, code)
       return true
     },
     /** Empties the queue. */

@@ -20,6 +20,8 @@ const probe = `[
   Error.stackTraceLimit, typeof Error.prepareStackTrace
 ]`
 const clean = [[], [], "undefined", "undefined", true, true, true, "function", "function", 1, false, 10, "undefined"]
+/** In a sealed realm nobody can have touched it: what is frozen there says so. */
+const cleanAndSealed = clean.with(10, true)
 
 const codeOf = ({ code = "", handler }: Hostile): string =>
   handler === undefined
@@ -49,7 +51,11 @@ const neighbour = callOf(handler("return { body: 'served' }"), { teamId: "tm_nei
  * The whole corpus once, several scripts at a time, each by a team of its own, while a good team goes on calling. Containment
  * of each script, the call of another team right after it and the state of its world afterwards are looked at below.
  */
-describe("hostile code", () => {
+const paths = {
+  "in fresh worlds": { isolation: "fresh" },
+  "in sealed realms": { isolation: "sealed", firstCalls: 0 }
+} as const
+describe.each(Object.entries(paths))("hostile code %s", (_, { isolation, ...options }) => {
   let sandbox: OpenSandbox
   const seen = new Map<Hostile, Seen>()
   const goodOnes: Array<Execution> = []
@@ -58,7 +64,7 @@ describe("hostile code", () => {
     const ms: Array<number> = []
     while (!until()) {
       const start = performance.now()
-      goodOnes.push(await sandbox.run(good))
+      goodOnes.push(await sandbox.run({ ...good, isolation }))
       ms.push(performance.now() - start)
       // One turn of the loop: the others' answers come in.
       await new Promise((resolve) => setImmediate(resolve))
@@ -67,9 +73,9 @@ describe("hostile code", () => {
   }
 
   const meet = async (hostile: Hostile, index: number): Promise<void> => {
-    const call = callOf(codeOf(hostile), { teamId: `tm_${index}` })
+    const call = callOf(codeOf(hostile), { teamId: `tm_${index}`, isolation })
     const ended = await sandbox.run(call)
-    const served = await sandbox.run(neighbour)
+    const served = await sandbox.run({ ...neighbour, isolation })
     const next =
       hostile.probe === false || hostile.handler === undefined
         ? null
@@ -78,7 +84,7 @@ describe("hostile code", () => {
   }
 
   beforeAll(async () => {
-    sandbox = await openSandbox({ children: 4 })
+    sandbox = await openSandbox({ children: 4, ...options })
     let calls = 0
     await callGood(() => calls++ >= 200)
     calls = 0
@@ -125,7 +131,8 @@ describe("hostile code", () => {
         expect(served?.request?.body).toBe("served")
         if (next !== null) {
           expect(next?.error).toBe(null)
-          expect(next?.request?.body).toEqual(clean)
+          // Code that a sealed realm does not suit is pinned, and runs in fresh worlds.
+          expect(isolation === "fresh" ? [clean] : [clean, cleanAndSealed]).toContainEqual(next?.request?.body)
         }
       })
     })

@@ -47,6 +47,44 @@ describe("turns", () => {
     expect(turns.waiting()).toBe(1)
   })
 
+  it("of quick code are shared by as many of its calls as are not too much for one", () => {
+    const turns = make({ perTeam: 9, forUnproven: 9 })
+    const all = () => true
+    const items = Array.from({ length: 30 }, (_, i) => `a${i}`)
+    for (const item of ["u1", "u2"]) turns.add("unknown", "code", item)
+    expect(turns.take()?.more(all)).toBe(undefined)
+    runAll(turns, 1)
+    prove(turns, "a", 1)
+    for (const item of items) turns.add("a", "code", item)
+    turns.add("a", "other", "o1")
+    const turn = turns.take()
+    expect([turn?.item, turn?.more(all), turn?.more(() => false), turn?.more(all)]).toEqual([
+      "a0",
+      "a1",
+      undefined,
+      "a2"
+    ])
+    expect([turn?.more(all), turn?.more(all), turn?.more(all)]).toEqual(["a3", "a4", undefined])
+    expect(turns.waiting()).toBe(26)
+    // The team has had its turn: its other code is next.
+    expect(turns.take()?.item).toBe("o1")
+    turn?.done(0)
+    expect(turns.take()?.item).toBe("a5")
+  })
+
+  it("that took the last of a code leave none behind", () => {
+    const turns = make()
+    prove(turns, "a", 0)
+    for (const item of ["a1", "a2"]) turns.add("a", "code", item)
+    const turn = turns.take()
+    expect(turn?.more(() => true)).toBe("a2")
+    expect(turn?.more(() => true)).toBe(undefined)
+    turn?.done(0)
+    expect(turns.waiting()).toBe(0)
+    expect(turns.take()).toBe(undefined)
+    expect(turns.remove("a", "code", "a2")).toBe(false)
+  })
+
   it("give back a share when a call is done", () => {
     const turns = make()
     prove(turns, "a", 1)

@@ -27,11 +27,17 @@ export const openSandbox = async (options: SandboxOptions = {}, usual = unhurrie
 /** A call of `code` by team `tm_a`; its hash is the code, which is as good. */
 export const callOf = (
   code: string,
-  change: { readonly request?: Partial<Call["request"]>; readonly teamId?: string; readonly env?: Call["env"] } = {}
+  change: {
+    readonly request?: Partial<Call["request"]>
+    readonly teamId?: string
+    readonly env?: Call["env"]
+    readonly isolation?: Call["isolation"]
+  } = {}
 ): Call => ({
   teamId: change.teamId ?? "tm_a",
   code,
   codeHash: code,
+  isolation: change.isolation ?? "sealed",
   env: change.env ?? {},
   request: {
     headers: { "content-type": "application/json", "x-many": ["a", "b"] },

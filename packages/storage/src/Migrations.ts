@@ -7,6 +7,7 @@ import sourceSlugs from "./migrations/0004_source_slugs.ts"
 import retention from "./migrations/0005_retention.ts"
 import commands from "./migrations/0006_commands.ts"
 import recentCommands from "./migrations/0007_recent_commands.ts"
+import isolation from "./migrations/0008_isolation.ts"
 import rollupBatches from "./migrations/0009_rollup_batches.ts"
 import { ensurePartitions } from "./Partitions.ts"
 
@@ -19,6 +20,7 @@ const migrations = Migrator.fromRecord({
   "0005_retention": retention,
   "0006_commands": commands,
   "0007_recent_commands": recentCommands,
+  "0008_isolation": isolation,
   "0009_rollup_batches": rollupBatches
 })
 

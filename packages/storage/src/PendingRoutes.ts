@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import type { StoredHead } from "@tidegate/model/Message"
+import type { Isolation } from "@tidegate/model/Transformation"
 import type { Rule } from "@tidegate/model/Rule"
 import { HotSql } from "./Database.ts"
 import * as Columns from "./journal/Columns.ts"
@@ -35,8 +36,12 @@ export interface RoutedTransformation {
   readonly team_id: string
   readonly code: string
   readonly code_hash: string
+  readonly isolation: Isolation
   readonly env: string | null
 }
+
+/** Where a transformation's code runs, as an expression over its row: pinned code is, what was not asked for. */
+export const isolationNow = "case when isolation = 'fresh' or pinned_hash = code_hash then 'fresh' else 'sealed' end"
 
 /** The team of a connection, deleted or not; null when there is no such connection. It never changes. */
 export const teamOfConnection = Effect.fnUntraced(function* (
@@ -60,6 +65,7 @@ interface SettingsRow extends RoutedConnection {
   readonly transformation_id: string | null
   readonly code: string
   readonly code_hash: string
+  readonly isolation: Isolation
   readonly env: string | null
 }
 
@@ -85,10 +91,10 @@ export const readPendingWork = Effect.fnUntraced(function* (
       null as query, null as headers, null as presented, null::bytea as body, null::boolean as verified, null as original_ip,
       null as retry_kind, c.destination_id, c.rules,
       c.disabled_at is null and c.deleted_at is null and d.disabled_at is null and d.deleted_at is null as routes,
-      t.id as transformation_id, t.code, t.code_hash, t.env
+      t.id as transformation_id, t.code, t.code_hash, t.isolation, t.env
     from connections c join destinations d on d.id = c.destination_id
       left join lateral (
-        select id, code, code_hash, env from transformations
+        select id, code, code_hash, ${sql.literal(isolationNow)} as isolation, env from transformations
         where transformations.id = (
             select rule ->> 'transformation_id' from jsonb_array_elements(c.rules) as rules (rule)
             where rule ->> 'transformation_id' is not null limit 1
@@ -98,15 +104,15 @@ export const readPendingWork = Effect.fnUntraced(function* (
     where c.id = ${connectionId}
     union all
     select c.request_id, r.team_id, c.source_id, r.ingested_at, r.method, r.path, r.query, r.headers, r.presented, r.body, r.verified,
-      r.original_ip, r.retry_kind, null, null, null, null, null, null, null
+      r.original_ip, r.retry_kind, null, null, null, null, null, null, null, null
     from chosen c cross join lateral (select * from requests where requests.id = c.request_id limit 1) r
     where c.before < ${bytes}
     order by request_id nulls first`
   if (settings === undefined || settings.request_id !== null) return null
-  const { code, code_hash, destination_id, env, routes, rules, team_id, transformation_id: id } = settings
+  const { code, code_hash, destination_id, env, isolation, routes, rules, team_id, transformation_id: id } = settings
   return {
     connection: { team_id, destination_id, rules, routes },
-    transformation: id === null ? null : { id, team_id, code, code_hash, env },
+    transformation: id === null ? null : { id, team_id, code, code_hash, isolation, env },
     waiting: waiting.filter((row): row is PendingRouteRow => row.request_id !== null)
   }
 })

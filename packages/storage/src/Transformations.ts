@@ -2,12 +2,13 @@ import { hash } from "node:crypto"
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
-import { runtime, type Transformation } from "@tidegate/model/Transformation"
+import { type Isolation, runtime, type Transformation } from "@tidegate/model/Transformation"
 import { transformation, type TransformationFields } from "@tidegate/resources/Transformation"
 import { HotSql } from "./Database.ts"
 import { noCounts, rollupBins, total } from "./RollupBins.ts"
 import { Secrets, type SecretUnreadable } from "./Secrets.ts"
 import { makeStore, type Store, type StoredRow } from "./Store.ts"
+import { isolationNow } from "./PendingRoutes.ts"
 import { openEnv, showEnv } from "./TransformationEnv.ts"
 
 /** A row of `transformations`. */
@@ -16,11 +17,16 @@ export interface TransformationRow extends StoredRow {
   readonly code_hash: string
   /** Encrypted. */
   readonly env: string | null
+  readonly isolation: Isolation | null
+  /** The code that was found to differ in a sealed realm, and how. */
+  readonly pinned_hash: string | null
+  readonly pinned_reason: string | null
 }
 
 /** What runs: `env` is decrypted. */
 export interface LoadedTransformation extends TransformationFields {
   readonly id: string
+  readonly isolation: Isolation
   readonly code_hash: string
 }
 
@@ -95,6 +101,8 @@ const make = Effect.gen(function* () {
             env,
             runtime,
             code_hash: row.code_hash,
+            isolation: row.isolation,
+            isolation_reason: row.isolation !== "fresh" && row.pinned_hash === row.code_hash ? row.pinned_reason : null,
             deleted_at: row.deleted_at?.toISOString() ?? null,
             executions_24h_count: total(successful) + total(failed),
             executions_24h_successful_count: total(successful),
@@ -124,6 +132,21 @@ const make = Effect.gen(function* () {
 })
 
 /**
+ * Remembers why this code of a transformation runs in fresh worlds. Nothing is written about code that it does not have any more, and
+ * it does not count as a change of the transformation.
+ */
+export const pinTransformation = Effect.fnUntraced(function* (
+  id: string,
+  code_hash: string,
+  reason: string
+): Effect.fn.Return<void, SqlError.SqlError, HotSql> {
+  const hot = yield* HotSql
+  yield* hot`
+    update transformations set pinned_hash = code_hash, pinned_reason = ${reason}
+    where id = ${id} and code_hash = ${code_hash} and pinned_hash is distinct from code_hash`
+})
+
+/**
  * A transformation as it runs now, or null when there is none (any more). Fails with `SecretUnreadable` when its variables
  * cannot be decrypted: what was to run has to wait, because the key may come back.
  */
@@ -132,10 +155,12 @@ export const loadTransformation = Effect.fnUntraced(function* (
   id: string
 ): Effect.fn.Return<LoadedTransformation | null, SqlError.SqlError | SecretUnreadable, HotSql | Secrets> {
   const hot = yield* HotSql
-  const [row] = yield* hot<Omit<TransformationRow, "recent_commands" | "deleted_at" | "created_at" | "updated_at">>`
-    select id, team_id, name, code, code_hash, env from transformations
+  const [row] = yield* hot<
+    Pick<TransformationRow, "id" | "team_id" | "name" | "code" | "code_hash" | "env"> & { isolation: Isolation }
+  >`
+    select id, team_id, name, code, code_hash, env, ${hot.literal(isolationNow)} as isolation from transformations
     where id = ${id} and team_id = ${team_id} and deleted_at is null`
   if (row === undefined) return null
-  const { code, code_hash, name } = row
-  return { id, name, code, code_hash, env: yield* openEnv(yield* Secrets, row) }
+  const { code, code_hash, isolation, name } = row
+  return { id, name, code, code_hash, isolation, env: yield* openEnv(yield* Secrets, row) }
 })

@@ -23,6 +23,7 @@ const fieldsOf = (fields: Partial<TransformationFields> = {}): TransformationFie
   name: unique("transformation"),
   code,
   env: {},
+  isolation: null,
   ...fields
 })
 const create = (fields?: Partial<TransformationFields>) =>
@@ -48,7 +49,12 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
     Effect.gen(function* () {
       const transformations = yield* Transformations
       const id = fresh()
-      const created = yield* transformations.create(team, id, { name: "shape", code, env: { TENANT: "a" } })
+      const created = yield* transformations.create(team, id, {
+        name: "shape",
+        code,
+        env: { TENANT: "a" },
+        isolation: null
+      })
       expect(created).toStrictEqual({
         id,
         team_id: team,
@@ -57,6 +63,8 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
         env: { TENANT: "a" },
         runtime: "js-v1",
         code_hash: createHash("sha256").update(code, "utf8").digest("hex"),
+        isolation: null,
+        isolation_reason: null,
         deleted_at: null,
         executions_24h_count: 0,
         executions_24h_successful_count: 0,
@@ -85,7 +93,7 @@ layer(world, { excludeTestServices: true })("Transformations", (it) => {
       const before = yield* stored
       expect(before ?? "").toMatch(/^v1\./)
       expect(before ?? "").not.toContain("a-long-secret")
-      const loaded = { id, name, code, code_hash, env: { KEY: "a-long-secret" } }
+      const loaded = { id, name, code, code_hash, isolation: "sealed", env: { KEY: "a-long-secret" } }
       expect(yield* loadTransformation(team, id)).toStrictEqual(loaded)
       // Left alone, the ciphertext stays.
       yield* transformations.update(team, id, change({ code: `${code} ` }))

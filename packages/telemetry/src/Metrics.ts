@@ -185,6 +185,9 @@ export const metrics = {
   sandboxCalls: counters("tidegate_sandbox_calls_total", "Calls of transformation code, by how they ended.", [
     ["outcome", ["ok", "error", "TIMEOUT", "MEMORY_LIMIT", "refused", "unavailable"]]
   ]),
+  sandboxWorlds: counters("tidegate_sandbox_worlds_total", "Calls that came to a child, by the world they ran in.", [
+    ["world", ["fresh", "sealed", "compared"]]
+  ]),
   sandboxSeconds: histogram(
     "tidegate_sandbox_call_seconds",
     "Seconds from a call's start in a child to its end.",

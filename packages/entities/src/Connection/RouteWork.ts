@@ -18,6 +18,7 @@ import {
 import { type Fate, type Settled, settlePendingRoutes } from "@tidegate/storage/SettlePendingRoutes"
 import { Secrets } from "@tidegate/storage/Secrets"
 import { openEnv } from "@tidegate/storage/TransformationEnv"
+import { pinTransformation } from "@tidegate/storage/Transformations"
 import { type DeliveryItem, newItem, payloadOf } from "../Destination/DeliveryItem.ts"
 import { horizonMs } from "../Destination/DeliveryQueue.ts"
 import { actors } from "../Hints.ts"
@@ -30,8 +31,11 @@ const batchSize = 200
 const batchBytes = 2 * 1024 * 1024
 /** Settled at once when a transformation runs, so that what is done does not wait long for what is not. */
 const chunkSize = 50
-/** Transformations of one connection under way; the sandbox shares itself among all. */
-const concurrency = 4
+/**
+ * Transformations of one connection under way: what waits for the sandbox goes to it together. It has room for so many of each of a
+ * team's connections, and shares itself among all.
+ */
+const concurrency = 25
 /** Connections of one team that have a batch in memory. What comes on top waits in SQL, and no other team waits for it. */
 const batchesPerTeam = 16
 const mostTeamsKnown = 100_000
@@ -49,6 +53,8 @@ interface Decider {
   readonly delay: number
   readonly transformation: Transformation | null
   readonly windowMs: number
+  /** Told why the transformation's code is not run in a sealed realm, when it turns out not to suit it. */
+  readonly pin: (reason: string) => void
 }
 
 const ignored = (requestId: string, connectionId: string, cause: string, meta: ReadonlyArray<unknown>): Fate => ({
@@ -71,6 +77,7 @@ const decide = Effect.fnUntraced(function* (
     if (transformation === null) return null
     const made = yield* Effect.option(transform(transformation, request, decider))
     if (made._tag === "None") return null
+    if (made.value.pinned !== null) decider.pin(made.value.pinned)
     if (made.value.kind === "failed") {
       const meta = [{ transformation_id: transformation.id, message: made.value.message }]
       const fate = ignored(requestId, connectionId, "TRANSFORMATION_FAILED", meta)
@@ -237,20 +244,30 @@ const workOffBatch = Effect.fnUntraced(function* (
   const slow = rules.slow ?? { deduplicate: null, transform: null, filter: rules.filter }
   const transformation = slow.transform === null ? null : yield* readyToRun(work.transformation)
   const windowMs = slow.deduplicate?.window ?? 0
-  const decider: Decider = { connectionId, destinationId, slow, delay: rules.delay, transformation, windowMs }
+  let pinned: string | null = null
+  const pin = (reason: string): void => {
+    pinned = reason
+  }
+  const decider: Decider = { connectionId, destinationId, slow, delay: rules.delay, transformation, windowMs, pin }
   const groups = yield* groupByKey(slow, [...requests.values()])
   const keys = groups.flatMap(({ key }) => (key === null ? [] : [key]))
   const windows = new Map((yield* readDedupeWindows(connectionId, keys)).map((window) => [window.key, window]))
   let settled = 0
-  for (const bundle of bundles(groups, slow.transform === null ? batchSize : chunkSize)) {
-    const decided = yield* Effect.forEach(
+  let decided: ReadonlyArray<Settled> = []
+  for (const bundle of [...bundles(groups, slow.transform === null ? batchSize : chunkSize), []]) {
+    const deciding = Effect.forEach(
       bundle,
       (group) => decideGroup(decider, group, group.key === null ? undefined : windows.get(group.key)),
       { concurrency }
     )
-    yield* settle(decided.flat())
-    settled += decided.reduce((sum, { length }) => sum + length, 0)
+    // The bundle before it is settled meanwhile: no key is in two.
+    const [, next] = yield* Effect.all([settle(decided), deciding], { concurrency: 2 })
+    settled += decided.length
+    decided = next.flat()
   }
+  // Lost in a crash, it is told again by the next call of that code.
+  if (transformation !== null && pinned !== null)
+    yield* pinTransformation(transformation.id, transformation.codeHash, pinned)
   // What came since is told by its own wake.
   const bytes = waiting.reduce((sum, { body }) => sum + (body?.length ?? 0), 0)
   return settled === waiting.length && (waiting.length === batchSize || bytes >= batchBytes)
@@ -304,9 +321,9 @@ const readyToRun = Effect.fnUntraced(function* (
   stored: RoutedTransformation | null
 ): Effect.fn.Return<Transformation | null, never, Secrets> {
   if (stored === null) return null
-  const { code, code_hash, id } = stored
+  const { code, code_hash, id, isolation } = stored
   return yield* openEnv(yield* Secrets, stored).pipe(
-    Effect.map((env): Transformation => ({ id, code, codeHash: code_hash, env })),
+    Effect.map((env): Transformation => ({ id, code, codeHash: code_hash, isolation, env })),
     Effect.catch((error) =>
       Effect.as(Effect.logError("a transformation's variables cannot be read", { transformation_id: id, error }), null)
     )

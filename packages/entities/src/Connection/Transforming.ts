@@ -5,7 +5,13 @@ import { type MessageHead, parseQuery, storedHeaders } from "@tidegate/model/Mes
 import type { Json } from "@tidegate/model/Rule"
 import type { FilterInput } from "@tidegate/rules/Filter"
 import { requestInput } from "@tidegate/rules/RequestInput"
-import { type Execution, Sandbox, type SandboxUnavailable, type TransformRequest } from "@tidegate/sandbox/Sandbox"
+import {
+  type Execution,
+  type Isolation,
+  Sandbox,
+  type SandboxUnavailable,
+  type TransformRequest
+} from "@tidegate/sandbox/Sandbox"
 import type { PendingRouteRow } from "@tidegate/storage/PendingRoutes"
 import type { ExecutionRecord, TransformedData } from "@tidegate/storage/SettlePendingRoutes"
 import { isStorable } from "@tidegate/resources/Input"
@@ -15,6 +21,7 @@ export interface Transformation {
   readonly id: string
   readonly code: string
   readonly codeHash: string
+  readonly isolation: Isolation
   readonly env: Readonly<Record<string, string>>
 }
 
@@ -49,8 +56,8 @@ export const parseLarge = ({ input, row }: PendingRequest): Effect.Effect<void> 
         return takeTurn(since)
       })
 
-/** What a transformation made of a request: `input` is what rules see from here on. */
-export type Transformed =
+/** What a transformation made of a request: `input` is what rules see from here on. `pinned`: see `Execution`. */
+export type Transformed = { readonly pinned: string | null } & (
   | {
       readonly kind: "passed"
       readonly execution: ExecutionRecord
@@ -58,6 +65,7 @@ export type Transformed =
       readonly input: FilterInput
     }
   | { readonly kind: "failed"; readonly execution: ExecutionRecord; readonly message: string }
+)
 
 /**
  * Runs a transformation over a request. Whatever the code does is an outcome; it fails only when the sandbox itself
@@ -83,6 +91,7 @@ export const transform = Effect.fnUntraced(function* (
     teamId: row.team_id,
     code: transformation.code,
     codeHash: transformation.codeHash,
+    isolation: transformation.isolation,
     env: transformation.env,
     request,
     context: {
@@ -95,21 +104,23 @@ export const transform = Effect.fnUntraced(function* (
     }
   })
   const id = derivedId(prefixes.execution, row.request_id, place.connectionId)
+  const pinned = execution.pinned === null ? null : storable(execution.pinned)
   if (execution.request === null) {
     const { code, line, message } = execution.error ?? { code: "RUNTIME_ERROR", line: null, message: "" }
     const placed = line === null ? message : `${message} (line ${line})`
-    return failed(record(id, transformation, execution, { code, message: placed }))
+    return failed(record(id, transformation, execution, { code, message: placed }), pinned)
   }
   const made = compare(request, execution.request, row, place)
   if (made === "unstorable") {
     const error = { code: "INVALID_OUTPUT", message: "the path, query or headers hold NUL or broken Unicode" }
-    return failed(record(id, transformation, execution, error))
+    return failed(record(id, transformation, execution, error), pinned)
   }
-  return { kind: "passed", execution: record(id, transformation, execution, null), ...made }
+  return { kind: "passed", pinned, execution: record(id, transformation, execution, null), ...made }
 })
 
-const failed = (execution: ExecutionRecord): Transformed => ({
+const failed = (execution: ExecutionRecord, pinned: string | null): Transformed => ({
   kind: "failed",
+  pinned,
   execution,
   message: execution.errorMessage ?? ""
 })

@@ -35,7 +35,12 @@ export const layer = TransformationEntity.toLayer(
     const load = Effect.fnUntraced(function* (team_id: string, fields: RunFields) {
       if (fields.code !== null) {
         yield* check(fields.code)
-        return { code: fields.code, code_hash: codeHash(fields.code), env: fields.env ?? {} }
+        return {
+          code: fields.code,
+          code_hash: codeHash(fields.code),
+          isolation: "sealed" as const,
+          env: fields.env ?? {}
+        }
       }
       const found = yield* loadTransformation(team_id, id).pipe(
         Effect.catchTag("SecretUnreadable", unreadable),
@@ -47,9 +52,10 @@ export const layer = TransformationEntity.toLayer(
 
     const run = Effect.fnUntraced(function* (team_id: string, input: RunInput) {
       const fields = runOf(input, yield* Clock.currentTimeMillis)
-      const { code, code_hash: hash, env } = yield* load(team_id, fields)
+      const { code, code_hash: hash, env, isolation } = yield* load(team_id, fields)
       const context = { ...fields.context, team_id }
-      const call = { teamId: team_id, code, codeHash: hash, env, request: fields.request, context }
+      const { request } = fields
+      const call = { teamId: team_id, code, codeHash: hash, isolation, env, request, context }
       return toRun(fields, yield* available(sandbox.run(call)))
     })
 

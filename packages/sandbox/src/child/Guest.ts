@@ -1,3 +1,6 @@
+import type { seal } from "./Seal.ts"
+import type { sources } from "./Sources.ts"
+
 /**
  * What the guest may ask of its host: texts in, a text out: `=` and the answer, or `!` and what is wrong. It never throws: an
  * error that crosses over brings the stack of the host along.
@@ -10,14 +13,19 @@ export type Ask = (operation: string, ...texts: ReadonlyArray<string>) => string
  */
 export type Outcome = ReadonlyArray<string>
 
-export type Run = (code: () => void, input: string, body: string) => Outcome
+/** `call` names the call to the host, which hears nothing from another one. */
+export type Run = (code: Code, call: string, input: string, body: string) => Outcome
+
+/** The team's code: in a fresh world what runs it, in a sealed one what makes, from the call's own globals, what runs it. */
+export type Code = (...globals: ReadonlyArray<unknown>) => unknown
 
 /**
- * The world that the code lives in. **Its source text is evaluated inside the isolate**, once in each fresh context and
+ * The world that the code lives in. **Its source text is evaluated inside the isolate**, once in each context and
  * before the team's code; it closes over nothing and is plain JavaScript once its types are gone.
  *
- * The code can spoil this world for itself (it shares its prototypes) but for nobody else: the host takes whatever comes
- * back for text from a stranger, and the context is thrown away after the call.
+ * In a fresh world the code can spoil everything for itself (it shares its prototypes) but for nobody else: the host takes
+ * whatever comes back for text from a stranger, and the context is thrown away after the call. In a sealed one it can change
+ * nothing but what is made for its own call.
  */
 export const guest = (
   host: Ask,
@@ -26,7 +34,9 @@ export const guest = (
     readonly logLineBytes: number
     readonly outputBytes: number
     readonly membersLength: number
-  }
+  },
+  makeSources: typeof sources | null,
+  makeSeal: typeof seal | null
 ): Run => {
   "use strict"
   const { parse, stringify } = JSON
@@ -79,28 +89,30 @@ export const guest = (
     }
   }
 
-  let lines = 0
-  const logger =
-    (type: string) =>
-    (...values: ReadonlyArray<unknown>): void => {
-      // The host learns that there are more lines than it takes, not how many more.
-      if (lines > limits.logLines) return
-      lines++
-      let line = ""
-      for (let i = 0; i < values.length; i++) line += i === 0 ? show(values[i]) : ` ${show(values[i])}`
-      ask("log", type, shown(line))
+  const consoleOf = (call: string): unknown => {
+    let lines = 0
+    const logger =
+      (type: string) =>
+      (...values: ReadonlyArray<unknown>): void => {
+        // The host learns that there are more lines than it takes, not how many more.
+        if (lines > limits.logLines) return
+        lines++
+        let line = ""
+        for (let i = 0; i < values.length; i++) line += i === 0 ? show(values[i]) : ` ${show(values[i])}`
+        ask("log", call, type, shown(line))
+      }
+    const log = logger("log")
+    return {
+      debug: logger("debug"),
+      trace: logger("debug"),
+      log,
+      dir: log,
+      table: log,
+      info: logger("info"),
+      warn: logger("warn"),
+      error: logger("error")
     }
-  const log = logger("log")
-  expose("console", {
-    debug: logger("debug"),
-    trace: logger("debug"),
-    log,
-    dir: log,
-    table: log,
-    info: logger("info"),
-    warn: logger("warn"),
-    error: logger("error")
-  })
+  }
 
   const base64Of = (bytes: unknown): string => {
     if (ArrayBuffer.isView(bytes)) {
@@ -304,13 +316,6 @@ export const guest = (
   expose("URL", URL)
   expose("URLSearchParams", URLSearchParams)
 
-  let handler: unknown
-  expose("addHandler", (event: unknown, fn: unknown): void => {
-    if (event !== "transform") throw new TypeError(`addHandler: no event ${show(event)}, only "transform"`)
-    if (typeof fn !== "function") throw new TypeError("addHandler: the handler is not a function")
-    handler = fn
-  })
-
   /** The line of the team's code that the stack names first, or "". */
   const lineOf = (stack: string): string => {
     const at = stack.indexOf("transformation.js:")
@@ -362,11 +367,32 @@ export const guest = (
     return ["ok", members, bodyText]
   }
 
-  return (code, input, body) => {
+  // The engine's own, which nobody reads.
+  deleteProperty(world, "console")
+  const sourcesOfCall = makeSources?.(ask)
+  const renew = makeSeal?.()
+
+  return (code, call, input, body) => {
     try {
+      let handler: unknown
+      const addHandler = (event: unknown, fn: unknown): void => {
+        if (event !== "transform") throw new TypeError(`addHandler: no event ${show(event)}, only "transform"`)
+        if (typeof fn !== "function") throw new TypeError("addHandler: the handler is not a function")
+        handler = fn
+      }
+      const console = consoleOf(call)
       const { request, context } = parse(input)
-      expose("process", { env: { ...context.env } })
-      apply(code, globalThis, [])
+      const process = { env: { ...context.env } }
+      sourcesOfCall?.begin()
+      if (renew === undefined) {
+        expose("console", console)
+        expose("process", process)
+        expose("addHandler", addHandler)
+        apply(code, globalThis, [])
+      } else {
+        renew({ console, process, addHandler })
+        apply(code(console, process, addHandler) as Code, globalThis, [])
+      }
       if (typeof handler !== "function") {
         return ["NO_HANDLER", "Error", 'the code does not call addHandler("transform", …)', ""]
       }
@@ -380,6 +406,8 @@ export const guest = (
       }
     } catch (error) {
       return failure("RUNTIME_ERROR", error)
+    } finally {
+      sourcesOfCall?.end()
     }
   }
 }

@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomUUID, timingSafeEqual } from "node:crypto"
+import { createHash, createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypto"
 import type { LogLine, LogType } from "../Call.ts"
 import { callLimits } from "../CallLimits.ts"
 import type { Ask } from "./Guest.ts"
@@ -56,7 +56,6 @@ const operations: Readonly<Record<string, Answering>> = {
     const digest = (as: string, text: string) => createHash("sha256").update(bytesOf(as, text)).digest()
     return timingSafeEqual(digest(leftAs, left), digest(rightAs, right)) ? "1" : ""
   },
-  uuid: () => randomUUID(),
   url: (url = "", base) => new URL(url, base).href,
   "url.get": (href = "", part = "") => {
     const url = new URL(href)
@@ -81,14 +80,47 @@ export const cut = (text: string, bytes: number): string => {
   return buffer.toString("utf8", 0, end)
 }
 
-export interface Host {
-  /** What the guest of one call calls. It has no state but the log of that call. */
-  readonly ask: Ask
-  /** What was logged since it was last taken, with remarks on what was left out. */
-  readonly takeLogs: () => { readonly logs: ReadonlyArray<LogLine>; readonly warnings: ReadonlyArray<string> }
+/** What the answers of one call come from, where they are not the same every time. */
+export interface Inputs {
+  /** Of its random numbers and ids: as many hexadecimal digits as nobody guesses. "" when they need not come again. */
+  readonly seed: string
+  /** `live`, `recorded`, or the tape to replay (Sources.ts). */
+  readonly clock: string
 }
 
+export const newSeed = (): string => randomBytes(32).toString("hex")
+
+/** Version 4, and the same for the same seed. Who does not know the seed cannot tell it from a random one. */
+const uuidOf = (seed: string, index: number): string => {
+  const digest = createHmac("sha256", seed).update(String(index)).digest()
+  digest[6] = ((digest[6] ?? 0) & 0x0f) | 0x40
+  digest[8] = ((digest[8] ?? 0) & 0x3f) | 0x80
+  const hex = digest.toString("hex", 0, 16)
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-")
+}
+
+export interface Host {
+  /** What the guest calls. Its state is of one call: the log, and what is drawn from the inputs. */
+  readonly ask: Ask
+  /** The next call begins; what is given names it. What earlier ones left behind is not heard any more. */
+  readonly begin: (inputs: Inputs) => string
+  /** What the call logged, with remarks on what was left out, and what its clock said if that was recorded. It is over with that. */
+  readonly end: () => {
+    readonly logs: ReadonlyArray<LogLine>
+    readonly warnings: ReadonlyArray<string>
+    readonly tape: string
+  }
+}
+
+const nobody = { seed: "", clock: "live" }
+
 export const makeHost = (): Host => {
+  let inputs: Inputs = nobody
+  let calls = 0
+  /** Names the call that is heard; none when it is over. */
+  let current = ""
+  let uuids = 0
+  let tape = ""
   let logs: Array<LogLine> = []
   let isFull = false
   let isCut = false
@@ -103,14 +135,27 @@ export const makeHost = (): Host => {
     logs.push({ type: isLogType(type) ? type : "log", message: kept })
   }
 
+  /** What is not the same for each call. */
+  const draw = (operation: string, [text = ""]: ReadonlyArray<string>): string | null => {
+    if (operation === "uuid") return inputs.seed === "" ? randomUUID() : uuidOf(inputs.seed, uuids++)
+    if (operation === "seed") return inputs.seed === "" ? newSeed() : inputs.seed
+    if (operation === "clock") return inputs.clock
+    if (operation !== "tape") return null
+    tape = text.slice(0, maxTextLength)
+    return ""
+  }
+
   return {
     ask: (operation, ...texts) => {
       // It is called by code of strangers: what is not a text is not looked at.
       if (typeof operation !== "string" || !texts.every((text) => typeof text === "string")) return "!texts only"
       if (operation === "log") {
-        log(texts[0] ?? "", texts[1] ?? "")
+        if (texts[0] !== current || current === "") return "!the call is over"
+        log(texts[1] ?? "", texts[2] ?? "")
         return "="
       }
+      const drawn = draw(operation, texts)
+      if (drawn !== null) return `=${drawn}`
       const answer = Object.hasOwn(operations, operation) ? operations[operation] : undefined
       if (answer === undefined) return "!no such operation"
       if (texts.some((text) => text.length > maxTextLength)) return "!the text is too long"
@@ -120,16 +165,25 @@ export const makeHost = (): Host => {
         return `!${error instanceof Error ? error.message : "failed"}`
       }
     },
-    takeLogs: () => {
+    begin: (given) => {
+      inputs = given
+      current = String(++calls)
+      return current
+    },
+    end: () => {
       const warnings = [
         ...(isFull ? [`only the first ${callLimits.logLines} log lines are kept`] : []),
         ...(isCut ? [`log lines longer than ${callLimits.logLineBytes} bytes are cut`] : [])
       ]
-      const taken = { logs, warnings }
+      const ended = { logs, warnings, tape }
+      inputs = nobody
+      current = ""
+      uuids = 0
+      tape = ""
       logs = []
       isFull = false
       isCut = false
-      return taken
+      return ended
     }
   }
 }

@@ -4,10 +4,13 @@ import { callLimits } from "../CallLimits.ts"
 import { guest } from "./Guest.ts"
 import type { Outcome } from "./Guest.ts"
 import { makeHost } from "./Host.ts"
-import type { Host } from "./Host.ts"
+import type { Host, Inputs } from "./Host.ts"
+import { seal } from "./Seal.ts"
+import { sources } from "./Sources.ts"
 
 const filename = "transformation.js"
-const guestSource = `(${String(guest)})`
+const preludeSource = `(ask, limits, isTaped, isSealed) =>
+  (${String(guest)})(ask, limits, isTaped ? ${String(sources)} : null, isSealed ? ${String(seal)} : null)`
 const { logLines, logLineBytes, membersLength, outputBytes } = callLimits
 const guestLimits = new ivm.ExternalCopy({ logLines, logLineBytes, membersLength, outputBytes })
 
@@ -25,21 +28,30 @@ const problemOf = (error: unknown): SyntaxProblem => {
   return { message: text.replace(place, "").slice(0, 2_000), line: line === undefined ? null : Number(line) }
 }
 
+/** As wide as the other, so that stacks name the same columns. */
+const sealedOpening = `(function (console, process, addHandler) {"use strict"; return function () {`
+const freshOpening = "(function () {".padEnd(sealedOpening.length)
+
 /** The one way in which code is compiled, so that what passes the check also runs. Throws. */
-const compile = (isolate: ivm.Isolate, code: string): ivm.Script => {
+const compile = (isolate: ivm.Isolate, code: string, kind: Kind): ivm.Script => {
   // A first line that names an interpreter is a comment, and at the very beginning only.
   const text = code.startsWith("#!") ? `//${code.slice(2)}` : code
   // Alone first: code that is a script of its own cannot step out of the function that it is wrapped in, and its lines
   // stay where they are.
-  isolate.compileScriptSync(text, { filename })
-  return isolate.compileScriptSync(`(function () {${text}\n})`, { filename })
+  if (kind === "fresh") {
+    isolate.compileScriptSync(text, { filename })
+    return isolate.compileScriptSync(`${freshOpening}${text}\n})`, { filename })
+  }
+  // Strict: code that writes to what is frozen then fails, and does not go on as if it had written.
+  isolate.compileScriptSync(`"use strict";${text}`, { filename })
+  return isolate.compileScriptSync(`${sealedOpening}${text}\n}})`, { filename })
 }
 
 /** Compiles and runs nothing. */
 export const check = (code: string): SyntaxProblem | null => {
   const isolate = new ivm.Isolate({ memoryLimit: callLimits.memoryMib })
   try {
-    compile(isolate, code)
+    compile(isolate, code, "fresh")
     return null
   } catch (error) {
     return problemOf(error)
@@ -48,6 +60,9 @@ export const check = (code: string): SyntaxProblem | null => {
   }
 }
 
+/** `fresh`: each call has a context of its own. `sealed`: all have the same, in which none can leave anything (Seal.ts). */
+export type Kind = "fresh" | "sealed"
+
 export type Ended =
   | { readonly type: "outcome"; readonly outcome: Outcome }
   | { readonly type: "timeout" }
@@ -55,11 +70,19 @@ export type Ended =
   /** A promise that nobody handled was rejected. */
   | { readonly type: "rejection"; readonly name: string; readonly message: string }
 
+/** How a call ended, with what it logged and what its clock said if that was recorded. */
+export interface Run extends ReturnType<Host["end"]> {
+  readonly ended: Ended
+}
+
+/**
+ * An isolate with the code compiled. One call at a time. After anything but an outcome it is not used again: what was stopped may
+ * have left work that runs in the next call.
+ */
 export interface Warm {
-  readonly run: (input: string, body: string, wallMs: number) => Ended
-  readonly host: Host
+  readonly run: (input: string, body: string, wallMs: number, inputs: Inputs) => Run
   /**
-   * Makes the next context. To be called between calls, off their path. False: it is gone or, with the contexts that have
+   * Makes what the next call needs. To be called between calls, off their path. False: it is gone or, with what has
    * been, larger than it may be, and a new isolate is cheaper than the collection of its garbage.
    */
   readonly renew: (maxBytes: number) => boolean
@@ -70,76 +93,108 @@ export interface Warm {
   readonly dispose: () => void
 }
 
-interface Ready {
-  readonly context: ivm.Context
-  readonly run: ivm.Reference
+/** A world in a context of its own, and how the code is run in it. */
+interface World {
+  readonly call: (call: string, input: string, body: string, wallMs: number) => unknown
+  readonly release: () => void
 }
 
-/** An isolate with the code compiled and a fresh context waiting. One call at a time, and each gets a context of its own. */
-export const warmUp = (code: string): Warm | SyntaxProblem => {
+/** What worlds of a kind are made of. */
+interface Material {
+  readonly isolate: ivm.Isolate
+  readonly script: ivm.Script
+  readonly prelude: ivm.Script
+  readonly ask: ivm.Callback<Host["ask"]>
+}
+
+const makeWorld = ({ ask, isolate, prelude, script }: Material, isTaped: boolean, isSealed: boolean): World => {
+  const context = isolate.createContextSync()
+  const install = prelude.runSync(context, { reference: true })
+  const run = install.applySync(undefined, [ask, guestLimits.copyInto(), isTaped, isSealed], {
+    result: { reference: true }
+  })
+  install.release()
+  // Evaluates to a function and runs none of the code: errors of the code never cross over, for reading their
+  // members here would run the code's getters without its time limit.
+  const main = script.runSync(context, { reference: true })
+  return {
+    call: (call, input, body, wallMs) =>
+      run.applySync(undefined, [main.derefInto(), call, input, body], { timeout: wallMs, result: { copy: true } }),
+    release: () => {
+      if (isolate.isDisposed) return
+      main.release()
+      run.release()
+      context.release()
+    }
+  }
+}
+
+/** How a call went in a world. */
+const runIn = (isolate: ivm.Isolate, used: () => number, call: () => unknown, wallMs: number): Ended => {
+  const start = performance.now()
+  try {
+    const outcome = call()
+    return { type: "outcome", outcome: Array.isArray(outcome) ? outcome.map(String) : [] }
+  } catch (error) {
+    if (isolate.isDisposed) return { type: "memory" }
+    if (performance.now() - start >= wallMs) {
+      // V8 looks for too much memory when it has collected garbage; one call may take its whole time until then.
+      return { type: used() > callLimits.memoryMib * 1_048_576 ? "memory" : "timeout" }
+    }
+    const { name, message } = error instanceof Error ? error : new Error(String(error))
+    return { type: "rejection", name, message }
+  }
+}
+
+/** An isolate with the code compiled, ready for its first call; or why it does not compile. */
+export const warmUp = (code: string, kind: Kind): Warm | SyntaxProblem => {
   const isolate = new ivm.Isolate({ memoryLimit: callLimits.memoryMib + ownMib })
   const host = makeHost()
-  const ask = new ivm.Callback(host.ask)
-  let script: ivm.Script
-  let prelude: ivm.Script
+  let material: Material
   try {
-    script = compile(isolate, code)
-    prelude = isolate.compileScriptSync(guestSource, { filename: "guest.js" })
+    const script = compile(isolate, code, kind)
+    const prelude = isolate.compileScriptSync(preludeSource, { filename: "guest.js" })
+    material = { isolate, script, prelude, ask: new ivm.Callback(host.ask) }
   } catch (error) {
     if (!isolate.isDisposed) isolate.dispose()
     return problemOf(error)
   }
-
-  const prepare = (): Ready => {
-    const context = isolate.createContextSync()
-    const install = prelude.runSync(context, { reference: true })
-    const run = install.applySync(undefined, [ask, guestLimits.copyInto()], { result: { reference: true } })
-    install.release()
-    return { context, run }
-  }
-  let ready: Ready | undefined = prepare()
+  const isSealed = kind === "sealed"
+  let ready: { readonly world: World; readonly isTaped: boolean } | undefined
+  /** As the last call had it: the next one is of the same kind mostly. */
+  let isTaped = isSealed
+  const prepare = () => (ready = { world: makeWorld(material, isTaped, isSealed), isTaped })
+  prepare()
 
   const heap = () => {
     if (isolate.isDisposed) return { total: 0, used: 0 }
     const { total_heap_size, used_heap_size, externally_allocated_size } = isolate.getHeapStatisticsSync()
     return { total: total_heap_size + externally_allocated_size, used: used_heap_size + externally_allocated_size }
   }
+  const drop = (): void => {
+    ready?.world.release()
+    ready = undefined
+  }
 
   return {
-    host,
-    run: (input, body, wallMs) => {
-      const { context, run } = (ready ??= prepare())
-      const start = performance.now()
-      try {
-        // Evaluates to a function and runs none of the code: errors of the code never cross over, for reading their
-        // members here would run the code's getters without its time limit.
-        const main = script.runSync(context, { reference: true })
-        const outcome: unknown = run.applySync(undefined, [main.derefInto(), input, body], {
-          timeout: wallMs,
-          result: { copy: true }
-        })
-        main.release()
-        return { type: "outcome", outcome: Array.isArray(outcome) ? outcome.map(String) : [] }
-      } catch (error) {
-        if (isolate.isDisposed) return { type: "memory" }
-        if (performance.now() - start >= wallMs) {
-          // V8 looks for too much memory when it has collected garbage; one call may take its whole time until then.
-          const isFull = heap().used > callLimits.memoryMib * 1_048_576
-          return { type: isFull ? "memory" : "timeout" }
-        }
-        const { name, message } = error instanceof Error ? error : new Error(String(error))
-        return { type: "rejection", name, message }
-      } finally {
-        ready = undefined
-        if (!isolate.isDisposed) {
-          run.release()
-          context.release()
-        }
-      }
+    run: (input, body, wallMs, inputs) => {
+      // A clock is taken over where that is asked for: in a fresh world that nobody compares, nothing is.
+      isTaped = isSealed || inputs.clock !== "live"
+      if (ready?.isTaped !== isTaped) drop()
+      const { world } = ready ?? prepare()
+      const call = host.begin(inputs)
+      const ended = runIn(
+        isolate,
+        () => heap().used,
+        () => world.call(call, input, body, wallMs),
+        wallMs
+      )
+      if (!isSealed) drop()
+      return { ended, ...host.end() }
     },
     renew: (maxBytes) => {
       if (isolate.isDisposed || heap().total > maxBytes) return false
-      ready ??= prepare()
+      if (ready === undefined) prepare()
       return true
     },
     heap,

@@ -4,185 +4,123 @@
  * network, processes and workers (ChildProcess.ts).
  */
 import { writeSync } from "node:fs"
-import type { ExecutionError, ExecutionErrorCode } from "../Call.ts"
-import { encodeFrame, makeFrameReader } from "../Frame.ts"
+import type { SyntaxProblem } from "../Call.ts"
 import { callLimits } from "../CallLimits.ts"
-import type { Answer, Input, Order } from "../Messages.ts"
-import { bodyFault, InvalidEnvelope, isTooMuch, settleMembers } from "./Envelope.ts"
-import type { Outcome } from "./Guest.ts"
-import { cut } from "./Host.ts"
-import { check, warmUp } from "./Warm.ts"
-import type { Ended, Warm } from "./Warm.ts"
+import { encodeFrame, makeFrameReader } from "../Frame.ts"
+import type { Answer, Order, Path, Ran, Verdict } from "../Messages.ts"
+import { compare } from "./Compare.ts"
+import { isTooMuch } from "./Envelope.ts"
+import { type Measured, makeIsolates } from "./Isolates.ts"
+import { failed, settle, type Settled, unsettled } from "./Settle.ts"
+import { check } from "./Warm.ts"
 
-/** Heap of all warm isolates together; beyond it those that waited longest for a call go. */
-const warmBytes = Number(process.argv[2])
-/** Heap of one; less when there are many, so that more of them stay warm. A fresh one has 1.2 MiB, each call leaves 0.2. */
-const isolateBytes = 12 * 1_048_576
-const warmIdleMs = 120_000
+const isolates = makeIsolates(Number(process.argv[2]))
 
-const codes = new Map<string, string>()
-/** In the order of their last use. */
-const warm = new Map<string, { readonly isolate: Warm; usedAt: number; bytes: number }>()
+/** A batch that has taken longer ends, and so does one whose results come to more: the rest is handed back. */
+const batchMs = 100
+const batchCharacters = 16 * 1_048_576
 
-const answer = (answer: Answer, body = ""): void => {
-  const frame = encodeFrame([JSON.stringify(answer), "", body])
+const answer = (answer: Answer, texts: ReadonlyArray<string> = []): void => {
+  const frame = encodeFrame([JSON.stringify(answer), ...texts])
   for (let at = 0; at < frame.length;) at += writeSync(1, frame, at)
 }
 
-const errorCodes: ReadonlySet<string> = new Set<ExecutionErrorCode>([
-  "RUNTIME_ERROR",
-  "OUTPUT_TOO_LARGE",
-  "INVALID_OUTPUT",
-  "NO_HANDLER",
-  "ASYNC_NOT_SUPPORTED"
-])
-const isErrorCode = (code: string | undefined): code is ExecutionErrorCode => code !== undefined && errorCodes.has(code)
+const unused = { logs: [], warnings: [], durationMs: 0, cpuMs: 0, memoryBytes: 0 }
 
-const failed = (
-  code: ExecutionErrorCode,
-  name: string,
-  message: string,
-  line: number | null = null
-): ExecutionError => ({
-  code,
-  name: cut(name.toWellFormed(), 256),
-  message: cut(message.toWellFormed(), callLimits.logLineBytes),
-  line
-})
-const tooLarge = failed(
-  "OUTPUT_TOO_LARGE",
-  "RangeError",
-  `the returned request is larger than ${callLimits.outputBytes} bytes`
-)
-
-type Settled = Pick<Extract<Answer, { type: "ran" }>, "error" | "request" | "bodyUnchanged"> & { readonly body: string }
-
-const unsettled = (error: ExecutionError): Settled => ({ error, request: null, bodyUnchanged: false, body: "" })
-
-const settleOutcome = (outcome: Outcome, input: string, body: string): Settled => {
-  // Texts from a stranger, whatever the guest was meant to return.
-  const [code, second = "", third = "", line = ""] = outcome
-  if (code === "OUTPUT_TOO_LARGE") return unsettled(tooLarge)
-  if (isErrorCode(code))
-    return unsettled(failed(code, second, third, /^[1-9]\d{0,6}$/.test(line) ? Number(line) : null))
-  if (Buffer.byteLength(second) + Buffer.byteLength(third) > callLimits.outputBytes) return unsettled(tooLarge)
-  const { request }: Input = JSON.parse(input)
-  const bodyUnchanged = third === "" || third === body
-  const fault = bodyUnchanged ? null : bodyFault(third)
-  if (fault !== null) return unsettled(failed("INVALID_OUTPUT", "RangeError", fault))
-  try {
-    return { error: null, request: settleMembers(request, second), bodyUnchanged, body: bodyUnchanged ? "" : third }
-  } catch (error) {
-    const message = error instanceof InvalidEnvelope ? error.message : "the returned request is not a JSON value"
-    return unsettled(failed("INVALID_OUTPUT", "TypeError", message))
-  }
+/** Why a call is not run, whatever its code is; null when it is. */
+const refusal = (key: string, body: string): Settled | null => {
+  if (Buffer.byteLength(isolates.codeOf(key) ?? "") > callLimits.codeBytes)
+    return unsettled(failed("SYNTAX_ERROR", "SyntaxError", `the code is longer than ${callLimits.codeBytes} bytes`))
+  return isTooMuch(body)
+    ? unsettled(
+        failed(
+          "MEMORY_LIMIT",
+          "RangeError",
+          `the values of the request's body need more than ${callLimits.memoryMib} MiB`
+        )
+      )
+    : null
 }
 
-const settle = (ended: Ended, input: string, body: string, wallMs: number): Settled => {
-  if (ended.type === "outcome") return settleOutcome(ended.outcome, input, body)
-  if (ended.type === "timeout")
-    return unsettled(failed("TIMEOUT", "TimeoutError", `the code ran for more than ${wallMs} ms`))
-  if (ended.type === "memory")
-    return unsettled(failed("MEMORY_LIMIT", "RangeError", `the code used more than ${callLimits.memoryMib} MiB`))
-  return unsettled(failed("RUNTIME_ERROR", ended.name, `unhandled rejection: ${ended.message}`))
+/** Runs a call along its path; where a sealed realm is not worth it, or cannot be had, that is a fresh one. */
+const runAlong = (
+  path: Path,
+  key: string,
+  input: string,
+  body: string,
+  wallMs: number
+): { readonly ran: Measured | SyntaxProblem; readonly isSealed: boolean; readonly verdict: Verdict | null } => {
+  const isSealing = path !== "fresh" && isolates.isSealing(key)
+  if (isSealing && path === "compared") return { ...compare(isolates, key, input, body, wallMs), isSealed: false }
+  const inputs = { seed: "", clock: "live" }
+  if (isSealing) {
+    const ran = isolates.run("sealed", key, input, body, wallMs, inputs)
+    if ("ended" in ran) return { ran, isSealed: true, verdict: null }
+  }
+  return { ran: isolates.run("fresh", key, input, body, wallMs, inputs), isSealed: false, verdict: null }
 }
 
-const notRun = (error: ExecutionError): Answer => ({
-  type: "ran",
-  error,
-  request: null,
-  bodyUnchanged: false,
-  logs: [],
-  warnings: [],
-  startedAt: Date.now(),
-  durationMs: 0,
-  cpuMs: 0,
-  processMs: 0,
-  memoryBytes: 0
-})
-
-const drop = (key: string): void => {
-  warm.get(key)?.isolate.dispose()
-  warm.delete(key)
-}
-
-/** Keeps the isolate and gets it ready for its next call, if that is worth it, and lets those go that had to wait longest. */
-const keep = (key: string, isolate: Warm): void => {
-  warm.delete(key)
-  if (!isolate.renew(Math.min(isolateBytes, warmBytes / (warm.size + 1)))) {
-    isolate.dispose()
-    const code = codes.get(key)
-    if (code === undefined) return
-    const fresh = warmUp(code)
-    if (!("run" in fresh)) return
-    isolate = fresh
-  }
-  warm.set(key, { isolate, usedAt: Date.now(), bytes: isolate.heap().total })
-  let total = 0
-  for (const { bytes } of warm.values()) total += bytes
-  for (const [oldest, { bytes }] of warm) {
-    if (total <= warmBytes || oldest === key) break
-    total -= bytes
-    drop(oldest)
-  }
-}
-
-const run = (order: Extract<Order, { type: "run" }>, input: string, body: string): void => {
-  const processBefore = process.cpuUsage()
-  for (const key of order.forget ?? []) {
-    codes.delete(key)
-    drop(key)
-  }
-  if (order.code !== undefined) codes.set(order.key, order.code)
-  const code = codes.get(order.key)
-  // The pool knows what it has sent: a child without the code is broken, and says so by ending.
-  if (code === undefined) throw new Error("no code")
-  if (Buffer.byteLength(code) > callLimits.codeBytes) {
-    return answer(
-      notRun(failed("SYNTAX_ERROR", "SyntaxError", `the code is longer than ${callLimits.codeBytes} bytes`))
-    )
-  }
-  if (isTooMuch(body)) {
-    const message = `the values of the request's body need more than ${callLimits.memoryMib} MiB`
-    return answer(notRun(failed("MEMORY_LIMIT", "RangeError", message)))
-  }
-  const isolate = warm.get(order.key)?.isolate ?? warmUp(code)
-  if (!("run" in isolate)) return answer(notRun(failed("SYNTAX_ERROR", "SyntaxError", isolate.message, isolate.line)))
-
-  const usedBefore = isolate.heap().used
-  const cpuBefore = isolate.cpuMs()
+/** One call of a batch: its texts in the answer. */
+const run = (
+  path: Path,
+  key: string,
+  input: string,
+  body: string,
+  wallMs: number
+): readonly [ran: string, body: string] => {
+  const before = process.cpuUsage()
   const startedAt = Date.now()
-  const start = performance.now()
-  const ended = isolate.run(input, body, order.wallMs)
-  const durationMs = performance.now() - start
-  const cpuMs = Math.max(0, isolate.cpuMs() - cpuBefore)
-  const memoryBytes = Math.max(0, isolate.heap().used - usedBefore)
-  const { body: settledBody, ...settled } = settle(ended, input, body, order.wallMs)
-  const { system, user } = process.cpuUsage(processBefore)
-  const processMs = (system + user) / 1_000
-  answer(
-    { type: "ran", ...settled, ...isolate.host.takeLogs(), startedAt, durationMs, cpuMs, processMs, memoryBytes },
-    settledBody
-  )
-
-  // An isolate that was stopped may have work left over: it is not used again.
-  if (ended.type === "outcome") keep(order.key, isolate)
-  else {
-    isolate.dispose()
-    warm.delete(order.key)
+  const refused = refusal(key, body)
+  const { isSealed, ran, verdict } =
+    refused === null ? runAlong(path, key, input, body, wallMs) : { ran: null, isSealed: false, verdict: null }
+  const settled =
+    refused ??
+    (ran !== null && "ended" in ran
+      ? settle(ran.ended, input, body, wallMs)
+      : unsettled(failed("SYNTAX_ERROR", "SyntaxError", ran?.message ?? "", ran?.line)))
+  const { body: returned, ...rest } = settled
+  const { system, user } = process.cpuUsage(before)
+  const { cpuMs, durationMs, logs, memoryBytes, warnings } = ran !== null && "ended" in ran ? ran : unused
+  const told: Ran = {
+    ...rest,
+    logs,
+    warnings,
+    startedAt,
+    durationMs,
+    cpuMs,
+    processMs: (system + user) / 1_000,
+    memoryBytes,
+    isSealed,
+    verdict
   }
+  return [JSON.stringify(told), returned]
 }
 
-const read = makeFrameReader(([control, input, body]) => {
+const runBatch = (
+  { code, forget, key, paths, wallMs }: Extract<Order, { type: "run" }>,
+  texts: ReadonlyArray<string>
+) => {
+  for (const old of forget ?? []) isolates.forget(old)
+  if (code !== undefined) isolates.know(key, code)
+  const start = performance.now()
+  const answers: Array<string> = []
+  let characters = 0
+  for (const [index, path] of paths.entries()) {
+    if (index > 0 && (performance.now() - start > batchMs || characters > batchCharacters)) break
+    const one = run(path, key, texts[2 * index] ?? "", texts[2 * index + 1] ?? "", wallMs)
+    characters += one[0].length + one[1].length
+    answers.push(...one)
+  }
+  answer({ type: "ran" }, answers)
+}
+
+const read = makeFrameReader(([control, ...texts]) => {
   const order: Order = JSON.parse(control)
-  if (order.type === "run") run(order, input, body)
+  if (order.type === "run") runBatch(order, texts)
   else answer({ type: "checked", problem: check(order.code) })
 })
 
-setInterval(() => {
-  const old = Date.now() - warmIdleMs
-  for (const [key, { usedAt }] of warm) if (usedAt < old) drop(key)
-}, 30_000).unref()
+setInterval(isolates.sweep, 10_000).unref()
 
 // The keyboard's interrupt goes to all processes of the terminal; when the pool ends is for the pool to say.
 process.on("SIGINT", () => {})

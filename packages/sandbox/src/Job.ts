@@ -1,0 +1,115 @@
+import { isTurnOver, nextTurn } from "@tidegate/model/LoopTurn"
+import type { Call, Execution, SyntaxProblem } from "./Call.ts"
+import { callLimits } from "./CallLimits.ts"
+import type { Result } from "./ChildProcess.ts"
+import { executionOf, killedError, withoutResult } from "./Executions.ts"
+import { type Input, isDeeper, type Path } from "./Messages.ts"
+import { countEnd } from "./SandboxTelemetry.ts"
+import type { Offence } from "./Strikes.ts"
+
+/** What waits for a child. It is settled once. */
+export interface Job {
+  /** When it was put in the queue, on the monotonic clock. */
+  readonly since: number
+  readonly teamId: string
+  readonly code: string
+  /** Of the code, among those that are kept warm; null for code that is only checked. */
+  readonly key: string | null
+  /** What a child is given of it. Throws when it cannot be written: it is nested too deep, or longer than a string may be. */
+  readonly texts: () => ReadonlyArray<string>
+  /** How it has to run, whatever is decided about its code; null: as that is. */
+  path: Path | null
+  readonly ran: (result: Result, pinned: string | null, startedAt: number) => void
+  readonly checked: (problem: SyntaxProblem | null) => void
+  readonly killed: (offence: Offence, startedAt: number) => void
+  readonly unwritable: () => void
+  readonly unavailable: (reason: string) => void
+  waitTimer: NodeJS.Timeout | undefined
+  wallMs: number
+  /** It goes in no batch: so that it is known whose doing it is when its child dies, or because it has longer than others. */
+  isAlone: boolean
+  /** What the deaths of children under it that were not decided here add up to. */
+  suspicion: number
+  isSettled: boolean
+}
+
+/** Levels of a request's body beyond which it is not handed over. */
+const maxDepth = 4_000
+/** A longer body that comes back is parsed in turn with other long work (characters). */
+const parsedAtOnce = 64 * 1024
+
+const wrongAnswer = "a child gave the wrong answer"
+const state = () => ({
+  since: performance.now(),
+  waitTimer: undefined,
+  wallMs: callLimits.ms,
+  suspicion: 0,
+  isSettled: false
+})
+
+export const keyOf = ({ codeHash, teamId }: Call): string => `${teamId} ${codeHash}`
+
+export const runJob = (call: Call, told: (execution: Execution) => void, untold: (reason: string) => void): Job => {
+  const done = countEnd(told)
+  const unavailable = countEnd(untold)
+  return {
+    ...state(),
+    teamId: call.teamId,
+    code: call.code,
+    key: keyOf(call),
+    path: call.isolation === "fresh" ? "fresh" : null,
+    isAlone: false,
+    texts: () => {
+      const { body, ...request } = call.request
+      const input: Input = { request, context: { ...call.context, env: call.env } }
+      if (isDeeper(body, maxDepth)) throw new RangeError("too deep")
+      return [JSON.stringify(input), JSON.stringify(body)]
+    },
+    ran: (result, pinned) => {
+      if (result.body.length <= parsedAtOnce) return done(executionOf(call, result, pinned))
+      const finish = (): void => {
+        const since = performance.now()
+        done(executionOf(call, result, pinned))
+        isTurnOver(since)
+      }
+      if (isTurnOver()) nextTurn(finish)
+      else finish()
+    },
+    checked: () => unavailable(wrongAnswer),
+    unwritable: () =>
+      done(
+        withoutResult(
+          {
+            code: "MEMORY_LIMIT",
+            name: "RangeError",
+            message: "the request is nested too deeply to be handed over",
+            line: null
+          },
+          [],
+          Date.now()
+        )
+      ),
+    killed: (offence, startedAt) => done(withoutResult(killedError(offence), ["its log lines are lost"], startedAt)),
+    unavailable
+  }
+}
+
+export const checkJob = (
+  code: string,
+  done: (problem: SyntaxProblem | null) => void,
+  unavailable: (reason: string) => void
+): Job => ({
+  ...state(),
+  // Writers of code share one team: it is they who wait when somebody checks a lot.
+  teamId: "",
+  code,
+  key: null,
+  path: null,
+  isAlone: true,
+  texts: () => [],
+  ran: () => unavailable(wrongAnswer),
+  checked: done,
+  killed: () => done({ message: "the code cannot be compiled within the limits", line: null }),
+  unwritable: () => done({ message: "the code cannot be handed over", line: null }),
+  unavailable
+})

@@ -1,0 +1,66 @@
+import type { SyntaxProblem } from "../Call.ts"
+import type { Verdict } from "../Messages.ts"
+import { cut, newSeed } from "./Host.ts"
+import type { Isolates, Measured } from "./Isolates.ts"
+import type { Ended } from "./Warm.ts"
+
+/** What sealing saves is nothing to a call that takes longer: it is not compared, and so its code stays as it was decided. */
+const worthMs = 100
+/** How long the second run may take: with the first, within what the pool waits for a child. */
+const shadowMs = 400
+const reasonBytes = 300
+
+const inWords = (ended: Ended): string => {
+  if (ended.type !== "outcome") return ended.type === "rejection" ? `${ended.name}: ${ended.message}` : ended.type
+  const [code = "", name = "", message = "", line = ""] = ended.outcome
+  return code === "ok" ? "well" : `${code} (${name}: ${message}${line === "" ? "" : `, line ${line}`})`
+}
+
+const isSameEnd = (left: Ended, right: Ended): boolean =>
+  left.type === "outcome" && right.type === "outcome"
+    ? left.outcome.length === right.outcome.length && left.outcome.every((text, at) => text === right.outcome[at])
+    : inWords(left) === inWords(right)
+
+const isSameLog = (left: Measured, right: Measured): boolean =>
+  JSON.stringify([left.logs, left.warnings]) === JSON.stringify([right.logs, right.warnings])
+
+const isSame = (left: Measured, right: Measured): boolean =>
+  isSameEnd(left.ended, right.ended) && isSameLog(left, right)
+
+const differs = (reason: string): Verdict => ({ kind: "differs", reason: cut(reason.toWellFormed(), reasonBytes) })
+
+const difference = (fresh: Measured, sealed: Measured): string => {
+  const [inFresh, inSealed] = [inWords(fresh.ended), inWords(sealed.ended)]
+  if (inFresh !== inSealed) return `in a sealed realm it ends ${inSealed}, in a fresh one ${inFresh}`
+  return isSameEnd(fresh.ended, sealed.ended)
+    ? "what it logs is not the same in a sealed realm"
+    : "what it returns is not the same in a sealed realm"
+}
+
+/**
+ * Runs a call in a fresh world, whose result counts, and once more in the sealed realm, given the same time and the same random
+ * numbers as the first. Only the first is heard: what the second logs is compared and thrown away. When they differ, a third run, fresh
+ * again, tells whether the code is one that never does the same twice.
+ */
+export const compare = (
+  isolates: Isolates,
+  key: string,
+  input: string,
+  body: string,
+  wallMs: number
+): { readonly ran: Measured | SyntaxProblem; readonly verdict: Verdict | null } => {
+  const seed = newSeed()
+  const fresh = isolates.run("fresh", key, input, body, wallMs, { seed, clock: "recorded" })
+  const undecided = { ran: fresh, verdict: null }
+  if (!("ended" in fresh) || fresh.ended.type !== "outcome" || fresh.durationMs > worthMs) return undecided
+  const again = { seed, clock: fresh.tape === "" ? "live" : fresh.tape }
+  const sealed = isolates.run("sealed", key, input, body, shadowMs, again)
+  if (!("ended" in sealed))
+    return { ran: fresh, verdict: differs(`it does not compile in strict mode: ${sealed.message}`) }
+  if (isSame(fresh, sealed)) return { ran: fresh, verdict: { kind: "equal" } }
+  // It had no time, on a machine that is too busy.
+  if (sealed.ended.type === "timeout" && sealed.cpuMs < shadowMs / 2) return undecided
+  const third = isolates.run("fresh", key, input, body, shadowMs, again)
+  const isNoisy = !("ended" in third) || !isSame(fresh, third)
+  return { ran: fresh, verdict: isNoisy ? { kind: "noisy" } : differs(difference(fresh, sealed)) }
+}

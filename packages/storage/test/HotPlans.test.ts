@@ -106,7 +106,7 @@ const statements = {
       return sql.unsafe(statement, parameters)
     }),
   "loading 20 pending events": (events: ReadonlyArray<string>) => pendingEvents(events, 1e6),
-  "the first 20 due rows of a lane": () => dueRows(1, destination, Date.now() + 1000, 20),
+  "the first 20 due rows of a lane": () => dueRows(1, destination, Date.now() + 1000, 20, new Map()),
   "the first 20 pending routes of a connection": () => readPendingWork(connection, 20, 1e6),
   "the deduplication windows of 20 keys": (events: ReadonlyArray<string>) =>
     readDedupeWindows(

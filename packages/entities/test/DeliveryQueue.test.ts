@@ -128,6 +128,24 @@ describe("the window", () => {
     closed(world)
   })
 
+  it("has few events in memory when others hold it all, those on the wire included", () => {
+    const world = new QueueWorld(["a"])
+    world.others.hold(mostBytes)
+    world.send("a", 200)
+    for (let step = 0; world.pending > 0; step++) {
+      expect(step, "nothing is delivered any more").toBeLessThan(2_000)
+      expect(world.inWindow + world.queue.underWay).toBeLessThanOrEqual(16)
+      world.end()
+      world.record()
+      world.stepRefill()
+      world.now += 20
+      world.queue.tick()
+    }
+    world.others.letGo(mostBytes)
+    world.settle()
+    closed(world)
+  })
+
   it("finds a retry again that it had no room for, although a refill was under way", () => {
     const world = new QueueWorld(["a", "b"], { slots: 1 })
     const [row] = world.send("a", 1)
@@ -296,6 +314,8 @@ describe("the limit", () => {
     world.send("a", 400)
     expect(world.wire).toHaveLength(3)
     world.setMaxConcurrency(200)
+    expect(world.wire, "as many as are begun in one go").toHaveLength(103)
+    world.go()
     expect(world.wire).toHaveLength(200)
     world.end(0, true, "overloaded")
     const { limit } = world.queue
@@ -316,11 +336,11 @@ describe("the limit", () => {
       world.now += 1_000
       for (let left = world.wire.length; left > 0; left--) world.end()
       while (world.recording.length > 0) world.record()
-      while (world.refill !== null) world.refillNow()
+      for (let reads = 0; reads < 5; reads++) {
+        world.go()
+        while (world.refill !== null) world.refillNow()
+      }
       most = Math.max(most, world.wire.length)
-      world.queue.tick()
-      // What was read while a round was on the wire is started with the next tick.
-      while (world.refill !== null) world.refillNow()
     }
     expect(most, "what is on the wire hides nothing that waits behind it").toBe(2_000)
     expect(world.now - 1_790_000_000_000).toBeLessThan(40_000)
@@ -330,6 +350,7 @@ describe("the limit", () => {
   it("falls when the target does not answer any more, and grows again when it does", () => {
     const world = new QueueWorld(["a"], { maxConcurrency: 500 })
     world.send("a", 3_000)
+    world.go()
     expect(world.wire).toHaveLength(500)
     world.now += 30_000
     for (let left = 500; left > 0; left--) world.end(0, true, "overloaded")

@@ -11,13 +11,15 @@ export interface Departure {
   readonly high: Round | null
 }
 
-/** Where it begins: so many, a target is trusted with. */
+/** Where it begins: so many, a target is trusted with, also one that they slow down. */
 const first = 50
 /** As many as one destination ever has on the wire. */
 export const mostConcurrent = 2_000
-/** As few as one that fails still gets; and as one that is slow. */
+/** As few as one that fails still gets; and as one that is slow, for a round. */
 const leastFailing = 4
 const leastSlow = first / 2
+/** So many slow rounds are let pass before a limit below the first is tried again: there is little to find out. */
+const roundsBetween = 16
 /** How many times its own latency a target may take before it counts as slowed down by the deliveries. */
 const tolerated = 2
 /** By how much a round that went well raises the limit: at first, and once trouble has been met. */
@@ -97,6 +99,8 @@ export class ConcurrencyLimit {
   #high = new Round(leastSlow)
   /** The limit before it was halved, and what a round takes at the most if that helps: half way between fully and not at all. */
   #halved: { readonly from: number; readonly improved: number } | null = null
+  /** Slow rounds to let pass. */
+  #letPass = 0
   #failedAt = Number.NEGATIVE_INFINITY
 
   /** `set`: the number that the operator allows; null: it is found out. */
@@ -163,16 +167,22 @@ export class ConcurrencyLimit {
     this.#halved = null
     if (this.#own === null || took < this.#own)
       this.#own = this.#own === null ? took : this.#own + (took - this.#own) / 8
-    if (took <= this.#own * tolerated) this.#limit = Math.min(this.#most, this.#limit * this.#growth)
-    else if (halved !== null && took > halved.improved) {
+    if (took <= this.#own * tolerated) {
+      this.#limit = Math.min(this.#most, this.#limit * this.#growth)
+      return
+    }
+    this.#growth = carefully
+    if (halved !== null && took > halved.improved) {
       this.#own = took
       this.#growth = quickly
       this.#limit = Math.max(this.#limit, halved.from)
-    } else {
-      const to = Math.max(leastSlow, place / 2)
-      this.#halved = { from: this.#limit, improved: (took * (1 + to / place)) / 2 }
-      this.#limit = Math.min(this.#limit, to)
-      this.#growth = carefully
+      this.#letPass = 0
+      return
     }
+    const to = Math.max(leastSlow, place / 2)
+    if (to < first && this.#letPass-- > 0) return
+    this.#letPass = to < first ? roundsBetween : 0
+    this.#halved = { from: this.#limit, improved: (took * (1 + to / place)) / 2 }
+    this.#limit = Math.min(this.#limit, to)
   }
 }

@@ -52,6 +52,8 @@ const windowSize = 1_000
 const leastInMemory = 16
 /** Attempts of one destination that are over but not yet recorded. */
 const mostUnrecorded = 1_000
+/** Deliveries begun in one go: the event loop is everybody's, and a limit may be raised by a thousand at once. */
+const mostStarts = 100
 /** How far ahead of its time a retry may wait in memory (ms); what is later is found by the sweep. */
 export const horizonMs = 30_000
 /** Without a lease, look again after (ms). */
@@ -60,6 +62,7 @@ const leaseRetryMs = 100
 const refillPauseMs = 50
 /** After something broke down, look again after (ms): it may well break down again. */
 const brokenPauseMs = 1_000
+
 /**
  * The delivery queue of one destination: a bounded window over its rows in SQL, in lanes by connection. Synchronous and
  * free of I/O: it decides what starts when, and the host does it.
@@ -75,6 +78,7 @@ export class DeliveryQueue {
   readonly #share: Share
   /** Every event in memory (in a lane, on the wire, or being recorded), with its connection. */
   readonly #known = new Map<string, string>()
+  /** What is on the wire, by event. */
   readonly #departures = new Map<string, Departure>()
   #rules: ReadonlyMap<string, LaneRules> = new Map()
   #destinationState: LaneState = "open"
@@ -312,7 +316,11 @@ export class DeliveryQueue {
         ready += lane.readyCount
       }
     }
-    while (ready > 0) {
+    for (let started = 0; ready > 0; started++) {
+      if (started === mostStarts) {
+        next = now
+        break
+      }
       if (!this.#host.mayDeliver()) {
         next = Math.min(next, now + leaseRetryMs)
         break

@@ -56,13 +56,15 @@ export class Share {
   }
 
   release(): void {
-    const { waiting } = this.#shared
+    const shared = this.#shared
+    const before = shared.taken
     this.#taken--
-    this.#shared.taken--
-    // First come, first served: a destination that tries again goes to the end.
-    for (const share of waiting) {
+    shared.taken--
+    // First come, first served: a destination that tries again goes to the end. Whoever waits could take none of those that were left.
+    for (const share of shared.waiting) {
+      if (shared.taken >= before) return
       if (!share.#mayTake()) continue
-      waiting.delete(share)
+      shared.waiting.delete(share)
       share.#retry()
     }
   }

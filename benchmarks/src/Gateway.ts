@@ -136,12 +136,13 @@ export const start = Effect.fnUntraced(function* (
 
   const route = Effect.fnUntraced(function* (route: Route) {
     const source = yield* create("sources", { name: route.name, type: "WEBHOOK", ...route.source })
-    for (const [index, { url, perSecond }] of route.destinations.entries()) {
+    const connect = Effect.fnUntraced(function* ({ perSecond, url }: Route["destinations"][number], index: number) {
       const name = `${route.name}-${index}`
       const pacing = perSecond === undefined ? {} : { rate_limit: perSecond, rate_limit_period: "second" }
       const destination = yield* create("destinations", { name, type: "HTTP", config: { url, ...pacing } })
       yield* create("connections", { name, source_id: source, destination_id: destination, rules: route.rules })
-    }
+    })
+    yield* Effect.forEach(route.destinations, connect, { concurrency: 16, discard: true })
     return `${origin}/e/${source}`
   })
 

@@ -1,6 +1,6 @@
 /**
- * The destination of all deliveries: answers 200 at once and keeps, per run, the latency from the sender's intended send
- * time and which events arrived how often.
+ * The destination of all deliveries: answers 200, at once or, under `/after-{ms}/`, so much later, and keeps, per run, the latency
+ * from the sender's intended send time to the answer and which events arrived how often.
  */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -82,12 +82,14 @@ export const makeTarget = async () => {
       if (head === undefined) head = chunk
       else if (head.length < STAMP_BYTES) head = Buffer.concat([head, chunk])
     })
-    request.on("end", () => {
+    const answer = () => {
       response.writeHead(200, { "content-type": "text/plain", "content-length": 2 }).end("ok")
       const stamp = length === PAYLOAD_BYTES && head !== undefined ? readStamp(head) : undefined
       if (stamp === undefined) malformed++
       else runOf(stamp.run).arrive(request.url!, stamp.sentAt, stamp.sequence)
-    })
+    }
+    const after = Number(/^\/after-(\d+)\//.exec(request.url!)?.[1] ?? 0)
+    request.on("end", after === 0 ? answer : () => setTimeout(answer, after))
   })
   server.keepAliveTimeout = 120_000
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))

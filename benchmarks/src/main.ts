@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: the gateway beside the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
- *   --only <scenario>   throughput, fan-out, backlog, front-doors, or pipeline (the bare pipeline beside itself)
+ *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, or pipeline (the bare pipeline beside itself)
  *   --before <file>     the gateway beside another version of it: the module to run as that one
  *   --rounds <n>        rounds of the selected scenarios
  *   --quick             short phases, to see that everything runs; the verdicts then decide nothing
@@ -29,6 +29,7 @@ import { frontDoors } from "./FrontDoors.ts"
 import { readProfile, renderSelfTimes } from "./Profile.ts"
 import { renderMarkdown, renderText } from "./Report.ts"
 import * as Scenarios from "./Scenarios.ts"
+import { slowTargets } from "./SlowTargets.ts"
 import type { TargetCommands } from "./Target.ts"
 import * as Telemetry from "./Telemetry.ts"
 import * as Worker from "./Worker.ts"
@@ -38,6 +39,7 @@ const scenarios = {
   "fan-out": Scenarios.fanOut,
   backlog: Scenarios.backlog,
   "front-doors": frontDoors,
+  "slow-targets": slowTargets,
   versions: Scenarios.versions,
   pipeline: Scenarios.pipeline
 }
@@ -75,7 +77,11 @@ const readOptions = () => {
   if (rounds !== undefined && !(Number.isInteger(rounds) && rounds > 0))
     throw new Error("--rounds takes a number from 1")
   const names: ReadonlyArray<Name> =
-    only !== undefined ? [only] : values.profile ? ["throughput"] : ["throughput", "fan-out", "backlog", "front-doors"]
+    only !== undefined
+      ? [only]
+      : values.profile
+        ? ["throughput"]
+        : ["throughput", "fan-out", "backlog", "front-doors", "slow-targets"]
   const gateway = resolve(values.gateway)
   const before = resolve(values.before ?? gateway)
   const missing = names.includes("pipeline") ? undefined : [gateway, before].find((entry) => !existsSync(entry))

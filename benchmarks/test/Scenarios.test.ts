@@ -15,6 +15,7 @@ import * as Postgres from "../src/Postgres.ts"
 import type { Plan, Settings } from "../src/Comparison.ts"
 import { frontDoors } from "../src/FrontDoors.ts"
 import * as Scenarios from "../src/Scenarios.ts"
+import { slowTargets } from "../src/SlowTargets.ts"
 import type { TargetCommands } from "../src/Target.ts"
 import * as Worker from "../src/Worker.ts"
 
@@ -127,6 +128,13 @@ describe.runIf(process.platform === "linux")("with a PostgreSQL server", () => {
         expect(doors.measured.offered.gateway.length).toBe(4)
         expect(doors.measured.offered.gateway.every((one) => one.delivered > 0 && one.missing === 0)).toBe(true)
         expect(doors.rows.filter((row) => row.measure === "CPU per event beyond one without").length).toBe(8)
+
+        const slow = yield* slowTargets(plan)
+        expect(slow.measured.offered.gateway.length).toBe(3)
+        for (const one of slow.measured.offered.gateway) {
+          expect(one).toMatchObject({ missing: 0, duplicates: 0 })
+          expect(one.senderToTarget.p50).toBeGreaterThanOrEqual(200)
+        }
       })
     )
 

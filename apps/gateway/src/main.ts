@@ -23,6 +23,7 @@ import * as Otlp from "@tidegate/telemetry/Otlp"
 import * as ProcessWatch from "@tidegate/telemetry/ProcessWatch"
 import { LineLimits } from "@tidegate/telemetry/WideLines"
 import * as Bootstrap from "./Bootstrap.ts"
+import { deliveryBounds, meansOfProcess } from "./Bounds.ts"
 import * as DoorServer from "./DoorServer.ts"
 import * as Health from "./Health.ts"
 import * as MetricsEndpoint from "./MetricsEndpoint.ts"
@@ -31,8 +32,7 @@ import { type Settings, settings } from "./Settings.ts"
 import { logFormat, type TelemetrySettings, telemetrySettings } from "./TelemetrySettings.ts"
 import { welcome } from "./Welcome.ts"
 
-/** Deliveries on the wire at once in one process, and what the windows of all its destinations may hold. */
-const deliveryLimits = { deliveries: 1_024, windowBytes: 160 * 1024 * 1024 }
+const bounds = deliveryBounds(meansOfProcess())
 
 /** The database, brought to this version's schema, with this process's right to it checked. */
 const database = (settings: Settings, url: Redacted.Redacted, keys: KeyRing) => {
@@ -54,7 +54,7 @@ const core = <A, E>(settings: Settings, url: Redacted.Redacted, keys: KeyRing, c
     Layer.provideMerge(database(settings, url, keys))
   )
 
-const actors = ({ retention }: Settings) => Actors.layer(deliveryLimits, retention)
+const actors = ({ retention }: Settings) => Actors.layer(bounds, retention)
 
 const serving = { disableLogger: true, disableListenLog: true }
 
@@ -112,7 +112,8 @@ const gateway = Effect.gen(function* () {
   const egress = Egress.layer({
     allow: given.egressAllow,
     // Destinations of one origin share its connections: with fewer, those that hang would keep the others from theirs.
-    connectionsPerOrigin: deliveryLimits.deliveries
+    connectionsPerOrigin: bounds.deliveries,
+    maxConnections: bounds.connections
   })
   const working = Layer.merge(egress, Sandbox.layer({}))
   const beside = Layer.provide(telling(telemetry), Samples.layer)

@@ -32,6 +32,7 @@ const Config = Schema.Record(
     "http_method",
     "rate_limit",
     "rate_limit_period",
+    "max_concurrency",
     "path"
   ]),
   Schema.optionalKey(Member)

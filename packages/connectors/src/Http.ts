@@ -1,7 +1,7 @@
 import { connector, judgeStatus } from "./Connector.ts"
 import { forward } from "./HttpDelivery.ts"
 import { Schema } from "effect"
-import { forwarding, HttpUrl, needed, pacing } from "./Settings.ts"
+import { concurrency, forwarding, HttpUrl, needed, pacing } from "./Settings.ts"
 
 /** Requests forwarded to a URL. */
 export const http = connector({
@@ -16,7 +16,8 @@ export const http = connector({
       "an absolute http or https URL"
     ),
     ...forwarding,
-    ...pacing
+    ...pacing,
+    ...concurrency
   },
   none: { path: Schema.Null.annotate({ message: "is for MOCK_API destinations; write it into config.url" }) },
   auths: ["NO_AUTH", "SERVICE_SIGNATURE", "CUSTOM_HEADER"],

@@ -25,6 +25,9 @@ export const mockApi = connector({
   none: {
     url: Schema.NullOr(Schema.Literal(mockUrl)).annotate({
       message: "is fixed for MOCK_API destinations; use config.path"
+    }),
+    max_concurrency: Schema.Null.annotate({
+      message: "has no effect on MOCK_API destinations, which answer at once; use config.rate_limit"
     })
   },
   auths: ["NO_AUTH", "SERVICE_SIGNATURE", "CUSTOM_HEADER"],

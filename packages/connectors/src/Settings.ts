@@ -84,6 +84,23 @@ export const pacing = {
   rate_limit_period: setting(OneOf(RatePeriod.literals), "second")
 }
 
+const atOnce = "must be a whole number from 1 to 2000, or null"
+
+/** How many at once: of the types that have a target which takes its time. */
+export const concurrency = {
+  max_concurrency: setting(
+    Schema.Number.annotate({
+      message: atOnce,
+      description: "Deliveries on the wire at once; null: found out by how the target answers"
+    }).check(
+      Schema.isInt({ message: atOnce }).abort(),
+      Schema.isBetween({ minimum: 1, maximum: 2_000 }, { message: atOnce })
+    ),
+    null,
+    atOnce
+  )
+}
+
 /** What of a request goes on: of the types that forward it as it is. */
 export const forwarding = {
   http_method: setting(

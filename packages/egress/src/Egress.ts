@@ -40,6 +40,8 @@ export interface EgressOptions extends GuardOptions {
   readonly streamsPerOrigin?: number
   /** Origins kept open for reuse with nothing in flight. Default 1,000. */
   readonly maxIdleOrigins?: number
+  /** Connections to all origins, in use or idle, beyond which idle origins are closed. Default 8,192. */
+  readonly maxConnections?: number
   /** Milliseconds that closing waits for what is in flight, before it is cancelled. Default 10 s. */
   readonly drainMs?: number
 }
@@ -109,16 +111,19 @@ const ended: Streaming = { resume: () => undefined, cancel: () => undefined }
 const makeEgress = (options: EgressOptions) => {
   const guard = makeGuard(options)
   const maxIdleOrigins = options.maxIdleOrigins ?? 1_000
+  const maxConnections = options.maxConnections ?? 8_192
   const delivering = makeOrigins({
     guard,
     connectionsPerOrigin: options.connectionsPerOrigin ?? 128,
-    maxIdleOrigins
+    maxIdleOrigins,
+    maxConnections
   })
   // Apart, because a stream may hold its connection for hours: deliveries to the same origin must not wait for it.
   const streaming = makeOrigins({
     guard: { connect: distinguishingResets(guard.connect) },
     connectionsPerOrigin: options.streamsPerOrigin ?? 512,
-    maxIdleOrigins
+    maxIdleOrigins,
+    maxConnections
   })
   let inFlight = 0
   let closing = false

@@ -5,6 +5,7 @@ export interface OriginsOptions {
   readonly guard: Pick<Guard, "connect">
   readonly connectionsPerOrigin: number
   readonly maxIdleOrigins: number
+  readonly maxConnections: number
 }
 
 /** One scheme, host and port: its connections, and how many exchanges hold it. */
@@ -23,8 +24,8 @@ const sweepMs = 1_000
 
 /**
  * The open origins. Each has its own pool of connections; an origin nobody uses is closed once its connections cannot be
- * alive any more, or earlier, longest idle first, when more than `maxIdleOrigins` are idle. So memory and descriptors follow
- * the number of targets in use, not of those ever seen.
+ * alive any more, or earlier, longest idle first, when more than `maxIdleOrigins` are idle or there are more than `maxConnections`.
+ * So memory and descriptors follow the number of targets in use, not of those ever seen.
  *
  * Not undici's `Agent`, which keeps an origin for good once as many requests as it may have connections failed to connect.
  */
@@ -32,10 +33,23 @@ export const makeOrigins = (options: OriginsOptions) => {
   const open = new Map<string, Origin>()
   /** In the order in which they fell idle. */
   const idle = new Set<Origin>()
+  let connections = 0
+
+  const connect: Guard["connect"] = (target, callback) =>
+    options.guard.connect(target, (...result) => {
+      if (result[0] === null) {
+        connections++
+        result[1].once("close", () => connections--)
+        // One goes for each that comes: closing them all would have them all opened again.
+        const [longestIdle] = idle
+        if (connections > options.maxConnections && longestIdle !== undefined) close(longestIdle)
+      }
+      callback(...result)
+    })
 
   const create = (key: string): Origin => {
     const pool = new Pool(key, {
-      connect: options.guard.connect,
+      connect,
       connections: options.connectionsPerOrigin,
       pipelining: 1,
       allowH2: false,

@@ -55,7 +55,8 @@ const causeOf = (reason: unknown): unknown => (reason instanceof Error && "code"
  * is dead hold up every other name (a healthy name beside four dead ones was measured at 20 s; here at 2 ms), and one dead
  * destination must cost the others nothing. The price: names are taken as absolute, search domains do not apply.
  *
- * No cache beyond the settings: connections are kept alive, so names are asked for seldom, and an answer is used at once.
+ * No cache beyond the settings: connections are kept alive, so names are asked for seldom, and an answer is used at once. Who asks for a
+ * name that is being asked for has the same answer: a destination opens hundreds of connections in one turn.
  */
 export const makeResolver = (options: ResolverOptions = {}): Resolve => {
   let settings: Settings | undefined
@@ -69,18 +70,27 @@ export const makeResolver = (options: ResolverOptions = {}): Resolve => {
     return settings
   }
 
-  return async (hostname) => {
-    const { hosts, resolver } = current()
-    const name = hostname.toLowerCase().replace(/\.$/, "")
-    const listed = hosts.get(name)
-    if (listed !== undefined) return listed
-    if (name === "localhost" || name.endsWith(".localhost")) return ["127.0.0.1", "::1"]
-
+  const ask = async (resolver: Resolver, hostname: string): Promise<ReadonlyArray<string>> => {
     const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
     const addresses = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []))
     if (addresses.length > 0) return addresses
     // "No such record" of one family says less than a failure of the other.
     const reasons = answers.flatMap((answer) => (answer.status === "rejected" ? [answer.reason] : []))
     throw reasons.find((reason) => !noSuchRecord.has(causeOf(reason))) ?? reasons[0]
+  }
+
+  const asking = new Map<string, Promise<ReadonlyArray<string>>>()
+
+  return async (hostname) => {
+    const { hosts, resolver } = current()
+    const name = hostname.toLowerCase().replace(/\.$/, "")
+    const listed = hosts.get(name)
+    if (listed !== undefined) return listed
+    if (name === "localhost" || name.endsWith(".localhost")) return ["127.0.0.1", "::1"]
+    const asked = asking.get(hostname)
+    if (asked !== undefined) return asked
+    const answer = ask(resolver, hostname).finally(() => asking.delete(hostname))
+    asking.set(hostname, answer)
+    return answer
   }
 }

@@ -111,6 +111,18 @@ describe("a request", () => {
     expect(target.connections()).toBe(200)
   })
 
+  it("closes the origin that has been idle for longest when there are more connections than allowed", async () => {
+    await using first = await echo()
+    await using second = await echo()
+    await using third = await echo()
+    await using egress = await openEgress({ maxConnections: 2 })
+    for (const target of [first, second, third, second, third]) {
+      expect((await egress.deliver({ method: "POST", url: target.url, body: "x" })).status).toBe(200)
+    }
+    await first.allClosed()
+    expect([first.connections(), second.connections(), third.connections()]).toEqual([1, 1, 1])
+  })
+
   it("opens no more connections than exchanges are in flight", async () => {
     await using target = await echo()
     await using egress = await openEgress()

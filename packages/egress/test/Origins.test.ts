@@ -4,7 +4,7 @@ import { makeGuard } from "../src/Guard.ts"
 import { makeOrigins } from "../src/Origins.ts"
 
 const open = (maxIdleOrigins: number) =>
-  makeOrigins({ guard: makeGuard({ allow: [] }), connectionsPerOrigin: 2, maxIdleOrigins })
+  makeOrigins({ guard: makeGuard({ allow: [] }), connectionsPerOrigin: 2, maxIdleOrigins, maxConnections: 100 })
 
 describe("open origins", () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }))

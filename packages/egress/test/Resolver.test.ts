@@ -57,6 +57,18 @@ describe("the resolver", () => {
     expect(server.asked.toSorted()).toEqual(["A both.example", "AAAA both.example"])
   })
 
+  it("asks once for a name that many want at the same time, and again for who wants it later", async () => {
+    await using server = await nameServer((_, type) =>
+      type === "A" ? { code: "NOERROR", address: v4 } : { code: "NOERROR" }
+    )
+    const resolve = makeResolver({ nameServers: server.nameServers, ...noHosts })
+    const found = await Promise.all(Array.from({ length: 200 }, () => resolve("many.example")))
+    expect(found).toEqual(Array.from({ length: 200 }, () => ["93.184.216.34"]))
+    expect(server.asked).toHaveLength(2)
+    await resolve("many.example")
+    expect(server.asked).toHaveLength(4)
+  })
+
   it("takes one family where the other has no record or fails", async () => {
     await using server = await nameServer((name, type) => {
       if (type === "AAAA") return { code: name.startsWith("broken") ? "SERVFAIL" : "NOERROR" }

@@ -26,7 +26,7 @@ import { mostBytes, QueueWorld } from "./QueueWorld.ts"
 
 const closed = (world: QueueWorld): void => {
   expect(world.slots.taken).toBe(0)
-  expect(world.slots.hasRoom(mostBytes), "no memory is held").toBe(true)
+  expect(world.others.hasRoom(mostBytes), "no memory is held").toBe(true)
   expect(world.queue.nextAt).toBeNull()
   expect(world.queue.underWay).toBe(0)
   expect(world.pending).toBe(0)
@@ -69,7 +69,7 @@ describe("a queue whose host throws", () => {
     world.send("a", 1)
     // Called with every slot that comes back, as a queue's own tick is.
     let told = 0
-    expect(world.slots.take(() => told++)).toBe(false)
+    expect(world.slots.share(() => told++).take()).toBe(false)
     world.send("a", 1)
     world.breaks = 1
     world.end()

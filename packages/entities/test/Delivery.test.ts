@@ -70,7 +70,7 @@ const world = DestinationBehaviour.layer.pipe(
     Layer.mergeAll(
       network,
       Lease.layerAlways,
-      DeliveryRuntime.layer({ deliveries: 100, windowBytes: 1e7 }),
+      DeliveryRuntime.layer({ deliveries: 1_000, windowBytes: 1e7 }),
       Cancellations.layer,
       Journal.layer,
       runner
@@ -239,6 +239,34 @@ layer(world)("a destination's deliveries", (it) => {
         expect(row).toStrictEqual({ state: "CANCELLED", attempts: 0, error_code: "CANCELLED" })
         break
       }
+      yield* noArrival
+    })
+  )
+
+  it.effect("has as many on the wire as its target takes, and few when it says that it is too much", () =>
+    Effect.gen(function* () {
+      const { actor, add, event } = yield* waiting([linear(60_000, 5)])
+      const events = [event]
+      while (events.length < 50 + 100 + 4 + 8) events.push(yield* add())
+      yield* wake(actor)
+      const arrivals = yield* Arrivals
+      const take = (count: number) => Queue.takeN(arrivals, count)
+      const first = yield* take(50)
+      yield* noArrival
+      yield* TestClock.adjust("1 second")
+      for (const { answer } of first) answer(200)
+      const second = yield* take(100)
+      yield* noArrival
+      yield* TestClock.adjust("1 second")
+      for (const { answer } of second) answer(429, { "retry-after": "3600" })
+      const third = yield* take(4)
+      yield* actor.Reload()
+      yield* noArrival
+      // Each answer brings it one more.
+      for (const { answer } of third) answer(200)
+      const last = yield* take(8)
+      for (const { answer } of last) answer(200)
+      for (const id of events) yield* recorded(id, 1)
       yield* noArrival
     })
   )

@@ -29,7 +29,7 @@ const deliver = (world: QueueWorld, count: number): void => {
 
 const closed = (world: QueueWorld): void => {
   expect(world.slots.taken).toBe(0)
-  expect(world.slots.hasRoom(mostBytes), "no memory is held").toBe(true)
+  expect(world.others.hasRoom(mostBytes), "no memory is held").toBe(true)
   expect(world.queue.nextAt).toBeNull()
   expect(world.queue.underWay).toBe(0)
 }
@@ -113,7 +113,7 @@ describe("the window", () => {
   it("does not read again and again what finds no room", () => {
     const world = new QueueWorld(["a"])
     // Another destination holds all memory.
-    world.slots.hold(mostBytes)
+    world.others.hold(mostBytes)
     world.send("a", 500)
     const before = world.refills
     for (let i = 0; i < 100; i++) {
@@ -122,9 +122,27 @@ describe("the window", () => {
       world.queue.tick()
     }
     expect(world.refills - before).toBeLessThanOrEqual(4)
-    world.slots.letGo(mostBytes)
+    world.others.letGo(mostBytes)
     world.settle()
     expect(world.pending).toBe(0)
+    closed(world)
+  })
+
+  it("has few events in memory when others hold it all, those on the wire included", () => {
+    const world = new QueueWorld(["a"])
+    world.others.hold(mostBytes)
+    world.send("a", 200)
+    for (let step = 0; world.pending > 0; step++) {
+      expect(step, "nothing is delivered any more").toBeLessThan(2_000)
+      expect(world.inWindow + world.queue.underWay).toBeLessThanOrEqual(16)
+      world.end()
+      world.record()
+      world.stepRefill()
+      world.now += 20
+      world.queue.tick()
+    }
+    world.others.letGo(mostBytes)
+    world.settle()
     closed(world)
   })
 
@@ -135,13 +153,13 @@ describe("the window", () => {
     world.queue.wake()
     world.stepRefill()
     // The refill has read: the row was known. Now the window fills up, and the retry is turned away.
-    world.slots.hold(mostBytes)
-    world.slots.take(() => {})
+    world.others.take()
     world.send("a", 20)
+    world.others.hold(mostBytes)
     world.record(0, 10)
     expect(world.queue.isKnown(row!.id)).toBe(false)
-    world.slots.letGo(mostBytes)
-    world.slots.release()
+    world.others.letGo(mostBytes)
+    world.others.release()
     world.settle()
     expect(row!.state).toBe("DONE")
   })
@@ -290,14 +308,77 @@ describe("a queue that is stopped", () => {
   })
 })
 
+describe("the limit", () => {
+  it("is what the operator has set, and a change of anything else leaves alone what has been found out", () => {
+    const world = new QueueWorld(["a"], { maxConcurrency: 3 })
+    world.send("a", 400)
+    expect(world.wire).toHaveLength(3)
+    world.setMaxConcurrency(200)
+    expect(world.wire, "as many as are begun in one go").toHaveLength(103)
+    world.go()
+    expect(world.wire).toHaveLength(200)
+    world.end(0, true, "overloaded")
+    const { limit } = world.queue
+    expect(limit).toBeLessThan(200)
+    world.setLane("a", "open")
+    expect(world.queue.limit).toBe(limit)
+    world.setMaxConcurrency(null)
+    expect(world.queue.limit).toBe(mostConcurrent)
+    world.settle()
+    closed(world)
+  })
+
+  it("grows while answers come in the same time, and the window is filled for as many", () => {
+    const world = new QueueWorld(["a"])
+    world.send("a", 30_000)
+    let most = 0
+    while (world.pending > 0) {
+      world.now += 1_000
+      for (let left = world.wire.length; left > 0; left--) world.end()
+      while (world.recording.length > 0) world.record()
+      for (let reads = 0; reads < 5; reads++) {
+        world.go()
+        while (world.refill !== null) world.refillNow()
+      }
+      most = Math.max(most, world.wire.length)
+    }
+    expect(most, "what is on the wire hides nothing that waits behind it").toBe(2_000)
+    expect(world.now - 1_790_000_000_000).toBeLessThan(40_000)
+    closed(world)
+  })
+
+  it("falls when the target does not answer any more, and grows again when it does", () => {
+    const world = new QueueWorld(["a"], { maxConcurrency: 500 })
+    world.send("a", 3_000)
+    world.go()
+    expect(world.wire).toHaveLength(500)
+    world.now += 30_000
+    for (let left = 500; left > 0; left--) world.end(0, true, "overloaded")
+    expect(world.queue.limit).toBe(4)
+    expect(world.wire.length).toBeLessThanOrEqual(500)
+    while (world.recording.length > 0) world.record()
+    world.settle()
+    expect(world.pending).toBe(0)
+    expect(world.queue.limit).toBe(500)
+    closed(world)
+  })
+
+  it("learns nothing from what never reached the target", () => {
+    const world = new QueueWorld(["a"], { maxConcurrency: 10 })
+    world.send("a", 100)
+    for (let i = 0; i < 50; i++) world.end(0, true, "unsent")
+    expect(world.queue.limit).toBe(10)
+  })
+})
+
 describe("slots that destinations share", () => {
   it("go round, and to whoever can use them", () => {
     const world = new QueueWorld(["a"], { slots: 1 })
-    world.slots.take(() => {})
+    world.others.take()
     world.send("a", 3)
     expect(world.starts).toHaveLength(0)
     expect(world.queue.nextAt).toBe(Number.POSITIVE_INFINITY)
-    world.slots.release()
+    world.others.release()
     expect(world.starts).toHaveLength(1)
     world.settle()
     closed(world)

@@ -1,8 +1,9 @@
 import { expect } from "@effect/vitest"
 import { type DeliveryItem, newItem } from "@tidegate/entities/Destination/DeliveryItem"
 import { DeliveryQueue, horizonMs, type LaneRules, type LaneState } from "@tidegate/entities/Destination/DeliveryQueue"
+import type { Ending } from "../src/Destination/ConcurrencyLimit.ts"
 import type { Pacer } from "../src/Destination/Pacer.ts"
-import { Slots } from "../src/Destination/Slots.ts"
+import { type Share, Slots } from "../src/Destination/Slots.ts"
 
 /** An event's row as SQL has it. */
 export interface Row {
@@ -42,6 +43,8 @@ export class QueueWorld {
   now = 1_790_000_000_000
   lease = true
   readonly slots: Slots
+  /** What another destination has of them. */
+  readonly others: Share
   readonly rows = new Map<string, Row>()
   readonly starts: Array<{ readonly id: string; readonly lane: string; readonly at: number }> = []
   /** What the host was asked for and has not done. */
@@ -59,12 +62,18 @@ export class QueueWorld {
   readonly #lanes = new Map<string, LaneRules>()
   #destination: LaneRules = { state: "open", cancelBefore: 0 }
   #pacer: Pacer | null = null
+  #maxConcurrency: number | null = null
   readonly #attempted = new Set<string>()
 
-  constructor(lanes: ReadonlyArray<string>, options: { readonly slots?: number; readonly pacer?: Pacer } = {}) {
-    this.slots = new Slots(options.slots ?? 1_000, mostBytes)
+  constructor(
+    lanes: ReadonlyArray<string>,
+    options: { readonly slots?: number; readonly pacer?: Pacer; readonly maxConcurrency?: number } = {}
+  ) {
+    this.slots = new Slots(options.slots ?? 5_000, mostBytes)
+    this.others = this.slots.share(() => {})
     for (const lane of lanes) this.#lanes.set(lane, { state: "open", cancelBefore: 0 })
     this.#pacer = options.pacer ?? null
+    this.#maxConcurrency = options.maxConcurrency ?? null
     this.queue = new DeliveryQueue({
       now: () => this.now,
       mayDeliver: () => this.lease,
@@ -148,7 +157,8 @@ export class QueueWorld {
     this.queue.configure({
       ...this.#destination,
       lanes: new Map(this.#lanes),
-      pacer: this.#pacer
+      pacer: this.#pacer,
+      maxConcurrency: this.#maxConcurrency
     })
   }
 
@@ -169,6 +179,11 @@ export class QueueWorld {
     this.configure()
   }
 
+  setMaxConcurrency(maxConcurrency: number | null): void {
+    this.#maxConcurrency = maxConcurrency
+    this.configure()
+  }
+
   #next(rules: LaneRules, state: LaneState): LaneRules {
     const turned = (rules.state === "cancelled") !== (state === "cancelled")
     return { state, cancelBefore: turned ? this.now : rules.cancelBefore }
@@ -185,6 +200,14 @@ export class QueueWorld {
     }
   }
 
+  /** What it begins later in the same moment, it begins now. */
+  go(): void {
+    for (let ticks = 0; this.queue.nextAt !== null && this.queue.nextAt <= this.now; ticks++) {
+      expect(ticks, "it begins and begins").toBeLessThan(1_000)
+      this.queue.tick()
+    }
+  }
+
   // The steps of the world.
 
   marked(index = 0, marked = true): void {
@@ -192,11 +215,11 @@ export class QueueWorld {
     mark?.done(marked)
   }
 
-  end(index = 0, successful = true): void {
+  end(index = 0, successful = true, how: Ending = "answered"): void {
     const [attempt] = this.wire.splice(index, 1)
     if (attempt === undefined) return
     this.recording.push({ ...attempt, successful })
-    this.queue.ended(true)
+    this.queue.ended(attempt.item, how)
   }
 
   record(index = 0, retryIn = 1_000): void {
@@ -243,6 +266,7 @@ export class QueueWorld {
 
   #read(): Refill {
     const perLane = Math.max(50, Math.ceil(refillRows / this.#lanes.size))
+    const known = this.queue.knownByConnection()
     const wanted: Array<string> = []
     const unknown: Array<{ rank: number; id: string; lane: string }> = []
     const behind = new Set<string>()
@@ -251,8 +275,8 @@ export class QueueWorld {
       const due = [...this.rows.values()]
         .filter((row) => row.lane === lane && row.state === "PENDING" && row.dueAt <= this.now + horizonMs)
         .sort((a, b) => a.dueAt - b.dueAt)
-        .slice(0, perLane)
-      if (due.length === perLane) behind.add(lane)
+        .slice(0, perLane + (known.get(lane) ?? 0))
+      if (due.length === perLane + (known.get(lane) ?? 0)) behind.add(lane)
       for (const [rank, row] of due.entries()) if (!this.queue.isKnown(row.id)) unknown.push({ rank, id: row.id, lane })
     }
     unknown.sort((a, b) => a.rank - b.rank)

@@ -33,6 +33,7 @@ const stored: DestinationFields = {
     forward_credentials: false,
     rate_limit: 5,
     rate_limit_period: "hour",
+    max_concurrency: 20,
     auth_type: "CUSTOM_HEADER"
   },
   auth: header
@@ -51,6 +52,7 @@ describe("a destination", () => {
         forward_credentials: true,
         rate_limit: null,
         rate_limit_period: "second",
+        max_concurrency: null,
         auth_type: null
       },
       auth: {}
@@ -60,7 +62,8 @@ describe("a destination", () => {
       path_forwarding_disabled: null,
       forward_credentials: null,
       rate_limit: null,
-      rate_limit_period: null
+      rate_limit_period: null,
+      max_concurrency: null
     }
     expect(created({ name: "a", config: { url, path: null, ...nothing } })).toStrictEqual(created({ name: "a", url }))
   })
@@ -124,6 +127,9 @@ describe("a destination", () => {
     expect(refused({ name: "a", type: "MOCK_API", url })).toStrictEqual([
       "config.url: is fixed for MOCK_API destinations; use config.path"
     ])
+    expect(refused({ name: "a", type: "MOCK_API", max_concurrency: 5 })).toStrictEqual([
+      "config.max_concurrency: has no effect on MOCK_API destinations, which answer at once; use config.rate_limit"
+    ])
     // As it is shown: not stored, for it is fixed.
     expect(created({ name: "a", type: "MOCK_API", url: "https://mock.invalid/" }).config).not.toHaveProperty("url")
     expect(refused({ name: "a", url, path: "/x" })).toStrictEqual([
@@ -161,6 +167,11 @@ describe("a destination", () => {
     for (const rate_limit of [-1, 1.5, "10", 2 ** 60]) {
       expect(refused({ name: "a", url, rate_limit })).toStrictEqual([
         "config.rate_limit: must be a positive whole number or null"
+      ])
+    }
+    for (const max_concurrency of [0, 2_001, 1.5, "10", true]) {
+      expect(refused({ name: "a", url, max_concurrency })).toStrictEqual([
+        "config.max_concurrency: must be a whole number from 1 to 2000, or null"
       ])
     }
     expect(refused({ url })).toStrictEqual(["name: is required"])
@@ -201,7 +212,7 @@ describe("a destination", () => {
 
     it("to another type needs that type's target and keeps what both have", () => {
       const mock = updated(stored, { type: "MOCK_API", path: "/x" })
-      const { url: _, ...common } = stored.config
+      const { max_concurrency: _, url: __, ...common } = stored.config
       expect(mock.config).toStrictEqual({ path: "/x", ...common })
       expect(
         faults(updateDestination({ type: "HTTP" })({ ...stored, type: "MOCK_API", config: mock.config }))

@@ -14,14 +14,15 @@ export interface DueRow {
 }
 
 /**
- * Due rows of a destination, the first `perLane` of each lane in due order. Cost: one index probe a lane and one index
+ * Due rows of a destination, the first `perLane` of each lane in due order, and as many more as are `known` of it. Cost: one index probe a lane and one index
  * entry a row, however long the backlog is.
  */
 export const dueRows = Effect.fnUntraced(function* (
   shard: number,
   destinationId: string,
   until: number,
-  perLane: number
+  perLane: number,
+  known: ReadonlyMap<string, number>
 ): Effect.fn.Return<ReadonlyArray<DueRow>, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
   return yield* sql<DueRow>`
@@ -34,11 +35,14 @@ export const dueRows = Effect.fnUntraced(function* (
       from lanes where lanes.connection_id is not null
     )
     select due.event_id, lanes.connection_id
-    from lanes cross join lateral (
+    from lanes
+    left join unnest(${Columns.text([...known.keys()])}, ${Columns.int4([...known.values()])}) as known (connection_id, events)
+      using (connection_id)
+    cross join lateral (
       select event_id from deliveries d
       where d.shard = ${shard} and d.destination_id = ${destinationId} and d.connection_id = lanes.connection_id
         and d.due_at <= ${new Date(until)}
-      order by d.due_at, d.event_id limit ${perLane}
+      order by d.due_at, d.event_id limit ${perLane} + coalesce(known.events, 0)
     ) due
     where lanes.connection_id is not null`
 })

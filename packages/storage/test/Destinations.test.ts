@@ -37,6 +37,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
           forward_credentials: true,
           rate_limit: 10,
           rate_limit_period: "second",
+          max_concurrency: null,
           auth_type: "CUSTOM_HEADER",
           auth: { header_name: "x-token", value: "****oken" }
         },

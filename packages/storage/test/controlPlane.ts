@@ -74,6 +74,7 @@ export const destinationFields = (fields: Partial<DestinationFields> = {}): Dest
     path_forwarding_disabled: false,
     rate_limit: null,
     rate_limit_period: "second",
+    max_concurrency: null,
     auth_type: null
   },
   auth: {},

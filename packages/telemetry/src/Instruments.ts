@@ -126,6 +126,9 @@ export interface Instrument {
   readonly series: () => Iterable<Series>
 }
 
+/** A value of a gauge, by its labels. */
+type Row<L extends Labels> = readonly [values: { readonly [I in keyof L]: string }, value: number]
+
 type Tree<C> = Map<string, Tree<C> | C>
 
 /** The cells of one metric, by the values of its labels: never more of them than the labels are declared to have. */
@@ -137,6 +140,7 @@ export class Family<C extends Cell, const L extends Labels> implements Instrumen
   readonly labels: L
   readonly #make: () => C
   #root: Tree<C> | C
+  #reading: (() => ReadonlyArray<Row<L>>) | null = null
 
   constructor(about: Omit<Instrument, "series" | "labels"> & { readonly labels: L; readonly make: () => C }) {
     this.name = about.name
@@ -161,7 +165,7 @@ export class Family<C extends Cell, const L extends Labels> implements Instrumen
   }
 
   /** Has only these series from now on: for what is looked at as a whole, now and then. */
-  replace(rows: ReadonlyArray<readonly [values: { readonly [I in keyof L]: string }, value: number]>): void {
+  replace(rows: ReadonlyArray<Row<L>>): void {
     this.#root = this.#node(0)
     for (const [values, value] of rows) {
       const cell = this.at(...values)
@@ -169,7 +173,13 @@ export class Family<C extends Cell, const L extends Labels> implements Instrumen
     }
   }
 
+  /** Its series are what `reading` tells whenever they are looked at. */
+  readBy(reading: () => ReadonlyArray<Row<L>>): void {
+    this.#reading = reading
+  }
+
   *series(): Iterable<Series> {
+    if (this.#reading !== null) this.replace(this.#reading())
     yield* this.#walk(this.#root, 0, {})
   }
 

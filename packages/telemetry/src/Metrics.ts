@@ -151,6 +151,11 @@ export const metrics = {
     slow
   ),
   deliveriesUnderWay: gauge("tidegate_deliveries_under_way", "Deliveries on the wire from this process."),
+  concurrencyLimit: gauges(
+    "tidegate_destination_concurrency_limit",
+    "Deliveries that a destination may have on the wire: of those with the most there, and the highest of the others.",
+    [["destination", worstDestinations]]
+  ),
   pacerSeconds: histogram(
     "tidegate_pacer_wait_seconds",
     "Seconds that a delivery to a destination with a rate was due before it had its turn.",

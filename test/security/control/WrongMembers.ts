@@ -211,6 +211,7 @@ const tables: ReadonlyArray<Table> = [
       "config.forward_credentials": notBoolean,
       "config.rate_limit": [0, -1, 1.5, "5", 1e21, Number.MAX_SAFE_INTEGER + 1, [], {}],
       "config.rate_limit_period": ["", "seconds", "SECOND", "concurrent", 1],
+      "config.max_concurrency": [0, -1, 1.5, 2_001, "5", 1e21, true, [], {}],
       "config.auth_type": [1, "", "custom_header", "CUSTOM_HEADER", "OAUTH2_CLIENT_CREDENTIALS", "BASIC_AUTH"],
       "config.auth": [[], "x", 1, { header_name: "x-a", value: "b" }]
     }
@@ -250,7 +251,8 @@ const tables: ReadonlyArray<Table> = [
     right: { name: "wrong-mock", type: "MOCK_API", config: {} },
     wrong: {
       "config.path": ["", "x", "x/y", "/a b", "/a#b", `/${"x".repeat(2048)}`, "/\u0001", 1, {}],
-      "config.url": ["https://example.com/", "nonsense"]
+      "config.url": ["https://example.com/", "nonsense"],
+      "config.max_concurrency": [1, 50, "5"]
     }
   },
   {

@@ -5,6 +5,7 @@ import type { MessageHead } from "@tidegate/model/Message"
 import { nextRetry } from "@tidegate/rules/Retry"
 import type { AttemptRecord } from "@tidegate/storage/journal/AttemptStatement"
 import type { AttemptTrace } from "@tidegate/telemetry/Tracing"
+import type { Ending } from "./ConcurrencyLimit.ts"
 import type { DeliveryItem } from "./DeliveryItem.ts"
 import type { DestinationState, LaneSettings } from "./DestinationState.ts"
 
@@ -121,6 +122,13 @@ export const verdictOf = (outcome: Outcome, judge: HttpSender["judge"]): Verdict
   outcome.errorCode === null && outcome.status !== null
     ? judge(outcome as Outcome & Answered)
     : { code: outcome.errorCode ?? "UNKNOWN", message: outcome.errorMessage ?? "no full answer", final: false }
+
+/** Statuses by which a target says that it is too much for it. */
+const tooMuch: ReadonlySet<number | null> = new Set([429, 503])
+
+/** What the end of an exchange tells of how many its target takes. No full answer: it timed out, was cut off or not taken. */
+export const endingOf = ({ errorCode, status }: Outcome): Ending =>
+  errorCode === null && !tooMuch.has(status) ? "answered" : "overloaded"
 
 /** The record of an attempt that is over. `random`: from 0 to 1, spreads retries. */
 export const recordOf = (

@@ -16,6 +16,7 @@ import { shardOf } from "../Shards.ts"
 import {
   type Attempt,
   beginAttempt,
+  endingOf,
   factsOf,
   type Outcome,
   recordOf,
@@ -23,6 +24,7 @@ import {
   unanswered,
   verdictOf
 } from "./Attempt.ts"
+import type { Ending } from "./ConcurrencyLimit.ts"
 import type { DeliveryItem } from "./DeliveryItem.ts"
 import { DeliveryQueue, horizonMs, type QueueHost } from "./DeliveryQueue.ts"
 import { DeliveryRuntime } from "./DeliveryRuntime.ts"
@@ -50,7 +52,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const lease = yield* Lease
   const tracing = yield* Tracing
   const secrets = yield* Secrets
-  const { connectorOf, slots } = yield* DeliveryRuntime
+  const { connectorOf, slots, watch } = yield* DeliveryRuntime
   const scope = yield* Effect.scope
   const context = yield* Effect.context<Effect.Services<typeof load> | Database>()
   const run = Effect.runForkWith(context)
@@ -88,7 +90,8 @@ export const makeDeliveryLoop = Effect.gen(function* () {
         state: next?.state ?? "cancelled",
         cancelBefore: next?.cancelBefore ?? 0,
         lanes: next?.lanes ?? new Map<string, LaneSettings>(),
-        pacer
+        pacer,
+        maxConcurrency: next?.maxConcurrency ?? null
       })
       passed("reload")
     }).pipe(
@@ -150,7 +153,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const refuse = (attempt: Attempt, code: AttemptErrorCode, message: string, final: boolean): void =>
     soon(attempt, () => {
       const { startedAt } = attempt
-      finish(attempt, unanswered(code, message, startedAt, startedAt), { code, message, final }, false)
+      finish(attempt, unanswered(code, message, startedAt, startedAt), { code, message, final }, "unsent")
     })
 
   const brokeDown = (attempt: Attempt, cause: unknown): void => {
@@ -160,7 +163,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     try {
       const failure = { code: "INTERNAL_ERROR", message: "the gateway could not make this attempt" } as const
       const at = now()
-      finish(attempt, unanswered(failure.code, failure.message, at, at), { ...failure, final: false }, false)
+      finish(attempt, unanswered(failure.code, failure.message, at, at), { ...failure, final: false }, "unsent")
     } catch (again) {
       run(Effect.logError("an attempt that broke down could not be recorded", about, Cause.die(again)))
       unrecorded.delete(eventId)
@@ -209,7 +212,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     const at = now()
     if (Exit.isSuccess(exit)) {
       const outcome = { ...exit.value, errorCode: null, errorMessage: null, sentAt: attempt.startedAt, respondedAt: at }
-      return finish(attempt, outcome, "successful", true)
+      return finish(attempt, outcome, "successful", "answered")
     }
     const failure = Cause.findErrorOption(exit.cause)
     if (failure._tag === "None" && !Cause.hasInterruptsOnly(exit.cause)) return brokeDown(attempt, exit.cause)
@@ -224,7 +227,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
           } as const)
     const outcome = unanswered(code, message, attempt.startedAt, at)
     if (isOver(outcome)) abandon(attempt)
-    else finish(attempt, outcome, { code, message, final }, !broken)
+    else finish(attempt, outcome, { code, message, final }, broken ? "overloaded" : "answered")
   }
 
   /** Whether it waited for its connection until the shard was somebody else's: not an attempt, and no longer ours. */
@@ -238,11 +241,11 @@ export const makeDeliveryLoop = Effect.gen(function* () {
 
   const answered = (attempt: Attempt, outcome: Outcome, judge: HttpSender["judge"]): void => {
     if (isOver(outcome)) abandon(attempt)
-    else finish(attempt, outcome, verdictOf(outcome, judge), outcome.status !== null)
+    else finish(attempt, outcome, verdictOf(outcome, judge), endingOf(outcome))
   }
 
-  /** Hands an attempt in to be recorded. Throws only when it did not. `reachable`: the target said something. */
-  const finish = (attempt: Attempt, outcome: Outcome, verdict: Verdict, reachable: boolean): void => {
+  /** Hands an attempt in to be recorded. Throws only when it did not. */
+  const finish = (attempt: Attempt, outcome: Outcome, verdict: Verdict, how: Ending): void => {
     const { item } = attempt
     const record = recordOf(attempt, id, outcome, verdict, now(), Math.random())
     journal.record(record, (recorded) => {
@@ -254,13 +257,14 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     })
     tracing.attempted(attempt.trace, attempt.startedAt, record)
     // The journal answers later.
-    queue.ended(reachable)
+    queue.ended(item, how)
   }
 
   const refill = Effect.suspend(() =>
     readRefill(shard, id, now() + horizonMs, {
       lanes: state?.lanes.size ?? 1,
       room: queue.room,
+      known: queue.knownByConnection(),
       isKnown: (eventId) => queue.isKnown(eventId)
     })
   ).pipe(
@@ -305,6 +309,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       void run(Effect.logError("a delivery queue broke down", { destination_id: id }, Cause.die(cause)))
   }
   const queue = new DeliveryQueue(host)
+  yield* watch(id, queue)
 
   /** Runs the queue's timers until it is idle. */
   const runPump = Effect.gen(function* () {

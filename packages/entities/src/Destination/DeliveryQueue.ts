@@ -1,8 +1,9 @@
 import { metrics } from "@tidegate/telemetry/Metrics"
+import { ConcurrencyLimit, type Departure, type Ending } from "./ConcurrencyLimit.ts"
 import { type DeliveryItem, weightOf } from "./DeliveryItem.ts"
 import { Lane } from "./Lane.ts"
 import type { Pacer } from "./Pacer.ts"
-import type { Slots } from "./Slots.ts"
+import type { Share, Slots } from "./Slots.ts"
 
 /** What a lane's connection (and the destination behind it) allows right now. */
 export type LaneState = "open" | "paused" | "cancelled"
@@ -47,10 +48,12 @@ export interface QueueHost {
 
 /** How many events a window holds at the most; what comes on top waits in SQL. */
 const windowSize = 1_000
-/** A window this small is always allowed, whatever the other destinations hold. */
-const leastWindow = 16
+/** So few events in memory are always allowed, whatever the other destinations hold. */
+const leastInMemory = 16
 /** Attempts of one destination that are over but not yet recorded. */
 const mostUnrecorded = 1_000
+/** Deliveries begun in one go: the event loop is everybody's, and a limit may be raised by a thousand at once. */
+const mostStarts = 100
 /** How far ahead of its time a retry may wait in memory (ms); what is later is found by the sweep. */
 export const horizonMs = 30_000
 /** Without a lease, look again after (ms). */
@@ -59,16 +62,12 @@ const leaseRetryMs = 100
 const refillPauseMs = 50
 /** After something broke down, look again after (ms): it may well break down again. */
 const brokenPauseMs = 1_000
-/** Deliveries of one destination on the wire. */
-const mostConcurrent = 50
-/** A target that times out or cannot be reached gets fewer at once, down to this many. */
-const leastConcurrent = 4
 
 /**
  * The delivery queue of one destination: a bounded window over its rows in SQL, in lanes by connection. Synchronous and
  * free of I/O: it decides what starts when, and the host does it.
  *
- *     offer/refilled ─► lane (waiting ─► ready) ─► [pacer, concurrency, slots, lease] ─► deliver ─► ended ─► recorded
+ *     offer/refilled ─► lane (waiting ─► ready) ─► [pacer, limit, slots, lease] ─► deliver ─► ended ─► recorded
  *
  * Lanes take turns, so connections share a destination fairly. Everything in it can be lost at any time: the rows are in
  * SQL, and `known` and `finished` keep a row that is read again from being delivered again.
@@ -76,8 +75,11 @@ const leastConcurrent = 4
 export class DeliveryQueue {
   readonly #host: QueueHost
   readonly #lanes = new Map<string, Lane>()
-  /** Every event in memory: in a lane, on the wire, or being recorded. */
-  readonly #known = new Set<string>()
+  readonly #share: Share
+  /** Every event in memory (in a lane, on the wire, or being recorded), with its connection. */
+  readonly #known = new Map<string, string>()
+  /** What is on the wire, by event. */
+  readonly #departures = new Map<string, Departure>()
   #rules: ReadonlyMap<string, LaneRules> = new Map()
   #destinationState: LaneState = "open"
   #destinationCancelBefore = 0
@@ -89,7 +91,8 @@ export class DeliveryQueue {
   #inWindow = 0
   #onWire = 0
   #unrecorded = 0
-  #concurrency = mostConcurrent
+  #maxConcurrency: number | null = null
+  #limit = new ConcurrencyLimit(null)
   #refilling = false
   #refillAt = 0
   #look = false
@@ -97,15 +100,24 @@ export class DeliveryQueue {
   #ticking = false
   #nextAt: number | null = null
   #again = false
-  readonly #retry = () => this.tick()
 
   constructor(host: QueueHost) {
     this.#host = host
+    this.#share = host.slots.share(() => this.tick())
   }
 
   /** When `tick` has to be called next (Unix ms); Infinity: when something ends; null: idle. */
   get nextAt(): number | null {
     return this.#nextAt
+  }
+
+  /** Deliveries on the wire, and how many there may be. */
+  get onWire(): number {
+    return this.#onWire
+  }
+
+  get limit(): number {
+    return this.#limit.value
   }
 
   /** Deliveries on the wire or not yet recorded. */
@@ -119,11 +131,17 @@ export class DeliveryQueue {
     readonly cancelBefore: number
     readonly lanes: ReadonlyMap<string, LaneRules>
     readonly pacer: Pacer | null
+    /** Deliveries on the wire at the most; null: as many as the target takes. */
+    readonly maxConcurrency: number | null
   }): void {
     this.#destinationState = options.state
     this.#destinationCancelBefore = options.cancelBefore
     this.#rules = options.lanes
     this.#pacer = options.pacer
+    if (options.maxConcurrency !== this.#maxConcurrency) {
+      this.#maxConcurrency = options.maxConcurrency
+      this.#limit = new ConcurrencyLimit(options.maxConcurrency)
+    }
     for (const lane of this.#lanes.values()) {
       if (this.#stateOf(lane.connectionId) === "open") lane.behind = true
       else this.#evict(lane)
@@ -184,6 +202,13 @@ export class DeliveryQueue {
     return this.#known.has(eventId)
   }
 
+  /** How many events of each connection are in memory. */
+  knownByConnection(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>()
+    for (const connectionId of this.#known.values()) counts.set(connectionId, (counts.get(connectionId) ?? 0) + 1)
+    return counts
+  }
+
   /** Whether an event in this state is already here, or has gone on since. */
   #has(eventId: string, attempts: number): boolean {
     if (this.#known.has(eventId)) return true
@@ -196,22 +221,16 @@ export class DeliveryQueue {
     return this.#hasRoom(0) ? windowSize - this.#inWindow : 0
   }
 
-  /** The exchange with the target is over. `reachable` is false when it timed out or could not be reached. */
-  ended(reachable: boolean): void {
-    this.#onWire--
+  /** The exchange with the target is over. */
+  ended(item: DeliveryItem, how: Ending): void {
     this.#unrecorded++
-    // Additive increase, multiplicative decrease: a target that hangs holds few of the process's slots.
-    this.#concurrency = reachable
-      ? Math.min(mostConcurrent, this.#concurrency + 1)
-      : Math.max(leastConcurrent, Math.floor(this.#concurrency / 2))
-    this.#host.slots.release()
+    this.#arrived(item, how)
     this.tick()
   }
 
   /** The exchange never began. */
   abandoned(item: DeliveryItem): void {
-    this.#onWire--
-    this.#host.slots.release()
+    this.#arrived(item, "unsent")
     this.#drop(item)
     this.#look = true
     this.tick()
@@ -219,19 +238,26 @@ export class DeliveryQueue {
 
   /** The attempt broke down and left no record: the event is still in SQL, and is looked for after a pause. */
   lost(item: DeliveryItem): void {
-    this.#onWire--
-    this.#host.slots.release()
+    this.#arrived(item, "unsent")
     this.#drop(item)
     this.#turnAway(this.#lane(item.connectionId))
     this.#refillAt = this.#host.now() + brokenPauseMs
     this.tick()
   }
 
+  /** Off the wire: its slot is free. */
+  #arrived({ eventId }: DeliveryItem, how: Ending): void {
+    this.#onWire--
+    const departure = this.#departures.get(eventId)
+    this.#departures.delete(eventId)
+    if (departure !== undefined) this.#limit.ended(how, departure, this.#host.now())
+    this.#share.release()
+  }
+
   /** The attempt is durable. */
   recorded(item: DeliveryItem, result: AttemptResult): void {
     this.#unrecorded--
-    this.#known.delete(item.eventId)
-    this.#host.slots.letGo(weightOf(item))
+    this.#drop(item)
     // Superseded: only a row that has gone on is delivered again, never this attempt a second time.
     this.#remember(item.eventId, result.kind === "finished" ? Number.POSITIVE_INFINITY : item.attempts + 1)
     if (result.kind === "superseded") this.#look = true
@@ -290,7 +316,11 @@ export class DeliveryQueue {
         ready += lane.readyCount
       }
     }
-    while (ready > 0) {
+    for (let started = 0; ready > 0; started++) {
+      if (started === mostStarts) {
+        next = now
+        break
+      }
       if (!this.#host.mayDeliver()) {
         next = Math.min(next, now + leaseRetryMs)
         break
@@ -300,13 +330,13 @@ export class DeliveryQueue {
         next = Math.min(next, pacedUntil)
         break
       }
-      if (this.#onWire >= this.#concurrency || this.#unrecorded >= mostUnrecorded) break
-      if (!this.#host.slots.take(this.#retry)) break
+      if (this.#onWire >= this.#limit.value || this.#unrecorded >= mostUnrecorded) break
+      if (!this.#share.take()) break
       let item: DeliveryItem | undefined
       try {
         item = this.#nextItem(open)
       } finally {
-        if (item === undefined) this.#host.slots.release()
+        if (item === undefined) this.#share.release()
       }
       if (item === undefined) break
       ready--
@@ -341,7 +371,7 @@ export class DeliveryQueue {
       } else {
         pacer.release()
         this.#onWire--
-        this.#host.slots.release()
+        this.#share.release()
         this.#drop(item)
         this.#look = true
       }
@@ -350,6 +380,7 @@ export class DeliveryQueue {
   }
 
   #deliver(item: DeliveryItem, startedAt: number): void {
+    this.#departures.set(item.eventId, this.#limit.begun(startedAt, this.#onWire))
     try {
       this.#host.deliver(item, startedAt)
     } catch (cause) {
@@ -389,8 +420,8 @@ export class DeliveryQueue {
     if (this.#stopped || this.#stateOf(lane.connectionId) !== "open") return false
     if (item.dueAt > now + horizonMs) return true
     if (!this.#makeRoom(lane, weight)) return false
-    this.#known.add(item.eventId)
-    this.#host.slots.hold(weight)
+    this.#known.set(item.eventId, item.connectionId)
+    this.#share.hold(weight)
     this.#inWindow++
     lane.add(item, now)
     return true
@@ -398,7 +429,7 @@ export class DeliveryQueue {
 
   #hasRoom(weight: number): boolean {
     if (this.#inWindow >= windowSize) return false
-    return this.#inWindow < leastWindow || this.#host.slots.hasRoom(weight)
+    return this.#known.size < leastInMemory || this.#share.hasRoom(weight)
   }
 
   /** A full window makes room at the expense of its longest lane, so that no backlog keeps the other lanes out. */
@@ -422,7 +453,7 @@ export class DeliveryQueue {
 
   #drop(item: DeliveryItem): void {
     this.#known.delete(item.eventId)
-    this.#host.slots.letGo(weightOf(item))
+    this.#share.letGo(weightOf(item))
   }
 
   #evict(lane: Lane): void {

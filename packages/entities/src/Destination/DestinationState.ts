@@ -39,6 +39,8 @@ export interface DestinationState {
   readonly state: LaneState
   readonly cancelBefore: number
   readonly rate: { readonly limit: number; readonly period: RatePeriod } | null
+  /** Deliveries on the wire at the most; null: as many as the target takes. */
+  readonly maxConcurrency: number | null
   readonly credentials: Credentials
   /** Null when it cannot deliver as configured: its secrets cannot be read. Fails closed: nothing is sent unsigned. */
   readonly sender: Sender | null
@@ -58,12 +60,14 @@ export const loadDestination = Effect.fnUntraced(function* (
   const { connections, destination } = stored
   const { cancel_before, config, deleted_at, disabled_at, name } = destination
   const limit = config["rate_limit"]
+  const atOnce = config["max_concurrency"]
   return {
     id,
     name,
     state: disabled_at !== null || deleted_at !== null ? "cancelled" : "open",
     cancelBefore: ms(cancel_before),
     rate: typeof limit === "number" ? { limit, period: (config["rate_limit_period"] ?? "second") as RatePeriod } : null,
+    maxConcurrency: typeof atOnce === "number" ? atOnce : null,
     credentials:
       config["forward_credentials"] === false ? "omit" : (connectorOf(destination.type)?.credentials ?? "mask"),
     sender: yield* openSender(destination, connectorOf),

@@ -21,6 +21,8 @@ export interface Refill {
 export interface RefilledWindow {
   readonly lanes: number
   readonly room: number
+  /** How many events of each connection are in memory already: they are due first, and hide what comes behind them. */
+  readonly known: ReadonlyMap<string, number>
   /** Whether an event is in memory already. */
   readonly isKnown: (eventId: string) => boolean
 }
@@ -33,7 +35,7 @@ export const readRefill = Effect.fnUntraced(function* (
   window: RefilledWindow
 ): Effect.fn.Return<Refill, SqlError.SqlError, Database> {
   const perLane = Math.max(50, Math.ceil(refillRows / Math.max(1, window.lanes)))
-  const due = yield* dueRows(shard, destinationId, until, perLane)
+  const due = yield* dueRows(shard, destinationId, until, perLane, window.known)
   const counts = new Map<string, number>()
   const unknown: Array<{ readonly rank: number; readonly row: DueRow }> = []
   const wanted: Array<string> = []
@@ -42,7 +44,7 @@ export const readRefill = Effect.fnUntraced(function* (
   for (const row of due) {
     const rank = (counts.get(row.connection_id) ?? 0) + 1
     counts.set(row.connection_id, rank)
-    if (rank === perLane) behind.add(row.connection_id)
+    if (rank === perLane + (window.known.get(row.connection_id) ?? 0)) behind.add(row.connection_id)
     if (!window.isKnown(row.event_id)) unknown.push({ rank, row })
   }
   // By rank in their lane: the lanes that have the least in memory first, so that none is left out however many there are.

@@ -1,53 +1,92 @@
+/** What is shared, and how much of it is taken. */
+interface Shared {
+  readonly most: number
+  readonly mostBytes: number
+  taken: number
+  bytes: number
+  /** Those that found no slot, in the order in which they looked. */
+  readonly waiting: Set<Share>
+}
+
 /**
- * The deliveries one process has on the wire, and the memory its windows hold: ceilings shared by all destinations. A
- * destination that finds no slot is told when one is free, in turn; a window that finds no room leaves its events in SQL.
+ * The deliveries one process has on the wire, and the memory its windows hold: ceilings shared by all destinations.
+ *
+ * One destination may have as many as are left over after it, in slots and in bytes: alone it gets half, `n` that want more get one part
+ * in `n + 1` each. So one part is always left for whoever comes, and slow targets, which hold what they have for long, cannot take
+ * the slots of quick ones.
  */
 export class Slots {
-  readonly #most: number
-  readonly #mostBytes: number
-  readonly #queue = new Set<() => void>()
-  #taken = 0
-  #bytes = 0
+  readonly #shared: Shared
 
   constructor(most: number, mostBytes: number) {
-    this.#most = most
-    this.#mostBytes = mostBytes
+    this.#shared = { most, mostBytes, taken: 0, bytes: 0, waiting: new Set() }
   }
 
   get taken(): number {
-    return this.#taken
+    return this.#shared.taken
   }
 
-  /** Takes a slot; when there is none, `retry` (one function per destination) is called once when one is free. */
-  take(retry: () => void): boolean {
-    if (this.#taken >= this.#most) {
-      this.#queue.add(retry)
+  /** The share of one destination. When it found no slot, `retry` is called once when it may have one. */
+  share(retry: () => void): Share {
+    return new Share(this.#shared, retry)
+  }
+}
+
+export class Share {
+  readonly #shared: Shared
+  readonly #retry: () => void
+  #taken = 0
+  #bytes = 0
+
+  constructor(shared: Shared, retry: () => void) {
+    this.#shared = shared
+    this.#retry = retry
+  }
+
+  /** Takes a slot. */
+  take(): boolean {
+    const shared = this.#shared
+    if (!this.#mayTake()) {
+      shared.waiting.add(this)
       return false
     }
     this.#taken++
+    shared.taken++
     return true
   }
 
   release(): void {
+    const shared = this.#shared
+    const before = shared.taken
     this.#taken--
-    // First come, first served: a destination that tries again goes to the end.
-    for (const retry of this.#queue) {
-      if (this.#taken >= this.#most) return
-      this.#queue.delete(retry)
-      retry()
+    shared.taken--
+    // First come, first served: a destination that tries again goes to the end. Whoever waits could take none of those that were left.
+    for (const share of shared.waiting) {
+      if (shared.taken >= before) return
+      if (!share.#mayTake()) continue
+      shared.waiting.delete(share)
+      share.#retry()
     }
   }
 
-  /** Whether windows may grow by `bytes`. */
+  /** The first slot, as long as there is one; more, while as many are left. */
+  #mayTake(): boolean {
+    const free = this.#shared.most - this.#shared.taken
+    return free > 0 && (this.#taken === 0 || this.#taken < free)
+  }
+
+  /** Whether the window may grow by `bytes`. */
   hasRoom(bytes: number): boolean {
-    return this.#bytes + bytes <= this.#mostBytes
+    return this.#bytes + bytes <= this.#shared.mostBytes - this.#shared.bytes
   }
 
   hold(bytes: number): void {
     this.#bytes += bytes
+    this.#shared.bytes += bytes
   }
 
   letGo(bytes: number): void {
     this.#bytes -= bytes
+    this.#shared.bytes -= bytes
   }
 }

@@ -1,0 +1,51 @@
+import { totalmem } from "node:os"
+
+/** What the deliveries of one process may take of it. */
+export interface DeliveryBounds {
+  /** On the wire at once, of all destinations together. */
+  readonly deliveries: number
+  /** Bytes that the windows of all destinations hold. */
+  readonly windowBytes: number
+  /** Connections to targets, idle ones included, beyond which idle ones are closed. */
+  readonly connections: number
+}
+
+/** What the process has: file descriptors, and bytes of memory. */
+interface Means {
+  readonly files: number
+  readonly memory: number
+}
+
+/** A connection with its buffers, and what is kept of an answer (64 KiB) until it is recorded. */
+const deliveryBytes = 128 * 1024
+/** An eighth of the memory for each of the two; as many windows and deliveries as one event loop makes something of. */
+const memoryShare = 1 / 8
+const mostWindowBytes = 160 * 1024 * 1024
+const mostDeliveries = 8_192
+/** Fewer make no gateway: what is missing then shows as `INTERNAL_ERROR` of single attempts. */
+const leastDeliveries = 64
+
+/** A quarter of the descriptors are for deliveries, an eighth for connections that are kept for the next ones; the rest is for senders,
+ * streams, databases and files. */
+export const deliveryBounds = ({ files, memory }: Means): DeliveryBounds => {
+  const bytes = memory * memoryShare
+  const deliveries = Math.floor(Math.min(mostDeliveries, files / 4, bytes / deliveryBytes))
+  return {
+    deliveries: Math.max(leastDeliveries, deliveries),
+    windowBytes: Math.floor(Math.min(mostWindowBytes, bytes)),
+    connections: Math.max(2 * leastDeliveries, Math.floor((files * 3) / 8))
+  }
+}
+
+/** Read at start. Node has raised the soft limit of descriptors to the hard one by then. */
+export const meansOfProcess = (): Means => {
+  Object.assign(process.report, { excludeNetwork: true })
+  const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft?: number | "unlimited" } } }
+  const files = userLimits?.open_files?.soft
+  const constrained = process.constrainedMemory()
+  return {
+    files: typeof files === "number" ? files : Number.POSITIVE_INFINITY,
+    // Without a limit it is none, or more than there is.
+    memory: constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
+  }
+}

@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest"
+import { deliveryBounds, meansOfProcess } from "../src/Bounds.ts"
+
+const gigabyte = 1024 ** 3
+const unlimited = Number.POSITIVE_INFINITY
+
+describe("the bounds of deliveries", () => {
+  it.each([
+    ["many descriptors, much memory", { files: 1_048_576, memory: 64 * gigabyte }, 8_192, 160],
+    ["a container of a gigabyte", { files: 1_048_576, memory: gigabyte }, 1_024, 128],
+    ["a shell's 1,024 descriptors", { files: 1_024, memory: 16 * gigabyte }, 256, 160],
+    ["no limit of descriptors", { files: unlimited, memory: 4 * gigabyte }, 4_096, 160],
+    ["next to nothing", { files: 100, memory: gigabyte / 16 }, 64, 8]
+  ])("follow what the process has: %s", (_, means, deliveries, megabytes) => {
+    const bounds = deliveryBounds(means)
+    expect(bounds.deliveries).toBe(deliveries)
+    expect(bounds.windowBytes).toBe(megabytes * 1024 * 1024)
+    expect(bounds.connections).toBeGreaterThan(bounds.deliveries)
+  })
+
+  it("are read of this process", () => {
+    const { files, memory } = meansOfProcess()
+    expect(files).toBeGreaterThan(0)
+    expect(memory).toBeGreaterThan(64 * 1024 * 1024)
+    expect(Number.isFinite(memory)).toBe(true)
+  })
+})

@@ -1,0 +1,178 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Arbitrary, Schema } from "effect"
+import { ConcurrencyLimit, type Ending, mostConcurrent } from "../src/Destination/ConcurrencyLimit.ts"
+import { Random } from "./Random.ts"
+import { type Behaviour, type Second, SimulatedTarget } from "./SimulatedTarget.ts"
+
+const first = 50
+const many = Number.POSITIVE_INFINITY
+
+const run = (target: SimulatedTarget, seconds: number, offered: number): ReadonlyArray<Second> =>
+  Array.from({ length: seconds }, () => target.second(offered))
+
+const target = (behaviour: Behaviour, limit?: ConcurrencyLimit) => new SimulatedTarget(behaviour, limit)
+
+const exponential = (random: Random, mean: number) => () => -Math.log(1 - random.next()) * mean
+
+const whole = (minimum: number, maximum: number) =>
+  Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum, maximum })))
+
+const sum = (seconds: ReadonlyArray<Second>, figure: (one: Second) => number): number =>
+  seconds.reduce((total, one) => total + figure(one), 0)
+
+describe("a target of constant latency", () => {
+  it("of 1 s that gets 500 a second has 500 on the wire within seconds, and what has waited is made good", () => {
+    const seconds = run(target({ servers: many, takes: () => 1_000 }), 12, 500)
+    expect(seconds.findIndex(({ mostOnWire }) => mostOnWire >= 500)).toBeLessThanOrEqual(5)
+    expect(seconds.at(-1)).toMatchObject({ answered: 500, waiting: 0, latency: 1_000 })
+  })
+
+  it("of 200 ms that gets 1,000 a second keeps up from the first second on", () => {
+    const seconds = run(target({ servers: many, takes: () => 200 }), 5, 1_000)
+    expect(seconds[0]!.waiting).toBeLessThan(300)
+    expect(seconds.slice(1).map(({ waiting }) => waiting)).toStrictEqual([0, 0, 0, 0])
+  })
+
+  it.prop(
+    "gets all that is offered, as far as the most allow",
+    { latency: whole(1, 2_000), offered: whole(10, 2_000) },
+    ({ latency, offered }) => {
+      const seconds = run(target({ servers: many, takes: () => latency }), 60, offered).slice(-30)
+      const sustained = Math.min(offered, (mostConcurrent / latency) * 1_000)
+      expect(sum(seconds, ({ answered }) => answered) / 30).toBeGreaterThan(sustained * 0.95 - 1)
+    },
+    { arbitrary: { runs: 12 } }
+  )
+
+  it("is not asked for more than there is: the limit stays when it is not in use", () => {
+    const seconds = run(target({ servers: many, takes: () => 100 }), 30, 100)
+    expect(seconds.at(-1)).toMatchObject({ limit: first, answered: 100 })
+  })
+})
+
+describe("a target of varying latency", () => {
+  it.prop(
+    "is not taken for one that slows down",
+    { seed: whole(0, 2 ** 31), mean: whole(50, 1_000) },
+    ({ mean, seed }) => {
+      const offered = Math.round((300 / mean) * 1_000)
+      const seconds = run(target({ servers: many, takes: exponential(new Random(seed), mean) }), 40, offered)
+      expect(sum(seconds.slice(-10), ({ answered }) => answered)).toBeGreaterThan(offered * 9)
+    },
+    { arbitrary: { runs: 8 } }
+  )
+
+  it("that answers half at once and half late gets what it needs", () => {
+    const random = new Random(7)
+    const seconds = run(target({ servers: many, takes: () => (random.chance(0.5) ? 20 : 1_000) }), 30, 600)
+    expect(seconds.at(-1)!.waiting).toBe(0)
+  })
+
+  it("that becomes slower by itself gets more after a few of its latencies", () => {
+    const slow = target({ servers: many, takes: () => 200 })
+    run(slow, 10, 700)
+    slow.behaviour = { servers: many, takes: () => 1_000 }
+    const seconds = run(slow, 12, 700)
+    expect(seconds.at(-1)).toMatchObject({ answered: 700, waiting: 0 })
+  })
+})
+
+describe("a target that does so many at once and lets the others wait", () => {
+  it.prop(
+    "is busy all the time, and has no more than about twice of that, or of what any target has",
+    { servers: whole(5, 300), takes: whole(20, 500) },
+    ({ servers, takes }) => {
+      const most = (servers / takes) * 1_000
+      const seconds = run(target({ servers, takes: () => takes }), 60, most * 2).slice(-30)
+      expect(sum(seconds, ({ answered }) => answered) / 30).toBeGreaterThan(most * 0.9)
+      const bound = Math.max(2 * first, 2.6 * servers)
+      for (const { mostOnWire } of seconds) expect(mostOnWire).toBeLessThanOrEqual(bound)
+    },
+    { arbitrary: { runs: 12 } }
+  )
+})
+
+describe("a target that fails", () => {
+  const failing = (share: number, random: Random) => (): Ending => (random.chance(share) ? "overloaded" : "answered")
+
+  it("altogether has four on the wire once what hung is over, and what it had when it is back", () => {
+    const dead = target({ servers: many, takes: () => 1_000 })
+    run(dead, 10, 500)
+    dead.behaviour = { servers: many, takes: () => 30_000, ends: () => "overloaded" }
+    const seconds = run(dead, 65, 500)
+    expect(seconds.at(-1)!.mostOnWire).toBe(4)
+    dead.behaviour = { servers: many, takes: () => 1_000 }
+    run(dead, 50, 500)
+    expect(dead.second(500).answered).toBeGreaterThanOrEqual(500)
+  })
+
+  it("now and then, as connections do, is not held back by it", () => {
+    const random = new Random(3)
+    const seconds = run(target({ servers: many, takes: () => 1_000, ends: failing(0.001, random) }), 60, 500)
+    expect(seconds.at(-1)!.waiting).toBe(0)
+  })
+
+  it("often has few on the wire", () => {
+    const random = new Random(4)
+    const seconds = run(target({ servers: many, takes: () => 200, ends: failing(0.3, random) }), 40, 1_000)
+    for (const { mostOnWire } of seconds.slice(-20)) expect(mostOnWire).toBeLessThan(first)
+  })
+
+  it("when it has more than it allows (429) is kept busy near that", () => {
+    const allowed = 150
+    const random = new Random(5)
+    const limited: SimulatedTarget = target({
+      servers: many,
+      takes: () => (limited.onWire < allowed ? random.between(200, 400) : 5),
+      ends: (_, onWire) => (onWire > allowed ? "overloaded" : "answered")
+    })
+    const seconds = run(limited, 60, 1_000).slice(-40)
+    expect(sum(seconds, ({ answered }) => answered) / 40).toBeGreaterThan((allowed / 0.3) * 0.8)
+    expect(sum(seconds, ({ failed }) => failed)).toBeLessThan(sum(seconds, ({ answered }) => answered) * 0.1)
+  })
+
+  it.prop(
+    "in any way leaves the limit between four and two thousand",
+    { seed: whole(0, 2 ** 31) },
+    ({ seed }) => {
+      const random = new Random(seed)
+      const wild = target({
+        servers: random.between(1, 400),
+        takes: () => random.between(1, 3_000),
+        ends: () => random.pick(["answered", "answered", "answered", "overloaded", "unsent"] as const)
+      })
+      for (const { limit, mostOnWire } of run(wild, 20, random.between(1, 3_000))) {
+        expect(limit).toBeGreaterThanOrEqual(4)
+        expect(limit).toBeLessThanOrEqual(mostConcurrent)
+        expect(mostOnWire).toBeLessThanOrEqual(mostConcurrent)
+      }
+    },
+    { arbitrary: { runs: 12 } }
+  )
+})
+
+describe("a limit that is set", () => {
+  it.prop(
+    "is there from the start, is never passed, and latency does not change it",
+    { most: whole(1, 2_000) },
+    ({ most }) => {
+      const set = target({ servers: 10, takes: () => 100 }, new ConcurrencyLimit(most))
+      const seconds = run(set, 6, 3_000)
+      expect(seconds.map(({ limit }) => limit)).toStrictEqual(seconds.map(() => most))
+      expect(seconds.at(-1)!.mostOnWire).toBe(most)
+    },
+    { arbitrary: { runs: 10 } }
+  )
+
+  it("of one is one, whatever fails", () => {
+    const serial = target({ servers: 1, takes: () => 10, ends: () => "overloaded" }, new ConcurrencyLimit(1))
+    for (const { mostOnWire } of run(serial, 5, 500)) expect(mostOnWire).toBe(1)
+  })
+
+  it("falls while a target fails, and is there again when it does not", () => {
+    const set = target({ servers: many, takes: () => 100, ends: () => "overloaded" }, new ConcurrencyLimit(300))
+    expect(run(set, 3, 3_000).at(-1)!.limit).toBe(4)
+    set.behaviour = { servers: many, takes: () => 100 }
+    expect(run(set, 3, 3_000).at(-1)!.limit).toBe(300)
+  })
+})

@@ -7,6 +7,7 @@ import sourceSlugs from "./migrations/0004_source_slugs.ts"
 import retention from "./migrations/0005_retention.ts"
 import commands from "./migrations/0006_commands.ts"
 import recentCommands from "./migrations/0007_recent_commands.ts"
+import sourcePeriods from "./migrations/0010_source_periods.ts"
 import { ensurePartitions } from "./Partitions.ts"
 
 /** In order, forward only: what has been released is never changed, a mistake is corrected by the next one. */
@@ -17,7 +18,8 @@ const migrations = Migrator.fromRecord({
   "0004_source_slugs": sourceSlugs,
   "0005_retention": retention,
   "0006_commands": commands,
-  "0007_recent_commands": recentCommands
+  "0007_recent_commands": recentCommands,
+  "0010_source_periods": sourcePeriods
 })
 
 /**

@@ -7,10 +7,10 @@ export interface Leased extends Lease {
   readonly leaseMs: number
 }
 
-type Asked = Omit<Report, "door">
+export type Asked = Omit<Report, "door">
 
 /** How often a door asks again that has got nothing, or no answer (ms): also how late it hears of a limit that was raised. */
-const againMs = 500
+export const againMs = 500
 /** Demand is measured over this time at the least (ms), and foreseen for as much as this. */
 const measuredMs = 200
 const foreseenMs = 1_000
@@ -59,7 +59,7 @@ export class IngestLease {
     if (periodMs !== this.#periodMs) this.#endsAt = Number.NEGATIVE_INFINITY
     this.#limit = limit
     this.#periodMs = periodMs
-    this.#credit = Math.ceil(limit / largestShare)
+    this.#credit = this.#largest
     this.#ceiling = this.#used
     this.#reach = this.#used
     this.#share = null
@@ -73,16 +73,31 @@ export class IngestLease {
     return this.#isUnheard
   }
 
-  /** A request has come. What to ask for now; null: nothing. What is asked for ends with `answered` or `unanswered`. */
-  ask(now: number): Asked | null {
+  /** Whether there is something to report that nobody has answered for. */
+  get isUntold(): boolean {
+    return this.#isUnheard && this.#used !== this.#told
+  }
+
+  /** A request has come. What to ask for now; null: nothing. */
+  request(now: number): Asked | null {
     this.#seen++
+    return this.ask(now)
+  }
+
+  /** The same, without a request. What is asked for ends with `answered` or `unanswered`. */
+  ask(now: number): Asked | null {
     if (now >= this.#endsAt) this.#begin(now)
-    if (!this.#isUnheard && now >= this.#lastsUntil) this.#ceiling = Math.min(this.#ceiling, this.#used)
+    if (!this.#isUnheard && now >= this.#lastsUntil) this.#rest()
     if (this.#asked !== null || now < this.#askAt) return null
     const isLow = this.#ceiling - this.#used <= this.#credit / 2
     const isHalfOver = now >= this.#lastsUntil - this.#leaseMs / 2
     if (!isLow && !isHalfOver && !this.#isUnheard) return null
-    this.#asked = { used: this.#used, told: this.#told, wanted: this.#wanted(now) }
+    this.#asked = {
+      used: this.#used,
+      told: this.#told,
+      reach: this.#share === null ? null : Math.max(0, this.#reach - this.#used),
+      wanted: this.#wanted(now)
+    }
     return this.#asked
   }
 
@@ -130,9 +145,20 @@ export class IngestLease {
     this.#used--
   }
 
+  /** The largest lease. */
+  get #largest(): number {
+    return Math.ceil(this.#limit / largestShare)
+  }
+
   #mostNow(): number {
     if (this.#isUnheard) return this.#reach
     return this.#asked !== null && !this.#isSpent ? this.#ceiling + this.#credit : this.#ceiling
+  }
+
+  /** Its lease is over, because no requests came: others may have what it could reach. */
+  #rest(): void {
+    this.#ceiling = Math.min(this.#ceiling, this.#used)
+    this.#reach = Math.min(this.#reach, this.#used + this.#largest)
   }
 
   /** A period of its own, until an answer says which one it is. */
@@ -142,8 +168,10 @@ export class IngestLease {
     this.#endsAt = now + this.#periodMs
     this.#lastsUntil = this.#endsAt
     this.#isSpent = false
-    this.#credit = Math.ceil(this.#limit / largestShare)
+    this.#credit = this.#largest
     this.#before = this.#used
+    // What was accepted in an earlier period is no longer anybody's concern.
+    this.#told = this.#used
     const share = this.#share ?? (this.#isUnheard ? this.#limit : 0)
     this.#ceiling = this.#used + share
     this.#reach = this.#ceiling

@@ -6,7 +6,7 @@ import { SourceEntity } from "@tidegate/entities/Source/SourceProtocol"
 import type { Database } from "@tidegate/storage/Database"
 import { countLimited, type Limited } from "@tidegate/storage/SourcePeriods"
 import { metrics } from "@tidegate/telemetry/Metrics"
-import { IngestLease } from "./IngestLease.ts"
+import { againMs, type Asked, IngestLease } from "./IngestLease.ts"
 
 /** How long an answer is waited for, while requests go on. */
 const patience = "1 second"
@@ -69,9 +69,8 @@ const make = Effect.gen(function* () {
   const kept = new Map<string, Kept>()
   const refusals = yield* countRefusals
 
-  const ask = (entry: Kept): void => {
+  const send = (entry: Kept, asked: Asked | null): void => {
     const { door, lease, limiting } = entry
-    const asked = lease.ask(performance.now())
     if (asked === null) return
     const { id, teamId, version } = limiting
     const answer = client(id)
@@ -83,9 +82,13 @@ const make = Effect.gen(function* () {
         if (Exit.isFailure(exit)) {
           lease.unanswered(asked, performance.now())
           metrics.leases.at("unanswered").add()
-          return wasUnheard || !lease.isUnheard
-            ? Effect.void
-            : Effect.logWarning("a source's limit is not answered for: going on with the last lease", { source_id: id })
+          const told =
+            wasUnheard || !lease.isUnheard
+              ? Effect.void
+              : Effect.logWarning("a source's limit is not answered for: going on with the last lease", {
+                  source_id: id
+                })
+          return Effect.andThen(told, again(entry))
         }
         const given = exit.value
         const isOld = given === null || given.version > entry.limiting.version
@@ -103,6 +106,15 @@ const make = Effect.gen(function* () {
     )
   }
 
+  /** Whoever answers next has to know what was accepted meanwhile, also when no more requests come. */
+  const again = (entry: Kept): Effect.Effect<void> =>
+    Effect.andThen(
+      Effect.sleep(againMs),
+      Effect.sync(() => {
+        if (entry.lease.isUntold) send(entry, entry.lease.ask(performance.now()))
+      })
+    )
+
   const keep = (limiting: Limiting): Kept => {
     const lease = new IngestLease()
     const entry: Kept = {
@@ -111,7 +123,7 @@ const make = Effect.gen(function* () {
       limiting,
       limit: {
         wait: () => {
-          ask(entry)
+          send(entry, lease.request(performance.now()))
           return lease.wait(performance.now())
         },
         take: () => lease.take(),

@@ -257,8 +257,8 @@ const make = Effect.gen(function* () {
     // Only here, so that nothing is used by what is rejected, or goes away. No other request can come in between.
     if (limit?.take() === false) return limited(response, limit, limit.wait())
     journal.accept(decision.record, (outcome) => {
-      // What is unavailable may be stored all the same.
-      if (outcome === "stale" || outcome === "failed") limit?.giveBack()
+      // What is unavailable may be stored all the same, but hardly ever is: an outage must not use up an hour's limit.
+      if (outcome !== "committed") limit?.giveBack()
       switch (outcome) {
         case "committed":
           hint(decision)

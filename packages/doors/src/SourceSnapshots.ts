@@ -159,6 +159,7 @@ const make = Effect.gen(function* () {
         return null
       }
       cached.delete(name)
+      limits.drop(name)
       if (unknown.size >= mostCached) unknown.clear()
       unknown.set(name, performance.now() + unknownForMs)
       return null

@@ -2,6 +2,9 @@
 export const largestShare = 8
 const smallestShare = 64
 
+/** Doors that had no answer ask again within this time (ms); until then a new owner does not know what they have used by themselves. */
+const settlingMs = 2_000
+
 /** What a door says of itself. Its counts are of all that it has ever seen: said twice, they are counted once. */
 export interface Report {
   /** One process that takes requests. */
@@ -10,6 +13,8 @@ export interface Report {
   readonly used: number
   /** How much of that an answer has reached it for. */
   readonly told: number
+  /** How far it may still go by itself; null: it has never had a lease. */
+  readonly reach: number | null
   /** What it expects to need until it asks again. */
   readonly wanted: number
 }
@@ -48,6 +53,7 @@ export class IngestBudget {
   readonly leaseMs: number
   #used = 0
   #held = 0
+  #settlesAt = Number.NEGATIVE_INFINITY
   #endsAt = Number.NEGATIVE_INFINITY
   readonly #doors = new Map<string, Door>()
 
@@ -58,7 +64,8 @@ export class IngestBudget {
   }
 
   /** Used or held, of the current period. */
-  get leased(): number {
+  leased(now: number): number {
+    this.#forget(now)
     return this.#used + this.#held
   }
 
@@ -67,17 +74,27 @@ export class IngestBudget {
     return this.#endsAt - now
   }
 
-  /** Doors that hold a lease. */
+  /** Doors that have a lease. */
   doors(now: number): number {
-    let count = 0
-    for (const door of this.#doors.values()) if (this.#isHeard(door, now)) count++
-    return count
+    this.#forget(now)
+    return this.#doors.size
   }
 
-  /** A period that lasts until `endsAt`. What an earlier owner has leased of it counts as used: nobody knows better. */
-  begin(endsAt: number, leased: number): void {
+  /** A new period. */
+  begin(endsAt: number): void {
+    this.#start(endsAt, 0)
+  }
+
+  /** A period of an earlier owner. What was leased of it counts as used: nobody knows better. */
+  takeOver(endsAt: number, leased: number, now: number): void {
+    this.#start(endsAt, leased)
+    this.#settlesAt = now + settlingMs
+  }
+
+  #start(endsAt: number, used: number): void {
     this.#endsAt = endsAt
-    this.#used = leased
+    this.#used = used
+    this.#settlesAt = Number.NEGATIVE_INFINITY
     this.#held = 0
     for (const door of this.#doors.values()) {
       door.held = 0
@@ -86,7 +103,7 @@ export class IngestBudget {
   }
 
   /** Counts what a door reports, and gives it a lease for the one it has. */
-  lease({ door: id, told, used, wanted }: Report, now: number): Lease {
+  lease({ door: id, reach, told, used, wanted }: Report, now: number): Lease {
     this.#forget(now)
     const known = this.#doors.get(id)
     // What an answer has reached the door for was counted, by an earlier owner where not by this one.
@@ -95,41 +112,39 @@ export class IngestBudget {
     const door: Door = { used, held: 0, reach: 0, wanted: Math.max(1, wanted), heardAt: now }
     this.#doors.set(id, door)
 
-    const spare = this.limit - this.#used - this.#held
-    if (spare > 0) {
-      const fair = Math.ceil(spare / (2 * this.#doors.size))
-      const asked = Math.max(door.wanted, Math.ceil(this.limit / smallestShare))
-      door.held = Math.min(asked, fair, Math.ceil(this.limit / largestShare))
+    const part = door.wanted / this.#sum("wanted")
+    const most = Math.min(
+      Math.max(door.wanted, Math.ceil(this.limit / smallestShare)),
+      Math.ceil(this.limit / largestShare)
+    )
+    const spare = Math.max(0, this.limit - this.leased(now))
+    if (now < this.#settlesAt && reach !== null) {
+      // Until all have reported, each goes on by what it was given before: together that is no more than the limit.
+      door.reach = Math.min(reach, spare)
+      door.held = Math.min(most, door.reach)
+    } else {
+      // Others do not get what a door was told that it may reach, before that one has heard of them.
+      const unreached = this.limit - this.#used - this.#sum("reach")
+      door.held = Math.min(most, Math.ceil(spare / (2 * this.#doors.size)))
+      door.reach = Math.max(door.held, Math.min(door.held + Math.floor(part * (spare - door.held)), unreached))
     }
     this.#held += door.held
-    let demand = 0
-    let reached = 0
-    for (const { reach, wanted } of this.#doors.values()) {
-      demand += wanted
-      reached += reach
-    }
-    const part = door.wanted / demand
-    // Not what another door was told that it may reach, as long as that one has not heard that there are others.
-    const further = Math.min(Math.floor(part * (spare - door.held)), this.limit - this.#used - reached - door.held)
-    door.reach = door.held + Math.max(0, further)
-    return {
-      budget: door.held,
-      reach: door.reach,
-      // At least one: a door that is alone for ever still takes some.
-      share: Math.max(1, Math.floor(part * this.limit))
-    }
+    // At least one: a door that is alone for ever still takes some.
+    return { budget: door.held, reach: door.reach, share: Math.max(1, Math.floor(part * this.limit)) }
+  }
+
+  #sum(what: "wanted" | "reach"): number {
+    let sum = 0
+    for (const door of this.#doors.values()) sum += door[what]
+    return sum
   }
 
   /** A door that has been silent for as long as a lease lasts is gone, or rests: what it holds is free again. */
   #forget(now: number): void {
     for (const [id, door] of this.#doors) {
-      if (this.#isHeard(door, now)) continue
+      if (now < door.heardAt + this.leaseMs) continue
       this.#held -= door.held
       this.#doors.delete(id)
     }
-  }
-
-  #isHeard({ heardAt }: Door, now: number): boolean {
-    return now < heardAt + this.leaseMs
   }
 }

@@ -63,7 +63,9 @@ export const makeIngestLimiter = Effect.fnUntraced(function* (source_id: string)
     const taken = yield* takePeriod({ source_id, team_id, periodMs: to.periodMs, ahead })
     revision = taken.revision
     noted = taken.leased
-    to.begin((yield* monotonic) + taken.remainingMs, taken.isNew ? 0 : taken.leased)
+    const now = yield* monotonic
+    if (taken.isNew) to.begin(now + taken.remainingMs)
+    else to.takeOver(now + taken.remainingMs, taken.leased, now)
   })
 
   const lease = Effect.fnUntraced(function* (
@@ -74,9 +76,11 @@ export const makeIngestLimiter = Effect.fnUntraced(function* (source_id: string)
     const { limit, period, version } = known
     const from = budgetOf(limit, period)
     if (from.remaining(yield* monotonic) <= 0) yield* begin(known, from)
-    const given = from.lease(asked, yield* monotonic)
-    if (from.leased > noted) {
-      const next = Math.max(from.leased, Math.min(limit, from.leased + aheadOf(limit, period)))
+    const now = yield* monotonic
+    const given = from.lease(asked, now)
+    const leased = from.leased(now)
+    if (leased > noted) {
+      const next = Math.max(leased, Math.min(limit, leased + aheadOf(limit, period)))
       if (!(yield* noteLeased(source_id, revision, next))) {
         // Somebody else counts in this period: nothing that is known of it here holds.
         budget = null
@@ -94,13 +98,14 @@ export const makeIngestLimiter = Effect.fnUntraced(function* (source_id: string)
     const now = yield* monotonic
     const remainingMs = budget?.remaining(now) ?? 0
     if (budget === null || remainingMs <= 0) return { limit, period, current: null }
-    return { limit, period, current: { leased: budget.leased, doors: budget.doors(now), remainingMs } }
+    return { limit, period, current: { leased: budget.leased(now), doors: budget.doors(now), remainingMs } }
   })
 
   /** What was noted and not leased is free again for the next owner. */
-  const leave = Effect.suspend(() =>
-    budget === null || budget.leased >= noted ? Effect.void : noteLeased(source_id, revision, budget.leased)
-  )
+  const leave = Effect.gen(function* () {
+    const leased = budget?.leased(yield* monotonic) ?? noted
+    if (leased < noted) yield* noteLeased(source_id, revision, leased)
+  })
   yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(Effect.provideContext(leave, database), "1 second")))
 
   return {

@@ -33,6 +33,7 @@ export const SourceEntity = protocolOf(source, [
       door: Schema.String,
       used: Schema.Number,
       told: Schema.Number,
+      reach: Schema.NullOr(Schema.Number),
       wanted: Schema.Number
     },
     success: Schema.NullOr(Lease),

@@ -8,6 +8,7 @@ export default Effect.gen(function* () {
 })
 
 const statements = [
+  // Beside it, "rollups" have a measure more: "limited" (by source), requests over the limit, of which nothing else is stored.
   // Not in "sources": that row is what every commit of a request looks at. "revision" is raised by each owner that takes it over.
   `create table source_periods (
     source_id text collate "C" primary key,

@@ -103,6 +103,9 @@ export const DoorTelemetry = {
 
       unknownSource: (): void => metrics.requests.at("unknown_source").add(),
 
+      /** Its source counts it; a flood writes no lines. */
+      limited: (): void => metrics.requests.at("limited").add(),
+
       shed: (reason: ShedReason): ErrorId => {
         metrics.requests.at("shed").add()
         metrics.sheds.at(reason).add()

@@ -13,6 +13,7 @@ import { Bodies } from "./Bodies.ts"
 import { Certificates } from "./Certificates.ts"
 import { DoorTelemetry, type ShedReason } from "./DoorTelemetry.ts"
 import { HandshakeSteps } from "./HandshakeSteps.ts"
+import type { IngestLimit } from "./IngestLimits.ts"
 import { type InboundRequest, readHeaders } from "./InboundRequest.ts"
 import { ProxyUpstream } from "./ProxyUpstream.ts"
 import { acceptedReply, rejectedReply, type Reply } from "./Reply.ts"
@@ -87,6 +88,16 @@ const make = Effect.gen(function* () {
     telemetry.shed("sender_busy")
     refuse(response, "RATE_LIMITED", "too many requests are being received for this source, or from this address", {
       "retry-after": "1"
+    })
+  }
+
+  /** Over the source's limit: counted, and nothing stored. */
+  const limited = (response: ServerResponse, limit: IngestLimit, waitMs: number): void => {
+    limit.refused()
+    telemetry.limited()
+    const retry = Math.max(1, Math.ceil(waitMs / 1_000))
+    refuse(response, "RATE_LIMITED", `the source takes no more requests now; repeat this one after ${retry} s`, {
+      "retry-after": String(retry)
     })
   }
 
@@ -242,7 +253,12 @@ const make = Effect.gen(function* () {
 
   const commit = (snapshot: SourceSnapshot, exchange: Exchange, decision: Decision, routings: number): void => {
     const { response } = exchange
+    const limit = decision.rejection === null ? snapshot.limit : null
+    // Only here, so that nothing is used by what is rejected, or goes away. No other request can come in between.
+    if (limit?.take() === false) return limited(response, limit, limit.wait())
     journal.accept(decision.record, (outcome) => {
+      // What is unavailable may be stored all the same, but hardly ever is: an outage must not use up an hour's limit.
+      if (outcome !== "committed") limit?.giveBack()
       switch (outcome) {
         case "committed":
           hint(decision)
@@ -283,6 +299,12 @@ const make = Effect.gen(function* () {
     if (snapshot === null) {
       message.discard(response)
       return unknownSource(response)
+    }
+    // Before the body: a flood is worth no memory. A disabled source says so, whatever has been sent to it before.
+    const waitMs = snapshot.disabled || snapshot.limit === null ? 0 : snapshot.limit.wait()
+    if (waitMs > 0) {
+      message.discard(response)
+      return limited(response, snapshot.limit!, waitMs)
     }
     const reading = bodies.read(message, snapshot.id, (outcome) => {
       if (outcome.kind !== "whole") {

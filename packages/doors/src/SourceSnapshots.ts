@@ -13,6 +13,7 @@ import { sealPresented } from "@tidegate/storage/PresentedColumn"
 import { readRoutedSource, type RoutedSource } from "@tidegate/storage/RoutedSource"
 import { Secrets } from "@tidegate/storage/Secrets"
 import { Certificates } from "./Certificates.ts"
+import { type IngestLimit, IngestLimits } from "./IngestLimits.ts"
 import type { ProxySettings } from "./ProxyUpstream.ts"
 import { acknowledgementOf, type ReplySettings } from "./Reply.ts"
 
@@ -37,6 +38,8 @@ export interface SourceSnapshot {
   /** What a request target is appended to, to be the URL that the sender has called. */
   readonly origin: string
   readonly disabled: boolean
+  /** Null: as many requests are accepted as come. */
+  readonly limit: IngestLimit | null
   readonly allowedMethods: ReadonlyArray<string>
   readonly verifier: SourceVerifier
   /** Seals what a request of this source has presented, for the row of that request alone. */
@@ -72,7 +75,7 @@ export class SourceSnapshots extends Context.Service<
   static readonly layer: Layer.Layer<
     SourceSnapshots,
     never,
-    Database | Secrets | Sharding.Sharding | Certificates | Ingress
+    Database | Secrets | Sharding.Sharding | Certificates | IngestLimits | Ingress
   > = Layer.effect(
     SourceSnapshots,
     Effect.suspend(() => make)
@@ -83,6 +86,7 @@ const make = Effect.gen(function* () {
   const secrets = yield* Secrets
   const sharding = yield* Sharding.Sharding
   const certificates = yield* Certificates
+  const limits = yield* IngestLimits
   const ingress = yield* Ingress
   const context = yield* Effect.context<Database | Secrets>()
   const runPromise = Effect.runPromiseWith(context)
@@ -105,6 +109,21 @@ const make = Effect.gen(function* () {
           Effect.logError("a source's verification settings cannot be read", { source_id: id, error: auth.failure }),
           verifyNobody
         )
+
+  const limitOf = ({ config, id, team_id, version }: RoutedSource): IngestLimit | null => {
+    if (config.rate_limit === null) {
+      limits.drop(id)
+      return null
+    }
+    return limits.of({
+      id,
+      teamId: team_id,
+      version,
+      limit: config.rate_limit,
+      period: config.rate_limit_period ?? "second",
+      isOld: () => void load(id).catch(() => null)
+    })
+  }
 
   /** How it answers. A custom response that cannot be read is left out: what comes in is worth more than its answer. */
   const replyOf = (source: RoutedSource): Effect.Effect<ReplySettings> => {
@@ -140,6 +159,7 @@ const make = Effect.gen(function* () {
         return null
       }
       cached.delete(name)
+      limits.drop(name)
       if (unknown.size >= mostCached) unknown.clear()
       unknown.set(name, performance.now() + unknownForMs)
       return null
@@ -169,6 +189,7 @@ const make = Effect.gen(function* () {
       version: source.version,
       origin,
       disabled: source.disabled,
+      limit: limitOf(source),
       allowedMethods: source.config.allowed_http_methods,
       verifier: yield* verifierOf(source),
       seal: (id, presented) => sealPresented(secrets, { team_id, id }, presented),
@@ -188,6 +209,22 @@ const make = Effect.gen(function* () {
     return result
   }
 
+  const load = (name: string): Promise<SourceSnapshot | null> => {
+    const current = reading.get(name)
+    if (current === undefined) return start(name)
+    let next = following.get(name)
+    if (next === undefined) {
+      next = current
+        .catch(() => null)
+        .then(() => {
+          following.delete(name)
+          return start(name)
+        })
+      following.set(name, next)
+    }
+    return next
+  }
+
   return SourceSnapshots.of({
     get: (name) => {
       const snapshot = cached.get(name)
@@ -202,20 +239,6 @@ const make = Effect.gen(function* () {
       unknown.delete(name)
       return undefined
     },
-    load: (name) => {
-      const current = reading.get(name)
-      if (current === undefined) return start(name)
-      let next = following.get(name)
-      if (next === undefined) {
-        next = current
-          .catch(() => null)
-          .then(() => {
-            following.delete(name)
-            return start(name)
-          })
-        following.set(name, next)
-      }
-      return next
-    }
+    load
   })
 })

@@ -27,6 +27,7 @@ const snapshot = (more: Partial<SourceSnapshot> = {}): SourceSnapshot => ({
   version: 5,
   origin: "https://hooks.example.com",
   disabled: false,
+  limit: null,
   allowedMethods: ["POST"],
   verifier: compileSourceAuth({ type: "WEBHOOK", auth_type: null, auth: {} }),
   seal: (id, presented) => `sealed for ${id}: ${JSON.stringify(presented)}`,

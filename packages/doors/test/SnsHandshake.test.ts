@@ -92,6 +92,7 @@ const snapshotOf = (certificates: Certificates["Service"]): SourceSnapshot => ({
   version: 1,
   origin: "https://hooks.example",
   disabled: false,
+  limit: null,
   allowedMethods: ["POST"],
   verifier: compileSourceAuth({ type: "AWS_SNS", auth_type: "HMAC", auth: {} }, certificates.get),
   seal: () => "",

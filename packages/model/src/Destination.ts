@@ -9,6 +9,14 @@ export type DeliveryMethod = typeof DeliveryMethod.Type
 export const RatePeriod = Schema.Literals(["second", "minute", "hour", "day"])
 export type RatePeriod = typeof RatePeriod.Type
 
+/** How long it is (ms). */
+export const ratePeriodMs: Readonly<Record<RatePeriod, number>> = {
+  second: 1_000,
+  minute: 60_000,
+  hour: 3_600_000,
+  day: 86_400_000
+}
+
 /**
  * A destination as the API shows it. `config` has the settings of its type, `auth_type`, and in `auth` masks for secrets.
  * `attempts_24h_bins`: six buckets of four hours, the oldest first, the last one ending now; `attempts_24h_count` is their sum.

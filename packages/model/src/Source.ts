@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { RatePeriod } from "./Destination.ts"
 import { Timestamp } from "./Timestamp.ts"
 
 /** The HTTP methods a source can accept. */
@@ -109,7 +110,10 @@ export const Source = Schema.Struct({
     mode: Schema.Literals(["webhook", "proxy"]),
     proxy: Schema.NullOr(ProxySettings),
     /** Whether the first answer to an interaction of the chat (type DISCORD) is shown to its sender only. */
-    chat_defer_ephemeral: Schema.Boolean
+    chat_defer_ephemeral: Schema.Boolean,
+    /** Requests that are accepted in a period; null: all. */
+    rate_limit: Schema.NullOr(Schema.Int),
+    rate_limit_period: Schema.NullOr(RatePeriod)
   }),
   disabled_at: Schema.NullOr(Timestamp),
   created_at: Timestamp,

@@ -113,12 +113,15 @@ const settled = (
     }),
     ({ chat_defer_ephemeral, custom_response, proxied }) => {
       const methods = config.allowed_http_methods
+      const { rate_limit = stored.rate_limit, rate_limit_period = stored.rate_limit_period } = config
       return {
         allowed_http_methods:
           methods === undefined ? stored.allowed_http_methods : [...new Set(methods ?? defaultMethods)],
         custom_response,
         ...proxied,
-        chat_defer_ephemeral
+        chat_defer_ephemeral,
+        rate_limit,
+        rate_limit_period: rate_limit === null ? rate_limit_period : (rate_limit_period ?? "second")
       }
     }
   )
@@ -129,7 +132,9 @@ const nothingStored = {
   custom_response: null,
   mode: "webhook",
   proxy: null,
-  chat_defer_ephemeral: false
+  chat_defer_ephemeral: false,
+  rate_limit: null,
+  rate_limit_period: null
 } as const
 
 const create = (

@@ -31,7 +31,9 @@ describe("SourceInput", () => {
         custom_response: null,
         mode: "webhook",
         proxy: null,
-        chat_defer_ephemeral: false
+        chat_defer_ephemeral: false,
+        rate_limit: null,
+        rate_limit_period: null
       },
       auth: {}
     })
@@ -456,6 +458,44 @@ describe("SourceInput", () => {
       expect(
         updated(created({ name: "a" }), { type: "DISCORD", chat_defer_ephemeral: true }).config.chat_defer_ephemeral
       ).toBe(true)
+    })
+  })
+
+  describe("rate_limit", () => {
+    const limit = (config: {
+      readonly [member: string]: number | string | null
+    }): readonly [number | null, string | null] => {
+      const { rate_limit, rate_limit_period } = created({ name: "a", config }).config
+      return [rate_limit, rate_limit_period]
+    }
+
+    it("counts in seconds unless told", () => {
+      expect(limit({ rate_limit: 10 })).toStrictEqual([10, "second"])
+      expect(limit({ rate_limit: 1, rate_limit_period: null })).toStrictEqual([1, "second"])
+      expect(limit({ rate_limit: 1e9, rate_limit_period: "day" })).toStrictEqual([1e9, "day"])
+      expect(limit({ rate_limit: null, rate_limit_period: "hour" })).toStrictEqual([null, "hour"])
+      expect(limit({})).toStrictEqual([null, null])
+      expect(created({ name: "a", rate_limit: 5 }).config.rate_limit).toBe(5)
+    })
+
+    it("is a whole number of requests in a known period", () => {
+      const message = "config.rate_limit: must be a whole number from 1 to 1000000000, or null"
+      for (const rate_limit of [0, -1, 1.5, 1e9 + 1, "10", true]) {
+        expect(refused({ name: "a", config: { rate_limit } })).toStrictEqual([message])
+      }
+      expect(refused({ name: "a", config: { rate_limit: 1, rate_limit_period: "week" } })).toStrictEqual([
+        "config.rate_limit_period: must be one of second, minute, hour, day"
+      ])
+    })
+
+    it("stays unless it is changed", () => {
+      const limited = created({ name: "a", rate_limit: 5, rate_limit_period: "minute" })
+      expect(updated(limited, { description: "x" }).config).toMatchObject({
+        rate_limit: 5,
+        rate_limit_period: "minute"
+      })
+      expect(updated(limited, { rate_limit: 6 }).config).toMatchObject({ rate_limit: 6, rate_limit_period: "minute" })
+      expect(updated(limited, { rate_limit: null }).config.rate_limit).toBe(null)
     })
   })
 

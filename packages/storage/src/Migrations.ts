@@ -9,6 +9,7 @@ import commands from "./migrations/0006_commands.ts"
 import recentCommands from "./migrations/0007_recent_commands.ts"
 import isolation from "./migrations/0008_isolation.ts"
 import rollupBatches from "./migrations/0009_rollup_batches.ts"
+import sourcePeriods from "./migrations/0010_source_periods.ts"
 import { ensurePartitions } from "./Partitions.ts"
 
 /** In order, forward only: what has been released is never changed, a mistake is corrected by the next one. */
@@ -21,7 +22,8 @@ const migrations = Migrator.fromRecord({
   "0006_commands": commands,
   "0007_recent_commands": recentCommands,
   "0008_isolation": isolation,
-  "0009_rollup_batches": rollupBatches
+  "0009_rollup_batches": rollupBatches,
+  "0010_source_periods": sourcePeriods
 })
 
 /**

@@ -6,6 +6,7 @@ import type { SourceConfig } from "@tidegate/resources/Source"
 import { readAuth } from "./AuthColumn.ts"
 import { HotSql } from "./Database.ts"
 import { Secrets, type SecretUnreadable } from "./Secrets.ts"
+import { configOf, type StoredConfig } from "./Sources.ts"
 
 interface Settings {
   readonly id: string
@@ -29,7 +30,8 @@ export interface RoutedSource extends Settings {
   readonly auth: Result.Result<Schema.JsonObject, SecretUnreadable | Schema.SchemaError>
 }
 
-interface Row extends Settings {
+interface Row extends Omit<Settings, "config"> {
+  readonly config: StoredConfig
   readonly version: bigint
   readonly disabled_at: Date | null
   /** Encrypted. */
@@ -58,7 +60,7 @@ export const readRoutedSource = Effect.fnUntraced(function* (
     team_id,
     slug,
     type,
-    config,
+    config: configOf(config),
     connections,
     version: Number(version),
     disabled: disabled_at !== null,

@@ -9,13 +9,16 @@ import type { Owner } from "./SealedColumn.ts"
 import { Secrets } from "./Secrets.ts"
 import { makeStore, nobody, type Store, type StoredRow } from "./Store.ts"
 
-type Later = "chat_defer_ephemeral"
+type Later = "chat_defer_ephemeral" | "rate_limit" | "rate_limit_period"
 
-type StoredConfig = Omit<SourceConfig, Later> & Partial<Pick<SourceConfig, Later>>
+export type StoredConfig = Omit<SourceConfig, Later> & Partial<Pick<SourceConfig, Later>>
 
-const configOf = (config: StoredConfig): SourceConfig => ({
+/** The settings of a row that may be older than some of them. */
+export const configOf = (config: StoredConfig): SourceConfig => ({
   ...config,
-  chat_defer_ephemeral: config.chat_defer_ephemeral ?? false
+  chat_defer_ephemeral: config.chat_defer_ephemeral ?? false,
+  rate_limit: config.rate_limit ?? null,
+  rate_limit_period: config.rate_limit_period ?? null
 })
 
 /** A row of `sources`. */

@@ -157,7 +157,7 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
   "loading 20 pending events": { file: "DeliveryRows.ts", run: (events) => pendingEvents(events, 1e6) },
   "the first 20 due rows of a lane": {
     file: "DeliveryRows.ts",
-    run: () => dueRows(1, destination, Date.now() + 1000, 20)
+    run: () => dueRows(1, destination, Date.now() + 1000, 20, new Map())
   },
   "when a destination has started deliveries": {
     file: "DeliveryRows.ts",

@@ -36,7 +36,9 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
           custom_response: null,
           mode: "webhook",
           proxy: null,
-          chat_defer_ephemeral: false
+          chat_defer_ephemeral: false,
+          rate_limit: null,
+          rate_limit_period: null
         },
         disabled_at: null,
         created_at: created.created_at,
@@ -83,8 +85,9 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Sources", (it) => {
       const sql = yield* SqlClient.SqlClient
       const sources = yield* Sources
       const { id } = yield* createSource()
-      yield* sql`update sources set config = config - 'chat_defer_ephemeral' where id = ${id}`
-      expect((yield* sources.get(team, id)).config.chat_defer_ephemeral).toBe(false)
+      yield* sql`update sources set config = config - array['chat_defer_ephemeral', 'rate_limit', 'rate_limit_period'] where id = ${id}`
+      const later = { chat_defer_ephemeral: false, rate_limit: null, rate_limit_period: null }
+      expect((yield* sources.get(team, id)).config).toMatchObject(later)
       let seen: SourceFields["config"] | undefined
       yield* sources.update(team, id, (stored) => {
         seen = stored.config

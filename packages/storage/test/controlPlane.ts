@@ -58,7 +58,9 @@ export const sourceFields = (fields: Partial<SourceFields> = {}): SourceFields =
     custom_response: null,
     mode: "webhook",
     proxy: null,
-    chat_defer_ephemeral: false
+    chat_defer_ephemeral: false,
+    rate_limit: null,
+    rate_limit_period: null
   },
   auth: {},
   ...fields

@@ -57,6 +57,7 @@ export const metrics = {
         "SOURCE_METHOD_NOT_ALLOWED",
         "PAYLOAD_TOO_LARGE",
         "SOURCE_AUTH_FAILED",
+        "limited",
         "unknown_source",
         "shed",
         "failed"
@@ -91,6 +92,11 @@ export const metrics = {
   staleRoutings: counter(
     "tidegate_stale_routings_total",
     "Requests routed again because their source had changed before the commit."
+  ),
+  leases: counters(
+    "tidegate_ingest_leases_total",
+    "Times that a door asked what it may accept of a source with a limit, by what it got.",
+    [["outcome", ["leased", "spent", "unanswered"]]]
   ),
   heldBodyBytes: gauge("tidegate_held_body_bytes", "Bytes of bodies that the doors hold in memory.", "By"),
 

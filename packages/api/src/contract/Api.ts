@@ -2,7 +2,6 @@ import { HttpApi, OpenApi } from "effect/http-api"
 import { destination } from "@tidegate/resources/Destination"
 import type { AnyResource } from "@tidegate/resources/Resource"
 import { plain } from "@tidegate/resources/Resources"
-import { source } from "@tidegate/resources/Source"
 import { AttemptsApi } from "./AttemptsApi.ts"
 import { ConnectionsApi } from "./ConnectionsApi.ts"
 import { completeDocument } from "./Document.ts"
@@ -10,6 +9,7 @@ import { EventsApi } from "./EventsApi.ts"
 import { groupOf } from "./Group.ts"
 import * as Parameters from "./Parameters.ts"
 import { RequestsApi } from "./RequestsApi.ts"
+import { SourcesApi } from "./SourcesApi.ts"
 import { TransformationsApi } from "./TransformationsApi.ts"
 
 type Groups<Resources extends ReadonlyArray<AnyResource>> = {
@@ -24,7 +24,7 @@ const plainGroups = (plain as ReadonlyArray<AnyResource>).map((resource) => grou
 /** The control API. `HttpApiClient.make(Api)` is its client. Every route also answers under `/v1`. */
 export class Api extends HttpApi.make("tidegate")
   .add(
-    groupOf(source, { query: Parameters.resources }),
+    SourcesApi,
     groupOf(destination, { query: Parameters.resources }),
     ConnectionsApi,
     TransformationsApi,

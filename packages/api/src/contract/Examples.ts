@@ -274,3 +274,14 @@ export const retryAccepted = {
 export const accepted = { ok: true, queued: true, transport: "queue", request_id: ids.request } as const
 
 export const webhook = body
+
+export const sourceHealth = {
+  source_id: ids.source,
+  accepted_24h_count: 1200,
+  rejected_24h_count: 3,
+  limited_24h_count: 40,
+  last_request_at: at,
+  rate_limit: 100,
+  rate_limit_period: "minute",
+  period: { leased: 100, remaining: 0, doors: 1, ends_at: "2026-01-01T00:00:20.000Z" }
+} as const

@@ -1,6 +1,4 @@
-import type { RatePeriod } from "@tidegate/model/Destination"
-
-const periodMs: Record<RatePeriod, number> = { second: 1_000, minute: 60_000, hour: 3_600_000, day: 86_400_000 }
+import { type RatePeriod, ratePeriodMs } from "@tidegate/model/Destination"
 
 /**
  * Kept between windows (ms): starts are counted when the request is handed to the network, and reach it a little later,
@@ -40,7 +38,7 @@ export class Pacer {
 
   constructor(limit: number, period: RatePeriod) {
     this.limit = limit
-    this.period = periodMs[period]
+    this.period = ratePeriodMs[period]
     this.slice = Math.max(1, this.period / 10_000)
     this.#interval = this.period / limit
     const burst = this.#interval >= 1_000 ? 1 : Math.max(Math.min(limit, 10), toleranceMs / this.#interval)

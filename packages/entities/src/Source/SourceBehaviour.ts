@@ -1,11 +1,15 @@
-import { Effect, Redacted, Result } from "effect"
+import { Clock, Effect, Redacted, Result, Semaphore } from "effect"
 import { Entity } from "effect/cluster"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import type { SourceHealth } from "@tidegate/model/SourceHealth"
 import { source, type SourceChange, type SourceFields } from "@tidegate/resources/Source"
+import { readSourceCounts } from "@tidegate/storage/reads/SourceCounts"
 import { Sources } from "@tidegate/storage/Sources"
+import { query } from "@tidegate/storage/Transaction"
 import { actorOf } from "../Actor.ts"
 import { carryThrough } from "../CarryThrough.ts"
 import { settling } from "../Settle.ts"
+import { makeIngestLimiter } from "./IngestLimiter.ts"
 import { SourceEntity } from "./SourceProtocol.ts"
 
 /**
@@ -22,17 +26,50 @@ const rememberSecret =
       : Result.fail(fail("SOURCE_AUTH_FAILED", "the source has another secret already"))
   }
 
-/** The source's actor: it holds nothing, what it knows is in SQL. */
+/** The source's actor: its commands, its ingest limit, and how it is doing. */
 export const layer = SourceEntity.toLayer(
   Effect.gen(function* () {
     const { entityId: id } = yield* Entity.CurrentAddress
     const sources = yield* Sources
     const settle = yield* settling
+    const limiter = yield* makeIngestLimiter(id)
+    const oneAtATime = Semaphore.withPermit(Semaphore.makeUnsafe(1))
+    const around = <A, E, R>(command: Effect.Effect<A, E, R>) =>
+      Effect.ensuring(oneAtATime(command), Effect.sync(limiter.changed))
+
+    const health = Effect.fnUntraced(function* (team_id: string) {
+      const { config } = yield* sources.get(team_id, id)
+      const now = yield* Clock.currentTimeMillis
+      const { accepted, lastRequestAt, limited, rejected } = yield* query(readSourceCounts(id, now))
+      const { current, limit } = yield* query(limiter.standing)
+      return {
+        source_id: id,
+        accepted_24h_count: accepted,
+        rejected_24h_count: rejected,
+        limited_24h_count: limited,
+        last_request_at: lastRequestAt?.toISOString() ?? null,
+        rate_limit: config.rate_limit,
+        rate_limit_period: config.rate_limit_period,
+        period:
+          current === null || limit === null
+            ? null
+            : {
+                leased: current.leased,
+                remaining: Math.max(0, limit - current.leased),
+                doors: current.doors,
+                ends_at: new Date(now + current.remainingMs).toISOString()
+              }
+      } satisfies SourceHealth
+    })
 
     return SourceEntity.of({
-      ...(yield* actorOf(source, sources, { settle })),
+      ...(yield* actorOf<typeof source, never>(source, sources, { settle, around })),
       RememberSecret: ({ payload: { secret, team_id } }) =>
-        carryThrough(sources.update(team_id, id, rememberSecret(Redacted.value(secret)), { settle }))
+        around(carryThrough(sources.update(team_id, id, rememberSecret(Redacted.value(secret)), { settle }))),
+      Lease: ({ payload }) => carryThrough(query(limiter.lease(payload))),
+      Health: ({ payload: { team_id } }) => carryThrough(health(team_id))
     })
-  })
+  }),
+  // A lease must not wait for a command, which waits for others.
+  { concurrency: "unbounded" }
 )

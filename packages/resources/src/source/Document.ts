@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { RatePeriod } from "@tidegate/model/Destination"
 import { ProxySettings, Source, SourceMethod } from "@tidegate/model/Source"
 import type { Provider, ProviderSetting } from "@tidegate/signatures/Provider"
 import { providers } from "@tidegate/signatures/Providers"
@@ -6,7 +7,7 @@ import { algorithms, encodings } from "@tidegate/signatures/SignatureScheme"
 import { describedAs } from "../DescribedAs.ts"
 import { HeaderName, Name, optional, secretText, setting, shownText } from "../Members.ts"
 import { example } from "./Example.ts"
-import { members, Response, settings, Type } from "./Members.ts"
+import { members, RateLimit, Response, settings, Type } from "./Members.ts"
 import { Empty } from "./Proxy.ts"
 
 /**
@@ -171,7 +172,9 @@ const shown = {
   custom_response: Schema.NullOr(Response),
   mode: Schema.Literals(["webhook", "proxy"]),
   proxy: Schema.NullOr(ShownProxy),
-  chat_defer_ephemeral: Schema.Boolean
+  chat_defer_ephemeral: Schema.Boolean,
+  rate_limit: Schema.NullOr(RateLimit),
+  rate_limit_period: Schema.NullOr(RatePeriod)
 }
 
 /** What a read shows of the settings of one `auth_type`: those of the generic scheme, or of a provider of that kind. */

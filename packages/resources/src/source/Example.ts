@@ -33,7 +33,9 @@ export const example = {
       custom_response: null,
       mode: "webhook",
       proxy: null,
-      chat_defer_ephemeral: false
+      chat_defer_ephemeral: false,
+      rate_limit: null,
+      rate_limit_period: null
     },
     disabled_at: null,
     ...times

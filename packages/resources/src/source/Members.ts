@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { RatePeriod } from "@tidegate/model/Destination"
 import { ResponseContentType, SourceMethod } from "@tidegate/model/Source"
 import { Condition, NamedCondition, TextCondition } from "../Condition.ts"
 import { closed, describedAs } from "../DescribedAs.ts"
@@ -49,6 +50,20 @@ export const Response = Schema.Struct({
       "What senders are answered: by the first enabled rule that matches, else the body; without one, the receipt."
   })
 
+/** More is no limit: a process takes some thousands a second. */
+const highestRate = 1_000_000_000
+const rateMessage = `must be a whole number from 1 to ${highestRate}, or null`
+
+export const RateLimit = Schema.Number.check(
+  Schema.makeFilter((n: number) => (Number.isInteger(n) && n >= 1 && n <= highestRate) || rateMessage)
+).pipe(
+  describedAs(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: highestRate })).annotate({
+      description: "Requests that are accepted in a period; null: all"
+    })
+  )
+)
+
 const methodsOf = (message: string) =>
   Schema.Array(SourceMethod.annotate({ message }))
     .check(
@@ -79,6 +94,10 @@ export const settings = {
         default: false
       })
     ).annotate({ message: "must be true, false or null" })
+  ),
+  rate_limit: optional(Schema.NullOr(RateLimit).annotate({ message: rateMessage })),
+  rate_limit_period: optional(
+    Schema.NullOr(OneOf(RatePeriod.literals).annotate({ description: "second, where there is a limit" }))
   )
 }
 

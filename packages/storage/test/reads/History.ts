@@ -31,7 +31,9 @@ const sourceConfig = JSON.stringify({
   custom_response: null,
   mode: "webhook",
   proxy: null,
-  chat_defer_ephemeral: false
+  chat_defer_ephemeral: false,
+  rate_limit: null,
+  rate_limit_period: null
 })
 
 const destinationConfig = JSON.stringify({

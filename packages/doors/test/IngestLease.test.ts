@@ -1,0 +1,250 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Arbitrary, Schema } from "effect"
+import { type RatePeriod, ratePeriodMs } from "@tidegate/model/Destination"
+import { IngestBudget, largestShare } from "@tidegate/entities/Source/IngestBudget"
+import { Random } from "../../entities/test/Random.ts"
+import { againMs, type Asked, IngestLease } from "../src/IngestLease.ts"
+
+const seed = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 })))
+/** Of a handful of requests, each that a door accepts by itself is a large part. */
+const larger = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 3_000 })))
+const limits = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_000 })))
+
+/**
+ * Doors that take requests of one source, and its actor, which is asked over a network and may be away. The period and what is
+ * leased of it outlive the actor, as in SQL.
+ */
+class World {
+  now = 1_000
+  readonly random: Random
+  readonly limit: number
+  readonly periodMs: number
+  readonly doors: ReadonlyArray<IngestLease>
+  /** Null: away. */
+  #actor: { readonly budget: IngestBudget; noted: number } | null = null
+  #stored = { number: 0, endsAt: 0, leased: 0 }
+  #due: Array<{ readonly at: number; readonly run: () => void }> = []
+  /** By the number of the period in which they were accepted. */
+  readonly accepted = new Map<number, number>()
+  asked = 0
+
+  constructor(options: {
+    readonly seed: number
+    readonly limit: number
+    readonly doors: number
+    readonly period?: RatePeriod
+  }) {
+    const { doors, limit, period = "minute", seed } = options
+    this.random = new Random(seed)
+    this.limit = limit
+    this.periodMs = ratePeriodMs[period]
+    this.doors = Array.from({ length: doors }, () => {
+      const lease = new IngestLease()
+      lease.limitTo(limit, period)
+      return lease
+    })
+  }
+
+  get period(): number {
+    return this.#stored.number
+  }
+
+  get lease(): number {
+    return Math.ceil(this.limit / largestShare)
+  }
+
+  /** A lease; of small limits, one request of each door. */
+  get slack(): number {
+    return Math.max(this.lease, this.doors.length)
+  }
+
+  start(): void {
+    this.#actor = { budget: new IngestBudget(this.limit, this.periodMs), noted: 0 }
+  }
+
+  kill(): void {
+    this.#actor = null
+  }
+
+  /** A request comes to a door. */
+  request(door: number): boolean {
+    const lease = this.doors[door]!
+    this.#send(door, lease.request(this.now))
+    if (lease.wait(this.now) > 0 || !lease.take()) return false
+    // The first period begins when the actor hears of the first request.
+    const period = Math.max(1, this.period)
+    this.accepted.set(period, (this.accepted.get(period) ?? 0) + 1)
+    return true
+  }
+
+  #send(door: number, asked: Asked | null): void {
+    const lease = this.doors[door]!
+    if (asked !== null) {
+      this.asked++
+      const patience = this.now + 1_000
+      let isOver = false
+      const end = (at: number, run: () => void): void => {
+        this.#due.push({
+          at,
+          run: () => {
+            if (!isOver) run()
+            isOver = true
+          }
+        })
+      }
+      end(patience, () => {
+        lease.unanswered(asked, this.now)
+        const run = (): void => {
+          if (lease.isUntold) this.#send(door, lease.ask(this.now))
+        }
+        this.#due.push({ at: this.now + againMs, run })
+      })
+      const arrives = this.now + this.random.between(0, 10)
+      this.#due.push({
+        at: arrives,
+        run: () => {
+          const given = this.#answer(`door ${door}`, asked)
+          if (given !== null) end(this.now + this.random.between(0, 10), () => lease.answered(asked, given, this.now))
+        }
+      })
+    }
+  }
+
+  advance(ms: number): void {
+    this.now += ms
+    for (;;) {
+      const due = this.#due.filter(({ at }) => at <= this.now).toSorted((a, b) => a.at - b.at)
+      if (due.length === 0) return
+      this.#due = this.#due.filter(({ at }) => at > this.now)
+      for (const { run } of due) run()
+    }
+  }
+
+  #answer(door: string, asked: Asked) {
+    const actor = this.#actor
+    if (actor === null) return null
+    const { budget } = actor
+    const ahead = Math.ceil(this.limit / 32)
+    if (budget.remaining(this.now) <= 0) {
+      const isOver = this.#stored.endsAt <= this.now
+      if (isOver) this.#stored = { number: this.period + 1, endsAt: this.now + this.periodMs, leased: ahead }
+      actor.noted = this.#stored.leased
+      if (isOver) budget.begin(this.#stored.endsAt)
+      else budget.takeOver(this.#stored.endsAt, this.#stored.leased, this.now)
+    }
+    const given = budget.lease({ door, ...asked }, this.now)
+    const leased = budget.leased(this.now)
+    if (leased > actor.noted) actor.noted = this.#stored.leased = leased + ahead
+    return { ...given, remainingMs: budget.remaining(this.now), leaseMs: budget.leaseMs }
+  }
+}
+
+/** Requests for so long, of each door so many a second. */
+const load = (world: World, ms: number, rates: ReadonlyArray<number>): void => {
+  for (const until = world.now + ms; world.now < until; world.advance(1)) {
+    for (const [door, rate] of rates.entries()) {
+      for (let left = rate / 1_000; left > 0; left--) if (world.random.chance(left)) world.request(door)
+    }
+  }
+}
+
+const inFirst = (world: World): number => world.accepted.get(1) ?? 0
+
+describe("doors with leases of one limit", () => {
+  it.prop("accept the limit, and no more than a lease beyond it", [seed, limits], ([seed, limit]) => {
+    const world = new World({ seed, limit, doors: 2 })
+    world.start()
+    const rate = limit / 4
+    load(world, 12_000, [rate, rate])
+    expect(world.period).toBe(1)
+    expect(inFirst(world)).toBeLessThanOrEqual(limit + world.slack)
+    expect(inFirst(world)).toBeGreaterThanOrEqual(limit)
+  })
+
+  it.prop("share it by demand, whatever that is", [seed, limits], ([seed, limit]) => {
+    const world = new World({ seed, limit, doors: 3 })
+    world.start()
+    load(world, 20_000, [limit / 4, limit / 100, 0])
+    expect(inFirst(world)).toBeLessThanOrEqual(limit + world.slack)
+    // What the second door holds and does not need comes back when it asks again.
+    expect(inFirst(world)).toBeGreaterThanOrEqual(limit - world.lease)
+  })
+
+  it.prop("accept it once although its actor dies, whenever that is", [seed, larger], ([seed, limit]) => {
+    const world = new World({ seed, limit, doors: 2 })
+    world.start()
+    const rates = [limit / 10, limit / world.random.between(5, 50)]
+    // A door that has never had a lease takes the whole limit.
+    for (const door of world.doors.keys()) world.request(door)
+    world.advance(20)
+    load(world, world.random.between(0, 20_000), rates)
+    world.kill()
+    load(world, world.random.between(0, 20_000), rates)
+    world.start()
+    load(world, 5_000, [limit, limit])
+    expect(world.period).toBeLessThanOrEqual(1)
+    expect(inFirst(world)).toBeLessThanOrEqual(limit + 2 * world.lease)
+    expect(inFirst(world)).toBeGreaterThanOrEqual(limit - 3 * world.lease)
+  })
+})
+
+describe("a door without an answer", () => {
+  it.prop("goes on by its share, period after period", [seed, limits], ([seed, limit]) => {
+    const world = new World({ seed, limit, doors: 2, period: "second" })
+    world.start()
+    load(world, 5_000, [2 * limit, 2 * limit])
+    world.kill()
+    load(world, 3_000, [2 * limit, 2 * limit])
+    const before = inAll(world)
+    load(world, 10_000, [2 * limit, 2 * limit])
+    const each = (inAll(world) - before) / 10
+    expect(each).toBeLessThanOrEqual(limit + world.slack)
+    expect(each).toBeGreaterThanOrEqual(limit / 2)
+  })
+
+  it("takes the whole limit when it has never had one, after it has waited for a second", () => {
+    const world = new World({ seed: 1, limit: 80, doors: 1 })
+    load(world, 900, [1_000])
+    expect(inAll(world)).toBe(world.lease)
+    load(world, 5_000, [1_000])
+    expect(inAll(world)).toBe(80)
+    load(world, 60_000, [1_000])
+    expect(inAll(world)).toBe(160)
+  })
+})
+
+describe("asking", () => {
+  it.prop("costs few messages, however many requests come", [seed], ([seed]) => {
+    const world = new World({ seed, limit: 3_000, doors: 2 })
+    world.start()
+    load(world, 59_000, [300, 300])
+    expect(world.period).toBe(1)
+    // Twice a second once nothing is left, and some dozens before.
+    expect(world.asked).toBeLessThanOrEqual(2 * (2 * 59 + 80))
+  })
+
+  it("is at rest when no requests come", () => {
+    const world = new World({ seed: 1, limit: 100, doors: 1, period: "hour" })
+    world.start()
+    world.request(0)
+    world.advance(100)
+    const { asked } = world
+    world.advance(600_000)
+    expect(world.asked).toBe(asked)
+  })
+})
+
+describe("a changed limit", () => {
+  it("lowered, holds for the next request", () => {
+    const world = new World({ seed: 1, limit: 800, doors: 1 })
+    world.start()
+    load(world, 2_000, [200])
+    const [door] = world.doors
+    door!.limitTo(8, "minute")
+    const before = inAll(world)
+    for (let i = 0; i < 50; i++) world.request(0)
+    expect(inAll(world) - before).toBeLessThanOrEqual(1)
+  })
+})
+
+const inAll = (world: World): number => [...world.accepted.values()].reduce((sum, count) => sum + count, 0)

@@ -1,0 +1,119 @@
+import { Clock, Effect, Semaphore } from "effect"
+import type { SqlError } from "effect/sql"
+import { ratePeriodMs } from "@tidegate/model/Destination"
+import type { Database } from "@tidegate/storage/Database"
+import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import { type IngestSettings, noteLeased, readIngestSettings, takePeriod } from "@tidegate/storage/SourcePeriods"
+import { IngestBudget, type Lease, type Report } from "./IngestBudget.ts"
+
+interface Asked extends Report {
+  readonly team_id: string
+  /** The version of the source that the door goes by. */
+  readonly version: number
+}
+
+interface Answer extends Lease {
+  readonly version: number
+  readonly remaining_ms: number
+  readonly lease_ms: number
+}
+
+/** Where a limit stands; what is of the period is null while none is under way. */
+export interface Standing {
+  readonly limit: number | null
+  readonly period: IngestSettings["period"] | null
+  readonly current: { readonly leased: number; readonly doors: number; readonly remainingMs: number } | null
+}
+
+const monotonic = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
+
+/** Noted ahead of what is leased, so that SQL is not asked with each lease. It is lost to its period when the process dies. */
+const aheadOf = (limit: number, period: IngestSettings["period"]): number =>
+  period === "second" ? limit : Math.ceil(limit / 32)
+
+const overtaken = fail("QUEUE_UNAVAILABLE", "the source has just changed its owner")
+
+/**
+ * Gives the limit of one source out to its doors. What is leased of a period is in SQL before a door hears of it: whoever takes the
+ * source over goes on from there, and an owner that has been overtaken notes no more.
+ */
+export const makeIngestLimiter = Effect.fnUntraced(function* (source_id: string) {
+  const database = yield* Effect.context<Database>()
+  const oneAtATime = Semaphore.withPermit(Semaphore.makeUnsafe(1))
+  let settings: IngestSettings | null = null
+  let budget: IngestBudget | null = null
+  /** Of the period: whose it is, and how much SQL has as leased. */
+  let revision = 0n
+  let noted = 0
+
+  const settingsAt = Effect.fnUntraced(function* (version: number) {
+    if (settings === null || settings.version < version) settings = yield* readIngestSettings(source_id)
+    return settings
+  })
+
+  const budgetOf = (limit: number, period: IngestSettings["period"]): IngestBudget => {
+    const periodMs = ratePeriodMs[period]
+    if (budget?.periodMs !== periodMs) budget = new IngestBudget(limit, periodMs)
+    budget.limit = limit
+    return budget
+  }
+
+  const begin = Effect.fnUntraced(function* ({ period, team_id }: IngestSettings, to: IngestBudget) {
+    const ahead = aheadOf(to.limit, period)
+    const taken = yield* takePeriod({ source_id, team_id, periodMs: to.periodMs, ahead })
+    revision = taken.revision
+    noted = taken.leased
+    const now = yield* monotonic
+    if (taken.isNew) to.begin(now + taken.remainingMs)
+    else to.takeOver(now + taken.remainingMs, taken.leased, now)
+  })
+
+  const lease = Effect.fnUntraced(function* (
+    asked: Asked
+  ): Effect.fn.Return<Answer | null, GatewayError | SqlError.SqlError, Database> {
+    const known = yield* settingsAt(asked.version)
+    if (known === null || known.limit === null || known.team_id !== asked.team_id) return null
+    const { limit, period, version } = known
+    const from = budgetOf(limit, period)
+    if (from.remaining(yield* monotonic) <= 0) yield* begin(known, from)
+    const now = yield* monotonic
+    const given = from.lease(asked, now)
+    const leased = from.leased(now)
+    if (leased > noted) {
+      const next = Math.max(leased, Math.min(limit, leased + aheadOf(limit, period)))
+      if (!(yield* noteLeased(source_id, revision, next))) {
+        // Somebody else counts in this period: nothing that is known of it here holds.
+        budget = null
+        return yield* overtaken
+      }
+      noted = next
+    }
+    return { ...given, version, remaining_ms: from.remaining(yield* monotonic), lease_ms: from.leaseMs }
+  })
+
+  const standing = Effect.gen(function* () {
+    const known = yield* settingsAt(0)
+    if (known?.limit == null) return { limit: null, period: null, current: null }
+    const { limit, period } = known
+    const now = yield* monotonic
+    const remainingMs = budget?.remaining(now) ?? 0
+    if (budget === null || remainingMs <= 0) return { limit, period, current: null }
+    return { limit, period, current: { leased: budget.leased(now), doors: budget.doors(now), remainingMs } }
+  })
+
+  /** What was noted and not leased is free again for the next owner. */
+  const leave = Effect.gen(function* () {
+    const leased = budget?.leased(yield* monotonic) ?? noted
+    if (leased < noted) yield* noteLeased(source_id, revision, leased)
+  })
+  yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(Effect.provideContext(leave, database), "1 second")))
+
+  return {
+    lease: (asked: Asked) => oneAtATime(lease(asked)),
+    standing: oneAtATime(standing) as Effect.Effect<Standing, SqlError.SqlError, Database>,
+    /** The source has been changed: its settings are read again. */
+    changed: (): void => {
+      settings = null
+    }
+  }
+})

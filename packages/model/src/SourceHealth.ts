@@ -1,0 +1,26 @@
+import { Schema } from "effect"
+import { RatePeriod } from "./Destination.ts"
+import { Timestamp } from "./Timestamp.ts"
+
+/**
+ * How a source is doing: what became of its requests in the last 24 hours, and where its ingest limit stands. What was `limited`
+ * is counted and not stored. `period`: null without a limit, and while no period is under way; `leased`: what its requests
+ * have used, and what the doors hold in advance for those to come.
+ */
+export const SourceHealth = Schema.Struct({
+  source_id: Schema.String,
+  accepted_24h_count: Schema.Int,
+  rejected_24h_count: Schema.Int,
+  limited_24h_count: Schema.Int,
+  last_request_at: Schema.NullOr(Timestamp),
+  rate_limit: Schema.NullOr(Schema.Int),
+  rate_limit_period: Schema.NullOr(RatePeriod),
+  period: Schema.NullOr(
+    Schema.Struct({ leased: Schema.Int, remaining: Schema.Int, doors: Schema.Int, ends_at: Timestamp })
+  )
+}).annotate({
+  identifier: "SourceHealth",
+  description: "What became of a source's requests in the last 24 hours, and where its ingest limit stands."
+})
+
+export interface SourceHealth extends Schema.Schema.Type<typeof SourceHealth> {}

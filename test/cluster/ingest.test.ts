@@ -1,0 +1,101 @@
+import { describe, expect } from "vitest"
+import type { Gateways } from "../support/Gateways.ts"
+import { it } from "../support/it.ts"
+import { sleep, waitUntil } from "../support/Waiting.ts"
+
+type Name = "owner" | "left" | "right"
+const roles = { owner: "runner", left: "edge", right: "edge" } as const
+const doors = ["left", "right"] as const
+
+/** A source with a limit by the hour, and two doors that its senders use in turn. */
+class Senders {
+  readonly accepted: Array<string> = []
+  #next = 0
+  readonly #gateways: Gateways<Name>
+  readonly #source: string
+
+  constructor(gateways: Gateways<Name>, source: string) {
+    this.#gateways = gateways
+    this.#source = source
+  }
+
+  static async make(gateways: Gateways<Name>, rate_limit: number): Promise<Senders> {
+    const config = { rate_limit, rate_limit_period: "hour" as const }
+    const { id } = await gateways.api("left", "POST", "/sources", { name: "limited", config })
+    return new Senders(gateways, id)
+  }
+
+  /** One request, to the next door; how long it is to wait, or 0. */
+  async send(): Promise<number> {
+    const door = doors[this.#next++ % doors.length]!
+    const { body, status } = await this.#gateways.call(door, "POST", `/e/${this.#source}`, { body: "{}" })
+    const answer = JSON.parse(body) as { readonly request_id: string; readonly message: string }
+    if (status === 200) this.accepted.push(answer.request_id)
+    else expect(status, body).toBe(429)
+    return status === 200 ? 0 : Number(/after (\d+) s/.exec(answer.message)?.[1])
+  }
+
+  /** Until so many more are accepted. */
+  async accept(more: number): Promise<void> {
+    const until = this.accepted.length + more
+    await waitUntil(`${more} more are accepted`, async () => {
+      while (this.accepted.length < until) if ((await this.send()) > 0) return false
+      return true
+    })
+  }
+
+  /** Until both doors say that the period has nothing left, and say so again when they have asked once more. */
+  async useUp(): Promise<void> {
+    for (let turn = 0; turn < 3; turn++) {
+      let spent = 0
+      await waitUntil("nothing is left at either door", async () => {
+        for (let sent = 0; spent < 2 && sent < 50; sent++) spent = (await this.send()) > 1 ? spent + 1 : 0
+        return spent >= 2
+      })
+      await sleep(600)
+    }
+  }
+
+  /** What was answered with 2xx and is not there. */
+  async lost(): Promise<ReadonlyArray<string>> {
+    const rows = await this.#gateways.query("select id from requests where source_id = $1 and status = 'accepted'", [
+      this.#source
+    ])
+    const stored = new Set(rows.map(({ id }) => id))
+    return this.accepted.filter((id) => !stored.has(id))
+  }
+}
+
+describe("a source's limit", () => {
+  it("is one limit at two doors", async ({ running }) => {
+    const senders = await Senders.make(await running(roles), 400)
+    await senders.useUp()
+    expect(senders.accepted.length).toBeGreaterThanOrEqual(400 - 50)
+    expect(senders.accepted.length).toBeLessThanOrEqual(400 + 50)
+    expect(await senders.lost()).toEqual([])
+  })
+
+  it("holds while its actor is away, and when another takes it over", async ({ running }) => {
+    const gateways = await running(roles)
+    const senders = await Senders.make(gateways, 400)
+    await senders.accept(100)
+    await gateways.process("owner").end("SIGKILL")
+    // No runner: the doors go on with their last leases.
+    await senders.accept(60)
+    await gateways.process("owner").start()
+    await senders.useUp()
+    expect(senders.accepted.length).toBeGreaterThanOrEqual(400 - 3 * 50)
+    expect(senders.accepted.length).toBeLessThanOrEqual(400 + 50)
+    expect(await senders.lost()).toEqual([])
+  })
+
+  it("without anybody who could say, lets a door take all of it", async ({ running }) => {
+    const gateways = await running(roles)
+    const senders = await Senders.make(gateways, 40)
+    await gateways.process("owner").end("SIGKILL")
+    await senders.accept(40)
+    await senders.useUp()
+    expect(senders.accepted.length).toBeLessThanOrEqual(doors.length * 40)
+    expect(await senders.lost()).toEqual([])
+  })
+})

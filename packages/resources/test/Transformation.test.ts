@@ -83,7 +83,9 @@ describe("what is written of a transformation", () => {
     const stored = { name: "a", code: "b", env: { C: "d" }, isolation: "fresh" as const }
     const change = (input: Json) => changed(transformation, stored, input)
     expect(change({})).toEqual(Result.succeed({ name: "a", code: "b", env: "unchanged", isolation: "fresh" }))
-    expect(change({ name: "n" })).toEqual(Result.succeed({ name: "n", code: "b", env: "unchanged", isolation: "fresh" }))
+    expect(change({ name: "n" })).toEqual(
+      Result.succeed({ name: "n", code: "b", env: "unchanged", isolation: "fresh" })
+    )
     expect(change({ env: {} })).toEqual(Result.succeed({ name: "a", code: "b", env: {}, isolation: "fresh" }))
     expect(change({ env: null })).toEqual(Result.succeed({ name: "a", code: "b", env: {}, isolation: "fresh" }))
     expect(change({ isolation: null })).toMatchObject(Result.succeed({ isolation: null }))

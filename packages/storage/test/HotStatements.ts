@@ -12,7 +12,8 @@ import { exchangeCommit, type ProxyExchangeRecord } from "@tidegate/storage/Prox
 import { readRoutedSource } from "@tidegate/storage/RoutedSource"
 import { parseSecretKeys, type SecretUnreadable, Secrets } from "@tidegate/storage/Secrets"
 import { type Settled, settlePendingRoutes } from "@tidegate/storage/SettlePendingRoutes"
-import { loadTransformation } from "@tidegate/storage/Transformations"
+import { noteLeased, readIngestSettings, takePeriod } from "@tidegate/storage/SourcePeriods"
+import { loadTransformation, pinTransformation } from "@tidegate/storage/Transformations"
 import { freshDatabase } from "../../../test/postgres.ts"
 import { acceptCommit, storedLookup } from "../src/journal/AcceptStatement.ts"
 import { attemptCommit } from "../src/journal/AttemptStatement.ts"
@@ -192,6 +193,13 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
   },
   "a source to route by": { file: "RoutedSource.ts", run: () => readRoutedSource("src_1") },
   "a transformation to run": { file: "Transformations.ts", run: () => loadTransformation("tm", "trs_1") },
+  "pinning a transformation": { file: "Transformations.ts", run: () => pinTransformation("trs_1", "hash", "because") },
+  "the limit of a source": { file: "SourcePeriods.ts", run: () => readIngestSettings("src_1") },
+  "taking over a source's period": {
+    file: "SourcePeriods.ts",
+    run: () => takePeriod({ source_id: "src_1", team_id: "tm", periodMs: 1_000, ahead: 10 })
+  },
+  "noting what is leased of a period": { file: "SourcePeriods.ts", run: () => noteLeased("src_1", 1n, 20) },
   "cancelling what waits for a connection": {
     file: "CancelPending.ts",
     run: () => cancelPending({ connection_id: connection })

@@ -61,7 +61,12 @@ layer(world, { excludeTestServices: true })("transactions that lose a conflict w
     }),
     "create a transformation": Effect.gen(function* () {
       const id = newId(prefixes.transformation, Date.now())
-      return (yield* Transformations).create(team, id, { name: ControlPlane.unique("t"), code, env: {}, isolation: null })
+      return (yield* Transformations).create(team, id, {
+        name: ControlPlane.unique("t"),
+        code,
+        env: {},
+        isolation: null
+      })
     })
   }
 

@@ -22,49 +22,10 @@ const statics = [
   "rightContext",
   "$'"
 ]
-const intrinsics = [
-  ...[
-    "Object",
-    "Function",
-    "Array",
-    "String",
-    "Number",
-    "Boolean",
-    "Symbol",
-    "BigInt",
-    "Date",
-    "RegExp",
-    "Promise",
-    "Map",
-    "Set"
-  ],
-  ...[
-    "WeakMap",
-    "WeakSet",
-    "ArrayBuffer",
-    "DataView",
-    "Uint8Array",
-    "Float64Array",
-    "Error",
-    "TypeError",
-    "AggregateError",
-    "Proxy"
-  ],
-  ...[
-    "Reflect",
-    "JSON",
-    "Math",
-    "Intl",
-    "Iterator",
-    "Temporal",
-    "DisposableStack",
-    "URL",
-    "URLSearchParams",
-    "TextEncoder",
-    "TextDecoder"
-  ],
-  ...["crypto", "atob", "btoa", "parseInt", "encodeURIComponent", "isNaN", "globalThis", "eval", "escape"]
-]
+const intrinsics = `Object Function Array String Number Boolean Symbol BigInt Date RegExp Promise Map Set WeakMap
+  WeakSet ArrayBuffer DataView Uint8Array Float64Array Error TypeError AggregateError Proxy Reflect
+  JSON Math Intl Iterator Temporal DisposableStack URL URLSearchParams TextEncoder TextDecoder crypto
+  atob btoa parseInt encodeURIComponent isNaN globalThis eval escape`.split(/\s+/)
 const perCall = [
   "console",
   "console.log",
@@ -418,7 +379,7 @@ export const leftovers: ReadonlyArray<Leftover> = [
   {
     name: "an assignment through Reflect",
     leave: "Reflect.set(Object.prototype, 'left', 1); Reflect.set(Array.prototype, 'at', 1, Object.prototype)",
-    look: `${found}`
+    look: found
   },
   {
     name: "an assignment to what is inherited",

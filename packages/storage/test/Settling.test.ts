@@ -114,7 +114,7 @@ layer(world, { excludeTestServices: true })("settlements", (it) => {
         together
       )
       expect(journal.stats().statements - before).toBe(1)
-      const made = outcomes.map((outcome) => (outcome.kind === "settled" ? [...outcome.made] : outcome.kind))
+      const made = outcomes.map((outcome) => (outcome.kind === "settled" ? Array.from(outcome.made) : outcome.kind))
       expect(made).toStrictEqual([
         [id, other].map((one) => derivedId(prefixes.event, one, first)),
         [derivedId(prefixes.ignoredEvent, id, second)],

@@ -91,16 +91,19 @@ export const startPipeline = Effect.fnUntraced(function* (plan: Plan, name: stri
 })
 
 export const startGateway = Effect.fnUntraced(function* (plan: Plan, name: string) {
-  const databaseUrl = yield* plan.bench.postgres.database(name)
-  return yield* Gateway.start({
+  return yield* startProcess(plan, name, yield* plan.bench.postgres.database(name), name)
+})
+
+/** One process of the gateway `gateway`, which has its keys in one place for all of them. */
+export const startProcess = (plan: Plan, gateway: string, databaseUrl: string, name: string) =>
+  Gateway.start({
     entry: plan.gatewayEntry,
     databaseUrl,
-    home: join(plan.home, name),
+    home: join(plan.home, gateway),
     log: plan.log,
     execArgv: plan.execArgv(name),
     collector: plan.collector
   })
-})
 
 /** A gateway with one source and as many connections, all to lanes of the target. */
 export const gatewayWith = Effect.fnUntraced(function* (

@@ -1,8 +1,8 @@
 /**
  * `npm run bench`: the gateway beside the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
- *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, or pipeline (the bare pipeline beside itself)
- *   --before <file>     the gateway beside another version of it: the module to run as that one
+ *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, control, or pipeline (the bare pipeline beside itself)
+ *   --before <file>     the gateway beside another version of it: the module to run as that one; alone, or with --only control
  *   --rounds <n>        rounds of the selected scenarios
  *   --quick             short phases, to see that everything runs; the verdicts then decide nothing
  *   --gateway <file>    the module to run as the gateway
@@ -25,6 +25,7 @@ import type { GeneratorCommands } from "./Generator.ts"
 import type { Bench } from "./Measurement.ts"
 import * as Postgres from "./Postgres.ts"
 import { type Outcome, fullSettings, quickSettings } from "./Comparison.ts"
+import { control } from "./Control.ts"
 import { frontDoors } from "./FrontDoors.ts"
 import { readProfile, renderSelfTimes } from "./Profile.ts"
 import { renderMarkdown, renderText } from "./Report.ts"
@@ -40,6 +41,7 @@ const scenarios = {
   backlog: Scenarios.backlog,
   "front-doors": frontDoors,
   "slow-targets": slowTargets,
+  control,
   versions: Scenarios.versions,
   pipeline: Scenarios.pipeline
 }
@@ -70,8 +72,8 @@ const readOptions = () => {
   if (only !== undefined && !isName(only)) {
     throw new Error(`--only takes one of ${Object.keys(scenarios).join(", ")}`)
   }
-  if ((only === "versions") !== (values.before !== undefined)) {
-    throw new Error("--before names the other version's gateway, for the scenario versions and no other")
+  if (only !== "control" && (only === "versions") !== (values.before !== undefined)) {
+    throw new Error("--before names the other version's gateway, for the scenarios versions and control and no other")
   }
   const rounds = values.profile ? 1 : values.rounds === undefined ? undefined : Number(values.rounds)
   if (rounds !== undefined && !(Number.isInteger(rounds) && rounds > 0))
@@ -81,7 +83,7 @@ const readOptions = () => {
       ? [only]
       : values.profile
         ? ["throughput"]
-        : ["throughput", "fan-out", "backlog", "front-doors", "slow-targets"]
+        : ["throughput", "fan-out", "backlog", "front-doors", "slow-targets", "control"]
   const gateway = resolve(values.gateway)
   const before = resolve(values.before ?? gateway)
   const missing = names.includes("pipeline") ? undefined : [gateway, before].find((entry) => !existsSync(entry))

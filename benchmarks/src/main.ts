@@ -1,10 +1,10 @@
 /**
  * `npm run bench`: the gateway beside the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
- *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, or pipeline (the bare pipeline beside itself)
+ *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, control, or pipeline (the bare pipeline beside itself)
  *   --only rows         everything that events are made to go through, a row each: rate, latency, CPU, memory
  *   --row <text>        of the rows only those whose name has it
- *   --before <file>     the gateway beside another version of it: the module to run as that one; alone or with --only rows
+ *   --before <file>     the gateway beside another version of it: the module to run as that one; alone, or with --only rows or control
  *   --rounds <n>        rounds of the selected scenarios
  *   --quick             short phases, to see that everything runs; the verdicts then decide nothing
  *   --gateway <file>    the module to run as the gateway
@@ -27,6 +27,7 @@ import type { GeneratorCommands } from "./Generator.ts"
 import type { Bench } from "./Measurement.ts"
 import * as Postgres from "./Postgres.ts"
 import { type Outcome, type Plan, fullSettings, quickSettings } from "./Comparison.ts"
+import { control } from "./Control.ts"
 import { frontDoors } from "./FrontDoors.ts"
 import { readProfile, renderSelfTimes } from "./Profile.ts"
 import { renderMarkdown, renderText } from "./Report.ts"
@@ -45,6 +46,7 @@ const scenarios = {
   backlog: Scenarios.backlog,
   "front-doors": frontDoors,
   "slow-targets": slowTargets,
+  control,
   versions: Scenarios.versions,
   pipeline: Scenarios.pipeline
 }
@@ -85,8 +87,8 @@ const readOptions = () => {
   if (only !== undefined && !isName(only)) {
     throw new Error(`--only takes one of ${Object.keys(scenarios).join(", ")}, rows`)
   }
-  if (only !== "rows" && (only === "versions") !== (values.before !== undefined)) {
-    throw new Error("--before names the other version's gateway, for the scenarios versions and rows and no other")
+  if (only !== "rows" && only !== "control" && (only === "versions") !== (values.before !== undefined)) {
+    throw new Error("--before names the other version's gateway, for the scenarios versions, rows and control and no other")
   }
   const rounds = values.profile ? 1 : values.rounds === undefined ? undefined : Number(values.rounds)
   if (rounds !== undefined && !(Number.isInteger(rounds) && rounds > 0))
@@ -96,7 +98,7 @@ const readOptions = () => {
       ? [only]
       : values.profile
         ? ["throughput"]
-        : ["throughput", "fan-out", "backlog", "front-doors", "slow-targets"]
+        : ["throughput", "fan-out", "backlog", "front-doors", "slow-targets", "control"]
   const gateway = resolve(values.gateway)
   const before = resolve(values.before ?? gateway)
   const missing = names.includes("pipeline") ? undefined : [gateway, before].find((entry) => !existsSync(entry))

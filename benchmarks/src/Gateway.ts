@@ -28,6 +28,7 @@ export interface Route {
 /** A ready gateway. */
 export interface Gateway {
   readonly pid: number
+  readonly origin: string
   /** Creates a source with its destinations and connections; returns the source's ingress URL. */
   readonly route: (route: Route) => Effect.Effect<string, GatewayError>
 }
@@ -146,5 +147,5 @@ export const start = Effect.fnUntraced(function* (
     return `${origin}/e/${source}`
   })
 
-  return { pid: child.pid!, route }
+  return { pid: child.pid!, origin, route }
 })

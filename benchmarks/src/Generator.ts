@@ -21,8 +21,8 @@ export interface Sent {
 }
 
 interface Destination {
-  /** Ingress URL of the subject. */
-  readonly url: string
+  /** Ingress URLs of the subject, which take turns. */
+  readonly urls: ReadonlyArray<string>
   /** Number of the run the events belong to; sequence numbers start at 0 in each. */
   readonly run: number
 }
@@ -31,21 +31,24 @@ const REQUEST_TIMEOUT = 30_000
 /** Pause of one closed-loop sender after a refusal, so that a shedding subject is not hammered. */
 const REFUSAL_PAUSE = 50
 
+interface Ingress {
+  readonly pool: Pool
+  readonly path: string
+}
+
 class Phase {
   readonly startedAt = nowMicros()
   readonly histogram: Histogram = makeHistogram()
-  readonly pool: Pool
-  readonly path: string
+  readonly ingresses: ReadonlyArray<Ingress>
   readonly run: number
   sequence = 0
   acknowledged = 0
   refused = 0
   refusal: string | null = null
 
-  constructor(pool: Pool, destination: Destination) {
-    this.pool = pool
-    this.path = new URL(destination.url).pathname
-    this.run = destination.run
+  constructor(ingresses: ReadonlyArray<Ingress>, run: number) {
+    this.ingresses = ingresses
+    this.run = run
   }
 
   /** Sends one event; true when it was acknowledged. Latency counts from `intendedAt`, so a late start is not forgiven. */
@@ -55,10 +58,11 @@ class Phase {
       this.refusal ??= reason
       return false
     }
+    const { path, pool } = this.ingresses[this.sequence % this.ingresses.length]!
     try {
-      const { statusCode, body } = await this.pool.request({
+      const { statusCode, body } = await pool.request({
         method: "POST",
-        path: this.path,
+        path,
         headers: ["content-type", "application/json", "x-event-type", "order.created"],
         body: makePayload({ sentAt: intendedAt, run: this.run, sequence: this.sequence++ })
       })
@@ -91,8 +95,8 @@ const sleep = (millis: number) => new Promise<void>((resolve) => setTimeout(reso
 /** A sender that keeps its connections from phase to phase. */
 export const makeGenerator = () => {
   const pools = new Map<string, Pool>()
-  const phase = (destination: Destination, connections: number): Phase => {
-    const { origin } = new URL(destination.url)
+  const ingress = (url: string, connections: number): Ingress => {
+    const { origin, pathname } = new URL(url)
     const key = `${origin} ${connections}`
     let pool = pools.get(key)
     if (pool === undefined) {
@@ -105,8 +109,13 @@ export const makeGenerator = () => {
       })
       pools.set(key, pool)
     }
-    return new Phase(pool, destination)
+    return { pool, path: pathname }
   }
+  const phase = ({ run, urls }: Destination, connections: number): Phase =>
+    new Phase(
+      urls.map((url) => ingress(url, connections)),
+      run
+    )
 
   /**
    * Closed loop: `inFlight` senders, each sending its next event when the last is acknowledged, until `seconds` have

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import type { SqlError } from "effect/sql/SqlError"
 import type { GeneratorCommands, Sent } from "./Generator.ts"
 import type { Postgres } from "./Postgres.ts"
-import { busySeconds, processStats } from "./ProcessStats.ts"
+import { busySeconds, processStats, together } from "./ProcessStats.ts"
 import type { TargetCommands } from "./Target.ts"
 import type { Worker, WorkerError } from "./Worker.ts"
 
@@ -29,6 +29,10 @@ export interface Subject {
   readonly database: string
   readonly url: string
   readonly lanes: ReadonlyArray<string>
+  /** Where it is several processes: the others, whose CPU and memory count as its own. */
+  readonly others?: ReadonlyArray<number>
+  /** Where requests go to several addresses in turn: the others. */
+  readonly otherUrls?: ReadonlyArray<string>
 }
 
 /** One measured phase. An event is one routed delivery: with three connections one request makes three. */
@@ -66,13 +70,17 @@ export interface Measurement {
 export interface Phase {
   readonly leadIn: number
   readonly seconds: number
+  /** Requests in flight at saturation. */
+  readonly inFlight?: number
 }
 
-/** Requests in flight at saturation. */
+/** Requests in flight at saturation, where nothing else is said. */
 const IN_FLIGHT = 100
 /** After the last send: without a delivery for so long, or after the limit, what is still owed counts as missing. */
 const STALL_MILLIS = 10_000
 const LIMIT_MILLIS = 60_000
+
+const urlsOf = ({ otherUrls = [], url }: Subject): ReadonlyArray<string> => [url, ...otherUrls]
 
 /** Sends one part of a phase and waits until it is delivered. */
 const sendAndDrain = Effect.fnUntraced(function* (
@@ -110,7 +118,7 @@ const measure = Effect.fnUntraced(function* (
     return {
       statements,
       busy: busySeconds(readFileSync("/proc/stat", "latin1")),
-      subject: processStats(subject.pid),
+      subject: together([subject.pid, ...(subject.others ?? [])].map(processStats)),
       postgres: processStats(bench.postgres.pid),
       generator: processStats(bench.generator.pid),
       target: processStats(bench.target.pid),
@@ -158,14 +166,14 @@ const measure = Effect.fnUntraced(function* (
  */
 export const saturate = (bench: Bench, subject: Subject, phase: Phase) =>
   measure(bench, subject, phase, (run, seconds) =>
-    bench.generator.call("saturate", { url: subject.url, run, inFlight: IN_FLIGHT, seconds })
+    bench.generator.call("saturate", { urls: urlsOf(subject), run, inFlight: phase.inFlight ?? IN_FLIGHT, seconds })
   )
 
 /** An open loop of `perSecond` requests per second; latencies count from the intended send times. */
 export const offer = (bench: Bench, subject: Subject, phase: Phase & { readonly perSecond: number }) =>
   measure(bench, subject, phase, (run, seconds) =>
     bench.generator.call("offer", {
-      url: subject.url,
+      urls: urlsOf(subject),
       run,
       perSecond: phase.perSecond,
       seconds,
@@ -176,9 +184,12 @@ export const offer = (bench: Bench, subject: Subject, phase: Phase & { readonly 
 /** Sends `count` events as fast as acknowledged, for at most `seconds`, and waits for no delivery. */
 export const fill = (bench: Bench, url: string, count: number, seconds: number) => {
   const run = bench.nextRun()
-  return Effect.map(bench.generator.call("saturate", { url, run, inFlight: IN_FLIGHT, seconds, count }), (sent) => ({
-    ...sent,
-    run,
-    perSecond: (sent.acknowledged / (sent.endedAt - sent.startedAt)) * 1_000_000
-  }))
+  return Effect.map(
+    bench.generator.call("saturate", { urls: [url], run, inFlight: IN_FLIGHT, seconds, count }),
+    (sent) => ({
+      ...sent,
+      run,
+      perSecond: (sent.acknowledged / (sent.endedAt - sent.startedAt)) * 1_000_000
+    })
+  )
 }

@@ -72,6 +72,16 @@ export const processStats = (root: number): ProcessStats => {
   }
 }
 
+/** Several trees as one; what they share counts each time. */
+export const together = (trees: ReadonlyArray<ProcessStats>): ProcessStats => {
+  const sum = (figure: (tree: ProcessStats) => number): number => trees.reduce((all, tree) => all + figure(tree), 0)
+  return {
+    cpuSeconds: sum(({ cpuSeconds }) => cpuSeconds),
+    residentBytes: sum(({ residentBytes }) => residentBytes),
+    peakBytes: sum(({ peakBytes }) => peakBytes)
+  }
+}
+
 /**
  * Seconds all CPUs together have been taken since boot, by the text of /proc/stat: user, nice, system, interrupts, and what
  * the host gave to other machines.

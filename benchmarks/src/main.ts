@@ -1,8 +1,9 @@
 /**
  * `npm run bench`: the gateway beside the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
- *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, or pipeline (the bare pipeline beside itself)
+ *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, processes, or pipeline (the bare pipeline beside itself)
  *   --before <file>     the gateway beside another version of it: the module to run as that one
+ *   --processes <n,…>   how many gateway processes the scenario processes compares with one, instead of 2, 4 and 8
  *   --rounds <n>        rounds of the selected scenarios
  *   --quick             short phases, to see that everything runs; the verdicts then decide nothing
  *   --gateway <file>    the module to run as the gateway
@@ -26,6 +27,7 @@ import type { Bench } from "./Measurement.ts"
 import * as Postgres from "./Postgres.ts"
 import { type Outcome, fullSettings, quickSettings } from "./Comparison.ts"
 import { frontDoors } from "./FrontDoors.ts"
+import { processes } from "./Processes.ts"
 import { readProfile, renderSelfTimes } from "./Profile.ts"
 import { renderMarkdown, renderText } from "./Report.ts"
 import * as Scenarios from "./Scenarios.ts"
@@ -40,6 +42,7 @@ const scenarios = {
   backlog: Scenarios.backlog,
   "front-doors": frontDoors,
   "slow-targets": slowTargets,
+  processes,
   versions: Scenarios.versions,
   pipeline: Scenarios.pipeline
 }
@@ -60,6 +63,7 @@ const readOptions = () => {
       only: { type: "string" },
       before: { type: "string" },
       rounds: { type: "string" },
+      processes: { type: "string" },
       quick: { type: "boolean", default: false },
       profile: { type: "boolean", default: false },
       telemetry: { type: "boolean", default: false },
@@ -89,6 +93,14 @@ const readOptions = () => {
   if (process.platform !== "linux")
     throw new Error("CPU and memory are read from /proc: the benchmarks run on Linux only")
   const settings = values.quick ? quickSettings : fullSettings
+  // One is what the others are compared with.
+  const several = values.processes
+    ?.split(",")
+    .map(Number)
+    .filter((count) => count !== 1)
+  if (several?.some((count) => !(Number.isInteger(count) && count > 0))) {
+    throw new Error("--processes takes numbers from 1, with commas between them")
+  }
   return {
     names,
     gateway,
@@ -96,7 +108,11 @@ const readOptions = () => {
     quick: values.quick,
     profile: values.profile,
     telemetry: values.telemetry,
-    settings: rounds === undefined ? settings : { ...settings, rounds }
+    settings: {
+      ...settings,
+      ...(rounds === undefined ? {} : { rounds }),
+      ...(several === undefined ? {} : { processes: several })
+    }
   }
 }
 

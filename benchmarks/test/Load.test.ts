@@ -26,7 +26,7 @@ it.live("what is sent arrives once, and again when sent again", () =>
   Effect.gen(function* () {
     const { port, drained, report } = yield* target
     const { saturate } = yield* generator
-    const input = { url: `http://127.0.0.1:${port()}/lane`, run: 1, inFlight: 8, seconds: 10, count: 500 }
+    const input = { urls: [`http://127.0.0.1:${port()}/lane`], run: 1, inFlight: 8, seconds: 10, count: 500 }
     const sent = yield* Effect.promise(() => saturate(input))
     expect(sent).toMatchObject({ acknowledged: 500, refused: 0, refusal: null })
     const expected = { run: 1, lanes: ["/lane"], count: 500, stallMillis: 5_000, limitMillis: 5_000 }
@@ -67,7 +67,9 @@ it.live("a stall of the subject is charged to every request that should have bee
     // Only the first answer is late, but the one connection makes the others wait behind it.
     const url = yield* server((at) => ({ status: 200, afterMillis: at === 0 ? 300 : 0 }))
     const { offer } = yield* generator
-    const sent = yield* Effect.promise(() => offer({ url, run: 1, perSecond: 100, seconds: 0.4, connections: 1 }))
+    const sent = yield* Effect.promise(() =>
+      offer({ urls: [url], run: 1, perSecond: 100, seconds: 0.4, connections: 1 })
+    )
     expect(sent.acknowledged).toBe(40)
     expect(sent.acknowledge.p50).toBeGreaterThanOrEqual(60)
   })
@@ -77,7 +79,7 @@ it.live("refusals are counted and named", () =>
   Effect.gen(function* () {
     const url = yield* server((at) => ({ status: at % 2 === 0 ? 503 : 200, afterMillis: 0 }))
     const { saturate } = yield* generator
-    const sent = yield* Effect.promise(() => saturate({ url, run: 1, inFlight: 1, seconds: 5, count: 4 }))
+    const sent = yield* Effect.promise(() => saturate({ urls: [url], run: 1, inFlight: 1, seconds: 5, count: 4 }))
     expect(sent).toMatchObject({ acknowledged: 2, refused: 2 })
     expect(sent.refusal ?? "").toMatch(/^503/)
   })

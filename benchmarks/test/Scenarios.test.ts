@@ -47,7 +47,8 @@ const settings: Settings = {
   offered: 0.2,
   perSecond: 200,
   backlog: 50,
-  backlogFill: 5
+  backlogFill: 5,
+  processes: [2]
 }
 
 describe.runIf(process.platform === "linux")("with a PostgreSQL server", () => {
@@ -60,7 +61,13 @@ describe.runIf(process.platform === "linux")("with a PostgreSQL server", () => {
         const { url } = yield* pipeline.call("start", { databaseUrl, targetUrl: `${bench.targetOrigin}/stored` })
         const run = bench.nextRun()
         const before = yield* bench.postgres.statements("stored")
-        const sent = yield* bench.generator.call("saturate", { url, run, inFlight: 50, seconds: 300, count: 1_000 })
+        const sent = yield* bench.generator.call("saturate", {
+          urls: [url],
+          run,
+          inFlight: 50,
+          seconds: 300,
+          count: 1_000
+        })
         expect(sent).toMatchObject({ acknowledged: 1_000, refused: 0 })
         const patience = { stallMillis: 60_000, limitMillis: 60_000 }
         const arrived = yield* bench.target.call("drained", { run, lanes: ["/stored"], count: 1_000, ...patience })

@@ -4,6 +4,7 @@ import * as ConnectionBehaviour from "./Connection/ConnectionBehaviour.ts"
 import { makeRouteWorker } from "./Connection/RouteWork.ts"
 import { DeliveryRuntime } from "./Destination/DeliveryRuntime.ts"
 import * as DestinationBehaviour from "./Destination/DestinationBehaviour.ts"
+import * as HandoverBehaviour from "./Handover/HandoverBehaviour.ts"
 import * as Plain from "./Plain.ts"
 import * as Retention from "./Retention.ts"
 import * as SourceBehaviour from "./Source/SourceBehaviour.ts"
@@ -19,6 +20,7 @@ export const layer = (
     SourceBehaviour.layer,
     ConnectionBehaviour.layer(makeRouteWorker()),
     DestinationBehaviour.layer,
+    HandoverBehaviour.layer,
     TransformationBehaviour.layer,
     Plain.layer,
     Sweep.layer,

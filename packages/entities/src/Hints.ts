@@ -2,6 +2,8 @@ import { Context, Effect, Layer } from "effect"
 import { type RunnerAddress, ShardId, Sharding } from "effect/cluster"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { ConnectionEntity } from "./Connection/ConnectionProtocol.ts"
+import type { PendingRequest } from "./Connection/PendingRequest.ts"
+import { Batch as RouteBatch } from "./Connection/RouteBatch.ts"
 import { Batch } from "./Destination/DeliveryBatch.ts"
 import type { DeliveryItem } from "./Destination/DeliveryItem.ts"
 import { DestinationEntity } from "./Destination/DestinationProtocol.ts"
@@ -83,6 +85,9 @@ export const actors = Effect.gen(function* () {
       Effect.all(handOver(new Map([[destinationId, new Batch(items)]])), { discard: true }),
     /** Something of the destination's is due. */
     wakeDestination: (id: string) => hint(destination(id).Wake(undefined, { discard: true })),
+    /** Requests that have just been committed, and wait for the connection's slow rules. */
+    route: (connectionId: string, requests: ReadonlyArray<PendingRequest>) =>
+      hint(connection(connectionId).Route({ batch: new RouteBatch(requests) }, { discard: true })),
     /** The connection has pending routes. */
     wakeConnection: (id: string) => hint(connection(id).Wake(undefined, { discard: true }))
   }
@@ -110,12 +115,14 @@ export const reloadDestinations = Effect.fnUntraced(function* (
   )
 })
 
-/** The hints of a process's doors: what is told in one turn of the event loop goes out as one message per runner. */
+/** The hints of a process: what is told in one turn of the event loop goes out as one message per runner, and one per connection. */
 export class Hints extends Context.Service<
   Hints,
   {
     readonly deliver: (destinationId: string, item: DeliveryItem) => void
-    readonly route: (connectionId: string) => void
+    readonly route: (connectionId: string, request: PendingRequest) => void
+    /** The connection is to read its pending routes. */
+    readonly wake: (connectionId: string) => void
   }
 >()("@tidegate/entities/Hints") {
   static readonly layer: Layer.Layer<Hints, never, Sharding.Sharding> = Layer.effect(
@@ -125,24 +132,23 @@ export class Hints extends Context.Service<
 }
 
 const make = Effect.gen(function* () {
-  const { handOver, wakeConnection } = yield* actors
+  const { handOver, route, wakeConnection } = yield* actors
   const run = Effect.runForkWith(yield* Effect.context())
 
   let items = new Map<string, Array<DeliveryItem>>()
+  let requests = new Map<string, Array<PendingRequest>>()
   let connections = new Set<string>()
-  const waking = new Set<string>()
   let outstanding = 0
   let scheduled = false
 
-  const send = (hint: Effect.Effect<void>, after?: () => void): void => {
-    if (outstanding >= mostOutstanding) return after?.()
+  const send = (hint: Effect.Effect<void>): void => {
+    if (outstanding >= mostOutstanding) return
     outstanding++
     run(
       Effect.ensuring(
         hint,
         Effect.sync(() => {
           outstanding--
-          after?.()
         })
       )
     )
@@ -151,15 +157,14 @@ const make = Effect.gen(function* () {
   const flush = (): void => {
     scheduled = false
     const batches = new Map(Array.from(items, ([id, events]) => [id, new Batch(events)]))
-    const routed = connections
+    const routed = requests
+    const woken = connections
     items = new Map()
+    requests = new Map()
     connections = new Set()
     for (const hint of handOver(batches)) send(hint)
-    for (const id of routed) {
-      if (waking.has(id)) continue
-      waking.add(id)
-      send(wakeConnection(id), () => waking.delete(id))
-    }
+    for (const [id, batch] of routed) send(route(id, batch))
+    for (const id of woken) send(wakeConnection(id))
   }
 
   const schedule = (): void => {
@@ -175,7 +180,13 @@ const make = Effect.gen(function* () {
       else batch.push(item)
       schedule()
     },
-    route: (connectionId) => {
+    route: (connectionId, request) => {
+      const batch = requests.get(connectionId)
+      if (batch === undefined) requests.set(connectionId, [request])
+      else batch.push(request)
+      schedule()
+    },
+    wake: (connectionId) => {
       connections.add(connectionId)
       schedule()
     }

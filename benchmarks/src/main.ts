@@ -92,7 +92,9 @@ const readOptions = () => {
     throw new Error(`--only takes one of ${Object.keys(scenarios).join(", ")}, rows`)
   }
   if (only !== "rows" && only !== "control" && (only === "versions") !== (values.before !== undefined)) {
-    throw new Error("--before names the other version's gateway, for the scenarios versions, rows and control and no other")
+    throw new Error(
+      "--before names the other version's gateway, for the scenarios versions, rows and control and no other"
+    )
   }
   const rounds = values.profile ? 1 : values.rounds === undefined ? undefined : Number(values.rounds)
   if (rounds !== undefined && !(Number.isInteger(rounds) && rounds > 0))

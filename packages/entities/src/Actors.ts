@@ -3,6 +3,7 @@ import { Cancellations } from "./Cancellations.ts"
 import * as ConnectionBehaviour from "./Connection/ConnectionBehaviour.ts"
 import { DeliveryRuntime } from "./Destination/DeliveryRuntime.ts"
 import * as DestinationBehaviour from "./Destination/DestinationBehaviour.ts"
+import * as HandoverBehaviour from "./Handover/HandoverBehaviour.ts"
 import { Hints } from "./Hints.ts"
 import * as Plain from "./Plain.ts"
 import * as Retention from "./Retention.ts"
@@ -19,6 +20,7 @@ export const layer = (
     SourceBehaviour.layer,
     ConnectionBehaviour.layer,
     DestinationBehaviour.layer,
+    HandoverBehaviour.layer,
     TransformationBehaviour.layer,
     Plain.layer,
     Sweep.layer,

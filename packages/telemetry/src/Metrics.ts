@@ -206,6 +206,7 @@ export const metrics = {
   ),
   sandboxWaitSeconds: histogram("tidegate_sandbox_wait_seconds", "Seconds that a call waits for a child.", quick),
   sandboxWaiting: gauge("tidegate_sandbox_waiting_calls", "Calls that wait for a child."),
+  sandboxChildren: gauge("tidegate_sandbox_children", "Processes of the sandbox: none while no code is called."),
   sandboxStrikes: counters("tidegate_sandbox_strikes_total", "Strikes against code that had to be stopped by force.", [
     ["offence", ["TIMEOUT", "MEMORY_LIMIT"]]
   ]),

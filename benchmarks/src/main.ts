@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: the gateway beside the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
- *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, or pipeline (the bare pipeline beside itself)
+ *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, memory, or pipeline (the bare pipeline beside itself)
  *   --before <file>     the gateway beside another version of it: the module to run as that one
  *   --rounds <n>        rounds of the selected scenarios
  *   --quick             short phases, to see that everything runs; the verdicts then decide nothing
@@ -26,6 +26,7 @@ import type { Bench } from "./Measurement.ts"
 import * as Postgres from "./Postgres.ts"
 import { type Outcome, fullSettings, quickSettings } from "./Comparison.ts"
 import { frontDoors } from "./FrontDoors.ts"
+import { memory } from "./Memory.ts"
 import { readProfile, renderSelfTimes } from "./Profile.ts"
 import { renderMarkdown, renderText } from "./Report.ts"
 import * as Scenarios from "./Scenarios.ts"
@@ -40,6 +41,7 @@ const scenarios = {
   backlog: Scenarios.backlog,
   "front-doors": frontDoors,
   "slow-targets": slowTargets,
+  memory,
   versions: Scenarios.versions,
   pipeline: Scenarios.pipeline
 }

@@ -135,7 +135,7 @@ const pending = Effect.fnUntraced(function* (rules: ReadonlyArray<Rule>, sent: R
           ingestedAt,
           events: [],
           ignored: [],
-          pending: [{ connectionId: connection.id, shard: shardOf(sharding, connection.id) }]
+          pending: [{ connectionId: connection.id, shard: shardOf(sharding, connection.id), line: null }]
         },
         (outcome: Accepted) => {
           expect(outcome).toBe("committed")

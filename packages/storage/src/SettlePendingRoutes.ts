@@ -1,8 +1,10 @@
 import { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import type { StoredHead } from "@tidegate/model/Message"
+import type { PgTypes } from "@effect/sql-pg"
 import { JournalSql } from "./Database.ts"
 import * as Columns from "./journal/Columns.ts"
+import { inLine as lineDue } from "./Lines.ts"
 import { withPartitions } from "./Partitions.ts"
 import { controlSlot } from "./RollupBins.ts"
 
@@ -54,20 +56,22 @@ interface Settlement {
   readonly shard: number
   readonly now: number
   readonly settled: ReadonlyArray<Settled>
+  /** Whether some of these requests have a place: see `Lines.ts`. */
+  readonly inLine: boolean
 }
 
 type Fragment = Statement.Fragment
 
 /**
  * Replaces pending routes by what became of them, in one statement: the deleted rows drive the inserts, so a route that
- * somebody else has settled meanwhile is settled once. Parts that a batch has no rows for are left out of it. Answers the
- * ids of the events and ignored events made.
+ * somebody else has settled meanwhile is settled once. Parts that a batch has no rows for are left out of it. One that stands in
+ * line behind another that is not settled here is left pending. Answers the ids of the events and ignored events made.
  */
 export const settlePendingRoutes = Effect.fnUntraced(function* (
   settlement: Settlement
 ): Effect.fn.Return<ReadonlySet<string>, SqlError.SqlError, JournalSql> {
   const sql = yield* JournalSql
-  const { connectionId, destinationId, now, settled, shard } = settlement
+  const { connectionId, destinationId, inLine, now, settled, shard } = settlement
   const at = new Date(now)
   const column = <A>(of: (fate: Fate, one: Settled) => A): Array<A> => settled.map((one) => of(one.fate, one))
   const requestIds = column((_, { requestId }) => requestId)
@@ -84,20 +88,24 @@ export const settlePendingRoutes = Effect.fnUntraced(function* (
         ${Columns.text(column((fate) => (fate.kind === "ignored" ? fate.meta : null)))},
         ${Columns.text(column((_, { transformed }) => transformed?.id ?? null))}
       ) as t (request_id, kind, id, due_at, cause, meta, data_id)
-    ), taken as (
+    ), ${inLine ? held(sql, connectionId, ids) : sql``} taken as (
       delete from pending_routes p using s
       where p.connection_id = ${connectionId} and p.request_id = any(${ids})
         and p.request_id = s.request_id
+        ${inLine ? sql`and not exists (select from held where held.ordering_key = p.ordering_key and held.place < p.place)` : sql``}
       returning p.request_id, p.team_id, p.source_id, p.created_at, s.kind, s.id, s.due_at, s.cause, s.meta, s.data_id
+        ${inLine ? sql`, p.ordering_key, p.place` : sql``}
     ), made as (
       insert into events (id, team_id, request_id, connection_id, source_id, destination_id, event_data_id, state, trigger,
-        due_at, ingested_at, created_at, updated_at)
+        due_at, ingested_at, created_at, updated_at ${inLine ? sql`, ordering_key` : sql``})
       select id, team_id, request_id, ${connectionId}, source_id, ${destinationId}, data_id, 'PENDING', 'INITIAL', due_at,
-        created_at, ${at}, ${at}
+        created_at, ${at}, ${at} ${inLine ? sql`, ordering_key` : sql``}
       from taken where kind = 'event'
     ), queued as (
-      insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at)
-      select id, team_id, ${shard}::int2, ${destinationId}, ${connectionId}, due_at from taken where kind = 'event'
+      insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at
+        ${inLine ? sql`, ordering_key, place, ready_at` : sql``})
+      select id, team_id, ${shard}::int2, ${destinationId}, ${connectionId}, ${inLine ? sql.literal(waitingInLine) : sql`due_at`}
+      from taken where kind = 'event'
     ), ${settled.some(({ fate }) => fate.kind === "ignored") ? ignored(sql, settlement) : sql``}
     ${executed === null ? sql`` : executed.parts}
     ${settled.some(({ transformed }) => transformed !== null) ? payloads(sql, settlement) : sql``}
@@ -121,6 +129,24 @@ export const settlePendingRoutes = Effect.fnUntraced(function* (
   const rows = yield* withPartitions(sql)(statement)
   return new Set(rows.map((row) => row.id))
 })
+
+/**
+ * The earliest place of each line that is not settled here. Few are looked at: what is settled was read from the front. It is the fence
+ * of an owner that is none any more, too: what another is about to settle is still there, or is gone with its event made.
+ */
+const held = (sql: SqlClient.SqlClient, connectionId: string, ids: PgTypes.Parameter): Fragment => sql`
+    held as materialized (
+      select ordering_key, min(place) as place from pending_routes
+      where connection_id = ${connectionId} and ordering_key is not null and request_id <> all(${ids})
+        and place < (select max(place) from (
+          select place from pending_routes where connection_id = ${connectionId} and request_id = any(${ids}) offset 0
+        ) here)
+      group by 1
+    ),`
+
+/** When it is due, its key, its place, and when it may be tried, of an event in line and of one that is in none. */
+const waitingInLine = `case when ordering_key is null then due_at else ${lineDue} end, ordering_key,
+        case when ordering_key is not null then place end, case when ordering_key is not null then due_at end`
 
 const ignored = (sql: SqlClient.SqlClient, { connectionId, now }: Settlement): Fragment => sql`
     passed as (

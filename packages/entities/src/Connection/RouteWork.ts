@@ -198,7 +198,7 @@ const deliveryItem = (
   const head = transformed === null ? received : { ...transformed, headers: storedHeaders(transformed) }
   const body = transformed?.body ?? row.body
   const payload = payloadOf(head, { id: row.request_id, body, presented, verified, originalIp })
-  const event = { id: fate.eventId, connectionId, dueAt: fate.dueAt }
+  const event = { id: fate.eventId, connectionId, dueAt: fate.dueAt, orderingKey: row.ordering_key }
   return newItem(event, { teamId: row.team_id, sourceId: row.source_id }, createdAt, payload)
 }
 
@@ -217,11 +217,12 @@ const workOffBatch = Effect.fnUntraced(function* (
   const { connection, waiting } = work
   const destinationId = connection.destination_id
   const shard = shardOf(sharding, destinationId)
+  const inLine = waiting.some(({ place }) => place !== null)
   const requests = new Map(waiting.map((row) => [row.request_id, pendingRequest(row)]))
   const settle = Effect.fnUntraced(function* (settled: ReadonlyArray<Settled>) {
     if (settled.length === 0) return
     const now = yield* Clock.currentTimeMillis
-    const made = yield* settlePendingRoutes({ connectionId, destinationId, shard, now, settled })
+    const made = yield* settlePendingRoutes({ connectionId, destinationId, shard, now, settled, inLine })
     yield* settledTelemetry({ connectionId, destinationId, requests, settled, made, now })
     const items = settled.flatMap((one) => {
       const item = deliveryItem(one, requests.get(one.requestId)!, connectionId, now)
@@ -254,7 +255,9 @@ const workOffBatch = Effect.fnUntraced(function* (
   const windows = new Map((yield* readDedupeWindows(connectionId, keys)).map((window) => [window.key, window]))
   let settled = 0
   let decided: ReadonlyArray<Settled> = []
-  for (const bundle of [...bundles(groups, slow.transform === null ? batchSize : chunkSize), []]) {
+  // In line, a group may take what comes late along with what comes early: then all are settled together.
+  const isWhole = slow.transform === null || (inLine && slow.deduplicate !== null)
+  for (const bundle of [...bundles(groups, isWhole ? batchSize : chunkSize), []]) {
     const deciding = Effect.forEach(
       bundle,
       (group) => decideGroup(decider, group, group.key === null ? undefined : windows.get(group.key)),

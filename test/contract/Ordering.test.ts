@@ -16,7 +16,7 @@ const post = async (port: number, source: Source, body: Sent): Promise<void> => 
   const { status } = await request(port, {
     body: JSON.stringify(body),
     path: `/e/${source.id}`,
-    headers: ["content-type: application/json"]
+    headers: [["content-type", "application/json"]]
   })
   expect(status).toBe(200)
 }
@@ -34,7 +34,10 @@ describe("a connection's ordering", () => {
     expect(await gateway.api("PATCH", path, { ordering: null })).toMatchObject({ ordering: null })
   })
 
-  it("delivers the events of a key one at a time, in the order in which they were sent", async ({ gateway, target }) => {
+  it("delivers the events of a key one at a time, in the order in which they were sent", async ({
+    gateway,
+    target
+  }) => {
     const source = await gateway.source()
     await gateway.connection(source, await gateway.destination({ url: target.origin }), [], ordered("block"))
     const underWay = new Set<string>()

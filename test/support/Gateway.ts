@@ -147,7 +147,8 @@ export class Gateway {
       name: this.name("connection"),
       source_id: source.id,
       destination_id: destination.id,
-      rules
+      rules,
+      ...more
     })
   }
 

@@ -249,7 +249,14 @@ describe("what a connection makes of it", () => {
   it("an event, due at once", () => {
     const { events, ignored, pending } = one([])
     expect(events).toEqual([
-      { id: expect.stringMatching(/^evt_/), connectionId: "web_1", destinationId: "des_of_web_1", shard: 3, dueAt: at }
+      {
+        id: expect.stringMatching(/^evt_/),
+        connectionId: "web_1",
+        destinationId: "des_of_web_1",
+        shard: 3,
+        dueAt: at,
+        orderingKey: null
+      }
     ])
     expect([ignored, pending]).toEqual([[], []])
   })

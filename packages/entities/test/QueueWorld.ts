@@ -171,10 +171,11 @@ export class QueueWorld {
     for (const { item: other } of [...this.wire, ...this.recording]) {
       expect(isOfKey(this.rows.get(other.eventId)!), "one at a time").toBe(false)
     }
-    if (row.place === null) return
+    const { place } = row
+    if (place === null) return
     for (const other of this.rows.values()) {
-      if (!isOfKey(other) || other.state !== "PENDING" || other.place === null) continue
-      expect(other.place, `${row.id} after ${other.id}`).toBeGreaterThan(row.place)
+      const isBefore = other.state === "PENDING" && other.place !== null && other.place < place && isOfKey(other)
+      if (isBefore) expect.fail(`${row.id} started before ${other.id}`)
     }
   }
 

@@ -12,7 +12,6 @@ import { readDedupeWindows, readPendingWork, teamOfConnection } from "@tidegate/
 import { exchangeCommit, type ProxyExchangeRecord } from "@tidegate/storage/ProxyExchanges"
 import { readRoutedSource } from "@tidegate/storage/RoutedSource"
 import { parseSecretKeys, type SecretUnreadable, Secrets } from "@tidegate/storage/Secrets"
-import { type Settled, settlePendingRoutes } from "@tidegate/storage/SettlePendingRoutes"
 import { noteLeased, readIngestSettings, takePeriod } from "@tidegate/storage/SourcePeriods"
 import { loadTransformation, pinTransformation } from "@tidegate/storage/Transformations"
 import { freshDatabase } from "../../../test/postgres.ts"
@@ -20,6 +19,7 @@ import { acceptCommit, storedLookup } from "../src/journal/AcceptStatement.ts"
 import { attemptCommit } from "../src/journal/AttemptStatement.ts"
 import { addUpCommit } from "../src/journal/CountStatement.ts"
 import { markCommit } from "../src/journal/MarkStatement.ts"
+import { type Basis, type Settled, settleCommit } from "../src/journal/SettleStatement.ts"
 import { attemptRecord } from "./attempts.ts"
 import { requestRecord } from "./requests.ts"
 
@@ -29,6 +29,8 @@ import { requestRecord } from "./requests.ts"
 
 const destination = newId(prefixes.destination, Date.now())
 const connection = newId(prefixes.connection, Date.now())
+const otherConnection = newId(prefixes.connection, Date.now())
+
 /** It keeps an order. */
 const lined = newId(prefixes.connection, Date.now())
 const keys = Array.from({ length: 20 }, (_, i) => `key-${i}`)
@@ -79,6 +81,7 @@ const settledAs = (eventId: string): Settled => {
   const requestId = sibling(prefixes.request, eventId)
   return {
     requestId,
+    counted: true,
     fate: { kind: "event", eventId: newId(prefixes.event, Date.now()), dueAt: Date.now() },
     execution: {
       id: derivedId(prefixes.execution, requestId, connection),
@@ -98,12 +101,47 @@ const settledAs = (eventId: string): Settled => {
       path: "/",
       query: "",
       headers: "{}",
+      values: {},
       body: Buffer.from("{}"),
       bodySize: 2
     },
     opens: { key: requestId, expiresAt: Date.now() + 7_200_000 }
   }
 }
+
+/** A route that nothing has changed. */
+const plainAs = (eventId: string): Settled => ({
+  ...settledAs(eventId),
+  execution: null,
+  transformed: null,
+  opens: null
+})
+
+/** A route that a transformation has failed on. */
+const ignoredAs = (eventId: string): Settled => {
+  const { requestId } = settledAs(eventId)
+  const ignoredId = newId(prefixes.ignoredEvent, Date.now())
+  return {
+    ...settledAs(eventId),
+    counted: true,
+    fate: { kind: "ignored", ignoredId, cause: "TRANSFORMATION_FAILED", meta: "[]" },
+    requestId,
+    transformed: null,
+    opens: null
+  }
+}
+
+const basis: Basis = { sourceId: "src", version: 1, transformation: { id: "trs", mark: "1" } }
+
+const settlement = (connectionId: string, settled: ReadonlyArray<Settled>, basis: Basis | null = null) => ({
+  connectionId,
+  destinationId: destination,
+  shard: 1,
+  now: Date.now(),
+  basis,
+  inOrder: connectionId === lined,
+  settled
+})
 
 /** A request of the time of that event, and the event that it becomes. */
 const requestLike = (eventId: string) =>
@@ -198,23 +236,21 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
     run: () => nextLines({ shard: 1, destinationId: destination, connectionId: lined }, "key-2", 20)
   },
   "the team of a connection": { file: "PendingRoutes.ts", run: () => teamOfConnection(connection) },
-  "settling 20 pending routes": {
-    file: "SettlePendingRoutes.ts",
+  "settling 20 pending routes of two connections, and 20 that were ignored": {
+    file: "journal/SettleStatement.ts",
     run: (events) => {
       const settled = events.map(settledAs)
-      const plain = settled.map((one) => ({ ...one, execution: null, transformed: null, opens: null }))
-      const of = { destinationId: destination, shard: 1, now: Date.now() }
+      const half = events.length >> 1
+      const both = [
+        settlement(connection, settled.slice(half)),
+        settlement(otherConnection, settled.slice(0, half), basis)
+      ]
       return Effect.andThen(
-        settlePendingRoutes({ ...of, connectionId: connection, inLine: false, settled }),
-        settlePendingRoutes({
-          ...of,
-          connectionId: lined,
-          inLine: true,
-          settled: plain.map((one) => ({
-            ...one,
-            fate: { kind: "event", eventId: newId(prefixes.event, Date.now()), dueAt: Date.now() }
-          }))
-        })
+        committing(settleCommit(both)),
+        Effect.andThen(
+          committing(settleCommit([settlement(connection, events.map(ignoredAs))])),
+          committing(settleCommit([settlement(lined, events.map(plainAs))]))
+        )
       )
     }
   },

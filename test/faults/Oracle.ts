@@ -372,7 +372,11 @@ export const checkOrder = (
           )
         }
       }
-      checkOneAtATime(findings, `${key} line ${name}`, line.map(({ eventId }) => byEvent.get(eventId)!).flat())
+      checkOneAtATime(
+        findings,
+        `${key} line ${name}`,
+        line.flatMap(({ eventId }) => byEvent.get(eventId)!)
+      )
     }
   }
 }

@@ -36,7 +36,8 @@ describe("events of one key", () => {
     for (let i = 0; i < 30; i++) for (const key of ["x", "y", "z"]) world.send("a", 1, { key })
     world.refillNow()
     world.go()
-    expect(world.wire.map(({ item }) => item.orderingKey).sort()).toEqual(["x", "y", "z"])
+    expect(world.wire).toHaveLength(3)
+    expect(new Set(world.wire.map(({ item }) => item.orderingKey))).toEqual(new Set(["x", "y", "z"]))
     world.settle()
     for (const key of ["x", "y", "z"]) {
       const sent = [...world.rows.values()].filter((row) => row.key === key).map(({ id }) => id)
@@ -154,11 +155,11 @@ describe("a failed event", () => {
 
   it("blocks nobody else, however many lines wait for days", () => {
     const world = new QueueWorld(["a"], { order: "block" })
-    for (let i = 0; i < 1_500; i++) world.commit("a", 3, { key: `blocked-${i}` })
+    for (let i = 0; i < 1_100; i++) world.commit("a", 3, { key: `blocked-${i}` })
     world.now += 5_000
     world.queue.wake()
     const startedAt = world.now
-    for (let step = 0; world.starts.length < 1_500; step++) {
+    for (let step = 0; world.starts.length < 1_100; step++) {
       expect(step).toBeLessThan(20_000)
       world.now += 10
       world.queue.tick()
@@ -311,6 +312,6 @@ describe("whatever the interleaving", () => {
       drain(world)
       closed(world)
     },
-    { arbitrary: { runs: 40 } }
+    { arbitrary: { runs: 100 } }
   )
 })

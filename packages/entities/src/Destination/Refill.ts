@@ -154,8 +154,9 @@ export const readRefill = Effect.fnUntraced(function* (
   return {
     items: itemsOf(ids),
     behind,
-    lines: found.map(({ lines, ...rest }) => ({
-      ...rest,
+    lines: found.map(({ connectionId, lines, lookedTo }) => ({
+      connectionId,
+      lookedTo,
       lines: lines.map((line) => {
         const items = itemsOf(line.ids)
         // What is missing and was not cut off is not pending any more, or cannot be sent.

@@ -106,7 +106,12 @@ const payload = {
 
 const batchOf = (id: string): Batch =>
   new Batch([
-    newItem({ id: `evt_${id}`, connectionId: "web_1", dueAt: 2 }, { teamId: "tm_1", sourceId: "src_1" }, 1, payload)
+    newItem(
+      { id: `evt_${id}`, connectionId: "web_1", dueAt: 2, orderingKey: null },
+      { teamId: "tm_1", sourceId: "src_1" },
+      1,
+      payload
+    )
   ])
 
 const world = Effect.gen(function* () {

@@ -151,7 +151,7 @@ export const pending = Effect.fnUntraced(function* (
         ingestedAt,
         events: [],
         ignored: [],
-        pending: [{ connectionId: connection.id, shard: shardOf(sharding, connection.id) }]
+        pending: [{ connectionId: connection.id, shard: shardOf(sharding, connection.id), line: null }]
       }
       const received = { method: "POST", path, query: "a=1", headers }
       journal.accept(record, (outcome: Accepted) => {

@@ -285,11 +285,12 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       lanes: state?.lanes.size ?? 1,
       room: queue.room,
       known: queue.knownByConnection(),
-      isKnown: (eventId) => queue.isKnown(eventId)
+      isKnown: (eventId) => queue.isKnown(eventId),
+      reads: queue.takeReads()
     })
   ).pipe(
-    Effect.map(({ behind, items }) => {
-      queue.refilled(items, behind)
+    Effect.map(({ behind, items, lines }) => {
+      queue.refilled(items, behind, lines)
       passed("refill")
     }),
     // Defects too: the queue waits for an answer, and asks no second time before it has one.

@@ -153,8 +153,9 @@ export const makeRouteWorker = Effect.gen(function* () {
         else {
           state.settings = null
           if (outcome.kind === "stale") state.more = true
+          // It would be read, decided and refused again.
+          else state.failed = true
           if (outcome.kind === "failed") {
-            state.failed = true
             const { error } = outcome
             run(Effect.logWarning("pending routes could not be settled", { connection_id: connectionId, error }))
           }

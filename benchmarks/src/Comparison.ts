@@ -8,6 +8,7 @@ import * as Gateway from "./Gateway.ts"
 import { type Bench, type Measurement, offer, saturate, type Subject } from "./Measurement.ts"
 import type { PipelineCommands } from "./Pipeline.ts"
 import { makeRow, type Requirement, type Row } from "./Report.ts"
+import type { Line } from "./rows/Table.ts"
 import * as Worker from "./Worker.ts"
 
 /** Sizes of a run. Times are seconds. */
@@ -79,6 +80,8 @@ export interface Sides {
 /** Figures of one scenario: rows for the table, and everything measured. */
 export interface Outcome {
   readonly rows: ReadonlyArray<Row>
+  /** Those of the other table, of the scenario `rows`. */
+  readonly lines?: ReadonlyArray<Line>
   readonly measured: Readonly<Record<Load, Sides>>
 }
 

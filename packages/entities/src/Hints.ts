@@ -2,6 +2,8 @@ import { Context, Effect, Layer } from "effect"
 import { type RunnerAddress, ShardId, Sharding } from "effect/cluster"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { ConnectionEntity } from "./Connection/ConnectionProtocol.ts"
+import type { PendingRequest } from "./Connection/PendingRequest.ts"
+import { Batch as RouteBatch } from "./Connection/RouteBatch.ts"
 import { Batch } from "./Destination/DeliveryBatch.ts"
 import { type DeliveryItem, weightOf } from "./Destination/DeliveryItem.ts"
 import { DestinationEntity } from "./Destination/DestinationProtocol.ts"
@@ -79,6 +81,9 @@ export const actors = Effect.gen(function* () {
       Effect.suspend(() => handOver(placeOf(destinationId), new Map([[destinationId, new Batch(items)]]))),
     /** Something of the destination's is due. */
     wakeDestination: (id: string) => hint(destination(id).Wake(undefined, { discard: true })),
+    /** Requests that have just been committed, and wait for the connection's slow rules. */
+    route: (connectionId: string, requests: ReadonlyArray<PendingRequest>) =>
+      hint(connection(connectionId).Route({ batch: new RouteBatch(requests) }, { discard: true })),
     /** The connection has pending routes. */
     wakeConnection: (id: string) => hint(connection(id).Wake(undefined, { discard: true }))
   }
@@ -106,12 +111,17 @@ export const reloadDestinations = Effect.fnUntraced(function* (
   )
 })
 
-/** The hints of a process's doors: what is told in one turn of the event loop goes out as one message per runner, or with the next. */
+/**
+ * The hints of a process: what is told in one turn of the event loop goes out as one message per runner, or with the next one to it, and one
+ * per connection.
+ */
 export class Hints extends Context.Service<
   Hints,
   {
     readonly deliver: (destinationId: string, item: DeliveryItem) => void
-    readonly route: (connectionId: string) => void
+    readonly route: (connectionId: string, request: PendingRequest) => void
+    /** The connection is to read its pending routes. */
+    readonly wake: (connectionId: string) => void
   }
 >()("@tidegate/entities/Hints") {
   static readonly layer: Layer.Layer<Hints, never, Sharding.Sharding> = Layer.effect(
@@ -127,15 +137,15 @@ interface Outgoing {
 }
 
 const make = Effect.gen(function* () {
-  const { handOver, placeOf, wakeConnection } = yield* actors
+  const { handOver, placeOf, route, wakeConnection } = yield* actors
   const residents = yield* Residents
   const run = Effect.runForkWith(yield* Effect.context())
 
   let outgoing = new Map<string, Outgoing>()
-  let connections = new Set<string>()
-  const waking = new Set<string>()
   /** Messages on their way to each of the other runners. */
   const underWay = new Map<Place, number>()
+  let requests = new Map<string, Array<PendingRequest>>()
+  let connections = new Set<string>()
   let outstanding = 0
   let scheduled = false
 
@@ -195,13 +205,12 @@ const make = Effect.gen(function* () {
   const flush = (): void => {
     scheduled = false
     flushEvents()
-    const routed = connections
+    const routed = requests
+    const woken = connections
+    requests = new Map()
     connections = new Set()
-    for (const id of routed) {
-      if (waking.has(id)) continue
-      waking.add(id)
-      send(wakeConnection(id), () => waking.delete(id))
-    }
+    for (const [id, batch] of routed) send(route(id, batch))
+    for (const id of woken) send(wakeConnection(id))
   }
 
   const schedule = (): void => {
@@ -217,7 +226,13 @@ const make = Effect.gen(function* () {
       else before.items.push(item)
       schedule()
     },
-    route: (connectionId) => {
+    route: (connectionId, request) => {
+      const batch = requests.get(connectionId)
+      if (batch === undefined) requests.set(connectionId, [request])
+      else batch.push(request)
+      schedule()
+    },
+    wake: (connectionId) => {
       connections.add(connectionId)
       schedule()
     }

@@ -81,12 +81,10 @@ export const makeDeliveryLoop = Effect.gen(function* () {
 
   const load = loadDestination(id, shard, connectorOf)
 
-  /**
-   * Completes once the stored state governs every later delivery. One at a time: what was read later is applied later. It
-   * waits for the database for as long as that takes; who cannot, sets a deadline.
-   */
-  const reload = Semaphore.makeUnsafe(1).withPermits(1)(
+  /** One at a time: what was read later is applied later. */
+  const loadAndApply = Semaphore.makeUnsafe(1).withPermits(1)(
     Effect.gen(function* () {
+      expected = null
       startedMeanwhile = pacing === null ? [...unrecorded.values()] : []
       const next = yield* load
       const pacer = yield* pacerOf(next)
@@ -111,6 +109,21 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       Effect.orDie
     )
   )
+
+  /** The reload that has not begun to read yet: whoever asks for one meanwhile is served by it. */
+  let expected: Fiber.Fiber<void> | null = null
+
+  /**
+   * Completes once the stored state governs every later delivery. It waits for the database for as long as that takes; who cannot,
+   * sets a deadline.
+   */
+  const reload = Effect.suspend(() => {
+    if (expected !== null) return Fiber.join(expected)
+    return Effect.flatMap(Effect.forkIn(loadAndApply, scope), (fiber) => {
+      expected = fiber
+      return Fiber.join(fiber)
+    })
+  })
 
   /** The pacer of the next state. What was started under the last one, or by an earlier owner, counts. */
   const pacerOf = Effect.fnUntraced(function* (next: DestinationState | null) {

@@ -24,6 +24,8 @@ export interface Settings {
   readonly backlog: number
   /** Limit of the time spent filling the backlog. */
   readonly backlogFill: number
+  /** How many gateway processes the scenario `processes` compares with one. */
+  readonly processes: ReadonlyArray<number>
 }
 
 /** About nine minutes. */
@@ -35,7 +37,8 @@ export const fullSettings: Settings = {
   offered: 6,
   perSecond: 1_000,
   backlog: 500_000,
-  backlogFill: 200
+  backlogFill: 200,
+  processes: [2, 4, 8]
 }
 
 /** A check that everything runs; its figures mean little. */
@@ -46,7 +49,8 @@ export const quickSettings: Settings = {
   saturated: 2,
   offered: 2,
   backlog: 10_000,
-  backlogFill: 20
+  backlogFill: 20,
+  processes: [2]
 }
 
 /** What the scenarios need beside the bench: sizes, where the gateway is, where its files go, and who hears of progress. */

@@ -33,7 +33,9 @@ export interface Route {
 /** A ready gateway. */
 export interface Gateway {
   readonly pid: number
+  /** Where it listens, and the header that its control API is called with. */
   readonly origin: string
+  readonly authorization: string
   /** Creates a source with its destinations and connections; returns the source's ingress URL. */
   readonly route: (route: Route) => Effect.Effect<string, GatewayError | UnknownSetting>
 }
@@ -54,6 +56,7 @@ export interface GatewayOptions {
 }
 
 const API_KEY = "bench-key-0123456789"
+const authorization = `Bearer ${API_KEY}`
 /** How long a gateway may take to end before it is killed; a CPU profile is written in this time. */
 const STOP_MILLIS = 15_000
 
@@ -136,7 +139,7 @@ export const start = Effect.fnUntraced(function* (
       try: async () => {
         const { statusCode, body } = await request(`${origin}/v1/${resource}`, {
           method: "POST",
-          headers: { authorization: `Bearer ${API_KEY}`, "content-type": "application/json" },
+          headers: { authorization, "content-type": "application/json" },
           body: JSON.stringify({ ...input, ...settings })
         })
         const text = await body.text()
@@ -169,5 +172,5 @@ export const start = Effect.fnUntraced(function* (
     return `${origin}/e/${source}`
   })
 
-  return { pid: child.pid!, origin, route }
+  return { pid: child.pid!, origin, authorization, route }
 })

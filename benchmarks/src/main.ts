@@ -1,10 +1,11 @@
 /**
  * `npm run bench`: the gateway beside the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
- *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, or pipeline (the bare pipeline beside itself)
+ *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, processes, control, or pipeline (the bare pipeline beside itself)
  *   --only rows         everything that events are made to go through, a row each: rate, latency, CPU, memory
  *   --row <text>        of the rows only those whose name has it
- *   --before <file>     the gateway beside another version of it: the module to run as that one; alone or with --only rows
+ *   --before <file>     the gateway beside another version of it: the module to run as that one; alone, or with --only rows or control
+ *   --processes <n,…>   how many gateway processes the scenario processes compares with one, instead of 2, 4 and 8
  *   --rounds <n>        rounds of the selected scenarios
  *   --quick             short phases, to see that everything runs; the verdicts then decide nothing
  *   --gateway <file>    the module to run as the gateway
@@ -27,7 +28,9 @@ import type { GeneratorCommands } from "./Generator.ts"
 import type { Bench } from "./Measurement.ts"
 import * as Postgres from "./Postgres.ts"
 import { type Outcome, type Plan, fullSettings, quickSettings } from "./Comparison.ts"
+import { control } from "./Control.ts"
 import { frontDoors } from "./FrontDoors.ts"
+import { processes } from "./Processes.ts"
 import { readProfile, renderSelfTimes } from "./Profile.ts"
 import { renderMarkdown, renderText } from "./Report.ts"
 import { rows as allRows } from "./rows/list.ts"
@@ -45,6 +48,8 @@ const scenarios = {
   backlog: Scenarios.backlog,
   "front-doors": frontDoors,
   "slow-targets": slowTargets,
+  processes,
+  control,
   versions: Scenarios.versions,
   pipeline: Scenarios.pipeline
 }
@@ -75,6 +80,7 @@ const readOptions = () => {
       row: { type: "string", default: "" },
       before: { type: "string" },
       rounds: { type: "string" },
+      processes: { type: "string" },
       quick: { type: "boolean", default: false },
       profile: { type: "boolean", default: false },
       telemetry: { type: "boolean", default: false },
@@ -85,8 +91,10 @@ const readOptions = () => {
   if (only !== undefined && !isName(only)) {
     throw new Error(`--only takes one of ${Object.keys(scenarios).join(", ")}, rows`)
   }
-  if (only !== "rows" && (only === "versions") !== (values.before !== undefined)) {
-    throw new Error("--before names the other version's gateway, for the scenarios versions and rows and no other")
+  if (only !== "rows" && only !== "control" && (only === "versions") !== (values.before !== undefined)) {
+    throw new Error(
+      "--before names the other version's gateway, for the scenarios versions, rows and control and no other"
+    )
   }
   const rounds = values.profile ? 1 : values.rounds === undefined ? undefined : Number(values.rounds)
   if (rounds !== undefined && !(Number.isInteger(rounds) && rounds > 0))
@@ -96,7 +104,7 @@ const readOptions = () => {
       ? [only]
       : values.profile
         ? ["throughput"]
-        : ["throughput", "fan-out", "backlog", "front-doors", "slow-targets"]
+        : ["throughput", "fan-out", "backlog", "front-doors", "slow-targets", "control"]
   const gateway = resolve(values.gateway)
   const before = resolve(values.before ?? gateway)
   const missing = names.includes("pipeline") ? undefined : [gateway, before].find((entry) => !existsSync(entry))
@@ -104,6 +112,14 @@ const readOptions = () => {
   if (process.platform !== "linux")
     throw new Error("CPU and memory are read from /proc: the benchmarks run on Linux only")
   const settings = values.quick ? quickSettings : fullSettings
+  // One is what the others are compared with.
+  const several = values.processes
+    ?.split(",")
+    .map(Number)
+    .filter((count) => count !== 1)
+  if (several?.some((count) => !(Number.isInteger(count) && count > 0))) {
+    throw new Error("--processes takes numbers from 1, with commas between them")
+  }
   return {
     names,
     gateway,
@@ -115,7 +131,8 @@ const readOptions = () => {
     settings: {
       ...settings,
       ...(only === "rows" && { rounds: Math.min(ROUNDS_OF_ROWS, settings.rounds) }),
-      ...(rounds !== undefined && { rounds })
+      ...(rounds !== undefined && { rounds }),
+      ...(several !== undefined && { processes: several })
     }
   }
 }

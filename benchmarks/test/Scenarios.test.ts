@@ -50,7 +50,8 @@ const settings: Settings = {
   offered: 0.2,
   perSecond: 200,
   backlog: 50,
-  backlogFill: 5
+  backlogFill: 5,
+  processes: [2]
 }
 
 describe.runIf(process.platform === "linux")("with a PostgreSQL server", () => {

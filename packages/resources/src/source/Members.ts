@@ -54,14 +54,11 @@ export const Response = Schema.Struct({
 const highestRate = 1_000_000_000
 const rateMessage = `must be a whole number from 1 to ${highestRate}, or null`
 
-export const RateLimit = Schema.Number.check(
-  Schema.makeFilter((n: number) => (Number.isInteger(n) && n >= 1 && n <= highestRate) || rateMessage)
-).pipe(
-  describedAs(
-    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: highestRate })).annotate({
-      description: "Requests that are accepted in a period; null: all"
-    })
-  )
+export const RateLimit = Schema.Number.annotate({
+  description: "Requests that are accepted in a period; null: all"
+}).check(
+  Schema.isInt({ message: rateMessage }).abort(),
+  Schema.isBetween({ minimum: 1, maximum: highestRate }, { message: rateMessage })
 )
 
 const methodsOf = (message: string) =>

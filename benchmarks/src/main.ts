@@ -61,7 +61,7 @@ const isName = (name: string): name is Name => name === "rows" || Object.hasOwn(
 /** A scenario, or one row: what has ended is shown, even when the next one does not. */
 interface Run {
   readonly name: Name
-  readonly run: (plan: Plan) => Effect.Effect<Outcome, Effect.Error<ReturnType<(typeof scenarios)["versions"]>>>
+  readonly run: (plan: Plan) => Effect.Effect<Outcome, { readonly message: string }>
 }
 
 /** Rounds of the rows where none are given: there are many. */

@@ -8,6 +8,7 @@ import * as Gateway from "./Gateway.ts"
 import { type Bench, type Measurement, offer, saturate, type Subject } from "./Measurement.ts"
 import type { PipelineCommands } from "./Pipeline.ts"
 import { makeRow, type Requirement, type Row } from "./Report.ts"
+import type { Line } from "./rows/Table.ts"
 import * as Worker from "./Worker.ts"
 
 /** Sizes of a run. Times are seconds. */
@@ -23,6 +24,8 @@ export interface Settings {
   readonly backlog: number
   /** Limit of the time spent filling the backlog. */
   readonly backlogFill: number
+  /** How many gateway processes the scenario `processes` compares with one. */
+  readonly processes: ReadonlyArray<number>
 }
 
 /** About nine minutes. */
@@ -34,7 +37,8 @@ export const fullSettings: Settings = {
   offered: 6,
   perSecond: 1_000,
   backlog: 500_000,
-  backlogFill: 200
+  backlogFill: 200,
+  processes: [2, 4, 8]
 }
 
 /** A check that everything runs; its figures mean little. */
@@ -45,7 +49,8 @@ export const quickSettings: Settings = {
   saturated: 2,
   offered: 2,
   backlog: 10_000,
-  backlogFill: 20
+  backlogFill: 20,
+  processes: [2]
 }
 
 /** What the scenarios need beside the bench: sizes, where the gateway is, where its files go, and who hears of progress. */
@@ -75,6 +80,8 @@ export interface Sides {
 /** Figures of one scenario: rows for the table, and everything measured. */
 export interface Outcome {
   readonly rows: ReadonlyArray<Row>
+  /** Those of the other table, of the scenario `rows`. */
+  readonly lines?: ReadonlyArray<Line>
   readonly measured: Readonly<Record<Load, Sides>>
 }
 
@@ -91,16 +98,19 @@ export const startPipeline = Effect.fnUntraced(function* (plan: Plan, name: stri
 })
 
 export const startGateway = Effect.fnUntraced(function* (plan: Plan, name: string) {
-  const databaseUrl = yield* plan.bench.postgres.database(name)
-  return yield* Gateway.start({
+  return yield* startProcess(plan, name, yield* plan.bench.postgres.database(name), name)
+})
+
+/** One process of the gateway `gateway`, which has its keys in one place for all of them. */
+export const startProcess = (plan: Plan, gateway: string, databaseUrl: string, name: string) =>
+  Gateway.start({
     entry: plan.gatewayEntry,
     databaseUrl,
-    home: join(plan.home, name),
+    home: join(plan.home, gateway),
     log: plan.log,
     execArgv: plan.execArgv(name),
     collector: plan.collector
   })
-})
 
 /** A gateway with one source and as many connections, all to lanes of the target. */
 export const gatewayWith = Effect.fnUntraced(function* (

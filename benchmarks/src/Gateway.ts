@@ -15,6 +15,9 @@ import * as Telemetry from "./Telemetry.ts"
 /** The gateway did not start, did not become ready, or refused its configuration. */
 export class GatewayError extends Data.TaggedError("GatewayError")<{ readonly message: string }> {}
 
+/** The gateway does not know a setting: it took the resource, and its answer leaves the setting out. */
+export class UnknownSetting extends Data.TaggedError("UnknownSetting")<{ readonly message: string }> {}
+
 /** Where a source's events go, one destination and connection for each entry. */
 export interface Route {
   readonly name: string
@@ -22,14 +25,19 @@ export interface Route {
   /** Rules of every connection of the route, as the API takes them. */
   readonly rules: ReadonlyArray<object>
   /** Settings of the source, as the API takes them. */
-  readonly source?: object
+  readonly source?: { readonly config?: object }
+  /** Settings of every connection, as the API takes them. */
+  readonly connection?: object
 }
 
 /** A ready gateway. */
 export interface Gateway {
   readonly pid: number
+  /** Where it listens, and the header that its control API is called with. */
+  readonly origin: string
+  readonly authorization: string
   /** Creates a source with its destinations and connections; returns the source's ingress URL. */
-  readonly route: (route: Route) => Effect.Effect<string, GatewayError>
+  readonly route: (route: Route) => Effect.Effect<string, GatewayError | UnknownSetting>
 }
 
 /** How to start a gateway. */
@@ -48,6 +56,7 @@ export interface GatewayOptions {
 }
 
 const API_KEY = "bench-key-0123456789"
+const authorization = `Bearer ${API_KEY}`
 /** How long a gateway may take to end before it is killed; a CPU profile is written in this time. */
 const STOP_MILLIS = 15_000
 
@@ -93,7 +102,18 @@ const launch = (options: GatewayOptions, port: number) =>
       })
   )
 
-const decodeId = Schema.decodeUnknownEffect(Schema.Struct({ id: Schema.String }))
+const Members = Schema.Record(Schema.String, Schema.Unknown)
+const decodeRecord = Schema.decodeUnknownEffect(
+  Schema.StructWithRest(Schema.Struct({ id: Schema.String, config: Schema.optional(Members) }), [Members])
+)
+
+/** The first of the settings, or of those in their `config`, that an answer leaves out. */
+const unknownOf = (
+  settings: { readonly config?: object },
+  answer: { readonly [name: string]: unknown; readonly config?: object | undefined }
+): string | undefined =>
+  Object.keys(settings).find((name) => !(name in answer)) ??
+  Object.keys(settings.config ?? {}).find((name) => !(name in (answer.config ?? {})))
 
 /** Starts a gateway and waits until it is ready; closing the scope stops it. */
 export const start = Effect.fnUntraced(function* (
@@ -114,13 +134,13 @@ export const start = Effect.fnUntraced(function* (
   }).pipe(Effect.retry({ schedule: Schedule.spaced("50 millis"), times: 600, while: () => child.exitCode === null }))
   if (options.collector !== null) yield* Telemetry.scrape(origin, API_KEY)
 
-  const create = (resource: string, input: object) =>
+  const create = (resource: string, input: object, settings: { readonly config?: object } = {}) =>
     Effect.tryPromise({
       try: async () => {
         const { statusCode, body } = await request(`${origin}/v1/${resource}`, {
           method: "POST",
-          headers: { authorization: `Bearer ${API_KEY}`, "content-type": "application/json" },
-          body: JSON.stringify(input)
+          headers: { authorization, "content-type": "application/json" },
+          body: JSON.stringify({ ...input, ...settings })
         })
         const text = await body.text()
         if (statusCode !== 200) throw new Error(`${statusCode} ${text.slice(0, 500)}`)
@@ -129,22 +149,28 @@ export const start = Effect.fnUntraced(function* (
       catch: (cause) => new GatewayError({ message: `POST /v1/${resource}: ${String(cause)}` })
     }).pipe(
       Effect.flatMap((record) =>
-        Effect.mapError(decodeId(record), (cause) => new GatewayError({ message: `${resource}: ${cause.message}` }))
+        Effect.mapError(decodeRecord(record), (cause) => new GatewayError({ message: `${resource}: ${cause.message}` }))
       ),
-      Effect.map(({ id }) => id)
+      Effect.flatMap((record) => {
+        const unknown = unknownOf(settings, record)
+        return unknown === undefined
+          ? Effect.succeed(record.id)
+          : Effect.fail(new UnknownSetting({ message: `it does not know ${unknown} of ${resource}` }))
+      })
     )
 
   const route = Effect.fnUntraced(function* (route: Route) {
-    const source = yield* create("sources", { name: route.name, type: "WEBHOOK", ...route.source })
+    const source = yield* create("sources", { name: route.name, type: "WEBHOOK" }, route.source)
     const connect = Effect.fnUntraced(function* ({ perSecond, url }: Route["destinations"][number], index: number) {
       const name = `${route.name}-${index}`
       const pacing = perSecond === undefined ? {} : { rate_limit: perSecond, rate_limit_period: "second" }
       const destination = yield* create("destinations", { name, type: "HTTP", config: { url, ...pacing } })
-      yield* create("connections", { name, source_id: source, destination_id: destination, rules: route.rules })
+      const connection = { name, source_id: source, destination_id: destination, rules: route.rules }
+      yield* create("connections", connection, route.connection)
     })
     yield* Effect.forEach(route.destinations, connect, { concurrency: 16, discard: true })
     return `${origin}/e/${source}`
   })
 
-  return { pid: child.pid!, route }
+  return { pid: child.pid!, origin, authorization, route }
 })

@@ -12,6 +12,8 @@ export interface Sent {
   readonly acknowledged: number
   /** Answers other than 2xx, and requests that got no answer. */
   readonly refused: number
+  /** Those of them that were 429 with Retry-After. */
+  readonly limited: number
   /** The first refusal, in words. */
   readonly refusal: string | null
   readonly startedAt: number
@@ -21,53 +23,79 @@ export interface Sent {
 }
 
 interface Destination {
-  /** Ingress URL of the subject. */
-  readonly url: string
+  /** Ingress URLs of the subject, which take turns. */
+  readonly urls: ReadonlyArray<string>
   /** Number of the run the events belong to; sequence numbers start at 0 in each. */
   readonly run: number
+  /**
+   * How many customers the events are about, in turn; those of one are sent one after the other, each when the one before is
+   * answered, so that there is no doubt about their order. Without: all are about one, and nobody waits.
+   */
+  readonly customers?: number
 }
 
 const REQUEST_TIMEOUT = 30_000
 /** Pause of one closed-loop sender after a refusal, so that a shedding subject is not hammered. */
 const REFUSAL_PAUSE = 50
 
+interface Ingress {
+  readonly pool: Pool
+  readonly path: string
+}
+
 class Phase {
   readonly startedAt = nowMicros()
   readonly histogram: Histogram = makeHistogram()
-  readonly pool: Pool
-  readonly path: string
+  readonly ingresses: ReadonlyArray<Ingress>
   readonly run: number
+  readonly customers: number | undefined
+  /** What is sent about each customer: the last that waits for those before it. */
+  readonly #lastOf = new Map<number, Promise<boolean>>()
   sequence = 0
   acknowledged = 0
   refused = 0
+  limited = 0
   refusal: string | null = null
 
-  constructor(pool: Pool, destination: Destination) {
-    this.pool = pool
-    this.path = new URL(destination.url).pathname
-    this.run = destination.run
+  constructor(ingresses: ReadonlyArray<Ingress>, run: number, customers: number | undefined) {
+    this.ingresses = ingresses
+    this.run = run
+    this.customers = customers
   }
 
   /** Sends one event; true when it was acknowledged. Latency counts from `intendedAt`, so a late start is not forgiven. */
-  async send(intendedAt: number): Promise<boolean> {
+  send(intendedAt: number): Promise<boolean> {
+    const sequence = this.sequence++
+    if (this.customers === undefined) return this.#post(intendedAt, sequence, 0)
+    const customer = sequence % this.customers
+    const before = this.#lastOf.get(customer)
+    const post = () => this.#post(intendedAt, sequence, customer)
+    const sent = before === undefined ? post() : before.then(post)
+    this.#lastOf.set(customer, sent)
+    return sent
+  }
+
+  async #post(sentAt: number, sequence: number, customer: number): Promise<boolean> {
     const refuse = (reason: string) => {
       this.refused++
       this.refusal ??= reason
       return false
     }
+    const { path, pool } = this.ingresses[sequence % this.ingresses.length]!
     try {
-      const { statusCode, body } = await this.pool.request({
+      const { body, headers, statusCode } = await pool.request({
         method: "POST",
-        path: this.path,
+        path,
         headers: ["content-type", "application/json", "x-event-type", "order.created"],
-        body: makePayload({ sentAt: intendedAt, run: this.run, sequence: this.sequence++ })
+        body: makePayload({ sentAt, run: this.run, sequence, customer })
       })
       if (statusCode >= 200 && statusCode < 300) {
         await body.dump()
-        record(this.histogram, nowMicros() - intendedAt)
+        record(this.histogram, nowMicros() - sentAt)
         this.acknowledged++
         return true
       }
+      if (statusCode === 429 && headers["retry-after"] !== undefined) this.limited++
       return refuse(`${statusCode}: ${(await body.text()).slice(0, 200)}`)
     } catch (error) {
       return refuse(String(error))
@@ -78,6 +106,7 @@ class Phase {
     return {
       acknowledged: this.acknowledged,
       refused: this.refused,
+      limited: this.limited,
       refusal: this.refusal,
       startedAt: this.startedAt,
       endedAt: nowMicros(),
@@ -91,8 +120,8 @@ const sleep = (millis: number) => new Promise<void>((resolve) => setTimeout(reso
 /** A sender that keeps its connections from phase to phase. */
 export const makeGenerator = () => {
   const pools = new Map<string, Pool>()
-  const phase = (destination: Destination, connections: number): Phase => {
-    const { origin } = new URL(destination.url)
+  const ingress = (url: string, connections: number): Ingress => {
+    const { origin, pathname } = new URL(url)
     const key = `${origin} ${connections}`
     let pool = pools.get(key)
     if (pool === undefined) {
@@ -105,8 +134,14 @@ export const makeGenerator = () => {
       })
       pools.set(key, pool)
     }
-    return new Phase(pool, destination)
+    return { pool, path: pathname }
   }
+  const phase = ({ customers, run, urls }: Destination, connections: number): Phase =>
+    new Phase(
+      urls.map((url) => ingress(url, connections)),
+      run,
+      customers
+    )
 
   /**
    * Closed loop: `inFlight` senders, each sending its next event when the last is acknowledged, until `seconds` have

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import type { SqlError } from "effect/sql/SqlError"
 import type { GeneratorCommands, Sent } from "./Generator.ts"
 import type { Postgres } from "./Postgres.ts"
-import { busySeconds, processStats } from "./ProcessStats.ts"
+import { busySeconds, processStats, proportionalMemory, together } from "./ProcessStats.ts"
 import type { TargetCommands } from "./Target.ts"
 import type { Worker, WorkerError } from "./Worker.ts"
 
@@ -29,6 +29,10 @@ export interface Subject {
   readonly database: string
   readonly url: string
   readonly lanes: ReadonlyArray<string>
+  /** Where it is several processes: the others, whose CPU and memory count as its own. */
+  readonly others?: ReadonlyArray<number>
+  /** Where requests go to several addresses in turn: the others. */
+  readonly otherUrls?: ReadonlyArray<string>
 }
 
 /** One measured phase. An event is one routed delivery: with three connections one request makes three. */
@@ -41,7 +45,11 @@ export interface Measurement {
   readonly missing: number
   readonly duplicates: number
   readonly malformed: number
+  /** Deliveries before which something later about the same customer came; it says something where `Phase.customers` is set. */
+  readonly inversions: number
   readonly refused: number
+  /** Those of them that were 429 with Retry-After. */
+  readonly limited: number
   readonly refusal: string | null
   /** Milliseconds from the intended send time to the acknowledgement, and to the first arrival at the target. */
   readonly acknowledge: Sent["acknowledge"]
@@ -55,24 +63,36 @@ export interface Measurement {
     readonly generator: number
     readonly target: number
   }
+  /** CPU seconds in all. */
+  readonly seconds: { readonly gateway: number; readonly sandbox: number; readonly postgres: number }
+  /** Seconds from the first send to the last answer. */
+  readonly sending: number
   /** CPU cores that the benchmark's processes did not get meanwhile: figures of a disturbed phase say little. */
   readonly otherCores: number
   /** The subject's memory in megabytes: at the end, and the highest of its main process so far. */
   readonly residentMegabytes: number
   readonly peakMegabytes: number
+  /** The same at the end, with what processes share divided among them. */
+  readonly megabytes: { readonly gateway: number; readonly sandbox: number }
 }
 
 /** Length of a phase in seconds: what comes first and is not measured, and what is. */
 export interface Phase {
   readonly leadIn: number
   readonly seconds: number
+  /** Requests in flight at saturation. */
+  readonly inFlight?: number
+  /** Customers that the events are about, when those of one are to be sent one after the other. */
+  readonly customers?: number
 }
 
-/** Requests in flight at saturation. */
+/** Requests in flight at saturation, where nothing else is said. */
 const IN_FLIGHT = 100
 /** After the last send: without a delivery for so long, or after the limit, what is still owed counts as missing. */
 const STALL_MILLIS = 10_000
 const LIMIT_MILLIS = 60_000
+
+const urlsOf = ({ otherUrls = [], url }: Subject): ReadonlyArray<string> => [url, ...otherUrls]
 
 /** Sends one part of a phase and waits until it is delivered. */
 const sendAndDrain = Effect.fnUntraced(function* (
@@ -105,12 +125,13 @@ const measure = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Measurement, SqlError | WorkerError> {
   yield* bench.postgres.checkpoint
   if (phase.leadIn > 0) yield* sendAndDrain(bench, subject, (run) => send(run, phase.leadIn))
+  const pids = [subject.pid, ...(subject.others ?? [])]
   const observe = Effect.gen(function* () {
     const statements = yield* bench.postgres.statements(subject.database)
     return {
       statements,
       busy: busySeconds(readFileSync("/proc/stat", "latin1")),
-      subject: processStats(subject.pid),
+      subject: together(pids.map(processStats)),
       postgres: processStats(bench.postgres.pid),
       generator: processStats(bench.generator.pid),
       target: processStats(bench.target.pid),
@@ -120,10 +141,12 @@ const measure = Effect.fnUntraced(function* (
   const before = yield* observe
   const { sent, arrived } = yield* sendAndDrain(bench, subject, (run) => send(run, phase.seconds))
   const after = yield* observe
+  const memory = proportionalMemory(pids)
 
   const cpu = (part: "subject" | "postgres" | "generator" | "target") =>
     after[part].cpuSeconds - before[part].cpuSeconds
   const perThousand = (seconds: number) => (seconds / arrived.delivered) * 1000
+  const sandbox = after.subject.childSeconds - before.subject.childSeconds
   const own = cpu("subject") + cpu("postgres") + cpu("generator") + cpu("target")
   return {
     perSecond: (arrived.delivered / (arrived.lastAt - sent.startedAt)) * 1_000_000,
@@ -135,7 +158,9 @@ const measure = Effect.fnUntraced(function* (
     ),
     duplicates: arrived.duplicates,
     malformed: arrived.malformed,
+    inversions: arrived.inversions,
     refused: sent.refused,
+    limited: sent.limited,
     refusal: sent.refusal,
     acknowledge: sent.acknowledge,
     senderToTarget: arrived.latency,
@@ -146,9 +171,12 @@ const measure = Effect.fnUntraced(function* (
       generator: perThousand(cpu("generator")),
       target: perThousand(cpu("target"))
     },
+    seconds: { gateway: cpu("subject") - sandbox, sandbox, postgres: cpu("postgres") },
+    sending: (sent.endedAt - sent.startedAt) / 1_000_000,
     otherCores: Math.max(0, (after.busy - before.busy - own) / ((after.at - before.at) / 1000)),
     residentMegabytes: after.subject.residentBytes / 1e6,
-    peakMegabytes: after.subject.peakBytes / 1e6
+    peakMegabytes: after.subject.peakBytes / 1e6,
+    megabytes: { gateway: memory.root / 1e6, sandbox: memory.children / 1e6 }
   }
 })
 
@@ -158,27 +186,37 @@ const measure = Effect.fnUntraced(function* (
  */
 export const saturate = (bench: Bench, subject: Subject, phase: Phase) =>
   measure(bench, subject, phase, (run, seconds) =>
-    bench.generator.call("saturate", { url: subject.url, run, inFlight: IN_FLIGHT, seconds })
+    bench.generator.call("saturate", {
+      urls: urlsOf(subject),
+      run,
+      inFlight: phase.inFlight ?? IN_FLIGHT,
+      seconds,
+      ...(phase.customers !== undefined && { customers: phase.customers })
+    })
   )
 
 /** An open loop of `perSecond` requests per second; latencies count from the intended send times. */
 export const offer = (bench: Bench, subject: Subject, phase: Phase & { readonly perSecond: number }) =>
   measure(bench, subject, phase, (run, seconds) =>
     bench.generator.call("offer", {
-      url: subject.url,
+      urls: urlsOf(subject),
       run,
       perSecond: phase.perSecond,
       seconds,
-      connections: IN_FLIGHT
+      connections: IN_FLIGHT,
+      ...(phase.customers !== undefined && { customers: phase.customers })
     })
   )
 
 /** Sends `count` events as fast as acknowledged, for at most `seconds`, and waits for no delivery. */
 export const fill = (bench: Bench, url: string, count: number, seconds: number) => {
   const run = bench.nextRun()
-  return Effect.map(bench.generator.call("saturate", { url, run, inFlight: IN_FLIGHT, seconds, count }), (sent) => ({
-    ...sent,
-    run,
-    perSecond: (sent.acknowledged / (sent.endedAt - sent.startedAt)) * 1_000_000
-  }))
+  return Effect.map(
+    bench.generator.call("saturate", { urls: [url], run, inFlight: IN_FLIGHT, seconds, count }),
+    (sent) => ({
+      ...sent,
+      run,
+      perSecond: (sent.acknowledged / (sent.endedAt - sent.startedAt)) * 1_000_000
+    })
+  )
 }

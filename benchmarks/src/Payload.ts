@@ -12,15 +12,17 @@ export const PAYLOAD_BYTES = 1024
 const SENT_AT = { offset: '{"sent_at":"'.length, digits: 16 }
 const RUN = { offset: SENT_AT.offset + SENT_AT.digits + '","run":"'.length, digits: 4 }
 const SEQUENCE = { offset: RUN.offset + RUN.digits + '","sequence":"'.length, digits: 8 }
+const ORDER = '","type":"order.created","amount":4200,"currency":"EUR","customer":{"id":"cus_'
+const CUSTOMER = { offset: SEQUENCE.offset + SEQUENCE.digits + ORDER.length, digits: 6 }
 
 /** The bytes from the start of a body that `readStamp` needs. */
-export const STAMP_BYTES = SEQUENCE.offset + SEQUENCE.digits
+export const STAMP_BYTES = CUSTOMER.offset + CUSTOMER.digits
 
 const template = (() => {
   const zeros = (field: { readonly digits: number }) => "0".repeat(field.digits)
-  const head = `{"sent_at":"${zeros(SENT_AT)}","run":"${zeros(RUN)}","sequence":"${zeros(SEQUENCE)}",`
+  const head = `{"sent_at":"${zeros(SENT_AT)}","run":"${zeros(RUN)}","sequence":"${zeros(SEQUENCE)}`
   const order =
-    `"type":"order.created","amount":4200,"currency":"EUR","customer":{"id":"cus_000117","email":"buyer@example.com",` +
+    `${ORDER}${zeros(CUSTOMER)}","email":"buyer@example.com",` +
     `"country":"DE"},"items":[{"sku":"A-100","quantity":2,"price":1500},{"sku":"B-200","quantity":1,"price":1200}],`
   const open = `${head}${order}"note":"`
   return Buffer.from(`${open}${"x".repeat(PAYLOAD_BYTES - open.length - 2)}"}`, "latin1")
@@ -35,11 +37,15 @@ export const nowMicros: () => number = (() => {
   return () => Math.round(origin + performance.now() * 1000)
 })()
 
-/** What a body says about its sending: the intended send time in microseconds, the run it belongs to, its number in it. */
+/**
+ * What a body says about its sending: the intended send time in microseconds, the run it belongs to, its number in it, and
+ * the customer it is about (`body.customer.id`).
+ */
 export interface Stamp {
   readonly sentAt: number
   readonly run: number
   readonly sequence: number
+  readonly customer: number
 }
 
 const write = (bytes: Uint8Array, field: { readonly offset: number; readonly digits: number }, value: number): void => {
@@ -64,6 +70,7 @@ export const makePayload = (stamp: Stamp): Buffer => {
   write(bytes, SENT_AT, stamp.sentAt)
   write(bytes, RUN, stamp.run)
   write(bytes, SEQUENCE, stamp.sequence)
+  write(bytes, CUSTOMER, stamp.customer)
   return bytes
 }
 
@@ -75,5 +82,8 @@ export const readStamp = (bytes: Uint8Array): Stamp | undefined => {
   const sentAt = read(bytes, SENT_AT)
   const run = read(bytes, RUN)
   const sequence = read(bytes, SEQUENCE)
-  return bytes[0] === 123 && sentAt >= 0 && run >= 0 && sequence >= 0 ? { sentAt, run, sequence } : undefined
+  const customer = read(bytes, CUSTOMER)
+  return bytes[0] === 123 && sentAt >= 0 && run >= 0 && sequence >= 0 && customer >= 0
+    ? { sentAt, run, sequence, customer }
+    : undefined
 }

@@ -7,6 +7,8 @@ import { readdirSync, readFileSync } from "node:fs"
 export interface ProcessStats {
   /** User and system time of the live processes and of all children they have waited for. */
   readonly cpuSeconds: number
+  /** The part of it that is not the root's own: of a gateway, its sandbox. */
+  readonly childSeconds: number
   /** Resident memory now: what each process has of its own, plus the largest shared mapping once. */
   readonly residentBytes: number
   /** The root process's highest resident memory so far. */
@@ -20,13 +22,16 @@ interface Process {
   readonly pid: number
   readonly parent: number
   readonly ticks: number
+  /** The part of them that belongs to children it has waited for. */
+  readonly waitedTicks: number
 }
 
 /** The fields of one /proc/pid/stat line that count; the command name may itself hold spaces and parentheses. */
 export const parseStat = (line: string): Process => {
   const fields = line.slice(line.lastIndexOf(")") + 2).split(" ")
-  const ticks = [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0)
-  return { pid: Number.parseInt(line, 10), parent: Number(fields[1]), ticks }
+  const sum = (...places: ReadonlyArray<number>) => places.reduce((sum, at) => sum + Number(fields[at]), 0)
+  const waitedTicks = sum(13, 14)
+  return { pid: Number.parseInt(line, 10), parent: Number(fields[1]), ticks: sum(11, 12) + waitedTicks, waitedTicks }
 }
 
 const readIfThere = (path: string): string => {
@@ -42,8 +47,8 @@ const readIfThere = (path: string): string => {
 export const parseStatus = (text: string, field: string): number =>
   Number(new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? 0) * 1024
 
-/** Reads the tree below `root`, itself included. */
-export const processStats = (root: number): ProcessStats => {
+/** The processes of the tree below `root`, itself included. */
+const treeOf = (root: number): ReadonlyArray<Process> => {
   const processes = readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .map((name) => readIfThere(`/proc/${name}/stat`))
@@ -55,20 +60,55 @@ export const processStats = (root: number): ProcessStats => {
     size = tree.size
     for (const { pid, parent } of processes) if (tree.has(parent)) tree.add(pid)
   }
+  return processes.filter(({ pid }) => tree.has(pid))
+}
+
+/** Reads the tree below `root`, itself included. */
+export const processStats = (root: number): ProcessStats => {
   let ticks = 0
+  let childTicks = 0
   let own = 0
   let shared = 0
-  for (const process of processes) {
-    if (!tree.has(process.pid)) continue
+  for (const process of treeOf(root)) {
     const status = readIfThere(`/proc/${process.pid}/status`)
     ticks += process.ticks
+    childTicks += process.pid === root ? process.waitedTicks : process.ticks
     own += parseStatus(status, "RssAnon") + parseStatus(status, "RssFile")
     shared = Math.max(shared, parseStatus(status, "RssShmem"))
   }
   return {
     cpuSeconds: ticks / TICKS,
+    childSeconds: childTicks / TICKS,
     residentBytes: own + shared,
     peakBytes: parseStatus(readIfThere(`/proc/${root}/status`), "VmHWM")
+  }
+}
+
+/** Memory of a tree in bytes, with what several processes share divided among them: the root's, and its children's. */
+export interface ProportionalMemory {
+  readonly root: number
+  readonly children: number
+}
+
+/** Reads the memory of some trees together. It costs the processes a moment, so not while they are measured. */
+export const proportionalMemory = (roots: ReadonlyArray<number>): ProportionalMemory => {
+  const sum = { root: 0, children: 0 }
+  for (const root of roots) {
+    for (const { pid } of treeOf(root)) {
+      sum[pid === root ? "root" : "children"] += parseStatus(readIfThere(`/proc/${pid}/smaps_rollup`), "Pss")
+    }
+  }
+  return sum
+}
+
+/** Several trees as one; what they share counts each time. */
+export const together = (trees: ReadonlyArray<ProcessStats>): ProcessStats => {
+  const sum = (figure: (tree: ProcessStats) => number): number => trees.reduce((all, tree) => all + figure(tree), 0)
+  return {
+    cpuSeconds: sum(({ cpuSeconds }) => cpuSeconds),
+    childSeconds: sum(({ childSeconds }) => childSeconds),
+    residentBytes: sum(({ residentBytes }) => residentBytes),
+    peakBytes: sum(({ peakBytes }) => peakBytes)
   }
 }
 

@@ -68,14 +68,16 @@ export const makeRow = (input: {
   }
 }
 
-const figure = (value: number): string => {
+/** A figure as it stands in a table. */
+export const figure = (value: number): string => {
   if (!Number.isFinite(value)) return "–"
   if (Number.isInteger(value)) return value.toLocaleString("en-US")
   const size = Math.abs(value)
   return size >= 1000 ? Math.round(value).toLocaleString("en-US") : value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 3)
 }
 
-const percent = (ratio: number): string => (Number.isFinite(ratio) ? `${Math.round(ratio * 100)} %` : "–")
+/** A ratio as it stands in a table. */
+export const percent = (ratio: number): string => (Number.isFinite(ratio) ? `${Math.round(ratio * 100)} %` : "–")
 
 const requirement = ({ required, unit }: Row): string => {
   if (required === null) return ""

@@ -6,7 +6,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import type { Histogram } from "hdr-histogram-js"
 import { type Latency, makeHistogram, record, summarize } from "./Latency.ts"
-import { nowMicros, PAYLOAD_BYTES, readStamp, STAMP_BYTES } from "./Payload.ts"
+import { nowMicros, PAYLOAD_BYTES, readStamp, type Stamp, STAMP_BYTES } from "./Payload.ts"
 import { serve } from "./Worker.ts"
 
 /** What arrived of one run. Times are microseconds of the shared monotonic clock. */
@@ -16,6 +16,8 @@ export interface Arrivals {
   /** Distinct events over all lanes. */
   readonly delivered: number
   readonly duplicates: number
+  /** First arrivals, in a lane, of something that was sent before what had arrived already about the same customer. */
+  readonly inversions: number
   readonly lastAt: number
   /** Sender to target, first arrivals only. */
   readonly latency: Latency
@@ -24,6 +26,8 @@ export interface Arrivals {
 interface Lane {
   seen: Uint8Array
   distinct: number
+  /** The greatest sequence number of each customer that has arrived. */
+  readonly latest: Map<number, number>
 }
 
 class Run {
@@ -31,11 +35,14 @@ class Run {
   readonly lanes = new Map<string, Lane>()
   delivered = 0
   duplicates = 0
+  inversions = 0
   lastAt = 0
 
-  arrive(path: string, sentAt: number, sequence: number): void {
+  arrive(path: string, { customer, sentAt, sequence }: Stamp): void {
     let lane = this.lanes.get(path)
-    if (lane === undefined) this.lanes.set(path, (lane = { seen: new Uint8Array(8192), distinct: 0 }))
+    if (lane === undefined) {
+      this.lanes.set(path, (lane = { seen: new Uint8Array(8192), distinct: 0, latest: new Map() }))
+    }
     const at = sequence >> 3
     const bit = 1 << (sequence & 7)
     if (at >= lane.seen.length) {
@@ -50,6 +57,8 @@ class Run {
     lane.seen[at]! |= bit
     lane.distinct++
     this.delivered++
+    if (sequence < (lane.latest.get(customer) ?? -1)) this.inversions++
+    else lane.latest.set(customer, sequence)
     this.lastAt = nowMicros()
     record(this.histogram, this.lastAt - sentAt)
   }
@@ -59,6 +68,7 @@ class Run {
       distinct: Object.fromEntries([...this.lanes].map(([path, lane]) => [path, lane.distinct])),
       delivered: this.delivered,
       duplicates: this.duplicates,
+      inversions: this.inversions,
       lastAt: this.lastAt,
       latency: summarize(this.histogram)
     }
@@ -86,7 +96,7 @@ export const makeTarget = async () => {
       response.writeHead(200, { "content-type": "text/plain", "content-length": 2 }).end("ok")
       const stamp = length === PAYLOAD_BYTES && head !== undefined ? readStamp(head) : undefined
       if (stamp === undefined) malformed++
-      else runOf(stamp.run).arrive(request.url!, stamp.sentAt, stamp.sequence)
+      else runOf(stamp.run).arrive(request.url!, stamp)
     }
     const after = Number(/^\/after-(\d+)\//.exec(request.url!)?.[1] ?? 0)
     request.on("end", after === 0 ? answer : () => setTimeout(answer, after))

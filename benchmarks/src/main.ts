@@ -1,8 +1,11 @@
 /**
  * `npm run bench`: the gateway beside the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
- *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, or pipeline (the bare pipeline beside itself)
- *   --before <file>     the gateway beside another version of it: the module to run as that one
+ *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, processes, control, or pipeline (the bare pipeline beside itself)
+ *   --only rows         everything that events are made to go through, a row each: rate, latency, CPU, memory
+ *   --row <text>        of the rows only those whose name has it
+ *   --before <file>     the gateway beside another version of it: the module to run as that one; alone, or with --only rows or control
+ *   --processes <n,…>   how many gateway processes the scenario processes compares with one, instead of 2, 4 and 8
  *   --rounds <n>        rounds of the selected scenarios
  *   --quick             short phases, to see that everything runs; the verdicts then decide nothing
  *   --gateway <file>    the module to run as the gateway
@@ -24,10 +27,15 @@ import * as Effect from "effect/Effect"
 import type { GeneratorCommands } from "./Generator.ts"
 import type { Bench } from "./Measurement.ts"
 import * as Postgres from "./Postgres.ts"
-import { type Outcome, fullSettings, quickSettings } from "./Comparison.ts"
+import { type Outcome, type Plan, fullSettings, quickSettings } from "./Comparison.ts"
+import { control } from "./Control.ts"
 import { frontDoors } from "./FrontDoors.ts"
+import { processes } from "./Processes.ts"
 import { readProfile, renderSelfTimes } from "./Profile.ts"
 import { renderMarkdown, renderText } from "./Report.ts"
+import { rows as allRows } from "./rows/list.ts"
+import { runRow } from "./rows/Run.ts"
+import * as Table from "./rows/Table.ts"
 import * as Scenarios from "./Scenarios.ts"
 import { slowTargets } from "./SlowTargets.ts"
 import type { TargetCommands } from "./Target.ts"
@@ -40,11 +48,22 @@ const scenarios = {
   backlog: Scenarios.backlog,
   "front-doors": frontDoors,
   "slow-targets": slowTargets,
+  processes,
+  control,
   versions: Scenarios.versions,
   pipeline: Scenarios.pipeline
 }
-type Name = keyof typeof scenarios
-const isName = (name: string): name is Name => Object.hasOwn(scenarios, name)
+type Name = keyof typeof scenarios | "rows"
+const isName = (name: string): name is Name => name === "rows" || Object.hasOwn(scenarios, name)
+
+/** A scenario, or one row: what has ended is shown, even when the next one does not. */
+interface Run {
+  readonly name: Name
+  readonly run: (plan: Plan) => Effect.Effect<Outcome, Effect.Error<ReturnType<(typeof scenarios)["versions"]>>>
+}
+
+/** Rounds of the rows where none are given: there are many. */
+const ROUNDS_OF_ROWS = 2
 
 /** All of it stops here at the latest; finished scenarios are shown. */
 const DEADLINE = "1100 seconds"
@@ -58,8 +77,10 @@ const readOptions = () => {
   const { values } = parseArgs({
     options: {
       only: { type: "string" },
+      row: { type: "string", default: "" },
       before: { type: "string" },
       rounds: { type: "string" },
+      processes: { type: "string" },
       quick: { type: "boolean", default: false },
       profile: { type: "boolean", default: false },
       telemetry: { type: "boolean", default: false },
@@ -68,10 +89,12 @@ const readOptions = () => {
   })
   const only = values.only ?? (values.before === undefined ? undefined : "versions")
   if (only !== undefined && !isName(only)) {
-    throw new Error(`--only takes one of ${Object.keys(scenarios).join(", ")}`)
+    throw new Error(`--only takes one of ${Object.keys(scenarios).join(", ")}, rows`)
   }
-  if ((only === "versions") !== (values.before !== undefined)) {
-    throw new Error("--before names the other version's gateway, for the scenario versions and no other")
+  if (only !== "rows" && only !== "control" && (only === "versions") !== (values.before !== undefined)) {
+    throw new Error(
+      "--before names the other version's gateway, for the scenarios versions, rows and control and no other"
+    )
   }
   const rounds = values.profile ? 1 : values.rounds === undefined ? undefined : Number(values.rounds)
   if (rounds !== undefined && !(Number.isInteger(rounds) && rounds > 0))
@@ -81,7 +104,7 @@ const readOptions = () => {
       ? [only]
       : values.profile
         ? ["throughput"]
-        : ["throughput", "fan-out", "backlog", "front-doors", "slow-targets"]
+        : ["throughput", "fan-out", "backlog", "front-doors", "slow-targets", "control"]
   const gateway = resolve(values.gateway)
   const before = resolve(values.before ?? gateway)
   const missing = names.includes("pipeline") ? undefined : [gateway, before].find((entry) => !existsSync(entry))
@@ -89,6 +112,14 @@ const readOptions = () => {
   if (process.platform !== "linux")
     throw new Error("CPU and memory are read from /proc: the benchmarks run on Linux only")
   const settings = values.quick ? quickSettings : fullSettings
+  // One is what the others are compared with.
+  const several = values.processes
+    ?.split(",")
+    .map(Number)
+    .filter((count) => count !== 1)
+  if (several?.some((count) => !(Number.isInteger(count) && count > 0))) {
+    throw new Error("--processes takes numbers from 1, with commas between them")
+  }
   return {
     names,
     gateway,
@@ -96,7 +127,13 @@ const readOptions = () => {
     quick: values.quick,
     profile: values.profile,
     telemetry: values.telemetry,
-    settings: rounds === undefined ? settings : { ...settings, rounds }
+    row: values.row,
+    settings: {
+      ...settings,
+      ...(only === "rows" && { rounds: Math.min(ROUNDS_OF_ROWS, settings.rounds) }),
+      ...(rounds !== undefined && { rounds }),
+      ...(several !== undefined && { processes: several })
+    }
   }
 }
 
@@ -139,8 +176,15 @@ const bench = Effect.gen(function* () {
         nextRun: () => ++lastRun
       }
       yield* progress(`PostgreSQL ${postgres.version}, Node ${process.version}, load ${loadavg()[0]?.toFixed(2)}`)
-      for (const name of options.names) {
-        const outcome = yield* scenarios[name]({
+      const runs = options.names.flatMap((name): ReadonlyArray<Run> =>
+        name !== "rows"
+          ? [{ name, run: scenarios[name] }]
+          : allRows
+              .filter((row) => row.name.includes(options.row))
+              .map((row, index) => ({ name, run: runRow(row, index) }))
+      )
+      for (const { name, run } of runs) {
+        const outcome = yield* run({
           bench: measuring,
           settings: options.settings,
           gatewayEntry: options.gateway,
@@ -167,6 +211,9 @@ const bench = Effect.gen(function* () {
   )
 
   const rows = outcomes.flatMap((outcome) => outcome.rows)
+  const lines = outcomes.flatMap((outcome) => outcome.lines ?? [])
+  const tables = (of: { readonly rows: typeof renderText; readonly lines: typeof Table.renderText }): string =>
+    [...(lines.length > 0 ? [of.lines(lines)] : []), ...(rows.length > 0 ? [of.rows(rows)] : [])].join("\n\n")
   const machine = `${availableParallelism()} cores (${cpus()[0]?.model.trim()}), ${Math.round(totalmem() / 1e9)} GB`
   const phases = outcomes.flatMap(({ measured }) =>
     [measured.offered, measured.saturated].flatMap(({ reference, gateway }) => reference.concat(gateway))
@@ -183,14 +230,14 @@ const bench = Effect.gen(function* () {
   const files = [join(results, `${stamp}.md`), join(results, `${stamp}.json`)] as const
   yield* Effect.promise(() =>
     Promise.all([
-      writeFile(files[0], `${note}\n\n${renderMarkdown(rows)}\n`),
+      writeFile(files[0], `${note}\n\n${tables({ rows: renderMarkdown, lines: Table.renderMarkdown })}\n`),
       writeFile(
         files[1],
         `${JSON.stringify({ machine, node: process.version, options, failure, rows, outcomes }, null, 2)}\n`
       )
     ])
   )
-  yield* Console.log(`${renderText(rows)}\n\n${note}\n${files.join("\n")}`)
+  yield* Console.log(`${tables({ rows: renderText, lines: Table.renderText })}\n\n${note}\n${files.join("\n")}`)
   for (const profile of profiled) {
     yield* Console.log(
       existsSync(profile)
@@ -199,7 +246,7 @@ const bench = Effect.gen(function* () {
     )
   }
   if (failure !== null) yield* Console.error(`\nnot complete: ${failure}`)
-  const failed = rows.filter((row) => row.holds === false)
+  const failed = [...rows, ...lines].filter(({ holds }) => holds === false)
   process.exitCode = failure !== null || (failed.length > 0 && !options.quick) ? 1 : 0
 })
 

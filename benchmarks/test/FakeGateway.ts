@@ -75,7 +75,9 @@ const server = createServer((request, response) => {
     if (request.headers.authorization !== `Bearer ${process.env["TIDEGATE_API_KEY"]}`) {
       return response.writeHead(401).end()
     }
-    return response.end(JSON.stringify({ id: create(second, JSON.parse(body.toString()) as Record<string, unknown>) }))
+    // It does not order what it delivers, and says so by leaving it out.
+    const { ordering: _, ...input } = JSON.parse(body.toString()) as Record<string, unknown>
+    return response.end(JSON.stringify({ ...input, id: create(second, input) }))
   })
 })
 server.listen(Number(process.env["PORT"]), "127.0.0.1")

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net"
 import * as Effect from "effect/Effect"
 import { request } from "undici"
 import { makeGenerator } from "../src/Generator.ts"
+import { makePayload } from "../src/Payload.ts"
 import { makeTarget } from "../src/Target.ts"
 
 const target = Effect.acquireRelease(Effect.promise(makeTarget), (made) => Effect.promise(made.close))
@@ -26,7 +27,7 @@ it.live("what is sent arrives once, and again when sent again", () =>
   Effect.gen(function* () {
     const { port, drained, report } = yield* target
     const { saturate } = yield* generator
-    const input = { url: `http://127.0.0.1:${port()}/lane`, run: 1, inFlight: 8, seconds: 10, count: 500 }
+    const input = { urls: [`http://127.0.0.1:${port()}/lane`], run: 1, inFlight: 8, seconds: 10, count: 500 }
     const sent = yield* Effect.promise(() => saturate(input))
     expect(sent).toMatchObject({ acknowledged: 500, refused: 0, refusal: null })
     const expected = { run: 1, lanes: ["/lane"], count: 500, stallMillis: 5_000, limitMillis: 5_000 }
@@ -37,6 +38,31 @@ it.live("what is sent arrives once, and again when sent again", () =>
     yield* Effect.promise(() => saturate(input))
     expect(report({ run: 1 })).toMatchObject({ delivered: 500, duplicates: 500 })
     expect(report({ run: 2 }).delivered).toBe(0)
+  })
+)
+
+it.live("what is about one customer is sent one after the other, and what overtakes it is counted", () =>
+  Effect.gen(function* () {
+    const { port, report } = yield* target
+    const { saturate } = yield* generator
+    const url = `http://127.0.0.1:${port()}/lane`
+    const inTurn = { urls: [url], run: 1, inFlight: 8, seconds: 10, count: 300, customers: 3 }
+    expect(yield* Effect.promise(() => saturate(inTurn))).toMatchObject({ acknowledged: 300 })
+    expect(report({ run: 1 })).toMatchObject({ delivered: 300, inversions: 0 })
+
+    const post = (sequence: number, customer: number) =>
+      Effect.promise(async () => {
+        const { body } = await request(url, {
+          method: "POST",
+          body: makePayload({ sentAt: 0, run: 2, sequence, customer })
+        })
+        await body.dump()
+      })
+    yield* post(5, 1)
+    yield* post(4, 2)
+    yield* post(3, 1)
+    yield* post(5, 1)
+    expect(report({ run: 2 })).toMatchObject({ delivered: 3, duplicates: 1, inversions: 1 })
   })
 )
 
@@ -67,7 +93,9 @@ it.live("a stall of the subject is charged to every request that should have bee
     // Only the first answer is late, but the one connection makes the others wait behind it.
     const url = yield* server((at) => ({ status: 200, afterMillis: at === 0 ? 300 : 0 }))
     const { offer } = yield* generator
-    const sent = yield* Effect.promise(() => offer({ url, run: 1, perSecond: 100, seconds: 0.4, connections: 1 }))
+    const sent = yield* Effect.promise(() =>
+      offer({ urls: [url], run: 1, perSecond: 100, seconds: 0.4, connections: 1 })
+    )
     expect(sent.acknowledged).toBe(40)
     expect(sent.acknowledge.p50).toBeGreaterThanOrEqual(60)
   })
@@ -77,8 +105,8 @@ it.live("refusals are counted and named", () =>
   Effect.gen(function* () {
     const url = yield* server((at) => ({ status: at % 2 === 0 ? 503 : 200, afterMillis: 0 }))
     const { saturate } = yield* generator
-    const sent = yield* Effect.promise(() => saturate({ url, run: 1, inFlight: 1, seconds: 5, count: 4 }))
-    expect(sent).toMatchObject({ acknowledged: 2, refused: 2 })
+    const sent = yield* Effect.promise(() => saturate({ urls: [url], run: 1, inFlight: 1, seconds: 5, count: 4 }))
+    expect(sent).toMatchObject({ acknowledged: 2, refused: 2, limited: 0 })
     expect(sent.refusal ?? "").toMatch(/^503/)
   })
 )

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
-import { busySeconds, parseStat, parseStatus, processStats } from "../src/ProcessStats.ts"
+import { busySeconds, parseStat, parseStatus, processStats, proportionalMemory } from "../src/ProcessStats.ts"
 
 it("a stat line is read after its command name, whatever that holds", () => {
   const line = "42 (a) b (c) S 7 42 42 0 -1 4194560 100 0 0 0 11 22 33 44 20 0 1 0 12345 1000 200"
-  expect(parseStat(line)).toStrictEqual({ pid: 42, parent: 7, ticks: 110 })
+  expect(parseStat(line)).toStrictEqual({ pid: 42, parent: 7, ticks: 110, waitedTicks: 77 })
 })
 
 it("a status field is read in bytes", () => {
@@ -23,7 +23,9 @@ describe.runIf(process.platform === "linux")("this process", () => {
     spawnSync(process.execPath, ["-e", "while (process.cpuUsage().user < 200_000);"])
     const after = processStats(process.pid)
     expect(after.cpuSeconds - before.cpuSeconds).toBeGreaterThanOrEqual(0.1)
+    expect(after.childSeconds - before.childSeconds).toBeGreaterThanOrEqual(0.1)
     expect(after.peakBytes).toBeGreaterThanOrEqual(10_000_000)
     expect(after.residentBytes).toBeGreaterThanOrEqual(10_000_000)
+    expect(proportionalMemory([process.pid]).root).toBeGreaterThanOrEqual(10_000_000)
   })
 })

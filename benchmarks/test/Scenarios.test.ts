@@ -14,6 +14,9 @@ import type { PipelineCommands } from "../src/Pipeline.ts"
 import * as Postgres from "../src/Postgres.ts"
 import type { Plan, Settings } from "../src/Comparison.ts"
 import { frontDoors } from "../src/FrontDoors.ts"
+import { complete, limitedTo, type Row } from "../src/rows/Row.ts"
+import { runRow } from "../src/rows/Run.ts"
+import { renderText } from "../src/rows/Table.ts"
 import * as Scenarios from "../src/Scenarios.ts"
 import { slowTargets } from "../src/SlowTargets.ts"
 import type { TargetCommands } from "../src/Target.ts"
@@ -47,7 +50,8 @@ const settings: Settings = {
   offered: 0.2,
   perSecond: 200,
   backlog: 50,
-  backlogFill: 5
+  backlogFill: 5,
+  processes: [2]
 }
 
 describe.runIf(process.platform === "linux")("with a PostgreSQL server", () => {
@@ -60,7 +64,13 @@ describe.runIf(process.platform === "linux")("with a PostgreSQL server", () => {
         const { url } = yield* pipeline.call("start", { databaseUrl, targetUrl: `${bench.targetOrigin}/stored` })
         const run = bench.nextRun()
         const before = yield* bench.postgres.statements("stored")
-        const sent = yield* bench.generator.call("saturate", { url, run, inFlight: 50, seconds: 300, count: 1_000 })
+        const sent = yield* bench.generator.call("saturate", {
+          urls: [url],
+          run,
+          inFlight: 50,
+          seconds: 300,
+          count: 1_000
+        })
         expect(sent).toMatchObject({ acknowledged: 1_000, refused: 0 })
         const patience = { stallMillis: 60_000, limitMillis: 60_000 }
         const arrived = yield* bench.target.call("drained", { run, lanes: ["/stored"], count: 1_000, ...patience })
@@ -135,6 +145,50 @@ describe.runIf(process.platform === "linux")("with a PostgreSQL server", () => {
           expect(one).toMatchObject({ missing: 0, duplicates: 0 })
           expect(one.senderToTarget.p50).toBeGreaterThanOrEqual(200)
         }
+      })
+    )
+
+    it.effect("a row is measured of both versions, and what one cannot do is no figure", () =>
+      Effect.gen(function* () {
+        const { bench, home } = yield* Fixture
+        const gatewayEntry = fileURLToPath(new URL("FakeGateway.ts", import.meta.url))
+        const plan: Plan = {
+          bench,
+          settings: { ...settings, rounds: 2 },
+          gatewayEntry,
+          beforeEntry: gatewayEntry.replace("/FakeGateway.ts", "/./FakeGateway.ts"),
+          home,
+          log: join(home, "gateway.log"),
+          execArgv: () => [],
+          collector: null,
+          progress: () => Effect.void
+        }
+        const several: Row = { name: "several", loads: ["saturated", 50], must: complete, sources: 3, destinations: 2 }
+        const outcome = yield* runRow(several, 900)(plan)
+        expect(outcome.lines.map(({ holds, load, version }) => ({ holds, load, version }))).toStrictEqual(
+          ["saturated", "50 requests/s"].flatMap((load) => [
+            { holds: null, load, version: "before" },
+            { holds: true, load, version: "now" },
+            { holds: null, load, version: "ratio" }
+          ])
+        )
+        expect(outcome.measured.saturated.gateway.length).toBe(2)
+        for (const one of outcome.measured.offered.gateway) expect(one).toMatchObject({ missing: 0, delivered: 10 })
+
+        const beside: Row = { ...several, name: "beside", loads: [50], beside: [{ perSecond: 50, rules: [] }] }
+        const alone = yield* runRow(beside, 901)(plan)
+        expect(alone.measured.offered.gateway.map(({ delivered }) => delivered)).toStrictEqual([10, 10])
+
+        const unknown: Row = { ...several, name: "unknown", connection: { ordering: { key: "body.customer.id" } } }
+        const line = (yield* runRow(unknown, 902)(plan)).lines.find(({ version }) => version === "now")
+        expect(line).toMatchObject({ holds: null, remark: "cannot: it does not know ordering of connections" })
+        expect(line?.cells.every((cell) => cell === "")).toBe(true)
+
+        // Nothing limits it.
+        const limited: Row = { name: "limited", loads: [50], must: limitedTo(1), isFresh: true }
+        const failing = (yield* runRow(limited, 903)(plan)).lines.find(({ version }) => version === "now")
+        expect(failing).toMatchObject({ holds: false, remark: expect.stringContaining("none refused") })
+        expect(renderText([failing!])).toContain("FAIL")
       })
     )
 

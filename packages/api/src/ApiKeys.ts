@@ -3,7 +3,7 @@ import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { clientOf } from "@tidegate/model/ClientAddress"
 import { fail, type GatewayError, statusOf } from "@tidegate/model/GatewayError"
 import type { Database } from "@tidegate/storage/Database"
-import { findTeamByApiKey } from "@tidegate/storage/Teams"
+import { teamsByApiKey } from "@tidegate/storage/Teams"
 import { read } from "./handlers/Calls.ts"
 import { Allowances, RateLimits, type Verdict, windowMs } from "./RateLimit.ts"
 
@@ -40,8 +40,8 @@ export const spend = Effect.fnUntraced(function* (
 })
 
 /**
- * Whose API key it is. Looks it up by its hash with every call, so that a rotated key is dead everywhere at once; it is one read of
- * a unique index. Fails closed: a database that does not answer is a 503, never an unchecked call.
+ * Whose API key it is. Looks it up by its hash with every call, so that a rotated key is dead everywhere at once; it is a read of
+ * a unique index, which calls at the same time share. Fails closed: a database that does not answer is a 503, never an unchecked call.
  *
  * Counts, of each client address, the calls that bring no valid one, wherever they were made. Beyond its limit an address is
  * answered 429, but a valid key is let in from there all the same: behind a proxy or a NAT one address is many callers, and
@@ -55,7 +55,7 @@ export class ApiKeys extends Context.Service<
   static readonly layer: Layer.Layer<ApiKeys, never, Database> = Layer.effect(
     ApiKeys,
     Effect.gen(function* () {
-      const database = yield* Effect.context<Database>()
+      const findTeam = yield* teamsByApiKey
       const { failedPerAddress } = yield* RateLimits
       const failures = new Allowances({ perMinute: failedPerAddress, mostKeys: mostAddresses })
 
@@ -64,7 +64,7 @@ export class ApiKeys extends Context.Service<
         if (key === "") {
           return yield* fail("UNAUTHENTICATED", "send a team's API key: Authorization: Bearer <key>")
         }
-        const team = yield* read(Effect.provideContext(findTeamByApiKey(key), database))
+        const team = yield* read(findTeam(key))
         return team ?? (yield* fail("INVALID_API_KEY", "the API key is not valid"))
       })
 

@@ -74,7 +74,7 @@ const stores = Stores.layer.pipe(
 
 const entities = Layer.mergeAll(
   SourceBehaviour.layer,
-  ConnectionBehaviour.layer(() => Effect.void),
+  ConnectionBehaviour.layerWith(() => ({ offer: () => {}, wake: () => {}, work: Effect.void, close: () => {} })),
   TransformationBehaviour.layer,
   Plain.layer,
   destinationEntity

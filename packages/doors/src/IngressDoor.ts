@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http"
 import { Clock, Context, Effect, Layer } from "effect"
 import { horizonMs } from "@tidegate/entities/Destination/DeliveryQueue"
+import { newRequest } from "@tidegate/entities/Connection/PendingRequest"
 import { newItem, payloadOf } from "@tidegate/entities/Destination/DeliveryItem"
 import { Hints } from "@tidegate/entities/Hints"
 import { type ErrorCode, fail, toResponse } from "@tidegate/model/GatewayError"
@@ -161,8 +162,11 @@ const make = Effect.gen(function* () {
     if (performance.now() - since > 1) isTurnOver(since)
   }
 
-  const hint = ({ record, request }: Decision): void => {
-    for (const { connectionId } of record.pending) hints.route(connectionId)
+  const hint = ({ input, record, request }: Decision): void => {
+    if (record.pending.length > 0) {
+      const pending = newRequest(record, request, input())
+      for (const { connectionId } of record.pending) hints.route(connectionId, pending)
+    }
     if (record.events.length === 0) return
     const payload = payloadOf(request, record)
     const soon = record.ingestedAt + horizonMs

@@ -119,6 +119,7 @@ const doorOf = (world: World) => {
   const journal = Layer.succeed(Journal, {
     record: notHere,
     mark: notHere,
+    settle: notHere,
     stats: notHere,
     isFull: () => false,
     accept: (record, done) => {
@@ -138,7 +139,8 @@ const doorOf = (world: World) => {
   )
   const hints = Layer.succeed(Hints, {
     deliver: (destinationId) => void world.told.push(destinationId),
-    route: notHere
+    route: notHere,
+    wake: notHere
   })
   const proxy = Layer.mergeAll(
     Layer.succeed(ProxyUpstream, { forward: notHere }),

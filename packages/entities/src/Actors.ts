@@ -1,9 +1,10 @@
 import { Layer } from "effect"
 import { Cancellations } from "./Cancellations.ts"
 import * as ConnectionBehaviour from "./Connection/ConnectionBehaviour.ts"
-import { makeRouteWorker } from "./Connection/RouteWork.ts"
 import { DeliveryRuntime } from "./Destination/DeliveryRuntime.ts"
 import * as DestinationBehaviour from "./Destination/DestinationBehaviour.ts"
+import * as HandoverBehaviour from "./Handover/HandoverBehaviour.ts"
+import { Hints } from "./Hints.ts"
 import * as Plain from "./Plain.ts"
 import * as Retention from "./Retention.ts"
 import * as SourceBehaviour from "./Source/SourceBehaviour.ts"
@@ -17,10 +18,11 @@ export const layer = (
 ) =>
   Layer.mergeAll(
     SourceBehaviour.layer,
-    ConnectionBehaviour.layer(makeRouteWorker()),
+    ConnectionBehaviour.layer,
     DestinationBehaviour.layer,
+    HandoverBehaviour.layer,
     TransformationBehaviour.layer,
     Plain.layer,
     Sweep.layer,
     Retention.layer(retention)
-  ).pipe(Layer.provide([Cancellations.layer, DeliveryRuntime.layer(limits)]))
+  ).pipe(Layer.provide([Cancellations.layer, DeliveryRuntime.layer(limits), Hints.layer]))

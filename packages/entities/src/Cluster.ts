@@ -3,6 +3,7 @@ import { MessageStorage, RunnerAddress, type Sharding, ShardingConfig, SqlRunner
 import type { SqlError } from "effect/sql"
 import * as Database from "@tidegate/storage/Database"
 import type { KeyRing } from "@tidegate/storage/Secrets"
+import * as Owners from "./Handover/Owners.ts"
 import { Lease } from "./Lease.ts"
 import * as LoneRunner from "./LoneRunner.ts"
 import { shardsPerGroup } from "./Shards.ts"
@@ -56,6 +57,7 @@ export const layerRunner = (options: RunnerOptions): Layer.Layer<Sharding.Shardi
   return ClusterWire.layerRunner(options, options.keys).pipe(
     Layer.orDie,
     Layer.provideMerge(Lease.layerWatching({ expirationMs: lockExpirationMs })),
+    Layer.provideMerge(Owners.layerWatching),
     Layer.provide(LoneRunner.layerAskingLess),
     Layer.provide([storage(options, config), MessageStorage.layerNoop, ShardingConfig.layer(config)])
   )
@@ -65,6 +67,7 @@ export const layerRunner = (options: RunnerOptions): Layer.Layer<Sharding.Shardi
 export const layerClient = (options: ClusterOptions): Layer.Layer<Sharding.Sharding, SqlError.SqlError> => {
   const config = { ...common, runnerAddress: Option.none(), runnerListenAddress: Option.none() }
   return ClusterWire.layerClient(options.keys).pipe(
+    Layer.provideMerge(Owners.layerWatching),
     Layer.provide([storage(options, config), MessageStorage.layerNoop, ShardingConfig.layer(config)])
   )
 }

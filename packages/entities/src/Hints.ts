@@ -1,10 +1,17 @@
 import { Context, Effect, Layer } from "effect"
-import type { Sharding } from "effect/cluster"
+import { type RunnerAddress, ShardId, Sharding } from "effect/cluster"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { ConnectionEntity } from "./Connection/ConnectionProtocol.ts"
+import type { PendingRequest } from "./Connection/PendingRequest.ts"
+import { Batch as RouteBatch } from "./Connection/RouteBatch.ts"
 import { Batch } from "./Destination/DeliveryBatch.ts"
 import type { DeliveryItem } from "./Destination/DeliveryItem.ts"
 import { DestinationEntity } from "./Destination/DestinationProtocol.ts"
+import { Residents } from "./Destination/Residents.ts"
+import { Handover } from "./Handover/Handover.ts"
+import { HandoverEntity } from "./Handover/HandoverProtocol.ts"
+import { Owners } from "./Handover/Owners.ts"
+import { idOn, shardOf } from "./Shards.ts"
 
 /** Without a runner a message waits for ever; a hint is worth waiting for no longer than a sweep takes. */
 const patience = "1 second"
@@ -13,6 +20,15 @@ const reloadDeadline = "12 seconds"
 /** Messages on their way to actors that have not taken them yet. What comes on top is dropped: the sweep finds it. */
 const mostOutstanding = 512
 
+/** Events for destinations, by their ids. */
+type Batches = ReadonlyMap<string, Batch>
+
+/** What goes to one runner, and a shard of it. */
+interface Away {
+  readonly shard: number
+  readonly batches: Map<string, Batch>
+}
+
 /**
  * What is told to the actors of the event path. Hints may be lost: the rows are there, and the sweep finds them. They end when
  * the actor's runner has taken them.
@@ -20,14 +36,58 @@ const mostOutstanding = 512
 export const actors = Effect.gen(function* () {
   const destination = yield* DestinationEntity.client
   const connection = yield* ConnectionEntity.client
+  const handover = yield* HandoverEntity.client
+  const sharding = yield* Sharding.Sharding
+  const owners = yield* Owners
+  const residents = yield* Residents
   const hint = (message: Effect.Effect<void, unknown>): Effect.Effect<void> =>
     Effect.ignore(Effect.timeout(message, patience))
+
+  /** Gives the actors of this process their batches; answers what remains to be sent, to those that are asleep. */
+  const take = (batches: Batches): Effect.Effect<void> => {
+    const asleep = Array.from(batches).filter(([id, batch]) => !residents.give(id, batch))
+    if (asleep.length === 0) return Effect.void
+    return hint(
+      Effect.forEach(asleep, ([id, batch]) => Effect.ignore(destination(id).Deliver({ batch }, { discard: true })), {
+        concurrency: "unbounded",
+        discard: true
+      })
+    )
+  }
+
+  /** Events that have just been committed, on their way: one message for each runner that has one of their destinations. */
+  const handOver = (batches: Batches): ReadonlyArray<Effect.Effect<void>> => {
+    const here = new Map<string, Batch>()
+    const away = new Map<RunnerAddress.RunnerAddress | undefined, Away>()
+    for (const [id, batch] of batches) {
+      if (residents.give(id, batch)) continue
+      const shard = shardOf(sharding, id)
+      if (sharding.hasShardId(ShardId.make("default", shard))) {
+        here.set(id, batch)
+        continue
+      }
+      const owner = owners.of(shard)
+      const known = away.get(owner)
+      if (known === undefined) away.set(owner, { shard, batches: new Map([[id, batch]]) })
+      else known.batches.set(id, batch)
+    }
+    const messages = Array.from(away.values(), ({ batches, shard }) =>
+      hint(handover(idOn(sharding, shard)).Take({ handover: new Handover(batches) }, { discard: true }))
+    )
+    return here.size === 0 ? messages : [take(here), ...messages]
+  }
+
   return {
-    /** Events that have just been committed. */
+    take,
+    handOver,
+    /** Events of one destination. */
     deliver: (destinationId: string, items: ReadonlyArray<DeliveryItem>) =>
-      hint(destination(destinationId).Deliver({ batch: new Batch(items) }, { discard: true })),
+      Effect.all(handOver(new Map([[destinationId, new Batch(items)]])), { discard: true }),
     /** Something of the destination's is due. */
     wakeDestination: (id: string) => hint(destination(id).Wake(undefined, { discard: true })),
+    /** Requests that have just been committed, and wait for the connection's slow rules. */
+    route: (connectionId: string, requests: ReadonlyArray<PendingRequest>) =>
+      hint(connection(connectionId).Route({ batch: new RouteBatch(requests) }, { discard: true })),
     /** The connection has pending routes. */
     wakeConnection: (id: string) => hint(connection(id).Wake(undefined, { discard: true }))
   }
@@ -55,12 +115,14 @@ export const reloadDestinations = Effect.fnUntraced(function* (
   )
 })
 
-/** The hints of a process's doors: what is told in one turn of the event loop goes out as one message per actor. */
+/** The hints of a process: what is told in one turn of the event loop goes out as one message per runner, and one per connection. */
 export class Hints extends Context.Service<
   Hints,
   {
     readonly deliver: (destinationId: string, item: DeliveryItem) => void
-    readonly route: (connectionId: string) => void
+    readonly route: (connectionId: string, request: PendingRequest) => void
+    /** The connection is to read its pending routes. */
+    readonly wake: (connectionId: string) => void
   }
 >()("@tidegate/entities/Hints") {
   static readonly layer: Layer.Layer<Hints, never, Sharding.Sharding> = Layer.effect(
@@ -70,24 +132,23 @@ export class Hints extends Context.Service<
 }
 
 const make = Effect.gen(function* () {
-  const { deliver, wakeConnection } = yield* actors
+  const { handOver, route, wakeConnection } = yield* actors
   const run = Effect.runForkWith(yield* Effect.context())
 
   let items = new Map<string, Array<DeliveryItem>>()
+  let requests = new Map<string, Array<PendingRequest>>()
   let connections = new Set<string>()
-  const waking = new Set<string>()
   let outstanding = 0
   let scheduled = false
 
-  const send = (hint: Effect.Effect<void>, after?: () => void): void => {
-    if (outstanding >= mostOutstanding) return after?.()
+  const send = (hint: Effect.Effect<void>): void => {
+    if (outstanding >= mostOutstanding) return
     outstanding++
     run(
       Effect.ensuring(
         hint,
         Effect.sync(() => {
           outstanding--
-          after?.()
         })
       )
     )
@@ -95,16 +156,15 @@ const make = Effect.gen(function* () {
 
   const flush = (): void => {
     scheduled = false
-    const batches = items
-    const routed = connections
+    const batches = new Map(Array.from(items, ([id, events]) => [id, new Batch(events)]))
+    const routed = requests
+    const woken = connections
     items = new Map()
+    requests = new Map()
     connections = new Set()
-    for (const [id, batch] of batches) send(deliver(id, batch))
-    for (const id of routed) {
-      if (waking.has(id)) continue
-      waking.add(id)
-      send(wakeConnection(id), () => waking.delete(id))
-    }
+    for (const hint of handOver(batches)) send(hint)
+    for (const [id, batch] of routed) send(route(id, batch))
+    for (const id of woken) send(wakeConnection(id))
   }
 
   const schedule = (): void => {
@@ -120,7 +180,13 @@ const make = Effect.gen(function* () {
       else batch.push(item)
       schedule()
     },
-    route: (connectionId) => {
+    route: (connectionId, request) => {
+      const batch = requests.get(connectionId)
+      if (batch === undefined) requests.set(connectionId, [request])
+      else batch.push(request)
+      schedule()
+    },
+    wake: (connectionId) => {
       connections.add(connectionId)
       schedule()
     }

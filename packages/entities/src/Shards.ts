@@ -6,3 +6,17 @@ export const shardsPerGroup = 64
 /** The shard that an entity of this id lives on. */
 export const shardOf = (sharding: Sharding.Sharding["Service"], entityId: string): number =>
   sharding.getShardId(EntityId.make(entityId), "default").id
+
+const idsOn = new WeakMap<Sharding.Sharding["Service"], Map<number, string>>()
+
+/** An entity id that lives on this shard, the same on every process. */
+export const idOn = (sharding: Sharding.Sharding["Service"], shard: number): string => {
+  let ids = idsOn.get(sharding)
+  if (ids === undefined) idsOn.set(sharding, (ids = new Map()))
+  let id = ids.get(shard)
+  for (let tried = 0; id === undefined; tried++) {
+    if (shardOf(sharding, `shard-${tried}`) === shard) id = `shard-${tried}`
+  }
+  ids.set(shard, id)
+  return id
+}

@@ -79,9 +79,12 @@ const destinationsThatListen = DestinationEntity.toLayer(
   })
 )
 
-const connections = ConnectionBehaviour.layer((id) =>
-  Effect.flatMap(Work, (work) => Effect.flatMap(Ref.get(work), (run) => run(id)))
-)
+const connections = ConnectionBehaviour.layerWith((id) => ({
+  offer: unused,
+  wake: () => {},
+  work: Effect.flatMap(Work, (work) => Effect.flatMap(Ref.get(work), (run) => run(id))),
+  close: () => {}
+}))
 
 /** Takes everything for code that compiles, except an open brace. */
 const sandbox = Layer.succeed(Sandbox, {

@@ -3,8 +3,9 @@ import { Effect, Result, Schema } from "effect"
 import { takePresented } from "@tidegate/signatures/PresentedSecrets"
 import { sealPresented } from "@tidegate/storage/PresentedColumn"
 import { parseSecretKeys, Secrets } from "@tidegate/storage/Secrets"
-import { Batch, DeliveryBatch } from "../src/Destination/DeliveryBatch.ts"
+import { Batch } from "../src/Destination/DeliveryBatch.ts"
 import { type DeliveryItem, type DeliveryPayload, newItem } from "../src/Destination/DeliveryItem.ts"
+import { CarriedHandover, Handover } from "../src/Handover/Handover.ts"
 import { withCredentials } from "../src/Destination/ForwardedCredentials.ts"
 
 const withKey = (text: string) =>
@@ -70,9 +71,9 @@ describe("the credentials of an event's sender", () => {
   })
 
   it("travel sealed from process to process", () => {
-    const bytes = Schema.encodeSync(DeliveryBatch)(new Batch([item()]))
+    const bytes = Schema.encodeSync(CarriedHandover)(new Handover(new Map([["des_1", new Batch([item()])]])))
     expect(Buffer.from(bytes).toString("latin1")).not.toContain(secret)
-    const [arrived] = Schema.decodeSync(DeliveryBatch)(bytes).items
+    const [arrived] = Schema.decodeSync(CarriedHandover)(bytes).batches.get("des_1")!.items
     expect(parts(withCredentials(secrets, "forward", arrived!))).toStrictEqual(sent)
   })
 })

@@ -33,7 +33,7 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
   ],
   [/^packages\/storage\/src\/reads\/Cursor\.ts$/, ["fromJsonString"], "a cursor, as long as a URL may be"],
   [
-    /^packages\/entities\/src\/Destination\/DeliveryBatch\.ts$/,
+    /^packages\/entities\/src\/Handover\/Handover\.ts$/,
     ["JSON.parse"],
     "the head of a batch of our own, from another process of the cluster"
   ],

@@ -1,8 +1,8 @@
 import { metrics } from "@tidegate/telemetry/Metrics"
 import type { Call, Execution, SyntaxProblem } from "./Call.ts"
 import { callLimits } from "./CallLimits.ts"
-import { startChild } from "./ChildProcess.ts"
-import type { Child, Ending, Result } from "./ChildProcess.ts"
+import type { Ending, Result } from "./ChildProcess.ts"
+import { makeChildren, type Member } from "./Children.ts"
 import { makeDecisions } from "./Decisions.ts"
 import { killedError, withoutResult } from "./Executions.ts"
 import { checkJob, type Job, keyOf, runJob } from "./Job.ts"
@@ -15,6 +15,7 @@ import { makeTurns, type Turn } from "./Turns.ts"
 export interface PoolOptions {
   readonly children: number
   readonly spares: number
+  readonly idleMs: number
   readonly maxWaiting: number
   readonly maxWaitMs: number
   readonly maxResidentBytes: number
@@ -22,38 +23,14 @@ export interface PoolOptions {
   readonly firstCalls: number
 }
 
-/** A child and what the pool knows of it. */
-interface Member {
-  readonly child: Child
-  /** Keys of the code that it was sent, the last used last. */
-  readonly codes: Set<string>
-  state: "starting" | "idle" | "busy" | "leaving"
-  startedAt: number
-  calls: number
-}
-
-/**
- * Bytes of heap that is kept warm, by one child and by all together. A process comes to about 80 MiB and this and a third:
- * 200 transformations in turn keep the default pool, the gateway's own memory included, under 1 GiB.
- */
-const warmBytesOfOne = 64 * 1_048_576
-const warmBytesOfAll = 128 * 1_048_576
 /** What goes to a child at once: so many calls, and no more of them when their texts have so many characters. */
 const batchCalls = 64
 const batchCharacters = 256 * 1024
 /** Code texts that a child keeps. */
 const maxCodes = 64
-const watchEveryMs = 10
-/** An idle child that holds more than this part of what it may is replaced. */
-const leaveAt = 0.6
-const checkMemoryEvery = 64
 /** Two children that broke down under a call prove it guilty, or six that were killed by others. */
 const suspicions = { crash: 3, killed: 1 } as const
 const guilty = 6
-const firstRestartMs = 50
-const longestRestartMs = 5_000
-/** Starts that fail in a row before calls are told so rather than kept waiting. */
-const hopeless = 3
 
 /** How slow a call was, in the mean of its batch: what it waited for the processor says nothing of that. */
 const slownessOf = (ending: Ending, wallMs: number): number => {
@@ -73,13 +50,17 @@ export const makePool = (options: PoolOptions) => {
   const strikes = makeStrikes()
   const decisions = makeDecisions(options.firstCalls)
   metrics.sandboxWaiting.readBy(() => turns.waiting())
-  const members = new Set<Member>()
-  let busy = 0
   let isClosing = false
-  let failedStarts = 0
-  let complaint = ""
-  let restart: NodeJS.Timeout | undefined
-  let watch: NodeJS.Timeout | undefined
+  const children = makeChildren({
+    ...options,
+    waiting: turns.waiting,
+    onFree: () => dispatch(),
+    onHopeless: (reason) => {
+      for (const job of turns.drain()) settle(job, () => job.unavailable(reason))
+    }
+  })
+
+  metrics.sandboxChildren.readBy(() => children.pids().length)
 
   const settle = (job: Job, how: () => void): void => {
     if (job.isSettled) return
@@ -93,94 +74,13 @@ export const makePool = (options: PoolOptions) => {
     }
   }
 
-  const add = (): void => {
-    let isReady = false
-    const member: Member = {
-      child: startChild({
-        maxResidentBytes: options.maxResidentBytes,
-        niceness: options.niceness,
-        warmBytes: Math.min(warmBytesOfOne, Math.floor(warmBytesOfAll / options.children)),
-        onReady: () => {
-          isReady = true
-          failedStarts = 0
-          member.state = "idle"
-          dispatch()
-        },
-        onGone: (itsComplaint) => {
-          members.delete(member)
-          if (!isReady) {
-            failedStarts++
-            complaint = itsComplaint
-            if (failedStarts >= hopeless) giveUp()
-          }
-          fill()
-        }
-      }),
-      codes: new Set(),
-      state: "starting",
-      startedAt: Date.now(),
-      calls: 0
-    }
-    members.add(member)
-  }
-
-  /** Starts what is missing, at once after a death, with growing pauses while starting fails. */
-  const fill = (): void => {
-    if (isClosing || restart !== undefined) return
-    const pauseMs = failedStarts === 0 ? 0 : Math.min(longestRestartMs, firstRestartMs * 2 ** failedStarts)
-    const start = (): void => {
-      restart = undefined
-      if (isClosing) return
-      while (staying() < options.children + options.spares) add()
-    }
-    if (pauseMs === 0) start()
-    else restart = setTimeout(start, pauseMs)
-  }
-
-  const staying = (): number => {
-    let count = 0
-    for (const { state } of members) if (state !== "leaving") count++
-    return count
-  }
-
-  const giveUp = (): void => {
-    const reason = `no sandbox process can be started: ${complaint.slice(0, 300)}`
-    for (const job of turns.drain()) settle(job, () => job.unavailable(reason))
-  }
-
-  /**
-   * An idle child for the code: one that has it warm, else the used one with the least code, else a new one: the last child
-   * stays unused, ready to take the place of one that dies.
-   */
-  const choose = (key: string | null): Member | undefined => {
-    let best: Member | undefined
-    let used = 0
-    for (const member of members) {
-      if (member.codes.size > 0) used++
-      if (member.state !== "idle") continue
-      if (key !== null && member.codes.has(key)) return member
-      if (best === undefined || rank(member) < rank(best)) best = member
-    }
-    // Filling up the pool with code comes before loading one child with all of it.
-    if (used < options.children)
-      for (const member of members) if (member.state === "idle" && member.codes.size === 0) return member
-    return best
-  }
-  const rank = ({ codes }: Member): number => (codes.size === 0 ? Number.POSITIVE_INFINITY : codes.size)
-
   const dispatch = (): void => {
-    while (busy < options.children) {
-      if (!hasIdle()) return
+    while (turns.waiting() > 0) {
+      if (!children.isFree()) return children.grow()
       const turn = turns.take()
       if (turn === undefined) return
-      const member = choose(turn.item.key)
-      if (member === undefined) return
-      start(member, turn)
+      start(turn)
     }
-  }
-  const hasIdle = (): boolean => {
-    for (const { state } of members) if (state === "idle") return true
-    return false
   }
 
   /** The calls of a turn that go to a child together, with what it is given of each. */
@@ -228,26 +128,16 @@ export const makePool = (options: PoolOptions) => {
     }
   }
 
-  const start = (member: Member, turn: Turn<Job>): void => {
+  const start = (turn: Turn<Job>): void => {
     const { jobs, texts } = batchOf(turn)
     const [first] = jobs
     if (first === undefined) return turn.done(0)
-    member.state = "busy"
-    member.startedAt = Date.now()
-    busy++
-    watch ??= setInterval(() => {
-      for (const { child, state } of members) if (state === "busy") child.watch()
-    }, watchEveryMs)
+    const member = children.take(first.key)
     const { wallMs } = first
     member.child.order([JSON.stringify(orderOf(member, jobs, first)), ...texts], wallMs, (ending) => {
-      busy--
-      if (busy === 0) {
-        clearInterval(watch)
-        watch = undefined
-      }
       turn.done(slownessOf(ending, Date.now() - member.startedAt))
       finish(member, jobs, ending)
-      release(member, ending, jobs.length)
+      children.release(member, ending.type === "died", jobs.length)
       dispatch()
     })
   }
@@ -306,28 +196,11 @@ export const makePool = (options: PoolOptions) => {
     settle(job, () => job.killed(offence, member.startedAt))
   }
 
-  const release = (member: Member, ending: Ending, calls: number): void => {
-    if (ending.type === "died") {
-      member.state = "leaving"
-      return
-    }
-    member.state = "idle"
-    member.calls += calls
-    // After what the watch has seen, and after many other calls: memory that was fragmented does not come back by itself.
-    if (Date.now() - member.startedAt < watchEveryMs && member.calls < checkMemoryEvery) return
-    member.calls = 0
-    if ((member.child.residentBytes() ?? 0) > options.maxResidentBytes * leaveAt) {
-      member.state = "leaving"
-      member.child.retire()
-      fill()
-    }
-  }
-
   /** Puts a job in the queue; what is returned takes it out again if it still waits. */
   const submit = (job: Job): (() => void) => {
+    const hopeless = children.hopeless()
     if (isClosing) settle(job, () => job.unavailable("the sandbox is shutting down"))
-    else if (failedStarts >= hopeless)
-      settle(job, () => job.unavailable(`no sandbox process can be started: ${complaint.slice(0, 300)}`))
+    else if (hopeless !== null) settle(job, () => job.unavailable(hopeless))
     else if (!turns.add(job.teamId, job.key ?? "", job))
       settle(job, () => job.unavailable("too many calls are waiting"))
     else {
@@ -367,19 +240,13 @@ export const makePool = (options: PoolOptions) => {
       return submit(checkJob(code, done, unavailable))
     },
 
-    start: fill,
-
     /** Process ids of the children, for tests and figures. */
-    pids: (): ReadonlyArray<number> => [...members].map(({ child }) => child.pid),
+    pids: children.pids,
 
     close: async (): Promise<void> => {
       isClosing = true
-      clearTimeout(restart)
       for (const job of turns.drain()) settle(job, () => job.unavailable("the sandbox is shutting down"))
-      const all = [...members]
-      for (const { child } of all) child.kill()
-      await Promise.all(all.map(({ child }) => child.gone))
-      clearInterval(watch)
+      await children.close()
     }
   }
 }

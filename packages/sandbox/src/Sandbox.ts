@@ -26,8 +26,10 @@ export class SandboxUnavailable extends Schema.TaggedError<SandboxUnavailable>()
 export interface SandboxOptions {
   /** Calls that run at the same time, each in a process of its own. Default: one per core, from 3 to 6. */
   readonly children?: number
-  /** Processes kept ready beyond those. Default 1. */
+  /** Processes kept ready beyond those that are in use. Default 1. */
   readonly spares?: number
+  /** Milliseconds without work after which a process has ended. Default 60 s. */
+  readonly idleMs?: number
   /** Calls that may wait for a turn; a quarter of them from one team. Default 2,000. */
   readonly maxWaiting?: number
   /** Milliseconds that a call waits for a turn before it is `SandboxUnavailable`. Default 30 s. */
@@ -84,25 +86,28 @@ export class Sandbox extends Context.Service<
     readonly pids: () => ReadonlyArray<number>
   }
 >()("@tidegate/sandbox/Sandbox") {
-  /** The processes start with the layer, in the background, and are killed with its scope; calls are then `SandboxUnavailable`. */
+  /**
+   * Processes start when they are needed: the first with the first call, which waits for it; the next ones while that one works, as many as
+   * have work at once and the spares. They end when they have had none for `idleMs`, and with the layer's scope they
+   * are killed; calls are then `SandboxUnavailable`.
+   */
   static readonly layer = (options: SandboxOptions = {}): Layer.Layer<Sandbox> =>
     Layer.effect(
       Sandbox,
       Effect.map(
         Effect.acquireRelease(
-          Effect.sync(() => {
-            const pool = makePool({
+          Effect.sync(() =>
+            makePool({
               children: options.children ?? Math.min(6, Math.max(3, availableParallelism())),
               spares: options.spares ?? 1,
+              idleMs: options.idleMs ?? 60_000,
               maxWaiting: options.maxWaiting ?? 2_000,
               maxWaitMs: options.maxWaitMs ?? 30_000,
               maxResidentBytes: options.maxResidentBytes ?? 512 * 1_048_576,
               niceness: options.niceness ?? 10,
               firstCalls: options.firstCalls ?? 16
             })
-            pool.start()
-            return pool
-          }),
+          ),
           (pool) => Effect.promise(pool.close)
         ),
         (pool) => {

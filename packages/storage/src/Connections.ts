@@ -1,11 +1,13 @@
 import { Context, Effect, Layer, Result } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import type { Connection } from "@tidegate/model/Connection"
 import { fail, notFound } from "@tidegate/model/GatewayError"
 import type { Rule } from "@tidegate/model/Rule"
 import { connection, type ConnectionFields } from "@tidegate/resources/Connection"
+import type { AnyResource } from "@tidegate/resources/Resource"
 import { type ConnectionState, transitions, write } from "./ConnectionState.ts"
 import { type DestinationRow, Destinations } from "./Destinations.ts"
+import { gathered } from "./Gathered.ts"
 import { Secrets } from "./Secrets.ts"
 import { type SourceRow, Sources } from "./Sources.ts"
 import { makeStore, nobody, type Store, type StoredRow, type Values } from "./Store.ts"
@@ -54,22 +56,28 @@ const make = Effect.gen(function* () {
   const sources = yield* Sources
   const destinations = yield* Destinations
 
-  /** Keeps the destination from being deleted until the transaction ends. */
-  const holdDestination = Effect.fnUntraced(function* (team_id: string, id: string) {
-    const [row] = yield* sql`
-      select 1 from destinations where id = ${id} and team_id = ${team_id} and deleted_at is null for share`
-    if (row === undefined) yield* notFound("destination", id)
-  })
-
-  /** Makes doors route again what they routed by these sources, and keeps others from changing them. */
-  const raiseVersions = Effect.fnUntraced(function* (team_id: string, ids: ReadonlyArray<string>) {
-    const raised = yield* sql<{ id: string }>`
-      with concerned as materialized (
-        select id from sources where id = any(${ids}) and team_id = ${team_id} and deleted_at is null
+  /**
+   * Keeps the destination from being deleted until the transaction ends (null: it is held by what is stored); then makes doors route again what they
+   * routed by these sources, and keeps others from changing them.
+   */
+  const holdEnds = Effect.fnUntraced(function* (
+    team_id: string,
+    destination_id: string | null,
+    source_ids: ReadonlyArray<string>
+  ) {
+    const [ends] = yield* sql<{ held: boolean; raised: ReadonlyArray<string> }>`
+      with held as materialized (
+        select 1 from destinations where id = ${destination_id} and team_id = ${team_id} and deleted_at is null for share
+      ), concerned as materialized (
+        select id from sources where id = any(${source_ids}) and team_id = ${team_id} and deleted_at is null
+          and (${destination_id}::text is null or exists (select from held))
         order by id for update
+      ), raised as (
+        update sources set version = version + 1 from concerned where sources.id = concerned.id returning sources.id
       )
-      update sources set version = version + 1 from concerned where sources.id = concerned.id returning sources.id`
-    const missing = ids.find((id) => !raised.some((row) => row.id === id))
+      select exists (select from held) as held, array(select id from raised) as raised`
+    if (destination_id !== null && ends?.held !== true) yield* notFound("destination", destination_id)
+    const missing = source_ids.find((id) => !ends?.raised.includes(id))
     if (missing !== undefined) yield* notFound("source", missing)
   })
 
@@ -90,21 +98,43 @@ const make = Effect.gen(function* () {
     return linked
   })
 
+  const rowsOf = <Row extends StoredRow>(table: "sources" | "destinations") =>
+    gathered((ids) =>
+      Effect.map(
+        sql<Row>`select * from ${sql(table)} where id = any(${[...ids]})`,
+        (rows) => new Map(rows.map((row) => [row.id, row]))
+      )
+    )
+  const sourceRows = yield* rowsOf<SourceRow>("sources")
+  const destinationRows = yield* rowsOf<DestinationRow>("destinations")
+
+  /** The records of one kind of end, by id. */
+  const ends =
+    <Row extends StoredRow, R extends AnyResource>(
+      read: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Row>, SqlError.SqlError>,
+      store: Store<R>,
+      options: { readonly counts: boolean }
+    ) =>
+    (ids: ReadonlyArray<string>) =>
+      Effect.gen(function* () {
+        const wanted = [...new Set(ids)]
+        const found = yield* read(wanted)
+        const records = yield* store.records(
+          wanted.flatMap((id) => found.get(id) ?? []),
+          options
+        )
+        return new Map(records.map((record) => [(record as { readonly id: string }).id, record]))
+      })
+
   return yield* makeStore<ConnectionRow, typeof connection>(connection, {
     show: Effect.fnUntraced(function* (rows) {
       if (rows.length === 0) return []
-      const sourceRows = yield* sql<SourceRow>`
-      select * from sources where id = any(${[...new Set(rows.map((row) => row.source_id))]})`
-      const destinationRows = yield* sql<DestinationRow>`
-      select * from destinations where id = any(${[...new Set(rows.map((row) => row.destination_id))]})`
-      const sourceOf = new Map(
-        (yield* sources.records(sourceRows, { counts: false })).map((source) => [source.id, source])
-      )
-      const destinationOf = new Map(
-        (yield* destinations.records(destinationRows, { counts: true })).map((destination) => [
-          destination.id,
-          destination
-        ])
+      const [sourceOf, destinationOf] = yield* Effect.all(
+        [
+          ends(sourceRows, sources, { counts: false })(rows.map((row) => row.source_id)),
+          ends(destinationRows, destinations, { counts: true })(rows.map((row) => row.destination_id))
+        ],
+        { concurrency: 2 }
       )
       return rows.map((row): Connection => ({
         id: row.id,
@@ -130,8 +160,8 @@ const make = Effect.gen(function* () {
       if (before === null && disabled_at !== null && paused_at !== null) {
         yield* fail("CONNECTION_DISABLED", "a disabled connection cannot be paused")
       }
-      if (destination_id !== before?.destination_id) yield* holdDestination(team_id, destination_id)
-      yield* raiseVersions(team_id, [...new Set([before?.source_id ?? source_id, source_id])])
+      const held = destination_id === before?.destination_id ? null : destination_id
+      yield* holdEnds(team_id, held, [...new Set([before?.source_id ?? source_id, source_id])])
     }),
     prepare: Effect.fnUntraced(function* ({ team_id }, before, next) {
       const rules = next["rules"] as ConnectionFields["rules"] | undefined

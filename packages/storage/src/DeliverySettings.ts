@@ -60,8 +60,10 @@ export const readDeliverySettings = Effect.fnUntraced(function* (
     )
     select c.id, c.name, s.name as source_name, c.rules, c.disabled_at, c.deleted_at, c.paused_at, c.resumed_at, c.cancel_before
     from connections c join sources s on s.id = c.source_id
-    where (c.destination_id = ${id} and c.deleted_at is null)
-      or c.id in (select connection_id from lanes where connection_id is not null)`
+    where c.id in (
+      select id from connections where destination_id = ${id} and deleted_at is null
+      union select connection_id from lanes where connection_id is not null
+    )`
   const auth =
     row.auth === null
       ? {}

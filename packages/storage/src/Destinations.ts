@@ -4,7 +4,8 @@ import { shownSettings } from "@tidegate/connectors/Connectors"
 import type { Destination } from "@tidegate/model/Destination"
 import { destination, type DestinationConfig } from "@tidegate/resources/Destination"
 import { showAuth } from "./AuthColumn.ts"
-import { rollupBins, total } from "./RollupBins.ts"
+import { gathered } from "./Gathered.ts"
+import { noCounts, rollupBins, total } from "./RollupBins.ts"
 import { Secrets } from "./Secrets.ts"
 import { type Concerned, makeStore, nobody, type Store, type StoredRow } from "./Store.ts"
 
@@ -49,14 +50,18 @@ const make = Effect.gen(function* () {
     )
     update sources set version = version + 1 from concerned where sources.id = concerned.id`
 
+  const attemptsOf = yield* gathered((ids) =>
+    Effect.flatMap(Clock.currentTimeMillis, (nowMs) =>
+      rollupBins(sql, ids, ["attempt_successful", "attempt_failed"], nowMs)
+    )
+  )
+
   return yield* makeStore<DestinationRow, typeof destination>(destination, {
-    show: Effect.fnUntraced(function* (rows) {
-      const ids = rows.map((row) => row.id)
-      const measures = ["attempt_successful", "attempt_failed"]
-      const counts = yield* rollupBins(sql, ids, measures, yield* Clock.currentTimeMillis)
+    show: Effect.fnUntraced(function* (rows, options) {
+      const counts = options.counts && rows.length > 0 ? yield* attemptsOf(rows.map((row) => row.id)) : null
       return yield* Effect.forEach(rows, (row) =>
         Effect.map(showAuth(secrets, "destinations", row), (auth): Destination => {
-          const attempts = counts.get(row.id) ?? []
+          const attempts = counts?.get(row.id) ?? noCounts()
           return {
             id: row.id,
             team_id: row.team_id,

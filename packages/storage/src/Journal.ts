@@ -7,8 +7,10 @@ import { addingUp } from "./journal/Counting.ts"
 import { GroupCommit } from "./journal/GroupCommit.ts"
 import { attemptTelemetry, committed, watchWaiting } from "./journal/JournalTelemetry.ts"
 import { markCommit, type MarkRecord } from "./journal/MarkStatement.ts"
+import { type Settlement, settling } from "./journal/Settling.ts"
 import { withPartitions } from "./Partitions.ts"
 
+export type { Settlement, SettlementOutcome } from "./journal/Settling.ts"
 export type { IgnoredEvent, PendingRoute, RequestRecord, RoutedEvent } from "./journal/AcceptStatement.ts"
 
 /**
@@ -91,6 +93,8 @@ export class Journal extends Context.Service<
     readonly record: (record: AttemptRecord, done: (outcome: Recorded) => void) => void
     /** Marks a slot of a paced destination's rate as taken, before the delivery starts. */
     readonly mark: (eventId: string, startedAt: number, done: (marked: boolean) => void) => void
+    /** Replaces pending routes by what became of them. Callers bound what they hand in. */
+    readonly settle: (settlement: Settlement) => void
     readonly stats: () => JournalStats
   }
 >()("@tidegate/storage/Journal") {
@@ -228,7 +232,7 @@ const make = Effect.gen(function* () {
 
   const counted = yield* addingUp
   /** Tells of a commit, and of what it has counted. */
-  const counting = (kind: "accept" | "attempt") => {
+  const counting = (kind: "accept" | "attempt" | "settle") => {
     const tellOf = committed(kind)
     return (items: number, bytes: number, seconds: number): void => {
       tellOf(items, bytes, seconds)
@@ -277,10 +281,21 @@ const make = Effect.gen(function* () {
     run
   })
 
+  const settlements = new GroupCommit<Settlement>({
+    committed: counting("settle"),
+    commit: settling(sql, (settlement, outcome) => tell(settlement.done, outcome), refusable),
+    lanes: lanesEach,
+    maxItems: 400,
+    maxBytes: 4 * 1024 * 1024,
+    parallelFrom: 64,
+    sizeOf: ({ bytes }) => bytes,
+    run
+  })
+
   const stats = (): JournalStats => ({
     requests: acceptances.items + largeAcceptances.items,
     attempts: attempts.items,
-    statements: acceptances.commits + largeAcceptances.commits + attempts.commits + marks.commits,
+    statements: acceptances.commits + largeAcceptances.commits + attempts.commits + marks.commits + settlements.commits,
     waitingRequests: acceptances.pendingItems + largeAcceptances.pendingItems,
     waitingRequestBytes: acceptances.pendingBytes + largeAcceptances.pendingBytes,
     waitingAttempts: attempts.pendingItems
@@ -294,6 +309,7 @@ const make = Effect.gen(function* () {
       (record.bodySize < largeFromBytes ? acceptances : largeAcceptances).add({ record, since: now(), done }),
     record: (record, done) => attempts.add({ record, done }),
     mark: (eventId, startedAt, done) => marks.add({ eventId, startedAt, done }),
+    settle: (settlement) => settlements.add(settlement),
     stats
   })
 })

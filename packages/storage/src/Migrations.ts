@@ -10,6 +10,7 @@ import recentCommands from "./migrations/0007_recent_commands.ts"
 import isolation from "./migrations/0008_isolation.ts"
 import rollupBatches from "./migrations/0009_rollup_batches.ts"
 import sourcePeriods from "./migrations/0010_source_periods.ts"
+import countedRoutes from "./migrations/0012_counted_routes.ts"
 import { ensurePartitions } from "./Partitions.ts"
 
 /** In order, forward only: what has been released is never changed, a mistake is corrected by the next one. */
@@ -23,7 +24,8 @@ const migrations = Migrator.fromRecord({
   "0007_recent_commands": recentCommands,
   "0008_isolation": isolation,
   "0009_rollup_batches": rollupBatches,
-  "0010_source_periods": sourcePeriods
+  "0010_source_periods": sourcePeriods,
+  "0012_counted_routes": countedRoutes
 })
 
 /**

@@ -19,12 +19,17 @@ export interface PendingRouteRow extends StoredHead {
   readonly original_ip: string | null
   /** Null unless the request is a replay. */
   readonly retry_kind: string | null
+  /** Whether the request counts this route as an event already. */
+  readonly counted: boolean
 }
 
 /** A connection as its pending routes are worked off by it. */
 export interface RoutedConnection {
   readonly team_id: string
   readonly destination_id: string
+  readonly source_id: string
+  /** The source's version; it counts every change of the connection, and of whether its destination takes anything. */
+  readonly version: number
   readonly rules: ReadonlyArray<Rule>
   /** Whether a request may become an event on it: it and its destination are enabled. */
   readonly routes: boolean
@@ -38,6 +43,8 @@ export interface RoutedTransformation {
   readonly code_hash: string
   readonly isolation: Isolation
   readonly env: string | null
+  /** Another one after each change. */
+  readonly mark: string
 }
 
 /** Where a transformation's code runs, as an expression over its row: pinned code is, what was not asked for. */
@@ -60,13 +67,15 @@ export interface PendingWork {
   readonly waiting: ReadonlyArray<PendingRouteRow>
 }
 
-interface SettingsRow extends RoutedConnection {
+interface SettingsRow extends Omit<RoutedConnection, "version"> {
   readonly request_id: null
+  readonly version: bigint
   readonly transformation_id: string | null
   readonly code: string
   readonly code_hash: string
   readonly isolation: Isolation
   readonly env: string | null
+  readonly mark: string
 }
 
 /**
@@ -82,19 +91,20 @@ export const readPendingWork = Effect.fnUntraced(function* (
   const sql = yield* HotSql
   const [settings, ...waiting] = yield* sql<SettingsRow | PendingRouteRow>`
     with chosen as (
-      select p.request_id, p.source_id, sum(r.body_size) over (order by p.request_id) - r.body_size as before
+      select p.request_id, p.source_id, p.counted, sum(r.body_size) over (order by p.request_id) - r.body_size as before
       from (
         select * from pending_routes where connection_id = ${connectionId} order by connection_id, request_id limit ${limit}
       ) p cross join lateral (select body_size from requests where requests.id = p.request_id limit 1) r
     )
-    select null as request_id, c.team_id, null as source_id, null::timestamptz as ingested_at, null as method, null as path,
+    select null as request_id, c.team_id, c.source_id, null::timestamptz as ingested_at, null as method, null as path,
       null as query, null as headers, null as presented, null::bytea as body, null::boolean as verified, null as original_ip,
-      null as retry_kind, c.destination_id, c.rules,
+      null as retry_kind, null::boolean as counted, (select version from sources where sources.id = c.source_id) as version,
+      c.destination_id, c.rules,
       c.disabled_at is null and c.deleted_at is null and d.disabled_at is null and d.deleted_at is null as routes,
-      t.id as transformation_id, t.code, t.code_hash, t.isolation, t.env
+      t.id as transformation_id, t.code, t.code_hash, t.isolation, t.env, t.mark
     from connections c join destinations d on d.id = c.destination_id
       left join lateral (
-        select id, code, code_hash, ${sql.literal(isolationNow)} as isolation, env from transformations
+        select id, code, code_hash, ${sql.literal(isolationNow)} as isolation, env, xmin::text as mark from transformations
         where transformations.id = (
             select rule ->> 'transformation_id' from jsonb_array_elements(c.rules) as rules (rule)
             where rule ->> 'transformation_id' is not null limit 1
@@ -104,15 +114,16 @@ export const readPendingWork = Effect.fnUntraced(function* (
     where c.id = ${connectionId}
     union all
     select c.request_id, r.team_id, c.source_id, r.ingested_at, r.method, r.path, r.query, r.headers, r.presented, r.body, r.verified,
-      r.original_ip, r.retry_kind, null, null, null, null, null, null, null, null
+      r.original_ip, r.retry_kind, c.counted, null, null, null, null, null, null, null, null, null, null
     from chosen c cross join lateral (select * from requests where requests.id = c.request_id limit 1) r
     where c.before < ${bytes}
     order by request_id nulls first`
   if (settings === undefined || settings.request_id !== null) return null
-  const { code, code_hash, destination_id, env, isolation, routes, rules, team_id, transformation_id: id } = settings
+  const { code, code_hash, env, isolation, mark, team_id, transformation_id: id, version, ...connection } = settings
+  const { destination_id, routes, rules, source_id } = connection
   return {
-    connection: { team_id, destination_id, rules, routes },
-    transformation: id === null ? null : { id, team_id, code, code_hash, isolation, env },
+    connection: { team_id, destination_id, source_id, version: Number(version), rules, routes },
+    transformation: id === null ? null : { id, team_id, code, code_hash, isolation, env, mark },
     waiting: waiting.filter((row): row is PendingRouteRow => row.request_id !== null)
   }
 })

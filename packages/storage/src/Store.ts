@@ -67,7 +67,7 @@ export interface Store<R extends AnyResource> {
   readonly get: (team_id: string, id: string) => Effect.Effect<RecordOf<R>, GatewayError>
   /** The id of the resource of that name (and of these values), or null. */
   readonly findByName: (team_id: string, name: string, of?: Values) => Effect.Effect<string | null, GatewayError>
-  /** Rows as records, in the same order. Takes part in its caller's transaction. */
+  /** Rows as records, in the same order. */
   readonly records: (
     rows: ReadonlyArray<StoredRow>,
     options: { readonly counts: boolean }
@@ -96,7 +96,10 @@ export interface Store<R extends AnyResource> {
   readonly delete: (team_id: string, id: string, command?: Command) => Effect.Effect<void, GatewayError>
 }
 
-/** What is special about the rows of a resource. All but `show` runs in the transaction of a change. */
+/**
+ * What is special about the rows of a resource. All but `show` runs in the transaction of a change. A create that holds nothing is one statement,
+ * and that is its transaction: what prepares and follows it asks the database nothing.
+ */
 export interface Special<Row extends StoredRow, R extends AnyResource> {
   /** Rows as records, in the same order. */
   readonly show: (
@@ -132,6 +135,8 @@ export interface Special<Row extends StoredRow, R extends AnyResource> {
 interface Committed<Row> {
   readonly row: Row
   readonly concerned: Concerned
+  /** Whether it has been made just now: nothing has been counted of it. */
+  readonly isNew?: boolean
 }
 
 /** The store of a resource. */
@@ -206,28 +211,47 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
   const prepared = (owner: Owner, before: Row | null, next: Values) =>
     special.prepare?.(owner, before, next) ?? Effect.succeed(next)
   const followed = Effect.fnUntraced(function* (before: Row | null, after: Row, at: Date) {
-    return { row: after, concerned: special.follow === undefined ? nobody : yield* special.follow(before, after, at) }
+    const concerned = special.follow === undefined ? nobody : yield* special.follow(before, after, at)
+    return { row: after, concerned, isNew: before === null }
+  })
+
+  /** Null: it clashes with what is stored. */
+  const insert = Effect.fnUntraced(function* (
+    owner: Owner,
+    next: Values,
+    command: Command,
+    at: Date
+  ): Effect.fn.Return<Committed<Row> | null, Failure> {
+    const { id, team_id } = owner
+    const values = yield* prepared(owner, null, next)
+    const stamps = { recent_commands: lately(command, []), created_at: at, updated_at: at }
+    const [created] = yield* sql<Row>`
+      insert into ${table} ${sql.insert({ id, team_id, ...values, ...stamps })} on conflict do nothing returning *`
+    return created === undefined ? null : yield* followed(null, created, at)
   })
 
   const create = Effect.fnUntraced(function* (
     owner: Owner,
     fields: FieldsOf<R>,
     command: Command
-  ): Effect.fn.Return<Committed<Row>, Failure> {
+  ): Effect.fn.Return<Committed<Row>, GatewayError> {
     const at = yield* now
     const { id, team_id } = owner
     const next = yield* valuesOf(owner, fields, null, at)
-    if (special.hold !== undefined) yield* special.hold(team_id, null, next)
-    const values = yield* prepared(owner, null, next)
-    const stamps = { recent_commands: lately(command, []), created_at: at, updated_at: at }
-    const [created] = yield* sql<Row>`
-      insert into ${table} ${sql.insert({ id, team_id, ...values, ...stamps })} on conflict do nothing returning *`
-    if (created !== undefined) return yield* followed(null, created, at)
-    yield* claimName(owner, next["name"])
-    yield* claimed(owner, null, next)
-    const [stored] = yield* sql<Row>`select * from ${table} where id = ${id} and team_id = ${team_id}`
-    if (stored === undefined) return yield* overtaken("what it clashed with has become free")
-    return { row: yield* present(stored), concerned: yield* concerns(stored) }
+    const alone = special.hold === undefined ? yield* query(insert(owner, next, command, at)) : null
+    if (alone !== null) return alone
+    return yield* transaction(sql)(
+      Effect.gen(function* () {
+        if (special.hold !== undefined) yield* special.hold(team_id, null, next)
+        const created = yield* insert(owner, next, command, at)
+        if (created !== null) return created
+        yield* claimName(owner, next["name"])
+        yield* claimed(owner, null, next)
+        const [stored] = yield* sql<Row>`select * from ${table} where id = ${id} and team_id = ${team_id}`
+        if (stored === undefined) return yield* overtaken("what it clashed with has become free")
+        return { row: yield* present(stored), concerned: yield* concerns(stored) }
+      })
+    )
   })
 
   /** Takes a row to what `decide` makes of it: null is no change. */
@@ -261,18 +285,21 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
   })
 
   /** Commits, does what that owes to others, and only then reads what is answered: nobody waits for a read with rows locked. */
-  const carryOut = Effect.fnUntraced(function* (change: Effect.Effect<Committed<Row>, Failure>, command: Command) {
-    const { concerned, row } = yield* transaction(sql)(change)
-    if (command.settle !== undefined) yield* command.settle(concerned)
-    return row
+  const carryOut = Effect.fnUntraced(function* (change: Effect.Effect<Committed<Row>, GatewayError>, command: Command) {
+    const committed = yield* change
+    if (command.settle !== undefined) yield* command.settle(committed.concerned)
+    return committed
   })
+  const carryOutInOne = (change: Effect.Effect<Committed<Row>, Failure>, command: Command) =>
+    carryOut(transaction(sql)(change), command)
 
-  const record = (row: Row): Effect.Effect<RecordOf<R>, SqlError.SqlError> =>
-    Effect.map(special.show([row], { counts: true }), ([shown]) => shown as RecordOf<R>)
-  const answer = (row: Row) => query(record(row))
+  const record = (row: Row, counts = true): Effect.Effect<RecordOf<R>, SqlError.SqlError> =>
+    Effect.map(special.show([row], { counts }), ([shown]) => shown as RecordOf<R>)
+  const answer = ({ isNew = false, row }: Committed<Row>) => query(record(row, !isNew))
 
   return {
-    get: (team_id, id) => query(Effect.flatMap(Effect.flatMap(read(team_id, id, "look"), present), record)),
+    get: (team_id, id) =>
+      query(Effect.flatMap(Effect.flatMap(read(team_id, id, "look"), present), (row) => record(row))),
     findByName: (team_id, name, of) => query(findByName(team_id, name, of)),
     records: (rows, options) => special.show(rows as ReadonlyArray<Row>, options),
     list: (team_id, asked) =>
@@ -288,7 +315,7 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
         const next = yield* valuesOf(owner, yield* Effect.fromResult(change(yield* fieldsOf(row))), row, at)
         return special.written === undefined ? next : yield* Effect.fromResult(special.written(row, next, at))
       })
-      return Effect.flatMap(carryOut(advance(owner, command, decide), command), answer)
+      return Effect.flatMap(carryOutInOne(advance(owner, command, decide), command), answer)
     },
     turn: (team_id, id, to, command = {}) => {
       const { column, on } = switches[to as Switch]
@@ -297,13 +324,13 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
         const isOn = (row as unknown as Values)[column] !== null
         return Effect.succeed(isOn === on ? null : { [column]: on ? at : null })
       }
-      return Effect.flatMap(carryOut(advance({ team_id, id }, command, decide), command), answer)
+      return Effect.flatMap(carryOutInOne(advance({ team_id, id }, command, decide), command), answer)
     },
     delete: (team_id, id, command = {}) => {
       const decide = Effect.fnUntraced(function* (row: Row, at: Date) {
         return { deleted_at: at, ...(special.remove === undefined ? {} : yield* special.remove(row, at)) }
       })
-      return Effect.asVoid(carryOut(advance({ team_id, id }, command, decide), command))
+      return Effect.asVoid(carryOutInOne(advance({ team_id, id }, command, decide), command))
     }
   }
 })

@@ -3,6 +3,7 @@ import { Clock, Effect, Redacted } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { maskSecret } from "@tidegate/signatures/Masking"
+import { gathered } from "./Gathered.ts"
 import { hashToken, type SecretAddress, Secrets, type SecretUnreadable } from "./Secrets.ts"
 import { query } from "./Transaction.ts"
 
@@ -55,15 +56,24 @@ export const bootstrapTeam = Effect.fnUntraced(function* (options: {
   )
 })
 
-/** The team that an API key belongs to, or null. Keys are found by their hash, so a look-up tells nothing by its time. */
-export const findTeamByApiKey = Effect.fnUntraced(function* (
-  apiKey: string
-): Effect.fn.Return<string | null, GatewayError, SqlClient.SqlClient> {
+/** Finds the team that an API key belongs to, or null. Keys are found by their hash, so a look-up tells nothing by its time. */
+export const teamsByApiKey: Effect.Effect<
+  (apiKey: string) => Effect.Effect<string | null, GatewayError>,
+  never,
+  SqlClient.SqlClient
+> = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const [row] = yield* query(
-    sql<{ team_id: string }>`select team_id from project_secrets where api_key_hash = ${hashToken(apiKey)}`
+  const teams = yield* gathered((hashes) =>
+    Effect.map(
+      sql<{ api_key_hash: string; team_id: string }>`
+        select api_key_hash, team_id from project_secrets where api_key_hash = any(${[...hashes]})`,
+      (rows) => new Map(rows.map((row) => [row.api_key_hash, row.team_id]))
+    )
   )
-  return row?.team_id ?? null
+  return (apiKey) => {
+    const hash = hashToken(apiKey)
+    return query(Effect.map(teams([hash]), (found) => found.get(hash) ?? null))
+  }
 })
 
 /** The secrets that sign a team's deliveries: the current one, then the one before it for as long as that is valid. */

@@ -11,7 +11,6 @@ import { readDedupeWindows, readPendingWork, teamOfConnection } from "@tidegate/
 import { exchangeCommit, type ProxyExchangeRecord } from "@tidegate/storage/ProxyExchanges"
 import { readRoutedSource } from "@tidegate/storage/RoutedSource"
 import { parseSecretKeys, type SecretUnreadable, Secrets } from "@tidegate/storage/Secrets"
-import { type Settled, settlePendingRoutes } from "@tidegate/storage/SettlePendingRoutes"
 import { noteLeased, readIngestSettings, takePeriod } from "@tidegate/storage/SourcePeriods"
 import { loadTransformation, pinTransformation } from "@tidegate/storage/Transformations"
 import { freshDatabase } from "../../../test/postgres.ts"
@@ -19,6 +18,7 @@ import { acceptCommit, storedLookup } from "../src/journal/AcceptStatement.ts"
 import { attemptCommit } from "../src/journal/AttemptStatement.ts"
 import { addUpCommit } from "../src/journal/CountStatement.ts"
 import { markCommit } from "../src/journal/MarkStatement.ts"
+import { type Basis, type Settled, settleCommit } from "../src/journal/SettleStatement.ts"
 import { attemptRecord } from "./attempts.ts"
 import { requestRecord } from "./requests.ts"
 
@@ -28,6 +28,7 @@ import { requestRecord } from "./requests.ts"
 
 const destination = newId(prefixes.destination, Date.now())
 const connection = newId(prefixes.connection, Date.now())
+const otherConnection = newId(prefixes.connection, Date.now())
 
 /** So many pending events, due now, with requests that wait for slow rules; answers the ids of the first 20. */
 export const fill = Effect.fnUntraced(function* (count: number) {
@@ -69,6 +70,7 @@ const settledAs = (eventId: string): Settled => {
   const requestId = sibling(prefixes.request, eventId)
   return {
     requestId,
+    counted: true,
     fate: { kind: "event", eventId: newId(prefixes.event, Date.now()), dueAt: Date.now() },
     execution: {
       id: derivedId(prefixes.execution, requestId, connection),
@@ -88,12 +90,38 @@ const settledAs = (eventId: string): Settled => {
       path: "/",
       query: "",
       headers: "{}",
+      values: {},
       body: Buffer.from("{}"),
       bodySize: 2
     },
     opens: { key: requestId, expiresAt: Date.now() + 7_200_000 }
   }
 }
+
+/** A route that a transformation has failed on. */
+const ignoredAs = (eventId: string): Settled => {
+  const { requestId } = settledAs(eventId)
+  const ignoredId = newId(prefixes.ignoredEvent, Date.now())
+  return {
+    ...settledAs(eventId),
+    counted: true,
+    fate: { kind: "ignored", ignoredId, cause: "TRANSFORMATION_FAILED", meta: "[]" },
+    requestId,
+    transformed: null,
+    opens: null
+  }
+}
+
+const basis: Basis = { sourceId: "src", version: 1, transformation: { id: "trs", mark: "1" } }
+
+const settlement = (connectionId: string, settled: ReadonlyArray<Settled>, basis: Basis | null = null) => ({
+  connectionId,
+  destinationId: destination,
+  shard: 1,
+  now: Date.now(),
+  basis,
+  settled
+})
 
 /** A request of the time of that event, and the event that it becomes. */
 const requestLike = (eventId: string) =>
@@ -180,16 +208,20 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
       )
   },
   "the team of a connection": { file: "PendingRoutes.ts", run: () => teamOfConnection(connection) },
-  "settling 20 pending routes": {
-    file: "SettlePendingRoutes.ts",
-    run: (events) =>
-      settlePendingRoutes({
-        connectionId: connection,
-        destinationId: destination,
-        shard: 1,
-        now: Date.now(),
-        settled: events.map((id) => settledAs(id))
-      })
+  "settling 20 pending routes of two connections, and 20 that were ignored": {
+    file: "journal/SettleStatement.ts",
+    run: (events) => {
+      const settled = events.map(settledAs)
+      const half = events.length >> 1
+      const both = [
+        settlement(connection, settled.slice(half)),
+        settlement(otherConnection, settled.slice(0, half), basis)
+      ]
+      return Effect.andThen(
+        committing(settleCommit(both)),
+        committing(settleCommit([settlement(connection, events.map(ignoredAs))]))
+      )
+    }
   },
   "a source to route by": { file: "RoutedSource.ts", run: () => readRoutedSource("src_1") },
   "a transformation to run": { file: "Transformations.ts", run: () => loadTransformation("tm", "trs_1") },

@@ -18,7 +18,7 @@ const code = 'addHandler("transform", (request) => request)'
 const conflicts = Layer.effectDiscard(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    yield* sql`alter table rollups rename to counted`
+    yield* sql`alter view counted rename to counted_so_far`
     yield* sql`create sequence conflicts start 2`
     yield* sql.unsafe(`
       create function loses_a_conflict() returns boolean language plpgsql as $$
@@ -28,7 +28,7 @@ const conflicts = Layer.effectDiscard(
         end if;
         return true;
       end $$`)
-    yield* sql`create view rollups as select * from counted where (select loses_a_conflict())`
+    yield* sql`create view counted as select * from counted_so_far where (select loses_a_conflict())`
   })
 ).pipe(Layer.orDie)
 
@@ -36,8 +36,11 @@ const world = conflicts.pipe(Layer.provideMerge(Transformations.layer), Layer.pr
 
 layer(world, { excludeTestServices: true })("transactions that lose a conflict while reading their answer", (it) => {
   const commands = {
-    "create a destination": Effect.gen(function* () {
-      return (yield* Destinations).create(team, newId(prefixes.destination, Date.now()), destinationFields())
+    "create a destination that is there": Effect.gen(function* () {
+      const id = newId(prefixes.destination, Date.now())
+      const create = (yield* Destinations).create(team, id, destinationFields(), { id: "create" })
+      yield* create
+      return create
     }),
     "update a destination": Effect.gen(function* () {
       const { id } = yield* createDestination()
@@ -59,14 +62,12 @@ layer(world, { excludeTestServices: true })("transactions that lose a conflict w
       const { id } = yield* createConnection()
       return (yield* Connections).turn(team, id, "pause")
     }),
-    "create a transformation": Effect.gen(function* () {
+    "create a transformation that is there": Effect.gen(function* () {
       const id = newId(prefixes.transformation, Date.now())
-      return (yield* Transformations).create(team, id, {
-        name: ControlPlane.unique("t"),
-        code,
-        env: {},
-        isolation: null
-      })
+      const fields = { name: ControlPlane.unique("t"), code, env: {}, isolation: null }
+      const create = (yield* Transformations).create(team, id, fields, { id: "create" })
+      yield* create
+      return create
     })
   }
 

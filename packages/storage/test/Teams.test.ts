@@ -1,7 +1,7 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { bootstrapTeam, demoTeam, findTeamByApiKey, signingSecrets } from "../src/Teams.ts"
+import { bootstrapTeam, demoTeam, signingSecrets, teamsByApiKey } from "../src/Teams.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
 const key = (text: string) => ({ apiKey: Redacted.make(text) })
@@ -12,20 +12,21 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Teams", (it) => {
   it.effect("the demo team is made once; another API key replaces the first", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const findTeam = yield* teamsByApiKey
       yield* bootstrapTeam(key(firstKey))
       const [first] = yield* sql`select * from project_secrets`
       expect(first?.["api_key_masked"]).toBe("gwk_****cdef")
       expect(String(first?.["signing_secret_masked"])).toMatch(/^gws_\*{4}[0-9a-f]{4}$/)
       expect(JSON.stringify(first)).not.toContain(firstKey)
-      expect(yield* findTeamByApiKey(firstKey)).toBe(demoTeam)
+      expect(yield* findTeam(firstKey)).toBe(demoTeam)
 
       yield* bootstrapTeam(key(firstKey))
       const [repeated] = yield* sql`select * from project_secrets`
       expect(repeated).toStrictEqual(first)
 
       yield* bootstrapTeam(key(secondKey))
-      expect(yield* findTeamByApiKey(firstKey)).toBe(null)
-      expect(yield* findTeamByApiKey(secondKey)).toBe(demoTeam)
+      expect(yield* findTeam(firstKey)).toBe(null)
+      expect(yield* findTeam(secondKey)).toBe(demoTeam)
       const [second] = yield* sql`select * from project_secrets`
       expect(second?.["api_key_masked"]).toBe("****ator")
       expect(second?.["signing_secret"]).toBe(first?.["signing_secret"])

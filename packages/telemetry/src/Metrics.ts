@@ -42,7 +42,7 @@ const statuses = [...new Set([200, 201, 202, 204, 304, ...Object.values(statusOf
 export const worstDestinations = 20
 
 /** What is committed in groups. */
-const commitKinds = ["accept", "attempt", "mark", "proxy_exchange"] as const
+const commitKinds = ["accept", "settle", "attempt", "mark", "proxy_exchange"] as const
 export type Commit = (typeof commitKinds)[number]
 
 export const metrics = {
@@ -129,7 +129,7 @@ export const metrics = {
   journalBytes: counters(
     "tidegate_journal_bytes_total",
     "Bytes of records that the journal has taken.",
-    [["kind", ["accept", "attempt", "proxy_exchange"]]],
+    [["kind", ["accept", "settle", "attempt", "proxy_exchange"]]],
     "By"
   ),
   journalWaiting: gauges("tidegate_journal_waiting_records", "Records handed to the journal and not yet answered.", [
@@ -206,6 +206,7 @@ export const metrics = {
   ),
   sandboxWaitSeconds: histogram("tidegate_sandbox_wait_seconds", "Seconds that a call waits for a child.", quick),
   sandboxWaiting: gauge("tidegate_sandbox_waiting_calls", "Calls that wait for a child."),
+  sandboxChildren: gauge("tidegate_sandbox_children", "Processes of the sandbox: none while no code is called."),
   sandboxStrikes: counters("tidegate_sandbox_strikes_total", "Strikes against code that had to be stopped by force.", [
     ["offence", ["TIMEOUT", "MEMORY_LIMIT"]]
   ]),

@@ -90,7 +90,7 @@ export const Tracing = Context.Reference<Tracing>("@tidegate/telemetry/Tracing",
  * Traces begun a second by each stage: above that, recording would cost more than a few percent of what is recorded. Whoever has
  * more sets a ratio that keeps below, so that traces are whole.
  */
-const mostPerSecond = 50
+const mostPerSecond = 20
 /** Of one request; it may have hundreds. */
 const mostRoutes = 16
 

@@ -1,4 +1,4 @@
-import { Effect, Semaphore } from "effect"
+import { Effect, Layer, Semaphore } from "effect"
 import { Entity } from "effect/cluster"
 import { connection } from "@tidegate/resources/Connection"
 import type { Sandbox } from "@tidegate/sandbox/Sandbox"
@@ -7,13 +7,10 @@ import { actorOf } from "../Actor.ts"
 import { settling } from "../Settle.ts"
 import { checkInlineCode } from "../Transformation/CheckCode.ts"
 import { ConnectionEntity } from "./ConnectionProtocol.ts"
+import { makeRouteWorker, type RouteWork } from "./RouteWork.ts"
 
-/**
- * The connection's actor: it works off its pending routes. `work` does all
- * there is for the given connection and returns; it is run again when a `Wake` came meanwhile, and never twice at once.
- * Commands do not wait for it, only for each other.
- */
-export const layer = <R>(work: (connectionId: string) => Effect.Effect<void, never, R>) =>
+/** The connection's actor: its commands, and the work on its pending routes. Commands do not wait for that, only for each other. */
+export const layerWith = <R>(open: (connectionId: string) => RouteWork<R>) =>
   ConnectionEntity.toLayer(
     Effect.gen(function* () {
       const { entityId: id } = yield* Entity.CurrentAddress
@@ -27,14 +24,18 @@ export const layer = <R>(work: (connectionId: string) => Effect.Effect<void, nev
         settle: (concerned, isNew) => (isNew ? Effect.ignore(settle(concerned)) : settle(concerned)),
         around: oneAtATime
       })
+      const routes = yield* Effect.acquireRelease(
+        Effect.sync(() => open(id)),
+        ({ close }) => Effect.sync(close)
+      )
 
-      // The flags change together with what they decide, with no suspension in between: no wake is lost.
+      // The flags change together with what they decide, with no suspension in between: nothing that came is missed.
       let working = false
       let again = false
       const workItOff = Effect.gen(function* () {
         while (again) {
           again = false
-          yield* work(id)
+          yield* routes.work
         }
         working = false
       }).pipe(
@@ -44,14 +45,23 @@ export const layer = <R>(work: (connectionId: string) => Effect.Effect<void, nev
           })
         )
       )
-      const wake = Effect.suspend(() => {
-        again = true
-        if (working) return Effect.void
-        working = true
-        return workItOff
-      })
+      const workOff = (take: () => void) =>
+        Effect.suspend(() => {
+          take()
+          again = true
+          if (working) return Effect.void
+          working = true
+          return workItOff
+        })
 
-      return ConnectionEntity.of({ ...commands, Wake: () => wake })
+      return ConnectionEntity.of({
+        ...commands,
+        Route: ({ payload }) => workOff(() => routes.offer(payload.batch)),
+        Wake: () => workOff(routes.wake)
+      })
     }),
     { concurrency: "unbounded" }
   )
+
+/** One worker for the connections of a process: they share what it may hold. */
+export const layer = Layer.unwrap(Effect.map(makeRouteWorker, layerWith))

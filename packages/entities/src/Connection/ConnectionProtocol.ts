@@ -2,8 +2,10 @@ import { ClusterSchema } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { connection } from "@tidegate/resources/Connection"
 import { protocolOf } from "../Protocol.ts"
+import { RouteBatch } from "./RouteBatch.ts"
 
-/** `Wake`: there are pending routes to work off (a hint, may be lost). */
+/** `Route`: requests to work off; `Wake`: there are some. Both are hints and may be lost. */
 export const ConnectionEntity = protocolOf(connection, [
+  Rpc.make("Route", { payload: { batch: RouteBatch } }).annotate(ClusterSchema.InterruptOnTermination, true),
   Rpc.make("Wake").annotate(ClusterSchema.InterruptOnTermination, true)
 ])

@@ -1,277 +1,53 @@
-import { Cause, Clock, Effect, Result, Semaphore } from "effect"
+import { Clock, Effect, Latch, Semaphore } from "effect"
 import { Sharding } from "effect/cluster"
 import type { SqlError } from "effect/sql"
-import { derivedId, prefixes } from "@tidegate/model/Ids"
-import { storedHeaders } from "@tidegate/model/Message"
-import { takeTurn } from "@tidegate/model/LoopTurn"
-import { compileDeduplication } from "@tidegate/rules/Deduplication"
-import { compileRules, type SlowRules } from "@tidegate/rules/RuleSet"
 import type { Sandbox } from "@tidegate/sandbox/Sandbox"
 import type { Database } from "@tidegate/storage/Database"
-import {
-  type DedupeWindow,
-  readDedupeWindows,
-  readPendingWork,
-  type RoutedTransformation,
-  teamOfConnection
-} from "@tidegate/storage/PendingRoutes"
-import { type Fate, type Settled, settlePendingRoutes } from "@tidegate/storage/SettlePendingRoutes"
-import { Secrets } from "@tidegate/storage/Secrets"
-import { openEnv } from "@tidegate/storage/TransformationEnv"
+import type { Settled } from "@tidegate/storage/journal/SettleStatement"
+import { Journal, type SettlementOutcome } from "@tidegate/storage/Journal"
+import { readDedupeWindows, readPendingWork, teamOfConnection } from "@tidegate/storage/PendingRoutes"
+import type { Secrets } from "@tidegate/storage/Secrets"
 import { pinTransformation } from "@tidegate/storage/Transformations"
-import { type DeliveryItem, newItem, payloadOf } from "../Destination/DeliveryItem.ts"
+import { newItem, payloadOf } from "../Destination/DeliveryItem.ts"
 import { horizonMs } from "../Destination/DeliveryQueue.ts"
-import { actors } from "../Hints.ts"
+import { Slots } from "../Destination/Slots.ts"
+import { Hints } from "../Hints.ts"
+import { Lease } from "../Lease.ts"
 import { shardOf } from "../Shards.ts"
-import { settledTelemetry } from "./RouteTelemetry.ts"
-import { parseLarge, type PendingRequest, pendingRequest, transform, type Transformation } from "./Transforming.ts"
+import { decideGroup, dropped, groupByKey } from "./Decide.ts"
+import { Inbox } from "./Inbox.ts"
+import { type PendingRequest, storedRequest } from "./PendingRequest.ts"
+import type { Batch } from "./RouteBatch.ts"
+import { decidesAll, type RouteSettings, routeSettings } from "./RouteSettings.ts"
+import { routeTelemetry } from "./RouteTelemetry.ts"
 
-/** Read at once: so many routes, and bodies of so many bytes. */
+/** Worked off at once: so many routes, and when they are read, bodies of so many bytes. */
 const batchSize = 200
 const batchBytes = 2 * 1024 * 1024
-/** Settled at once when a transformation runs, so that what is done does not wait long for what is not. */
-const chunkSize = 50
+/** What all connections of a process may hold of requests that were handed to them; what comes on top waits in SQL. */
+const mostHeld = 48 * 1024 * 1024
 /**
- * Transformations of one connection under way: what waits for the sandbox goes to it together. It has room for so many of each of a
+ * Transformations of one connection under way: as many as go to the sandbox together. It has room for so many of each of a
  * team's connections, and shares itself among all.
  */
-const concurrency = 25
-/** Connections of one team that have a batch in memory. What comes on top waits in SQL, and no other team waits for it. */
-const batchesPerTeam = 16
+const concurrency = 64
+/** Connections of one team that decide about a batch. What comes on top waits, and no other team waits for it. */
+const batchesPerTeam = 6
 const mostTeamsKnown = 100_000
-/** Work that does not ask for a turn of the loop (ms). */
-const unaskedMs = 1
 
-/** What is decided about a request; null: not now, the route stays pending and the sweep comes back to it. */
-type Decided = Omit<Settled, "requestId"> | null
+type Requirements = Database | Sandbox | Secrets
 
-/** The slow rules of a connection, ready to decide. */
-interface Decider {
-  readonly connectionId: string
-  readonly destinationId: string
-  readonly slow: SlowRules
-  readonly delay: number
-  readonly transformation: Transformation | null
-  readonly windowMs: number
-  /** Told why the transformation's code is not run in a sealed realm, when it turns out not to suit it. */
-  readonly pin: (reason: string) => void
+/** What a connection's actor does with its pending routes. */
+export interface RouteWork<R = Requirements> {
+  /** Takes requests that have just been committed. */
+  readonly offer: (batch: Batch) => void
+  /** There may be more than it was given. */
+  readonly wake: () => void
+  /** Works off all there is; not to be run twice at once. */
+  readonly work: Effect.Effect<void, never, R>
+  /** The connection is somebody else's from here on: nothing that was decided is settled any more. */
+  readonly close: () => void
 }
-
-const ignored = (requestId: string, connectionId: string, cause: string, meta: ReadonlyArray<unknown>): Fate => ({
-  kind: "ignored",
-  ignoredId: derivedId(prefixes.ignoredEvent, requestId, connectionId),
-  cause,
-  meta: JSON.stringify(meta)
-})
-
-/** Transformation, then the filters behind it. */
-const decide = Effect.fnUntraced(function* (
-  decider: Decider,
-  request: PendingRequest
-): Effect.fn.Return<Decided, never, Sandbox> {
-  const { connectionId, delay, slow, transformation } = decider
-  const requestId = request.row.request_id
-  let { input } = request
-  let outcome: Omit<Settled, "requestId" | "fate"> = { execution: null, transformed: null, opens: null }
-  if (slow.transform !== null) {
-    if (transformation === null) return null
-    const made = yield* Effect.option(transform(transformation, request, decider))
-    if (made._tag === "None") return null
-    if (made.value.pinned !== null) decider.pin(made.value.pinned)
-    if (made.value.kind === "failed") {
-      const meta = [{ transformation_id: transformation.id, message: made.value.message }]
-      const fate = ignored(requestId, connectionId, "TRANSFORMATION_FAILED", meta)
-      return { ...outcome, execution: made.value.execution, fate }
-    }
-    input = made.value.input
-    outcome = { ...outcome, execution: made.value.execution, transformed: made.value.data }
-  }
-  const since = performance.now()
-  const missed = slow.filter === null ? [] : slow.filter.failingTargets(input)
-  if (performance.now() - since > unaskedMs) yield* takeTurn(since)
-  if (missed.length > 0) return { ...outcome, fate: ignored(requestId, connectionId, "FILTERED", missed) }
-  const eventId = derivedId(prefixes.event, requestId, connectionId)
-  return { ...outcome, fate: { kind: "event", eventId, dueAt: (yield* Clock.currentTimeMillis) + delay } }
-})
-
-/** Requests that agree in the fields of a deduplicate rule, oldest first; those without a key are alone. */
-interface Group {
-  readonly key: string | null
-  readonly requests: ReadonlyArray<PendingRequest>
-}
-
-const groupByKey = Effect.fnUntraced(function* (
-  slow: SlowRules,
-  requests: ReadonlyArray<PendingRequest>
-): Effect.fn.Return<ReadonlyArray<Group>> {
-  if (slow.deduplicate === null) return requests.map((request) => ({ key: null, requests: [request] }))
-  const deduplication = compileDeduplication(slow.deduplicate)
-  const groups: Array<Group> = []
-  const byKey = new Map<string, Array<PendingRequest>>()
-  let since = performance.now()
-  for (const request of requests) {
-    // A replay is meant to happen again.
-    const isReplay = request.row.retry_kind !== null
-    if (!isReplay) yield* parseLarge(request)
-    const key = isReplay ? null : deduplication.key(request.input)
-    if (performance.now() - since > unaskedMs) {
-      yield* takeTurn(since)
-      since = performance.now()
-    }
-    const known = key === null ? undefined : byKey.get(key)
-    if (known !== undefined) {
-      known.push(request)
-      continue
-    }
-    const own = [request]
-    if (key !== null) byKey.set(key, own)
-    groups.push({ key, requests: own })
-  }
-  return groups
-})
-
-/**
- * Decides about the requests of one key in their order. Only a request that becomes an event opens a window: if its
- * transformation fails or a filter holds it back, the next one of its key has its turn, because nothing of it was delivered.
- */
-const decideGroup = Effect.fnUntraced(function* (
-  decider: Decider,
-  { key, requests }: Group,
-  stored: DedupeWindow | undefined
-): Effect.fn.Return<ReadonlyArray<Settled>, never, Sandbox> {
-  const settled: Array<Settled> = []
-  let window = stored
-  for (const request of requests) {
-    const requestId = request.row.request_id
-    const at = request.row.ingested_at.getTime()
-    if (window !== undefined && at < window.expires_at) {
-      const meta = [{ key: window.key, first_request_id: window.request_id }]
-      const fate = ignored(requestId, decider.connectionId, "DEDUPLICATED", meta)
-      settled.push({ requestId, fate, execution: null, transformed: null, opens: null })
-      continue
-    }
-    const decided = yield* decide(decider, request).pipe(
-      // What breaks down over one request costs the others of its batch nothing: it waits for the next sweep.
-      Effect.catchDefect((cause) =>
-        Effect.as(
-          Effect.logError("a pending request could not be decided", { request_id: requestId }, Cause.die(cause)),
-          null as Decided
-        )
-      )
-    )
-    // Those behind it wait with it: whether they are duplicates depends on it.
-    if (decided === null) return settled
-    if (decided.fate.kind !== "event" || key === null) {
-      settled.push({ requestId, ...decided })
-      continue
-    }
-    window = { key, request_id: requestId, expires_at: at + decider.windowMs }
-    settled.push({ requestId, ...decided, opens: { key, expiresAt: window.expires_at } })
-  }
-  return settled
-})
-
-/** Groups in bundles of about so many requests. */
-const bundles = (groups: ReadonlyArray<Group>, size: number): ReadonlyArray<ReadonlyArray<Group>> => {
-  const found: Array<Array<Group>> = []
-  let room = 0
-  for (const group of groups) {
-    if (room <= 0) {
-      found.push([])
-      room = size
-    }
-    found.at(-1)!.push(group)
-    room -= group.requests.length
-  }
-  return found
-}
-
-/** The event as its destination takes it, so that it need not read it; null when there is none. */
-const deliveryItem = (
-  { fate, transformed }: Settled,
-  { received, row }: PendingRequest,
-  connectionId: string,
-  createdAt: number
-): DeliveryItem | null => {
-  if (fate.kind !== "event") return null
-  const { original_ip: originalIp, presented, verified } = row
-  const head = transformed === null ? received : { ...transformed, headers: storedHeaders(transformed) }
-  const body = transformed?.body ?? row.body
-  const payload = payloadOf(head, { id: row.request_id, body, presented, verified, originalIp })
-  const event = { id: fate.eventId, connectionId, dueAt: fate.dueAt }
-  return newItem(event, { teamId: row.team_id, sourceId: row.source_id }, createdAt, payload)
-}
-
-const dropped = { fate: { kind: "dropped" }, execution: null, transformed: null, opens: null } as const
-
-type Requirements = Database | Sharding.Sharding | Sandbox | Secrets
-
-/** Decides about one batch and settles it. Answers whether there may be more to do now. */
-const workOffBatch = Effect.fnUntraced(function* (
-  connectionId: string
-): Effect.fn.Return<boolean, SqlError.SqlError, Requirements> {
-  const sharding = yield* Sharding.Sharding
-  const { deliver } = yield* actors
-  const work = yield* readPendingWork(connectionId, batchSize, batchBytes)
-  if (work === null || work.waiting.length === 0) return false
-  const { connection, waiting } = work
-  const destinationId = connection.destination_id
-  const shard = shardOf(sharding, destinationId)
-  const requests = new Map(waiting.map((row) => [row.request_id, pendingRequest(row)]))
-  const settle = Effect.fnUntraced(function* (settled: ReadonlyArray<Settled>) {
-    if (settled.length === 0) return
-    const now = yield* Clock.currentTimeMillis
-    const made = yield* settlePendingRoutes({ connectionId, destinationId, shard, now, settled })
-    yield* settledTelemetry({ connectionId, destinationId, requests, settled, made, now })
-    const items = settled.flatMap((one) => {
-      const item = deliveryItem(one, requests.get(one.requestId)!, connectionId, now)
-      return item !== null && made.has(item.eventId) && item.dueAt <= now + horizonMs ? [item] : []
-    })
-    if (items.length > 0) yield* deliver(destinationId, items)
-  })
-
-  if (!connection.routes) {
-    yield* settle(waiting.map(({ request_id }) => ({ requestId: request_id, ...dropped })))
-    return true
-  }
-  const rules = Result.getOrNull(compileRules(connection.rules))
-  if (rules === null) {
-    // Closed: rules that cannot be read let nothing through, and nothing is lost.
-    yield* Effect.logError("a connection's rules cannot be read", { connection_id: connectionId })
-    return false
-  }
-  // Rules that were removed meanwhile leave nothing to wait for.
-  const slow = rules.slow ?? { deduplicate: null, transform: null, filter: rules.filter }
-  const transformation = slow.transform === null ? null : yield* readyToRun(work.transformation)
-  const windowMs = slow.deduplicate?.window ?? 0
-  let pinned: string | null = null
-  const pin = (reason: string): void => {
-    pinned = reason
-  }
-  const decider: Decider = { connectionId, destinationId, slow, delay: rules.delay, transformation, windowMs, pin }
-  const groups = yield* groupByKey(slow, [...requests.values()])
-  const keys = groups.flatMap(({ key }) => (key === null ? [] : [key]))
-  const windows = new Map((yield* readDedupeWindows(connectionId, keys)).map((window) => [window.key, window]))
-  let settled = 0
-  let decided: ReadonlyArray<Settled> = []
-  for (const bundle of [...bundles(groups, slow.transform === null ? batchSize : chunkSize), []]) {
-    const deciding = Effect.forEach(
-      bundle,
-      (group) => decideGroup(decider, group, group.key === null ? undefined : windows.get(group.key)),
-      { concurrency }
-    )
-    // The bundle before it is settled meanwhile: no key is in two.
-    const [, next] = yield* Effect.all([settle(decided), deciding], { concurrency: 2 })
-    settled += decided.length
-    decided = next.flat()
-  }
-  // Lost in a crash, it is told again by the next call of that code.
-  if (transformation !== null && pinned !== null)
-    yield* pinTransformation(transformation.id, transformation.codeHash, pinned)
-  // What came since is told by its own wake.
-  const bytes = waiting.reduce((sum, { body }) => sum + (body?.length ?? 0), 0)
-  return settled === waiting.length && (waiting.length === batchSize || bytes >= batchBytes)
-})
 
 /** A turn for each of a few batches of a team at a time. */
 const makeTurns = (perTeam: number) => {
@@ -290,42 +66,236 @@ const makeTurns = (perTeam: number) => {
     })
 }
 
+/** About what a settlement weighs in the journal, in bytes. */
+const bytesOf = (settled: ReadonlyArray<Settled>): number =>
+  settled.reduce(
+    (sum, { execution, transformed }) =>
+      sum + 512 + (transformed?.body?.length ?? 0) + (transformed?.headers.length ?? 0) + (execution?.logs.length ?? 0),
+    0
+  )
+
 /**
- * What works off a connection's pending routes: each becomes an event or an ignored event, in the same transaction in which
- * it leaves the list. Interrupted anywhere, it begins again where SQL says it was; nothing is kept in memory between two
- * batches, so the windows of deduplication survive whatever the process does not.
+ * What works off pending routes: each becomes an event or an ignored event, in the same transaction in which it leaves the list.
+ * Requests come from the doors, with the commit that made them pending, or are read from SQL: what a connection was not handed, or had
+ * no room for. Interrupted anywhere, it begins again where SQL says it was: what is in memory is a copy.
+ *
+ * **By what they are decided.** Settings that were read with the routes hold for them. Those that were read before are the basis that
+ * the settlement names: when it is not what holds any more, nothing is settled, and routes and settings are read.
  */
-export const makeRouteWorker = (): ((connectionId: string) => Effect.Effect<void, never, Requirements>) => {
+export const makeRouteWorker = Effect.gen(function* () {
+  const sharding = yield* Sharding.Sharding
+  const journal = yield* Journal
+  const hints = yield* Hints
+  const lease = yield* Lease
+  const clock = yield* Clock.Clock
+  const tell = yield* routeTelemetry
+  const run = Effect.runForkWith(yield* Effect.context())
+  const held = new Slots(0, mostHeld)
   const inTurn = makeTurns(batchesPerTeam)
   /** Whose each connection is: that never changes. */
   const teams = new Map<string, string>()
-  return Effect.fnUntraced(
-    function* (connectionId: string): Effect.fn.Return<void, SqlError.SqlError, Requirements> {
-      const team = teams.get(connectionId) ?? (yield* teamOfConnection(connectionId))
-      if (team === null) return
-      if (teams.size >= mostTeamsKnown) teams.clear()
-      teams.set(connectionId, team)
-      while (yield* inTurn(team, workOffBatch(connectionId))) {
-        // The next batch has a turn of its own.
-      }
-    },
-    (effect, connectionId) =>
-      Effect.catch(effect, (error) =>
-        Effect.logWarning("pending routes could not be worked off", { connection_id: connectionId, error })
-      )
-  )
-}
 
-/** Null when it is not there, or its variables cannot be read: its requests wait, because they may come back. */
-const readyToRun = Effect.fnUntraced(function* (
-  stored: RoutedTransformation | null
-): Effect.fn.Return<Transformation | null, never, Secrets> {
-  if (stored === null) return null
-  const { code, code_hash, id, isolation } = stored
-  return yield* openEnv(yield* Secrets, stored).pipe(
-    Effect.map((env): Transformation => ({ id, code, codeHash: code_hash, isolation, env })),
-    Effect.catch((error) =>
-      Effect.as(Effect.logError("a transformation's variables cannot be read", { transformation_id: id, error }), null)
+  return (connectionId: string): RouteWork => {
+    const shard = shardOf(sharding, connectionId)
+    const inbox = new Inbox(held.share(() => {}))
+    /** Tells `work` to look again. */
+    const changed = Latch.makeUnsafe()
+    const state = {
+      /** There may be routes in SQL that are not in the inbox. */
+      more: false,
+      settings: null as RouteSettings | null,
+      /** Why the transformation's code is to be pinned. */
+      pinned: null as string | null,
+      /** Settlements that the journal has not answered yet. */
+      outstanding: 0,
+      failed: false,
+      isClosed: false
+    }
+    const pin = (reason: string): void => {
+      state.pinned = reason
+    }
+    const isOwned = (): boolean => !state.isClosed && lease.isHeld(shard)
+
+    /** What is durable is told, and events are handed to their destination, so that it need not read them. */
+    const announce = (
+      destinationId: string,
+      requests: ReadonlyArray<PendingRequest>,
+      settled: ReadonlyArray<Settled>,
+      made: ReadonlySet<string>,
+      now: number
+    ): void => {
+      for (const [index, one] of settled.entries()) {
+        const request = requests[index]!
+        const { fate, transformed } = one
+        tell(one, request, { connectionId, destinationId }, made, now)
+        if (fate.kind !== "event" || fate.dueAt > now + horizonMs || !made.has(fate.eventId)) continue
+        const head = transformed === null ? request.received : { ...transformed, headers: transformed.values }
+        const payload = payloadOf(head, transformed?.body ? { ...request, body: transformed.body } : request)
+        const event = { id: fate.eventId, connectionId, dueAt: fate.dueAt }
+        hints.deliver(destinationId, newItem(event, request, now, payload))
+      }
+    }
+
+    /** Hands to the journal what was decided about the first of these requests. `by`: null: read with them. */
+    const settle = (
+      by: RouteSettings | null,
+      destinationId: string,
+      requests: ReadonlyArray<PendingRequest>,
+      settled: ReadonlyArray<Settled>
+    ): void => {
+      if (settled.length === 0) return requests.forEach(inbox.done)
+      const now = clock.currentTimeMillisUnsafe()
+      state.outstanding++
+      const done = (outcome: SettlementOutcome): void => {
+        if (--state.outstanding === 0) changed.openUnsafe()
+        requests.forEach(inbox.done)
+        if (outcome.kind === "settled") return announce(destinationId, requests, settled, outcome.made, now)
+        state.settings = null
+        if (outcome.kind === "stale") state.more = true
+        if (outcome.kind !== "failed") return
+        state.failed = true
+        const { error } = outcome
+        run(Effect.logWarning("pending routes could not be settled", { connection_id: connectionId, error }))
+      }
+      journal.settle({
+        connectionId,
+        destinationId,
+        shard: shardOf(sharding, destinationId),
+        now,
+        basis: by?.basis ?? null,
+        settled,
+        bytes: bytesOf(settled),
+        isOwned,
+        done
+      })
+    }
+
+    /** Decides about a batch and hands it to the journal as it is decided. Answers how many of it were decided about. */
+    const decideBatch = Effect.fnUntraced(function* (
+      settings: RouteSettings,
+      requests: ReadonlyArray<PendingRequest>,
+      areRead: boolean
+    ): Effect.fn.Return<number, SqlError.SqlError, Database | Sandbox> {
+      const { decider } = settings
+      const groups = yield* groupByKey(decider, requests)
+      const keys = groups.flatMap(({ key }) => (key === null ? [] : [key]))
+      const windows = new Map((yield* readDedupeWindows(connectionId, keys)).map((window) => [window.key, window]))
+      let count = 0
+      yield* Effect.forEach(
+        groups,
+        (group) =>
+          Effect.map(
+            decideGroup(decider, group, group.key === null ? undefined : windows.get(group.key)),
+            (settled) => {
+              count += settled.length
+              settle(areRead ? null : settings, decider.destinationId, group.requests, settled)
+            }
+          ),
+        { concurrency, discard: true }
+      )
+      return count
+    })
+
+    /** Reads a batch and works it off. Answers whether there may be more to do now. */
+    const workOffStored = Effect.gen(function* () {
+      state.settings = null
+      const read = yield* readPendingWork(connectionId, batchSize, batchBytes)
+      if (read === null || read.waiting.length === 0) return false
+      const requests = read.waiting.map(storedRequest)
+      for (const { id } of requests) inbox.drop(id)
+      const { destination_id, routes } = read.connection
+      if (!routes) {
+        settle(null, destination_id, requests, requests.map(dropped))
+        return true
+      }
+      const settings = yield* routeSettings(connectionId, read, pin)
+      if (settings === null) return false
+      if (decidesAll(settings)) state.settings = settings
+      const decided = yield* decideBatch(settings, requests, true)
+      // What came since is told by its own wake.
+      const bytes = requests.reduce((sum, { body }) => sum + body.length, 0)
+      return decided === requests.length && (requests.length === batchSize || bytes >= batchBytes)
+    })
+
+    const workOffInbox = (settings: RouteSettings) => {
+      const requests = inbox.take(batchSize)
+      // They come in the order of their commits.
+      if (settings.decider.deduplication !== null) requests.sort((a, b) => (a.id < b.id ? -1 : 1))
+      return decideBatch(settings, requests, false)
+    }
+
+    /** Lost in a crash, it is told again by the next call of that code. */
+    const pinCode = Effect.suspend(() => {
+      const { pinned, settings } = state
+      const transformation = settings?.decider.transformation ?? null
+      state.pinned = null
+      if (pinned === null || transformation === null) return Effect.void
+      state.settings = null
+      return pinTransformation(transformation.id, transformation.codeHash, pinned)
+    })
+
+    const team = Effect.gen(function* () {
+      const known = inbox.teamId ?? teams.get(connectionId) ?? (yield* teamOfConnection(connectionId))
+      if (known === null) return null
+      if (teams.size >= mostTeamsKnown) teams.clear()
+      teams.set(connectionId, known)
+      return known
+    })
+
+    /** Does what there is to do next; answers whether there was anything. */
+    const step = Effect.fnUntraced(function* (teamId: string) {
+      changed.closeUnsafe()
+      const { settings } = state
+      const isSettling = state.outstanding > 0
+      if (state.more || (settings === null && inbox.size > 0)) {
+        // What is on its way to be settled would be read again.
+        if (isSettling) yield* changed.await
+        else {
+          state.more = false
+          if (yield* inTurn(teamId, workOffStored)) state.more = true
+          else if (state.settings === null) inbox.empty()
+        }
+      } else if (settings !== null && inbox.size > 0 && !(isSettling && settings.decider.deduplication !== null)) {
+        // With a deduplicate rule the windows that were opened before have to be stored.
+        yield* inTurn(
+          teamId,
+          Effect.suspend(() => workOffInbox(settings))
+        )
+      } else if (isSettling) yield* changed.await
+      else return false
+      yield* pinCode
+      return true
+    })
+
+    const work = Effect.gen(function* () {
+      state.failed = false
+      const teamId = yield* team
+      if (teamId !== null) while (!state.failed && !state.isClosed && (yield* step(teamId))) continue
+    }).pipe(
+      Effect.catch((error) => {
+        state.failed = true
+        return Effect.logWarning("pending routes could not be worked off", { connection_id: connectionId, error })
+      }),
+      // The sweep comes back to them.
+      Effect.ensuring(Effect.sync(() => (state.failed ? inbox.empty() : undefined)))
     )
-  )
+
+    return {
+      offer: ({ more, requests }) => {
+        for (const request of requests) if (!inbox.add(request)) state.more = true
+        if (more) state.more = true
+        changed.openUnsafe()
+      },
+      wake: () => {
+        state.more = true
+        changed.openUnsafe()
+      },
+      work,
+      close: () => {
+        state.isClosed = true
+        inbox.close()
+        changed.openUnsafe()
+      }
+    }
+  }
 })

@@ -1,10 +1,8 @@
 import { Effect } from "effect"
 import { derivedId, prefixes } from "@tidegate/model/Ids"
-import { takeTurn } from "@tidegate/model/LoopTurn"
-import { type MessageHead, parseQuery, storedHeaders } from "@tidegate/model/Message"
+import { parseQuery } from "@tidegate/model/Message"
 import type { Json } from "@tidegate/model/Rule"
 import type { FilterInput } from "@tidegate/rules/Filter"
-import { requestInput } from "@tidegate/rules/RequestInput"
 import {
   type Execution,
   type Isolation,
@@ -12,9 +10,9 @@ import {
   type SandboxUnavailable,
   type TransformRequest
 } from "@tidegate/sandbox/Sandbox"
-import type { PendingRouteRow } from "@tidegate/storage/PendingRoutes"
-import type { ExecutionRecord, TransformedData } from "@tidegate/storage/SettlePendingRoutes"
+import type { ExecutionRecord, TransformedData } from "@tidegate/storage/journal/SettleStatement"
 import { isStorable } from "@tidegate/resources/Input"
+import { parseLarge, type PendingRequest } from "./PendingRequest.ts"
 
 /** A transformation as it is run. */
 export interface Transformation {
@@ -30,31 +28,6 @@ export interface Place {
   readonly connectionId: string
   readonly destinationId: string
 }
-
-/** A pending request with its headers parsed, and what rules see of it. */
-export interface PendingRequest {
-  readonly row: PendingRouteRow
-  readonly received: MessageHead
-  readonly input: FilterInput
-}
-
-export const pendingRequest = (row: PendingRouteRow): PendingRequest => {
-  const received = { method: row.method, path: row.path, query: row.query, headers: storedHeaders(row) }
-  return { row, received, input: requestInput(received, row.body ?? noBody) }
-}
-
-/** A body of more bytes is parsed, and written again, in parts of their own. */
-const largeBody = 64 * 1024
-
-/** Parses a large body, in turn with other long work. */
-export const parseLarge = ({ input, row }: PendingRequest): Effect.Effect<void> =>
-  (row.body?.length ?? 0) <= largeBody
-    ? Effect.void
-    : Effect.suspend(() => {
-        const since = performance.now()
-        input.body()
-        return takeTurn(since)
-      })
 
 /** What a transformation made of a request: `input` is what rules see from here on. `pinned`: see `Execution`. */
 export type Transformed = { readonly pinned: string | null } & (
@@ -76,7 +49,7 @@ export const transform = Effect.fnUntraced(function* (
   pending: PendingRequest,
   place: Place
 ): Effect.fn.Return<Transformed, SandboxUnavailable, Sandbox> {
-  const { input, received, row } = pending
+  const { input, received } = pending
   const sandbox = yield* Sandbox
   yield* parseLarge(pending)
   const request: TransformRequest = {
@@ -88,7 +61,7 @@ export const transform = Effect.fnUntraced(function* (
     method: received.method
   }
   const execution = yield* sandbox.run({
-    teamId: row.team_id,
+    teamId: pending.teamId,
     code: transformation.code,
     codeHash: transformation.codeHash,
     isolation: transformation.isolation,
@@ -96,21 +69,21 @@ export const transform = Effect.fnUntraced(function* (
     request,
     context: {
       connection_id: place.connectionId,
-      source_id: row.source_id,
+      source_id: pending.sourceId,
       destination_id: place.destinationId,
-      request_id: row.request_id,
-      team_id: row.team_id,
-      timestamp: row.ingested_at.toISOString()
+      request_id: pending.id,
+      team_id: pending.teamId,
+      timestamp: new Date(pending.ingestedAt).toISOString()
     }
   })
-  const id = derivedId(prefixes.execution, row.request_id, place.connectionId)
+  const id = derivedId(prefixes.execution, pending.id, place.connectionId)
   const pinned = execution.pinned === null ? null : storable(execution.pinned)
   if (execution.request === null) {
     const { code, line, message } = execution.error ?? { code: "RUNTIME_ERROR", line: null, message: "" }
     const placed = line === null ? message : `${message} (line ${line})`
     return failed(record(id, transformation, execution, { code, message: placed }), pinned)
   }
-  const made = compare(request, execution.request, row, place)
+  const made = compare(request, execution.request, pending, place)
   if (made === "unstorable") {
     const error = { code: "INVALID_OUTPUT", message: "the path, query or headers hold NUL or broken Unicode" }
     return failed(record(id, transformation, execution, error), pinned)
@@ -155,7 +128,7 @@ const record = (
 const compare = (
   before: TransformRequest,
   after: TransformRequest,
-  row: PendingRouteRow,
+  pending: PendingRequest,
   { connectionId }: Place
 ): { readonly data: TransformedData | null; readonly input: FilterInput } | "unstorable" => {
   // The sandbox hands back the very value when what came out was written like it.
@@ -179,13 +152,14 @@ const compare = (
     headersText === JSON.stringify(before.headers)
   if (same) return { data: null, input }
   const data: TransformedData = {
-    id: derivedId(prefixes.eventData, row.request_id, connectionId),
+    id: derivedId(prefixes.eventData, pending.id, connectionId),
     method: after.method,
     path: after.path,
     query: after.query,
     headers: headersText,
+    values: headers,
     body: bytes,
-    bodySize: bytes?.length ?? row.body?.length ?? 0
+    bodySize: bytes?.length ?? pending.body.length
   }
   return { data, input }
 }

@@ -25,6 +25,7 @@ import {
   verdictOf
 } from "./Attempt.ts"
 import type { Ending } from "./ConcurrencyLimit.ts"
+import type { Batch } from "./DeliveryBatch.ts"
 import type { DeliveryItem } from "./DeliveryItem.ts"
 import { DeliveryQueue, horizonMs, type QueueHost } from "./DeliveryQueue.ts"
 import { DeliveryRuntime } from "./DeliveryRuntime.ts"
@@ -32,10 +33,13 @@ import { type DestinationState, type LaneSettings, loadDestination } from "./Des
 import { withCredentials } from "./ForwardedCredentials.ts"
 import { Pacer } from "./Pacer.ts"
 import { readRefill } from "./Refill.ts"
+import { Residents } from "./Residents.ts"
 import { HeldSession, type SendExit } from "./Sessions.ts"
 
 /** An actor that is told to stop waits this long for what it has on the wire, so that the next one need not repeat it. */
 const drainPatience = "10 seconds"
+/** Without work it is kept awake for so long, once or twice: what comes meanwhile needs no message. */
+const linger = "1 second"
 /** An unknown connection is asked about no more often than this (ms). */
 const unknownEveryMs = 1_000
 
@@ -53,6 +57,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const tracing = yield* Tracing
   const secrets = yield* Secrets
   const { connectorOf, slots, watch } = yield* DeliveryRuntime
+  const residents = yield* Residents
   const scope = yield* Effect.scope
   const context = yield* Effect.context<Effect.Services<typeof load> | Database>()
   const run = Effect.runForkWith(context)
@@ -70,16 +75,16 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   let startedMeanwhile: Array<number> | null = null
   const cancelling = new Set<string>()
   let held = false
+  /** Batches given so far. */
+  let given = 0
   let unknownAt = Number.NEGATIVE_INFINITY
 
   const load = loadDestination(id, shard, connectorOf)
 
-  /**
-   * Completes once the stored state governs every later delivery. One at a time: what was read later is applied later. It
-   * waits for the database for as long as that takes; who cannot, sets a deadline.
-   */
-  const reload = Semaphore.makeUnsafe(1).withPermits(1)(
+  /** One at a time: what was read later is applied later. */
+  const loadAndApply = Semaphore.makeUnsafe(1).withPermits(1)(
     Effect.gen(function* () {
+      expected = null
       startedMeanwhile = pacing === null ? [...unrecorded.values()] : []
       const next = yield* load
       const pacer = yield* pacerOf(next)
@@ -104,6 +109,21 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       Effect.orDie
     )
   )
+
+  /** The reload that has not begun to read yet: whoever asks for one meanwhile is served by it. */
+  let expected: Fiber.Fiber<void> | null = null
+
+  /**
+   * Completes once the stored state governs every later delivery. It waits for the database for as long as that takes; who cannot,
+   * sets a deadline.
+   */
+  const reload = Effect.suspend(() => {
+    if (expected !== null) return Fiber.join(expected)
+    return Effect.flatMap(Effect.forkIn(loadAndApply, scope), (fiber) => {
+      expected = fiber
+      return Fiber.join(fiber)
+    })
+  })
 
   /** The pacer of the next state. What was started under the last one, or by an earlier owner, counts. */
   const pacerOf = Effect.fnUntraced(function* (next: DestinationState | null) {
@@ -311,18 +331,27 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const queue = new DeliveryQueue(host)
   yield* watch(id, queue)
 
-  /** Runs the queue's timers until it is idle. */
-  const runPump = Effect.gen(function* () {
-    while (queue.nextAt !== null) {
+  /** Runs the queue's timers. */
+  const runTimers = Effect.gen(function* () {
+    while (true) {
       changed.closeUnsafe()
-      const wait = queue.nextAt - now()
+      const wait = queue.nextAt === null ? Number.POSITIVE_INFINITY : queue.nextAt - now()
       if (wait <= 0) queue.tick()
       else if (wait === Number.POSITIVE_INFINITY) yield* changed.await
       else
         yield* Effect.raceFirst(changed.await, Effect.sleep(wait)).pipe(Effect.andThen(Effect.sync(() => queue.tick())))
       yield* Effect.yieldNow
     }
-  }).pipe(
+  })
+  /** Ends once the queue has been idle from one look to the next. */
+  const idle = Effect.gen(function* () {
+    let before: number
+    do {
+      before = given
+      yield* Effect.sleep(linger)
+    } while (queue.nextAt !== null || given !== before)
+  })
+  const runPump = Effect.raceFirst(runTimers, idle).pipe(
     Effect.ensuring(
       Effect.sync(() => {
         pump = null
@@ -350,6 +379,17 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     )
   )
 
+  const offer = ({ items, more }: Batch): void => {
+    given++
+    queue.offer(items, more)
+  }
+  yield* residents.add(id, (batch) => {
+    // Asleep, it has to be woken by a message: a running handler keeps it in memory.
+    if (pump === null || !held) return false
+    offer(batch)
+    return true
+  })
+
   yield* Effect.addFinalizer(() =>
     Effect.gen(function* () {
       queue.stop()
@@ -364,7 +404,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     shard,
     reload,
     work,
-    offer: (items: ReadonlyArray<DeliveryItem>, more: boolean) => queue.offer(items, more),
+    offer,
     wake: () => queue.wake()
   }
 })

@@ -51,7 +51,7 @@ export const layer = DestinationEntity.toLayer(
         }),
       Deliver: ({ payload }) =>
         Effect.andThen(
-          Effect.sync(() => deliveries.offer(payload.batch.items, payload.batch.more)),
+          Effect.sync(() => deliveries.offer(payload.batch)),
           deliveries.work
         ),
       Wake: () =>

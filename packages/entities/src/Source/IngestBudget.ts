@@ -126,7 +126,11 @@ export class IngestBudget {
       // Others do not get what a door was told that it may reach, before that one has heard of them.
       const unreached = this.limit - this.#used - this.#sum("reach")
       door.held = Math.min(most, Math.ceil(spare / (2 * this.#doors.size)))
-      door.reach = Math.max(door.held, Math.min(door.held + Math.floor(part * (spare - door.held)), unreached))
+      // Nor goes one further that is heard of for the first time, since it is not known yet who else has requests, and it may not ask
+      // again soon. Of a small limit nobody does: what doors need is a guess of whole requests, and each of them is much.
+      const isKnown = known !== undefined && this.limit >= smallestShare
+      const further = isKnown ? Math.floor(part * (spare - door.held)) : 0
+      door.reach = Math.max(door.held, Math.min(door.held + further, unreached))
     }
     this.#held += door.held
     // At least one: a door that is alone for ever still takes some.

@@ -3,8 +3,8 @@ import { RpcMessage, RpcSerialization } from "effect/rpc"
 import { metrics } from "@tidegate/telemetry/Metrics"
 
 /**
- * The largest message between two processes, in bytes. Nothing that is sent comes near: a batch of deliveries carries at
- * most 8 MiB (`DeliveryBatch`), a command and its answer what a control call may.
+ * The largest message between two processes, in bytes. Nothing that is sent comes near: a hand-over of events carries at
+ * most 8 MiB (`Handover`), a command and its answer what a control call may.
  */
 export const largestFrame = 32 * 1024 * 1024
 

@@ -112,8 +112,8 @@ const writes: { readonly [group in Exclude<Group, "sources">]: (rows: string) =>
     where ${current}`
   ],
   pending: (rows) => [
-    `insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at)
-    select shard, connection_id, request_id, team_id, source_id, at
+    `insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at, counted)
+    select shard, connection_id, request_id, team_id, source_id, at, true
     from ${rows} as p (v, shard, connection_id, request_id, team_id, source_id, at)
     where ${current}`
   ],
@@ -229,7 +229,8 @@ export const acceptCommit = (
       item.bodySize,
       item.externalId,
       item.originalIp,
-      item.events.length,
+      // Most pending routes become events: see `SettleStatement.ts`.
+      item.events.length + item.pending.length,
       item.ignored.length,
       at
     )

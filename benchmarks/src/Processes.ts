@@ -1,0 +1,126 @@
+/** Several processes of one gateway on one PostgreSQL: what an event costs when it is handed from one to another. */
+import * as Effect from "effect/Effect"
+import {
+  atMost,
+  beside,
+  faults,
+  type Outcome,
+  type Plan,
+  relayAndPostgres,
+  startProcess,
+  warmUp
+} from "./Comparison.ts"
+import { type Measurement, offer, saturate, type Subject } from "./Measurement.ts"
+import type { Row } from "./Report.ts"
+
+const sources = 20
+const senders = 64
+/** Below what two cores carry with all of it on them. */
+const perSecond = 1_000
+/** Longer than it takes until every process knows of the others, and shards are where they belong. */
+const settling = "4 seconds"
+
+/** Sources with a destination each, on so many processes, of which one takes all requests, or all take the same share. */
+const gatewayOf = Effect.fnUntraced(function* (plan: Plan, name: string, count: number) {
+  const databaseUrl = yield* plan.bench.postgres.database(name)
+  const nameOf = (index: number): string => (index === 0 ? name : `${name}_${index}`)
+  const first = yield* startProcess(plan, name, databaseUrl, name)
+  const others = yield* Effect.forEach(Array.from({ length: count - 1 }), (_, index) =>
+    startProcess(plan, name, databaseUrl, nameOf(index + 1))
+  )
+  yield* Effect.sleep(settling)
+  const lane = `/${name}`
+  const urls = yield* Effect.forEach(Array.from({ length: sources }), (_, index) =>
+    first.route({ name: `${name}-${index}`, destinations: [{ url: `${plan.bench.targetOrigin}${lane}` }], rules: [] })
+  )
+  const doors = [first, ...others]
+  const taking = (number: number): Subject => {
+    // Each source at each door, so that no source has a door of its own.
+    const [url = "", ...otherUrls] = urls.flatMap((url) =>
+      doors.slice(0, number).map(({ origin }) => `${origin}${new URL(url).pathname}`)
+    )
+    return { pid: first.pid, others: others.map(({ pid }) => pid), database: name, url, otherUrls, lanes: [lane] }
+  }
+  return { one: taking(1), all: taking(count) }
+})
+
+type Loads = Record<"offered" | "saturated", Array<Measurement>>
+
+const loads = (): Loads => ({ offered: [], saturated: [] })
+
+const figures = (row: ReturnType<typeof beside>, isBounded: boolean): ReadonlyArray<Row> => [
+  row("CPU per event, gateway and PostgreSQL", "ms", relayAndPostgres, isBounded ? atMost("ratio", 1.2) : undefined),
+  row("CPU per event, gateway", "ms", (one) => one.cpu.subject),
+  row("CPU per event, PostgreSQL", "ms", (one) => one.cpu.postgres),
+  row("SQL statements per event", "", (one) => one.statements),
+  row("events delivered", "events/s", (one) => one.perSecond),
+  row("sender to target p50", "ms", (one) => one.senderToTarget.p50),
+  row("sender to target p99", "ms", (one) => one.senderToTarget.p99),
+  row("resident memory of all processes", "MB", (one) => one.residentMegabytes),
+  row("cores taken by other processes", "", (one) => one.otherCores)
+]
+
+/** So many processes beside one, with one door taking all requests and with all doors. */
+export const processes = Effect.fnUntraced(function* (plan: Plan) {
+  const { bench, progress, settings } = plan
+  const rounds = Math.min(3, settings.rounds)
+  const rows: Array<Row> = []
+  const sides = { reference: loads(), gateway: loads() }
+  const load = Effect.fnUntraced(function* (to: Loads, name: string, subject: Subject) {
+    const { leadIn, offered, saturated } = settings
+    const found = {
+      offered: yield* offer(bench, subject, { leadIn, seconds: offered, perSecond }),
+      saturated: yield* saturate(bench, subject, { leadIn, seconds: saturated, inFlight: senders })
+    }
+    for (const kind of ["offered", "saturated"] as const) {
+      const { cpu, otherCores, perSecond, statements } = found[kind]
+      to[kind].push(found[kind])
+      yield* progress(
+        `${name}, ${kind}: ${perSecond.toFixed(0)}/s, gateway ${cpu.subject.toFixed(3)} ms and PostgreSQL ` +
+          `${cpu.postgres.toFixed(3)} ms an event, ${statements.toFixed(3)} statements, other processes ${otherCores.toFixed(2)} cores`
+      )
+    }
+  })
+
+  for (const count of settings.processes) {
+    const one = loads()
+    const oneDoor = loads()
+    const allDoors = loads()
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        const reference = yield* gatewayOf(plan, `one_beside_${count}`, 1)
+        const several = yield* gatewayOf(plan, `of_${count}`, count)
+        yield* Effect.forEach([reference.all, several.all], (subject) => warmUp(plan, subject))
+        for (let round = 0; round < rounds; round++) {
+          yield* load(one, "1 process", reference.one)
+          yield* load(oneDoor, `${count} processes, one door`, several.one)
+          yield* load(allDoors, `${count} processes, all doors`, several.all)
+        }
+      })
+    )
+    for (const [doors, found] of [
+      ["one door", oneDoor],
+      ["all doors", allDoors]
+    ] as const) {
+      for (const [kind, at] of [
+        ["saturated", `${senders} senders`],
+        ["offered", `${perSecond} events/s`]
+      ] as const) {
+        const scenario = `${count} processes, ${doors}, ${sources} destinations, ${at}; reference: one process`
+        rows.push(...figures(beside(scenario, { reference: one[kind], gateway: found[kind] }), count <= 4))
+      }
+      rows.push(...faults(`Faults of ${count} processes, ${doors}`, [...found.offered, ...found.saturated]))
+    }
+    for (const kind of ["offered", "saturated"] as const) {
+      sides.reference[kind].push(...one[kind])
+      sides.gateway[kind].push(...oneDoor[kind], ...allDoors[kind])
+    }
+  }
+  return {
+    rows,
+    measured: {
+      offered: { reference: sides.reference.offered, gateway: sides.gateway.offered },
+      saturated: { reference: sides.reference.saturated, gateway: sides.gateway.saturated }
+    }
+  } satisfies Outcome
+})

@@ -1,0 +1,75 @@
+/** The rows, in the order of the table. One more is one more entry. */
+import { allRefused, complete, inOrder, limitedTo, p99AtMost, type Row } from "./Row.ts"
+
+const transformation = (name: string, code: string) => ({ type: "transform", transformation: { name, code } })
+
+/** Changes a value of the body for one of the same length, so that the target still knows it. */
+const transform = transformation(
+  "touch",
+  `addHandler("transform", (request) => {
+  request.body.type = "order.changed"
+  return request
+})`
+)
+
+/** No request is a duplicate: what is measured is finding that out. */
+const deduplicate = { type: "deduplicate", window: 60_000, include_fields: ["body.run", "body.sequence"] }
+
+const loops = transformation("loop", `addHandler("transform", () => { for (;;); })`)
+const allocates = transformation(
+  "allocate",
+  `addHandler("transform", () => { for (const kept = []; ;) kept.push(new Array(100_000).fill(kept.length)) })`
+)
+
+/** Between them three orders of magnitude: nothing in parallel, as much as at other destinations, and hardly anything that waits. */
+const ordered = ([1, 100, 10_000] as const).map((customers): Row => ({
+  name: `in order, ${customers.toLocaleString("en-US")} key${customers === 1 ? "" : "s"}`,
+  loads: ["saturated", customers === 1 ? 100 : 1_000],
+  must: [...complete, inOrder],
+  connection: { ordering: { key: "body.customer.id", on_failure: "block" } },
+  customers
+}))
+
+const processes = [1, 2, 4].map((processes): Row => ({
+  name: `${processes} process${processes === 1 ? "" : "es"}, 20 sources`,
+  loads: ["saturated", 1_000],
+  must: complete,
+  sources: 20,
+  processes
+}))
+
+export const rows: ReadonlyArray<Row> = [
+  { name: "plain", loads: ["saturated", 1_000, 300], must: complete },
+  { name: "transformed", loads: ["saturated", 300], must: complete, rules: [transform] },
+  { name: "deduplicated", loads: ["saturated", 300], must: complete, rules: [deduplicate] },
+  { name: "deduplicated and transformed", loads: ["saturated", 300], must: complete, rules: [deduplicate, transform] },
+  { name: "target of 200 ms", loads: [1_000], must: [...complete, p99AtMost(400)], answersAfter: 200 },
+  { name: "target of 1 s", loads: [500], must: [...complete, p99AtMost(1_500)], answersAfter: 1_000 },
+  { name: "1,000 destinations of 200 ms", loads: [2], must: complete, destinations: 1_000, answersAfter: 200 },
+  ...ordered,
+  {
+    name: "ingest limit of 500/s",
+    loads: [1_000],
+    must: limitedTo(500),
+    source: { config: { rate_limit: 500, rate_limit_period: "second" } },
+    isFresh: true
+  },
+  {
+    name: "ingest limit used up",
+    loads: [1_000],
+    must: [allRefused],
+    source: { config: { rate_limit: 1, rate_limit_period: "day" } },
+    countsRefusals: true
+  },
+  { name: "ten sources", loads: ["saturated", 1_000], must: complete, sources: 10 },
+  ...processes,
+  {
+    name: "plain beside code that loops and allocates",
+    loads: [300],
+    must: complete,
+    beside: [
+      { perSecond: 2, rules: [loops] },
+      { perSecond: 2, rules: [allocates] }
+    ]
+  }
+]

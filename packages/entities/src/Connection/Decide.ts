@@ -1,0 +1,151 @@
+import { Cause, Clock, Effect } from "effect"
+import { derivedId, prefixes } from "@tidegate/model/Ids"
+import { takeTurn } from "@tidegate/model/LoopTurn"
+import type { Deduplication } from "@tidegate/rules/Deduplication"
+import type { SlowRules } from "@tidegate/rules/RuleSet"
+import type { Sandbox } from "@tidegate/sandbox/Sandbox"
+import type { Fate, Settled } from "@tidegate/storage/journal/SettleStatement"
+import type { DedupeWindow } from "@tidegate/storage/PendingRoutes"
+import { parseLarge, type PendingRequest } from "./PendingRequest.ts"
+import { transform, type Transformation } from "./Transforming.ts"
+
+/** Work that does not ask for a turn of the loop (ms). */
+const unaskedMs = 1
+
+/** The slow rules of a connection, ready to decide. */
+export interface Decider {
+  readonly connectionId: string
+  readonly destinationId: string
+  readonly slow: SlowRules
+  readonly delay: number
+  readonly deduplication: Deduplication | null
+  readonly windowMs: number
+  /** Null where the rules name none, or one that cannot be run now. */
+  readonly transformation: Transformation | null
+  /** Told why the transformation's code is not run in a sealed realm, when it turns out not to suit it. */
+  readonly pin: (reason: string) => void
+}
+
+/** What is decided about a request; null: not now, the route stays pending and the sweep comes back to it. */
+type Decided = Omit<Settled, "requestId" | "counted"> | null
+
+const ignored = (requestId: string, connectionId: string, cause: string, meta: ReadonlyArray<unknown>): Fate => ({
+  kind: "ignored",
+  ignoredId: derivedId(prefixes.ignoredEvent, requestId, connectionId),
+  cause,
+  meta: JSON.stringify(meta)
+})
+
+const nothing = { execution: null, transformed: null, opens: null }
+
+/** The connection takes no requests any more. */
+export const dropped = ({ counted, id }: PendingRequest): Settled => ({
+  requestId: id,
+  counted,
+  fate: { kind: "dropped" },
+  ...nothing
+})
+
+/** Transformation, then the filters behind it. */
+const decide = Effect.fnUntraced(function* (
+  decider: Decider,
+  request: PendingRequest
+): Effect.fn.Return<Decided, never, Sandbox> {
+  const { connectionId, delay, slow, transformation } = decider
+  const { id } = request
+  let { input } = request
+  let outcome: Omit<Settled, "requestId" | "counted" | "fate"> = nothing
+  if (slow.transform !== null) {
+    if (transformation === null) return null
+    const made = yield* Effect.option(transform(transformation, request, decider))
+    if (made._tag === "None") return null
+    if (made.value.pinned !== null) decider.pin(made.value.pinned)
+    if (made.value.kind === "failed") {
+      const meta = [{ transformation_id: transformation.id, message: made.value.message }]
+      const fate = ignored(id, connectionId, "TRANSFORMATION_FAILED", meta)
+      return { ...outcome, execution: made.value.execution, fate }
+    }
+    input = made.value.input
+    outcome = { ...outcome, execution: made.value.execution, transformed: made.value.data }
+  }
+  const since = performance.now()
+  const missed = slow.filter === null ? [] : slow.filter.failingTargets(input)
+  if (performance.now() - since > unaskedMs) yield* takeTurn(since)
+  if (missed.length > 0) return { ...outcome, fate: ignored(id, connectionId, "FILTERED", missed) }
+  const eventId = derivedId(prefixes.event, id, connectionId)
+  return { ...outcome, fate: { kind: "event", eventId, dueAt: (yield* Clock.currentTimeMillis) + delay } }
+})
+
+/** Requests that agree in the fields of a deduplicate rule, oldest first; those without a key are alone. */
+export interface Group {
+  readonly key: string | null
+  readonly requests: ReadonlyArray<PendingRequest>
+}
+
+export const groupByKey = Effect.fnUntraced(function* (
+  { deduplication }: Decider,
+  requests: ReadonlyArray<PendingRequest>
+): Effect.fn.Return<ReadonlyArray<Group>> {
+  if (deduplication === null) return requests.map((request) => ({ key: null, requests: [request] }))
+  const groups: Array<Group> = []
+  const byKey = new Map<string, Array<PendingRequest>>()
+  let since = performance.now()
+  for (const request of requests) {
+    // A replay is meant to happen again.
+    if (!request.isReplay) yield* parseLarge(request)
+    const key = request.isReplay ? null : deduplication.key(request.input)
+    if (performance.now() - since > unaskedMs) {
+      yield* takeTurn(since)
+      since = performance.now()
+    }
+    const known = key === null ? undefined : byKey.get(key)
+    if (known !== undefined) {
+      known.push(request)
+      continue
+    }
+    const own = [request]
+    if (key !== null) byKey.set(key, own)
+    groups.push({ key, requests: own })
+  }
+  return groups
+})
+
+/**
+ * Decides about the requests of one key in their order. Only a request that becomes an event opens a window: if its
+ * transformation fails or a filter holds it back, the next one of its key has its turn, because nothing of it was delivered.
+ */
+export const decideGroup = Effect.fnUntraced(function* (
+  decider: Decider,
+  { key, requests }: Group,
+  stored: DedupeWindow | undefined
+): Effect.fn.Return<ReadonlyArray<Settled>, never, Sandbox> {
+  const settled: Array<Settled> = []
+  let window = stored
+  for (const request of requests) {
+    const { counted, id: requestId, ingestedAt } = request
+    if (window !== undefined && ingestedAt < window.expires_at) {
+      const meta = [{ key: window.key, first_request_id: window.request_id }]
+      const fate = ignored(requestId, decider.connectionId, "DEDUPLICATED", meta)
+      settled.push({ requestId, counted, fate, ...nothing })
+      continue
+    }
+    const decided = yield* decide(decider, request).pipe(
+      // What breaks down over one request costs the others of its batch nothing: it waits for the next sweep.
+      Effect.catchDefect((cause) =>
+        Effect.as(
+          Effect.logError("a pending request could not be decided", { request_id: requestId }, Cause.die(cause)),
+          null as Decided
+        )
+      )
+    )
+    // Those behind it wait with it: whether they are duplicates depends on it.
+    if (decided === null) return settled
+    if (decided.fate.kind !== "event" || key === null) {
+      settled.push({ requestId, counted, ...decided })
+      continue
+    }
+    window = { key, request_id: requestId, expires_at: ingestedAt + decider.windowMs }
+    settled.push({ requestId, counted, ...decided, opens: { key, expiresAt: window.expires_at } })
+  }
+  return settled
+})

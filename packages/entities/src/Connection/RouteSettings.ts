@@ -1,0 +1,61 @@
+import { Effect, Result } from "effect"
+import { compileDeduplication } from "@tidegate/rules/Deduplication"
+import { compileRules } from "@tidegate/rules/RuleSet"
+import type { Basis } from "@tidegate/storage/journal/SettleStatement"
+import type { PendingWork, RoutedTransformation } from "@tidegate/storage/PendingRoutes"
+import { Secrets } from "@tidegate/storage/Secrets"
+import { openEnv } from "@tidegate/storage/TransformationEnv"
+import type { Decider } from "./Decide.ts"
+import type { Transformation } from "./Transforming.ts"
+
+/** What a connection's routes are decided by, and as of when. */
+export interface RouteSettings {
+  readonly decider: Decider
+  readonly basis: Basis
+}
+
+/** Null when it is not there, or its variables cannot be read: its requests wait, because they may come back. */
+const readyToRun = Effect.fnUntraced(function* (
+  stored: RoutedTransformation | null
+): Effect.fn.Return<Transformation | null, never, Secrets> {
+  if (stored === null) return null
+  const { code, code_hash, id, isolation } = stored
+  return yield* openEnv(yield* Secrets, stored).pipe(
+    Effect.map((env): Transformation => ({ id, code, codeHash: code_hash, isolation, env })),
+    Effect.catch((error) =>
+      Effect.as(Effect.logError("a transformation's variables cannot be read", { transformation_id: id, error }), null)
+    )
+  )
+})
+
+/** Whether all that is handed to the connection can be decided by these. */
+export const decidesAll = ({ decider }: RouteSettings): boolean =>
+  decider.slow.transform === null || decider.transformation !== null
+
+/** The settings that were read, ready to decide by; null when nothing can be decided by them. */
+export const routeSettings = Effect.fnUntraced(function* (
+  connectionId: string,
+  { connection, transformation: stored }: PendingWork,
+  pin: (reason: string) => void
+): Effect.fn.Return<RouteSettings | null, never, Secrets> {
+  const { destination_id: destinationId, source_id: sourceId, version } = connection
+  const rules = Result.getOrNull(compileRules(connection.rules))
+  if (rules === null) {
+    // Closed: rules that cannot be read let nothing through, and nothing is lost.
+    yield* Effect.logError("a connection's rules cannot be read", { connection_id: connectionId })
+    return null
+  }
+  // Rules that were removed meanwhile leave nothing to wait for.
+  const slow = rules.slow ?? { deduplicate: null, transform: null, filter: rules.filter }
+  const transformation = slow.transform === null ? null : yield* readyToRun(stored)
+  const deduplication = slow.deduplicate === null ? null : compileDeduplication(slow.deduplicate)
+  const windowMs = slow.deduplicate?.window ?? 0
+  return {
+    decider: { connectionId, destinationId, slow, delay: rules.delay, deduplication, windowMs, transformation, pin },
+    basis: {
+      sourceId,
+      version,
+      transformation: stored === null ? null : { id: stored.id, mark: stored.mark }
+    }
+  }
+})

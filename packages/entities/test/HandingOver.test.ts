@@ -1,0 +1,165 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Context, Effect, Layer, Option, Queue } from "effect"
+import {
+  type EntityAddress,
+  MessageStorage,
+  RunnerAddress,
+  RunnerStorage,
+  Sharding,
+  ShardId,
+  ShardingConfig
+} from "effect/cluster"
+import type { KeyRing } from "@tidegate/storage/Secrets"
+import { Batch } from "../src/Destination/DeliveryBatch.ts"
+import { newItem } from "../src/Destination/DeliveryItem.ts"
+import { DestinationEntity } from "../src/Destination/DestinationProtocol.ts"
+import { Handover } from "../src/Handover/Handover.ts"
+import * as HandoverBehaviour from "../src/Handover/HandoverBehaviour.ts"
+import { HandoverEntity } from "../src/Handover/HandoverProtocol.ts"
+import * as Owners from "../src/Handover/Owners.ts"
+import { actors } from "../src/Hints.ts"
+import { idOn, shardOf, shardsPerGroup } from "../src/Shards.ts"
+import * as ClusterWire from "../src/Wire/ClusterWire.ts"
+import { freePort, newKey } from "./WireWorld.ts"
+
+interface Given {
+  readonly runner: string
+  readonly destination: string
+  readonly events: ReadonlyArray<string>
+  readonly more: boolean
+}
+
+/** Destinations that tell what they are given. */
+const destinations = (runner: string, given: Queue.Queue<Given>): Layer.Layer<never, never, Sharding.Sharding> => {
+  const deliver = Effect.fnUntraced(function* ({
+    address,
+    payload
+  }: {
+    readonly address: EntityAddress.EntityAddress
+    readonly payload: unknown
+  }) {
+    const { items, more } = (payload as { readonly batch: Batch }).batch
+    const events = items.map(({ eventId, payload }) => `${eventId} ${Buffer.from(payload.body).toString()}`)
+    yield* Queue.offer(given, { runner, destination: address.entityId, events, more })
+  })
+  const handlers = Array.from(DestinationEntity.protocol.requests.keys(), (tag) => [
+    tag,
+    tag === "Deliver" ? deliver : () => Effect.die("not asked in this test")
+  ])
+  return DestinationEntity.toLayer(Object.fromEntries(handlers)) as Layer.Layer<never, never, Sharding.Sharding>
+}
+
+/** One list of runners, and nobody who contests what the list gives to each. */
+const storageOf = (shared: RunnerStorage.RunnerStorage["Service"]): RunnerStorage.RunnerStorage["Service"] => ({
+  ...shared,
+  acquire: (_address, shards) => Effect.sync(() => Array.from(shards)),
+  refresh: (_address, shards) => Effect.sync(() => Array.from(shards))
+})
+
+const runnerOf = Effect.fnUntraced(function* (
+  runner: string,
+  keys: KeyRing,
+  storage: RunnerStorage.RunnerStorage["Service"],
+  given: Queue.Queue<Given>
+) {
+  const address = { host: "127.0.0.1", port: yield* freePort }
+  const runnerAddress = Option.some(RunnerAddress.make(address.host, address.port))
+  const config = ShardingConfig.layer({
+    runnerAddress,
+    runnerListenAddress: runnerAddress,
+    shardsPerGroup,
+    simulateRemoteSerialization: false,
+    refreshAssignmentsInterval: "50 millis",
+    sendRetryInterval: "50 millis",
+    entityTerminationTimeout: "1 second"
+  })
+  const context = yield* Layer.build(
+    Layer.mergeAll(destinations(runner, given), HandoverBehaviour.layer).pipe(
+      Layer.provideMerge(ClusterWire.layerRunner(address, keys)),
+      Layer.provideMerge(Owners.layerWatching),
+      Layer.provide([Layer.succeed(RunnerStorage.RunnerStorage, storageOf(storage)), MessageStorage.layerNoop, config])
+    )
+  )
+  const sharding = Context.get(context, Sharding.Sharding)
+  return {
+    sharding,
+    owners: Context.get(context, Owners.Owners),
+    ...(yield* Effect.provide(actors, context)),
+    handover: yield* Effect.provide(HandoverEntity.client, context),
+    holds: (id: string) => sharding.hasShardId(ShardId.make("default", shardOf(sharding, id)))
+  }
+})
+
+const ids = Array.from({ length: 20 }, (_, index) => `des_${index}`)
+
+const payload = {
+  requestId: "req_1",
+  method: "POST",
+  path: "/",
+  query: "",
+  headers: {},
+  presented: null,
+  body: Buffer.from("shared"),
+  verified: true,
+  originalIp: null
+}
+
+const batchOf = (id: string): Batch =>
+  new Batch([
+    newItem({ id: `evt_${id}`, connectionId: "web_1", dueAt: 2 }, { teamId: "tm_1", sourceId: "src_1" }, 1, payload)
+  ])
+
+const world = Effect.gen(function* () {
+  const keys: KeyRing = [newKey("a")]
+  const given = yield* Queue.unbounded<Given>()
+  const storage = yield* RunnerStorage.makeMemory
+  const one = yield* runnerOf("one", keys, storage, given)
+  const two = yield* runnerOf("two", keys, storage, given)
+  // Until each shard has one owner, whom both know.
+  const turn = Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 10)))
+  const isSettled = () =>
+    ids.every((id) => one.holds(id) !== two.holds(id)) &&
+    new Set(ids.map((id) => one.owners.of(shardOf(one.sharding, id)))).size === 2
+  while (!isSettled()) yield* turn
+  return { one, two, given, away: ids.filter((id) => two.holds(id)), here: ids.filter((id) => one.holds(id)) }
+})
+
+describe("what one commit has made, handed over", () => {
+  it.live("goes to the other runner as one message, whole, and to each actor of this one", () =>
+    Effect.gen(function* () {
+      const { away, given, here, one } = yield* world
+      expect(away.length).toBeGreaterThan(1)
+      expect(here.length).toBeGreaterThan(1)
+      const messages = one.handOver(new Map(ids.map((id) => [id, batchOf(id)])))
+      expect(messages).toHaveLength(2)
+      yield* Effect.all(messages, { concurrency: "unbounded" })
+      const taken = yield* Queue.takeN(given, ids.length)
+      const expected = ids.map((id) => ({
+        runner: here.includes(id) ? "one" : "two",
+        destination: id,
+        events: [`evt_${id} shared`],
+        more: false
+      }))
+      const byId = (a: Given, b: Given): number => a.destination.localeCompare(b.destination)
+      expect(taken.toSorted(byId)).toStrictEqual(expected.toSorted(byId))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("to a runner that does not have the destination tells the one that has it to read its rows", () =>
+    Effect.gen(function* () {
+      const { away, given, here, one } = yield* world
+      const to = one.handover(idOn(one.sharding, shardOf(one.sharding, away[0]!)))
+      const handover = new Handover(new Map([here[0]!, away[0]!].map((id) => [id, batchOf(id)])))
+      yield* to.Take({ handover }, { discard: true })
+      const taken = yield* Queue.takeN(given, 2)
+      expect(taken).toContainEqual({
+        runner: "two",
+        destination: away[0],
+        events: [`evt_${away[0]} shared`],
+        more: false
+      })
+      expect(taken).toContainEqual({ runner: "one", destination: here[0], events: [], more: true })
+      expect(yield* Queue.size(given)).toBe(0)
+    }).pipe(Effect.scoped)
+  )
+})

@@ -1,0 +1,348 @@
+import type { PgTypes } from "@effect/sql-pg"
+import type { StoredHead, Values } from "@tidegate/model/Message"
+import * as Columns from "./Columns.ts"
+import { writeCounts } from "./CountStatement.ts"
+
+/** What a transformation made of a request; `body` null when it left the body alone. */
+export interface TransformedData extends StoredHead {
+  readonly id: string
+  /** The headers, as they are handed on. */
+  readonly values: Values
+  readonly body: Uint8Array | null
+  readonly bodySize: number
+}
+
+/** One run of a transformation, as it is recorded. */
+export interface ExecutionRecord {
+  readonly id: string
+  readonly transformationId: string
+  readonly codeHash: string
+  readonly errorCode: string | null
+  readonly errorMessage: string | null
+  readonly logLevel: string
+  readonly failed: boolean
+  /** JSON array of {type, message}. */
+  readonly logs: string
+  /** Microseconds. */
+  readonly duration: number
+  readonly memoryBytes: number
+}
+
+/** What becomes of one pending route. `eventId` and `ignoredId` are derived, so a repeated step finds them taken. */
+export type Fate =
+  | { readonly kind: "event"; readonly eventId: string; readonly dueAt: number }
+  | { readonly kind: "ignored"; readonly ignoredId: string; readonly cause: string; readonly meta: string }
+  /** The connection takes no requests any more. */
+  | { readonly kind: "dropped" }
+
+export interface Settled {
+  readonly requestId: string
+  /** Whether its request counts it as an event already. */
+  readonly counted: boolean
+  readonly fate: Fate
+  /** Null when no transformation ran. */
+  readonly execution: ExecutionRecord | null
+  /** Null when nothing was transformed. */
+  readonly transformed: TransformedData | null
+  /** The deduplication window that this request opens. */
+  readonly opens: { readonly key: string; readonly expiresAt: number } | null
+}
+
+/**
+ * What routes were decided by, when it was not read after them: they are settled only if it still is what holds. It is the version
+ * of their source, which counts all changes of the source's connections and their destinations, and the state of the transformation.
+ */
+export interface Basis {
+  readonly sourceId: string
+  readonly version: number
+  /** Null: they name none. */
+  readonly transformation: { readonly id: string; readonly mark: string } | null
+}
+
+/** Routes of one connection that were decided about, and are settled together or not at all. Times are Unix milliseconds. */
+export interface SettlementRecord {
+  readonly connectionId: string
+  readonly destinationId: string
+  /** The shard of the destination's actor. */
+  readonly shard: number
+  readonly now: number
+  /** Null: read after the routes. */
+  readonly basis: Basis | null
+  readonly settled: ReadonlyArray<Settled>
+}
+
+const groups = {
+  bases: ["int4", "text", "int8", "text", "text"],
+  routes: [
+    "int4", // place in the batch
+    "int4", // which basis; 0: none
+    "text", // connection_id
+    "text", // request_id
+    "text", // kind
+    "text", // id of the event or ignored event
+    "text", // destination_id
+    "int2", // shard
+    "timestamptz", // due_at
+    "text", // event_data_id
+    "timestamptz" // now
+  ],
+  ignored: ["int4", "text", "text"],
+  executions: ["int4", "text", "text", "text", "text", "text", "text", "bool", "text", "int4", "int8"],
+  payloads: ["int4", "text", "text", "text", "text", "text", "bytea", "int4"],
+  windows: ["int4", "text", "timestamptz"],
+  /** The least and the greatest id of the requests. */
+  bounds: ["text", "text"]
+} as const
+
+type Group = keyof typeof groups
+
+/** What is written of the routes taken, from the rows of a group, each with the place of its route. */
+const writes: { readonly [group in "ignored" | "executions" | "payloads" | "windows"]: (rows: string) => string } = {
+  ignored: (rows) => `passed as (
+    insert into ignored_events (id, team_id, request_id, connection_id, source_id, cause, meta, created_at)
+    select taken.id, team_id, request_id, connection_id, source_id, cause, meta::jsonb, at
+    from taken join ${rows} as i (place, cause, meta) on i.place = taken.place
+  )`,
+  executions: (rows) => `x as materialized (
+    select taken.team_id, taken.request_id, taken.connection_id, taken.source_id, taken.at, taken.data_id,
+      case taken.kind when 'event' then taken.id end as event_id, r.*
+    from taken join ${rows} as r (place, id, transformation_id, code_hash, error_code, error_message, log_level, failed, logs,
+      duration, memory_bytes) on r.place = taken.place
+  ), executed as (
+    insert into executions (id, team_id, transformation_id, request_id, connection_id, source_id, event_id, event_data_id,
+      code_hash, error_code, error_message, log_level, failed, logs, duration, memory_bytes, created_at)
+    select id, team_id, transformation_id, request_id, connection_id, source_id, event_id, data_id, code_hash, error_code,
+      error_message, log_level, failed, logs, duration, memory_bytes, at
+    from x
+  )`,
+  payloads: (rows) => `transformed as (
+    insert into event_data (id, team_id, request_id, connection_id, method, path, query, headers, body, same_body, body_size,
+      created_at)
+    select p.id, team_id, request_id, connection_id, p.method, p.path, p.query, p.headers, p.body, p.body is null, p.body_size, at
+    from taken join ${rows} as p (place, id, method, path, query, headers, body, body_size) on p.place = taken.place
+  )`,
+  // Of windows that one key opens in a batch, one ending within it, the last is kept.
+  windows: (rows) => `opened as (
+    insert into dedupe_keys (connection_id, team_id, key, request_id, expires_at)
+    select distinct on (connection_id, key) connection_id, team_id, key, request_id, w.expires_at
+    from taken join ${rows} as w (place, key, expires_at) on w.place = taken.place
+    order by connection_id, key, w.expires_at desc
+    on conflict (connection_id, key) do update
+      set team_id = excluded.team_id, request_id = excluded.request_id, expires_at = excluded.expires_at
+      where dedupe_keys.expires_at < excluded.expires_at
+  )`
+}
+
+const isWritten = (group: Group): group is keyof typeof writes => Object.hasOwn(writes, group)
+
+/**
+ * A commit of requests counts each pending route as an event of its request, because most become one: so the row with the body need
+ * not be written again. What became something else, and what the version before has not counted, is corrected.
+ */
+const correct = (first: string, last: string): string => `corrected as (
+    update requests set events_count = events_count + c.events, ignored_count = ignored_count + c.ignored
+    from (
+      select request_id, sum((kind = 'event')::int4 - counted::int4)::int4 as events, sum((kind = 'ignored')::int4)::int4 as ignored
+      from taken group by request_id
+    ) as c
+    where requests.id = any(array(select request_id from taken)) and requests.id >= ${first} and requests.id <= ${last}
+      and requests.id = c.request_id and (c.events <> 0 or c.ignored <> 0)
+  )`
+
+/**
+ * One statement, hence one transaction. The routes deleted drive all that is written, so one that somebody else has settled meanwhile is
+ * settled once; those whose basis is not what holds any more are left, and answered.
+ */
+const buildStatement = (present: ReadonlyArray<Group>, single: boolean): string => {
+  let parameter = 1
+  const rowsOf = new Map<Group, string>()
+  for (const group of present) {
+    const types = groups[group]
+    rowsOf.set(group, Columns.rowsFrom(types, parameter, single))
+    parameter += types.length
+  }
+  const bases = rowsOf.get("bases")
+  const corrected = rowsOf.has("bounds") ? [correct(`$${parameter - 2}`, `$${parameter - 1}`)] : []
+  const parts = present.flatMap((group) => (isWritten(group) ? [writes[group](rowsOf.get(group)!)] : []))
+  const stale =
+    bases === undefined
+      ? `select '{}'::int4[] as ords`
+      : `select coalesce(array_agg(b.ord), '{}'::int4[]) as ords
+  from ${bases} as b (ord, source_id, version, transformation_id, mark)
+  where (select case when deleted_at is null then sources.version end from sources where sources.id = b.source_id)
+      is distinct from b.version
+    or (b.transformation_id is not null and b.mark is distinct from (
+      select case when deleted_at is null then transformations.xmin::text end from transformations
+      where transformations.id = b.transformation_id))`
+  return `
+with stale as materialized (
+  ${stale}
+), s as materialized (
+  select * from ${rowsOf.get("routes")!}
+    as r (place, basis, connection_id, request_id, kind, id, destination_id, shard, due_at, data_id, at)
+  ${bases === undefined ? "" : "where basis <> all ((select ords from stale)::int4[])"}
+), gone as (
+  delete from pending_routes where ctid = any(array(
+    select (select p.ctid from pending_routes p where p.connection_id = s.connection_id and p.request_id = s.request_id) from s
+  ))
+  returning connection_id, request_id, team_id, source_id, created_at, counted
+), taken as materialized (
+  select s.*, gone.team_id, gone.source_id, gone.created_at, gone.counted
+  from s join gone on gone.request_id = s.request_id and gone.connection_id = s.connection_id
+), made as (
+  insert into events (id, team_id, request_id, connection_id, source_id, destination_id, event_data_id, state, trigger,
+    due_at, ingested_at, created_at, updated_at)
+  select id, team_id, request_id, connection_id, source_id, destination_id, data_id, 'PENDING', 'INITIAL', due_at, created_at, at, at
+  from taken where kind = 'event'
+), queued as (
+  insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at)
+  select id, team_id, shard, destination_id, connection_id, due_at from taken where kind = 'event'
+), ${[...parts, ...corrected].map((part) => `${part}, `).join("")}counted as (
+  select connection_id as key_id, case kind when 'event' then 'created' else 'ignored' end as measure,
+    date_trunc('minute', case kind when 'event' then at else created_at end) as minute, team_id, count(*) as n
+  from taken where kind <> 'dropped' group by 1, 2, 3, 4
+  ${
+    rowsOf.has("executions")
+      ? `union all
+  select transformation_id, case when failed then 'execution_failed' else 'execution_successful' end, date_trunc('minute', at),
+    team_id, count(*)
+  from x group by 1, 2, 3, 4`
+      : ""
+  }
+), written as (
+  ${writeCounts("counted")}
+)
+select (select ords from stale) as stale, (select coalesce(array_agg(place), '{}'::int4[]) from taken) as taken`
+}
+
+const statements = new Map<string, string>()
+
+const statementFor = (present: ReadonlyArray<Group>, single: boolean): string => {
+  const name = `${present.join()} ${single}`
+  let statement = statements.get(name)
+  if (statement === undefined) {
+    statement = buildStatement(present, single)
+    statements.set(name, statement)
+  }
+  return statement
+}
+
+type Table = ReadonlyArray<Array<unknown>>
+
+const tableOf = (group: Group): Table => groups[group].map(() => [])
+
+const push = (table: Table, ...values: ReadonlyArray<unknown>): void => {
+  for (let i = 0; i < values.length; i++) table[i]!.push(values[i])
+}
+
+/** Of each record, what its answer names: the places of its routes, and its basis (0: none). */
+interface Placed {
+  readonly first: number
+  readonly basis: number
+}
+
+/** The commit of a batch, and what reads its answer: for each record the ids of what was made; null: its basis did not hold. */
+export const settleCommit = (
+  items: ReadonlyArray<SettlementRecord>
+): {
+  readonly statement: string
+  readonly parameters: ReadonlyArray<PgTypes.Parameter | string>
+  readonly outcomes: (
+    stale: ReadonlyArray<number>,
+    taken: ReadonlyArray<number>
+  ) => ReadonlyArray<ReadonlySet<string> | null>
+} => {
+  const bases = new Map<string, number>()
+  const rows = {
+    bases: tableOf("bases"),
+    routes: tableOf("routes"),
+    ignored: tableOf("ignored"),
+    executions: tableOf("executions"),
+    payloads: tableOf("payloads"),
+    windows: tableOf("windows")
+  }
+  const placeOf = (basis: Basis | null): number => {
+    if (basis === null) return 0
+    const { sourceId, transformation, version } = basis
+    const name = `${sourceId} ${version} ${transformation?.id} ${transformation?.mark}`
+    const known = bases.get(name)
+    if (known !== undefined) return known
+    const ord = bases.size + 1
+    bases.set(name, ord)
+    push(rows.bases, ord, sourceId, BigInt(version), transformation?.id ?? null, transformation?.mark ?? null)
+    return ord
+  }
+
+  const requestIds = rows.routes[3] as Array<string>
+  /** A route is in a batch once: who else has decided about it meanwhile finds it gone. */
+  const present = new Set<string>()
+  let place = 0
+  let corrects = false
+  const placed = items.map(({ basis, connectionId, destinationId, now, settled, shard }): Placed => {
+    const first = place
+    const ord = placeOf(basis)
+    for (const { counted, execution, fate, opens, requestId, transformed } of settled) {
+      place++
+      const name = requestId + connectionId
+      if (present.has(name)) continue
+      present.add(name)
+      const at = place - 1
+      const id = fate.kind === "event" ? fate.eventId : fate.kind === "ignored" ? fate.ignoredId : null
+      const dueAt = fate.kind === "event" ? fate.dueAt : null
+      const dataId = transformed?.id ?? null
+      push(rows.routes, at, ord, connectionId, requestId, fate.kind, id, destinationId, shard, dueAt, dataId, now)
+      if (fate.kind !== "event" || !counted) corrects = true
+      if (fate.kind === "ignored") push(rows.ignored, at, fate.cause, fate.meta)
+      if (opens !== null) push(rows.windows, at, opens.key, opens.expiresAt)
+      if (execution !== null) {
+        const { codeHash, duration, errorCode, errorMessage, failed, logLevel, logs, transformationId } = execution
+        const memory = BigInt(execution.memoryBytes)
+        push(
+          rows.executions,
+          at,
+          execution.id,
+          transformationId,
+          codeHash,
+          errorCode,
+          errorMessage,
+          logLevel,
+          failed,
+          logs,
+          duration,
+          memory
+        )
+      }
+      if (transformed !== null) {
+        const { body, bodySize, headers, method, path, query } = transformed
+        push(rows.payloads, at, transformed.id, method, path, query, headers, body, bodySize)
+      }
+    }
+    return { first, basis: ord }
+  })
+
+  const used = (["bases", "routes", "ignored", "executions", "payloads", "windows"] as const).filter(
+    (group) => rows[group][0]!.length > 0
+  )
+  const single = requestIds.length === 1
+  return {
+    statement: statementFor(corrects ? [...used, "bounds"] : used, single),
+    parameters: [
+      ...used.flatMap((group) => Columns.bind(groups[group], rows[group], single)),
+      ...(corrects ? Columns.bounds(requestIds) : [])
+    ],
+    outcomes: (stale, taken) => {
+      const isTaken = new Set(taken)
+      return items.map(({ settled }, index) => {
+        const { basis, first } = placed[index]!
+        if (stale.includes(basis)) return null
+        const made = new Set<string>()
+        for (let i = 0; i < settled.length; i++) {
+          const { fate } = settled[i]!
+          if (fate.kind !== "dropped" && isTaken.has(first + i))
+            made.add(fate.kind === "event" ? fate.eventId : fate.ignoredId)
+        }
+        return made
+      })
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import { Effect } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+import { isTransient } from "../Database.ts"
+import { withPartitions } from "../Partitions.ts"
+import { type SettlementRecord, settleCommit } from "./SettleStatement.ts"
+
+/**
+ * What became of a settlement: `settled`: it is durable; `made` are the ids of the events and ignored events that it has made, which
+ * are not those of routes that somebody else had settled. `stale`: its basis is not what holds any more, nothing was written.
+ * `withdrawn`: who handed it in may not settle any more. `failed`: nothing is known of it; what is still pending is found by the sweep.
+ */
+export type SettlementOutcome =
+  | { readonly kind: "settled"; readonly made: ReadonlySet<string> }
+  | { readonly kind: "stale" | "withdrawn" }
+  | { readonly kind: "failed"; readonly error: SqlError.SqlError }
+
+export interface Settlement extends SettlementRecord {
+  /** Bytes that it weighs, about. */
+  readonly bytes: number
+  /** Asked right before the commit: whether who handed it in still owns the connection. */
+  readonly isOwned: () => boolean
+  readonly done: (outcome: SettlementOutcome) => void
+}
+
+const stale: SettlementOutcome = { kind: "stale" }
+const withdrawn: SettlementOutcome = { kind: "withdrawn" }
+
+/**
+ * Commits settlements of whatever connections together. It does not try again: what is not settled is pending, and its connection
+ * is woken by the sweep. One that the database refuses costs the others of its batch nothing.
+ */
+export const settling = (
+  sql: SqlClient.SqlClient,
+  tell: (settlement: Settlement, outcome: SettlementOutcome) => void,
+  refusable: <A>(commit: Effect.Effect<A, SqlError.SqlError>) => Effect.Effect<A, SqlError.SqlError>
+): ((items: ReadonlyArray<Settlement>) => Effect.Effect<void>) => {
+  const commit = (items: ReadonlyArray<Settlement>): Effect.Effect<void> => {
+    if (items.length === 0) return Effect.void
+    return Effect.suspend(() => {
+      const { outcomes, parameters, statement } = settleCommit(items)
+      return Effect.map(sql.unsafe(statement, parameters).values, ([row]) => {
+        const made = outcomes(row![0] as ReadonlyArray<number>, row![1] as ReadonlyArray<number>)
+        for (const [index, item] of items.entries()) {
+          const one = made[index]!
+          tell(item, one === null ? stale : { kind: "settled", made: one })
+        }
+      })
+    }).pipe(
+      refusable,
+      withPartitions(sql),
+      Effect.catch((error) => {
+        if (items.length === 1 || isTransient(error))
+          return Effect.sync(() => items.forEach((item) => tell(item, { kind: "failed", error })))
+        const half = items.length >> 1
+        return Effect.andThen(commit(items.slice(0, half)), commit(items.slice(half)))
+      })
+    )
+  }
+  return (items) =>
+    Effect.suspend(() => {
+      const owned = items.filter((item) => item.isOwned())
+      if (owned.length < items.length) for (const item of items) if (!owned.includes(item)) tell(item, withdrawn)
+      return commit(owned)
+    })
+}

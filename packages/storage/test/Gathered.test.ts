@@ -1,0 +1,108 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber } from "effect"
+import { gathered } from "../src/Gathered.ts"
+
+/** A read that ends when it is told to, and what it was asked for each time. */
+const held = Effect.gen(function* () {
+  const reads: Array<{ readonly keys: ReadonlyArray<string>; readonly end: Deferred.Deferred<void, string> }> = []
+  const waiting: Array<{ readonly count: number; readonly reached: Deferred.Deferred<void> }> = []
+  const ask = yield* gathered((keys) =>
+    Effect.suspend(() => {
+      const end = Deferred.makeUnsafe<void, string>()
+      reads.push({ keys, end })
+      for (const { count, reached } of waiting) if (reads.length >= count) Deferred.doneUnsafe(reached, Exit.void)
+      return Effect.as(Deferred.await(end), new Map(keys.map((key) => [key, `${key} ${reads.length}`])))
+    })
+  )
+  /** Completes when as many reads have begun. */
+  const begun = (count: number) =>
+    Effect.suspend(() => {
+      if (reads.length >= count) return Effect.void
+      const reached = Deferred.makeUnsafe<void>()
+      waiting.push({ count, reached })
+      return Deferred.await(reached)
+    })
+  const one = (key: string) =>
+    Effect.forkChild(
+      Effect.map(ask([key]), (found) => found.get(key)),
+      { startImmediately: true }
+    )
+  return { reads, begun, one, end: (index: number) => Deferred.succeed(reads[index]!.end, undefined), ask }
+})
+
+describe("reads that are gathered", () => {
+  it.effect("what is asked for meanwhile goes into the next one, and nobody is answered by one that had begun", () =>
+    Effect.gen(function* () {
+      const { begun, end, one, reads } = yield* held
+      const first = yield* one("a")
+      const later = [yield* one("a"), yield* one("b"), yield* one("b")]
+      yield* begun(1)
+      expect(reads.map(({ keys }) => keys)).toEqual([["a"]])
+      yield* end(0)
+      expect(yield* Fiber.join(first)).toBe("a 1")
+      yield* begun(2)
+      yield* end(1)
+      expect(yield* Effect.forEach(later, Fiber.join)).toEqual(["a 2", "b 2", "b 2"])
+      expect(reads.map(({ keys }) => keys)).toEqual([["a"], ["a", "b"]])
+    })
+  )
+
+  it.effect("fail together, and the next one is another try", () =>
+    Effect.gen(function* () {
+      const { begun, end, one, reads } = yield* held
+      const first = yield* one("a")
+      yield* begun(1)
+      yield* Deferred.fail(reads[0]!.end, "lost")
+      expect(yield* Fiber.await(first)).toEqual(Exit.fail("lost"))
+      const second = yield* one("a")
+      yield* begun(2)
+      yield* end(1)
+      expect(yield* Fiber.join(second)).toBe("a 2")
+    })
+  )
+
+  it.effect("go on for the others when one who asked has gone", () =>
+    Effect.gen(function* () {
+      const { begun, end, one } = yield* held
+      const gone = yield* one("a")
+      yield* begun(1)
+      const gone2 = yield* one("b")
+      const stays = yield* one("c")
+      yield* Fiber.interrupt(gone)
+      yield* Fiber.interrupt(gone2)
+      yield* end(0)
+      yield* begun(2)
+      yield* end(1)
+      expect(yield* Fiber.join(stays)).toBe("c 2")
+    })
+  )
+
+  it.live("one that does not come back keeps the others for a moment only", () =>
+    Effect.gen(function* () {
+      const { begun, end, one } = yield* held
+      yield* one("a")
+      const other = yield* one("b")
+      yield* begun(2)
+      yield* end(1)
+      expect(yield* Fiber.join(other)).toBe("b 2")
+    })
+  )
+
+  it.effect("ask for a bounded number of keys, and at least for what one asks", () =>
+    Effect.gen(function* () {
+      const { ask, begun, end, one, reads } = yield* held
+      const first = yield* one("a")
+      const many = Array.from({ length: 300 }, (_, index) => `m${index}`)
+      const large = yield* Effect.forkChild(ask(many), { startImmediately: true })
+      const small = yield* one("z")
+      yield* begun(1)
+      yield* end(0)
+      yield* begun(2)
+      yield* end(1)
+      yield* begun(3)
+      yield* end(2)
+      yield* Effect.forEach([first, large, small] as ReadonlyArray<Fiber.Fiber<unknown, string>>, Fiber.join)
+      expect(reads.map(({ keys }) => keys.length)).toEqual([1, 300, 1])
+    })
+  )
+})

@@ -147,15 +147,21 @@ export const makeRouteWorker = Effect.gen(function* () {
       const now = clock.currentTimeMillisUnsafe()
       state.outstanding++
       const done = (outcome: SettlementOutcome): void => {
-        if (--state.outstanding === 0) changed.openUnsafe()
+        state.outstanding--
         requests.forEach(inbox.done)
-        if (outcome.kind === "settled") return announce(destinationId, requests, settled, outcome.made, now)
-        state.settings = null
-        if (outcome.kind === "stale") state.more = true
-        if (outcome.kind !== "failed") return
-        state.failed = true
-        const { error } = outcome
-        run(Effect.logWarning("pending routes could not be settled", { connection_id: connectionId, error }))
+        if (outcome.kind === "settled") announce(destinationId, requests, settled, outcome.made, now)
+        else {
+          state.settings = null
+          if (outcome.kind === "stale") state.more = true
+          // It would be read, decided and refused again.
+          else state.failed = true
+          if (outcome.kind === "failed") {
+            const { error } = outcome
+            run(Effect.logWarning("pending routes could not be settled", { connection_id: connectionId, error }))
+          }
+        }
+        // Last: whoever waits goes on at once.
+        if (state.outstanding === 0) changed.openUnsafe()
       }
       journal.settle({
         connectionId,
@@ -214,16 +220,17 @@ export const makeRouteWorker = Effect.gen(function* () {
     const workOffStored = Effect.gen(function* () {
       state.settings = null
       const read = yield* readPendingWork(connectionId, batchSize, batchBytes)
-      if (read === null || read.waiting.length === 0) return false
+      if (read === null) return false
       const requests = read.waiting.map(storedRequest)
       for (const { id } of requests) inbox.drop(id)
       const { destination_id, routes } = read.connection
       if (!routes) {
         settle(null, destination_id, requests, requests.map(dropped))
-        return true
+        return requests.length > 0
       }
       const settings = yield* routeSettings(connectionId, read, pin)
       if (settings === null) return false
+      // Also when nothing waits: what is handed over meanwhile is decided by them.
       if (decidesAll(settings)) state.settings = settings
       const decided = yield* decideBatch(settings, requests, true)
       // What came since is told by its own wake.

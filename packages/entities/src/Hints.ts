@@ -53,8 +53,8 @@ export const actors = Effect.gen(function* () {
   }
 
   /** Gives the actors of this process their batches, those that are asleep by a message. */
-  const take = (batches: Batches): Effect.Effect<void> => {
-    const asleep = Array.from(batches).filter(([id, batch]) => !residents.give(id, batch))
+  const give = (batches: Batches, carried: boolean): Effect.Effect<void> => {
+    const asleep = Array.from(batches).filter(([id, batch]) => !residents.give(id, batch, carried))
     if (asleep.length === 0) return Effect.void
     return hint(
       Effect.forEach(asleep, ([id, batch]) => Effect.ignore(destination(id).Deliver({ batch }, { discard: true })), {
@@ -66,7 +66,7 @@ export const actors = Effect.gen(function* () {
 
   /** Events of destinations that are all at one place: one message to it. */
   const handOver = (place: Place, batches: Batches): Effect.Effect<void> => {
-    if (place === "here") return take(batches)
+    if (place === "here") return give(batches, false)
     const [any] = batches.keys()
     const to = idOn(sharding, shardOf(sharding, any!))
     return hint(handover(to).Take({ handover: new Handover(batches) }, { discard: true }))
@@ -74,7 +74,8 @@ export const actors = Effect.gen(function* () {
 
   return {
     placeOf,
-    take,
+    /** What another process has handed over. */
+    take: (batches: Batches) => give(batches, true),
     handOver,
     /** Events of one destination. */
     deliver: (destinationId: string, items: ReadonlyArray<DeliveryItem>) =>
@@ -189,7 +190,7 @@ const make = Effect.gen(function* () {
     let kept = 0
     for (const [id, given] of before) {
       const batch = new Batch(given.items, given.more)
-      if (residents.give(id, batch)) continue
+      if (residents.give(id, batch, false)) continue
       const place = placeOf(id)
       if ((underWay.get(place) ?? 0) >= mostUnderWay) {
         kept = keep(id, given, kept)

@@ -108,7 +108,7 @@ layer(world, { excludeTestServices: true })("requests that a connection is hande
   it.effect("are left to the next owner by one that has lost the connection", () =>
     Effect.gen(function* () {
       let isHeld = true
-      const lease = Lease.of({ isHeld: () => isHeld })
+      const lease = Lease.of({ isHeld: () => isHeld, heldMs: () => Number.POSITIVE_INFINITY })
       const { connection, hand, ids, routes } = yield* opened([deduplicate], [{ path: "/a" }]).pipe(
         Effect.provideService(Lease, lease)
       )

@@ -38,6 +38,12 @@ import { HeldSession, type SendExit } from "./Sessions.ts"
 
 /** An actor that is told to stop waits this long for what it has on the wire, so that the next one need not repeat it. */
 const drainPatience = "10 seconds"
+/**
+ * A message that was taken by the shard's last owner, but not confirmed before it gave the shard up, is sent again to the next one, which
+ * cannot know what has been delivered of it. For so long (ms) after a shard was taken over, longer than any message is under way, batches
+ * that come by message only say that there is something to be read.
+ */
+const strayMs = 5_000
 /** Without work it is kept awake for so long, once or twice: what comes meanwhile needs no message. */
 const linger = "1 second"
 /** An unknown connection is asked about no more often than this (ms). */
@@ -380,14 +386,15 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     )
   )
 
-  const offer = ({ items, more }: Batch): void => {
+  const offer = ({ items, more }: Batch, carried: boolean): void => {
     given++
-    queue.offer(items, more)
+    if (carried && lease.heldMs(shard) < strayMs) queue.wake()
+    else queue.offer(items, more)
   }
-  yield* residents.add(id, (batch) => {
+  yield* residents.add(id, (batch, carried) => {
     // Asleep, it has to be woken by a message: a running handler keeps it in memory.
     if (pump === null || !held) return false
-    offer(batch)
+    offer(batch, carried)
     return true
   })
 

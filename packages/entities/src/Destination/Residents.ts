@@ -1,8 +1,11 @@
 import { Context, Effect, type Scope } from "effect"
 import type { Batch } from "./DeliveryBatch.ts"
 
-/** Takes a batch at once, or answers that it has to be sent as a message. */
-type Take = (batch: Batch) => boolean
+/**
+ * Takes a batch at once, or answers that it has to be sent as a message. `carried`: it came by a message itself, and so may have come
+ * before, to an earlier owner.
+ */
+type Take = (batch: Batch, carried: boolean) => boolean
 
 /**
  * The destinations' actors that are at work in this process. What is for them is put into their queues; a message, which starts an actor
@@ -10,7 +13,7 @@ type Take = (batch: Batch) => boolean
  */
 export interface Residents {
   /** Whether the destination's actor has taken the batch. */
-  readonly give: (destinationId: string, batch: Batch) => boolean
+  readonly give: (destinationId: string, batch: Batch, carried: boolean) => boolean
   /** Has an actor given what is for it for as long as it lives. */
   readonly add: (destinationId: string, take: Take) => Effect.Effect<void, never, Scope.Scope>
 }
@@ -18,7 +21,7 @@ export interface Residents {
 const make = (): Residents => {
   const taking = new Map<string, Take>()
   return {
-    give: (id, batch) => taking.get(id)?.(batch) ?? false,
+    give: (id, batch, carried) => taking.get(id)?.(batch, carried) ?? false,
     add: (id, take) =>
       Effect.acquireRelease(
         Effect.sync(() => void taking.set(id, take)),

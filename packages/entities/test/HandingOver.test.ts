@@ -123,7 +123,12 @@ const payload = {
 }
 
 const itemOf = (id: string): DeliveryItem =>
-  newItem({ id: `evt_${id}`, connectionId: "web_1", dueAt: 2 }, { teamId: "tm_1", sourceId: "src_1" }, 1, payload)
+  newItem(
+    { id: `evt_${id}`, connectionId: "web_1", dueAt: 2, orderingKey: null },
+    { teamId: "tm_1", sourceId: "src_1" },
+    1,
+    payload
+  )
 
 const world = Effect.gen(function* () {
   const keys: KeyRing = [newKey("a")]

@@ -17,7 +17,7 @@ const payload = (requestId: string, body: Uint8Array, headers = {}): DeliveryPay
 })
 
 const item = (id: string, of: DeliveryPayload): DeliveryItem =>
-  newItem({ id, connectionId: "web_1", dueAt: 2 }, { teamId: "tm_1", sourceId: "src_1" }, 1, of)
+  newItem({ id, connectionId: "web_1", dueAt: 2, orderingKey: null }, { teamId: "tm_1", sourceId: "src_1" }, 1, of)
 
 const kibibyte = 1024
 const mebibyte = 1024 * kibibyte

@@ -171,6 +171,8 @@ const request = (id: string, bytes: number): PendingRequest => {
     originalIp: null,
     isReplay: false,
     counted: true,
+    orderingKey: null,
+    inOrder: false,
     received,
     input: requestInput(received, body)
   }
@@ -178,14 +180,15 @@ const request = (id: string, bytes: number): PendingRequest => {
 
 describe("what connections hold of requests handed to them", () => {
   test("is bounded by bytes over all of them, held until they are done, and shared", () => {
-    const slots = new Slots(0, 40_000)
+    // Each weighs 4 KiB.
+    const slots = new Slots(0, 10 * 4_096)
     const one = new Inbox(slots.share(() => {}))
     const other = new Inbox(slots.share(() => {}))
     const requests = Array.from({ length: 9 }, (_, i) => request(`${i}`, 0))
     // One may have as much as it leaves free, so that there is room for whoever comes.
-    expect(requests.map((each) => one.add(each))).toStrictEqual(requests.map((_, i) => i < 4))
+    expect(requests.map((each) => one.add(each))).toStrictEqual(requests.map((_, i) => i < 5))
     expect(one.add(requests[0]!)).toBe(true)
-    expect(requests.map((each) => other.add(each)).filter(Boolean)).toHaveLength(2)
+    expect(requests.map((each) => other.add(each)).filter(Boolean)).toHaveLength(3)
     const taken = one.take(3)
     expect(taken.map(({ id }) => id)).toStrictEqual(["0", "1", "2"])
     expect(one.add(requests[5]!)).toBe(false)
@@ -194,7 +197,7 @@ describe("what connections hold of requests handed to them", () => {
     one.close()
     expect([one.size, requests.slice(2, 6).map((each) => other.add(each))]).toStrictEqual([
       0,
-      [true, true, false, false]
+      [true, true, true, false]
     ])
   })
 })

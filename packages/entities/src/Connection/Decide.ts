@@ -1,5 +1,5 @@
 import { Cause, Clock, Effect } from "effect"
-import { derivedId, prefixes } from "@tidegate/model/Ids"
+import { derivedId, prefixes, sibling } from "@tidegate/model/Ids"
 import { takeTurn } from "@tidegate/model/LoopTurn"
 import type { Deduplication } from "@tidegate/rules/Deduplication"
 import type { SlowRules } from "@tidegate/rules/RuleSet"
@@ -29,9 +29,9 @@ export interface Decider {
 /** What is decided about a request; null: not now, the route stays pending and the sweep comes back to it. */
 type Decided = Omit<Settled, "requestId" | "counted"> | null
 
-const ignored = (requestId: string, connectionId: string, cause: string, meta: ReadonlyArray<unknown>): Fate => ({
+const ignored = (eventId: string, cause: string, meta: ReadonlyArray<unknown>): Fate => ({
   kind: "ignored",
-  ignoredId: derivedId(prefixes.ignoredEvent, requestId, connectionId),
+  ignoredId: sibling(prefixes.ignoredEvent, eventId),
   cause,
   meta: JSON.stringify(meta)
 })
@@ -53,16 +53,18 @@ const decide = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Decided, never, Sandbox> {
   const { connectionId, delay, slow, transformation } = decider
   const { id } = request
+  // What else comes of it has the same id with another prefix.
+  const eventId = derivedId(prefixes.event, id, connectionId)
   let { input } = request
   let outcome: Omit<Settled, "requestId" | "counted" | "fate"> = nothing
   if (slow.transform !== null) {
     if (transformation === null) return null
-    const made = yield* Effect.option(transform(transformation, request, decider))
+    const made = yield* Effect.option(transform(transformation, request, decider, eventId))
     if (made._tag === "None") return null
     if (made.value.pinned !== null) decider.pin(made.value.pinned)
     if (made.value.kind === "failed") {
       const meta = [{ transformation_id: transformation.id, message: made.value.message }]
-      const fate = ignored(id, connectionId, "TRANSFORMATION_FAILED", meta)
+      const fate = ignored(eventId, "TRANSFORMATION_FAILED", meta)
       return { ...outcome, execution: made.value.execution, fate }
     }
     input = made.value.input
@@ -71,8 +73,7 @@ const decide = Effect.fnUntraced(function* (
   const since = performance.now()
   const missed = slow.filter === null ? [] : slow.filter.failingTargets(input)
   if (performance.now() - since > unaskedMs) yield* takeTurn(since)
-  if (missed.length > 0) return { ...outcome, fate: ignored(id, connectionId, "FILTERED", missed) }
-  const eventId = derivedId(prefixes.event, id, connectionId)
+  if (missed.length > 0) return { ...outcome, fate: ignored(eventId, "FILTERED", missed) }
   return { ...outcome, fate: { kind: "event", eventId, dueAt: (yield* Clock.currentTimeMillis) + delay } }
 })
 
@@ -125,7 +126,7 @@ export const decideGroup = Effect.fnUntraced(function* (
     const { counted, id: requestId, ingestedAt } = request
     if (window !== undefined && ingestedAt < window.expires_at) {
       const meta = [{ key: window.key, first_request_id: window.request_id }]
-      const fate = ignored(requestId, decider.connectionId, "DEDUPLICATED", meta)
+      const fate = ignored(derivedId(prefixes.event, requestId, decider.connectionId), "DEDUPLICATED", meta)
       settled.push({ requestId, counted, fate, ...nothing })
       continue
     }

@@ -131,7 +131,7 @@ export const makeRouteWorker = Effect.gen(function* () {
         if (fate.kind !== "event" || fate.dueAt > now + horizonMs || !made.has(fate.eventId)) continue
         const head = transformed === null ? request.received : { ...transformed, headers: transformed.values }
         const payload = payloadOf(head, transformed?.body ? { ...request, body: transformed.body } : request)
-        const event = { id: fate.eventId, connectionId, dueAt: fate.dueAt }
+        const event = { id: fate.eventId, connectionId, dueAt: fate.dueAt, orderingKey: request.orderingKey }
         hints.deliver(destinationId, newItem(event, request, now, payload))
       }
     }
@@ -147,15 +147,21 @@ export const makeRouteWorker = Effect.gen(function* () {
       const now = clock.currentTimeMillisUnsafe()
       state.outstanding++
       const done = (outcome: SettlementOutcome): void => {
-        if (--state.outstanding === 0) changed.openUnsafe()
+        state.outstanding--
         requests.forEach(inbox.done)
-        if (outcome.kind === "settled") return announce(destinationId, requests, settled, outcome.made, now)
-        state.settings = null
-        if (outcome.kind === "stale") state.more = true
-        if (outcome.kind !== "failed") return
-        state.failed = true
-        const { error } = outcome
-        run(Effect.logWarning("pending routes could not be settled", { connection_id: connectionId, error }))
+        if (outcome.kind === "settled") announce(destinationId, requests, settled, outcome.made, now)
+        else {
+          state.settings = null
+          if (outcome.kind === "stale") state.more = true
+          // It would be read, decided and refused again.
+          else state.failed = true
+          if (outcome.kind === "failed") {
+            const { error } = outcome
+            run(Effect.logWarning("pending routes could not be settled", { connection_id: connectionId, error }))
+          }
+        }
+        // Last: whoever waits goes on at once.
+        if (state.outstanding === 0) changed.openUnsafe()
       }
       journal.settle({
         connectionId,
@@ -163,6 +169,7 @@ export const makeRouteWorker = Effect.gen(function* () {
         shard: shardOf(sharding, destinationId),
         now,
         basis: by?.basis ?? null,
+        inOrder: requests.some((request) => request.inOrder),
         settled,
         bytes: bytesOf(settled),
         isOwned,
@@ -181,6 +188,19 @@ export const makeRouteWorker = Effect.gen(function* () {
       const keys = groups.flatMap(({ key }) => (key === null ? [] : [key]))
       const windows = new Map((yield* readDedupeWindows(connectionId, keys)).map((window) => [window.key, window]))
       let count = 0
+      if (requests.some((request) => request.inOrder)) {
+        // Settled apart, a later one of a line would be there before an earlier one.
+        const decided = yield* Effect.forEach(
+          groups,
+          (group) => decideGroup(decider, group, group.key === null ? undefined : windows.get(group.key)),
+          { concurrency }
+        )
+        const made = new Map(decided.flat().map((one) => [one.requestId, one]))
+        const those = requests.filter(({ id }) => made.has(id))
+        const settled = those.map(({ id }) => made.get(id)!)
+        settle(areRead ? null : settings, decider.destinationId, those, settled)
+        return settled.length
+      }
       yield* Effect.forEach(
         groups,
         (group) =>
@@ -200,16 +220,17 @@ export const makeRouteWorker = Effect.gen(function* () {
     const workOffStored = Effect.gen(function* () {
       state.settings = null
       const read = yield* readPendingWork(connectionId, batchSize, batchBytes)
-      if (read === null || read.waiting.length === 0) return false
+      if (read === null) return false
       const requests = read.waiting.map(storedRequest)
       for (const { id } of requests) inbox.drop(id)
       const { destination_id, routes } = read.connection
       if (!routes) {
         settle(null, destination_id, requests, requests.map(dropped))
-        return true
+        return requests.length > 0
       }
       const settings = yield* routeSettings(connectionId, read, pin)
       if (settings === null) return false
+      // Also when nothing waits: what is handed over meanwhile is decided by them.
       if (decidesAll(settings)) state.settings = settings
       const decided = yield* decideBatch(settings, requests, true)
       // What came since is told by its own wake.

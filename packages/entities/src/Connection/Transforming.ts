@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { derivedId, prefixes } from "@tidegate/model/Ids"
+import { prefixes, sibling } from "@tidegate/model/Ids"
 import { parseQuery } from "@tidegate/model/Message"
 import type { Json } from "@tidegate/model/Rule"
 import type { FilterInput } from "@tidegate/rules/Filter"
@@ -41,13 +41,14 @@ export type Transformed = { readonly pinned: string | null } & (
 )
 
 /**
- * Runs a transformation over a request. Whatever the code does is an outcome; it fails only when the sandbox itself
+ * Runs a transformation over a request, which becomes the event `eventId`. Whatever the code does is an outcome; it fails only when the sandbox itself
  * cannot run anything.
  */
 export const transform = Effect.fnUntraced(function* (
   transformation: Transformation,
   pending: PendingRequest,
-  place: Place
+  place: Place,
+  eventId: string
 ): Effect.fn.Return<Transformed, SandboxUnavailable, Sandbox> {
   const { input, received } = pending
   const sandbox = yield* Sandbox
@@ -76,14 +77,14 @@ export const transform = Effect.fnUntraced(function* (
       timestamp: new Date(pending.ingestedAt).toISOString()
     }
   })
-  const id = derivedId(prefixes.execution, pending.id, place.connectionId)
+  const id = sibling(prefixes.execution, eventId)
   const pinned = execution.pinned === null ? null : storable(execution.pinned)
   if (execution.request === null) {
     const { code, line, message } = execution.error ?? { code: "RUNTIME_ERROR", line: null, message: "" }
     const placed = line === null ? message : `${message} (line ${line})`
     return failed(record(id, transformation, execution, { code, message: placed }), pinned)
   }
-  const made = compare(request, execution.request, pending, place)
+  const made = compare(request, execution.request, pending, eventId)
   if (made === "unstorable") {
     const error = { code: "INVALID_OUTPUT", message: "the path, query or headers hold NUL or broken Unicode" }
     return failed(record(id, transformation, execution, error), pinned)
@@ -129,7 +130,7 @@ const compare = (
   before: TransformRequest,
   after: TransformRequest,
   pending: PendingRequest,
-  { connectionId }: Place
+  eventId: string
 ): { readonly data: TransformedData | null; readonly input: FilterInput } | "unstorable" => {
   // The sandbox hands back the very value when what came out was written like it.
   const sameBody = after.body === before.body
@@ -152,7 +153,7 @@ const compare = (
     headersText === JSON.stringify(before.headers)
   if (same) return { data: null, input }
   const data: TransformedData = {
-    id: derivedId(prefixes.eventData, pending.id, connectionId),
+    id: sibling(prefixes.eventData, eventId),
     method: after.method,
     path: after.path,
     query: after.query,

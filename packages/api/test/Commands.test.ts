@@ -212,7 +212,7 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("commands", 
       for (const prefix of ["", "/v1"]) {
         const { body, status } = yield* call("GET", `${prefix}/openapi.json`, { key: null })
         expect([status, body.openapi]).toEqual([200, "3.1.0"])
-        expect(Object.keys(body.paths)).toHaveLength(34)
+        expect(Object.keys(body.paths)).toHaveLength(35)
         expect(body.components.securitySchemes.bearer).toMatchObject({ type: "http", scheme: "bearer" })
         expect(body.paths["/sources"].post).toMatchObject({ tags: ["Sources"], summary: "Create a source" })
         expect(Object.keys(body.paths["/sources"].post.responses)).toEqual([

@@ -199,13 +199,12 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
     file: "PendingRoutes.ts",
     run: () => readPendingWork(connection, 20, 1e6)
   },
-  "the deduplication windows of 20 keys": {
+  "the deduplication windows of 20 keys of two connections": {
     file: "PendingRoutes.ts",
-    run: (events) =>
-      readDedupeWindows(
-        connection,
-        events.map((id) => sibling(prefixes.request, id))
-      )
+    run: (events) => {
+      const keys = events.map((id) => sibling(prefixes.request, id))
+      return readDedupeWindows([connection, otherConnection].map((connectionId) => ({ connectionId, keys })))
+    }
   },
   "the team of a connection": { file: "PendingRoutes.ts", run: () => teamOfConnection(connection) },
   "settling 20 pending routes of two connections, and 20 that were ignored": {

@@ -36,6 +36,8 @@ export interface Gateway {
   /** Where it listens, and the header that its control API is called with. */
   readonly origin: string
   readonly authorization: string
+  /** The sum of a family of its metrics, of those that say `label`. */
+  readonly counted: (family: string, label: string) => Effect.Effect<number, GatewayError>
   /** Creates a source with its destinations and connections; returns the source's ingress URL. */
   readonly route: (route: Route) => Effect.Effect<string, GatewayError | UnknownSetting>
 }
@@ -172,5 +174,15 @@ export const start = Effect.fnUntraced(function* (
     return `${origin}/e/${source}`
   })
 
-  return { pid: child.pid!, origin, authorization, route }
+  const counted = (family: string, label: string) =>
+    Effect.tryPromise({
+      try: async () => {
+        const { body } = await request(`${origin}/metrics`, { headers: { authorization } })
+        const lines = (await body.text()).split("\n").filter((line) => line.startsWith(family) && line.includes(label))
+        return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0)
+      },
+      catch: (cause) => new GatewayError({ message: `GET /metrics: ${String(cause)}` })
+    })
+
+  return { pid: child.pid!, origin, authorization, counted, route }
 })

@@ -34,7 +34,7 @@ export const parseStat = (line: string): Process => {
   return { pid: Number.parseInt(line, 10), parent: Number(fields[1]), ticks: sum(11, 12) + waitedTicks, waitedTicks }
 }
 
-const readIfThere = (path: string): string => {
+export const readIfThere = (path: string): string => {
   try {
     return readFileSync(path, "latin1")
   } catch {
@@ -48,7 +48,7 @@ export const parseStatus = (text: string, field: string): number =>
   Number(new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(text)?.[1] ?? 0) * 1024
 
 /** The processes of the tree below `root`, itself included. */
-const treeOf = (root: number): ReadonlyArray<Process> => {
+export const treeOf = (root: number): ReadonlyArray<Process> => {
   const processes = readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .map((name) => readIfThere(`/proc/${name}/stat`))

@@ -41,9 +41,15 @@ const gatewayOf = Effect.fnUntraced(function* (plan: Plan, name: string, count: 
     )
     return { pid: first.pid, others: others.map(({ pid }) => pid), database: name, url, otherUrls, lanes: [lane] }
   }
-  return { one: taking(1), all: taking(count) }
+  /** Messages that its processes have sent to each other so far. */
+  const messages = Effect.map(
+    Effect.forEach(doors, ({ counted }) => counted("tidegate_cluster_messages_total", `direction="sent"`)),
+    (each) => each.reduce((all, sent) => all + sent, 0)
+  )
+  return { messages, one: taking(1), all: taking(count) }
 })
 
+type Several = Effect.Success<ReturnType<typeof gatewayOf>>
 type Loads = Record<"offered" | "saturated", Array<Measurement>>
 
 const loads = (): Loads => ({ offered: [], saturated: [] })
@@ -66,12 +72,16 @@ export const processes = Effect.fnUntraced(function* (plan: Plan) {
   const rounds = Math.min(3, settings.rounds)
   const rows: Array<Row> = []
   const sides = { reference: loads(), gateway: loads() }
-  const load = Effect.fnUntraced(function* (to: Loads, name: string, subject: Subject) {
+  const load = Effect.fnUntraced(function* (to: Loads, name: string, gateway: Several, subject: Subject) {
     const { leadIn, offered, saturated } = settings
+    const before = yield* gateway.messages
     const found = {
       offered: yield* offer(bench, subject, { leadIn, seconds: offered, perSecond }),
       saturated: yield* saturate(bench, subject, { leadIn, seconds: saturated, inFlight: senders })
     }
+    const messages = (yield* gateway.messages) - before
+    const events = found.offered.delivered + found.saturated.delivered
+    yield* progress(`${name}: ${((messages * 1_000) / events).toFixed(0)} messages between processes for 1,000 events`)
     for (const kind of ["offered", "saturated"] as const) {
       const { cpu, otherCores, perSecond, statements } = found[kind]
       to[kind].push(found[kind])
@@ -92,9 +102,9 @@ export const processes = Effect.fnUntraced(function* (plan: Plan) {
         const several = yield* gatewayOf(plan, `of_${count}`, count)
         yield* Effect.forEach([reference.all, several.all], (subject) => warmUp(plan, subject))
         for (let round = 0; round < rounds; round++) {
-          yield* load(one, "1 process", reference.one)
-          yield* load(oneDoor, `${count} processes, one door`, several.one)
-          yield* load(allDoors, `${count} processes, all doors`, several.all)
+          yield* load(one, "1 process", reference, reference.one)
+          yield* load(oneDoor, `${count} processes, one door`, several, several.one)
+          yield* load(allDoors, `${count} processes, all doors`, several, several.all)
         }
       })
     )

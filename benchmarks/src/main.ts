@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: the gateway beside the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
- *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, processes, control, or pipeline (the bare pipeline beside itself)
+ *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, processes, control, memory, or pipeline (the bare pipeline beside itself)
  *   --only rows         everything that events are made to go through, a row each: rate, latency, CPU, memory
  *   --row <text>        of the rows only those whose name has it
  *   --before <file>     the gateway beside another version of it: the module to run as that one; alone, or with --only rows or control
@@ -30,6 +30,7 @@ import * as Postgres from "./Postgres.ts"
 import { type Outcome, type Plan, fullSettings, quickSettings } from "./Comparison.ts"
 import { control } from "./Control.ts"
 import { frontDoors } from "./FrontDoors.ts"
+import { memory } from "./Memory.ts"
 import { processes } from "./Processes.ts"
 import { readProfile, renderSelfTimes } from "./Profile.ts"
 import { renderMarkdown, renderText } from "./Report.ts"
@@ -48,6 +49,7 @@ const scenarios = {
   backlog: Scenarios.backlog,
   "front-doors": frontDoors,
   "slow-targets": slowTargets,
+  memory,
   processes,
   control,
   versions: Scenarios.versions,
@@ -59,7 +61,7 @@ const isName = (name: string): name is Name => name === "rows" || Object.hasOwn(
 /** A scenario, or one row: what has ended is shown, even when the next one does not. */
 interface Run {
   readonly name: Name
-  readonly run: (plan: Plan) => Effect.Effect<Outcome, Effect.Error<ReturnType<(typeof scenarios)["versions"]>>>
+  readonly run: (plan: Plan) => Effect.Effect<Outcome, { readonly message: string }>
 }
 
 /** Rounds of the rows where none are given: there are many. */

@@ -14,6 +14,8 @@ export type Promised =
   | "what is delivered is what was sent"
   | "retries and delays keep to their rule"
   | "a rate is kept"
+  | "events of one key arrive in ingest order"
+  | "events of one key arrive one at a time"
   | "nothing is delivered twice without a crash"
   | "who lost a shard delivers nothing from it"
   | "deliveries go on in time"

@@ -18,6 +18,8 @@ export interface Sent {
   failure: string | null
 }
 
+/** Lines of a source whose connections keep an order: few enough that each has an event waiting now and then. */
+const lines = 8
 /** More than this many unanswered requests are not sent on top of each other. */
 const mostOutstanding = 1_000
 const tickMs = 10
@@ -95,7 +97,7 @@ export class Load {
         method: "POST",
         path: `/e/${route.sourceId}`,
         headers: { "content-type": "application/json" },
-        body: JSON.stringify({ n, kind, group, padding: "x".repeat(50 + ((n * 37) % 900)) })
+        body: JSON.stringify({ n, kind, group, line: turn % lines, padding: "x".repeat(50 + ((n * 37) % 900)) })
       })
       const text = await body.text()
       sent.status = statusCode

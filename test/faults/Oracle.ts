@@ -27,6 +27,7 @@ interface StoredRequest {
   readonly n: number
   readonly kind: string
   readonly group: string
+  readonly line: number
 }
 
 interface StoredEvent {
@@ -89,10 +90,10 @@ export const readRecords = async (postgres: Postgres, since: number): Promise<Re
   return {
     requests: new Map(
       requests.map((row) => {
-        const { group, kind, n } = JSON.parse(String(row["body"])) as { n: number; kind: string; group: string }
+        const { group, kind, line, n } = JSON.parse(String(row["body"])) as Omit<StoredRequest, "sourceId" | "status">
         return [
           String(row["id"]),
-          { sourceId: String(row["source_id"]), status: String(row["status"]), n, kind, group }
+          { sourceId: String(row["source_id"]), status: String(row["status"]), n, kind, group, line }
         ]
       })
     ),
@@ -306,6 +307,90 @@ export const checkDeliveries = (
     if (event.state === "SUCCESSFUL" && !answered.has(`${event.id}/${event.attempts}`)) {
       findings.broke("a recorded success was received", `${event.id} attempt ${event.attempts}`)
     }
+  }
+}
+
+/** A target hears of the end of one exchange a little later than the gateway, which begins the next. */
+const sameMomentMs = 5
+
+/** An event of a line, as its target has seen it. */
+interface Walked {
+  readonly eventId: string
+  readonly sentAt: number
+  readonly answeredAt: number
+  /** When it was first begun, and when it was over for those behind it. */
+  readonly begunAt: number
+  readonly overAt: number
+}
+
+/**
+ * Events of one key go one at a time, and none is begun before one is over that was answered before it was sent. Copies that a crash has
+ * caused are not counted; nothing behind them may have begun either.
+ */
+export const checkOrder = (
+  findings: Findings,
+  routes: ReadonlyArray<Route>,
+  records: Records,
+  arrivals: ReadonlyArray<Arrival>,
+  sent: ReadonlyArray<Sent>
+): void => {
+  const sentOf = new Map(sent.flatMap((one) => (one.requestId === null ? [] : [[one.requestId, one] as const])))
+  const byEvent = new Map<string, Array<Arrival>>()
+  for (const arrival of arrivals) byEvent.set(arrival.eventId, [...(byEvent.get(arrival.eventId) ?? []), arrival])
+  for (const { id, key, order } of routes.flatMap((route) => route.connections)) {
+    if (order === null) continue
+    const lines = new Map<number, Array<Walked>>()
+    for (const event of records.events.values()) {
+      const request = records.requests.get(event.requestId)
+      const seen = byEvent.get(event.id)
+      if (event.connectionId !== id || request === undefined || seen === undefined) continue
+      const told = sentOf.get(event.requestId)
+      const last = order === "block" ? Math.max(...seen.map(({ attempt }) => attempt)) : 1
+      const line = lines.get(request.line) ?? []
+      lines.set(request.line, line)
+      line.push({
+        eventId: event.id,
+        // What nobody was told of may stand anywhere.
+        sentAt: told?.sentAt ?? Number.NEGATIVE_INFINITY,
+        answeredAt: told?.answeredAt ?? Number.POSITIVE_INFINITY,
+        begunAt: Math.min(...seen.map(({ at }) => at)),
+        overAt: seen.find(({ attempt }) => attempt === last)?.endedAt ?? 0
+      })
+    }
+    for (const [name, line] of lines) {
+      const answered = line.toSorted((a, b) => a.answeredAt - b.answeredAt)
+      let before: Walked | undefined
+      let next = 0
+      for (const one of line.toSorted((a, b) => a.sentAt - b.sentAt)) {
+        for (; next < answered.length && answered[next]!.answeredAt <= one.sentAt; next++) {
+          if (before === undefined || answered[next]!.overAt > before.overAt) before = answered[next]
+        }
+        if (before !== undefined && one.begunAt < before.overAt - sameMomentMs) {
+          findings.broke(
+            "events of one key arrive in ingest order",
+            `${key} line ${name}: ${one.eventId} at ${time(one.begunAt)}, before ${before.eventId} was over at ${time(before.overAt)}`
+          )
+        }
+      }
+      checkOneAtATime(
+        findings,
+        `${key} line ${name}`,
+        line.flatMap(({ eventId }) => byEvent.get(eventId)!)
+      )
+    }
+  }
+}
+
+const checkOneAtATime = (findings: Findings, who: string, arrivals: ReadonlyArray<Arrival>): void => {
+  let last: Arrival | undefined
+  for (const arrival of arrivals.toSorted((a, b) => a.at - b.at)) {
+    if (last !== undefined && last.eventId !== arrival.eventId && arrival.at < last.endedAt - sameMomentMs) {
+      findings.broke(
+        "events of one key arrive one at a time",
+        `${who}: ${arrival.eventId} at ${time(arrival.at)}, beside ${last.eventId} until ${time(last.endedAt)}`
+      )
+    }
+    if (last === undefined || arrival.endedAt > last.endedAt) last = arrival
   }
 }
 

@@ -95,6 +95,7 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
     Oracle.checkEvents(findings, routes, records)
     Oracle.checkDeliveries(findings, routes, records, arrivals)
     Oracle.checkPace(findings, routes, records)
+    Oracle.checkOrder(findings, routes, records, arrivals, load.sent)
     await Oracle.checkCounts(findings, cluster.postgres)
     const repetition = checkDuplicates(findings, course, mended, Oracle.duplicatesOf(arrivals))
     if (fault.doorsStayUp) checkDoors(findings, load.sent)

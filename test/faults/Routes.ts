@@ -23,6 +23,8 @@ export interface Connection {
   readonly once: boolean
   /** A transformation writes `shaped`, twice the request's number, into the body; the filter stands behind it. */
   readonly shaped: boolean
+  /** How events of one key are kept in order; null: in none. */
+  readonly order: "block" | "skip" | null
 }
 
 /** What a request says about itself, for the filter rule. */
@@ -36,12 +38,13 @@ interface Plan {
   readonly ratePerSecond?: number
   readonly once?: boolean
   readonly shaped?: boolean
+  readonly order?: "block" | "skip"
 }
 
 const retry = { count: 12, intervalMs: 1_000 }
 
 /**
- * Sixteen destinations, so that either runner has several. The target fails a share of the deliveries to those named
+ * Twenty destinations, so that either runner has several. The target fails a share of the deliveries to those named
  * `flaky`, so that retries are always under way; `plain` has no retry rule and never fails unless a fault does it.
  */
 const plans: ReadonlyArray<ReadonlyArray<Plan>> = [
@@ -70,6 +73,14 @@ const plans: ReadonlyArray<ReadonlyArray<Plan>> = [
   [
     { key: "once-1", retry, once: true },
     { key: "flaky-6", retry, once: true, shaped: true, onlyKind: "order" }
+  ],
+  [
+    { key: "ordered-1", order: "block" },
+    { key: "flaky-ordered-1", retry, order: "block" }
+  ],
+  [
+    { key: "flaky-ordered-2", retry, order: "skip" },
+    { key: "flaky-ordered-3", retry, order: "block", shaped: true }
   ]
 ]
 
@@ -93,6 +104,7 @@ export const createRoutes = async (cluster: Cluster, targetOrigin: string): Prom
         key,
         onlyKind = null,
         once = false,
+        order = null,
         ratePerSecond = null,
         retry = null,
         shaped = false
@@ -113,9 +125,22 @@ export const createRoutes = async (cluster: Cluster, targetOrigin: string): Prom
         name: key,
         source_id: sourceId,
         destination_id: destinationId,
-        rules
+        rules,
+        ordering: order === null ? null : { key: "body.line", on_failure: order }
       })
-      connections.push({ id, sourceId, destinationId, key, retry, delayMs, onlyKind, ratePerSecond, once, shaped })
+      connections.push({
+        id,
+        sourceId,
+        destinationId,
+        key,
+        retry,
+        delayMs,
+        onlyKind,
+        ratePerSecond,
+        once,
+        shaped,
+        order
+      })
     }
     routes.push({ sourceId, connections })
   }

@@ -137,12 +137,18 @@ export class Gateway {
     return this.api("POST", "/destinations", { name: this.name("destination"), type, config })
   }
 
-  connection(source: Pick<Source, "id">, destination: Pick<Destination, "id">, rules: Rules = []): Promise<Connection> {
+  connection(
+    source: Pick<Source, "id">,
+    destination: Pick<Destination, "id">,
+    rules: Rules = [],
+    more: object = {}
+  ): Promise<Connection> {
     return this.api("POST", "/connections", {
       name: this.name("connection"),
       source_id: source.id,
       destination_id: destination.id,
-      rules
+      rules,
+      ...more
     })
   }
 

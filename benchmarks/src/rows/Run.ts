@@ -16,6 +16,7 @@ interface Arranged {
 const settling = "4 seconds"
 /** Requests in flight at saturation: of what goes in turn, one of each customer. */
 const inFlight = 100
+
 const upTo = (count: number): ReadonlyArray<number> => Array.from({ length: count }, (_, index) => index)
 
 /** Starts a row's gateway of one version. */

@@ -165,7 +165,11 @@ const make = Effect.gen(function* () {
   const hint = ({ input, record, request }: Decision): void => {
     if (record.pending.length > 0) {
       const pending = newRequest(record, request, input())
-      for (const { connectionId } of record.pending) hints.route(connectionId, pending)
+      for (const { connectionId, line } of record.pending) {
+        // What is kept in order is read in that order.
+        if (line === null) hints.route(connectionId, pending)
+        else hints.wake(connectionId)
+      }
     }
     if (record.events.length === 0) return
     const payload = payloadOf(request, record)

@@ -131,23 +131,27 @@ const route = (
 
   const proceed = (): Decision | Unfinished => {
     for (; next < routes.length; next++) {
-      const { connectionId, connectionShard, destinationId, destinationShard, rules } = routes[next]!
+      const { connectionId, connectionShard, destinationId, destinationShard, ordering, rules } = routes[next]!
+      const filter = rules?.slow === null ? rules.filter : null
+      if (filter !== null || ordering !== null) {
+        if (startedAt === 0) {
+          if (isTurnOver()) return unfinished
+          startedAt = performance.now()
+        }
+        if (!isParsed && (filter?.looksAtBody === true || ordering?.looksAtBody === true)) {
+          input.body()
+          isParsed = true
+          if (isLong()) return unfinished
+        }
+      }
+      const orderingKey = ordering === null ? null : ordering.of(input)
       if (rules === null || rules.slow !== null) {
-        pending.push({ connectionId, shard: connectionShard })
+        pending.push({ connectionId, shard: connectionShard, line: ordering === null ? null : { key: orderingKey } })
         continue
       }
       let missed: ReadonlyArray<string> = nothing
       let isOver = false
       if (rules.filter !== null) {
-        if (startedAt === 0) {
-          if (isTurnOver()) return unfinished
-          startedAt = performance.now()
-        }
-        if (!isParsed && rules.filter.looksAtBody) {
-          input.body()
-          isParsed = true
-          if (isLong()) return unfinished
-        }
         missed = rules.filter.failingTargets(input)
         isOver = isLong()
       } else if (next % portion === portion - 1) {
@@ -162,7 +166,8 @@ const route = (
           connectionId,
           destinationId,
           shard: destinationShard,
-          dueAt: request.receivedAt + rules.delay
+          dueAt: request.receivedAt + rules.delay,
+          orderingKey
         })
       }
       if (isOver && next + 1 < routes.length) {

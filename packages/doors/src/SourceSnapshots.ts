@@ -2,6 +2,7 @@ import { Context, Effect, Layer, Result } from "effect"
 import { Sharding } from "effect/cluster"
 import type { SqlError } from "effect/sql"
 import { takeTurn } from "@tidegate/model/LoopTurn"
+import { compileOrdering, type OrderingKey } from "@tidegate/rules/Ordering"
 import { compileRules, type CompiledRules } from "@tidegate/rules/RuleSet"
 import { shardOf } from "@tidegate/entities/Shards"
 import { Ingress, ingressPath, isSlug } from "@tidegate/model/Ingress"
@@ -24,8 +25,13 @@ export interface Route {
   /** The shard of the destination's actor, and of the connection's. */
   readonly destinationShard: number
   readonly connectionShard: number
-  /** Null when the stored rules cannot be read: its requests wait as pending routes. Closed, and nothing is lost. */
+  /**
+   * Null when the connection's actor decides whatever they are: the stored rules cannot be read (closed, and nothing is lost), or
+   * what comes must not pass what waits there.
+   */
   readonly rules: CompiledRules | null
+  /** By what its events are kept in order; null: in none, or by something that cannot be read. */
+  readonly ordering: OrderingKey | null
 }
 
 /** Everything a door needs to decide about a request of one source, as of one version of it. */
@@ -173,7 +179,8 @@ const make = Effect.gen(function* () {
         destinationId: connection.destination_id,
         destinationShard: shardOf(sharding, connection.destination_id),
         connectionShard: shardOf(sharding, connection.id),
-        rules: Result.getOrNull(compileRules(connection.rules))
+        rules: connection.follows ? null : Result.getOrNull(compileRules(connection.rules)),
+        ordering: connection.ordering === null ? null : Result.getOrNull(compileOrdering(connection.ordering.key))
       })
       if (performance.now() - since > 1) {
         yield* takeTurn(since)

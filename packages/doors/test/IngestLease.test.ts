@@ -187,6 +187,19 @@ describe("doors with leases of one limit", () => {
 })
 
 describe("a door without an answer", () => {
+  it.for([12, 100, 1_000])("goes no further than its lease when it has asked but once, of %d", (limit) => {
+    const world = new World({ seed: 1, limit, doors: 2 })
+    world.start()
+    world.request(1)
+    world.advance(50)
+    // The other one uses all of it meanwhile.
+    load(world, 4_000, [limit, 0])
+    world.kill()
+    load(world, 4_000, [0, limit])
+    expect(inFirst(world)).toBeGreaterThanOrEqual(limit)
+    expect(inFirst(world)).toBeLessThanOrEqual(limit + 2 * world.slack)
+  })
+
   it.prop("goes on by its share, period after period", [seed, limits], ([seed, limit]) => {
     const world = new World({ seed, limit, doors: 2, period: "second" })
     world.start()

@@ -17,7 +17,8 @@ const route = (connectionId: string, rules: ReadonlyArray<Rule> | null): Route =
   destinationId: `des_of_${connectionId}`,
   destinationShard: 3,
   connectionShard: 7,
-  rules: rules === null ? null : Result.getOrThrow(compileRules(rules))
+  rules: rules === null ? null : Result.getOrThrow(compileRules(rules)),
+  ordering: null
 })
 
 const snapshot = (more: Partial<SourceSnapshot> = {}): SourceSnapshot => ({
@@ -248,7 +249,14 @@ describe("what a connection makes of it", () => {
   it("an event, due at once", () => {
     const { events, ignored, pending } = one([])
     expect(events).toEqual([
-      { id: expect.stringMatching(/^evt_/), connectionId: "web_1", destinationId: "des_of_web_1", shard: 3, dueAt: at }
+      {
+        id: expect.stringMatching(/^evt_/),
+        connectionId: "web_1",
+        destinationId: "des_of_web_1",
+        shard: 3,
+        dueAt: at,
+        orderingKey: null
+      }
     ])
     expect([ignored, pending]).toEqual([[], []])
   })
@@ -266,7 +274,11 @@ describe("what a connection makes of it", () => {
 
   it("a route to work off later, where rules are slow or cannot be read", () => {
     for (const rules of [[deduplicate], [deduplicate, noBody], null]) {
-      expect(one(rules)).toMatchObject({ events: [], ignored: [], pending: [{ connectionId: "web_1", shard: 7 }] })
+      expect(one(rules)).toMatchObject({
+        events: [],
+        ignored: [],
+        pending: [{ connectionId: "web_1", shard: 7, line: null }]
+      })
     }
   })
 })

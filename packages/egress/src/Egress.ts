@@ -55,6 +55,8 @@ export interface Streaming {
 }
 
 const defaultTimeoutMs = 30_000
+/** Of deliveries, which are many and short. Who waits behind the limit of an origin waits for one of its pools. */
+const connectionsPerPool = 64
 
 const messageHeaders = (headers: ReadonlyArray<string>): Array<string> =>
   headers.filter((_, index) => !setByClient.has(headers[index - (index % 2)]!.toLowerCase()))
@@ -115,6 +117,7 @@ const makeEgress = (options: EgressOptions) => {
   const delivering = makeOrigins({
     guard,
     connectionsPerOrigin: options.connectionsPerOrigin ?? 128,
+    connectionsPerPool,
     maxIdleOrigins,
     maxConnections
   })
@@ -136,7 +139,7 @@ const makeEgress = (options: EgressOptions) => {
     resolve: (answer: Answer) => void
   ): Exchange => {
     const origins = reader === undefined ? delivering : streaming
-    const origin = origins.acquire(url.origin)
+    const connections = origins.acquire(url.origin)
     inFlight++
     const options: Dispatcher.DispatchOptions = {
       path: url.pathname + url.search,
@@ -153,12 +156,12 @@ const makeEgress = (options: EgressOptions) => {
       onSettled: (answer) => {
         // It may still stand in the client's queue, where its body would wait along with it.
         options.body = null
-        origins.release(origin)
+        origins.release(connections)
         if (--inFlight === 0) onDrained?.()
         resolve(answer)
       }
     })
-    origin.pool.dispatch(options, exchange)
+    connections.pool.dispatch(options, exchange)
     return exchange
   }
 

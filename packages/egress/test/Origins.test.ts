@@ -3,8 +3,14 @@ import { afterEach, beforeEach, vi } from "vitest"
 import { makeGuard } from "../src/Guard.ts"
 import { makeOrigins } from "../src/Origins.ts"
 
-const open = (maxIdleOrigins: number) =>
-  makeOrigins({ guard: makeGuard({ allow: [] }), connectionsPerOrigin: 2, maxIdleOrigins, maxConnections: 100 })
+const open = (maxIdleOrigins: number, connectionsPerOrigin = 2) =>
+  makeOrigins({
+    guard: makeGuard({ allow: [] }),
+    connectionsPerOrigin,
+    connectionsPerPool: 2,
+    maxIdleOrigins,
+    maxConnections: 100
+  })
 
 describe("open origins", () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }))
@@ -50,5 +56,22 @@ describe("open origins", () => {
     expect(opened.map((origin) => origin.pool.destroyed)).toEqual([true, false, false])
     expect(next.inFlight).toBe(1)
     await origins.destroy()
+  })
+
+  it("have pools of so many connections each, of which the first ones are used first", async () => {
+    const origins = open(2, 5)
+    const acquire = () => origins.acquire("http://slow.example")
+    const held = Array.from({ length: 5 }, acquire)
+    const pools = [...new Set(held)]
+    expect(pools.map(({ most }) => most)).toEqual([2, 2, 1])
+    expect(pools.map(({ inFlight }) => inFlight)).toEqual([2, 2, 1])
+    // Those that wait spread over what there is.
+    const waiting = Array.from({ length: 3 }, acquire)
+    expect(new Set([...held, ...waiting]).size).toBe(3)
+    expect(pools.map(({ inFlight }) => inFlight)).toEqual([3, 3, 2])
+    for (const one of [...held, ...waiting]) origins.release(one)
+    expect(acquire()).toBe(pools[0])
+    await origins.destroy()
+    expect(pools.map(({ pool }) => pool.destroyed)).toEqual([true, true, true])
   })
 })

@@ -5,7 +5,7 @@ import { ConnectionEntity } from "./Connection/ConnectionProtocol.ts"
 import type { PendingRequest } from "./Connection/PendingRequest.ts"
 import { Batch as RouteBatch } from "./Connection/RouteBatch.ts"
 import { Batch } from "./Destination/DeliveryBatch.ts"
-import type { DeliveryItem } from "./Destination/DeliveryItem.ts"
+import { type DeliveryItem, weightOf } from "./Destination/DeliveryItem.ts"
 import { DestinationEntity } from "./Destination/DestinationProtocol.ts"
 import { Handover } from "./Handover/Handover.ts"
 import { HandoverEntity } from "./Handover/HandoverProtocol.ts"
@@ -19,15 +19,19 @@ const patience = "1 second"
 const reloadDeadline = "12 seconds"
 /** Messages on their way to actors that have not taken them yet. What comes on top is dropped: the sweep finds it. */
 const mostOutstanding = 512
+/**
+ * Messages on their way to one runner. What comes meanwhile gathers for the next one: the more there is to hand over, the more goes
+ * in one message.
+ */
+const mostUnderWay = 2
+/** What may gather, in bytes; of what comes on top only its destinations are told. */
+const mostKeptBytes = 8 * 1024 * 1024
 
 /** Events for destinations, by their ids. */
 type Batches = ReadonlyMap<string, Batch>
 
-/** What goes to one runner, and a shard of it. */
-interface Away {
-  readonly shard: number
-  readonly batches: Map<string, Batch>
-}
+/** Where a destination's actor lives: in this process, at another runner, or nobody knows where. */
+type Place = "here" | RunnerAddress.RunnerAddress | undefined
 
 /**
  * What is told to the actors of the event path. Hints may be lost: the rows are there, and the sweep finds them. They end when
@@ -40,11 +44,15 @@ export const actors = Effect.gen(function* () {
   const sharding = yield* Sharding.Sharding
   const owners = yield* Owners
   const residents = yield* Residents.Destinations
-  const routing = yield* Residents.Connections
   const hint = (message: Effect.Effect<void, unknown>): Effect.Effect<void> =>
     Effect.ignore(Effect.timeout(message, patience))
 
-  /** Gives the actors of this process their batches; answers what remains to be sent, to those that are asleep. */
+  const placeOf = (destinationId: string): Place => {
+    const shard = shardOf(sharding, destinationId)
+    return sharding.hasShardId(ShardId.make("default", shard)) ? "here" : owners.of(shard)
+  }
+
+  /** Gives the actors of this process their batches, those that are asleep by a message. */
   const take = (batches: Batches): Effect.Effect<void> => {
     const asleep = Array.from(batches).filter(([id, batch]) => !residents.give(id, batch))
     if (asleep.length === 0) return Effect.void
@@ -56,43 +64,26 @@ export const actors = Effect.gen(function* () {
     )
   }
 
-  /** Events that have just been committed, on their way: one message for each runner that has one of their destinations. */
-  const handOver = (batches: Batches): ReadonlyArray<Effect.Effect<void>> => {
-    const here = new Map<string, Batch>()
-    const away = new Map<RunnerAddress.RunnerAddress | undefined, Away>()
-    for (const [id, batch] of batches) {
-      if (residents.give(id, batch)) continue
-      const shard = shardOf(sharding, id)
-      if (sharding.hasShardId(ShardId.make("default", shard))) {
-        here.set(id, batch)
-        continue
-      }
-      const owner = owners.of(shard)
-      const known = away.get(owner)
-      if (known === undefined) away.set(owner, { shard, batches: new Map([[id, batch]]) })
-      else known.batches.set(id, batch)
-    }
-    const messages = Array.from(away.values(), ({ batches, shard }) =>
-      hint(handover(idOn(sharding, shard)).Take({ handover: new Handover(batches) }, { discard: true }))
-    )
-    return here.size === 0 ? messages : [take(here), ...messages]
+  /** Events of destinations that are all at one place: one message to it. */
+  const handOver = (place: Place, batches: Batches): Effect.Effect<void> => {
+    if (place === "here") return take(batches)
+    const [any] = batches.keys()
+    const to = idOn(sharding, shardOf(sharding, any!))
+    return hint(handover(to).Take({ handover: new Handover(batches) }, { discard: true }))
   }
 
   return {
+    placeOf,
     take,
     handOver,
     /** Events of one destination. */
     deliver: (destinationId: string, items: ReadonlyArray<DeliveryItem>) =>
-      Effect.all(handOver(new Map([[destinationId, new Batch(items)]])), { discard: true }),
+      Effect.suspend(() => handOver(placeOf(destinationId), new Map([[destinationId, new Batch(items)]]))),
     /** Something of the destination's is due. */
     wakeDestination: (id: string) => hint(destination(id).Wake(undefined, { discard: true })),
     /** Requests that have just been committed, and wait for the connection's slow rules. */
-    route: (connectionId: string, requests: ReadonlyArray<PendingRequest>): ReadonlyArray<Effect.Effect<void>> => {
-      const batch = new RouteBatch(requests)
-      return routing.give(connectionId, batch)
-        ? []
-        : [hint(connection(connectionId).Route({ batch }, { discard: true }))]
-    },
+    route: (connectionId: string, batch: RouteBatch) =>
+      hint(connection(connectionId).Route({ batch }, { discard: true })),
     /** The connection has pending routes. */
     wakeConnection: (id: string) => hint(connection(id).Wake(undefined, { discard: true }))
   }
@@ -120,7 +111,10 @@ export const reloadDestinations = Effect.fnUntraced(function* (
   )
 })
 
-/** The hints of a process: what is told in one turn of the event loop goes out as one message per runner, and one per connection. */
+/**
+ * The hints of a process: what is told in one turn of the event loop goes out as one message per runner, or with the next one to it, and one
+ * per connection.
+ */
 export class Hints extends Context.Service<
   Hints,
   {
@@ -136,39 +130,90 @@ export class Hints extends Context.Service<
   )
 }
 
+/** Events of one destination, on their way to being sent. */
+interface Outgoing {
+  readonly items: Array<DeliveryItem>
+  more: boolean
+}
+
 const make = Effect.gen(function* () {
-  const { handOver, route, wakeConnection } = yield* actors
+  const { handOver, placeOf, route, wakeConnection } = yield* actors
+  const residents = yield* Residents.Destinations
+  const routing = yield* Residents.Connections
   const run = Effect.runForkWith(yield* Effect.context())
 
-  let items = new Map<string, Array<DeliveryItem>>()
+  let outgoing = new Map<string, Outgoing>()
+  /** Messages on their way to each of the other runners. */
+  const underWay = new Map<Place, number>()
   let requests = new Map<string, Array<PendingRequest>>()
   let connections = new Set<string>()
   let outstanding = 0
   let scheduled = false
 
-  const send = (hint: Effect.Effect<void>): void => {
-    if (outstanding >= mostOutstanding) return
+  const send = (hint: Effect.Effect<void>, after?: () => void): void => {
+    if (outstanding >= mostOutstanding) return after?.()
     outstanding++
     run(
       Effect.ensuring(
         hint,
         Effect.sync(() => {
           outstanding--
+          after?.()
         })
       )
     )
   }
 
+  const sendTo = (place: Place, batches: ReadonlyMap<string, Batch>): void => {
+    if (place === "here") return send(handOver(place, batches))
+    underWay.set(place, (underWay.get(place) ?? 0) + 1)
+    send(handOver(place, batches), () => {
+      const others = underWay.get(place)! - 1
+      if (others > 0) underWay.set(place, others)
+      else underWay.delete(place)
+      if (outgoing.size > 0) schedule()
+    })
+  }
+
+  /** What waits for the next message to its runner, in bytes. */
+  const keep = (id: string, { items, more }: Outgoing, kept: number): number => {
+    const bytes = items.reduce((sum, item) => sum + weightOf(item), 0)
+    const fits = kept + bytes <= mostKeptBytes
+    if (fits || outgoing.size < mostOutstanding) outgoing.set(id, fits ? { items, more } : { items: [], more: true })
+    return fits ? kept + bytes : kept
+  }
+
+  const flushEvents = (): void => {
+    const before = outgoing
+    outgoing = new Map()
+    const messages = new Map<Place, Map<string, Batch>>()
+    let kept = 0
+    for (const [id, given] of before) {
+      const batch = new Batch(given.items, given.more)
+      if (residents.give(id, batch)) continue
+      const place = placeOf(id)
+      if ((underWay.get(place) ?? 0) >= mostUnderWay) {
+        kept = keep(id, given, kept)
+        continue
+      }
+      const message = messages.get(place)
+      if (message === undefined) messages.set(place, new Map([[id, batch]]))
+      else message.set(id, batch)
+    }
+    for (const [place, batches] of messages) sendTo(place, batches)
+  }
+
   const flush = (): void => {
     scheduled = false
-    const batches = new Map(Array.from(items, ([id, events]) => [id, new Batch(events)]))
+    flushEvents()
     const routed = requests
     const woken = connections
-    items = new Map()
     requests = new Map()
     connections = new Set()
-    for (const hint of handOver(batches)) send(hint)
-    for (const [id, batch] of routed) for (const hint of route(id, batch)) send(hint)
+    for (const [id, requests] of routed) {
+      const batch = new RouteBatch(requests)
+      if (!routing.give(id, batch)) send(route(id, batch))
+    }
     for (const id of woken) send(wakeConnection(id))
   }
 
@@ -180,9 +225,9 @@ const make = Effect.gen(function* () {
 
   return Hints.of({
     deliver: (destinationId, item) => {
-      const batch = items.get(destinationId)
-      if (batch === undefined) items.set(destinationId, [item])
-      else batch.push(item)
+      const before = outgoing.get(destinationId)
+      if (before === undefined) outgoing.set(destinationId, { items: [item], more: false })
+      else before.items.push(item)
       schedule()
     },
     route: (connectionId, request) => {

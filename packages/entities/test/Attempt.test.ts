@@ -19,7 +19,7 @@ import type { LaneSettings } from "../src/Destination/DestinationState.ts"
 const at = 1_700_000_000_000
 
 const item = newItem(
-  { id: "evt_1", connectionId: "con_1", dueAt: at - 5_000 },
+  { id: "evt_1", connectionId: "con_1", dueAt: at - 5_000, orderingKey: null },
   { teamId: "tm_1", sourceId: "src_1" },
   at - 5_000,
   {

@@ -271,6 +271,28 @@ layer(world)("a destination's deliveries", (it) => {
     })
   )
 
+  it.effect("goes by what a command has changed, before it has delivered anything and afterwards", () =>
+    Effect.gen(function* () {
+      const { actor, add, event } = yield* waiting()
+      const move = (path: string) =>
+        actor.Update({ team_id: team, input: { config: { url: `https://moved.test/${path}` } } })
+      yield* move("before")
+      yield* noArrival
+      yield* wake(actor)
+      const first = yield* arrival
+      expect(first.url).toContain("moved.test/before")
+      yield* move("after")
+      first.answer(200)
+      expect((yield* recorded(event, 1)).state).toBe("SUCCESSFUL")
+      const later = yield* add()
+      yield* wake(actor)
+      const second = yield* arrival
+      expect(second.url).toContain("moved.test/after")
+      second.answer(200)
+      expect((yield* recorded(later, 1)).state).toBe("SUCCESSFUL")
+    })
+  )
+
   it.effect("makes a manual retry a new event of its own that names its root", () =>
     Effect.gen(function* () {
       const { actor, event } = yield* waiting()

@@ -20,18 +20,23 @@ const taken = takePresented({ headers: ["x-gitlab-token"], query: ["token"] }, s
 const requestId = "req_01m80t1tv5j5bqa2skwkmrm5dd"
 
 const item = (change: Partial<DeliveryPayload> = {}): DeliveryItem =>
-  newItem({ id: "evt_1", connectionId: "web_1", dueAt: 0 }, { teamId: "tm_1", sourceId: "src_1" }, 0, {
-    requestId,
-    method: "POST",
-    path: "/",
-    query: taken.query,
-    headers: taken.headers,
-    presented: sealPresented(secrets, { team_id: "tm_1", id: requestId }, taken.secrets),
-    body: Buffer.from("{}"),
-    verified: true,
-    originalIp: null,
-    ...change
-  })
+  newItem(
+    { id: "evt_1", connectionId: "web_1", dueAt: 0, orderingKey: null },
+    { teamId: "tm_1", sourceId: "src_1" },
+    0,
+    {
+      requestId,
+      method: "POST",
+      path: "/",
+      query: taken.query,
+      headers: taken.headers,
+      presented: sealPresented(secrets, { team_id: "tm_1", id: requestId }, taken.secrets),
+      body: Buffer.from("{}"),
+      verified: true,
+      originalIp: null,
+      ...change
+    }
+  )
 
 const parts = (payload: DeliveryPayload | null) =>
   payload === null ? null : { headers: payload.headers, query: payload.query }

@@ -11,13 +11,12 @@ import {
 } from "effect/cluster"
 import type { KeyRing } from "@tidegate/storage/Secrets"
 import { Batch } from "../src/Destination/DeliveryBatch.ts"
-import { newItem } from "../src/Destination/DeliveryItem.ts"
+import { type DeliveryItem, newItem } from "../src/Destination/DeliveryItem.ts"
 import { DestinationEntity } from "../src/Destination/DestinationProtocol.ts"
 import { Handover } from "../src/Handover/Handover.ts"
-import * as HandoverBehaviour from "../src/Handover/HandoverBehaviour.ts"
 import { HandoverEntity } from "../src/Handover/HandoverProtocol.ts"
 import * as Owners from "../src/Handover/Owners.ts"
-import { actors } from "../src/Hints.ts"
+import { actors, Hints } from "../src/Hints.ts"
 import { idOn, shardOf, shardsPerGroup } from "../src/Shards.ts"
 import * as ClusterWire from "../src/Wire/ClusterWire.ts"
 import { freePort, newKey } from "./WireWorld.ts"
@@ -49,6 +48,23 @@ const destinations = (runner: string, given: Queue.Queue<Given>): Layer.Layer<ne
   return DestinationEntity.toLayer(Object.fromEntries(handlers)) as Layer.Layer<never, never, Sharding.Sharding>
 }
 
+/** Takes hand-overs as the gateway does, and tells of which events each was. */
+const taking = (handovers: Array<ReadonlyArray<string>>) =>
+  HandoverEntity.toLayer(
+    Effect.map(actors, ({ take }) =>
+      HandoverEntity.of({
+        Take: ({ payload: { handover } }) =>
+          Effect.suspend(() => {
+            handovers.push(
+              Array.from(handover.batches.values(), ({ items }) => items.map(({ eventId }) => eventId)).flat()
+            )
+            return take(handover.batches)
+          })
+      })
+    ),
+    { concurrency: "unbounded" }
+  )
+
 /** One list of runners, and nobody who contests what the list gives to each. */
 const storageOf = (shared: RunnerStorage.RunnerStorage["Service"]): RunnerStorage.RunnerStorage["Service"] => ({
   ...shared,
@@ -62,6 +78,7 @@ const runnerOf = Effect.fnUntraced(function* (
   storage: RunnerStorage.RunnerStorage["Service"],
   given: Queue.Queue<Given>
 ) {
+  const handovers: Array<ReadonlyArray<string>> = []
   const address = { host: "127.0.0.1", port: yield* freePort }
   const runnerAddress = Option.some(RunnerAddress.make(address.host, address.port))
   const config = ShardingConfig.layer({
@@ -74,7 +91,7 @@ const runnerOf = Effect.fnUntraced(function* (
     entityTerminationTimeout: "1 second"
   })
   const context = yield* Layer.build(
-    Layer.mergeAll(destinations(runner, given), HandoverBehaviour.layer).pipe(
+    Layer.mergeAll(destinations(runner, given), taking(handovers), Hints.layer).pipe(
       Layer.provideMerge(ClusterWire.layerRunner(address, keys)),
       Layer.provideMerge(Owners.layerWatching),
       Layer.provide([Layer.succeed(RunnerStorage.RunnerStorage, storageOf(storage)), MessageStorage.layerNoop, config])
@@ -83,8 +100,9 @@ const runnerOf = Effect.fnUntraced(function* (
   const sharding = Context.get(context, Sharding.Sharding)
   return {
     sharding,
+    handovers,
+    hints: Context.get(context, Hints),
     owners: Context.get(context, Owners.Owners),
-    ...(yield* Effect.provide(actors, context)),
     handover: yield* Effect.provide(HandoverEntity.client, context),
     holds: (id: string) => sharding.hasShardId(ShardId.make("default", shardOf(sharding, id)))
   }
@@ -104,10 +122,13 @@ const payload = {
   originalIp: null
 }
 
-const batchOf = (id: string): Batch =>
-  new Batch([
-    newItem({ id: `evt_${id}`, connectionId: "web_1", dueAt: 2 }, { teamId: "tm_1", sourceId: "src_1" }, 1, payload)
-  ])
+const itemOf = (id: string): DeliveryItem =>
+  newItem(
+    { id: `evt_${id}`, connectionId: "web_1", dueAt: 2, orderingKey: null },
+    { teamId: "tm_1", sourceId: "src_1" },
+    1,
+    payload
+  )
 
 const world = Effect.gen(function* () {
   const keys: KeyRing = [newKey("a")]
@@ -127,13 +148,13 @@ const world = Effect.gen(function* () {
 describe("what one commit has made, handed over", () => {
   it.live("goes to the other runner as one message, whole, and to each actor of this one", () =>
     Effect.gen(function* () {
-      const { away, given, here, one } = yield* world
+      const { away, given, here, one, two } = yield* world
       expect(away.length).toBeGreaterThan(1)
       expect(here.length).toBeGreaterThan(1)
-      const messages = one.handOver(new Map(ids.map((id) => [id, batchOf(id)])))
-      expect(messages).toHaveLength(2)
-      yield* Effect.all(messages, { concurrency: "unbounded" })
+      for (const id of ids) one.hints.deliver(id, itemOf(id))
       const taken = yield* Queue.takeN(given, ids.length)
+      expect(two.handovers).toStrictEqual([away.map((id) => `evt_${id}`)])
+      expect(one.handovers).toStrictEqual([])
       const expected = ids.map((id) => ({
         runner: here.includes(id) ? "one" : "two",
         destination: id,
@@ -145,11 +166,33 @@ describe("what one commit has made, handed over", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("while two messages are under way gathers for the next one, and nothing is lost", () =>
+    Effect.gen(function* () {
+      const { away, given, one, two } = yield* world
+      const to = away[0]!
+      const events = ["a", "b", "c", "d", "e"]
+      // A turn for each, but none in which an answer could be read.
+      yield* Effect.promise(async () => {
+        for (const event of events) {
+          one.hints.deliver(to, itemOf(event))
+          await new Promise<void>((resolve) => queueMicrotask(resolve))
+        }
+      })
+      const taken = yield* Queue.takeN(given, 3)
+      expect(taken.map(({ events }) => events)).toStrictEqual([
+        ["evt_a shared"],
+        ["evt_b shared"],
+        ["evt_c shared", "evt_d shared", "evt_e shared"]
+      ])
+      expect(two.handovers).toStrictEqual([["evt_a"], ["evt_b"], ["evt_c", "evt_d", "evt_e"]])
+    }).pipe(Effect.scoped)
+  )
+
   it.live("to a runner that does not have the destination tells the one that has it to read its rows", () =>
     Effect.gen(function* () {
       const { away, given, here, one } = yield* world
       const to = one.handover(idOn(one.sharding, shardOf(one.sharding, away[0]!)))
-      const handover = new Handover(new Map([here[0]!, away[0]!].map((id) => [id, batchOf(id)])))
+      const handover = new Handover(new Map([here[0]!, away[0]!].map((id) => [id, new Batch([itemOf(id)])])))
       yield* to.Take({ handover }, { discard: true })
       const taken = yield* Queue.takeN(given, 2)
       expect(taken).toContainEqual({

@@ -17,7 +17,7 @@ const payload = (requestId: string, body: Uint8Array, headers = {}): DeliveryPay
 })
 
 const item = (id: string, of: DeliveryPayload): DeliveryItem =>
-  newItem({ id, connectionId: "web_1", dueAt: 2 }, { teamId: "tm_1", sourceId: "src_1" }, 1, of)
+  newItem({ id, connectionId: "web_1", dueAt: 2, orderingKey: null }, { teamId: "tm_1", sourceId: "src_1" }, 1, of)
 
 const kibibyte = 1024
 const mebibyte = 1024 * kibibyte
@@ -56,6 +56,8 @@ describe("a hand-over on its way to another process", () => {
     const arrived = [...batches.values()].flatMap(({ items }) => items)
     expect(arrived).toHaveLength(40)
     expect(new Set(arrived.map(({ payload }) => payload)).size).toBe(1)
+    // And keeps no more of the message in memory than its own.
+    expect(arrived[0]!.payload.body.buffer.byteLength).toBe(32 * kibibyte)
   })
 
   it("leaves behind a body that is too large, and tells the destinations that it is for", () => {

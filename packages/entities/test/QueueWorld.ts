@@ -1,7 +1,14 @@
 import { expect } from "@effect/vitest"
 import { type DeliveryItem, newItem } from "@tidegate/entities/Destination/DeliveryItem"
-import { DeliveryQueue, horizonMs, type LaneRules, type LaneState } from "@tidegate/entities/Destination/DeliveryQueue"
+import {
+  DeliveryQueue,
+  horizonMs,
+  type LaneRules,
+  type LaneState,
+  type LinesRead
+} from "@tidegate/entities/Destination/DeliveryQueue"
 import type { Ending } from "../src/Destination/ConcurrencyLimit.ts"
+import type { LineReads } from "../src/Destination/Lines.ts"
 import type { Pacer } from "../src/Destination/Pacer.ts"
 import { type Share, Slots } from "../src/Destination/Slots.ts"
 
@@ -10,6 +17,9 @@ export interface Row {
   readonly id: string
   readonly lane: string
   readonly createdAt: number
+  /** Of a row in line: its key, and its place for as long as it has it. */
+  readonly key: string | null
+  place: number | null
   dueAt: number
   attempts: number
   state: "PENDING" | "DONE" | "CANCELLED"
@@ -27,12 +37,29 @@ interface Attempt {
 
 type Refill =
   | { readonly step: "asked" }
-  | { readonly step: "read"; readonly wanted: ReadonlyArray<string>; readonly behind: ReadonlySet<string> }
-  | { readonly step: "fetched"; readonly items: ReadonlyArray<DeliveryItem>; readonly behind: ReadonlySet<string> }
+  | {
+      readonly step: "read"
+      readonly wanted: ReadonlyArray<string>
+      readonly behind: ReadonlySet<string>
+      readonly lines: ReadonlyArray<FoundLines>
+    }
+  | {
+      readonly step: "fetched"
+      readonly items: ReadonlyArray<DeliveryItem>
+      readonly behind: ReadonlySet<string>
+      readonly lines: ReadonlyArray<LinesRead>
+    }
+
+interface FoundLines {
+  readonly connectionId: string
+  readonly lines: ReadonlyArray<{ readonly key: string; readonly ids: ReadonlyArray<string>; readonly more: boolean }>
+  readonly lookedTo: string | null | undefined
+}
 
 export const mostBytes = 64 * 1024 * 1024
 const refillRows = 1_000
 const leastRefill = 64
+const mostOfLine = 32
 
 /**
  * A queue in a world that a test runs: the clock, the network and SQL do one step at a time, when they are told to. What
@@ -42,7 +69,7 @@ const leastRefill = 64
 export class QueueWorld {
   now = 1_790_000_000_000
   lease = true
-  readonly slots: Slots
+  slots: Slots
   /** What another destination has of them. */
   readonly others: Share
   readonly rows = new Map<string, Row>()
@@ -57,7 +84,7 @@ export class QueueWorld {
   /** The next so many deliveries throw, and what the queue told of them. */
   breaks = 0
   readonly breakdowns: Array<unknown> = []
-  readonly queue: DeliveryQueue
+  queue: DeliveryQueue
   stopped = false
   readonly #lanes = new Map<string, LaneRules>()
   #destination: LaneRules = { state: "open", cancelBefore: 0 }
@@ -67,14 +94,26 @@ export class QueueWorld {
 
   constructor(
     lanes: ReadonlyArray<string>,
-    options: { readonly slots?: number; readonly pacer?: Pacer; readonly maxConcurrency?: number } = {}
+    options: {
+      readonly slots?: number
+      readonly pacer?: Pacer
+      readonly maxConcurrency?: number
+      readonly order?: "block" | "skip"
+    } = {}
   ) {
     this.slots = new Slots(options.slots ?? 5_000, mostBytes)
     this.others = this.slots.share(() => {})
-    for (const lane of lanes) this.#lanes.set(lane, { state: "open", cancelBefore: 0 })
+    const { order } = options
+    for (const lane of lanes) {
+      this.#lanes.set(lane, { state: "open", cancelBefore: 0, ...(order === undefined ? {} : { order }) })
+    }
     this.#pacer = options.pacer ?? null
     this.#maxConcurrency = options.maxConcurrency ?? null
-    this.queue = new DeliveryQueue({
+    this.queue = this.#start()
+  }
+
+  #start(): DeliveryQueue {
+    const queue: DeliveryQueue = new DeliveryQueue({
       now: () => this.now,
       mayDeliver: () => this.lease,
       slots: this.slots,
@@ -90,8 +129,54 @@ export class QueueWorld {
       changed: () => {},
       brokeDown: (cause) => void this.breakdowns.push(cause)
     })
+    this.queue = queue
     this.configure()
     this.refillNow()
+    return queue
+  }
+
+  /** Another process goes on with what is in SQL. Of what was being recorded, every other one is. */
+  takeOver(): void {
+    for (const [index, { item, successful }] of this.recording.entries()) {
+      const row = this.rows.get(item.eventId)!
+      if (index % 2 === 0 && row.state === "PENDING") this.#write(row, successful, 1_000)
+    }
+    this.stopped = true
+    this.queue.stop()
+    this.wire.length = 0
+    this.recording.length = 0
+    this.marks.length = 0
+    this.refill = null
+    this.#attempted.clear()
+    this.slots = new Slots(5_000, mostBytes)
+    this.stopped = false
+    this.queue = this.#start()
+  }
+
+  #write(row: Row, successful: boolean, retryIn: number): Row["state"] {
+    row.attempts++
+    if (successful) row.state = "DONE"
+    else if (row.state === "PENDING") {
+      row.dueAt = this.now + retryIn
+      if (this.#lanes.get(row.lane)!.order === "skip") row.place = null
+    }
+    return row.state
+  }
+
+  /** What strict order allows: nothing of its key under way, nothing before it that it has to wait for. */
+  #checkOrder(item: DeliveryItem): void {
+    const row = this.rows.get(item.eventId)!
+    if (row.key === null) return
+    const isOfKey = (other: Row) => other.lane === row.lane && other.key === row.key && other !== row
+    for (const { item: other } of [...this.wire, ...this.recording]) {
+      expect(isOfKey(this.rows.get(other.eventId)!), "one at a time").toBe(false)
+    }
+    const { place } = row
+    if (place === null) return
+    for (const other of this.rows.values()) {
+      const isBefore = other.state === "PENDING" && other.place !== null && other.place < place && isOfKey(other)
+      if (isBefore) expect.fail(`${row.id} started before ${other.id}`)
+    }
   }
 
   #deliver(item: DeliveryItem, startedAt: number): void {
@@ -99,6 +184,7 @@ export class QueueWorld {
       this.breaks--
       throw new Error("the host broke down")
     }
+    this.#checkOrder(item)
     expect(startedAt).toBe(this.now)
     expect(this.lease, "nothing starts without the lease").toBe(true)
     expect(this.stopped, "nothing starts after the end").toBe(false)
@@ -122,12 +208,18 @@ export class QueueWorld {
   }
 
   /** Commits events of a lane. They are offered by the caller, or not. */
-  commit(lane: string, count: number, options: { readonly dueIn?: number; readonly bytes?: number } = {}): Array<Row> {
+  commit(
+    lane: string,
+    count: number,
+    options: { readonly dueIn?: number; readonly bytes?: number; readonly key?: string } = {}
+  ): Array<Row> {
     return Array.from({ length: count }, () => {
       const row: Row = {
         id: `evt_${this.rows.size}`,
         lane,
         createdAt: this.now,
+        key: options.key ?? null,
+        place: options.key === undefined ? null : this.rows.size,
         dueAt: this.now + (options.dueIn ?? 0),
         attempts: 0,
         state: "PENDING"
@@ -137,13 +229,18 @@ export class QueueWorld {
     })
   }
 
-  itemOf({ attempts, createdAt, dueAt, id, lane }: Row): DeliveryItem {
-    const item = newItem({ id, connectionId: lane, dueAt }, { teamId: "tm_1", sourceId: "src_1" }, createdAt, payload)
-    return { ...item, attempts }
+  itemOf({ attempts, createdAt, dueAt, id, key, lane, place }: Row): DeliveryItem {
+    const item = newItem(
+      { id, connectionId: lane, dueAt, orderingKey: key },
+      { teamId: "tm_1", sourceId: "src_1" },
+      createdAt,
+      payload
+    )
+    return { ...item, attempts, place }
   }
 
   /** Commits and offers. */
-  send(lane: string, count: number, options: { readonly dueIn?: number } = {}): Array<Row> {
+  send(lane: string, count: number, options: { readonly dueIn?: number; readonly key?: string } = {}): Array<Row> {
     const rows = this.commit(lane, count, options)
     this.queue.offer(
       rows.map((row) => this.itemOf(row)),
@@ -186,7 +283,7 @@ export class QueueWorld {
 
   #next(rules: LaneRules, state: LaneState): LaneRules {
     const turned = (rules.state === "cancelled") !== (state === "cancelled")
-    return { state, cancelBefore: turned ? this.now : rules.cancelBefore }
+    return { ...rules, state, cancelBefore: turned ? this.now : rules.cancelBefore }
   }
 
   /** What is cancelled by a change reads so from then on. */
@@ -230,10 +327,7 @@ export class QueueWorld {
     if (row.attempts !== item.attempts || row.state === "DONE") {
       return this.queue.recorded(item, { kind: "superseded" })
     }
-    row.attempts++
-    if (successful) row.state = "DONE"
-    if (row.state !== "PENDING") return this.queue.recorded(item, { kind: "finished" })
-    row.dueAt = this.now + retryIn
+    if (this.#write(row, successful, retryIn) !== "PENDING") return this.queue.recorded(item, { kind: "finished" })
     this.queue.recorded(item, { kind: "retry", item: this.itemOf(row) })
   }
 
@@ -247,10 +341,17 @@ export class QueueWorld {
         .map((id) => this.rows.get(id)!)
         .filter((row) => row.state === "PENDING")
         .map((row) => this.itemOf(row))
-      this.refill = { step: "fetched", items, behind: refill.behind }
+      const lines = refill.lines.map(({ lines, ...rest }) => ({
+        ...rest,
+        lines: lines.map(({ ids, key, more }) => {
+          const rows = ids.map((id) => this.rows.get(id)!).filter((row) => row.state === "PENDING")
+          return { key, items: rows.map((row) => this.itemOf(row)), more }
+        })
+      }))
+      this.refill = { step: "fetched", items, behind: refill.behind, lines }
     } else {
       this.refill = null
-      this.queue.refilled(refill.items, refill.behind)
+      this.queue.refilled(refill.items, refill.behind, refill.lines)
     }
   }
 
@@ -265,6 +366,41 @@ export class QueueWorld {
   }
 
   #read(): Refill {
+    const reads = this.queue.takeReads()
+    const { behind, wanted } = reads.due ? this.#readDue() : { behind: new Set<string>(), wanted: [] }
+    const lines = [...reads.lines].map(([lane, read]) => this.#readLines(lane, read))
+    return { step: "read", wanted, behind, lines }
+  }
+
+  /** As `Refill.ts` does. */
+  #readLines(lane: string, { after, keys, most }: LineReads): FoundLines {
+    const rowsOf = new Map<string, Array<Row>>()
+    for (const row of this.rows.values()) {
+      if (row.lane !== lane || row.state !== "PENDING" || row.place === null) continue
+      const line = rowsOf.get(row.key!)
+      if (line === undefined) rowsOf.set(row.key!, [row])
+      else line.push(row)
+    }
+    const perLine = Math.max(1, Math.min(mostOfLine, Math.floor(most / Math.max(1, keys.length))))
+    const found = new Map(keys.map((key) => [key, (rowsOf.get(key) ?? []).slice(0, perLine)]))
+    const page =
+      after === null
+        ? null
+        : [...rowsOf.keys()]
+            .filter((key) => key > after)
+            .sort()
+            .slice(0, most)
+    for (const key of page ?? []) if (!found.has(key)) found.set(key, rowsOf.get(key)!.slice(0, 1))
+    const lines = [...found].flatMap(([key, rows]) => {
+      const end = rows.findIndex((row) => row.attempts > 0 || row.dueAt > this.now + horizonMs)
+      const free = end === -1 ? rows : rows.slice(0, end)
+      const more = !keys.includes(key) || rows.length === perLine || free.length < rows.length
+      return free.length === 0 ? [] : [{ key, ids: free.map(({ id }) => id), more }]
+    })
+    return { connectionId: lane, lines, lookedTo: page === null ? undefined : page.length < most ? null : page.at(-1)! }
+  }
+
+  #readDue(): { readonly wanted: ReadonlyArray<string>; readonly behind: ReadonlySet<string> } {
     const perLane = Math.max(50, Math.ceil(refillRows / this.#lanes.size))
     const known = this.queue.knownByConnection()
     const wanted: Array<string> = []
@@ -274,6 +410,7 @@ export class QueueWorld {
     for (const lane of this.#lanes.keys()) {
       const due = [...this.rows.values()]
         .filter((row) => row.lane === lane && row.state === "PENDING" && row.dueAt <= this.now + horizonMs)
+        .filter((row) => row.place === null || row.attempts > 0)
         .sort((a, b) => a.dueAt - b.dueAt)
         .slice(0, perLane + (known.get(lane) ?? 0))
       if (due.length === perLane + (known.get(lane) ?? 0)) behind.add(lane)
@@ -284,7 +421,7 @@ export class QueueWorld {
       if (wanted.length < room) wanted.push(id)
       else behind.add(lane)
     }
-    return { step: "read", wanted, behind }
+    return { wanted, behind }
   }
 
   /** Events in the window: in memory and not under way. */

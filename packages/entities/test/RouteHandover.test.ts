@@ -175,6 +175,8 @@ const request = (id: string, bytes: number): PendingRequest => {
     originalIp: null,
     isReplay: false,
     counted: true,
+    orderingKey: null,
+    inOrder: false,
     received,
     input: requestInput(received, body)
   }

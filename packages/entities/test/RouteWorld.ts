@@ -13,6 +13,7 @@ import { newRequest, type PendingRequest } from "../src/Connection/PendingReques
 import { makeRouteWorker } from "../src/Connection/RouteWork.ts"
 import type { DeliveryItem } from "../src/Destination/DeliveryItem.ts"
 import { DestinationEntity } from "../src/Destination/DestinationProtocol.ts"
+import * as HandoverBehaviour from "../src/Handover/HandoverBehaviour.ts"
 import { Hints } from "../src/Hints.ts"
 import { Lease } from "../src/Lease.ts"
 import { shardOf } from "../src/Shards.ts"
@@ -54,7 +55,7 @@ const destinations = DestinationEntity.toLayer(
   )
 )
 
-export const world = destinations.pipe(
+export const world = Layer.mergeAll(destinations, HandoverBehaviour.layer).pipe(
   Layer.provideMerge(Hints.layer),
   Layer.provideMerge(Layer.mergeAll(Journal.layer, TestRunner.layer, Transformations.layer, Lease.layerAlways)),
   Layer.provideMerge(ControlPlane.layer)
@@ -150,7 +151,7 @@ export const pending = Effect.fnUntraced(function* (
         ingestedAt,
         events: [],
         ignored: [],
-        pending: [{ connectionId: connection.id, shard: shardOf(sharding, connection.id) }]
+        pending: [{ connectionId: connection.id, shard: shardOf(sharding, connection.id), line: null }]
       }
       const received = { method: "POST", path, query: "a=1", headers }
       journal.accept(record, (outcome: Accepted) => {

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { Destination } from "./Destination.ts"
+import { Ordering } from "./Ordering.ts"
 import { Source } from "./Source.ts"
 import { Timestamp } from "./Timestamp.ts"
 
@@ -17,6 +18,8 @@ export const Connection = Schema.Struct({
   source: Source,
   destination: Destination,
   rules: Schema.Array(ConnectionRule),
+  /** Null: its events are delivered in any order. */
+  ordering: Schema.NullOr(Ordering),
   disabled_at: Schema.NullOr(Timestamp),
   paused_at: Schema.NullOr(Timestamp),
   created_at: Timestamp,

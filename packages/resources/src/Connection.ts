@@ -2,9 +2,11 @@ import { Result, Schema } from "effect"
 import { maxConnectionBody } from "@tidegate/model/BodyLimits"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
+import type { Ordering } from "@tidegate/model/Ordering"
 import { Rule } from "@tidegate/model/Rule"
 import { ConnectionRecord, Rules } from "./connection/Document.ts"
 import { example } from "./connection/Example.ts"
+import { orderingOf, OrderingWrite } from "./connection/Ordering.ts"
 import { checkRules, invalidWithRules } from "./connection/Rules.ts"
 import { every, fieldError, type FieldErrors, judgeBody, type Members } from "./Input.ts"
 import { Description, Id, Name, optional } from "./Members.ts"
@@ -18,6 +20,8 @@ export interface ConnectionFields {
   readonly source_id: string
   readonly destination_id: string
   readonly rules: ReadonlyArray<Rule>
+  /** Null: its events are delivered in any order. */
+  readonly ordering: Ordering | null
   readonly disabled_at: Date | null
   readonly paused_at: Date | null
 }
@@ -51,6 +55,7 @@ const members = {
   destination_id: optional(Id.annotate({ description: "The destination", examples: [ids.destination] })),
   destination: byId("The same as destination_id"),
   description: optional(Description),
+  ordering: optional(OrderingWrite),
   disabled_at: optional(Moment("Since when it routes nothing; null enables it")),
   paused_at: optional(Moment("Since when its events are held; null lets them go"))
 }
@@ -170,7 +175,8 @@ const change =
           destination_id: input.destination_id ?? input.destination?.id ?? stored.destination_id,
           disabled_at: disabled_at === undefined ? stored.disabled_at : disabled_at,
           paused_at: paused_at === undefined ? stored.paused_at : paused_at,
-          rules: input.rules ?? stored.rules
+          rules: input.rules ?? stored.rules,
+          ordering: input.ordering === undefined ? stored.ordering : orderingOf(input.ordering)
         })
       ),
       (faults) => invalidWithRules(faults, [])
@@ -181,6 +187,7 @@ const nothingStored: Omit<ConnectionFields, "name"> = {
   source_id: "",
   destination_id: "",
   rules: [],
+  ordering: null,
   disabled_at: null,
   paused_at: null
 }
@@ -225,6 +232,7 @@ export const connection = resource({
     source_id: "plain",
     destination_id: "plain",
     rules: "plain",
+    ordering: "plain",
     disabled_at: "plain",
     paused_at: "plain"
   },

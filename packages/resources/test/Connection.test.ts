@@ -25,7 +25,8 @@ describe("ConnectionInput", () => {
       ...ends,
       disabled_at: null,
       paused_at: null,
-      rules: []
+      rules: [],
+      ordering: null
     })
     const nothing = { description: null, disabled_at: null, paused_at: null, rules: null }
     expect(created({ name: "a", ...ends, ...nothing })).toStrictEqual(created({ name: "a", ...ends }))
@@ -38,6 +39,32 @@ describe("ConnectionInput", () => {
     )
     expect(created({ name: "a", ...objects, ...ends })).toStrictEqual(created({ name: "a", ...ends }))
     expect(refused({ name: "a", source: {}, destination_id: "des_1" })).toBe("VALIDATION_ERROR source.id is required")
+  })
+
+  it("keeps an order by one value of the request, and blocks unless told", () => {
+    const ordering = (ordering: Schema.Json) => created({ name: "a", ...ends, ordering }).ordering
+    expect(ordering({ key: "body.customer.id" })).toStrictEqual({ key: "body.customer.id", on_failure: "block" })
+    expect(ordering({ key: "query.of", on_failure: "skip" })).toStrictEqual({ key: "query.of", on_failure: "skip" })
+    expect(ordering(null)).toBeNull()
+    for (const key of [
+      "",
+      "body",
+      "path",
+      "method.x",
+      "body.items[*].id",
+      "body.a[$index]",
+      "body..",
+      1,
+      null,
+      ["body.a"]
+    ]) {
+      expect(refused({ name: "a", ...ends, ordering: { key } }), String(key)).toContain("VALIDATION_ERROR ordering.key")
+    }
+    expect(refused({ name: "a", ...ends, ordering: { key: "body.a", on_failure: "wait" } })).toContain(
+      "ordering.on_failure must be one of block, skip"
+    )
+    expect(refused({ name: "a", ...ends, ordering: {} })).toContain("ordering.key is required")
+    expect(refused({ name: "a", ...ends, ordering: "body.a" })).toContain("ordering must be an object")
   })
 
   it("names all that is missing", () => {

@@ -126,7 +126,7 @@ export const makeChildren = (options: ChildrenOptions) => {
 
   /** Lets those go that were not wanted since the look before this one, those first that have been idle for longest. */
   const look = (): void => {
-    const now = Math.min(options.children, busy + (options.waiting() > 0 ? 1 : 0))
+    const now = busy === 0 && options.waiting() > 0 ? 1 : busy
     kept = Math.max(wanted, now)
     wanted = now
     const idle = [...members].filter(({ state }) => state === "idle").toSorted((a, b) => a.startedAt - b.startedAt)

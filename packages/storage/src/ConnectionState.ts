@@ -61,11 +61,11 @@ export const transitions: Readonly<Record<Switch, Transition>> = { disable, enab
 export const write =
   (fields: ConnectionFields): Transition =>
   (state, at) => {
-    const { description, destination_id, disabled_at, name, paused_at, rules, source_id } = fields
+    const { description, destination_id, disabled_at, name, ordering, paused_at, rules, source_id } = fields
     const moved = source_id !== state.source_id
     // Switched off by a source that it has left: nobody would switch it on again.
     const disabled_by = moved ? null : state.disabled_by
-    const written = { ...state, name, description, source_id, destination_id, rules, disabled_by }
+    const written = { ...state, name, description, source_id, destination_id, rules, ordering, disabled_by }
     const switched = same(disabled_at, state.disabled_at)
       ? Result.succeed(written)
       : disabled_at === null

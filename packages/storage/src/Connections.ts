@@ -2,6 +2,7 @@ import { Context, Effect, Layer, Result } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Connection } from "@tidegate/model/Connection"
 import { fail, notFound } from "@tidegate/model/GatewayError"
+import type { Ordering } from "@tidegate/model/Ordering"
 import type { Rule } from "@tidegate/model/Rule"
 import { connection, type ConnectionFields } from "@tidegate/resources/Connection"
 import type { AnyResource } from "@tidegate/resources/Resource"
@@ -17,7 +18,11 @@ import { holdTransformations, upsertTransformation } from "./TransformationLinks
 export interface ConnectionRow extends StoredRow, ConnectionState {
   readonly name: string
   readonly deleted_at: Date | null
+  readonly lines: Lines | null
 }
+
+/** Who has put events of a connection in line: doors alone, or its actor too. */
+export type Lines = "door" | "actor"
 
 /**
  * The connections of teams. Every change raises the version of its source (of both, when it moves), so that no door goes on
@@ -41,6 +46,7 @@ const written = [
   "disabled_at",
   "disabled_by",
   "name",
+  "ordering",
   "paused_at",
   "resumed_at",
   "rules",
@@ -49,6 +55,12 @@ const written = [
 
 const columnsOf = (state: ConnectionState): Values =>
   Object.fromEntries(written.map((column) => [column, state[column]]))
+
+/** Who puts events in line from now on: see the column. */
+const linesOf = (before: Lines | null, ordering: Ordering | null, rules: ReadonlyArray<Rule>): Lines | null => {
+  if (ordering === null || before === "actor") return before
+  return rules.some(({ type }) => type === "deduplicate" || type === "transform") ? "actor" : "door"
+}
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -147,6 +159,7 @@ const make = Effect.gen(function* () {
         source: sourceOf.get(row.source_id)!,
         destination: destinationOf.get(row.destination_id)!,
         rules: row.rules,
+        ordering: row.ordering,
         disabled_at: row.disabled_at?.toISOString() ?? null,
         paused_at: row.paused_at?.toISOString() ?? null,
         created_at: row.created_at.toISOString(),
@@ -167,7 +180,13 @@ const make = Effect.gen(function* () {
       const rules = next["rules"] as ConnectionFields["rules"] | undefined
       if (rules === undefined) return next
       const linked = rules === before?.rules ? rules : yield* linkTransformations(team_id, rules)
-      return { ...next, rules: JSON.stringify(linked) }
+      const ordering = next["ordering"] as ConnectionFields["ordering"]
+      return {
+        ...next,
+        rules: JSON.stringify(linked),
+        ordering: ordering === null ? null : JSON.stringify(ordering),
+        lines: linesOf(before?.lines ?? null, ordering, linked)
+      }
     }),
     written: (row, next, at) => Result.map(write(next as unknown as ConnectionFields)(row, at), columnsOf),
     turn: (row, to, at) => Result.map(transitions[to](row, at), (next) => (next === row ? null : columnsOf(next))),

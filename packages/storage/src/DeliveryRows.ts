@@ -66,6 +66,9 @@ export interface PendingEventRow extends StoredHead {
   readonly body: Uint8Array | null
   readonly verified: boolean
   readonly original_ip: string | null
+  /** The key of the line it is or was in, and its place there: see `Lines.ts`. */
+  readonly ordering_key: string | null
+  readonly place: number | null
 }
 
 /**
@@ -82,10 +85,13 @@ export const pendingEvents = Effect.fnUntraced(function* (
   const [first, last] = Columns.bounds(eventIds)
   return yield* sql<PendingEventRow>`
     with chosen as (
-      select w.id, w.place, d.due_at, e.request_id, e.event_data_id,
-        sum(r.body_size) over (order by w.place) - r.body_size as before
-      from unnest(${ids}) with ordinality as w (id, place)
-        cross join lateral (select due_at from deliveries where deliveries.event_id = w.id limit 1) d
+      select w.id, w.nth, d.due_at, d.ordering_key, d.place, e.request_id, e.event_data_id,
+        sum(r.body_size) over (order by w.nth) - r.body_size as before
+      from unnest(${ids}) with ordinality as w (id, nth)
+        cross join lateral (
+          select coalesce(ready_at, due_at) as due_at, ordering_key, place::float8 as place
+          from deliveries where deliveries.event_id = w.id limit 1
+        ) d
         cross join lateral (
           select request_id, event_data_id from events
           where events.id = w.id and events.id >= ${first} and events.id <= ${last} and events.state = 'PENDING' limit 1
@@ -99,7 +105,8 @@ export const pendingEvents = Effect.fnUntraced(function* (
     select e.id, e.team_id, e.connection_id, e.source_id, e.created_at, c.due_at, e.attempts, e.first_attempt_at,
       e.last_attempt_at, e.trigger, e.root_event_id, e.retry_operation_id, e.request_id, coalesce(t.method, r.method) as method,
       coalesce(t.path, r.path) as path, coalesce(t.query, r.query) as query, coalesce(t.headers, r.headers) as headers, r.presented,
-      case when t.same_body is false then t.body else r.body end as body, r.verified, r.original_ip
+      case when t.same_body is false then t.body else r.body end as body, r.verified, r.original_ip,
+      c.ordering_key, c.place
     from chosen c
       cross join lateral (
         select * from events where events.id = c.id and events.id >= ${first} and events.id <= ${last} limit 1
@@ -109,7 +116,7 @@ export const pendingEvents = Effect.fnUntraced(function* (
         select method, path, query, headers, body, same_body from event_data where event_data.id = c.event_data_id limit 1
       ) t on c.event_data_id is not null
     where c.before < ${bytes} and coalesce(t.headers, r.headers) <> ${payloadGone}
-    order by c.place`
+    order by c.nth`
 })
 
 /**
@@ -168,8 +175,8 @@ export interface DueWork {
 }
 
 /**
- * The destinations and connections of these shards that have had something to do since `before` (Unix ms): deliveries due, pending
- * routes. One statement, because it is asked for again and again, most often in vain.
+ * The destinations and connections of these shards that have had something to do since `before` (Unix ms): deliveries due, lines
+ * (whose first may be waiting for its time: only their destination knows), pending routes. One statement, because it is asked for again and again, most often in vain.
  */
 export const dueWork = Effect.fnUntraced(function* (
   shards: ReadonlyArray<number>,
@@ -177,7 +184,18 @@ export const dueWork = Effect.fnUntraced(function* (
 ): Effect.fn.Return<DueWork, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
   const rows = yield* sql<{ kind: "destination" | "connection" | "next"; id: string; at: Date | null }>`
-    ${lanesOf(sql, shards)}, routes as (
+    ${lanesOf(sql, shards)}, lined as (
+      (select d.shard, d.destination_id, d.connection_id from deliveries d where d.place is not null
+        order by d.shard, d.destination_id, d.connection_id limit 1)
+      union all
+      select next.shard, next.destination_id, next.connection_id
+      from lined cross join lateral (
+        select d.shard, d.destination_id, d.connection_id from deliveries d
+        where d.place is not null
+          and (d.shard, d.destination_id, d.connection_id) > (lined.shard, lined.destination_id, lined.connection_id)
+        order by d.shard, d.destination_id, d.connection_id limit 1
+      ) next
+    ), routes as (
       select first.shard, first.connection_id, first.created_at
       from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
         select p.shard, p.connection_id, p.created_at from pending_routes p where p.shard = s.shard
@@ -191,12 +209,17 @@ export const dueWork = Effect.fnUntraced(function* (
         order by p.shard, p.connection_id, p.request_id limit 1
       ) next
     )
-    select distinct 'destination' as kind, lanes.destination_id as id, null::timestamptz as at from lanes
-    where lanes.due_at <= ${new Date(before)}
-      and not coalesce((
+    select 'destination' as kind, waiting.destination_id as id, null::timestamptz as at
+    from (
+      select destination_id, connection_id from lanes where due_at <= ${new Date(before)}
+      union
+      select destination_id, connection_id from lined where shard = any(${Columns.int2(shards)})
+    ) waiting
+    where not coalesce((
         select c.paused_at is not null and c.disabled_at is null and c.deleted_at is null
-        from connections c where c.id = lanes.connection_id
+        from connections c where c.id = waiting.connection_id
       ), false)
+    group by waiting.destination_id
     union all
     select 'connection', connection_id, null from routes where created_at <= ${new Date(before)}
     union all

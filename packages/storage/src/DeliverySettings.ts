@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import type { Ordering } from "@tidegate/model/Ordering"
 import type { Rule } from "@tidegate/model/Rule"
 import type { DestinationConfig } from "@tidegate/resources/Destination"
 import { Secrets } from "./Secrets.ts"
@@ -29,6 +30,9 @@ export interface DeliveringConnection {
   readonly paused_at: Date | null
   readonly resumed_at: Date | null
   readonly cancel_before: Date | null
+  readonly ordering: Ordering | null
+  /** Whether events of it may be in line, also when it keeps no order any more. */
+  readonly has_lines: boolean
 }
 
 /** What a destination delivers by. */
@@ -58,7 +62,8 @@ export const readDeliverySettings = Effect.fnUntraced(function* (
         and d.connection_id > lanes.connection_id order by d.connection_id limit 1)
       from lanes where lanes.connection_id is not null
     )
-    select c.id, c.name, s.name as source_name, c.rules, c.disabled_at, c.deleted_at, c.paused_at, c.resumed_at, c.cancel_before
+    select c.id, c.name, s.name as source_name, c.rules, c.disabled_at, c.deleted_at, c.paused_at, c.resumed_at, c.cancel_before,
+      c.ordering, c.lines is not null as has_lines
     from connections c join sources s on s.id = c.source_id
     where c.id in (
       select id from connections where destination_id = ${id} and deleted_at is null

@@ -3,6 +3,7 @@ import { SqlClient, type Statement } from "effect/sql"
 import type { EventStatus } from "@tidegate/model/Event"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { eventStatusSql } from "./EventStatus.ts"
+import { inLine, nextPlace } from "./Lines.ts"
 import { withPartitions } from "./Partitions.ts"
 import { controlSlot } from "./RollupBins.ts"
 import { query } from "./Transaction.ts"
@@ -49,6 +50,7 @@ interface Parent {
   readonly paused: boolean
   readonly destination_off: boolean
   readonly payload_stored: boolean
+  readonly in_order: boolean
 }
 
 const payloadUnavailable = fail("PAYLOAD_UNAVAILABLE", "the payload of the event is no longer stored")
@@ -77,7 +79,7 @@ const stored = Effect.fnUntraced(function* (team_id: string, parent_event_id: st
 
 /**
  * Retries one event by hand: a new event with the same payload, due now, on the connection's current destination; the
- * old one keeps its status and notes the time. Its parts are one statement, so all of them happen or none.
+ * old one keeps its status and notes the time. Where the connection keeps an order, it goes to the end of its parent's line. Its parts are one statement, so all of them happen or none.
  *
  * Its id is the caller's: a retry that is repeated, because its answer was lost, finds its event and does nothing more.
  *
@@ -104,7 +106,7 @@ export const retryEvent = Effect.fnUntraced(function* (options: {
         c.disabled_at is not null or c.deleted_at is not null as connection_off,
         c.paused_at is not null as paused,
         t.disabled_at is not null or t.deleted_at is not null as destination_off,
-        ${payloadStored(sql)} as payload_stored
+        ${payloadStored(sql)} as payload_stored, c.ordering is not null as in_order
       from events e
         join sources s on s.id = e.source_id
         join connections c on c.id = e.connection_id
@@ -118,20 +120,24 @@ export const retryEvent = Effect.fnUntraced(function* (options: {
   const refused = refusal(parent)
   if (refused !== null) return yield* refused
 
-  const { connection_id, destination_id } = parent
+  const { connection_id, destination_id, in_order: inOrder } = parent
   const shard = shardOf(destination_id)
   const insert = sql`
     with created as (
       insert into events (id, team_id, request_id, connection_id, source_id, destination_id, event_data_id, state, trigger,
-        due_at, root_event_id, retry_kind, retry_parent_event_id, ingested_at, created_at, updated_at)
+        due_at, ordering_key, root_event_id, retry_kind, retry_parent_event_id, ingested_at, created_at, updated_at)
       select ${id}, team_id, request_id, connection_id, source_id, ${destination_id}, event_data_id, 'PENDING', 'MANUAL',
-        ${now}, coalesce(root_event_id, id), 'single', id, ingested_at, ${now}, ${now}
+        ${now}, ${inOrder ? sql`ordering_key` : sql`null`}, coalesce(root_event_id, id), 'single', id, ingested_at, ${now}, ${now}
       from events e where id = ${event_id} and ${payloadStored(sql)}
       on conflict (id) do nothing
-      returning id, team_id, connection_id, destination_id
+      returning id, team_id, connection_id, destination_id, ordering_key
     ), queued as (
-      insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at)
-      select id, team_id, ${shard}, destination_id, connection_id, ${now} from created
+      insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at, ordering_key, place, ready_at)
+      select id, team_id, ${shard}, destination_id, connection_id,
+        case when ordering_key is null then ${now} else ${sql.literal(inLine)} end, ordering_key,
+        case when ordering_key is not null then ${sql.literal(nextPlace)} end,
+        case when ordering_key is not null then ${now}::timestamptz end
+      from created
     ), counted as (
       insert into rollups (key_id, measure, minute, slot, team_id, count)
       select connection_id, 'created', date_trunc('minute', ${now}), ${controlSlot}, team_id, 1 from created

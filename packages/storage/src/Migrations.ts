@@ -10,6 +10,7 @@ import recentCommands from "./migrations/0007_recent_commands.ts"
 import isolation from "./migrations/0008_isolation.ts"
 import rollupBatches from "./migrations/0009_rollup_batches.ts"
 import sourcePeriods from "./migrations/0010_source_periods.ts"
+import ordering from "./migrations/0011_ordering.ts"
 import countedRoutes from "./migrations/0012_counted_routes.ts"
 import { ensurePartitions } from "./Partitions.ts"
 
@@ -25,6 +26,7 @@ const migrations = Migrator.fromRecord({
   "0008_isolation": isolation,
   "0009_rollup_batches": rollupBatches,
   "0010_source_periods": sourcePeriods,
+  "0011_ordering": ordering,
   "0012_counted_routes": countedRoutes
 })
 

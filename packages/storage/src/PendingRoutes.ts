@@ -22,6 +22,10 @@ export interface PendingRouteRow extends StoredHead {
   readonly retry_kind: string | null
   /** Whether the request counts this route as an event already. */
   readonly counted: boolean
+  /** The line that its event goes into; null: none. */
+  readonly ordering_key: string | null
+  /** Null: its connection kept no order when it came. */
+  readonly place: bigint | null
 }
 
 /** A connection as its pending routes are worked off by it. */
@@ -80,7 +84,7 @@ interface SettingsRow extends Omit<RoutedConnection, "version"> {
 }
 
 /**
- * A connection with its pending routes, oldest first: so many, with bodies of so many bytes in all (the first always comes).
+ * A connection with its pending routes, oldest first (by their places, where it keeps an order): so many, with bodies of so many bytes in all (the first always comes).
  * Null when there is no such connection. One statement, so that a change of the connection or its transformation that had
  * returned before one of these requests came is in what the request is worked off by.
  */
@@ -92,14 +96,20 @@ export const readPendingWork = Effect.fnUntraced(function* (
   const sql = yield* HotSql
   const [settings, ...waiting] = yield* sql<SettingsRow | PendingRouteRow>`
     with chosen as (
-      select p.request_id, p.source_id, p.counted, sum(r.body_size) over (order by p.request_id) - r.body_size as before
+      select p.request_id, p.source_id, p.counted, p.ordering_key, p.place,
+        sum(r.body_size) over (order by p.place nulls first, p.request_id) - r.body_size as before
       from (
-        select * from pending_routes where connection_id = ${connectionId} order by connection_id, request_id limit ${limit}
+        (select * from pending_routes where connection_id = ${connectionId} and place is null
+          order by connection_id, request_id limit ${limit})
+        union all
+        (select * from pending_routes where connection_id = ${connectionId} and place is not null
+          order by connection_id, place limit ${limit})
+        limit ${limit}
       ) p cross join lateral (select body_size from requests where requests.id = p.request_id limit 1) r
     )
     select null as request_id, c.team_id, c.source_id, null::timestamptz as ingested_at, null as method, null as path,
       null as query, null as headers, null as presented, null::bytea as body, null::boolean as verified, null as original_ip,
-      null as retry_kind, null::boolean as counted, (select version from sources where sources.id = c.source_id) as version,
+      null as retry_kind, null::boolean as counted, null as ordering_key, null::bigint as place, (select version from sources where sources.id = c.source_id) as version,
       c.destination_id, c.rules,
       c.disabled_at is null and c.deleted_at is null and d.disabled_at is null and d.deleted_at is null as routes,
       t.id as transformation_id, t.code, t.code_hash, t.isolation, t.env, t.mark
@@ -115,10 +125,10 @@ export const readPendingWork = Effect.fnUntraced(function* (
     where c.id = ${connectionId}
     union all
     select c.request_id, r.team_id, c.source_id, r.ingested_at, r.method, r.path, r.query, r.headers, r.presented, r.body, r.verified,
-      r.original_ip, r.retry_kind, c.counted, null, null, null, null, null, null, null, null, null, null
+      r.original_ip, r.retry_kind, c.counted, c.ordering_key, c.place, null, null, null, null, null, null, null, null, null, null
     from chosen c cross join lateral (select * from requests where requests.id = c.request_id limit 1) r
     where c.before < ${bytes}
-    order by request_id nulls first`
+    order by place nulls first, request_id nulls first`
   if (settings === undefined || settings.request_id !== null) return null
   const { code, code_hash, env, isolation, mark, team_id, transformation_id: id, version, ...connection } = settings
   const { destination_id, routes, rules, source_id } = connection

@@ -1,6 +1,7 @@
 import { Effect, type Result, type Schema } from "effect"
 import type { SqlError } from "effect/sql"
 import { isSlug } from "@tidegate/model/Ingress"
+import type { Ordering } from "@tidegate/model/Ordering"
 import type { Rule } from "@tidegate/model/Rule"
 import type { SourceConfig } from "@tidegate/resources/Source"
 import { readAuth } from "./AuthColumn.ts"
@@ -19,6 +20,9 @@ interface Settings {
     readonly id: string
     readonly destination_id: string
     readonly rules: ReadonlyArray<Rule>
+    readonly ordering: Ordering | null
+    /** Requests have been put in line before slow rules: those that come now must not pass them, whatever the rules are by now. */
+    readonly follows: boolean
   }>
 }
 
@@ -46,7 +50,8 @@ export const readRoutedSource = Effect.fnUntraced(function* (
   const secrets = yield* Secrets
   const [row] = yield* sql<Row>`
     select s.id, s.team_id, s.slug, s.version, s.disabled_at, s.type, s.config, s.auth, coalesce((
-      select json_agg(json_build_object('id', c.id, 'destination_id', c.destination_id, 'rules', c.rules) order by c.id)
+      select json_agg(json_build_object('id', c.id, 'destination_id', c.destination_id, 'rules', c.rules,
+        'ordering', c.ordering, 'follows', c.ordering is not null and c.lines = 'actor') order by c.id)
       from connections c
       where c.source_id = s.id and c.deleted_at is null and c.disabled_at is null
         and (select d.deleted_at is null and d.disabled_at is null from destinations d where d.id = c.destination_id)

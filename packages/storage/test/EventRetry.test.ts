@@ -58,7 +58,10 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
           connection_id: connection.id,
           due_at: retried.created_at,
           started_at: null,
-          team_id: team
+          team_id: team,
+          ordering_key: null,
+          place: null,
+          ready_at: null
         }
       ])
       const [created] = yield* sql`

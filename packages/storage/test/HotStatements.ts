@@ -6,6 +6,7 @@ import { backlogs } from "@tidegate/storage/Backlog"
 import { cancelPending } from "@tidegate/storage/CancelPending"
 import * as Database from "@tidegate/storage/Database"
 import { dueRows, dueWork, pendingEvents, recentStarts } from "@tidegate/storage/DeliveryRows"
+import { firstOfLines, inLine, nextLines, nextPlace } from "@tidegate/storage/Lines"
 import { migrate } from "@tidegate/storage/Migrations"
 import { readDedupeWindows, readPendingWork, teamOfConnection } from "@tidegate/storage/PendingRoutes"
 import { exchangeCommit, type ProxyExchangeRecord } from "@tidegate/storage/ProxyExchanges"
@@ -30,6 +31,10 @@ const destination = newId(prefixes.destination, Date.now())
 const connection = newId(prefixes.connection, Date.now())
 const otherConnection = newId(prefixes.connection, Date.now())
 
+/** It keeps an order. */
+const lined = newId(prefixes.connection, Date.now())
+const keys = Array.from({ length: 20 }, (_, i) => `key-${i}`)
+
 /** So many pending events, due now, with requests that wait for slow rules; answers the ids of the first 20. */
 export const fill = Effect.fnUntraced(function* (count: number) {
   const sql = yield* SqlClient.SqlClient
@@ -49,6 +54,12 @@ export const fill = Effect.fnUntraced(function* (count: number) {
   yield* sql`insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at)
     select 1, ${connection}, 'req_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 'tm', 'src', now()
     from generate_series(1, ${count}::int) i`
+  yield* sql`insert into deliveries (event_id, shard, destination_id, connection_id, due_at, ordering_key, place, ready_at)
+    select 'evt_' || ${base} || ${salt} || 'l' || lpad(i::text, 9, '0'), 1, ${destination}, ${lined}, ${sql.literal(inLine)},
+      'key-' || i % 100, ${sql.literal(nextPlace)}, now() from generate_series(1, ${count}::int) i`
+  yield* sql`insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at, ordering_key, place)
+    select 1, ${lined}, 'req_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 'tm', 'src', now(), 'key-' || i % 100,
+      ${sql.literal(nextPlace)} from generate_series(1, ${count}::int) i`
   yield* sql`insert into dedupe_keys (connection_id, key, request_id, expires_at)
     select ${connection}, 'req_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 'req', now() + interval '1 hour'
     from generate_series(1, ${count}::int) i`
@@ -98,6 +109,14 @@ const settledAs = (eventId: string): Settled => {
   }
 }
 
+/** A route that nothing has changed. */
+const plainAs = (eventId: string): Settled => ({
+  ...settledAs(eventId),
+  execution: null,
+  transformed: null,
+  opens: null
+})
+
 /** A route that a transformation has failed on. */
 const ignoredAs = (eventId: string): Settled => {
   const { requestId } = settledAs(eventId)
@@ -120,6 +139,7 @@ const settlement = (connectionId: string, settled: ReadonlyArray<Settled>, basis
   shard: 1,
   now: Date.now(),
   basis,
+  inOrder: connectionId === lined,
   settled
 })
 
@@ -206,6 +226,14 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
       return readDedupeWindows([connection, otherConnection].map((connectionId) => ({ connectionId, keys })))
     }
   },
+  "the first of 20 lines": {
+    file: "Lines.ts",
+    run: () => firstOfLines({ shard: 1, destinationId: destination, connectionId: lined }, keys, 5)
+  },
+  "the next 20 lines": {
+    file: "Lines.ts",
+    run: () => nextLines({ shard: 1, destinationId: destination, connectionId: lined }, "key-2", 20)
+  },
   "the team of a connection": { file: "PendingRoutes.ts", run: () => teamOfConnection(connection) },
   "settling 20 pending routes of two connections, and 20 that were ignored": {
     file: "journal/SettleStatement.ts",
@@ -218,7 +246,10 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
       ]
       return Effect.andThen(
         committing(settleCommit(both)),
-        committing(settleCommit([settlement(connection, events.map(ignoredAs))]))
+        Effect.andThen(
+          committing(settleCommit([settlement(connection, events.map(ignoredAs))])),
+          committing(settleCommit([settlement(lined, events.map(plainAs))]))
+        )
       )
     }
   },

@@ -35,7 +35,7 @@ const world = Journal.layer.pipe(
 /** A request that waits for the slow rules of these connections. */
 const waiting = Effect.fnUntraced(function* (...of: ReadonlyArray<string>) {
   const journal = yield* Journal
-  const pending = of.map((connectionId) => ({ connectionId, shard: 1 }))
+  const pending = of.map((connectionId) => ({ connectionId, shard: 1, line: null }))
   const record = requestRecord(
     { teamId: team, sourceId: source, events: [], pending },
     { connection: first, destination }
@@ -75,6 +75,7 @@ const settle = (connectionId: string, settled: ReadonlyArray<Settled>, change: P
         basis: null,
         settled,
         bytes: 512,
+        inOrder: false,
         isOwned: () => true,
         done: (outcome) => resume(Effect.succeed(outcome)),
         ...change

@@ -89,6 +89,7 @@ export const connectionFields = (
   name: unique("connection"),
   description: null,
   rules: [],
+  ordering: null,
   disabled_at: null,
   paused_at: null,
   ...fields

@@ -30,7 +30,8 @@ export const requestRecord = (
         connectionId: connection,
         destinationId: destination,
         shard: 1,
-        dueAt: at
+        dueAt: at,
+        orderingKey: null
       }
     ],
     ignored: [],

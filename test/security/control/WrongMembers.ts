@@ -267,7 +267,10 @@ const tables: ReadonlyArray<Table> = [
       destination: ["x", [], {}, { id: null }],
       disabled_at: ["", "yesterday", 1, true, {}, "2026-01-01", "2999-01-01T00:00:00Z", "now", "2026-02-31T00:00:00Z"],
       paused_at: ["", "soon", 0, "2026-01-01T00:00:00", "2999-01-01T00:00:00Z", "1969-01-01T00:00:00Z"],
-      rules: ["x", 1, {}, true]
+      rules: ["x", 1, {}, true],
+      ordering: ["body.a", 1, [], true, {}, { key: 1 }, { on_failure: "block" }],
+      "ordering.key": ["", "body", "path.x", "body.items[*]", `body.${"x".repeat(300)}`, null, {}],
+      "ordering.on_failure": ["stop", null, 1]
     }
   },
   {

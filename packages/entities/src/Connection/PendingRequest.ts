@@ -21,6 +21,10 @@ export interface PendingRequest {
   readonly isReplay: boolean
   /** Whether the request counts this route as an event already. */
   readonly counted: boolean
+  /** The line that its event goes into; null: none. */
+  readonly orderingKey: string | null
+  /** Whether its connection kept an order when it came: it is settled in that. */
+  readonly inOrder: boolean
   readonly received: MessageHead
   readonly input: FilterInput
 }
@@ -42,12 +46,14 @@ export const storedRequest = (row: PendingRouteRow): PendingRequest => {
     originalIp: row.original_ip,
     isReplay: row.retry_kind !== null,
     counted: row.counted,
+    orderingKey: row.ordering_key,
+    inOrder: row.place !== null,
     received,
     input: requestInput(received, body)
   }
 }
 
-/** One that has just been committed. `received` and `input`: as its door has seen them. */
+/** One that has just been committed, on a connection that keeps no order. `received` and `input`: as its door has seen them. */
 export const newRequest = (record: RequestRecord, received: MessageHead, input: FilterInput): PendingRequest => ({
   id: record.id,
   teamId: record.teamId,
@@ -59,6 +65,8 @@ export const newRequest = (record: RequestRecord, received: MessageHead, input: 
   originalIp: record.originalIp,
   isReplay: false,
   counted: true,
+  orderingKey: null,
+  inOrder: false,
   received,
   input
 })

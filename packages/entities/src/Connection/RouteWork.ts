@@ -132,7 +132,7 @@ export const makeRouteWorker = Effect.gen(function* () {
         if (fate.kind !== "event" || fate.dueAt > now + horizonMs || !made.has(fate.eventId)) continue
         const head = transformed === null ? request.received : { ...transformed, headers: transformed.values }
         const payload = payloadOf(head, transformed?.body ? { ...request, body: transformed.body } : request)
-        const event = { id: fate.eventId, connectionId, dueAt: fate.dueAt }
+        const event = { id: fate.eventId, connectionId, dueAt: fate.dueAt, orderingKey: request.orderingKey }
         hints.deliver(destinationId, newItem(event, request, now, payload))
       }
     }
@@ -170,6 +170,7 @@ export const makeRouteWorker = Effect.gen(function* () {
         shard: shardOf(sharding, destinationId),
         now,
         basis: by?.basis ?? null,
+        inOrder: requests.some((request) => request.inOrder),
         settled,
         bytes: bytesOf(settled),
         isOwned,
@@ -188,6 +189,19 @@ export const makeRouteWorker = Effect.gen(function* () {
       const keys = groups.flatMap(({ key }) => (key === null ? [] : [key]))
       const windows = new Map((yield* windowsOf({ connectionId, keys })).map((window) => [window.key, window]))
       let count = 0
+      if (requests.some((request) => request.inOrder)) {
+        // Settled apart, a later one of a line would be there before an earlier one.
+        const decided = yield* Effect.forEach(
+          groups,
+          (group) => decideGroup(decider, group, group.key === null ? undefined : windows.get(group.key)),
+          { concurrency }
+        )
+        const made = new Map(decided.flat().map((one) => [one.requestId, one]))
+        const those = requests.filter(({ id }) => made.has(id))
+        const settled = those.map(({ id }) => made.get(id)!)
+        settle(areRead ? null : settings, decider.destinationId, those, settled)
+        return settled.length
+      }
       yield* Effect.forEach(
         groups,
         (group) =>

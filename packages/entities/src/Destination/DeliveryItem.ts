@@ -28,6 +28,10 @@ export interface DeliveryItem {
   /** The first ancestor of a retry event; null when it is not one. */
   readonly rootEventId: string | null
   readonly retryOperationId: string | null
+  /** The key that it is kept in order by; null: it is not. */
+  readonly orderingKey: string | null
+  /** Its place in the line of that key; null: in none, or not known here. */
+  readonly place: number | null
   readonly payload: DeliveryPayload
 }
 
@@ -55,7 +59,7 @@ export const payloadOf = (
 
 /** An event that has just been committed, before its first attempt. */
 export const newItem = (
-  { connectionId, dueAt, id }: Pick<RoutedEvent, "id" | "connectionId" | "dueAt">,
+  { connectionId, dueAt, id, orderingKey }: Pick<RoutedEvent, "id" | "connectionId" | "dueAt" | "orderingKey">,
   request: Pick<RequestRecord, "teamId" | "sourceId">,
   createdAt: number,
   payload: DeliveryPayload
@@ -72,6 +76,8 @@ export const newItem = (
   trigger: "INITIAL",
   rootEventId: null,
   retryOperationId: null,
+  orderingKey,
+  place: null,
   payload
 })
 
@@ -89,6 +95,8 @@ export const storedItem = (row: PendingEventRow): DeliveryItem => ({
   trigger: row.trigger,
   rootEventId: row.root_event_id,
   retryOperationId: row.retry_operation_id,
+  orderingKey: row.ordering_key,
+  place: row.place,
   payload: payloadOf(
     { method: row.method, path: row.path, query: row.query, headers: storedHeaders(row) },
     {

@@ -285,11 +285,12 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       lanes: state?.lanes.size ?? 1,
       room: queue.room,
       known: queue.knownByConnection(),
-      isKnown: (eventId) => queue.isKnown(eventId)
+      isKnown: (eventId) => queue.isKnown(eventId),
+      reads: queue.takeReads()
     })
   ).pipe(
-    Effect.map(({ behind, items }) => {
-      queue.refilled(items, behind)
+    Effect.map(({ behind, items, lines }) => {
+      queue.refilled(items, behind, lines)
       passed("refill")
     }),
     // Defects too: the queue waits for an answer, and asks no second time before it has one.
@@ -397,12 +398,25 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     }).pipe(Effect.timeout(drainPatience), Effect.ignore, Effect.ensuring(Effect.sync(() => session?.cancel())))
   )
 
-  // An actor cannot begin before it knows what it delivers by.
-  yield* reload
+  /** Null: nothing has been read yet, and so no change can make it stale. */
+  let begun: Fiber.Fiber<void> | null = null
+
+  /** Before anything is delivered: completes once it is known what by. */
+  const begin = Effect.suspend(() => {
+    if (state !== null) return Effect.void
+    if (begun !== null) return Fiber.join(begun)
+    return Effect.flatMap(Effect.forkIn(reload, scope), (fiber) => {
+      begun = fiber
+      return Fiber.join(fiber)
+    })
+  })
 
   return {
     shard,
-    reload,
+    begin,
+    /** Also one that has not delivered yet begins: what a change has made due is not left to the sweep. */
+    reload: Effect.suspend(() => (begun === null ? begin : reload)),
+    reloadIfBegun: Effect.suspend(() => (begun === null ? Effect.void : reload)),
     work,
     offer,
     wake: () => queue.wake()

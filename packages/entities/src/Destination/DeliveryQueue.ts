@@ -2,6 +2,7 @@ import { metrics } from "@tidegate/telemetry/Metrics"
 import { ConcurrencyLimit, type Departure, type Ending } from "./ConcurrencyLimit.ts"
 import { type DeliveryItem, weightOf } from "./DeliveryItem.ts"
 import { Lane } from "./Lane.ts"
+import type { LineEnding, LineReads } from "./Lines.ts"
 import type { Pacer } from "./Pacer.ts"
 import type { Share, Slots } from "./Slots.ts"
 
@@ -13,6 +14,8 @@ export interface LaneRules {
   readonly state: LaneState
   /** Whatever was created up to then (Unix ms) is cancelled, even on a lane that is open again. */
   readonly cancelBefore: number
+  /** How events of one key are kept in order; "none": they were, and what is in line still is. Left out: they never were. */
+  readonly order?: "block" | "skip" | "none"
 }
 
 /** What became of an attempt once it is recorded. */
@@ -20,6 +23,24 @@ export type AttemptResult =
   | { readonly kind: "finished" }
   | { readonly kind: "retry"; readonly item: DeliveryItem }
   | { readonly kind: "superseded" }
+
+/** What a refill reads: what is due, and lines by connection. */
+export interface QueueReads {
+  readonly due: boolean
+  readonly lines: ReadonlyMap<string, LineReads>
+}
+
+/** What was read of a connection's lines: of each the first events that may go one after the other, and whether it has more. */
+export interface LinesRead {
+  readonly connectionId: string
+  readonly lines: ReadonlyArray<{
+    readonly key: string
+    readonly items: ReadonlyArray<DeliveryItem>
+    readonly more: boolean
+  }>
+  /** How far all lines were looked through, null: to the end; left out: they were not. */
+  readonly lookedTo?: string | null | undefined
+}
 
 /** The world of a queue: clock, network, SQL. All calls return at once. */
 export interface QueueHost {
@@ -48,6 +69,8 @@ export interface QueueHost {
 
 /** How many events a window holds at the most; what comes on top waits in SQL. */
 const windowSize = 1_000
+/** So many lines are read at least, when some are. */
+const leastLines = 64
 /** So few events in memory are always allowed, whatever the other destinations hold. */
 const leastInMemory = 16
 /** Attempts of one destination that are over but not yet recorded. */
@@ -60,6 +83,8 @@ export const horizonMs = 30_000
 const leaseRetryMs = 100
 /** Between a refill that could not use what it read, and the next (ms). */
 const refillPauseMs = 50
+/** Between two looks through all lines of a connection (ms): they find what no hint has told, and what comes due in line. */
+const roundPauseMs = 2_000
 /** After something broke down, look again after (ms): it may well break down again. */
 const brokenPauseMs = 1_000
 
@@ -96,6 +121,10 @@ export class DeliveryQueue {
   #refilling = false
   #refillAt = 0
   #look = false
+  /** What the refill under way reads: what is due, or lines alone; and these. */
+  #readsDue = false
+  #lineReads: ReadonlyMap<string, LineReads> = new Map()
+  #linesAt = 0
   #stopped = false
   #ticking = false
   #nextAt: number | null = null
@@ -146,8 +175,7 @@ export class DeliveryQueue {
       if (this.#stateOf(lane.connectionId) === "open") lane.behind = true
       else this.#evict(lane)
     }
-    this.#look = true
-    this.tick()
+    this.wake()
   }
 
   /** Events just committed. What does not fit stays in SQL. */
@@ -155,27 +183,59 @@ export class DeliveryQueue {
     const now = this.#host.now()
     for (const item of items) {
       const lane = this.#lane(item.connectionId)
-      if (lane.behind || !this.#insert(lane, item, now)) this.#turnAway(lane)
+      if (item.orderingKey !== null) this.#hint(lane, item, now)
+      else if (lane.behind || !this.#insert(lane, item, now)) this.#turnAway(lane)
     }
-    if (more) this.#look = true
+    if (more) this.#lookAround(now)
     this.tick()
+  }
+
+  /** One that is kept in order is read with its line: a hint does not tell who stands before it. */
+  #hint(lane: Lane, item: DeliveryItem, now: number): void {
+    if (!this.#rules.has(item.connectionId)) this.#host.unknown()
+    if (item.dueAt <= now + horizonMs && this.#stateOf(lane.connectionId) === "open") lane.lines.want(item.orderingKey!)
   }
 
   /** Something may be due that is not in memory. */
   wake(): void {
-    this.#look = true
+    this.#lookAround(this.#host.now())
     this.tick()
   }
 
+  #lookAround(now: number): void {
+    this.#look = true
+    for (const [connectionId, { order }] of this.#rules) {
+      if (order !== undefined && this.#stateOf(connectionId) === "open") {
+        this.#lane(connectionId).lines.lookThrough(now, roundPauseMs)
+      }
+    }
+  }
+
+  /** What the refill that was asked for is to read; from here on it counts as read. */
+  takeReads(): QueueReads {
+    const mayLook = this.#host.now() >= this.#refillAt
+    const lanes = [...this.#lanes.values()].filter(
+      ({ connectionId, lines }) =>
+        (lines.isWanting || (mayLook && lines.isLooking)) && this.#stateOf(connectionId) === "open"
+    )
+    const most = Math.ceil(Math.max(leastLines, this.room) / lanes.length)
+    this.#lineReads = new Map(lanes.map((lane) => [lane.connectionId, lane.lines.takeReads(most, mayLook)]))
+    return { due: this.#readsDue, lines: this.#lineReads }
+  }
+
   /**
-   * The answer to `refill`: the items read, and the connections that have more due rows than were read.
+   * The answer to `refill`: the items read, the connections that have more due rows than were read, and what was read of lines.
    */
-  refilled(items: ReadonlyArray<DeliveryItem>, behind: ReadonlySet<string>): void {
+  refilled(
+    items: ReadonlyArray<DeliveryItem>,
+    behind: ReadonlySet<string>,
+    lines: ReadonlyArray<LinesRead> = []
+  ): void {
     this.#refilling = false
     const now = this.#host.now()
     const before = this.#inWindow
     let refused = false
-    for (const lane of this.#lanes.values()) lane.behind = lane.missed
+    if (this.#readsDue) for (const lane of this.#lanes.values()) lane.behind = lane.missed
     for (const item of items) {
       const lane = this.#lane(item.connectionId)
       if (this.#stateOf(item.connectionId) === "cancelled") this.#host.cancel(item.connectionId)
@@ -185,14 +245,43 @@ export class DeliveryQueue {
       }
     }
     for (const connectionId of behind) this.#lane(connectionId).behind = true
-    if (refused || this.#inWindow <= before) this.#refillAt = now + refillPauseMs
+    for (const read of lines) if (!this.#takeLines(read, now)) refused = true
+    let looked = this.#readsDue
+    for (const { after } of this.#lineReads.values()) looked ||= after !== null
+    if (refused || (looked && this.#inWindow <= before)) this.#refillAt = now + refillPauseMs
+    if (refused) this.#linesAt = now + refillPauseMs
     this.tick()
+  }
+
+  /** Puts what was read of lines behind each other; answers whether there was room for all of it. */
+  #takeLines({ connectionId, lines, lookedTo }: LinesRead, now: number): boolean {
+    const lane = this.#lane(connectionId)
+    if (lookedTo !== undefined) lane.lines.lookedTo(lookedTo)
+    let fits = true
+    for (const { items, key, more } of lines) {
+      // It has come into memory by another way since: what is read of it next stands behind that.
+      const isNew = !lane.lines.has(key)
+      let taken = 0
+      if (isNew) {
+        for (const item of items) {
+          if (this.#stateOf(connectionId) === "cancelled") this.#host.cancel(connectionId)
+          else if (!this.#insert(lane, item, now)) {
+            fits &&= this.#stateOf(connectionId) !== "open"
+            break
+          }
+          taken++
+        }
+      }
+      if (more || taken < items.length) lane.lines.want(key)
+    }
+    return fits
   }
 
   /** SQL could not be read: try again with the next tick after `leaseRetryMs`. */
   refillFailed(): void {
     this.#refilling = false
     this.#look = true
+    for (const connectionId of this.#lineReads.keys()) this.#lane(connectionId).lines.forgetWanted()
     this.#nextAt = this.#host.now() + leaseRetryMs
     this.#host.changed()
   }
@@ -232,6 +321,7 @@ export class DeliveryQueue {
   abandoned(item: DeliveryItem): void {
     this.#arrived(item, "unsent")
     this.#drop(item)
+    this.#over(item, "unknown")
     this.#look = true
     this.tick()
   }
@@ -240,8 +330,9 @@ export class DeliveryQueue {
   lost(item: DeliveryItem): void {
     this.#arrived(item, "unsent")
     this.#drop(item)
+    this.#over(item, "unknown")
     this.#turnAway(this.#lane(item.connectionId))
-    this.#refillAt = this.#host.now() + brokenPauseMs
+    this.#refillAt = this.#linesAt = this.#host.now() + brokenPauseMs
     this.tick()
   }
 
@@ -261,11 +352,25 @@ export class DeliveryQueue {
     // Superseded: only a row that has gone on is delivered again, never this attempt a second time.
     this.#remember(item.eventId, result.kind === "finished" ? Number.POSITIVE_INFINITY : item.attempts + 1)
     if (result.kind === "superseded") this.#look = true
+    const isKept =
+      result.kind === "retry" && item.place !== null && this.#rules.get(item.connectionId)?.order !== "skip"
+    this.#over(item, result.kind === "superseded" ? "unknown" : isKept ? "kept" : "over")
     if (result.kind === "retry") {
       const lane = this.#lane(item.connectionId)
-      if (!this.#insert(lane, result.item, this.#host.now())) this.#turnAway(lane)
+      const retried = isKept ? result.item : { ...result.item, place: null }
+      if (!this.#insert(lane, retried, this.#host.now())) this.#turnAway(lane)
+      if (isKept) lane.lines.leave(item.orderingKey!)
     }
     this.tick()
+  }
+
+  /** What was under way is not any more: of its line, the next one may go. */
+  #over(item: DeliveryItem, how: LineEnding): void {
+    if (item.orderingKey === null) return
+    for (const dropped of this.#lane(item.connectionId).end(item, how, this.#host.now())) {
+      this.#inWindow--
+      this.#drop(dropped)
+    }
   }
 
   /** Starts nothing more. */
@@ -304,7 +409,7 @@ export class DeliveryQueue {
     let ready = 0
     const open: Array<Lane> = []
     for (const [id, lane] of this.#lanes) {
-      if (lane.size === 0 && !lane.behind) {
+      if (lane.size === 0 && !lane.behind && lane.lines.isEmpty && this.#rules.get(id)?.order === undefined) {
         this.#lanes.delete(id)
         continue
       }
@@ -342,11 +447,13 @@ export class DeliveryQueue {
       ready--
       this.#startOne(item, now)
     }
-    const refillAt = this.#look ? now : this.#runsShort() ? Math.max(now, this.#refillAt) : Number.POSITIVE_INFINITY
+    const dueAt = this.#look ? now : this.#runsShort() ? Math.max(now, this.#refillAt) : Number.POSITIVE_INFINITY
+    const refillAt = Math.min(dueAt, this.#linesDue(now))
     if (!this.#refilling && refillAt <= now) {
       this.#look = false
       this.#refilling = true
-      for (const lane of this.#lanes.values()) lane.missed = false
+      this.#readsDue = dueAt <= now
+      if (this.#readsDue) for (const lane of this.#lanes.values()) lane.missed = false
       this.#host.refill()
     } else if (!this.#refilling) next = Math.min(next, refillAt)
     const idle = next === Number.POSITIVE_INFINITY && this.#known.size === 0 && !this.#refilling && !this.#look
@@ -373,6 +480,7 @@ export class DeliveryQueue {
         this.#onWire--
         this.#share.release()
         this.#drop(item)
+        this.#over(item, "unknown")
         this.#look = true
       }
       this.tick()
@@ -408,6 +516,7 @@ export class DeliveryQueue {
       if (!this.#isCancelled(item)) return item
       this.#inWindow--
       this.#drop(item)
+      this.#over(item, "over")
       this.#host.cancel(item.connectionId)
     }
     return undefined
@@ -439,8 +548,10 @@ export class DeliveryQueue {
       for (const other of this.#lanes.values()) if (other.size > longest.size) longest = other
       if (longest.size <= lane.size + 1) return false
       this.#inWindow--
-      this.#drop(longest.takeLast()!)
-      this.#turnAway(longest)
+      const item = longest.takeLast()!
+      this.#drop(item)
+      // One that waits for its turn is not found by the clock: its line is read again.
+      if (item.place === null || item.attempts > 0) this.#turnAway(longest)
     }
     return true
   }
@@ -494,10 +605,22 @@ export class DeliveryQueue {
 
   /** Whether rows in SQL should be read: the window is half empty, or a lane that has some has none in it. */
   #runsShort(): boolean {
-    for (const lane of this.#lanes.values()) {
-      if (!lane.behind || this.#stateOf(lane.connectionId) !== "open") continue
-      if (lane.size === 0 || this.#inWindow * 2 <= windowSize) return true
-    }
+    for (const lane of this.#lanes.values()) if (lane.behind && this.#hasUseFor(lane)) return true
     return false
+  }
+
+  #hasUseFor(lane: Lane): boolean {
+    return this.#stateOf(lane.connectionId) === "open" && (lane.size === 0 || this.#inWindow * 2 <= windowSize)
+  }
+
+  /** When lines should be read. One that is known to have something is not kept waiting by what is looked for in vain. */
+  #linesDue(now: number): number {
+    let at = Number.POSITIVE_INFINITY
+    for (const lane of this.#lanes.values()) {
+      const { isLooking, isWanting } = lane.lines
+      if (!(isLooking || isWanting) || !this.#hasUseFor(lane)) continue
+      at = Math.min(at, Math.max(now, isWanting ? this.#linesAt : this.#refillAt))
+    }
+    return at
   }
 }

@@ -26,7 +26,7 @@ export const layer = DestinationEntity.toLayer(
     const thenReload = Effect.fnUntraced(function* <A>(command: Effect.Effect<A, GatewayError, Database | Secrets>) {
       const [answer, reloading] = yield* Effect.uninterruptible(
         Effect.flatMap(command, (answer) =>
-          Effect.map(Effect.forkIn(deliveries.reload, scope), (fiber) => [answer, fiber] as const)
+          Effect.map(Effect.forkIn(deliveries.reloadIfBegun, scope), (fiber) => [answer, fiber] as const)
         )
       )
       yield* Fiber.join(reloading)
@@ -38,6 +38,9 @@ export const layer = DestinationEntity.toLayer(
       around: thenReload,
       settle: ({ cancelled }) => Effect.forEach(cancelled, cancellations.request, { discard: true })
     })
+    /** Delivering waits until it is known what by. Commands do not: most destinations that are set up deliver nothing yet. */
+    const begun = <A, E, R>(delivering: Effect.Effect<A, E, R>) => Effect.andThen(deliveries.begin, delivering)
+
     return DestinationEntity.of({
       ...commands,
       RetryEvent: ({ payload }) =>
@@ -48,16 +51,20 @@ export const layer = DestinationEntity.toLayer(
             replay_event_id: retried.id,
             retried_at: retried.created_at.toISOString()
           }
-        }),
+        }).pipe(begun),
       Deliver: ({ payload }) =>
-        Effect.andThen(
-          Effect.sync(() => deliveries.offer(payload.batch)),
-          deliveries.work
+        begun(
+          Effect.andThen(
+            Effect.sync(() => deliveries.offer(payload.batch)),
+            deliveries.work
+          )
         ),
       Wake: () =>
-        Effect.andThen(
-          Effect.sync(() => deliveries.wake()),
-          deliveries.work
+        begun(
+          Effect.andThen(
+            Effect.sync(() => deliveries.wake()),
+            deliveries.work
+          )
         ),
       Reload: () => deliveries.reload
     })

@@ -28,6 +28,8 @@ export interface LaneSettings {
   readonly cancelBefore: number
   /** When it was last unpaused (Unix ms), 0 if never: what was pending then is delivered with trigger UNPAUSE. */
   readonly resumedAt: number
+  /** How its events are kept in order, as a queue is told. */
+  readonly order?: "block" | "skip" | "none"
   /** Null: no retry rule, or one that cannot be read. */
   readonly retry: RetryPolicy | null
 }
@@ -84,6 +86,7 @@ const laneOf = (row: DeliveringConnection): LaneSettings => ({
   state: row.disabled_at !== null || row.deleted_at !== null ? "cancelled" : row.paused_at !== null ? "paused" : "open",
   cancelBefore: ms(row.cancel_before),
   resumedAt: ms(row.resumed_at),
+  ...(row.has_lines ? { order: row.ordering?.on_failure ?? "none" } : {}),
   retry: Result.getOrNull(Result.map(compileRules(row.rules), (rules) => rules.retry))
 })
 

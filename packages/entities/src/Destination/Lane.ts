@@ -1,14 +1,16 @@
 import type { DeliveryItem } from "./DeliveryItem.ts"
+import { type LineEnding, Lines } from "./Lines.ts"
 
 /**
  * The part of a destination's window that belongs to one connection: what is ready in due order, and what becomes due
  * soon. `behind`: SQL holds due rows of this lane that are not in memory; `missed`: some were turned away since the last
- * read of SQL began, which may not have seen them.
+ * read of SQL began, which may not have seen them. Of events that are kept in order, only the first of each line is among them.
  */
 export class Lane {
   readonly connectionId: string
   behind = false
   missed = false
+  readonly lines = new Lines()
   #ready: Array<DeliveryItem> = []
   #head = 0
   /** A binary heap by due time. */
@@ -23,7 +25,7 @@ export class Lane {
   }
 
   get size(): number {
-    return this.readyCount + this.#waiting.length
+    return this.readyCount + this.#waiting.length + this.lines.size
   }
 
   /** When the first waiting item becomes due, or null. */
@@ -32,19 +34,31 @@ export class Lane {
   }
 
   add(item: DeliveryItem, now: number): void {
+    // One that has given up its place keeps nobody waiting before it is due.
+    const waitsAlone = item.place === null && item.dueAt > now
+    if (item.orderingKey === null || waitsAlone || this.lines.enter(item.orderingKey, item)) this.#schedule(item, now)
+  }
+
+  #schedule(item: DeliveryItem, now: number): void {
     if (item.dueAt <= now) this.#ready.push(item)
     else this.#push(item)
   }
 
   /** Moves what has become due behind what is ready. */
   ripen(now: number): void {
-    while (this.#waiting.length > 0 && this.#waiting[0]!.dueAt <= now) this.#ready.push(this.#pop())
+    while (this.#waiting.length > 0 && this.#waiting[0]!.dueAt <= now) {
+      const item = this.#pop()
+      if (item.orderingKey === null || item.place !== null || this.lines.enter(item.orderingKey, item)) {
+        this.#ready.push(item)
+      }
+    }
   }
 
   shift(): DeliveryItem | undefined {
     if (this.#head === this.#ready.length) return undefined
-    const item = this.#ready[this.#head]
+    const item = this.#ready[this.#head]!
     this.#head++
+    if (item.orderingKey !== null) this.lines.begin(item.orderingKey)
     if (this.#head > 64 && this.#head * 2 > this.#ready.length) {
       this.#ready = this.#ready.slice(this.#head)
       this.#head = 0
@@ -52,14 +66,26 @@ export class Lane {
     return item
   }
 
+  /** What was taken by `shift` is not under way any more: the next of its line may go. Answers what leaves memory with it. */
+  end({ orderingKey }: DeliveryItem, how: LineEnding, now: number): ReadonlyArray<DeliveryItem> {
+    if (orderingKey === null) return []
+    const { dropped, next } = this.lines.end(orderingKey, how)
+    if (next !== null) this.#schedule(next, now)
+    return dropped
+  }
+
   /** Takes out one of those whose turn is farthest away. */
   takeLast(): DeliveryItem | undefined {
-    return this.#waiting.pop() ?? (this.readyCount > 0 ? this.#ready.pop() : undefined)
+    const behind = this.lines.takeLast()
+    if (behind !== undefined) return behind
+    const item = this.#waiting.pop() ?? (this.readyCount > 0 ? this.#ready.pop() : undefined)
+    if (item !== undefined && item.orderingKey !== null) this.lines.forget(item.orderingKey, item)
+    return item
   }
 
   /** Empties the lane and returns what was in it. */
   clear(): ReadonlyArray<DeliveryItem> {
-    const items = [...this.#ready.slice(this.#head), ...this.#waiting]
+    const items = [...this.#ready.slice(this.#head), ...this.#waiting, ...this.lines.clear()]
     this.#ready = []
     this.#head = 0
     this.#waiting.length = 0

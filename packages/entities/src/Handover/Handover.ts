@@ -85,7 +85,8 @@ const decode = (bytes: Uint8Array): Handover => {
   const head = JSON.parse(buffer.toString("utf8", 4, start)) as Head
   let at = start
   const payloads = head.payloads.map((payload): DeliveryPayload => {
-    const body = buffer.subarray(at, at + payload.body)
+    // A copy: a destination that waits with one event must not keep the whole message in memory.
+    const body = Buffer.from(buffer.subarray(at, at + payload.body))
     at += payload.body
     return Object.assign(payload, { body })
   })

@@ -15,12 +15,15 @@ export const rules = [
   }
 ] as const
 
+export const ordering = { key: "body.customer.id", on_failure: "block" } as const
+
 export const example = {
   body: {
     name: "shop-to-orders-api",
     source_id: ids.source,
     destination_id: ids.destination,
-    rules
+    rules,
+    ordering
   },
   patch: { rules: [{ type: "retry", strategy: "linear", count: 3, interval: 10_000 }] },
   record: {
@@ -33,6 +36,7 @@ export const example = {
     source: source.record,
     destination: destination.record,
     rules,
+    ordering,
     disabled_at: null,
     paused_at: null,
     ...times

@@ -1,5 +1,6 @@
 import type { PgTypes } from "@effect/sql-pg"
 import type { StoredHead } from "@tidegate/model/Message"
+import { inLine, nextPlace } from "../Lines.ts"
 import * as Columns from "./Columns.ts"
 import { writeCounts } from "./CountStatement.ts"
 
@@ -11,6 +12,8 @@ export interface RoutedEvent {
   readonly shard: number
   /** Unix ms; later than the request's time when a delay rule says so. */
   readonly dueAt: number
+  /** Whose line it waits in; null: nobody's. */
+  readonly orderingKey: string | null
 }
 
 export interface IgnoredEvent {
@@ -25,6 +28,8 @@ export interface IgnoredEvent {
 export interface PendingRoute {
   readonly connectionId: string
   readonly shard: number
+  /** Null: its connection keeps no order. Else the line that its event will wait in; without a key in none. */
+  readonly line: { readonly key: string | null } | null
 }
 
 /** A request as its door wants it stored, with all that its routing made of it. Times are Unix milliseconds. */
@@ -75,13 +80,16 @@ const groups = {
   events: ["int4", "text", "text", "text", "text", "text", "text", "int2", "timestamptz", "timestamptz"],
   ignored: ["int4", "text", "text", "text", "text", "text", "text", "text", "timestamptz"],
   pending: ["int4", "int2", "text", "text", "text", "text", "timestamptz"],
+  // The same in line: with an ordering key more.
+  linedEvents: ["int4", "text", "text", "text", "text", "text", "text", "int2", "timestamptz", "timestamptz", "text"],
+  linedPending: ["int4", "int2", "text", "text", "text", "text", "timestamptz", "text"],
   counts: ["int4", "text", "text", "timestamptz", "text", "int8"]
 } as const
 
 type Group = keyof typeof groups
 
 /** The groups that not every batch has rows for. */
-const optional = ["events", "ignored", "pending"] as const
+const optional = ["events", "ignored", "pending", "linedEvents", "linedPending"] as const
 
 /** What each group's rows become. `v` is the place of the row's (source, version) pair. */
 const writes: { readonly [group in Exclude<Group, "sources">]: (rows: string) => ReadonlyArray<string> } = {
@@ -115,6 +123,23 @@ const writes: { readonly [group in Exclude<Group, "sources">]: (rows: string) =>
     `insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at, counted)
     select shard, connection_id, request_id, team_id, source_id, at, true
     from ${rows} as p (v, shard, connection_id, request_id, team_id, source_id, at)
+    where ${current}`
+  ],
+  linedEvents: (rows) => [
+    `insert into events (id, team_id, request_id, connection_id, source_id, destination_id, state, trigger, due_at,
+      ordering_key, ingested_at, created_at, updated_at)
+    select id, team_id, request_id, connection_id, source_id, destination_id, 'PENDING', 'INITIAL', due_at, key, at, at, at
+    from ${rows} as e (v, id, team_id, request_id, connection_id, source_id, destination_id, shard, due_at, at, key)
+    where ${current}`,
+    `insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at, ordering_key, place, ready_at)
+    select id, team_id, shard, destination_id, connection_id, ${inLine}, key, ${nextPlace}, due_at
+    from ${rows} as e (v, id, team_id, request_id, connection_id, source_id, destination_id, shard, due_at, at, key)
+    where ${current}`
+  ],
+  linedPending: (rows) => [
+    `insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at, counted, ordering_key, place)
+    select shard, connection_id, request_id, team_id, source_id, at, true, key, ${nextPlace}
+    from ${rows} as p (v, shard, connection_id, request_id, team_id, source_id, at, key)
     where ${current}`
   ],
   counts: (rows) => [writeCounts(`${rows} as c (v, key_id, measure, minute, team_id, n) where ${current}`)]
@@ -198,6 +223,8 @@ export const acceptCommit = (
   const e: Array<Array<unknown>> = groups.events.map(() => [])
   const g: Array<Array<unknown>> = groups.ignored.map(() => [])
   const p: Array<Array<unknown>> = groups.pending.map(() => [])
+  const le: Array<Array<unknown>> = groups.linedEvents.map(() => [])
+  const lp: Array<Array<unknown>> = groups.linedPending.map(() => [])
   const counts = new Counts()
 
   for (const item of items) {
@@ -236,16 +263,19 @@ export const acceptCommit = (
     )
     counts.add(pair, item.sourceId, item.status, at, item.teamId)
     for (const event of item.events) {
-      const { id, connectionId, destinationId, shard, dueAt } = event
-      push(e, pair, id, item.teamId, item.id, connectionId, item.sourceId, destinationId, shard, dueAt, at)
+      const { id, connectionId, destinationId, shard, dueAt, orderingKey: key } = event
+      if (key === null)
+        push(e, pair, id, item.teamId, item.id, connectionId, item.sourceId, destinationId, shard, dueAt, at)
+      else push(le, pair, id, item.teamId, item.id, connectionId, item.sourceId, destinationId, shard, dueAt, at, key)
       counts.add(pair, connectionId, "created", at, item.teamId)
     }
     for (const { id, connectionId, cause, meta } of item.ignored) {
       push(g, pair, id, item.teamId, item.id, connectionId, item.sourceId, cause, meta, at)
       counts.add(pair, connectionId, "ignored", at, item.teamId)
     }
-    for (const { connectionId, shard } of item.pending) {
-      push(p, pair, shard, connectionId, item.id, item.teamId, item.sourceId, at)
+    for (const { connectionId, line, shard } of item.pending) {
+      if (line === null) push(p, pair, shard, connectionId, item.id, item.teamId, item.sourceId, at)
+      else push(lp, pair, shard, connectionId, item.id, item.teamId, item.sourceId, at, line.key)
     }
   }
 
@@ -255,6 +285,8 @@ export const acceptCommit = (
     events: e,
     ignored: g,
     pending: p,
+    linedEvents: le,
+    linedPending: lp,
     counts: counts.columns()
   }
   const present: ReadonlyArray<Group> = [

@@ -107,7 +107,10 @@ with ${single ? "" : `i as materialized (select * from ${rows(single)}), `}e as 
 ), ${
   retries
     ? `waiting as (
-  update deliveries set due_at = e.retry_at, started_at = e.delivered_at
+  update deliveries set due_at = e.retry_at, started_at = e.delivered_at, ready_at = null,
+    place = case when place is null then null
+      when (select ordering ->> 'on_failure' from connections where connections.id = e.connection_id) = 'skip' then null
+      else place end
   from e where deliveries.event_id = any(array(select event_id from e where state = 'PENDING'))
     and deliveries.event_id = e.event_id
 ), `

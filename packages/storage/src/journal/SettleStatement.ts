@@ -1,5 +1,6 @@
 import type { PgTypes } from "@effect/sql-pg"
 import type { StoredHead, Values } from "@tidegate/model/Message"
+import { inLine } from "../Lines.ts"
 import * as Columns from "./Columns.ts"
 import { writeCounts } from "./CountStatement.ts"
 
@@ -68,6 +69,8 @@ export interface SettlementRecord {
   readonly now: number
   /** Null: read after the routes. */
   readonly basis: Basis | null
+  /** Whether some of these routes have a place: see `Lines.ts`. */
+  readonly inOrder: boolean
   readonly settled: ReadonlyArray<Settled>
 }
 
@@ -136,6 +139,36 @@ const writes: { readonly [group in "ignored" | "executions" | "payloads" | "wind
 const isWritten = (group: Group): group is keyof typeof writes => Object.hasOwn(writes, group)
 
 /**
+ * The earliest place of each line that is not settled here. Few are looked at: what is settled was read from the front. It is the fence
+ * of an owner that is none any more, too: what another is about to settle is still there, or is gone with its event made.
+ */
+const held = `here as materialized (
+  select s.connection_id, max(p.place) as last, array_agg(s.request_id) as ids
+  from s cross join lateral (
+    select place from pending_routes p where p.connection_id = s.connection_id and p.request_id = s.request_id offset 0
+  ) p
+  where p.place is not null group by 1
+), held as materialized (
+  select here.connection_id, q.ordering_key, min(q.place) as place
+  from here cross join lateral (
+    select ordering_key, place, request_id from pending_routes q
+    where q.connection_id = here.connection_id and q.place is not null and q.place < here.last
+    order by q.connection_id, q.place limit 1000000
+  ) q
+  where q.ordering_key is not null and q.request_id <> all(here.ids)
+  group by 1, 2
+)`
+
+/** Whether nothing of its line is held before the route `p`. */
+const isFree = `and not exists (
+        select from held where held.connection_id = p.connection_id and held.ordering_key = p.ordering_key and held.place < p.place
+      )`
+
+/** When it is due, its key, its place, and when it may be tried, of an event in line and of one that is in none. */
+const waiting = `case when ordering_key is null then due_at else ${inLine} end, ordering_key,
+    case when ordering_key is not null then line_place end, case when ordering_key is not null then due_at end`
+
+/**
  * A commit of requests counts each pending route as an event of its request, because most become one: so the row with the body need
  * not be written again. What became something else, and what the version before has not counted, is corrected.
  */
@@ -151,9 +184,10 @@ const correct = (first: string, last: string): string => `corrected as (
 
 /**
  * One statement, hence one transaction. The routes deleted drive all that is written, so one that somebody else has settled meanwhile is
- * settled once; those whose basis is not what holds any more are left, and answered.
+ * settled once; those whose basis is not what holds any more are left, and answered. One that stands in line behind another that is not
+ * settled here is left pending.
  */
-const buildStatement = (present: ReadonlyArray<Group>, single: boolean): string => {
+const buildStatement = (present: ReadonlyArray<Group>, single: boolean, inOrder: boolean): string => {
   let parameter = 1
   const rowsOf = new Map<Group, string>()
   for (const group of present) {
@@ -181,22 +215,25 @@ with stale as materialized (
   select * from ${rowsOf.get("routes")!}
     as r (place, basis, connection_id, request_id, kind, id, destination_id, shard, due_at, data_id, at)
   ${bases === undefined ? "" : "where basis <> all ((select ords from stale)::int4[])"}
-), gone as (
+), ${inOrder ? `${held}, ` : ""}gone as (
   delete from pending_routes where ctid = any(array(
-    select (select p.ctid from pending_routes p where p.connection_id = s.connection_id and p.request_id = s.request_id) from s
+    select (select p.ctid from pending_routes p where p.connection_id = s.connection_id and p.request_id = s.request_id
+      ${inOrder ? isFree : ""}) from s
   ))
-  returning connection_id, request_id, team_id, source_id, created_at, counted
+  returning connection_id, request_id, team_id, source_id, created_at, counted${inOrder ? ", ordering_key, place" : ""}
 ), taken as materialized (
   select s.*, gone.team_id, gone.source_id, gone.created_at, gone.counted
+    ${inOrder ? ", gone.ordering_key, gone.place as line_place" : ""}
   from s join gone on gone.request_id = s.request_id and gone.connection_id = s.connection_id
 ), made as (
   insert into events (id, team_id, request_id, connection_id, source_id, destination_id, event_data_id, state, trigger,
-    due_at, ingested_at, created_at, updated_at)
+    due_at, ingested_at, created_at, updated_at${inOrder ? ", ordering_key" : ""})
   select id, team_id, request_id, connection_id, source_id, destination_id, data_id, 'PENDING', 'INITIAL', due_at, created_at, at, at
+    ${inOrder ? ", ordering_key" : ""}
   from taken where kind = 'event'
 ), queued as (
-  insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at)
-  select id, team_id, shard, destination_id, connection_id, due_at from taken where kind = 'event'
+  insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at${inOrder ? ", ordering_key, place, ready_at" : ""})
+  select id, team_id, shard, destination_id, connection_id, ${inOrder ? waiting : "due_at"} from taken where kind = 'event'
 ), ${[...parts, ...corrected].map((part) => `${part}, `).join("")}counted as (
   select connection_id as key_id, case kind when 'event' then 'created' else 'ignored' end as measure,
     date_trunc('minute', case kind when 'event' then at else created_at end) as minute, team_id, count(*) as n
@@ -217,11 +254,11 @@ select (select ords from stale) as stale, (select coalesce(array_agg(place), '{}
 
 const statements = new Map<string, string>()
 
-const statementFor = (present: ReadonlyArray<Group>, single: boolean): string => {
-  const name = `${present.join()} ${single}`
+const statementFor = (present: ReadonlyArray<Group>, single: boolean, inOrder: boolean): string => {
+  const name = `${present.join()} ${single} ${inOrder}`
   let statement = statements.get(name)
   if (statement === undefined) {
-    statement = buildStatement(present, single)
+    statement = buildStatement(present, single, inOrder)
     statements.set(name, statement)
   }
   return statement
@@ -325,7 +362,11 @@ export const settleCommit = (
   )
   const single = requestIds.length === 1
   return {
-    statement: statementFor(corrects ? [...used, "bounds"] : used, single),
+    statement: statementFor(
+      corrects ? [...used, "bounds"] : used,
+      single,
+      items.some(({ inOrder }) => inOrder)
+    ),
     parameters: [
       ...used.flatMap((group) => Columns.bind(groups[group], rows[group], single)),
       ...(corrects ? Columns.bounds(requestIds) : [])

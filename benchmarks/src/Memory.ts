@@ -1,0 +1,71 @@
+/** The memory of all processes of the product: idle, at 1,000 events/s, saturated, and a minute after. */
+import * as Effect from "effect/Effect"
+import { atMost, faults, gatewayWith, type Outcome, type Plan, single, warmUp } from "./Comparison.ts"
+import { type Measurement, offer, saturate } from "./Measurement.ts"
+import { type ProcessMemory, processMemory } from "./ProcessMemory.ts"
+import type { Requirement, Row } from "./Report.ts"
+
+const transform = {
+  type: "transform",
+  transformation: {
+    name: "touch",
+    code: `addHandler("transform", (request) => {
+  request.body.type = "order.changed"
+  return request
+})`
+  }
+}
+
+/** Long enough that all there is has been used: buffers, heaps, sessions. */
+const saturations = 5
+/** After the last event: what is bounded by time has gone by then. */
+const restSeconds = 65
+const bound = 800
+
+const rowsOf = (scenario: string, found: ProcessMemory, required?: Requirement): ReadonlyArray<Row> => [
+  single(scenario, "all processes", "MB", found.all / 1e6, required),
+  single(scenario, "gateway", "MB", found.gateway / 1e6),
+  single(scenario, `sandbox, ${found.sandboxes} processes`, "MB", found.sandbox / 1e6),
+  single(scenario, `PostgreSQL, ${found.backends} processes`, "MB", found.sessions / 1e6),
+  single(scenario, "PostgreSQL, shared", "MB", found.shared / 1e6)
+]
+
+/** A gateway of its own for events with and without a transformation. What PostgreSQL shares it keeps from the first to the second. */
+export const memory = Effect.fnUntraced(function* (plan: Plan) {
+  const { bench, progress, settings } = plan
+  const rows: Array<Row> = []
+  const offered: Array<Measurement> = []
+  const saturated: Array<Measurement> = []
+
+  const measure = Effect.fnUntraced(function* (what: string, name: string, rules: ReadonlyArray<object>) {
+    const subject = yield* gatewayWith(plan, name, 1, rules)
+    const look = Effect.fnUntraced(function* (when: string, required?: Requirement) {
+      const found = processMemory([subject.pid], bench.postgres.pid)
+      rows.push(...rowsOf(`${what}, ${when}`, found, required))
+      const figures = [found.all, found.gateway, found.sandbox, found.sessions, found.shared]
+      yield* progress(`${what}, ${when}: ${figures.map((bytes) => (bytes / 1e6).toFixed(0)).join(" ")} MB`)
+    })
+    yield* look("just started")
+    yield* warmUp(plan, subject)
+    const phase = { leadIn: settings.leadIn, seconds: settings.offered, perSecond: settings.perSecond }
+    if (rules.length === 0) {
+      offered.push(yield* offer(bench, subject, phase))
+      yield* look(`at ${settings.perSecond} events/s`)
+    }
+    saturated.push(
+      yield* saturate(bench, subject, { leadIn: settings.leadIn, seconds: settings.saturated * saturations })
+    )
+    yield* look("saturated", atMost("value", bound))
+    // A quick run does not wait for it.
+    if (settings.rounds > 1) yield* Effect.sleep(restSeconds * 1_000)
+    yield* look("a minute after")
+  }, Effect.scoped)
+
+  yield* measure("Memory with plain events", "plain_memory", [])
+  yield* measure("Memory with a transformation", "transformed_memory", [transform])
+  rows.push(...faults("Faults of the gateway in these runs", [...offered, ...saturated]))
+  return {
+    rows,
+    measured: { offered: { reference: [], gateway: offered }, saturated: { reference: [], gateway: saturated } }
+  } satisfies Outcome
+}, Effect.scoped)

@@ -1,0 +1,68 @@
+import { hash } from "node:crypto"
+import { parsePath, type PathSegment, positionOf } from "@tidegate/model/JsonPath"
+import { Predicate, Result } from "effect"
+import { complain, type Complaint } from "./Decode.ts"
+import type { FilterInput } from "./Filter.ts"
+
+/** By what a connection's events are kept in order. */
+export interface OrderingKey {
+  /**
+   * Equal for requests with the same value at the path, which are then in one line: a short hash, so two values may share a line,
+   * which costs them time and nothing else. Null for one that has no text, number or boolean there, or a text that is too long: it
+   * is in no line.
+   */
+  readonly of: (request: FilterInput) => string | null
+  /** Whether it has to parse the body. */
+  readonly looksAtBody: boolean
+}
+
+/** The longest value that is a key, in bytes. */
+const longestKey = 1_024
+/** Characters of a hash that are kept: 66 bits. */
+const kept = 11
+
+/** A path to one value in body, headers or query. */
+export const compileOrdering = (path: string): Result.Result<OrderingKey, Complaint> => {
+  const [root, ...rest] = parsePath(path) ?? []
+  if (root?.kind !== "key" || rest.length === 0) {
+    return complain("key", "must be a path into body, headers or query, like body.customer.id")
+  }
+  if (rest.some(({ kind }) => kind === "each" || kind === "element")) {
+    return complain("key", "must name one value: [*] and [$index] cannot be used")
+  }
+  switch (root.key) {
+    case "body":
+      return Result.succeed({ of: (request) => keyOf(valueAt(request.body(), rest)), looksAtBody: true })
+    case "headers": {
+      const [name, ...below] = rest
+      const path: ReadonlyArray<PathSegment> =
+        name?.kind === "key" ? [{ kind: "key", key: name.key.toLowerCase() }, ...below] : rest
+      return Result.succeed({ of: (request) => keyOf(valueAt(request.headers, path)), looksAtBody: false })
+    }
+    case "query":
+      return Result.succeed({ of: (request) => keyOf(valueAt(request.query, rest)), looksAtBody: false })
+    default:
+      return complain("key", "must begin with body, headers or query")
+  }
+}
+
+const valueAt = (value: unknown, path: ReadonlyArray<PathSegment>): unknown => {
+  let found = value
+  for (const segment of path) {
+    if (Array.isArray(found)) {
+      const index = segment.kind === "index" ? segment.index : segment.kind === "key" ? positionOf(segment.key) : -1
+      found = (found as ReadonlyArray<unknown>)[index]
+    } else if (segment.kind === "key" && Predicate.isReadonlyObject(found) && Object.hasOwn(found, segment.key)) {
+      found = found[segment.key]
+    } else return undefined
+  }
+  return found
+}
+
+/** A number and its text are one key: senders write ids in either way. */
+const keyOf = (value: unknown): string | null => {
+  if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean") return null
+  const text = String(value)
+  if (text.length > longestKey || Buffer.byteLength(text) > longestKey) return null
+  return hash("sha1", text, "base64url").slice(0, kept)
+}

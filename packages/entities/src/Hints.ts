@@ -7,10 +7,10 @@ import { Batch as RouteBatch } from "./Connection/RouteBatch.ts"
 import { Batch } from "./Destination/DeliveryBatch.ts"
 import { type DeliveryItem, weightOf } from "./Destination/DeliveryItem.ts"
 import { DestinationEntity } from "./Destination/DestinationProtocol.ts"
-import { Residents } from "./Destination/Residents.ts"
 import { Handover } from "./Handover/Handover.ts"
 import { HandoverEntity } from "./Handover/HandoverProtocol.ts"
 import { Owners } from "./Handover/Owners.ts"
+import * as Residents from "./Residents.ts"
 import { idOn, shardOf } from "./Shards.ts"
 
 /** Without a runner a message waits for ever; a hint is worth waiting for no longer than a sweep takes. */
@@ -43,7 +43,7 @@ export const actors = Effect.gen(function* () {
   const handover = yield* HandoverEntity.client
   const sharding = yield* Sharding.Sharding
   const owners = yield* Owners
-  const residents = yield* Residents
+  const residents = yield* Residents.Destinations
   const hint = (message: Effect.Effect<void, unknown>): Effect.Effect<void> =>
     Effect.ignore(Effect.timeout(message, patience))
 
@@ -53,8 +53,8 @@ export const actors = Effect.gen(function* () {
   }
 
   /** Gives the actors of this process their batches, those that are asleep by a message. */
-  const give = (batches: Batches, carried: boolean): Effect.Effect<void> => {
-    const asleep = Array.from(batches).filter(([id, batch]) => !residents.give(id, batch, carried))
+  const take = (batches: Batches): Effect.Effect<void> => {
+    const asleep = Array.from(batches).filter(([id, batch]) => !residents.give(id, batch))
     if (asleep.length === 0) return Effect.void
     return hint(
       Effect.forEach(asleep, ([id, batch]) => Effect.ignore(destination(id).Deliver({ batch }, { discard: true })), {
@@ -66,7 +66,7 @@ export const actors = Effect.gen(function* () {
 
   /** Events of destinations that are all at one place: one message to it. */
   const handOver = (place: Place, batches: Batches): Effect.Effect<void> => {
-    if (place === "here") return give(batches, false)
+    if (place === "here") return take(batches)
     const [any] = batches.keys()
     const to = idOn(sharding, shardOf(sharding, any!))
     return hint(handover(to).Take({ handover: new Handover(batches) }, { discard: true }))
@@ -74,8 +74,7 @@ export const actors = Effect.gen(function* () {
 
   return {
     placeOf,
-    /** What another process has handed over. */
-    take: (batches: Batches) => give(batches, true),
+    take,
     handOver,
     /** Events of one destination. */
     deliver: (destinationId: string, items: ReadonlyArray<DeliveryItem>) =>
@@ -83,8 +82,8 @@ export const actors = Effect.gen(function* () {
     /** Something of the destination's is due. */
     wakeDestination: (id: string) => hint(destination(id).Wake(undefined, { discard: true })),
     /** Requests that have just been committed, and wait for the connection's slow rules. */
-    route: (connectionId: string, requests: ReadonlyArray<PendingRequest>) =>
-      hint(connection(connectionId).Route({ batch: new RouteBatch(requests) }, { discard: true })),
+    route: (connectionId: string, batch: RouteBatch) =>
+      hint(connection(connectionId).Route({ batch }, { discard: true })),
     /** The connection has pending routes. */
     wakeConnection: (id: string) => hint(connection(id).Wake(undefined, { discard: true }))
   }
@@ -139,7 +138,8 @@ interface Outgoing {
 
 const make = Effect.gen(function* () {
   const { handOver, placeOf, route, wakeConnection } = yield* actors
-  const residents = yield* Residents
+  const residents = yield* Residents.Destinations
+  const routing = yield* Residents.Connections
   const run = Effect.runForkWith(yield* Effect.context())
 
   let outgoing = new Map<string, Outgoing>()
@@ -190,7 +190,7 @@ const make = Effect.gen(function* () {
     let kept = 0
     for (const [id, given] of before) {
       const batch = new Batch(given.items, given.more)
-      if (residents.give(id, batch, false)) continue
+      if (residents.give(id, batch)) continue
       const place = placeOf(id)
       if ((underWay.get(place) ?? 0) >= mostUnderWay) {
         kept = keep(id, given, kept)
@@ -210,7 +210,10 @@ const make = Effect.gen(function* () {
     const woken = connections
     requests = new Map()
     connections = new Set()
-    for (const [id, batch] of routed) send(route(id, batch))
+    for (const [id, requests] of routed) {
+      const batch = new RouteBatch(requests)
+      if (!routing.give(id, batch)) send(route(id, batch))
+    }
     for (const id of woken) send(wakeConnection(id))
   }
 

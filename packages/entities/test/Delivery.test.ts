@@ -17,7 +17,9 @@ import { newItem } from "../src/Destination/DeliveryItem.ts"
 import { DeliveryRuntime } from "../src/Destination/DeliveryRuntime.ts"
 import * as DestinationBehaviour from "../src/Destination/DestinationBehaviour.ts"
 import { DestinationEntity } from "../src/Destination/DestinationProtocol.ts"
-import { Residents } from "../src/Destination/Residents.ts"
+import { Handover } from "../src/Handover/Handover.ts"
+import * as HandoverBehaviour from "../src/Handover/HandoverBehaviour.ts"
+import { HandoverEntity } from "../src/Handover/HandoverProtocol.ts"
 import { Lease } from "../src/Lease.ts"
 import { shardOf, shardsPerGroup } from "../src/Shards.ts"
 import { sweepOnce } from "../src/Sweep.ts"
@@ -69,7 +71,7 @@ const runner = Sharding.layer.pipe(
 )
 
 const worldUnder = (lease: Layer.Layer<Lease>) =>
-  DestinationBehaviour.layer.pipe(
+  Layer.mergeAll(DestinationBehaviour.layer, HandoverBehaviour.layer).pipe(
     Layer.provideMerge(
       Layer.mergeAll(
         network,
@@ -356,7 +358,8 @@ layer(worldUnder(Layer.succeed(Lease, { isHeld: () => true, heldMs: () => 4_000 
             }
           )
         )
-        expect((yield* Residents).give(connection.destination_id, new Batch(items), true)).toBe(true)
+        const handover = new Handover(new Map([[connection.destination_id, new Batch(items)]]))
+        yield* (yield* HandoverEntity.client)(connection.destination_id).Take({ handover })
         const second = yield* arrival
         expect(second.headers["x-gateway-event-id"]).toBe(other)
         second.answer(200)

@@ -12,6 +12,7 @@ import { Journal } from "@tidegate/storage/Journal"
 import { Secrets } from "@tidegate/storage/Secrets"
 import { traceHeaders, Tracing } from "@tidegate/telemetry/Tracing"
 import { Lease } from "../Lease.ts"
+import * as Residents from "../Residents.ts"
 import { shardOf } from "../Shards.ts"
 import {
   type Attempt,
@@ -33,17 +34,10 @@ import { type DestinationState, type LaneSettings, loadDestination } from "./Des
 import { withCredentials } from "./ForwardedCredentials.ts"
 import { Pacer } from "./Pacer.ts"
 import { readRefill } from "./Refill.ts"
-import { Residents } from "./Residents.ts"
 import { HeldSession, type SendExit } from "./Sessions.ts"
 
 /** An actor that is told to stop waits this long for what it has on the wire, so that the next one need not repeat it. */
 const drainPatience = "10 seconds"
-/**
- * A message that was taken by the shard's last owner, but not confirmed before it gave the shard up, is sent again to the next one, which
- * cannot know what has been delivered of it. For so long (ms) after a shard was taken over, longer than any message is under way, batches
- * that come by message only say that there is something to be read.
- */
-const strayMs = 5_000
 /** Without work it is kept awake for so long, once or twice: what comes meanwhile needs no message. */
 const linger = "1 second"
 /** An unknown connection is asked about no more often than this (ms). */
@@ -63,7 +57,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const tracing = yield* Tracing
   const secrets = yield* Secrets
   const { connectorOf, slots, watch } = yield* DeliveryRuntime
-  const residents = yield* Residents
+  const residents = yield* Residents.Destinations
   const scope = yield* Effect.scope
   const context = yield* Effect.context<Effect.Services<typeof load> | Database>()
   const run = Effect.runForkWith(context)
@@ -386,15 +380,14 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     )
   )
 
-  const offer = ({ items, more }: Batch, carried: boolean): void => {
+  const offer = ({ items, more }: Batch): void => {
     given++
-    if (carried && lease.heldMs(shard) < strayMs) queue.wake()
-    else queue.offer(items, more)
+    queue.offer(items, more)
   }
-  yield* residents.add(id, (batch, carried) => {
+  yield* residents.add(id, (batch) => {
     // Asleep, it has to be woken by a message: a running handler keeps it in memory.
     if (pump === null || !held) return false
-    offer(batch, carried)
+    offer(batch)
     return true
   })
 

@@ -55,7 +55,7 @@ export const layer = DestinationEntity.toLayer(
       Deliver: ({ payload }) =>
         begun(
           Effect.andThen(
-            Effect.sync(() => deliveries.offer(payload.batch, true)),
+            Effect.sync(() => deliveries.offer(payload.batch)),
             deliveries.work
           )
         ),

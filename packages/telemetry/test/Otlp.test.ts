@@ -55,7 +55,7 @@ const options = (endpoint: string): Otlp.OtlpOptions => ({
   ratio: 1
 })
 
-const accepted = (tracing: Tracing, at: number) =>
+const accepted = (tracing: Tracing, at: number, events = 0) =>
   tracing.accepted({
     requestId: `req_${at}`,
     teamId: "tm",
@@ -65,7 +65,10 @@ const accepted = (tracing: Tracing, at: number) =>
     startedAt: 1,
     endedAt: 2,
     rejection: null,
-    events: []
+    events: Array.from({ length: events }, (_, event) => ({
+      id: `evt_${at}_${event}`,
+      connectionId: "web_1"
+    }))
   })
 
 const counted = () => ({
@@ -125,13 +128,16 @@ describe("a collector", () => {
         Effect.gen(function* () {
           const context = yield* Layer.build(Otlp.layer(options(endpoint)))
           const tracing = yield* Effect.provideContext(Tracing, context)
-          for (let i = 0; i < 40; i++) accepted(tracing, i)
+          for (let i = 0; i < 20; i++) accepted(tracing, i, 2)
           return (yield* Deferred.await(asked)).body
         })
       )
       const spans = spansOf(body)
-      expect(spans.length).toBe(40)
-      for (let i = 0; i < 40; i++) expect(spans[i]!.includes(`req_${i}`)).toBe(true)
+      expect(spans.length).toBe(60)
+      for (let i = 0; i < 20; i++) {
+        expect(spans[3 * i]!.includes(`req_${i}`)).toBe(true)
+        expect(spans[3 * i + 2]!.includes(`evt_${i}_1`)).toBe(true)
+      }
     }).pipe(Effect.scoped)
   )
 
@@ -162,7 +168,7 @@ describe("a collector", () => {
           const tracing = yield* Effect.provideContext(Tracing, context)
           accepted(tracing, 1)
           yield* Deferred.await(asked)
-          for (let i = 0; i < 40; i++) accepted(tracing, i)
+          for (let i = 0; i < 10; i++) accepted(tracing, i, 3)
         })
       )
       // Its patience with one request alone is ten seconds.

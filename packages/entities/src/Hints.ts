@@ -7,10 +7,10 @@ import { Batch as RouteBatch } from "./Connection/RouteBatch.ts"
 import { Batch } from "./Destination/DeliveryBatch.ts"
 import { type DeliveryItem, weightOf } from "./Destination/DeliveryItem.ts"
 import { DestinationEntity } from "./Destination/DestinationProtocol.ts"
-import { Residents } from "./Destination/Residents.ts"
 import { Handover } from "./Handover/Handover.ts"
 import { HandoverEntity } from "./Handover/HandoverProtocol.ts"
 import { Owners } from "./Handover/Owners.ts"
+import * as Residents from "./Residents.ts"
 import { idOn, shardOf } from "./Shards.ts"
 
 /** Without a runner a message waits for ever; a hint is worth waiting for no longer than a sweep takes. */
@@ -43,7 +43,7 @@ export const actors = Effect.gen(function* () {
   const handover = yield* HandoverEntity.client
   const sharding = yield* Sharding.Sharding
   const owners = yield* Owners
-  const residents = yield* Residents
+  const residents = yield* Residents.Destinations
   const hint = (message: Effect.Effect<void, unknown>): Effect.Effect<void> =>
     Effect.ignore(Effect.timeout(message, patience))
 
@@ -82,8 +82,8 @@ export const actors = Effect.gen(function* () {
     /** Something of the destination's is due. */
     wakeDestination: (id: string) => hint(destination(id).Wake(undefined, { discard: true })),
     /** Requests that have just been committed, and wait for the connection's slow rules. */
-    route: (connectionId: string, requests: ReadonlyArray<PendingRequest>) =>
-      hint(connection(connectionId).Route({ batch: new RouteBatch(requests) }, { discard: true })),
+    route: (connectionId: string, batch: RouteBatch) =>
+      hint(connection(connectionId).Route({ batch }, { discard: true })),
     /** The connection has pending routes. */
     wakeConnection: (id: string) => hint(connection(id).Wake(undefined, { discard: true }))
   }
@@ -138,7 +138,8 @@ interface Outgoing {
 
 const make = Effect.gen(function* () {
   const { handOver, placeOf, route, wakeConnection } = yield* actors
-  const residents = yield* Residents
+  const residents = yield* Residents.Destinations
+  const routing = yield* Residents.Connections
   const run = Effect.runForkWith(yield* Effect.context())
 
   let outgoing = new Map<string, Outgoing>()
@@ -209,7 +210,10 @@ const make = Effect.gen(function* () {
     const woken = connections
     requests = new Map()
     connections = new Set()
-    for (const [id, batch] of routed) send(route(id, batch))
+    for (const [id, requests] of routed) {
+      const batch = new RouteBatch(requests)
+      if (!routing.give(id, batch)) send(route(id, batch))
+    }
     for (const id of woken) send(wakeConnection(id))
   }
 

@@ -11,11 +11,19 @@ const marginMs = 250
  * the monotonic clock, from before it was asked for. Shard by shard, because a process that was frozen is soon answered
  * again, and the answer is that it holds nothing: its actors learn that later than their timers fire.
  */
-export class Lease extends Context.Service<Lease, { readonly isHeld: (shard: number) => boolean }>()(
-  "@tidegate/entities/Lease"
-) {
+export class Lease extends Context.Service<
+  Lease,
+  {
+    readonly isHeld: (shard: number) => boolean
+    /** For how long it has been held without a break (ms); 0 when it is not. */
+    readonly heldMs: (shard: number) => number
+  }
+>()("@tidegate/entities/Lease") {
   /** For processes without shards, and tests of one runner. */
-  static readonly layerAlways: Layer.Layer<Lease> = Layer.succeed(Lease, { isHeld: () => true })
+  static readonly layerAlways: Layer.Layer<Lease> = Layer.succeed(Lease, {
+    isHeld: () => true,
+    heldMs: () => Number.POSITIVE_INFINITY
+  })
 
   /** Watches the lock operations of the runner storage that it wraps, and provides both. */
   static readonly layerWatching = (options: {
@@ -24,8 +32,12 @@ export class Lease extends Context.Service<Lease, { readonly isHeld: (shard: num
     Layer.effectContext(
       Effect.gen(function* () {
         const storage = yield* RunnerStorage.RunnerStorage
-        /** Until when each shard is held, by its number. */
-        const until = new Map<number, number>()
+        /** Since when and until when each shard is held, by its number. */
+        const terms = new Map<number, { readonly since: number; readonly until: number }>()
+        const termOf = (shard: number) => {
+          const term = terms.get(shard)
+          return term !== undefined && performance.now() < term.until ? term : null
+        }
 
         const renews = <E>(
           asked: Iterable<ShardId.ShardId>,
@@ -37,25 +49,29 @@ export class Lease extends Context.Service<Lease, { readonly isHeld: (shard: num
             return Effect.tap(answer(shards), (held) =>
               Effect.sync(() => {
                 const kept = new Set(held.map(({ id }) => id))
-                for (const { id } of shards) if (until.delete(id) && !kept.has(id)) metrics.leasesLost.add()
-                for (const { id } of held) until.set(id, askedAt + options.expirationMs - marginMs)
+                for (const { id } of shards) if (!kept.has(id) && terms.delete(id)) metrics.leasesLost.add()
+                const until = askedAt + options.expirationMs - marginMs
+                for (const { id } of held) terms.set(id, { since: termOf(id)?.since ?? performance.now(), until })
               })
             )
           })
 
-        return Context.make(Lease, { isHeld: (shard) => performance.now() < (until.get(shard) ?? 0) }).pipe(
+        return Context.make(Lease, {
+          isHeld: (shard) => termOf(shard) !== null,
+          heldMs: (shard) => performance.now() - (termOf(shard)?.since ?? performance.now())
+        }).pipe(
           Context.add(RunnerStorage.RunnerStorage, {
             ...storage,
             acquire: (address, shards) => renews(shards, (shards) => storage.acquire(address, shards)),
             refresh: (address, shards) => renews(shards, (shards) => storage.refresh(address, shards)),
             release: (address, shard) =>
               Effect.suspend(() => {
-                until.delete(shard.id)
+                terms.delete(shard.id)
                 return storage.release(address, shard)
               }),
             releaseAll: (address) =>
               Effect.suspend(() => {
-                until.clear()
+                terms.clear()
                 return storage.releaseAll(address)
               })
           })

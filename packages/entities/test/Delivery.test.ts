@@ -12,9 +12,14 @@ import { Connections } from "@tidegate/storage/Connections"
 import { Journal } from "@tidegate/storage/Journal"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
 import { Cancellations } from "../src/Cancellations.ts"
+import { Batch } from "../src/Destination/DeliveryBatch.ts"
+import { newItem } from "../src/Destination/DeliveryItem.ts"
 import { DeliveryRuntime } from "../src/Destination/DeliveryRuntime.ts"
 import * as DestinationBehaviour from "../src/Destination/DestinationBehaviour.ts"
 import { DestinationEntity } from "../src/Destination/DestinationProtocol.ts"
+import { Handover } from "../src/Handover/Handover.ts"
+import * as HandoverBehaviour from "../src/Handover/HandoverBehaviour.ts"
+import { HandoverEntity } from "../src/Handover/HandoverProtocol.ts"
 import { Lease } from "../src/Lease.ts"
 import { shardOf, shardsPerGroup } from "../src/Shards.ts"
 import { sweepOnce } from "../src/Sweep.ts"
@@ -65,21 +70,24 @@ const runner = Sharding.layer.pipe(
   Layer.provide([MessageStorage.layerNoop, ShardingConfig.layer({ shardsPerGroup })])
 )
 
-const world = DestinationBehaviour.layer.pipe(
-  Layer.provideMerge(
-    Layer.mergeAll(
-      network,
-      Lease.layerAlways,
-      DeliveryRuntime.layer({ deliveries: 1_000, windowBytes: 1e7 }),
-      Cancellations.layer,
-      Journal.layer,
-      runner
-    )
-  ),
-  Layer.provideMerge(ControlPlane.layer),
-  // Ids hold the time, and partitions are made for the days around it.
-  Layer.provide(Layer.effectDiscard(TestClock.setTime(Date.now())))
-)
+const worldUnder = (lease: Layer.Layer<Lease>) =>
+  Layer.mergeAll(DestinationBehaviour.layer, HandoverBehaviour.layer).pipe(
+    Layer.provideMerge(
+      Layer.mergeAll(
+        network,
+        lease,
+        DeliveryRuntime.layer({ deliveries: 1_000, windowBytes: 1e7 }),
+        Cancellations.layer,
+        Journal.layer,
+        runner
+      )
+    ),
+    Layer.provideMerge(ControlPlane.layer),
+    // Ids hold the time, and partitions are made for the days around it.
+    Layer.provide(Layer.effectDiscard(TestClock.setTime(Date.now())))
+  )
+
+const world = worldUnder(Lease.layerAlways)
 
 const arrival = Effect.flatMap(Arrivals, Queue.take)
 const noArrival = Effect.flatMap(Arrivals, (arrivals) =>
@@ -316,3 +324,50 @@ layer(world)("a destination's deliveries", (it) => {
     })
   )
 })
+
+layer(worldUnder(Layer.succeed(Lease, { isHeld: () => true, heldMs: () => 4_000 })))(
+  "a shard that was just taken over",
+  (it) => {
+    it.effect("takes a message that its last owner may have had for a word that something is to be read", () =>
+      Effect.gen(function* () {
+        const { actor, add, connection, event } = yield* waiting()
+        yield* wake(actor)
+        const first = yield* arrival
+        // The last owner has delivered one, and did not come to say that it had the message.
+        const done = yield* add()
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`delete from deliveries where event_id = ${done}`
+        yield* sql`update events set state = 'SUCCESSFUL', attempts = 1, due_at = null where id = ${done}`
+        const other = yield* add()
+        const now = yield* Clock.currentTimeMillis
+        const items = [done, other].map((id) =>
+          newItem(
+            { id, connectionId: connection.id, dueAt: now, orderingKey: null },
+            { teamId: team, sourceId: connection.source_id },
+            now,
+            {
+              requestId: newId(prefixes.request, now),
+              method: "POST",
+              path: "/",
+              query: "",
+              headers: {},
+              presented: null,
+              body: Buffer.from("{}"),
+              verified: false,
+              originalIp: null
+            }
+          )
+        )
+        const handover = new Handover(new Map([[connection.destination_id, new Batch(items)]]))
+        yield* (yield* HandoverEntity.client)(connection.destination_id).Take({ handover })
+        const second = yield* arrival
+        expect(second.headers["x-gateway-event-id"]).toBe(other)
+        second.answer(200)
+        first.answer(200)
+        expect((yield* recorded(other, 1)).state).toBe("SUCCESSFUL")
+        expect((yield* recorded(event, 1)).state).toBe("SUCCESSFUL")
+        yield* noArrival
+      })
+    )
+  }
+)

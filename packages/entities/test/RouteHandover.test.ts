@@ -108,19 +108,23 @@ layer(world, { excludeTestServices: true })("requests that a connection is hande
   it.effect("are left to the next owner by one that has lost the connection", () =>
     Effect.gen(function* () {
       let isHeld = true
-      const lease = Lease.of({ isHeld: () => isHeld })
-      const { connection, hand, ids, routes } = yield* opened([deduplicate], [{ path: "/a" }]).pipe(
+      // As many as are read at once: it does not read on when it has been refused.
+      const sent = Array.from({ length: 200 }, (_, id) => ({ path: "/", body: { id } }))
+      const lease = Lease.of({ isHeld: () => isHeld, heldMs: () => Number.POSITIVE_INFINITY })
+      const { connection, hand, ids, routes } = yield* opened([deduplicate], sent).pipe(
         Effect.provideService(Lease, lease)
       )
       isHeld = false
       hand()
       yield* routes.work.pipe(noTransformation.provided)
-      expect(yield* outcomeOf(connection.id, ids)).toMatchObject({ events: [], left: 1 })
+      routes.wake()
+      yield* routes.work.pipe(noTransformation.provided)
+      expect(yield* outcomeOf(connection.id, ids)).toMatchObject({ events: [], left: 200 })
       isHeld = true
       routes.close()
       hand()
       yield* routes.work.pipe(noTransformation.provided)
-      expect(yield* outcomeOf(connection.id, ids)).toMatchObject({ events: [], left: 1 })
+      expect(yield* outcomeOf(connection.id, ids)).toMatchObject({ events: [], left: 200 })
     })
   )
 

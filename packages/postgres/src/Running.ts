@@ -226,10 +226,13 @@ const answers = (access: Access): Effect.Effect<boolean> =>
 
 const megabyte = 1024 * 1024
 
-/** A 32nd of the memory that is ours, 128 MB to 1 GB: the gateway, its targets and the page cache want the rest. */
+/**
+ * A 32nd of the memory that is ours, 128 to 256 MB. All of it is used in the end, whatever that gains: events are written at the end of
+ * today's partitions and read again soon, so the last of them are enough, and what is older comes from the page cache, which gives way to others.
+ */
 const sharedBuffers = () => {
   const available = Math.min(totalmem(), process.constrainedMemory() || Infinity)
-  return `${Math.round(Math.min(1024, Math.max(128, available / megabyte / 32)))}MB`
+  return `${Math.round(Math.min(256, Math.max(128, available / megabyte / 32)))}MB`
 }
 
 const settings = (port: number) => ({

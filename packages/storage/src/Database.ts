@@ -3,6 +3,7 @@ import { Context, Effect, Layer, Predicate, type Redacted } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, SqlError } from "effect/sql"
 import { metrics } from "@tidegate/telemetry/Metrics"
+import { withLockSession } from "./LockSession.ts"
 
 /**
  * Three clients on one database. The ordinary one (`SqlClient`) is for transactions, control calls, lists and whatever may
@@ -75,12 +76,16 @@ export const layer = (
 
 /** The cluster's own connections: one holds the shard locks for life, and no list or report may delay its refresh. */
 export const layerCluster = (url: Redacted.Redacted): Layer.Layer<SqlClient.SqlClient, SqlError.SqlError> =>
-  PgClient.layer({
-    url,
-    maxConnections: 4,
-    applicationName: "tidegate-cluster",
-    startupParameters: { timezone: "UTC", statement_timeout: "5s" }
-  })
+  Layer.effect(SqlClient.SqlClient, Effect.map(SqlClient.SqlClient, withLockSession)).pipe(
+    Layer.provide(
+      PgClient.layer({
+        url,
+        maxConnections: 4,
+        applicationName: "tidegate-cluster",
+        startupParameters: { timezone: "UTC", statement_timeout: "5s" }
+      })
+    )
+  )
 
 /** How long it may take to say that it is there. */
 const patience = "2 seconds"

@@ -5,6 +5,7 @@ import type { Isolation } from "@tidegate/model/Transformation"
 import type { Rule } from "@tidegate/model/Rule"
 import { HotSql } from "./Database.ts"
 import * as Columns from "./journal/Columns.ts"
+import { GroupCommit } from "./journal/GroupCommit.ts"
 
 /** A request that waits for its connection's slow rules. */
 export interface PendingRouteRow extends StoredHead {
@@ -145,21 +146,61 @@ export interface DedupeWindow {
   readonly expires_at: number
 }
 
-/**
- * The windows of these keys on a connection. Has to be read after the pending routes that it decides about: whoever else
- * has settled some meanwhile has then committed the windows too.
- */
+/** Keys of one connection. */
+export interface WindowLookup {
+  readonly connectionId: string
+  readonly keys: ReadonlyArray<string>
+}
+
+/** The windows of these keys, for each lookup. */
 export const readDedupeWindows = Effect.fnUntraced(function* (
-  connectionId: string,
-  keys: ReadonlyArray<string>
-): Effect.fn.Return<ReadonlyArray<DedupeWindow>, SqlError.SqlError, HotSql> {
-  if (keys.length === 0) return []
+  lookups: ReadonlyArray<WindowLookup>
+): Effect.fn.Return<ReadonlyArray<ReadonlyArray<DedupeWindow>>, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
-  return yield* sql<DedupeWindow>`
-    select w.key, d.request_id, (extract(epoch from d.expires_at) * 1000)::float8 as expires_at
-    from unnest(${Columns.text(keys)}) as w (key)
+  const wanted = lookups.flatMap(({ connectionId, keys }, lookup) => keys.map((key) => ({ connectionId, key, lookup })))
+  const rows = yield* sql<DedupeWindow & { readonly lookup: number }>`
+    select w.lookup, w.key, d.request_id, (extract(epoch from d.expires_at) * 1000)::float8 as expires_at
+    from unnest(${Columns.int4(wanted.map(({ lookup }) => lookup))}, ${Columns.text(wanted.map(({ connectionId }) => connectionId))},
+      ${Columns.text(wanted.map(({ key }) => key))}) as w (lookup, connection_id, key)
       cross join lateral (
         select request_id, expires_at from dedupe_keys
-        where dedupe_keys.connection_id = ${connectionId} and dedupe_keys.key = w.key limit 1
+        where dedupe_keys.connection_id = w.connection_id and dedupe_keys.key = w.key limit 1
       ) d`
+  const found: ReadonlyArray<Array<DedupeWindow>> = lookups.map(() => [])
+  for (const { lookup, ...window } of rows) found[lookup]!.push(window)
+  return found
+})
+
+interface Asked extends WindowLookup {
+  readonly done: (outcome: Effect.Effect<ReadonlyArray<DedupeWindow>, SqlError.SqlError>) => void
+}
+
+/**
+ * What reads the windows of a process's connections, of several by one statement. They have to be asked for after the pending routes
+ * that they decide about are known: whoever else has settled some meanwhile has then committed the windows too.
+ */
+export const makeWindowReader: Effect.Effect<
+  (lookup: WindowLookup) => Effect.Effect<ReadonlyArray<DedupeWindow>, SqlError.SqlError>,
+  never,
+  HotSql
+> = Effect.map(Effect.context<HotSql>(), (context) => {
+  const reads = new GroupCommit<Asked>({
+    commit: (asked) =>
+      readDedupeWindows(asked).pipe(
+        Effect.provideContext(context),
+        Effect.matchCause({
+          onSuccess: (found) => asked.forEach(({ done }, index) => done(Effect.succeed(found[index]!))),
+          onFailure: (cause) => asked.forEach(({ done }) => done(Effect.failCause(cause)))
+        })
+      ),
+    committed: () => {},
+    lanes: 2,
+    maxItems: 400,
+    maxBytes: 1024 * 1024,
+    parallelFrom: 24,
+    sizeOf: ({ keys }) => keys.reduce((sum, { length }) => sum + length, 0),
+    run: Effect.runForkWith(context)
+  })
+  return (lookup) =>
+    lookup.keys.length === 0 ? Effect.succeed([]) : Effect.callback((resume) => reads.add({ ...lookup, done: resume }))
 })

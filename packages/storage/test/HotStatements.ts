@@ -219,13 +219,12 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
     file: "PendingRoutes.ts",
     run: () => readPendingWork(connection, 20, 1e6)
   },
-  "the deduplication windows of 20 keys": {
+  "the deduplication windows of 20 keys of two connections": {
     file: "PendingRoutes.ts",
-    run: (events) =>
-      readDedupeWindows(
-        connection,
-        events.map((id) => sibling(prefixes.request, id))
-      )
+    run: (events) => {
+      const keys = events.map((id) => sibling(prefixes.request, id))
+      return readDedupeWindows([connection, otherConnection].map((connectionId) => ({ connectionId, keys })))
+    }
   },
   "the first of 20 lines": {
     file: "Lines.ts",

@@ -1,13 +1,17 @@
-import { Effect, Layer, Semaphore } from "effect"
+import { Effect, Latch, Layer, Semaphore } from "effect"
 import { Entity } from "effect/cluster"
 import { connection } from "@tidegate/resources/Connection"
 import type { Sandbox } from "@tidegate/sandbox/Sandbox"
 import { Connections } from "@tidegate/storage/Connections"
 import { actorOf } from "../Actor.ts"
+import * as Residents from "../Residents.ts"
 import { settling } from "../Settle.ts"
 import { checkInlineCode } from "../Transformation/CheckCode.ts"
 import { ConnectionEntity } from "./ConnectionProtocol.ts"
 import { makeRouteWorker, type RouteWork } from "./RouteWork.ts"
+
+/** Without work it is kept awake for so long (ms), once or twice: what comes meanwhile needs no message. */
+const lingerMs = 2_000
 
 /** The connection's actor: its commands, and the work on its pending routes. Commands do not wait for that, only for each other. */
 export const layerWith = <R>(open: (connectionId: string) => RouteWork<R>) =>
@@ -15,6 +19,7 @@ export const layerWith = <R>(open: (connectionId: string) => RouteWork<R>) =>
     Effect.gen(function* () {
       const { entityId: id } = yield* Entity.CurrentAddress
       const connections = yield* Connections
+      const residents = yield* Residents.Connections
       const settle = yield* settling
       const oneAtATime = Semaphore.withPermit(Semaphore.makeUnsafe(1))
       const commands = yield* actorOf<typeof connection, Sandbox>(connection, connections, {
@@ -32,27 +37,52 @@ export const layerWith = <R>(open: (connectionId: string) => RouteWork<R>) =>
       // The flags change together with what they decide, with no suspension in between: nothing that came is missed.
       let working = false
       let again = false
-      const workItOff = Effect.gen(function* () {
-        while (again) {
-          again = false
-          yield* routes.work
-        }
-        working = false
-      }).pipe(
+      let used = false
+      const changed = Latch.makeUnsafe()
+      const take = (how: () => void): void => {
+        how()
+        again = true
+        used = true
+        changed.openUnsafe()
+      }
+      const lingering = Effect.acquireRelease(
+        Effect.sync(() => setInterval(() => changed.openUnsafe(), lingerMs)),
+        (timer) => Effect.sync(() => clearInterval(timer))
+      )
+      /** Ends when nothing has come from one tick to the next: meanwhile a running handler keeps the actor in memory. */
+      const workItOff = Effect.scoped(
+        Effect.gen(function* () {
+          yield* lingering
+          while (again || used) {
+            changed.closeUnsafe()
+            if (again) {
+              again = false
+              yield* routes.work
+            } else {
+              used = false
+              yield* changed.await
+            }
+          }
+          working = false
+        })
+      ).pipe(
         Effect.onError(() =>
           Effect.sync(() => {
             working = false
           })
         )
       )
-      const workOff = (take: () => void) =>
+      const workOff = (how: () => void) =>
         Effect.suspend(() => {
-          take()
-          again = true
+          take(how)
           if (working) return Effect.void
           working = true
           return workItOff
         })
+      yield* residents.add(id, (batch) => {
+        if (working) take(() => routes.offer(batch))
+        return working
+      })
 
       return ConnectionEntity.of({
         ...commands,

@@ -5,7 +5,7 @@ import type { Sandbox } from "@tidegate/sandbox/Sandbox"
 import type { Database } from "@tidegate/storage/Database"
 import type { Settled } from "@tidegate/storage/journal/SettleStatement"
 import { Journal, type SettlementOutcome } from "@tidegate/storage/Journal"
-import { readDedupeWindows, readPendingWork, teamOfConnection } from "@tidegate/storage/PendingRoutes"
+import { makeWindowReader, readPendingWork, teamOfConnection } from "@tidegate/storage/PendingRoutes"
 import type { Secrets } from "@tidegate/storage/Secrets"
 import { pinTransformation } from "@tidegate/storage/Transformations"
 import { newItem, payloadOf } from "../Destination/DeliveryItem.ts"
@@ -89,6 +89,7 @@ export const makeRouteWorker = Effect.gen(function* () {
   const lease = yield* Lease
   const clock = yield* Clock.Clock
   const tell = yield* routeTelemetry
+  const windowsOf = yield* makeWindowReader
   const run = Effect.runForkWith(yield* Effect.context())
   const held = new Slots(0, mostHeld)
   const inTurn = makeTurns(batchesPerTeam)
@@ -186,7 +187,7 @@ export const makeRouteWorker = Effect.gen(function* () {
       const { decider } = settings
       const groups = yield* groupByKey(decider, requests)
       const keys = groups.flatMap(({ key }) => (key === null ? [] : [key]))
-      const windows = new Map((yield* readDedupeWindows(connectionId, keys)).map((window) => [window.key, window]))
+      const windows = new Map((yield* windowsOf({ connectionId, keys })).map((window) => [window.key, window]))
       let count = 0
       if (requests.some((request) => request.inOrder)) {
         // Settled apart, a later one of a line would be there before an earlier one.

@@ -12,6 +12,7 @@ import { Journal } from "@tidegate/storage/Journal"
 import { Secrets } from "@tidegate/storage/Secrets"
 import { traceHeaders, Tracing } from "@tidegate/telemetry/Tracing"
 import { Lease } from "../Lease.ts"
+import * as Residents from "../Residents.ts"
 import { shardOf } from "../Shards.ts"
 import {
   type Attempt,
@@ -33,7 +34,6 @@ import { type DestinationState, type LaneSettings, loadDestination } from "./Des
 import { withCredentials } from "./ForwardedCredentials.ts"
 import { Pacer } from "./Pacer.ts"
 import { readRefill } from "./Refill.ts"
-import { Residents } from "./Residents.ts"
 import { HeldSession, type SendExit } from "./Sessions.ts"
 
 /** An actor that is told to stop waits this long for what it has on the wire, so that the next one need not repeat it. */
@@ -57,7 +57,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const tracing = yield* Tracing
   const secrets = yield* Secrets
   const { connectorOf, slots, watch } = yield* DeliveryRuntime
-  const residents = yield* Residents
+  const residents = yield* Residents.Destinations
   const scope = yield* Effect.scope
   const context = yield* Effect.context<Effect.Services<typeof load> | Database>()
   const run = Effect.runForkWith(context)

@@ -24,7 +24,7 @@ export interface GroupCommitOptions<Item> {
 }
 
 /** A batch of fewer items than this is no sign of load. */
-const smallBatch = 16
+const smallBatch = 8
 
 export class GroupCommit<Item> {
   readonly #options: GroupCommitOptions<Item>

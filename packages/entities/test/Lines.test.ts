@@ -155,7 +155,7 @@ describe("a failed event", () => {
 
   it("blocks nobody else, however many lines wait for days", () => {
     const world = new QueueWorld(["a"], { order: "block" })
-    for (let i = 0; i < 1_100; i++) world.commit("a", 3, { key: `blocked-${i}` })
+    for (let i = 0; i < 1_100; i++) world.commit("a", 2, { key: `blocked-${i}` })
     world.now += 5_000
     world.queue.wake()
     const startedAt = world.now
@@ -179,9 +179,6 @@ describe("a failed event", () => {
       world.end()
       world.record()
     }
-    world.now += 24 * 60 * minute
-    drain(world)
-    closed(world)
   })
 })
 
@@ -219,6 +216,15 @@ describe("a line", () => {
     world.settle()
     expect(idsOf(world, "x").at(-1)).toBe(fresh!.id)
     expect(world.starts).toHaveLength(2)
+  })
+
+  it("that nobody reads any more is cancelled where it is", () => {
+    const world = new QueueWorld(["a"], { order: "block" })
+    world.commit("a", 5, { key: "x" })
+    world.now += 5_000
+    world.setLane("a", "cancelled")
+    expect(world.cancels).toEqual(new Set(["a"]))
+    expect(world.starts).toHaveLength(0)
   })
 
   it("goes on in another process, by what is in SQL", () => {

@@ -145,7 +145,8 @@ export class QueueWorld {
     this.queue.stop()
     this.wire.length = 0
     this.recording.length = 0
-    this.marks.length = 0
+    // A pacer of its own would know nothing of these.
+    for (; this.marks.length > 0; this.marks.pop()) this.#pacer?.release()
     this.refill = null
     this.#attempted.clear()
     this.slots = new Slots(5_000, mostBytes)

@@ -123,8 +123,11 @@ export class DeliveryQueue {
   #look = false
   /** What the refill under way reads: what is due, or lines alone; and these. */
   #readsDue = false
+  /** Whether it goes on looking through lines. */
+  #mayLook = false
   #lineReads: ReadonlyMap<string, LineReads> = new Map()
   #linesAt = 0
+  #cancelAt = 0
   #stopped = false
   #ticking = false
   #nextAt: number | null = null
@@ -204,16 +207,20 @@ export class DeliveryQueue {
 
   #lookAround(now: number): void {
     this.#look = true
+    const mayCancel = now >= this.#cancelAt
     for (const [connectionId, { order }] of this.#rules) {
-      if (order !== undefined && this.#stateOf(connectionId) === "open") {
-        this.#lane(connectionId).lines.lookThrough(now, roundPauseMs)
-      }
+      if (order === undefined) continue
+      const state = this.#stateOf(connectionId)
+      if (state === "open") this.#lane(connectionId).lines.lookThrough(now, roundPauseMs)
+      // Nobody reads its lines to meet what is left in them.
+      else if (state === "cancelled" && mayCancel) this.#host.cancel(connectionId)
     }
+    if (mayCancel) this.#cancelAt = now + roundPauseMs
   }
 
   /** What the refill that was asked for is to read; from here on it counts as read. */
   takeReads(): QueueReads {
-    const mayLook = this.#host.now() >= this.#refillAt
+    const mayLook = this.#mayLook
     const lanes = [...this.#lanes.values()].filter(
       ({ connectionId, lines }) =>
         (lines.isWanting || (mayLook && lines.isLooking)) && this.#stateOf(connectionId) === "open"
@@ -450,6 +457,7 @@ export class DeliveryQueue {
     const dueAt = this.#look ? now : this.#runsShort() ? Math.max(now, this.#refillAt) : Number.POSITIVE_INFINITY
     const refillAt = Math.min(dueAt, this.#linesDue(now))
     if (!this.#refilling && refillAt <= now) {
+      this.#mayLook = this.#look || now >= this.#refillAt
       this.#look = false
       this.#refilling = true
       this.#readsDue = dueAt <= now

@@ -170,6 +170,7 @@ export const makeChildren = (options: ChildrenOptions) => {
     isFree: (): boolean => busy < options.children && count("idle") > 0,
     /** There is work that no child is free for: one more is started, unless one is starting. */
     grow: (): void => {
+      fill()
       if (count("starting") === 0) want(busy + 1)
     },
     /** Takes one of those that are free; it is to be released. */

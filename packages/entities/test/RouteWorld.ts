@@ -16,6 +16,7 @@ import { DestinationEntity } from "../src/Destination/DestinationProtocol.ts"
 import * as HandoverBehaviour from "../src/Handover/HandoverBehaviour.ts"
 import { Hints } from "../src/Hints.ts"
 import { Lease } from "../src/Lease.ts"
+import * as Residents from "../src/Residents.ts"
 import { shardOf } from "../src/Shards.ts"
 
 export const { createConnection, team, versionOf } = ControlPlane
@@ -55,8 +56,18 @@ const destinations = DestinationEntity.toLayer(
   )
 )
 
+/** Destinations at work, which are handed events as they are. */
+const residents = Layer.succeed(Residents.Destinations, {
+  give: (_id, batch) => {
+    for (const item of batch.items) handedOver.set(item.eventId, item)
+    return true
+  },
+  add: () => Effect.void
+})
+
 export const world = Layer.mergeAll(destinations, HandoverBehaviour.layer).pipe(
   Layer.provideMerge(Hints.layer),
+  Layer.provideMerge(residents),
   Layer.provideMerge(Layer.mergeAll(Journal.layer, TestRunner.layer, Transformations.layer, Lease.layerAlways)),
   Layer.provideMerge(ControlPlane.layer)
 )
@@ -192,7 +203,8 @@ export const stored = Effect.fnUntraced(function* (connectionId: string) {
 /** Messages to actors are on their way when the work is done. */
 export const handed = (eventId: string) =>
   Effect.suspend(() => Effect.fromNullishOr(handedOver.get(eventId))).pipe(
-    Effect.tapError(() => Effect.yieldNow),
+    // A turn of the loop, not of the fibers: the message goes through both.
+    Effect.tapError(() => Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))),
     Effect.eventually
   )
 

@@ -60,10 +60,13 @@ const arrange = Effect.fnUntraced(function* (plan: Plan, row: Row, name: string)
 const inTurn = ({ customers }: Row) =>
   customers === undefined ? {} : { customers, inFlight: Math.min(customers, inFlight) }
 
-/** A target that takes its time would have what saturation leaves behind for long. */
+/**
+ * So long for each process, because they share the cores. A target that takes its time would have what saturation leaves
+ * behind for long.
+ */
 const warm = (plan: Plan, row: Row, { subject }: Arranged) =>
   Effect.flatMap(subject, (subject) => {
-    const phase = { leadIn: 0, seconds: plan.settings.warmUp, ...inTurn(row) }
+    const phase = { leadIn: 0, seconds: plan.settings.warmUp * (row.processes ?? 1), ...inTurn(row) }
     const load = row.answersAfter === undefined ? "saturated" : (row.loads[0] ?? "saturated")
     return load === "saturated"
       ? saturate(plan.bench, subject, phase)

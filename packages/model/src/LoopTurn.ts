@@ -59,16 +59,17 @@ export const nextTurn = (go: () => void): void => {
   schedule()
 }
 
+/** Waits for a later turn, whatever has been done in this one. */
+export const laterTurn: Effect.Effect<void> = Effect.callback<void>((resume) => {
+  let isOn = true
+  nextTurn(() => {
+    if (isOn) resume(Effect.void)
+  })
+  return Effect.sync(() => {
+    isOn = false
+  })
+})
+
 /** Between two parts of long work that went on since then: waits for the next turn when this one is over. */
 export const takeTurn = (since: number): Effect.Effect<void> =>
-  isTurnOver(since)
-    ? Effect.callback<void>((resume) => {
-        let isOn = true
-        nextTurn(() => {
-          if (isOn) resume(Effect.void)
-        })
-        return Effect.sync(() => {
-          isOn = false
-        })
-      })
-    : Effect.void
+  Effect.suspend(() => (isTurnOver(since) ? laterTurn : Effect.void))

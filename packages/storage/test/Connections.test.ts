@@ -53,6 +53,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
         source: yield* sources.get(team, source.id),
         destination: yield* destinations.get(team, destination.id),
         rules,
+        ordering: null,
         disabled_at: null,
         paused_at: null,
         created_at: connection.created_at,

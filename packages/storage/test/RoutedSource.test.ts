@@ -39,7 +39,9 @@ layer(ControlPlane.layer, { excludeTestServices: true })("a source that is route
       const sql = yield* SqlClient.SqlClient
       yield* sql`update destinations set disabled_at = ${now} where id = ${off.id}`
       const source = yield* readRoutedSource(source_id)
-      expect(source?.connections).toEqual([{ id: open.id, destination_id: open.destination_id, rules }])
+      expect(source?.connections).toEqual([
+        { id: open.id, destination_id: open.destination_id, rules, ordering: null, follows: false }
+      ])
       expect(source?.version).toBeGreaterThan(1)
     })
   )

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { takeTurn } from "@tidegate/model/LoopTurn"
+import { laterTurn, takeTurn } from "@tidegate/model/LoopTurn"
 import { type MessageHead, storedHeaders } from "@tidegate/model/Message"
 import type { FilterInput } from "@tidegate/rules/Filter"
 import { requestInput } from "@tidegate/rules/RequestInput"
@@ -77,12 +77,15 @@ export const weightOf = ({ body }: PendingRequest): number => 4 * body.length + 
 /** A body of more bytes is parsed, and written again, in parts of their own. */
 const largeBody = 64 * 1024
 
-/** Parses a large body, in turn with other long work. */
+/** Parses a large body, in turn with other long work. Not in the turn in which it was stored: that has its share already. */
 export const parseLarge = ({ body, input }: PendingRequest): Effect.Effect<void> =>
   body.length <= largeBody
     ? Effect.void
-    : Effect.suspend(() => {
-        const since = performance.now()
-        input.body()
-        return takeTurn(since)
-      })
+    : Effect.andThen(
+        laterTurn,
+        Effect.suspend(() => {
+          const since = performance.now()
+          input.body()
+          return takeTurn(since)
+        })
+      )

@@ -44,9 +44,10 @@ export class DeliveryRuntime extends Context.Service<
     })
 }
 
-/** The limits of the destinations with the most on the wire, and the highest of the others. */
+/** The limits of the destinations with the most on the wire, and the highest of the others that have something there. */
 const limitsOf = (queues: ReadonlyMap<string, Watched>): ReadonlyArray<readonly [readonly [string], number]> => {
-  const busiest = [...queues].toSorted(([, a], [, b]) => b.onWire - a.onWire)
+  const busy = [...queues].filter(([, { onWire }]) => onWire > 0)
+  const busiest = busy.toSorted(([, a], [, b]) => b.onWire - a.onWire)
   const others = busiest.slice(worstDestinations)
   return [
     ...busiest.slice(0, worstDestinations).map(([id, { limit }]) => [[id] as const, limit] as const),

@@ -53,13 +53,15 @@ const world = Layer.effectDiscard(
     for (const team of [mine, other]) {
       yield* makeWaiting(old, team, 0, 4)
       yield* makePendingRoute(old, team, 0, 5)
-      const { connection } = resourcesOf(team)
+      const { connection, source } = resourcesOf(team)
       yield* sql`insert into dedupe_keys (connection_id, team_id, key, request_id, expires_at)
         values (${connection}, ${team}, 'key', 'req', now())`
       yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)
         values (${connection}, 'created', now(), 1, ${team}, 1)`
       yield* sql`insert into rollup_batches (team_id, key_ids, measures, minutes, counts)
         values (${team}, array[${connection}], array['created'], array[now()], array[1])`
+      yield* sql`insert into source_periods (source_id, team_id, started_at, ends_at, leased, revision)
+        values (${source}, ${team}, now(), now(), 1, 1)`
       yield* sql`insert into project_secrets (team_id, api_key_hash, api_key_masked, signing_secret, signing_secret_masked)
         values (${team}, ${team}, '', '', '')`
       for (const resource of plain) {

@@ -6,15 +6,19 @@ const shared = { testTimeout: 300_000, hookTimeout: 300_000 }
 const inPackages = ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts"]
 /**
  * Not for every few minutes. The subject is a process of its own: the sandbox's children, an embedded PostgreSQL, a benchmark's
- * generator and target; or it takes a while: deadlines of the wire, days of partitions, hundreds of random calls.
+ * generator and target; or it takes a while: deadlines of the wire and of targets, plans over days of partitions,
+ * hundreds of random runs.
  */
 const dear = [
   "packages/sandbox/test/**/*.test.ts",
   "packages/postgres/test/**/*.test.ts",
   "benchmarks/test/**/*.test.ts",
-  "packages/entities/test/ClusterWire.test.ts",
-  "packages/storage/test/{Partitions,Retention,RetentionCutOff}.test.ts",
-  "packages/api/test/{Fuzz,Lists}.test.ts",
+  "packages/entities/test/{Breakdown,ClusterWire,Commands,DeliveryQueue,HandingOver,Lines,Senders,TransformationRuns}.test.ts",
+  "packages/egress/test/{AttemptErrorCode,Egress,Stream}.test.ts",
+  "packages/doors/test/{IngestLease,ProxyUpstream}.test.ts",
+  "packages/storage/test/{Counting,HotPlans,Journal,LockSession,Partitions,Retention,RetentionCutOff,RollupCompaction}.test.ts",
+  "packages/storage/test/reads/{Plans,Scan}.test.ts",
+  "packages/api/test/{Commands,Fuzz,Lists,Transformations}.test.ts",
   "packages/telemetry/test/Otlp.test.ts"
 ]
 /** Nothing is kept in their modules: the files of a worker share them, which halves the processor time. */

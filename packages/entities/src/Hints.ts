@@ -3,8 +3,7 @@ import { type RunnerAddress, ShardId, Sharding } from "effect/cluster"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { ConnectionEntity } from "./Connection/ConnectionProtocol.ts"
 import type { PendingRequest } from "./Connection/PendingRequest.ts"
-import { Batch as RouteBatch } from "./Connection/RouteBatch.ts"
-import { Batch } from "./Destination/DeliveryBatch.ts"
+import { Batch } from "./Batch.ts"
 import { type DeliveryItem, weightOf } from "./Destination/DeliveryItem.ts"
 import { DestinationEntity } from "./Destination/DestinationProtocol.ts"
 import { Handover } from "./Handover/Handover.ts"
@@ -28,7 +27,7 @@ const mostUnderWay = 2
 const mostKeptBytes = 8 * 1024 * 1024
 
 /** Events for destinations, by their ids. */
-type Batches = ReadonlyMap<string, Batch>
+type Batches = ReadonlyMap<string, Batch<DeliveryItem>>
 
 /** Where a destination's actor lives: in this process, at another runner, or nobody knows where. */
 type Place = "here" | RunnerAddress.RunnerAddress | undefined
@@ -76,13 +75,10 @@ export const actors = Effect.gen(function* () {
     placeOf,
     take,
     handOver,
-    /** Events of one destination. */
-    deliver: (destinationId: string, items: ReadonlyArray<DeliveryItem>) =>
-      Effect.suspend(() => handOver(placeOf(destinationId), new Map([[destinationId, new Batch(items)]]))),
     /** Something of the destination's is due. */
     wakeDestination: (id: string) => hint(destination(id).Wake(undefined, { discard: true })),
     /** Requests that have just been committed, and wait for the connection's slow rules. */
-    route: (connectionId: string, batch: RouteBatch) =>
+    route: (connectionId: string, batch: Batch<PendingRequest>) =>
       hint(connection(connectionId).Route({ batch }, { discard: true })),
     /** The connection has pending routes. */
     wakeConnection: (id: string) => hint(connection(id).Wake(undefined, { discard: true }))
@@ -164,7 +160,7 @@ const make = Effect.gen(function* () {
     )
   }
 
-  const sendTo = (place: Place, batches: ReadonlyMap<string, Batch>): void => {
+  const sendTo = (place: Place, batches: Batches): void => {
     if (place === "here") return send(handOver(place, batches))
     underWay.set(place, (underWay.get(place) ?? 0) + 1)
     send(handOver(place, batches), () => {
@@ -186,7 +182,7 @@ const make = Effect.gen(function* () {
   const flushEvents = (): void => {
     const before = outgoing
     outgoing = new Map()
-    const messages = new Map<Place, Map<string, Batch>>()
+    const messages = new Map<Place, Map<string, Batch<DeliveryItem>>>()
     let kept = 0
     for (const [id, given] of before) {
       const batch = new Batch(given.items, given.more)
@@ -211,7 +207,7 @@ const make = Effect.gen(function* () {
     requests = new Map()
     connections = new Set()
     for (const [id, requests] of routed) {
-      const batch = new RouteBatch(requests)
+      const batch = new Batch(requests)
       if (!routing.give(id, batch)) send(route(id, batch))
     }
     for (const id of woken) send(wakeConnection(id))

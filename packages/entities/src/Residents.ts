@@ -1,23 +1,24 @@
 import { Context, Effect, type Scope } from "effect"
-import type { Batch as RouteBatch } from "./Connection/RouteBatch.ts"
-import type { Batch as DeliveryBatch } from "./Destination/DeliveryBatch.ts"
+import type { Batch } from "./Batch.ts"
+import type { PendingRequest } from "./Connection/PendingRequest.ts"
+import type { DeliveryItem } from "./Destination/DeliveryItem.ts"
 
 /** Takes a batch at once, or answers that it has to be sent as a message. */
-type Take<Batch> = (batch: Batch) => boolean
+type Take<Item> = (batch: Batch<Item>) => boolean
 
 /**
  * The actors of a kind that are at work in this process. What is for them is put into their queues; a message, which starts an actor
  * or wakes it, costs as much as the rest of handing an event over.
  */
-export interface Residents<Batch> {
+export interface Residents<Item> {
   /** Whether the actor has taken the batch. */
-  readonly give: (id: string, batch: Batch) => boolean
+  readonly give: (id: string, batch: Batch<Item>) => boolean
   /** Has an actor given what is for it for as long as it lives. */
-  readonly add: (id: string, take: Take<Batch>) => Effect.Effect<void, never, Scope.Scope>
+  readonly add: (id: string, take: Take<Item>) => Effect.Effect<void, never, Scope.Scope>
 }
 
-const make = <Batch>(): Residents<Batch> => {
-  const taking = new Map<string, Take<Batch>>()
+const make = <Item>(): Residents<Item> => {
+  const taking = new Map<string, Take<Item>>()
   return {
     give: (id, batch) => taking.get(id)?.(batch) ?? false,
     add: (id, take) =>
@@ -29,11 +30,11 @@ const make = <Batch>(): Residents<Batch> => {
 }
 
 /** Destinations; one for the process. */
-export const Destinations = Context.Reference<Residents<DeliveryBatch>>("@tidegate/entities/Residents/Destinations", {
+export const Destinations = Context.Reference<Residents<DeliveryItem>>("@tidegate/entities/Residents/Destinations", {
   defaultValue: make
 })
 
 /** Connections; one for the process. */
-export const Connections = Context.Reference<Residents<RouteBatch>>("@tidegate/entities/Residents/Connections", {
+export const Connections = Context.Reference<Residents<PendingRequest>>("@tidegate/entities/Residents/Connections", {
   defaultValue: make
 })

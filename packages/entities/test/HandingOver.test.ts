@@ -10,7 +10,7 @@ import {
   ShardingConfig
 } from "effect/cluster"
 import type { KeyRing } from "@tidegate/storage/Secrets"
-import { Batch } from "../src/Destination/DeliveryBatch.ts"
+import { Batch } from "../src/Batch.ts"
 import { type DeliveryItem, newItem } from "../src/Destination/DeliveryItem.ts"
 import { DestinationEntity } from "../src/Destination/DestinationProtocol.ts"
 import { Handover } from "../src/Handover/Handover.ts"
@@ -37,7 +37,7 @@ const destinations = (runner: string, given: Queue.Queue<Given>): Layer.Layer<ne
     readonly address: EntityAddress.EntityAddress
     readonly payload: unknown
   }) {
-    const { items, more } = (payload as { readonly batch: Batch }).batch
+    const { items, more } = (payload as { readonly batch: Batch<DeliveryItem> }).batch
     const events = items.map(({ eventId, payload }) => `${eventId} ${Buffer.from(payload.body).toString()}`)
     yield* Queue.offer(given, { runner, destination: address.entityId, events, more })
   })

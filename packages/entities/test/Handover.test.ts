@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { Batch, DeliveryBatch } from "../src/Destination/DeliveryBatch.ts"
+import { Batch, batchOf } from "../src/Batch.ts"
 import { type DeliveryItem, type DeliveryPayload, newItem } from "../src/Destination/DeliveryItem.ts"
 import { CarriedHandover, Handover } from "../src/Handover/Handover.ts"
 
@@ -24,7 +24,7 @@ const mebibyte = 1024 * kibibyte
 const encode = Schema.encodeSync(CarriedHandover)
 const decode = Schema.decodeSync(CarriedHandover)
 /** How many bytes cross, and what arrives. */
-const sent = (batches: Record<string, Batch>) => {
+const sent = (batches: Record<string, Batch<DeliveryItem>>) => {
   const bytes = encode(new Handover(new Map(Object.entries(batches))))
   return { bytes: bytes.length, batches: decode(bytes).batches }
 }
@@ -86,7 +86,7 @@ describe("a hand-over on its way to another process", () => {
         Array.from({ length: 60_000 }, (_, i) => [`des_${i}`, new Batch([item(`evt_${i}`, shared)])])
       )
     }
-    for (const given of Object.values<Record<string, Batch>>(many)) {
+    for (const given of Object.values<Record<string, Batch<DeliveryItem>>>(many)) {
       const { batches, bytes } = sent(given)
       expect(bytes).toBeGreaterThan(7 * mebibyte)
       expect(bytes).toBeLessThan(9 * mebibyte)
@@ -102,7 +102,8 @@ describe("a hand-over on its way to another process", () => {
   }, 30_000)
 
   it("a batch whose actor has gone to another process tells it that there is something to be read", () => {
-    const cross = (batch: Batch) => Schema.decodeSync(DeliveryBatch)(Schema.encodeSync(DeliveryBatch)(batch))
+    const carried = batchOf<DeliveryItem>()
+    const cross = (batch: Batch<DeliveryItem>) => Schema.decodeSync(carried)(Schema.encodeSync(carried)(batch))
     expect(cross(new Batch([item("evt_1", payload("req_1", Buffer.alloc(1)))]))).toStrictEqual(new Batch([], true))
     expect(cross(new Batch([], true))).toStrictEqual(new Batch([], true))
     expect(cross(new Batch([]))).toStrictEqual(new Batch([]))

@@ -17,7 +17,7 @@ import { shardOf } from "../Shards.ts"
 import { decideGroup, dropped, groupByKey } from "./Decide.ts"
 import { Inbox } from "./Inbox.ts"
 import { type PendingRequest, storedRequest } from "./PendingRequest.ts"
-import type { Batch } from "./RouteBatch.ts"
+import type { Batch } from "../Batch.ts"
 import { decidesAll, type RouteSettings, routeSettings } from "./RouteSettings.ts"
 import { routeTelemetry } from "./RouteTelemetry.ts"
 
@@ -40,7 +40,7 @@ type Requirements = Database | Sandbox | Secrets
 /** What a connection's actor does with its pending routes. */
 export interface RouteWork<R = Requirements> {
   /** Takes requests that have just been committed. */
-  readonly offer: (batch: Batch) => void
+  readonly offer: (batch: Batch<PendingRequest>) => void
   /** There may be more than it was given. */
   readonly wake: () => void
   /** Works off all there is; not to be run twice at once. */
@@ -303,8 +303,8 @@ export const makeRouteWorker = Effect.gen(function* () {
     )
 
     return {
-      offer: ({ more, requests }) => {
-        for (const request of requests) if (!inbox.add(request)) state.more = true
+      offer: ({ items, more }) => {
+        for (const request of items) if (!inbox.add(request)) state.more = true
         if (more) state.more = true
         changed.openUnsafe()
       },

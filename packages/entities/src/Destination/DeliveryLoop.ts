@@ -26,7 +26,7 @@ import {
   verdictOf
 } from "./Attempt.ts"
 import type { Ending } from "./ConcurrencyLimit.ts"
-import type { Batch } from "./DeliveryBatch.ts"
+import type { Batch } from "../Batch.ts"
 import type { DeliveryItem } from "./DeliveryItem.ts"
 import { DeliveryQueue, horizonMs, type QueueHost } from "./DeliveryQueue.ts"
 import { DeliveryRuntime } from "./DeliveryRuntime.ts"
@@ -380,7 +380,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     )
   )
 
-  const offer = ({ items, more }: Batch): void => {
+  const offer = ({ items, more }: Batch<DeliveryItem>): void => {
     given++
     queue.offer(items, more)
   }

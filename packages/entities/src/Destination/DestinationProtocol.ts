@@ -4,7 +4,8 @@ import { Rpc } from "effect/rpc"
 import { GatewayError } from "@tidegate/model/GatewayError"
 import { destination } from "@tidegate/resources/Destination"
 import { protocolOf } from "../Protocol.ts"
-import { DeliveryBatch } from "./DeliveryBatch.ts"
+import { batchOf } from "../Batch.ts"
+import type { DeliveryItem } from "./DeliveryItem.ts"
 
 /** What a manual retry answers: a new event, with the old one as its parent. */
 export const EventRetry = Schema.Struct({
@@ -25,7 +26,10 @@ export const DestinationEntity = protocolOf(destination, [
     success: EventRetry,
     error: GatewayError
   }),
-  Rpc.make("Deliver", { payload: { batch: DeliveryBatch } }).annotate(ClusterSchema.InterruptOnTermination, true),
+  Rpc.make("Deliver", { payload: { batch: batchOf<DeliveryItem>() } }).annotate(
+    ClusterSchema.InterruptOnTermination,
+    true
+  ),
   Rpc.make("Wake").annotate(ClusterSchema.InterruptOnTermination, true),
   Rpc.make("Reload")
 ])

@@ -1,5 +1,5 @@
 import { Schema, SchemaTransformation } from "effect"
-import { Batch } from "../Destination/DeliveryBatch.ts"
+import { Batch } from "../Batch.ts"
 import type { DeliveryItem, DeliveryPayload } from "../Destination/DeliveryItem.ts"
 
 /**
@@ -7,8 +7,8 @@ import type { DeliveryItem, DeliveryPayload } from "../Destination/DeliveryItem.
  * crosses the network as one buffer: a JSON part and the bodies behind it, each payload once, however many destinations it goes to.
  */
 export class Handover {
-  readonly batches: ReadonlyMap<string, Batch>
-  constructor(batches: ReadonlyMap<string, Batch>) {
+  readonly batches: ReadonlyMap<string, Batch<DeliveryItem>>
+  constructor(batches: ReadonlyMap<string, Batch<DeliveryItem>>) {
     this.batches = batches
   }
 }

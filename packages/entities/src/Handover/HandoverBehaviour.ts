@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { Sharding } from "effect/cluster"
-import { Batch } from "../Destination/DeliveryBatch.ts"
+import { Batch } from "../Batch.ts"
 import { actors } from "../Hints.ts"
 import { Lease } from "../Lease.ts"
 import { shardOf } from "../Shards.ts"

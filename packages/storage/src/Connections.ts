@@ -191,14 +191,17 @@ const make = Effect.gen(function* () {
     written: (row, next, at) => Result.map(write(next as unknown as ConnectionFields)(row, at), columnsOf),
     turn: (row, to, at) => Result.map(transitions[to](row, at), (next) => (next === row ? null : columnsOf(next))),
     remove: (_row, at) => Effect.succeed({ cancel_before: at }),
+    // A destination asks about a connection that it does not know, with the first event of it: a new one concerns nobody yet.
     follow: (before, after) =>
-      Effect.succeed({
-        destinations: [...new Set([before?.destination_id ?? after.destination_id, after.destination_id])],
-        cancelled:
-          before !== null && after.cancel_before?.getTime() !== before.cancel_before?.getTime()
-            ? [{ connection_id: after.id }]
-            : []
-      }),
+      Effect.succeed(
+        before === null
+          ? nobody
+          : {
+              destinations: [...new Set([before.destination_id, after.destination_id])],
+              cancelled:
+                after.cancel_before?.getTime() === before.cancel_before?.getTime() ? [] : [{ connection_id: after.id }]
+            }
+      ),
     concerns: ({ destination_id }) => Effect.succeed({ ...nobody, destinations: [destination_id] }),
     narrow: (team_id, { type }) =>
       type === undefined

@@ -4,10 +4,7 @@
  * the message says that it is not the caller's mistake.
  */
 const routes: ReadonlyArray<string> = [
-  "GET,PATCH,PUT /auth/me",
   "POST /auth/idp/login",
-  "POST /auth/demo/login",
-  "POST /auth/logout",
   "GET,PUT /project-secrets",
   "POST /project-secrets/rotate",
   "POST /requests/{}/retry",

@@ -86,22 +86,30 @@ const it = gatewayIt
     const kinds = plain.filter(({ plural }) => plural === kind && path.includes("{id}"))
     return { ...present, ...(await examplesOf(gateway, kinds)) }
   })
-  .extend("send", ({ document, gateway }) => async ({ method, path, spec }: Operation, ids: Present, body: unknown) => {
-    const url = spec.parameters
-      .filter((parameter: Body) => parameter.in === "path")
-      .reduce((url: string, { example, name }: Body) => url.replace(`{${name}}`, fill(example, ids)), path)
-    const server = spec.servers?.[0].url ?? document.json.servers[0].url
-    const answer = await fetch(`${gateway.origin}${server === "/" ? "" : server}${url}`, {
-      method,
-      headers: {
-        ...(spec.security.length > 0 ? { authorization: `Bearer ${gateway.key}` } : {}),
-        ...(body === undefined ? {} : { "content-type": "application/json" })
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) })
-    })
-    const text = await answer.text()
-    return { status: answer.status, text }
+  /** A credential that an operation is said to take: the key, or the session of somebody new. */
+  .extend("credential", ({ gateway }) => async ({ security }: Body): Promise<string> => {
+    return security.some((one: Body) => "bearer" in one) ? gateway.key : gateway.session("owner")
   })
+  .extend(
+    "send",
+    ({ credential, document, gateway }) =>
+      async ({ method, path, spec }: Operation, ids: Present, body: unknown) => {
+        const url = spec.parameters
+          .filter((parameter: Body) => parameter.in === "path")
+          .reduce((url: string, { example, name }: Body) => url.replace(`{${name}}`, fill(example, ids)), path)
+        const server = spec.servers?.[0].url ?? document.json.servers[0].url
+        const answer = await fetch(`${gateway.origin}${server === "/" ? "" : server}${url}`, {
+          method,
+          headers: {
+            ...(spec.security.length > 0 ? { authorization: `Bearer ${await credential(spec)}` } : {}),
+            ...(body === undefined ? {} : { "content-type": "application/json" })
+          },
+          ...(body === undefined ? {} : { body: JSON.stringify(body) })
+        })
+        const text = await answer.text()
+        return { status: answer.status, text }
+      }
+  )
 
 describe("the document", () => {
   it("has nothing that a linter would say", async ({ document }) => {
@@ -144,6 +152,7 @@ describe("the document", () => {
     expect(servers.map(({ url }: Body) => url)).toEqual(["/v1", "/"])
     expect(info.license.identifier).toBe("Apache-2.0")
     expect(components.securitySchemes.bearer.description).toMatch(/API key/)
+    expect(components.securitySchemes.session.scheme).toBe("bearer")
     expect(components.parameters.TeamId).toMatchObject({ name: "x-team-id", in: "header" })
     for (const [path, item] of Object.entries<Body>(document.json.paths)) {
       const team = JSON.stringify(item.parameters ?? "")
@@ -183,8 +192,13 @@ describe("the document", () => {
     )
     expect(codes("deleteTransformation", 409)).toEqual(["RESOURCE_IN_USE"])
     expect(codes("send", 403)).toEqual(["SOURCE_DISABLED"])
-    for (const { id, spec } of document.operations) {
-      const expected = spec.security.length > 0 ? ["UNAUTHENTICATED", "INVALID_API_KEY"] : ["SOURCE_AUTH_FAILED"]
+    for (const { id, path, spec } of document.operations) {
+      const own = path.startsWith("/e/")
+        ? ["SOURCE_AUTH_FAILED"]
+        : path === "/auth/idp/login"
+          ? ["INVALID_ID_TOKEN"]
+          : []
+      const expected = spec.security.length > 0 ? ["UNAUTHENTICATED", "INVALID_API_KEY", "SESSION_EXPIRED"] : own
       expect(codes(id, 401), id).toEqual(expected)
       expect(codes(id, 429), id).toEqual(["RATE_LIMITED"])
     }

@@ -3,6 +3,7 @@ import { destination } from "@tidegate/resources/Destination"
 import type { AnyResource } from "@tidegate/resources/Resource"
 import { plain } from "@tidegate/resources/Resources"
 import { AttemptsApi } from "./AttemptsApi.ts"
+import { AuthApi } from "./AuthApi.ts"
 import { ConnectionsApi } from "./ConnectionsApi.ts"
 import { completeDocument } from "./Document.ts"
 import { EventsApi } from "./EventsApi.ts"
@@ -31,7 +32,8 @@ export class Api extends HttpApi.make("tidegate")
     ...plainGroups,
     RequestsApi,
     EventsApi,
-    AttemptsApi
+    AttemptsApi,
+    AuthApi
   )
   .annotateMerge(
     OpenApi.annotations({

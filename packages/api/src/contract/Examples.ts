@@ -285,3 +285,14 @@ export const sourceHealth = {
   rate_limit_period: "minute",
   period: { leased: 100, remaining: 0, doors: 1, ends_at: "2026-01-01T00:00:20.000Z" }
 } as const
+
+const user = { id: "usr_01jgfjjz00abcdefghjkmnpqrs", email: "ada@example.com", name: "Ada", picture_url: null } as const
+
+export const session = {
+  user,
+  active_team_id: ids.team,
+  session: { expires_at: "2026-01-08T00:00:00.000Z" },
+  memberships: [{ team_id: ids.team, role: "owner" }]
+} as const
+
+export const newSession = { token: `ses_${"0123456789abcdef".repeat(4)}`, ...session } as const

@@ -64,6 +64,10 @@ const world = Layer.effectDiscard(
         values (${source}, ${team}, now(), now(), 1, 1)`
       yield* sql`insert into project_secrets (team_id, api_key_hash, api_key_masked, signing_secret, signing_secret_masked)
         values (${team}, ${team}, '', '', '')`
+      yield* sql`insert into users (id, issuer, subject, created_at, updated_at) values (${team}, '', ${team}, now(), now())`
+      yield* sql`insert into memberships (team_id, user_id, role, created_at) values (${team}, ${team}, 'owner', now())`
+      yield* sql`insert into sessions (token_hash, user_id, team_id, created_at, expires_at)
+        values (${team}, ${team}, ${team}, now(), now() + interval '1 day')`
       for (const resource of plain) {
         const fields = yield* Effect.fromResult(resource.create(resource.example.body, situation))
         yield* (yield* PlainStores)(resource).create(team, plainId(resource, team), fields)

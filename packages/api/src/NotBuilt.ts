@@ -10,7 +10,6 @@ const routes: ReadonlyArray<string> = [
   "POST /auth/logout",
   "GET,PUT /project-secrets",
   "POST /project-secrets/rotate",
-  "POST /requests/{}/retry",
   "POST /requests/{}/share",
   "DELETE /requests/{}/share/{}",
   "GET /shares/request/{}",

@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { RequestCount, RequestList, SubList } from "@tidegate/model/Lists"
 import { Event } from "@tidegate/model/Event"
 import { IgnoredEvent } from "@tidegate/model/IgnoredEvent"
-import { reading } from "@tidegate/model/Permission"
+import { executing, reading } from "@tidegate/model/Permission"
 import { Request } from "@tidegate/model/Request"
 import { Timestamp } from "@tidegate/model/Timestamp"
 import { Trace } from "@tidegate/model/Trace"
@@ -112,6 +112,7 @@ export class RequestsApi extends HttpApiGroup.make("requests")
     }).annotateMerge(
       operation({
         id: "retryRequest",
+        permission: executing,
         summary: "Replay a request, as it was or with edits",
         description:
           "As a new request of the source, rejected ones too. It is not verified, goes through the rules that the source's connections have now, and is never a duplicate. No body is an exact replay.",

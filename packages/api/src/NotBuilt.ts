@@ -7,7 +7,6 @@ const routes: ReadonlyArray<string> = [
   "POST /auth/idp/login",
   "GET,PUT /project-secrets",
   "POST /project-secrets/rotate",
-  "POST /requests/{}/retry",
   "POST /requests/{}/share",
   "DELETE /requests/{}/share/{}",
   "GET /shares/request/{}",

@@ -13,6 +13,7 @@ import sourcePeriods from "./migrations/0010_source_periods.ts"
 import ordering from "./migrations/0011_ordering.ts"
 import countedRoutes from "./migrations/0012_counted_routes.ts"
 import people from "./migrations/0013_people.ts"
+import bulkOperations from "./migrations/0014_bulk_operations.ts"
 import startedDeliveries from "./migrations/0017_started_deliveries.ts"
 import { ensurePartitions } from "./Partitions.ts"
 
@@ -31,6 +32,7 @@ const migrations = Migrator.fromRecord({
   "0011_ordering": ordering,
   "0012_counted_routes": countedRoutes,
   "0013_people": people,
+  "0014_bulk_operations": bulkOperations,
   "0017_started_deliveries": startedDeliveries
 })
 

@@ -11,6 +11,7 @@ import * as DestinationHandlers from "./handlers/DestinationHandlers.ts"
 import * as EventHandlers from "./handlers/EventHandlers.ts"
 import * as Plain from "./handlers/Plain.ts"
 import * as RequestHandlers from "./handlers/RequestHandlers.ts"
+import * as ShareHandlers from "./handlers/ShareHandlers.ts"
 import * as SourceHandlers from "./handlers/SourceHandlers.ts"
 import * as TransformationHandlers from "./handlers/TransformationHandlers.ts"
 import * as CallTelemetry from "./CallTelemetry.ts"
@@ -43,7 +44,8 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Platform |
     Plain.layer,
     RequestHandlers.layer,
     EventHandlers.layer,
-    AttemptHandlers.layer
+    AttemptHandlers.layer,
+    ShareHandlers.layer
   ]),
   Layer.provide(Authorization.layer)
 )

@@ -22,7 +22,7 @@ const objectsIn = (value: unknown): ReadonlyArray<Body> => {
 /** What the examples' ids stand for in this gateway, by their prefix. */
 type Present = Record<string, string>
 
-const idPattern = /\b([a-z]{2,3})_[0-9a-z]{26}\b/g
+const idPattern = /\b([a-z]{2,3})_(?:[0-9a-z]{26}|[0-9a-f]{24}|[0-9a-f]{48})\b/g
 const fill = (value: unknown, ids: Present): Body =>
   JSON.parse(JSON.stringify(value).replaceAll(idPattern, (id, prefix: string) => ids[prefix] ?? id))
 
@@ -70,6 +70,10 @@ const it = gatewayIt
   })
   /** The same, but for a resource of its own where the operation changes one. */
   .extend("presentFor", ({ gateway, present }) => async ({ id, method, path }: Operation): Promise<Present> => {
+    if (id === "revokeShare" || id === "openShare") {
+      const share = await gateway.api("POST", `/requests/${present["req"]!}/share`)
+      return { ...present, shr: share.id, rsh: share.token }
+    }
     if (method === "GET" || id.startsWith("run") || id.startsWith("send")) return present
     const kind = path.split("/")[1]
     if (kind === "sources" && path.includes("{id}")) return { ...present, src: (await gateway.source()).id }
@@ -183,8 +187,9 @@ describe("the document", () => {
     )
     expect(codes("deleteTransformation", 409)).toEqual(["RESOURCE_IN_USE"])
     expect(codes("send", 403)).toEqual(["SOURCE_DISABLED"])
-    for (const { id, spec } of document.operations) {
-      const expected = spec.security.length > 0 ? ["UNAUTHENTICATED", "INVALID_API_KEY"] : ["SOURCE_AUTH_FAILED"]
+    for (const { id, path, spec } of document.operations) {
+      const own = path.startsWith("/e/") ? ["SOURCE_AUTH_FAILED"] : []
+      const expected = spec.security.length > 0 ? ["UNAUTHENTICATED", "INVALID_API_KEY"] : own
       expect(codes(id, 401), id).toEqual(expected)
       expect(codes(id, 429), id).toEqual(["RATE_LIMITED"])
     }

@@ -9,6 +9,7 @@ import { EventsApi } from "./EventsApi.ts"
 import { groupOf } from "./Group.ts"
 import * as Parameters from "./Parameters.ts"
 import { RequestsApi } from "./RequestsApi.ts"
+import { SharesApi } from "./SharesApi.ts"
 import { SourcesApi } from "./SourcesApi.ts"
 import { TransformationsApi } from "./TransformationsApi.ts"
 
@@ -31,7 +32,8 @@ export class Api extends HttpApi.make("tidegate")
     ...plainGroups,
     RequestsApi,
     EventsApi,
-    AttemptsApi
+    AttemptsApi,
+    SharesApi
   )
   .annotateMerge(
     OpenApi.annotations({

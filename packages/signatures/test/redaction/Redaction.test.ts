@@ -21,7 +21,7 @@ const requestOf = (parts: Partial<RequestData>): RequestData => Object.assign({}
 
 const options = { secretNames: ["Mi-ne", "x-custom-mine"], includeBody: true }
 
-const requestWith = ({ contentType = null, in: place, of = "", value }: Planted, secret: string): RequestData => {
+const requestWith = ({ contentType, in: place, of = "", value }: Planted, secret: string): RequestData => {
   const written = value(secret)
   const text = String(written)
   switch (place) {
@@ -34,7 +34,11 @@ const requestWith = ({ contentType = null, in: place, of = "", value }: Planted,
     case "json":
       return requestOf({ body: written, encoding: "json", size_bytes: 1 })
     case "text":
-      return requestOf({ body: written, headers: { "content-type": contentType ?? "" }, content_type: contentType })
+      return requestOf({
+        body: written,
+        headers: { "content-type": contentType ?? "" },
+        content_type: contentType ?? null
+      })
   }
 }
 

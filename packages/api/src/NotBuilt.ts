@@ -10,7 +10,6 @@ const routes: ReadonlyArray<string> = [
   "POST /auth/logout",
   "GET,PUT /project-secrets",
   "POST /project-secrets/rotate",
-  "POST /requests/{}/retry",
   "GET,POST /requests/bulk_operations",
   "GET /requests/bulk_operations/{}",
   "POST /requests/bulk_operations/{}/cancel",

@@ -17,6 +17,8 @@ export const prefixes = {
   eventData: "edt_",
   execution: "txe_",
   proxyExchange: "prx_",
+  bulkOperation: "bch_",
+  replayMessage: "rpl_",
   team: "tm_"
 } as const
 

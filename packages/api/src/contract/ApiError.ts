@@ -71,6 +71,7 @@ const about: Record<ErrorCode, About> = {
   EVENT_NOT_RETRYABLE: { when: "The event is still to be delivered." },
   PAYLOAD_UNAVAILABLE: { when: "Retention took the payload." },
   RESOURCE_IN_USE: { when: "Other resources use it." },
+  BULK_OPERATION_NOT_CANCELABLE: { when: "The operation has come to its end." },
   PAYLOAD_TOO_LARGE: { when: "The body is larger than is taken here." },
   UNSUPPORTED_CONTENT_TYPE: { when: "The body is not said to be JSON, or is compressed." },
   REQUEST_TIMEOUT: { when: "The request comes too slowly, or not to its end." },

@@ -313,6 +313,19 @@ export const share = {
   request: sharedRequest
 } as const
 
+export const replayAccepted = {
+  ok: true,
+  queued: true,
+  transport: "queue",
+  replayed_at: later,
+  request_id: ids.request,
+  replay_request_id: ids.replayRequest,
+  source_id: ids.source,
+  replay_message_id: ids.replayMessage,
+  replay_mode: "modified",
+  original_rejection_cause: null
+} as const
+
 export const accepted = { ok: true, queued: true, transport: "queue", request_id: ids.request } as const
 
 export const webhook = body

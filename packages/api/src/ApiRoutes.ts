@@ -12,6 +12,7 @@ import * as DestinationHandlers from "./handlers/DestinationHandlers.ts"
 import * as EventHandlers from "./handlers/EventHandlers.ts"
 import * as Plain from "./handlers/Plain.ts"
 import * as RequestHandlers from "./handlers/RequestHandlers.ts"
+import * as ShareHandlers from "./handlers/ShareHandlers.ts"
 import * as SourceHandlers from "./handlers/SourceHandlers.ts"
 import * as TransformationHandlers from "./handlers/TransformationHandlers.ts"
 import { Credentials } from "./Credentials.ts"
@@ -46,7 +47,8 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Platform |
     RequestHandlers.layer,
     EventHandlers.layer,
     AttemptHandlers.layer,
-    AuthHandlers.layer
+    AuthHandlers.layer,
+    ShareHandlers.layer
   ]),
   Layer.provide(Authorization.layer),
   Layer.provide(Credentials.layer)

@@ -22,7 +22,7 @@ const objectsIn = (value: unknown): ReadonlyArray<Body> => {
 /** What the examples' ids stand for in this gateway, by their prefix. */
 type Present = Record<string, string>
 
-const idPattern = /\b([a-z]{2,3})_[0-9a-z]{26}\b/g
+const idPattern = /\b([a-z]{2,3})_(?:[0-9a-z]{26}|[0-9a-f]{24}|[0-9a-f]{48})\b/g
 const fill = (value: unknown, ids: Present): Body =>
   JSON.parse(JSON.stringify(value).replaceAll(idPattern, (id, prefix: string) => ids[prefix] ?? id))
 
@@ -70,6 +70,10 @@ const it = gatewayIt
   })
   /** The same, but for a resource of its own where the operation changes one. */
   .extend("presentFor", ({ gateway, present }) => async ({ id, method, path }: Operation): Promise<Present> => {
+    if (id === "revokeShare" || id === "openShare") {
+      const share = await gateway.api("POST", `/requests/${present["req"]!}/share`)
+      return { ...present, shr: share.id, rsh: share.token }
+    }
     if (method === "GET" || id.startsWith("run") || id.startsWith("send")) return present
     const kind = path.split("/")[1]
     if (kind === "sources" && path.includes("{id}")) return { ...present, src: (await gateway.source()).id }

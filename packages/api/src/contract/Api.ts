@@ -10,6 +10,7 @@ import { EventsApi } from "./EventsApi.ts"
 import { groupOf } from "./Group.ts"
 import * as Parameters from "./Parameters.ts"
 import { RequestsApi } from "./RequestsApi.ts"
+import { SharesApi } from "./SharesApi.ts"
 import { SourcesApi } from "./SourcesApi.ts"
 import { TransformationsApi } from "./TransformationsApi.ts"
 
@@ -33,7 +34,8 @@ export class Api extends HttpApi.make("tidegate")
     RequestsApi,
     EventsApi,
     AttemptsApi,
-    AuthApi
+    AuthApi,
+    SharesApi
   )
   .annotateMerge(
     OpenApi.annotations({

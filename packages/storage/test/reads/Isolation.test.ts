@@ -56,6 +56,8 @@ const world = Layer.effectDiscard(
       const { connection, source } = resourcesOf(team)
       yield* sql`insert into dedupe_keys (connection_id, team_id, key, request_id, expires_at)
         values (${connection}, ${team}, 'key', 'req', now())`
+      yield* sql`insert into request_shares (id, team_id, request_id, token_hash, expires_at, forgotten_at, created_at, updated_at)
+        values (${`shr_${team}`}, ${team}, 'req', ${team}, now(), now(), now(), now())`
       yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)
         values (${connection}, 'created', now(), 1, ${team}, 1)`
       yield* sql`insert into rollup_batches (team_id, key_ids, measures, minutes, counts)

@@ -1,6 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { type RunnerAddress, ShardId, Sharding } from "effect/cluster"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import { BulkOperationEntity } from "./BulkOperation/BulkOperationProtocol.ts"
 import { ConnectionEntity } from "./Connection/ConnectionProtocol.ts"
 import type { PendingRequest } from "./Connection/PendingRequest.ts"
 import { Batch } from "./Batch.ts"
@@ -39,6 +40,7 @@ type Place = "here" | RunnerAddress.RunnerAddress | undefined
 export const actors = Effect.gen(function* () {
   const destination = yield* DestinationEntity.client
   const connection = yield* ConnectionEntity.client
+  const operation = yield* BulkOperationEntity.client
   const handover = yield* HandoverEntity.client
   const sharding = yield* Sharding.Sharding
   const owners = yield* Owners
@@ -81,7 +83,9 @@ export const actors = Effect.gen(function* () {
     route: (connectionId: string, batch: Batch<PendingRequest>) =>
       hint(connection(connectionId).Route({ batch }, { discard: true })),
     /** The connection has pending routes. */
-    wakeConnection: (id: string) => hint(connection(id).Wake(undefined, { discard: true }))
+    wakeConnection: (id: string) => hint(connection(id).Wake(undefined, { discard: true })),
+    /** The bulk operation is not at its end. */
+    wakeOperation: (id: string) => hint(operation(id).Wake(undefined, { discard: true }))
   }
 })
 

@@ -46,8 +46,8 @@ export interface Replayed {
 
 /** What depends on more than rows. */
 export interface Routing {
-  /** The shard that a connection's entity lives on. */
-  readonly shardOf: (connection_id: string) => number
+  /** The shard that the entity of a connection, or a destination, lives on. */
+  readonly shardOf: (id: string) => number
   /** The line that the request goes into on a connection of this ordering; null: none. */
   readonly lineOf: (ordering: Ordering, message: Message) => string | null
 }

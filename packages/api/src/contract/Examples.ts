@@ -313,6 +313,23 @@ export const share = {
   request: sharedRequest
 } as const
 
+export const bulkOperation = {
+  id: ids.bulkOperation,
+  team_id: ids.team,
+  type: "event_bulk_retry",
+  status: "RUNNING",
+  filter: { from: "2025-12-31T23:00:00.000Z", to: at, status: ["FAILED"], connection_id: [ids.connection] },
+  requested_by: null,
+  total_count: 120,
+  queued_count: 50,
+  done_count: 50,
+  failed_count: 2,
+  cancelable: true,
+  created_at: at,
+  started_at: at,
+  finished_at: null
+} as const
+
 export const replayAccepted = {
   ok: true,
   queued: true,

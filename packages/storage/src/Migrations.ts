@@ -12,6 +12,7 @@ import rollupBatches from "./migrations/0009_rollup_batches.ts"
 import sourcePeriods from "./migrations/0010_source_periods.ts"
 import ordering from "./migrations/0011_ordering.ts"
 import countedRoutes from "./migrations/0012_counted_routes.ts"
+import counts from "./migrations/0015_counts.ts"
 import { ensurePartitions } from "./Partitions.ts"
 
 /** In order, forward only: what has been released is never changed, a mistake is corrected by the next one. */
@@ -27,7 +28,8 @@ const migrations = Migrator.fromRecord({
   "0009_rollup_batches": rollupBatches,
   "0010_source_periods": sourcePeriods,
   "0011_ordering": ordering,
-  "0012_counted_routes": countedRoutes
+  "0012_counted_routes": countedRoutes,
+  "0015_counts": counts
 })
 
 /**

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { describe, expect, it } from "vitest"
+import { reading } from "@tidegate/model/Permission"
 import { closed, describedAs, resolveMarks } from "@tidegate/resources/DescribedAs"
 import { describe as describeOperation, failures } from "../src/contract/Operation.ts"
 
@@ -88,8 +89,12 @@ describe("operations", () => {
   const json = (schema: object) => ({ content: { "application/json": { schema } } })
 
   it("have their own failures of all that are declared, and their examples", () => {
-    const described = describeOperation({ body: { a: 1 }, answer: { b: 2 }, errors: ["NOT_FOUND"] })({
-      security: [{ bearer: [] }],
+    const described = describeOperation({
+      body: { a: 1 },
+      answer: { b: 2 },
+      errors: ["NOT_FOUND"],
+      permission: reading
+    })({
       requestBody: json({}),
       responses: { 200: json({}), 404: json({}), 409: json({}), 418: json({}) }
     })

@@ -2,6 +2,7 @@ import { Result, Schema } from "effect"
 import type { ErrorCode, GatewayError } from "@tidegate/model/GatewayError"
 import type { Prefix } from "@tidegate/model/Ids"
 import type { Ingress } from "@tidegate/model/Ingress"
+import type { Permission } from "@tidegate/model/Permission"
 import { judgeBody, type Members, orInvalid } from "./Input.ts"
 
 /**
@@ -107,6 +108,8 @@ export interface Resource<
   readonly prefix: Prefix
   /** What it is, as the document says it. */
   readonly description: string
+  /** Who may make its calls, where not every member of the team and every key may. */
+  readonly permissions?: { readonly read?: Permission; readonly edit?: Permission }
   /** What is particular about its calls. */
   readonly said?: { readonly [Name in Operation | NoInfer<Switches>]?: Said }
   /** As its owner answers it. */

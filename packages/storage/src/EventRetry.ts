@@ -3,9 +3,9 @@ import { SqlClient, type Statement } from "effect/sql"
 import type { EventStatus } from "@tidegate/model/Event"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { eventStatusSql } from "./EventStatus.ts"
+import { minuteOfId, writeCounts } from "./journal/CountStatement.ts"
 import { inLine, nextPlace } from "./Lines.ts"
 import { withPartitions } from "./Partitions.ts"
-import { controlSlot } from "./RollupBins.ts"
 import { query } from "./Transaction.ts"
 
 /** The event that a retry has made; it went to the queue of `destination_id`, the connection's destination at that time. */
@@ -65,6 +65,11 @@ const refusal = (parent: Parent): GatewayError | null => {
   }
   return parent.payload_stored ? null : payloadUnavailable
 }
+
+const createdCounts = `(
+  select connection_id as key_id, source_id, destination_id, 'created' as measure, ${minuteOfId("id")} as minute, team_id, 1 as n
+  from created
+) as c`
 
 /** What an earlier try of the same retry has made. */
 const stored = Effect.fnUntraced(function* (team_id: string, parent_event_id: string, id: string) {
@@ -130,7 +135,7 @@ export const retryEvent = Effect.fnUntraced(function* (options: {
         ${now}, ${inOrder ? sql`ordering_key` : sql`null`}, coalesce(root_event_id, id), 'single', id, ingested_at, ${now}, ${now}
       from events e where id = ${event_id} and ${payloadStored(sql)}
       on conflict (id) do nothing
-      returning id, team_id, connection_id, destination_id, ordering_key
+      returning id, team_id, connection_id, source_id, destination_id, ordering_key
     ), queued as (
       insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at, ordering_key, place, ready_at)
       select id, team_id, ${shard}, destination_id, connection_id,
@@ -139,9 +144,7 @@ export const retryEvent = Effect.fnUntraced(function* (options: {
         case when ordering_key is not null then ${now}::timestamptz end
       from created
     ), counted as (
-      insert into rollups (key_id, measure, minute, slot, team_id, count)
-      select connection_id, 'created', date_trunc('minute', ${now}), ${controlSlot}, team_id, 1 from created
-      on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count
+      ${sql.literal(writeCounts(createdCounts))}
     )
     update events set retried_at = ${now}, updated_at = ${now}
     from created where events.id = ${event_id}

@@ -12,6 +12,7 @@ import rollupBatches from "./migrations/0009_rollup_batches.ts"
 import sourcePeriods from "./migrations/0010_source_periods.ts"
 import ordering from "./migrations/0011_ordering.ts"
 import countedRoutes from "./migrations/0012_counted_routes.ts"
+import counts from "./migrations/0015_counts.ts"
 import startedDeliveries from "./migrations/0017_started_deliveries.ts"
 import { ensurePartitions } from "./Partitions.ts"
 
@@ -29,6 +30,7 @@ const migrations = Migrator.fromRecord({
   "0010_source_periods": sourcePeriods,
   "0011_ordering": ordering,
   "0012_counted_routes": countedRoutes,
+  "0015_counts": counts,
   "0017_started_deliveries": startedDeliveries
 })
 

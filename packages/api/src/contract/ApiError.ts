@@ -48,6 +48,11 @@ const about: Record<ErrorCode, About> = {
   INVALID_API_KEY: { when: "The API key is not, or no longer, valid." },
   SOURCE_AUTH_FAILED: { when: "The sender could not be verified. The request is stored, rejected." },
   TEAM_FORBIDDEN: { when: "The API key cannot act on that team." },
+  ROLE_REQUIRED: {
+    when: "The user may act on that team, but not do this.",
+    data: Schema.Struct({ required: Schema.String })
+  },
+  USER_SESSION_REQUIRED: { when: "Only a signed-in user may do this, no key." },
   SOURCE_DISABLED_INGRESS: { when: "The source is disabled. The request is stored, rejected." },
   NOT_FOUND: { when: "The team has no such resource.", data: Resource },
   ROUTE_NOT_FOUND: { when: "There is no such route." },
@@ -123,7 +128,8 @@ const others: ReadonlySet<ErrorCode> = new Set([
   "SOURCE_METHOD_NOT_ALLOWED",
   "UPSTREAM_ERROR",
   "UPSTREAM_TIMEOUT",
-  "EMPTY_FILTER"
+  "EMPTY_FILTER",
+  "USER_SESSION_REQUIRED"
 ])
 
 /** What a call of the control API may fail with. Which of it an operation can, its description says. */

@@ -1,6 +1,7 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Attempt } from "@tidegate/model/Attempt"
 import { AttemptList } from "@tidegate/model/Lists"
+import { reading } from "@tidegate/model/Permission"
 import { Authorization } from "./Authorization.ts"
 import { attempt, attemptList } from "./Examples.ts"
 import { operation } from "./Operation.ts"
@@ -15,6 +16,7 @@ export class AttemptsApi extends HttpApiGroup.make("attempts")
     }).annotateMerge(
       operation({
         id: "listAttempts",
+        permission: reading,
         summary: "List attempts",
         description: "Newest first unless told, with cursors both ways.",
         answer: attemptList,
@@ -28,6 +30,7 @@ export class AttemptsApi extends HttpApiGroup.make("attempts")
     }).annotateMerge(
       operation({
         id: "getAttempt",
+        permission: reading,
         summary: "Retrieve an attempt",
         description: "With what was asked and what was answered.",
         answer: attempt,

@@ -1,14 +1,24 @@
 import { Context } from "effect"
-import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
+import { type HttpApiEndpoint, HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
+import type { Permission, Role } from "@tidegate/model/Permission"
 import { ApiErrors } from "./ApiError.ts"
-
-/** What a caller is to the team. A team's API key acts as an owner. */
-export type Role = "owner" | "member"
 
 /** The team a call acts on, and as what: every read and every command names it. */
 export class CurrentTeam extends Context.Service<CurrentTeam, { readonly id: string; readonly role: Role }>()(
   "@tidegate/api/CurrentTeam"
 ) {}
+
+/** Who may call an endpoint. Each has it by `operation`; one without it is let nobody in. */
+export class CallableBy extends Context.Service<CallableBy, Permission>()("@tidegate/api/CallableBy") {}
+
+export const permissionOf = ({
+  annotations,
+  identifier
+}: Pick<HttpApiEndpoint.Top, "annotations" | "identifier">): Permission => {
+  const permission = Context.getOrUndefined(annotations, CallableBy)
+  if (permission === undefined) throw new Error(`nothing says who may call ${identifier}`)
+  return permission
+}
 
 /**
  * Proves the caller's right to act on a team. `x-team-id` (or the query parameter `team_id`) names the team; without it, it

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint } from "effect/http-api"
 import { LatestInput } from "@tidegate/model/LatestInput"
+import { reading } from "@tidegate/model/Permission"
 import { connection, ConnectionUpsert } from "@tidegate/resources/Connection"
 import { latestInput } from "./Examples.ts"
 import { groupOf } from "./Group.ts"
@@ -16,6 +17,7 @@ export class ConnectionsApi extends groupOf(connection, { query: Parameters.conn
   }).annotateMerge(
     operation({
       id: "getLatestInput",
+      permission: reading,
       summary: "The latest request its source accepted",
       description: "To try a filter or a transformation on; null when there is none.",
       answer: latestInput,

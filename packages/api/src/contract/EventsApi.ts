@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { EventCount, EventList } from "@tidegate/model/Lists"
 import { Event } from "@tidegate/model/Event"
+import { executing, reading } from "@tidegate/model/Permission"
 import { Timestamp } from "@tidegate/model/Timestamp"
 import { Authorization } from "./Authorization.ts"
 import { count, event, eventDetail, pageOf, retryAccepted } from "./Examples.ts"
@@ -29,6 +30,7 @@ export class EventsApi extends HttpApiGroup.make("events")
     HttpApiEndpoint.get("list", "/events", { query: Parameters.events, success: EventList(Event) }).annotateMerge(
       operation({
         id: "listEvents",
+        permission: reading,
         summary: "List events, newest first",
         description: "Of the last 24 hours unless told; pages by cursor. A page may be shorter than its limit.",
         answer: pageOf(event),
@@ -41,6 +43,7 @@ export class EventsApi extends HttpApiGroup.make("events")
     }).annotateMerge(
       operation({
         id: "countEvents",
+        permission: reading,
         summary: "Count events",
         description: "Of the last 24 hours unless told.",
         answer: count,
@@ -50,6 +53,7 @@ export class EventsApi extends HttpApiGroup.make("events")
     HttpApiEndpoint.get("retrieve", "/events/:id", { ...one, success: Event }).annotateMerge(
       operation({
         id: "getEvent",
+        permission: reading,
         summary: "Retrieve an event with what is sent and the last answer",
         description: "`data` is null when retention took it.",
         answer: eventDetail,
@@ -62,6 +66,7 @@ export class EventsApi extends HttpApiGroup.make("events")
     }).annotateMerge(
       operation({
         id: "retryEvent",
+        permission: executing,
         summary: "Deliver a finished event again",
         description: "As a new event, with the same payload. It has to be SUCCESSFUL, FAILED or CANCELLED.",
         answer: retryAccepted,

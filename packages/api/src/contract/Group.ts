@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import type { ErrorCode } from "@tidegate/model/GatewayError"
 import { ResourceList } from "@tidegate/model/Lists"
+import { editing, reading } from "@tidegate/model/Permission"
 import {
   type AnyResource,
   type Operation,
@@ -109,10 +110,17 @@ export const groupOf = <
   const record: R["record"] = resource.record
   const write: R["write"]["described"] = resource.write.described
   const patch: R["patch"]["described"] = resource.patch.described
+  const { edit = editing, read = reading } = resource.permissions ?? {}
   const said: { readonly [Name in Operation | Switch]?: Said } = resource.said ?? {}
   const general = defaults(resource)
   const about = (id: string, of: Operation, rest: Pick<About, "answer" | "body" | "errors">) =>
-    operation({ ...general[of], ...rest, ...said[of], id })
+    operation({
+      ...general[of],
+      ...rest,
+      ...said[of],
+      id,
+      permission: of === "list" || of === "retrieve" ? read : edit
+    })
 
   const written: ReadonlyArray<ErrorCode> = ["RESOURCE_ALREADY_EXISTS", ...(errors.write ?? [])]
   const found: ReadonlyArray<ErrorCode> = ["NOT_FOUND"]
@@ -133,7 +141,7 @@ export const groupOf = <
     const shown = column in example.record ? Object.assign({}, example.record, { [column]: on ? at : null }) : {}
     const rest = { answer: shown, errors: [...found, ...(errors.switch?.[to] ?? [])] }
     const described = (suffix: string) =>
-      operation({ ...general.switch(to), ...rest, ...said[to], id: `${to}${Name}${suffix}` })
+      operation({ ...general.switch(to), ...rest, ...said[to], id: `${to}${Name}${suffix}`, permission: edit })
     return [
       HttpApiEndpoint.put(to, `/${plural}/:id/${to}`, one).annotateMerge(described("")),
       HttpApiEndpoint.post(`${to}ByPost`, `/${plural}/:id/${to}`, one).annotateMerge(described("ByPost"))

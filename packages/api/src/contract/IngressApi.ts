@@ -59,7 +59,7 @@ const about = (id: string, how: string) =>
     summary: `Send a request to a source${how}`,
     description,
     transform: (operation) => ({
-      ...describe({ answer: accepted, errors: codes })(operation as OperationJson),
+      ...describe({ answer: accepted, errors: codes, permission: "public" })(operation as OperationJson),
       // It has no version, and no key: who may send is the source's to say.
       servers: [{ url: "/", description: "Where the gateway's public URL leads" }],
       ...(operation["requestBody"] === undefined ? {} : { requestBody: body })

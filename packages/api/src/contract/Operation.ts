@@ -1,12 +1,15 @@
-import type { Context, Schema } from "effect"
+import { Context, type Schema } from "effect"
 import { OpenApi } from "effect/http-api"
 import { type ErrorCode, statusOf } from "@tidegate/model/GatewayError"
+import type { Permission } from "@tidegate/model/Permission"
 import { schemaNameOf, whenOf } from "./ApiError.ts"
+import { CallableBy } from "./Authorization.ts"
 
 /** What the document says of one operation beyond its schemas. */
 export interface About {
   /** The name it has in generated clients. */
   readonly id: string
+  readonly permission: Permission
   readonly summary: string
   readonly description: string
   /** A body that is answered with success, where there is a body. */
@@ -17,7 +20,7 @@ export interface About {
   readonly errors?: ReadonlyArray<ErrorCode>
 }
 
-/** Any call of the control API; and any that has a body. */
+/** Any call that needs a credential; any that has a body. */
 const always: ReadonlyArray<ErrorCode> = [
   "VALIDATION_ERROR",
   "UNAUTHENTICATED",
@@ -27,6 +30,16 @@ const always: ReadonlyArray<ErrorCode> = [
   "INTERNAL_ERROR",
   "QUEUE_UNAVAILABLE"
 ]
+/** Any call that says who may make it, beside those that any call has. */
+const refusals = (permission: Permission): ReadonlyArray<ErrorCode> => {
+  if (permission === "public") return []
+  const { teamKey, user } = permission
+  return [
+    ...always,
+    ...(user === "owner" || user === "admin" ? (["ROLE_REQUIRED"] as const) : []),
+    ...(teamKey ? [] : (["USER_SESSION_REQUIRED"] as const))
+  ]
+}
 const withBody: ReadonlyArray<ErrorCode> = ["INVALID_JSON", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_CONTENT_TYPE"]
 
 const text = (description: string) => ({ description, schema: { type: "string" } })
@@ -62,7 +75,6 @@ interface Content {
 
 /** As much of a generated operation as is looked at. */
 export interface OperationJson {
-  readonly security: ReadonlyArray<object>
   readonly responses: { readonly [status: string]: { readonly content?: Content } }
   readonly requestBody?: { readonly content: Content }
 }
@@ -72,14 +84,19 @@ const withExample = (content: Content | undefined, example: Schema.Json | undefi
     ? {}
     : { content: Object.fromEntries(Object.entries(content).map(([type, media]) => [type, { ...media, example }])) }
 
-/** A generated operation with its examples and its own failures, of all that its group declares. */
+/** The credentials that a call can be made with, each with what it has to hold. */
+const securityOf = (permission: Permission): ReadonlyArray<object> =>
+  permission === "public" ? [] : permission.teamKey ? [{ bearer: [] }] : []
+
+/** A generated operation with its examples, its credentials and its own failures, of all that its group declares. */
 export const describe =
-  ({ answer, body, errors = [] }: Pick<About, "answer" | "body" | "errors">) =>
+  ({ answer, body, errors = [], permission }: Pick<About, "answer" | "body" | "errors" | "permission">) =>
   <Generated extends OperationJson>(operation: Generated) => {
-    const { requestBody, responses, security } = operation
+    const { requestBody, responses } = operation
     const successes = Object.entries(responses).filter(([status]) => Number(status) < 400)
     return {
       ...operation,
+      security: securityOf(permission),
       ...(requestBody === undefined
         ? {}
         : { requestBody: { ...requestBody, ...withExample(requestBody.content, body) } }),
@@ -87,16 +104,20 @@ export const describe =
         ...Object.fromEntries(
           successes.map(([status, response]) => [status, { ...response, ...withExample(response.content, answer) }])
         ),
-        ...failures([...(security.length > 0 ? always : []), ...(requestBody === undefined ? [] : withBody), ...errors])
+        ...failures([...refusals(permission), ...(requestBody === undefined ? [] : withBody), ...errors])
       }
     }
   }
 
 /** The annotations of an endpoint. */
 export const operation = (about: About): Context.Context<never> =>
-  OpenApi.annotations({
-    identifier: about.id,
-    summary: about.summary,
-    description: about.description,
-    transform: (generated) => describe(about)(generated as OperationJson)
-  })
+  Context.add(
+    OpenApi.annotations({
+      identifier: about.id,
+      summary: about.summary,
+      description: about.description,
+      transform: (generated) => describe(about)(generated as OperationJson)
+    }),
+    CallableBy,
+    about.permission
+  )

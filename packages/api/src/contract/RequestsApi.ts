@@ -3,6 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { RequestCount, RequestList, SubList } from "@tidegate/model/Lists"
 import { Event } from "@tidegate/model/Event"
 import { IgnoredEvent } from "@tidegate/model/IgnoredEvent"
+import { reading } from "@tidegate/model/Permission"
 import { Request } from "@tidegate/model/Request"
 import { Trace } from "@tidegate/model/Trace"
 import { Authorization } from "./Authorization.ts"
@@ -21,6 +22,7 @@ export class RequestsApi extends HttpApiGroup.make("requests")
     }).annotateMerge(
       operation({
         id: "listRequests",
+        permission: reading,
         summary: "List requests, newest first",
         description: "Of the last 24 hours unless told; pages by cursor. A page may be shorter than its limit.",
         answer: { ...pageOf(request), ...whole },
@@ -33,6 +35,7 @@ export class RequestsApi extends HttpApiGroup.make("requests")
     }).annotateMerge(
       operation({
         id: "countRequests",
+        permission: reading,
         summary: "Count requests",
         description: "Of the last 24 hours unless told.",
         answer: { ...count, ...whole },
@@ -42,6 +45,7 @@ export class RequestsApi extends HttpApiGroup.make("requests")
     HttpApiEndpoint.get("retrieve", "/requests/:id", { ...one, success: Request }).annotateMerge(
       operation({
         id: "getRequest",
+        permission: reading,
         summary: "Retrieve a request with what was received",
         description: "`data` is null when retention took it. A proxy source's request has its `proxy_exchange`.",
         answer: requestDetail,
@@ -54,6 +58,7 @@ export class RequestsApi extends HttpApiGroup.make("requests")
     }).annotateMerge(
       operation({
         id: "downloadRequestBody",
+        permission: reading,
         summary: "Download the body of a request",
         description:
           "The bytes as they were received, as an attachment that no browser shows; 404 when none are stored (any more). The type they came with is `data.content_type` of the request.",
@@ -63,6 +68,7 @@ export class RequestsApi extends HttpApiGroup.make("requests")
     HttpApiEndpoint.get("trace", "/requests/:id/trace", { ...one, success: Trace }).annotateMerge(
       operation({
         id: "getTrace",
+        permission: reading,
         summary: "Retrieve a request with everything that became of it",
         description: "Its events with their attempts, what was ignored and why, and a timeline of it all.",
         answer: trace,
@@ -76,6 +82,7 @@ export class RequestsApi extends HttpApiGroup.make("requests")
     }).annotateMerge(
       operation({
         id: "listRequestEvents",
+        permission: reading,
         summary: "List the events of a request",
         description: "Oldest first.",
         answer: subList(event),
@@ -89,6 +96,7 @@ export class RequestsApi extends HttpApiGroup.make("requests")
     }).annotateMerge(
       operation({
         id: "listIgnoredEvents",
+        permission: reading,
         summary: "List what a request did not become, and why",
         description: "One for each connection whose rules kept it from becoming an event.",
         answer: subList(ignoredEvent),

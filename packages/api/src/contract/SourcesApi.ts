@@ -1,4 +1,5 @@
 import { HttpApiEndpoint } from "effect/http-api"
+import { reading } from "@tidegate/model/Permission"
 import { SourceHealth } from "@tidegate/model/SourceHealth"
 import { source } from "@tidegate/resources/Source"
 import { sourceHealth } from "./Examples.ts"
@@ -15,6 +16,7 @@ export class SourcesApi extends groupOf(source, { query: Parameters.resources },
   }).annotateMerge(
     operation({
       id: "getSourceHealth",
+      permission: reading,
       summary: "Tell how a source is doing",
       description:
         "What became of its requests in the last 24 hours, and where its ingest limit stands. What was limited is counted, not stored.",

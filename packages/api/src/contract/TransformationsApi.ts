@@ -1,6 +1,7 @@
 import { HttpApiEndpoint } from "effect/http-api"
 import { Execution, ExecutionDetail } from "@tidegate/model/Execution"
 import { EventList } from "@tidegate/model/Lists"
+import { executing, reading } from "@tidegate/model/Permission"
 import { TransformationRun } from "@tidegate/model/TransformationRun"
 import { transformation } from "@tidegate/resources/Transformation"
 import { example, runBody } from "@tidegate/resources/TransformationRun"
@@ -12,6 +13,7 @@ import * as Parameters from "./Parameters.ts"
 const run = { query: Parameters.onlyTeam, payload: runBody.described, success: TransformationRun }
 
 const trial = {
+  permission: executing,
   summary: "Run a transformation, or code, against a sample",
   description: "Nothing is stored. Code that fails is answered 200 with `error`; code that does not compile 400.",
   body: example,
@@ -34,6 +36,7 @@ export class TransformationsApi extends groupOf(transformation, { query: Paramet
   }).annotateMerge(
     operation({
       id: "listExecutions",
+      permission: reading,
       summary: "List what a transformation ran for, newest first",
       description: "Of the last 24 hours unless told; pages by cursor.",
       answer: pageOf(execution),
@@ -47,6 +50,7 @@ export class TransformationsApi extends groupOf(transformation, { query: Paramet
   }).annotateMerge(
     operation({
       id: "getExecution",
+      permission: reading,
       summary: "Retrieve an execution",
       description:
         "With what the code was given and what it made of it; null when retention took it, or the code failed.",

@@ -4,7 +4,7 @@ import { fail } from "@tidegate/model/GatewayError"
 import type { Database } from "@tidegate/storage/Database"
 import { ApiKeys, spend } from "../ApiKeys.ts"
 import { CallNotes } from "../CallTelemetry.ts"
-import { Authorization, CurrentTeam } from "../contract/Authorization.ts"
+import { Authorization, CurrentTeam, permissionOf } from "../contract/Authorization.ts"
 import { Allowances, RateLimits } from "../RateLimit.ts"
 
 /** Keys are counted only once they have proven to be one. */
@@ -19,8 +19,9 @@ export const layer: Layer.Layer<Authorization, never, Database> = Layer.effect(
     const keys = perKey === 0 ? null : new Allowances({ perMinute: perKey, mostKeys })
 
     return Authorization.of({
-      bearer: (effect, { credential }) =>
+      bearer: (effect, { credential, endpoint }) =>
         Effect.gen(function* () {
+          const permission = permissionOf(endpoint)
           const team = yield* teamOf(Redacted.value(credential))
           ;(yield* CallNotes).team = team
           const request = yield* HttpServerRequest.HttpServerRequest
@@ -29,6 +30,9 @@ export const layer: Layer.Layer<Authorization, never, Database> = Layer.effect(
           const asked = header !== undefined && header !== "" ? [header] : typeof query === "string" ? [query] : query
           if (asked.some((id) => id !== team && id !== "")) {
             return yield* fail("TEAM_FORBIDDEN", "the API key cannot act on this team")
+          }
+          if (permission === "public" || !permission.teamKey) {
+            return yield* fail("USER_SESSION_REQUIRED", "this needs a signed-in user, not an API key")
           }
           if (keys !== null) yield* spend("key", keys.take(team, yield* Clock.currentTimeMillis))
           return yield* Effect.provideService(effect, CurrentTeam, { id: team, role: "owner" as const })

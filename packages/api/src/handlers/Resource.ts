@@ -3,6 +3,7 @@ import { Clock, Effect, type Schema } from "effect"
 import type { HttpApiBuilder, HttpApiEndpoint } from "effect/http-api"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { Ingress } from "@tidegate/model/Ingress"
+import type { Role } from "@tidegate/model/Permission"
 import {
   type AnyResource,
   type Body,
@@ -13,7 +14,7 @@ import {
 } from "@tidegate/resources/Resource"
 import type { ResourceQuery } from "@tidegate/storage/reads/ResourceLists"
 import type { Store } from "@tidegate/storage/Store"
-import { CurrentTeam, type Role } from "../contract/Authorization.ts"
+import { CurrentTeam } from "../contract/Authorization.ts"
 import { askOwner, type ById, type NoOwner, ownersOf, read, upsert, type WithBody } from "./Calls.ts"
 import { readJsonObject, textOf } from "./JsonBody.ts"
 import { type ListQuery, resourceQueryOf } from "./ListInput.ts"

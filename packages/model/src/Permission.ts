@@ -1,0 +1,44 @@
+/**
+ * Who may make a call. It is said once, of each endpoint; what checks callers, what documents the API and what tests that teams are
+ * apart all read it there.
+ */
+
+/** What a person is to a team. */
+export type Role = "member" | "owner"
+
+/** What a project key can be given. None implies another; `control:execute` needs the exact route among the key's grants too. */
+export type Scope = "control:read" | "control:edit" | "control:execute"
+
+export interface Principals {
+  /**
+   * What a signed-in user has to be at least. `self`: nothing, because the call concerns the user alone. A site admin is all of
+   * them, in every team.
+   */
+  readonly user: "self" | Role | "admin"
+  /** Whether the team's API key may. It acts as an owner. */
+  readonly teamKey: boolean
+  /** What a project key needs for it; null: no project key may. */
+  readonly scope: Scope | null
+}
+
+/** `public`: whoever knows the URL, without a credential or with one that belongs to what is asked for. */
+export type Permission = "public" | Principals
+
+const members = (scope: Scope): Principals => ({ user: "member", teamKey: true, scope })
+
+/** Of reads. */
+export const reading = members("control:read")
+/** Of changes to resources. */
+export const editing = members("control:edit")
+/** Of what makes something happen with what is there. */
+export const executing = members("control:execute")
+/** Of what only those who answer for the team may do. */
+export const administering: Principals = { user: "owner", teamKey: true, scope: null }
+/** Of what concerns the signed-in user alone. */
+export const ofOneself: Principals = { user: "self", teamKey: false, scope: null }
+
+/** The same for users who own the team, not for its other members. */
+export const byOwners = (permission: Principals): Principals => ({ ...permission, user: "owner" })
+
+/** The same for people, not for keys. */
+export const bySessions = (permission: Principals): Principals => ({ ...permission, teamKey: false, scope: null })

@@ -9,6 +9,7 @@ import type { Stores } from "./handlers/Calls.ts"
 import * as ConnectionHandlers from "./handlers/ConnectionHandlers.ts"
 import * as DestinationHandlers from "./handlers/DestinationHandlers.ts"
 import * as EventHandlers from "./handlers/EventHandlers.ts"
+import * as MetricsHandlers from "./handlers/MetricsHandlers.ts"
 import * as Plain from "./handlers/Plain.ts"
 import * as RequestHandlers from "./handlers/RequestHandlers.ts"
 import * as SourceHandlers from "./handlers/SourceHandlers.ts"
@@ -43,7 +44,8 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Platform |
     Plain.layer,
     RequestHandlers.layer,
     EventHandlers.layer,
-    AttemptHandlers.layer
+    AttemptHandlers.layer,
+    MetricsHandlers.layer
   ]),
   Layer.provide(Authorization.layer)
 )

@@ -7,6 +7,7 @@ import { ConnectionsApi } from "./ConnectionsApi.ts"
 import { completeDocument } from "./Document.ts"
 import { EventsApi } from "./EventsApi.ts"
 import { groupOf } from "./Group.ts"
+import { MetricsApi } from "./MetricsApi.ts"
 import * as Parameters from "./Parameters.ts"
 import { RequestsApi } from "./RequestsApi.ts"
 import { SourcesApi } from "./SourcesApi.ts"
@@ -31,7 +32,8 @@ export class Api extends HttpApi.make("tidegate")
     ...plainGroups,
     RequestsApi,
     EventsApi,
-    AttemptsApi
+    AttemptsApi,
+    MetricsApi
   )
   .annotateMerge(
     OpenApi.annotations({

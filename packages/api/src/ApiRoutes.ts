@@ -10,6 +10,7 @@ import type { Stores } from "./handlers/Calls.ts"
 import * as ConnectionHandlers from "./handlers/ConnectionHandlers.ts"
 import * as DestinationHandlers from "./handlers/DestinationHandlers.ts"
 import * as EventHandlers from "./handlers/EventHandlers.ts"
+import * as MetricsHandlers from "./handlers/MetricsHandlers.ts"
 import * as Plain from "./handlers/Plain.ts"
 import * as RequestHandlers from "./handlers/RequestHandlers.ts"
 import * as ShareHandlers from "./handlers/ShareHandlers.ts"
@@ -48,7 +49,8 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Platform |
     EventHandlers.layer,
     AttemptHandlers.layer,
     AuthHandlers.layer,
-    ShareHandlers.layer
+    ShareHandlers.layer,
+    MetricsHandlers.layer
   ]),
   Layer.provide(Authorization.layer),
   Layer.provide(Credentials.layer)

@@ -8,6 +8,7 @@ import { ConnectionsApi } from "./ConnectionsApi.ts"
 import { completeDocument } from "./Document.ts"
 import { EventsApi } from "./EventsApi.ts"
 import { groupOf } from "./Group.ts"
+import { MetricsApi } from "./MetricsApi.ts"
 import * as Parameters from "./Parameters.ts"
 import { RequestsApi } from "./RequestsApi.ts"
 import { SharesApi } from "./SharesApi.ts"
@@ -35,7 +36,8 @@ export class Api extends HttpApi.make("tidegate")
     EventsApi,
     AttemptsApi,
     AuthApi,
-    SharesApi
+    SharesApi,
+    MetricsApi
   )
   .annotateMerge(
     OpenApi.annotations({

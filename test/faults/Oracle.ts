@@ -428,13 +428,19 @@ export const checkCounts = async (findings: Findings, postgres: Postgres): Promi
     with told as (
       select key_id, measure, sum(count)::int8 as n from counted group by 1, 2
     ), actual as (
-      select source_id as key_id, status as measure, count(*) as n from requests group by 1, 2
-      union all select connection_id, 'created', count(*) from events group by 1
-      union all select connection_id, 'ignored', count(*) from ignored_events group by 1
-      union all select transformation_id, case when failed then 'execution_failed' else 'execution_successful' end, count(*)
-        from executions group by 1, 2
-      union all select connection_id, lower(state), count(*) from events where state <> 'PENDING' group by 1, 2
-      union all select destination_id, 'attempt_' || lower(status), count(*) from attempts group by 1, 2
+      select k.key_id, status as measure, count(*) as n
+        from requests cross join lateral (values (source_id), (team_id)) as k (key_id) group by 1, 2
+      union all select k.key_id, 'created', count(*) from events
+        cross join lateral (values (connection_id), (source_id), (destination_id), (team_id)) as k (key_id) group by 1
+      union all select k.key_id, lower(state), count(*) from events
+        cross join lateral (values (connection_id), (source_id), (destination_id), (team_id)) as k (key_id)
+        where state <> 'PENDING' group by 1, 2
+      union all select k.key_id, 'ignored', count(*) from ignored_events
+        cross join lateral (values (connection_id), (source_id), (team_id)) as k (key_id) group by 1
+      union all select k.key_id, case when failed then 'execution_failed' else 'execution_successful' end, count(*)
+        from executions cross join lateral (values (transformation_id), (team_id)) as k (key_id) group by 1, 2
+      union all select k.key_id, 'attempt_' || lower(status), count(*)
+        from attempts cross join lateral (values (destination_id), (team_id)) as k (key_id) group by 1, 2
     )
     select key_id, measure, coalesce(told.n, 0)::int4 as counted, coalesce(actual.n, 0)::int4 as actual
     from told full join actual using (key_id, measure)

@@ -25,7 +25,8 @@ export const prefixes = {
 /** Those above, and those of the resources that are declared elsewhere: two or three letters each. */
 export type Prefix = `${string}_`
 
-const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
+/** Crockford's base32, in lower case. */
+export const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 const timeLength = 10
 
 const encodeTime = (ms: number): string => {

@@ -4,10 +4,10 @@ import { type ErrorCode, fail, type GatewayError, notFound } from "@tidegate/mod
 import { type Message, storedHeaders, type StoredHead } from "@tidegate/model/Message"
 import type { Ordering } from "@tidegate/model/Ordering"
 import * as Columns from "./journal/Columns.ts"
+import { minuteOfId, writeCounts } from "./journal/CountStatement.ts"
 import { nextPlace } from "./Lines.ts"
 import { withPartitions } from "./Partitions.ts"
 import { openPresented, sealPresented } from "./PresentedColumn.ts"
-import { controlSlot } from "./RollupBins.ts"
 import { Secrets } from "./Secrets.ts"
 import { payloadGone } from "./Tables.ts"
 import { query } from "./Transaction.ts"
@@ -57,6 +57,12 @@ interface Route {
   readonly source_id: string
   readonly ordering: Ordering | null
 }
+
+const acceptedCounts = `(
+  select source_id as key_id, null as source_id, null as destination_id, 'accepted' as measure, ${minuteOfId("id")} as minute, team_id,
+    1 as n
+  from made
+) as c`
 
 /** Why a replay is not made: 409 with this code. */
 type Refused = Extract<ErrorCode, "SOURCE_DISABLED" | "CONNECTION_DISABLED">
@@ -141,10 +147,7 @@ export const storeReplays = Effect.fnUntraced(function* (
           order by p.nth
         ) p
       )
-      insert into rollups (key_id, measure, minute, slot, team_id, count)
-      select source_id, 'accepted', date_trunc('minute', ${now}::timestamptz), ${controlSlot}, team_id, count(*) from made
-      group by source_id, team_id order by source_id
-      on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count`
+      ${sql.literal(writeCounts(acceptedCounts))}`
   }
   return decided.map(({ refused, replay, routes }) =>
     refused !== null ? refused : { request_id: replay.id, created_at: now, connections: routes.map(({ id }) => id) }

@@ -22,10 +22,14 @@ const disagreements = Effect.gen(function* () {
     with told as (
       select key_id, measure, team_id, sum(count)::int4 as n from counted group by 1, 2, 3
     ), actual as (
-      select source_id as key_id, status as measure, team_id, count(*)::int4 as n from requests group by 1, 2, 3
-      union all select connection_id, 'created', team_id, count(*)::int4 from events group by 1, 3
-      union all select connection_id, lower(state), team_id, count(*)::int4 from events where state <> 'PENDING' group by 1, 2, 3
-      union all select destination_id, 'attempt_' || lower(status), team_id, count(*)::int4 from attempts group by 1, 2, 3
+      select k.key_id, status as measure, team_id, count(*)::int4 as n
+        from requests cross join lateral (values (source_id), (team_id)) as k (key_id) group by 1, 2, 3
+      union all select k.key_id, m.measure, team_id, count(*)::int4
+        from events cross join lateral (values (connection_id), (source_id), (destination_id), (team_id)) as k (key_id)
+          cross join lateral (values ('created'), (nullif(lower(state), 'pending'))) as m (measure)
+        where m.measure is not null group by 1, 2, 3
+      union all select k.key_id, 'attempt_' || lower(status), team_id, count(*)::int4
+        from attempts cross join lateral (values (destination_id), (team_id)) as k (key_id) group by 1, 2, 3
     )
     select key_id, measure, team_id, told.n as told, actual.n as actual
     from told full join actual using (key_id, measure, team_id) where told.n is distinct from actual.n`

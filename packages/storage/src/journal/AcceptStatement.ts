@@ -83,7 +83,7 @@ const groups = {
   // The same in line: with an ordering key more.
   linedEvents: ["int4", "text", "text", "text", "text", "text", "text", "int2", "timestamptz", "timestamptz", "text"],
   linedPending: ["int4", "int2", "text", "text", "text", "text", "timestamptz", "text"],
-  counts: ["int4", "text", "text", "timestamptz", "text", "int8"]
+  counts: ["int4", "text", "text", "text", "text", "timestamptz", "text", "int8"]
 } as const
 
 type Group = keyof typeof groups
@@ -142,7 +142,9 @@ const writes: { readonly [group in Exclude<Group, "sources">]: (rows: string) =>
     from ${rows} as p (v, shard, connection_id, request_id, team_id, source_id, at, key)
     where ${current}`
   ],
-  counts: (rows) => [writeCounts(`${rows} as c (v, key_id, measure, minute, team_id, n) where ${current}`)]
+  counts: (rows) => [
+    writeCounts(`${rows} as c (v, key_id, source_id, destination_id, measure, minute, team_id, n) where ${current}`)
+  ]
 }
 
 /** Whether a group's row is given by itself. One request is counted under several keys. */
@@ -190,20 +192,38 @@ const statementFor = (present: ReadonlyArray<Group>, single: boolean): string =>
 class Counts {
   readonly #byKey = new Map<
     string,
-    [pair: number, key: string, measure: string, minute: number, team: string, n: bigint]
+    [
+      pair: number,
+      key: string,
+      source: string | null,
+      destination: string | null,
+      measure: string,
+      minute: number,
+      team: string,
+      n: bigint
+    ]
   >()
 
-  add(pair: number, key: string, measure: string, at: number, team: string): void {
+  /** A pair's source and its team are always the same, and so is a connection's destination. */
+  add(
+    pair: number,
+    key: string,
+    source: string | null,
+    destination: string | null,
+    measure: string,
+    at: number,
+    team: string
+  ): void {
     const minute = at - (at % 60_000)
     const name = `${pair}/${measure}/${key}/${minute}`
     const row = this.#byKey.get(name)
-    if (row === undefined) this.#byKey.set(name, [pair, key, measure, minute, team, 1n])
-    else row[5]++
+    if (row === undefined) this.#byKey.set(name, [pair, key, source, destination, measure, minute, team, 1n])
+    else row[7]++
   }
 
   columns(): ReadonlyArray<ReadonlyArray<unknown>> {
     const rows = [...this.#byKey.values()]
-    return ([0, 1, 2, 3, 4, 5] as const).map((index) => rows.map((row) => row[index]))
+    return ([0, 1, 2, 3, 4, 5, 6, 7] as const).map((index) => rows.map((row) => row[index]))
   }
 }
 
@@ -261,17 +281,17 @@ export const acceptCommit = (
       item.ignored.length,
       at
     )
-    counts.add(pair, item.sourceId, item.status, at, item.teamId)
+    counts.add(pair, item.sourceId, null, null, item.status, at, item.teamId)
     for (const event of item.events) {
       const { id, connectionId, destinationId, shard, dueAt, orderingKey: key } = event
       if (key === null)
         push(e, pair, id, item.teamId, item.id, connectionId, item.sourceId, destinationId, shard, dueAt, at)
       else push(le, pair, id, item.teamId, item.id, connectionId, item.sourceId, destinationId, shard, dueAt, at, key)
-      counts.add(pair, connectionId, "created", at, item.teamId)
+      counts.add(pair, connectionId, item.sourceId, destinationId, "created", at, item.teamId)
     }
     for (const { id, connectionId, cause, meta } of item.ignored) {
       push(g, pair, id, item.teamId, item.id, connectionId, item.sourceId, cause, meta, at)
-      counts.add(pair, connectionId, "ignored", at, item.teamId)
+      counts.add(pair, connectionId, item.sourceId, null, "ignored", at, item.teamId)
     }
     for (const { connectionId, line, shard } of item.pending) {
       if (line === null) push(p, pair, shard, connectionId, item.id, item.teamId, item.sourceId, at)

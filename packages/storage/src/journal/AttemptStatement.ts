@@ -1,4 +1,5 @@
 import type { PgTypes } from "@effect/sql-pg"
+import { idTime } from "@tidegate/model/Ids"
 import * as Columns from "./Columns.ts"
 import { writeCounts } from "./CountStatement.ts"
 
@@ -28,7 +29,7 @@ export interface AttemptRecord {
   readonly respondedAt: number | null
   readonly deliveryLatency: number
   readonly finishedAt: number
-  /** When the event was created: the minute its outcome is counted in. */
+  /** When the event was created. */
   readonly eventCreatedAt: number
   /** The next attempt's time, or null when this was the last. */
   readonly retryAt: number | null
@@ -116,15 +117,19 @@ with ${single ? "" : `i as materialized (select * from ${rows(single)}), `}e as 
 ), `
     : ""
 }counted as (
-  select destination_id as key_id, case when successful then 'attempt_successful' else 'attempt_failed' end as measure,
+  select destination_id as key_id, null::text as source_id, null::text as destination_id, case when successful then 'attempt_successful' else 'attempt_failed' end as measure,
     date_trunc('minute', finished_at) as minute, team_id, 1 as n from e
   union all
-  select connection_id, case state when 'SUCCESSFUL' then 'successful' else 'failed' end, event_minute, team_id, 1
+  select connection_id, source_id, destination_id, case state when 'SUCCESSFUL' then 'successful' else 'failed' end, event_minute,
+    team_id, 1
   from e where state in ('SUCCESSFUL', 'FAILED')
   union all
-  select connection_id, 'cancelled', event_minute, team_id, -1 from e where state = 'SUCCESSFUL' and cancelled_at is not null
+  select connection_id, source_id, destination_id, 'cancelled', event_minute, team_id, -1
+  from e where state = 'SUCCESSFUL' and cancelled_at is not null
 ), written as (
-  ${writeCounts("(select key_id, measure, minute, team_id, sum(n) as n from counted group by 1, 2, 3, 4) as c")}
+  ${writeCounts(
+    `(select key_id, source_id, destination_id, measure, minute, team_id, sum(n) as n from counted group by 1, 2, 3, 4, 5, 6) as c`
+  )}
 )
 select event_id, state from e`
 
@@ -162,7 +167,8 @@ export const attemptCommit = (
       item.respondedAt,
       item.deliveryLatency,
       item.finishedAt,
-      minute(item.eventCreatedAt),
+      // Where lists find the event: by its id.
+      minute(idTime(item.eventId) ?? item.eventCreatedAt),
       item.retryAt
     ]
     for (let c = 0; c < row.length; c++) table[c]!.push(row[c])

@@ -4,15 +4,9 @@
  * the message says that it is not the caller's mistake.
  */
 const routes: ReadonlyArray<string> = [
-  "GET,PATCH,PUT /auth/me",
   "POST /auth/idp/login",
-  "POST /auth/demo/login",
-  "POST /auth/logout",
   "GET,PUT /project-secrets",
   "POST /project-secrets/rotate",
-  "POST /requests/{}/share",
-  "DELETE /requests/{}/share/{}",
-  "GET /shares/request/{}",
   "GET,POST /request-fixtures",
   "GET,PATCH,PUT,DELETE /request-fixtures/{}",
   "GET /request-fixtures/{}/targets",
@@ -21,12 +15,6 @@ const routes: ReadonlyArray<string> = [
   "GET /public-bins/{}",
   "POST /public-bins/{}/claim",
   "GET /bins/{}/stream",
-  "GET /metrics/requests",
-  "GET /metrics/events",
-  "GET /metrics/sources",
-  "GET /metrics/destinations",
-  "GET /metrics/transformations",
-  "GET /metrics/connections",
   "GET /metrics/workflows",
   "GET /transformations/capabilities",
   "PUT /transformations/validate",

@@ -19,7 +19,8 @@ export const prefixes = {
   proxyExchange: "prx_",
   bulkOperation: "bch_",
   replayMessage: "rpl_",
-  team: "tm_"
+  team: "tm_",
+  user: "usr_"
 } as const
 
 /** Those above, and those of the resources that are declared elsewhere: two or three letters each. */

@@ -121,7 +121,7 @@ export const pendingEvents = Effect.fnUntraced(function* (
 
 /**
  * When the destination has started deliveries since `since` (Unix ms), oldest first, in slices of `slice` ms: attempts
- * recorded, and paced deliveries that were marked and have not been.
+ * recorded, and paced deliveries that were marked and have not been. Both are found by when they were, whatever waits.
  */
 export const recentStarts = Effect.fnUntraced(function* (
   shard: number,
@@ -137,7 +137,7 @@ export const recentStarts = Effect.fnUntraced(function* (
       where destination_id = ${destinationId} and id >= ${idBound(prefixes.attempt, since)}
       union all
       select started_at from deliveries d
-      where shard = ${shard} and destination_id = ${destinationId} and started_at is not null
+      where shard = ${shard} and destination_id = ${destinationId} and started_at > ${new Date(since)}
         and (select count(*) from attempts a where a.event_id = d.event_id and a.delivered_at = d.started_at) = 0
     ) starts
     where at > ${new Date(since)}

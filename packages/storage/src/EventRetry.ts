@@ -70,8 +70,8 @@ const refusal = (parent: Parent): GatewayError | null => {
 }
 
 const createdCounts = `(
-  select connection_id as key_id, source_id, destination_id, 'created' as measure, ${minuteOfId("id")} as minute, team_id, 1 as n
-  from created
+  select connection_id as key_id, source_id, destination_id, 'created' as measure, ${minuteOfId("id")} as minute, team_id, count(*) as n
+  from created group by 1, 2, 3, 5, 6
 ) as c`
 
 /** What has to be known of events before they are retried, as of now. */

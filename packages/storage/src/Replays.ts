@@ -58,12 +58,6 @@ interface Route {
   readonly ordering: Ordering | null
 }
 
-const acceptedCounts = `(
-  select source_id as key_id, null as source_id, null as destination_id, 'accepted' as measure, ${minuteOfId("id")} as minute, team_id,
-    1 as n
-  from made
-) as c`
-
 /** Why a replay is not made: 409 with this code. */
 type Refused = Extract<ErrorCode, "SOURCE_DISABLED" | "CONNECTION_DISABLED">
 
@@ -153,6 +147,12 @@ export const storeReplays = Effect.fnUntraced(function* (
     refused !== null ? refused : { request_id: replay.id, created_at: now, connections: routes.map(({ id }) => id) }
   )
 })
+
+const acceptedCounts = `(
+  select source_id as key_id, null::text as source_id, null::text as destination_id, 'accepted' as measure, ${minuteOfId("id")} as minute,
+    team_id, count(*) as n
+  from made group by 1, 5, 6
+) as c`
 
 const refusals: { readonly [code in Refused]: GatewayError } = {
   SOURCE_DISABLED: fail("SOURCE_DISABLED", "the source of the request is disabled or deleted"),

@@ -108,6 +108,9 @@ export const tables = {
     softDeleted: false,
     secrets: ["api_key_hash", "signing_secret", "previous_signing_secret"]
   },
+  users: ofAll,
+  memberships: { ...owned, softDeleted: false },
+  sessions: { ...team, kind: "expires", at: "expires_at", secrets: ["token_hash"] },
   ...ofResources,
   source_periods: { ...owned, softDeleted: false },
 
@@ -141,6 +144,7 @@ export const tables = {
 
   deliveries: { ...team, kind: "waits", about: ["event_id", "events"], key: ["event_id"] },
   pending_routes: { ...team, kind: "waits", about: ["request_id", "requests"], key: ["connection_id", "request_id"] },
+  request_shares: { ...team, kind: "expires", at: "forgotten_at" },
   dedupe_keys: { ...team, kind: "expires", at: "expires_at" },
   bulk_operations: { ...team, kind: "expires", at: "expires_at" },
   bulk_targets: {

@@ -3,12 +3,15 @@ import { destination } from "@tidegate/resources/Destination"
 import type { AnyResource } from "@tidegate/resources/Resource"
 import { plain } from "@tidegate/resources/Resources"
 import { AttemptsApi } from "./AttemptsApi.ts"
+import { AuthApi } from "./AuthApi.ts"
 import { ConnectionsApi } from "./ConnectionsApi.ts"
 import { completeDocument } from "./Document.ts"
 import { EventsApi } from "./EventsApi.ts"
 import { groupOf } from "./Group.ts"
+import { MetricsApi } from "./MetricsApi.ts"
 import * as Parameters from "./Parameters.ts"
 import { RequestsApi } from "./RequestsApi.ts"
+import { SharesApi } from "./SharesApi.ts"
 import { SourcesApi } from "./SourcesApi.ts"
 import { TransformationsApi } from "./TransformationsApi.ts"
 
@@ -31,7 +34,10 @@ export class Api extends HttpApi.make("tidegate")
     ...plainGroups,
     RequestsApi,
     EventsApi,
-    AttemptsApi
+    AttemptsApi,
+    AuthApi,
+    SharesApi,
+    MetricsApi
   )
   .annotateMerge(
     OpenApi.annotations({

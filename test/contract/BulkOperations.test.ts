@@ -74,7 +74,7 @@ describe("a bulk retry of events", () => {
     expect(retries.models[0]).toMatchObject({ is_retry: true, retry_kind: "bulk", retry_operation_id: after.id })
     const targets = await gateway.api("GET", `/events?batch_operation_id=${after.id}&batch_operation_scope=targets`)
     expect(targets.models.map(({ id }) => id).toSorted()).toEqual(
-      retries.models.map((retry) => retry.retry_parent_event_id).toSorted()
+      retries.models.map((retry) => String(retry.retry_parent_event_id)).toSorted()
     )
     const [attempt] = (await gateway.api("GET", `/attempts?event_id=${retries.models[0]!.id}`)).models
     expect(attempt).toMatchObject({ trigger: "BULK_RETRY", bulk_retry_id: after.id, attempt_number: 1 })
@@ -125,7 +125,7 @@ describe("a bulk retry of requests", () => {
     expect([after.status, ...counts(after)]).toEqual(["COMPLETED", 12, 12, 12, 0])
     await target.next(12)
     const made = await gateway.api("GET", `/requests?batch_operation_id=${after.id}&connection_id=${connection.id}`)
-    expect(made.models.map((one) => one.retry_parent_request_id).toSorted()).toEqual(
+    expect(made.models.map((one) => String(one.retry_parent_request_id)).toSorted()).toEqual(
       rejected.models.map(({ id }) => id).toSorted()
     )
     expect(made.models[0]).toMatchObject({ status: "accepted", retry_kind: "bulk", retry_operation_id: after.id })

@@ -9,6 +9,7 @@ import type { Stores } from "./handlers/Calls.ts"
 import * as ConnectionHandlers from "./handlers/ConnectionHandlers.ts"
 import * as DestinationHandlers from "./handlers/DestinationHandlers.ts"
 import * as EventHandlers from "./handlers/EventHandlers.ts"
+import * as FixtureHandlers from "./handlers/FixtureHandlers.ts"
 import * as Plain from "./handlers/Plain.ts"
 import * as RequestHandlers from "./handlers/RequestHandlers.ts"
 import * as ShareHandlers from "./handlers/ShareHandlers.ts"
@@ -45,7 +46,8 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Platform |
     RequestHandlers.layer,
     EventHandlers.layer,
     AttemptHandlers.layer,
-    ShareHandlers.layer
+    ShareHandlers.layer,
+    FixtureHandlers.layer
   ]),
   Layer.provide(Authorization.layer)
 )

@@ -109,6 +109,7 @@ export const tables = {
     secrets: ["api_key_hash", "signing_secret", "previous_signing_secret"]
   },
   ...ofResources,
+  request_fixtures: { ...owned, softDeleted: false, secrets: ["presented"] },
   source_periods: { ...owned, softDeleted: false },
 
   requests: {

@@ -6,6 +6,7 @@ import { AttemptsApi } from "./AttemptsApi.ts"
 import { ConnectionsApi } from "./ConnectionsApi.ts"
 import { completeDocument } from "./Document.ts"
 import { EventsApi } from "./EventsApi.ts"
+import { FixturesApi } from "./FixturesApi.ts"
 import { groupOf } from "./Group.ts"
 import * as Parameters from "./Parameters.ts"
 import { RequestsApi } from "./RequestsApi.ts"
@@ -33,7 +34,8 @@ export class Api extends HttpApi.make("tidegate")
     RequestsApi,
     EventsApi,
     AttemptsApi,
-    SharesApi
+    SharesApi,
+    FixturesApi
   )
   .annotateMerge(
     OpenApi.annotations({

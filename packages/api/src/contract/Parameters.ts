@@ -248,4 +248,11 @@ export const attempts = {
   limit: limit(255, 100)
 }
 
+export const fixtures = {
+  ...team,
+  ...search,
+  source_id: values("Only fixtures of these sources"),
+  limit: limit(255, 100)
+}
+
 export const attempt = { ...team, request_id: text("Where to look first") }

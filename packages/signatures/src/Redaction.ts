@@ -4,6 +4,8 @@ import type { RequestData } from "@tidegate/model/Request"
 import { Redactor } from "./redaction/Redactor.ts"
 import { redacted } from "./redaction/SecretValues.ts"
 
+export { withoutSecretLooks } from "./redaction/SecretValues.ts"
+
 /**
  * A request as strangers may see it. Names and looks say what is secret; encodings are looked into (JSON in text, forms, percent-encoding,
  * base64), and what cannot be looked into is left out. It fails closed: what may be a secret is taken for one.

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import type { Schema } from "effect"
 import type { RequestData } from "@tidegate/model/Request"
-import { redact } from "../../src/Redaction.ts"
+import { redact, withoutSecretLooks } from "../../src/Redaction.ts"
 import { type Planted, planted } from "./planted.ts"
 
 const plain: RequestData = {
@@ -278,4 +278,12 @@ describe("a redaction", () => {
     redact(requestOf({ body: text }), options)
     expect(performance.now() - since).toBeLessThan(5_000)
   })
+})
+
+it("a token in a path is not written down", () => {
+  const path = `/shares/request/rsh_${"0a".repeat(24)}`
+  expect(withoutSecretLooks(path)).toBe("/shares/request/[redacted]")
+  expect(withoutSecretLooks("/requests/req_01kak203r6g7b3k6j1h9f8e0mn")).toBe(
+    "/requests/req_01kak203r6g7b3k6j1h9f8e0mn"
+  )
 })

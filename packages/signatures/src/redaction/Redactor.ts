@@ -87,8 +87,13 @@ export class Redactor {
   /** One JSON value a line. */
   #asLines(text: string, layer: number): string | null {
     if (!/^\s*[[{]/.test(text) || !text.includes("\n")) return null
-    const lines = text.split("\n").map((line) => (line.trim() === "" ? line : this.#asJson(line, layer)))
-    return lines.includes(null) ? null : lines.join("\n")
+    const lines: Array<string> = []
+    for (const line of text.split("\n")) {
+      const next = line.trim() === "" ? line : this.#asJson(line, layer)
+      if (next === null) return null
+      lines.push(next)
+    }
+    return lines.join("\n")
   }
 
   #asForm(text: string, layer: number): string | null {

@@ -270,6 +270,7 @@ describe("a redaction", () => {
     ["dashes and tokens", "-eyJ".repeat(16_000)],
     ["other elements", "<a>".repeat(21_000)],
     ["names of objects", "name={".repeat(10_000)],
+    ["lines of brackets", "[\n".repeat(32_000)],
     ["colons", ":".repeat(65_000)],
     ["spaces", `password${" ".repeat(60_000)}=x`]
   ])("costs what its length does: %s", (_, text) => {

@@ -20,13 +20,15 @@ export const prefixes = {
   bulkOperation: "bch_",
   replayMessage: "rpl_",
   fixture: "fix_",
-  team: "tm_"
+  team: "tm_",
+  user: "usr_"
 } as const
 
 /** Those above, and those of the resources that are declared elsewhere: two or three letters each. */
 export type Prefix = `${string}_`
 
-const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
+/** Crockford's base32, in lower case. */
+export const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 const timeLength = 10
 
 const encodeTime = (ms: number): string => {

@@ -5,9 +5,9 @@ import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { eventStatusSql } from "./EventStatus.ts"
 import * as Columns from "./journal/Columns.ts"
+import { minuteOfId, writeCounts } from "./journal/CountStatement.ts"
 import { inLine, nextPlace } from "./Lines.ts"
 import { withPartitions } from "./Partitions.ts"
-import { controlSlot } from "./RollupBins.ts"
 import { query } from "./Transaction.ts"
 
 /** The event that a retry has made; it went to the queue of `destination_id`, the connection's destination at that time. */
@@ -69,6 +69,11 @@ const refusal = (parent: Parent): GatewayError | null => {
   return parent.payload_stored ? null : payloadUnavailable
 }
 
+const createdCounts = `(
+  select connection_id as key_id, source_id, destination_id, 'created' as measure, ${minuteOfId("id")} as minute, team_id, count(*) as n
+  from created group by 1, 2, 3, 5, 6
+) as c`
+
 /** What has to be known of events before they are retried, as of now. */
 const parentsOf = Effect.fnUntraced(function* (
   team_id: string,
@@ -127,7 +132,7 @@ const make = (
       from asked a join events e on e.id = a.parent_id
       where e.id >= ${first} and e.id <= ${last} and ${payloadStored(sql)}
       on conflict (id) do nothing
-      returning id, team_id, connection_id, destination_id, ordering_key, retry_parent_event_id
+      returning id, team_id, connection_id, source_id, destination_id, ordering_key, retry_parent_event_id
     ), queued as (
       insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at, ordering_key, place, ready_at)
       select c.id, c.team_id, c.shard, c.destination_id, c.connection_id,
@@ -136,10 +141,7 @@ const make = (
         case when c.ordering_key is not null then ${now}::timestamptz end
       from (select c.*, a.shard from created c join asked a on a.id = c.id order by a.nth) c
     ), counted as (
-      insert into rollups (key_id, measure, minute, slot, team_id, count)
-      select connection_id, 'created', date_trunc('minute', ${now}::timestamptz), ${controlSlot}, team_id, count(*) from created
-      group by connection_id, team_id order by connection_id
-      on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count
+      ${sql.literal(writeCounts(createdCounts))}
     )
     update events set retried_at = ${now}, updated_at = ${now}
     from created where events.id = created.retry_parent_event_id and events.id >= ${first} and events.id <= ${last}

@@ -4,10 +4,10 @@ import { type ErrorCode, fail, type GatewayError, notFound } from "@tidegate/mod
 import { type Message, storedHeaders, type StoredHead } from "@tidegate/model/Message"
 import type { Ordering } from "@tidegate/model/Ordering"
 import * as Columns from "./journal/Columns.ts"
+import { minuteOfId, writeCounts } from "./journal/CountStatement.ts"
 import { nextPlace } from "./Lines.ts"
 import { withPartitions } from "./Partitions.ts"
 import { openPresented, sealPresented } from "./PresentedColumn.ts"
-import { controlSlot } from "./RollupBins.ts"
 import { Secrets } from "./Secrets.ts"
 import { payloadGone } from "./Tables.ts"
 import { query } from "./Transaction.ts"
@@ -46,8 +46,8 @@ export interface Replayed {
 
 /** What depends on more than rows. */
 export interface Routing {
-  /** The shard that a connection's entity lives on. */
-  readonly shardOf: (connection_id: string) => number
+  /** The shard that the entity of a connection, or a destination, lives on. */
+  readonly shardOf: (id: string) => number
   /** The line that the request goes into on a connection of this ordering; null: none. */
   readonly lineOf: (ordering: Ordering, message: Message) => string | null
 }
@@ -141,15 +141,18 @@ export const storeReplays = Effect.fnUntraced(function* (
           order by p.nth
         ) p
       )
-      insert into rollups (key_id, measure, minute, slot, team_id, count)
-      select source_id, 'accepted', date_trunc('minute', ${now}::timestamptz), ${controlSlot}, team_id, count(*) from made
-      group by source_id, team_id order by source_id
-      on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count`
+      ${sql.literal(writeCounts(acceptedCounts))}`
   }
   return decided.map(({ refused, replay, routes }) =>
     refused !== null ? refused : { request_id: replay.id, created_at: now, connections: routes.map(({ id }) => id) }
   )
 })
+
+const acceptedCounts = `(
+  select source_id as key_id, null::text as source_id, null::text as destination_id, 'accepted' as measure, ${minuteOfId("id")} as minute,
+    team_id, count(*) as n
+  from made group by 1, 5, 6
+) as c`
 
 const refusals: { readonly [code in Refused]: GatewayError } = {
   SOURCE_DISABLED: fail("SOURCE_DISABLED", "the source of the request is disabled or deleted"),

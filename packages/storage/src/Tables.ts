@@ -108,6 +108,9 @@ export const tables = {
     softDeleted: false,
     secrets: ["api_key_hash", "signing_secret", "previous_signing_secret"]
   },
+  users: ofAll,
+  memberships: { ...owned, softDeleted: false },
+  sessions: { ...team, kind: "expires", at: "expires_at", secrets: ["token_hash"] },
   ...ofResources,
   request_fixtures: { ...owned, softDeleted: false, secrets: ["presented"] },
   source_periods: { ...owned, softDeleted: false },

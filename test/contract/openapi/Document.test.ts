@@ -95,22 +95,41 @@ const it = gatewayIt
     const kinds = plain.filter(({ plural }) => plural === kind && path.includes("{id}"))
     return { ...present, ...(await examplesOf(gateway, kinds)) }
   })
-  .extend("send", ({ document, gateway }) => async ({ method, path, spec }: Operation, ids: Present, body: unknown) => {
-    const url = spec.parameters
-      .filter((parameter: Body) => parameter.in === "path")
-      .reduce((url: string, { example, name }: Body) => url.replace(`{${name}}`, fill(example, ids)), path)
-    const server = spec.servers?.[0].url ?? document.json.servers[0].url
-    const answer = await fetch(`${gateway.origin}${server === "/" ? "" : server}${url}`, {
-      method,
-      headers: {
-        ...(spec.security.length > 0 ? { authorization: `Bearer ${gateway.key}` } : {}),
-        ...(body === undefined ? {} : { "content-type": "application/json" })
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) })
-    })
-    const text = await answer.text()
-    return { status: answer.status, text }
+  /** A credential that an operation is said to take: the key, or the session of somebody new. */
+  .extend("credential", ({ gateway }) => async ({ security }: Body): Promise<string> => {
+    return security.some((one: Body) => "bearer" in one) ? gateway.key : gateway.session("owner")
   })
+  .extend(
+    "send",
+    ({ credential, document, gateway }) =>
+      async ({ method, path, spec }: Operation, ids: Present, body: unknown) => {
+        const url = spec.parameters
+          .filter((parameter: Body) => parameter.in === "path")
+          .reduce((url: string, { example, name }: Body) => url.replace(`{${name}}`, fill(example, ids)), path)
+        const server = spec.servers?.[0].url ?? document.json.servers[0].url
+        const query = exampleQuery(spec, ids)
+        const answer = await fetch(
+          `${gateway.origin}${server === "/" ? "" : server}${url}${query === "" ? "" : `?${query}`}`,
+          {
+            method,
+            headers: {
+              ...(spec.security.length > 0 ? { authorization: `Bearer ${await credential(spec)}` } : {}),
+              ...(body === undefined ? {} : { "content-type": "application/json" })
+            },
+            ...(body === undefined ? {} : { body: JSON.stringify(body) })
+          }
+        )
+        const text = await answer.text()
+        return { status: answer.status, text }
+      }
+  )
+
+/** The parameters of a query that an example is stated of, without which some calls are refused. */
+const exampleQuery = (spec: Body, ids: Present, except?: string): string =>
+  spec.parameters
+    .filter(({ example, in: place, name }: Body) => place === "query" && example !== undefined && name !== except)
+    .map(({ example, name }: Body) => `${name}=${encodeURIComponent(fill(String(example), ids))}`)
+    .join("&")
 
 describe("the document", () => {
   it("has nothing that a linter would say", async ({ document }) => {
@@ -153,6 +172,7 @@ describe("the document", () => {
     expect(servers.map(({ url }: Body) => url)).toEqual(["/v1", "/"])
     expect(info.license.identifier).toBe("Apache-2.0")
     expect(components.securitySchemes.bearer.description).toMatch(/API key/)
+    expect(components.securitySchemes.session.scheme).toBe("bearer")
     expect(components.parameters.TeamId).toMatchObject({ name: "x-team-id", in: "header" })
     for (const [path, item] of Object.entries<Body>(document.json.paths)) {
       const team = JSON.stringify(item.parameters ?? "")
@@ -193,8 +213,12 @@ describe("the document", () => {
     expect(codes("deleteTransformation", 409)).toEqual(["RESOURCE_IN_USE"])
     expect(codes("send", 403)).toEqual(["SOURCE_DISABLED"])
     for (const { id, path, spec } of document.operations) {
-      const own = path.startsWith("/e/") ? ["SOURCE_AUTH_FAILED"] : []
-      const expected = spec.security.length > 0 ? ["UNAUTHENTICATED", "INVALID_API_KEY"] : own
+      const own = path.startsWith("/e/")
+        ? ["SOURCE_AUTH_FAILED"]
+        : path === "/auth/idp/login"
+          ? ["INVALID_ID_TOKEN"]
+          : []
+      const expected = spec.security.length > 0 ? ["UNAUTHENTICATED", "INVALID_API_KEY", "SESSION_EXPIRED"] : own
       expect(codes(id, 401), id).toEqual(expected)
       expect(codes(id, 429), id).toEqual(["RATE_LIMITED"])
     }
@@ -276,7 +300,8 @@ describe("every example", () => {
       )
       const status = async (name: string, value: unknown): Promise<number> => {
         tried++
-        return (await gateway.call("GET", `${path}?${name}=${encodeURIComponent(String(value))}`)).status
+        const others = exampleQuery(operation.spec, present, name)
+        return (await gateway.call("GET", `${path}?${name}=${encodeURIComponent(String(value))}&${others}`)).status
       }
       if (operation.id === "downloadRequestBody") continue
       for (const { in: place, name, required, schema } of operation.spec.parameters) {

@@ -3,11 +3,13 @@ import { destination } from "@tidegate/resources/Destination"
 import type { AnyResource } from "@tidegate/resources/Resource"
 import { plain } from "@tidegate/resources/Resources"
 import { AttemptsApi } from "./AttemptsApi.ts"
+import { AuthApi } from "./AuthApi.ts"
 import { ConnectionsApi } from "./ConnectionsApi.ts"
 import { completeDocument } from "./Document.ts"
 import { EventsApi } from "./EventsApi.ts"
 import { FixturesApi } from "./FixturesApi.ts"
 import { groupOf } from "./Group.ts"
+import { MetricsApi } from "./MetricsApi.ts"
 import * as Parameters from "./Parameters.ts"
 import { RequestsApi } from "./RequestsApi.ts"
 import { SharesApi } from "./SharesApi.ts"
@@ -34,7 +36,9 @@ export class Api extends HttpApi.make("tidegate")
     RequestsApi,
     EventsApi,
     AttemptsApi,
+    AuthApi,
     SharesApi,
+    MetricsApi,
     FixturesApi
   )
   .annotateMerge(

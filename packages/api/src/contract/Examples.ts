@@ -353,6 +353,23 @@ export const share = {
   request: sharedRequest
 } as const
 
+export const bulkOperation = {
+  id: ids.bulkOperation,
+  team_id: ids.team,
+  type: "event_bulk_retry",
+  status: "RUNNING",
+  filter: { from: "2025-12-31T23:00:00.000Z", to: at, status: ["FAILED"], connection_id: [ids.connection] },
+  requested_by: null,
+  total_count: 120,
+  queued_count: 50,
+  done_count: 50,
+  failed_count: 2,
+  cancelable: true,
+  created_at: at,
+  started_at: at,
+  finished_at: null
+} as const
+
 export const replayAccepted = {
   ok: true,
   queued: true,
@@ -380,3 +397,14 @@ export const sourceHealth = {
   rate_limit_period: "minute",
   period: { leased: 100, remaining: 0, doors: 1, ends_at: "2026-01-01T00:00:20.000Z" }
 } as const
+
+const user = { id: "usr_01jgfjjz00abcdefghjkmnpqrs", email: "ada@example.com", name: "Ada", picture_url: null } as const
+
+export const session = {
+  user,
+  active_team_id: ids.team,
+  session: { expires_at: "2026-01-08T00:00:00.000Z" },
+  memberships: [{ team_id: ids.team, role: "owner" }]
+} as const
+
+export const newSession = { token: `ses_${"0123456789abcdef".repeat(4)}`, ...session } as const

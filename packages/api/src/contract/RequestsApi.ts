@@ -8,6 +8,7 @@ import { Request } from "@tidegate/model/Request"
 import { Timestamp } from "@tidegate/model/Timestamp"
 import { Trace } from "@tidegate/model/Trace"
 import { example, replayBody } from "@tidegate/resources/Replay"
+import { requestBulkBody } from "@tidegate/resources/BulkOperation"
 import { Authorization } from "./Authorization.ts"
 import {
   count,
@@ -21,6 +22,7 @@ import {
   trace,
   whole
 } from "./Examples.ts"
+import { bulkOperations } from "./BulkOperationsApi.ts"
 import { operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
 
@@ -72,6 +74,7 @@ export class RequestsApi extends HttpApiGroup.make("requests")
         errors: ["INVALID_TIME_RANGE"]
       })
     ),
+    ...bulkOperations("requests", requestBulkBody),
     HttpApiEndpoint.get("retrieve", "/requests/:id", { ...one, success: Request }).annotateMerge(
       operation({
         id: "getRequest",

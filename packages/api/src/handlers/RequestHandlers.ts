@@ -15,6 +15,7 @@ import * as TraceReads from "@tidegate/storage/reads/TraceReads"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import type * as Parameters from "../contract/Parameters.ts"
+import { bulkCalls } from "./BulkHandlers.ts"
 import { askOwner, type ById, reader, type Stores, type WithBody } from "./Calls.ts"
 import { readJsonObjectIfAny } from "./JsonBody.ts"
 import { given, includesOf, pageOf, searchOf, statusesOf, valuesOf, windowOf } from "./ListInput.ts"
@@ -50,6 +51,7 @@ export const layer = HttpApiBuilder.group(
   "requests",
   Effect.fnUntraced(function* (handlers) {
     const reading = yield* reader
+    const bulk = yield* bulkCalls("request_bulk_retry")
     const context = yield* Effect.context<Sharding | Stores>()
 
     const retry = Effect.fnUntraced(function* ({ params, request }: ById & WithBody) {
@@ -81,6 +83,10 @@ export const layer = HttpApiBuilder.group(
     })
 
     return handlers
+      .handle("bulkOperations", bulk.list)
+      .handleRaw("createBulkOperation", bulk.create)
+      .handle("bulkOperation", bulk.retrieve)
+      .handle("cancelBulkOperation", bulk.cancel)
       .handleRaw("retry", retry)
       .handle("list", ({ query }) =>
         Effect.gen(function* () {

@@ -11,8 +11,10 @@ import * as AttemptReads from "../../src/reads/AttemptReads.ts"
 import * as EventReads from "../../src/reads/EventReads.ts"
 import * as ExecutionReads from "../../src/reads/ExecutionReads.ts"
 import * as IgnoredEventReads from "../../src/reads/IgnoredEventReads.ts"
+import * as MetricsReads from "../../src/reads/MetricsReads.ts"
 import * as ProxyExchangeReads from "../../src/reads/ProxyExchangeReads.ts"
 import * as RequestReads from "../../src/reads/RequestReads.ts"
+import * as SummaryReads from "../../src/reads/SummaryReads.ts"
 import * as TraceReads from "../../src/reads/TraceReads.ts"
 import type { ResourceQuery } from "../../src/reads/ResourceLists.ts"
 import { Connections } from "../../src/Connections.ts"
@@ -69,6 +71,10 @@ const world = Layer.effectDiscard(
         values (${source}, ${team}, now(), now(), 1, 1)`
       yield* sql`insert into project_secrets (team_id, api_key_hash, api_key_masked, signing_secret, signing_secret_masked)
         values (${team}, ${team}, '', '', '')`
+      yield* sql`insert into users (id, issuer, subject, created_at, updated_at) values (${team}, '', ${team}, now(), now())`
+      yield* sql`insert into memberships (team_id, user_id, role, created_at) values (${team}, ${team}, 'owner', now())`
+      yield* sql`insert into sessions (token_hash, user_id, team_id, created_at, expires_at)
+        values (${team}, ${team}, ${team}, now(), now() + interval '1 day')`
       for (const resource of plain) {
         const fields = yield* Effect.fromResult(resource.create(resource.example.body, situation))
         yield* (yield* PlainStores)(resource).create(team, plainId(resource, team), fields)
@@ -132,6 +138,18 @@ const resources = (ids: ReadonlyArray<string>): ResourceQuery => ({
 const whole = { data: true, eventSummary: true }
 const req = (ids: Ids | null, n: number) => (ids ?? idsOf(mine)).record("request", n)
 
+const series = <Measure extends string>(measures: ReadonlyArray<Measure>) => ({
+  window: { from: "now-1d", to: "now" },
+  granularity: "1h" as const,
+  measures
+})
+
+/** What summaries tell: the ids in them are those that were asked for. */
+const told = <E, R>(rows: Effect.Effect<ReadonlyArray<object>, E, R>) =>
+  Effect.map(rows, (all) =>
+    all.map((row) => Object.fromEntries(Object.entries(row).filter(([name]) => /count|bins/.test(name))))
+  )
+
 /** By module and function. */
 const cases: Readonly<Record<string, Case>> = {
   "EventReads.list": (ids) => EventReads.list(mine, events(ids), page, { data: true }),
@@ -169,6 +187,14 @@ const cases: Readonly<Record<string, Case>> = {
     return ExecutionReads.get(mine, transformation, record("execution", 0))
   },
   "ExecutionReads.ofRequest": (ids) => ExecutionReads.ofRequest(mine, req(ids, 0), 10),
+  "MetricsReads.events": (ids) =>
+    MetricsReads.events(mine, events(ids), series(["count", "delivered_count", "ignored_count"])),
+  "MetricsReads.requests": (ids) => MetricsReads.requests(mine, requests(ids), series(["count"])),
+  "SummaryReads.sources": (ids) => told(SummaryReads.sources(mine, [(ids ?? idsOf(mine)).source])),
+  "SummaryReads.destinations": (ids) => told(SummaryReads.destinations(mine, [(ids ?? idsOf(mine)).destination])),
+  "SummaryReads.connections": (ids) => told(SummaryReads.connections(mine, [(ids ?? idsOf(mine)).connection])),
+  "SummaryReads.transformations": (ids) =>
+    told(SummaryReads.transformations(mine, [(ids ?? idsOf(mine)).transformation])),
   "ProxyExchangeReads.ofRequest": (ids) => ProxyExchangeReads.ofRequest(mine, req(ids, 2)),
   "TraceReads.get": (ids) => TraceReads.get(mine, req(ids, 0)),
   "Store.list of sources": (ids) => Effect.flatMap(Sources, ({ list }) => list(mine, resources(some(ids?.source)))),
@@ -265,6 +291,13 @@ layer(world, { excludeTestServices: true })("a team's reads", (it) => {
           expect(others.filter((id) => text.includes(id))).toEqual([])
         }
         if (name.endsWith("count")) expect(JSON.parse(yield* shown(read(idsOf(other))))).toMatchObject({ total: 0 })
+        if (name.startsWith("SummaryReads") || name.startsWith("MetricsReads")) {
+          const text = (yield* shown(read(idsOf(other)))).replace(
+            /"date_range":\{[^}]*\}|"timestamp":"[^"]*"|"\w+":/g,
+            ""
+          )
+          expect(text.replace(/"1h"/g, "")).not.toMatch(/[1-9]/)
+        }
         if (name.endsWith("check")) expect((yield* Effect.exit(read(idsOf(other))))._tag).toBe("Failure")
         if (name.startsWith("RequestReads.requestBody")) expect(yield* shown(read(idsOf(other)))).toBe("null")
       })

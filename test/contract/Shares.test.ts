@@ -23,8 +23,6 @@ const it = gatewayIt
         fetch(gateway.origin + new URL(url).pathname)
   )
 
-const codeOf = async (answer: Response): Promise<string> => JSON.parse(await answer.text()).code
-
 const secret = "Tr0ub4dor-hunter2"
 
 describe("a share", () => {
@@ -75,14 +73,14 @@ describe("a share", () => {
       expect(revoked).toEqual({ status: 200, body: { id: body.id, deleted: true } })
     }
     const gone = await open(body.url)
-    expect([gone.status, await codeOf(gone)]).toEqual([410, "SHARE_REVOKED"])
+    expect([gone.status, ((await gone.json()) as Body).code]).toEqual([410, "SHARE_REVOKED"])
     expect(gone.headers.get("x-robots-tag")).toBe("noindex, nofollow")
   })
 
   it("that there is not is 404, well-formed or not", async ({ gateway, receive }) => {
     for (const token of [`rsh_${"0".repeat(48)}`, "rsh_", "x", "%27"]) {
       const answer = await fetch(`${gateway.origin}/shares/request/${token}`)
-      expect([token, answer.status, await codeOf(answer)]).toEqual([token, 404, "SHARE_NOT_FOUND"])
+      expect([token, answer.status, ((await answer.json()) as Body).code]).toEqual([token, 404, "SHARE_NOT_FOUND"])
     }
     const id = await receive("x")
     expect((await gateway.call("DELETE", `/requests/${id}/share/shr_${"0".repeat(24)}`)).status).toBe(404)
@@ -140,6 +138,6 @@ describe("a share", () => {
     for (let times = 0; times < 200 && last.status !== 429; times++) last = await open()
     expect(last.status).toBe(429)
     expect(Number(last.headers.get("retry-after"))).toBeGreaterThan(0)
-    expect(await codeOf(last)).toBe("RATE_LIMITED")
+    expect(((await last.json()) as Body).code).toBe("RATE_LIMITED")
   })
 })

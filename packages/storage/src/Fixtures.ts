@@ -65,7 +65,7 @@ export const fixtureOf = Effect.fnUntraced(function* (
       select id, method, path, query, headers, body, length(body) as body_size, null::text as rejection_cause
       from request_fixtures where id = ${id} and team_id = ${team_id}) r`
   const snapshot = (yield* payloadsOf(stored)).get(id)
-  return { ...toFixture(row), ...(snapshot === undefined ? {} : { snapshot }) }
+  return Object.assign(toFixture(row), snapshot === undefined ? {} : { snapshot })
 })
 
 /** Copies a request of the team, as long as its payload is stored. */
@@ -117,7 +117,7 @@ export const deleteFixture = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const gone = yield* sql`delete from request_fixtures where id = ${id} and team_id = ${team_id} returning 1`
-  if (gone.length === 0) return yield* notFound("fixture", id)
+  if (gone.length === 0) yield* notFound("fixture", id)
 })
 
 /** The connections that a fixture can be replayed through: those that its source routes by now. */

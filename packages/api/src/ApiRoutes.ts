@@ -10,6 +10,7 @@ import type { Stores } from "./handlers/Calls.ts"
 import * as ConnectionHandlers from "./handlers/ConnectionHandlers.ts"
 import * as DestinationHandlers from "./handlers/DestinationHandlers.ts"
 import * as EventHandlers from "./handlers/EventHandlers.ts"
+import * as FixtureHandlers from "./handlers/FixtureHandlers.ts"
 import * as MetricsHandlers from "./handlers/MetricsHandlers.ts"
 import * as Plain from "./handlers/Plain.ts"
 import * as RequestHandlers from "./handlers/RequestHandlers.ts"
@@ -50,7 +51,8 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Platform |
     AttemptHandlers.layer,
     AuthHandlers.layer,
     ShareHandlers.layer,
-    MetricsHandlers.layer
+    MetricsHandlers.layer,
+    FixtureHandlers.layer
   ]),
   Layer.provide(Authorization.layer),
   Layer.provide(Credentials.layer)

@@ -112,6 +112,7 @@ export const tables = {
   memberships: { ...owned, softDeleted: false },
   sessions: { ...team, kind: "expires", at: "expires_at", secrets: ["token_hash"] },
   ...ofResources,
+  request_fixtures: { ...owned, softDeleted: false, secrets: ["presented"] },
   source_periods: { ...owned, softDeleted: false },
 
   requests: {

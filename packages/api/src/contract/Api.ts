@@ -7,6 +7,7 @@ import { AuthApi } from "./AuthApi.ts"
 import { ConnectionsApi } from "./ConnectionsApi.ts"
 import { completeDocument } from "./Document.ts"
 import { EventsApi } from "./EventsApi.ts"
+import { FixturesApi } from "./FixturesApi.ts"
 import { groupOf } from "./Group.ts"
 import { MetricsApi } from "./MetricsApi.ts"
 import * as Parameters from "./Parameters.ts"
@@ -37,7 +38,8 @@ export class Api extends HttpApi.make("tidegate")
     AttemptsApi,
     AuthApi,
     SharesApi,
-    MetricsApi
+    MetricsApi,
+    FixturesApi
   )
   .annotateMerge(
     OpenApi.annotations({

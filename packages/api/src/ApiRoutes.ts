@@ -2,6 +2,8 @@ import { Effect, type FileSystem, Layer, type Path } from "effect"
 import type { Sharding } from "effect/cluster/Sharding"
 import type { Etag, HttpPlatform, HttpRouter } from "effect/http"
 import { HttpApiBuilder, OpenApi } from "effect/http-api"
+import type { Egress } from "@tidegate/egress/Egress"
+import type { Secrets } from "@tidegate/storage/Secrets"
 import { Api } from "./contract/Api.ts"
 import * as AttemptHandlers from "./handlers/AttemptHandlers.ts"
 import * as AuthHandlers from "./handlers/AuthHandlers.ts"
@@ -11,10 +13,13 @@ import * as ConnectionHandlers from "./handlers/ConnectionHandlers.ts"
 import * as DestinationHandlers from "./handlers/DestinationHandlers.ts"
 import * as EventHandlers from "./handlers/EventHandlers.ts"
 import * as Plain from "./handlers/Plain.ts"
+import * as ProjectSecretHandlers from "./handlers/ProjectSecretHandlers.ts"
 import * as RequestHandlers from "./handlers/RequestHandlers.ts"
 import * as SourceHandlers from "./handlers/SourceHandlers.ts"
 import * as TransformationHandlers from "./handlers/TransformationHandlers.ts"
 import { Credentials } from "./Credentials.ts"
+import { IdTokens } from "./IdTokens.ts"
+import { SignInSettings } from "./SignInSettings.ts"
 import * as CallTelemetry from "./CallTelemetry.ts"
 import * as DocsPage from "./DocsPage.ts"
 import * as UnmatchedRoutes from "./UnmatchedRoutes.ts"
@@ -28,26 +33,30 @@ type Platform = Etag.Generator | FileSystem.FileSystem | HttpPlatform.HttpPlatfo
  */
 export const prepare: Effect.Effect<void> = Effect.sync(() => void OpenApi.fromApi(Api))
 
+const idTokens = Layer.unwrap(Effect.map(SignInSettings, ({ issuer }) => IdTokens.layer(issuer)))
+
 /**
  * The control API on a router: every route with and without `/v1`, `GET /openapi.json`, a page to try it at `GET /docs` (where
  * `GET /` leads a browser), and the answers to routes there are not.
  */
-export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Platform | Sharding | Stores> = Layer.mergeAll(
-  HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }),
-  DocsPage.layer,
-  Layer.provide(UnmatchedRoutes.layer, CallTelemetry.layer)
-).pipe(
-  Layer.provide([
-    SourceHandlers.layer,
-    DestinationHandlers.layer,
-    ConnectionHandlers.layer,
-    TransformationHandlers.layer,
-    Plain.layer,
-    RequestHandlers.layer,
-    EventHandlers.layer,
-    AttemptHandlers.layer,
-    AuthHandlers.layer
-  ]),
-  Layer.provide(Authorization.layer),
-  Layer.provide(Credentials.layer)
-)
+export const layer: Layer.Layer<never, never, Egress | HttpRouter.HttpRouter | Platform | Secrets | Sharding | Stores> =
+  Layer.mergeAll(
+    HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }),
+    DocsPage.layer,
+    Layer.provide(UnmatchedRoutes.layer, CallTelemetry.layer)
+  ).pipe(
+    Layer.provide([
+      SourceHandlers.layer,
+      DestinationHandlers.layer,
+      ConnectionHandlers.layer,
+      TransformationHandlers.layer,
+      Plain.layer,
+      RequestHandlers.layer,
+      EventHandlers.layer,
+      AttemptHandlers.layer,
+      AuthHandlers.layer,
+      ProjectSecretHandlers.layer
+    ]),
+    Layer.provide(Authorization.layer),
+    Layer.provide([Credentials.layer, idTokens])
+  )

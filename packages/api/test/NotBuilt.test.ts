@@ -11,7 +11,7 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("routes that
     ["POST", "/events/bulk_operations/bch_1/cancel"],
     ["GET", "/sources/channels"],
     ["POST", "/sources/src_1/channel-retry"],
-    ["PUT", "/project-secrets"],
+    ["PUT", "/workflows/aggregate"],
     ["GET", "/Metrics/Requests/"],
     ["HEAD", "/filters"]
   ] as const) {

@@ -9,6 +9,7 @@ import { completeDocument } from "./Document.ts"
 import { EventsApi } from "./EventsApi.ts"
 import { groupOf } from "./Group.ts"
 import * as Parameters from "./Parameters.ts"
+import { ProjectSecretsApi } from "./ProjectSecretsApi.ts"
 import { RequestsApi } from "./RequestsApi.ts"
 import { SourcesApi } from "./SourcesApi.ts"
 import { TransformationsApi } from "./TransformationsApi.ts"
@@ -33,7 +34,8 @@ export class Api extends HttpApi.make("tidegate")
     RequestsApi,
     EventsApi,
     AttemptsApi,
-    AuthApi
+    AuthApi,
+    ProjectSecretsApi
   )
   .annotateMerge(
     OpenApi.annotations({

@@ -325,7 +325,7 @@ interface Walked {
 
 /**
  * Events of one key go one at a time, and none is begun before one is over that was answered before it was sent. Copies that a crash has
- * caused are not counted; nothing behind them may have begun either.
+ * caused are not counted; nothing behind them may have begun either. Answers how many events were looked at.
  */
 export const checkOrder = (
   findings: Findings,
@@ -333,7 +333,8 @@ export const checkOrder = (
   records: Records,
   arrivals: ReadonlyArray<Arrival>,
   sent: ReadonlyArray<Sent>
-): void => {
+): number => {
+  let count = 0
   const sentOf = new Map(sent.flatMap((one) => (one.requestId === null ? [] : [[one.requestId, one] as const])))
   const byEvent = new Map<string, Array<Arrival>>()
   for (const arrival of arrivals) byEvent.set(arrival.eventId, [...(byEvent.get(arrival.eventId) ?? []), arrival])
@@ -358,6 +359,7 @@ export const checkOrder = (
       })
     }
     for (const [name, line] of lines) {
+      count += line.length
       const answered = line.toSorted((a, b) => a.answeredAt - b.answeredAt)
       let before: Walked | undefined
       let next = 0
@@ -379,6 +381,7 @@ export const checkOrder = (
       )
     }
   }
+  return count
 }
 
 const checkOneAtATime = (findings: Findings, who: string, arrivals: ReadonlyArray<Arrival>): void => {
@@ -428,13 +431,19 @@ export const checkCounts = async (findings: Findings, postgres: Postgres): Promi
     with told as (
       select key_id, measure, sum(count)::int8 as n from counted group by 1, 2
     ), actual as (
-      select source_id as key_id, status as measure, count(*) as n from requests group by 1, 2
-      union all select connection_id, 'created', count(*) from events group by 1
-      union all select connection_id, 'ignored', count(*) from ignored_events group by 1
-      union all select transformation_id, case when failed then 'execution_failed' else 'execution_successful' end, count(*)
-        from executions group by 1, 2
-      union all select connection_id, lower(state), count(*) from events where state <> 'PENDING' group by 1, 2
-      union all select destination_id, 'attempt_' || lower(status), count(*) from attempts group by 1, 2
+      select k.key_id, status as measure, count(*) as n
+        from requests cross join lateral (values (source_id), (team_id)) as k (key_id) group by 1, 2
+      union all select k.key_id, 'created', count(*) from events
+        cross join lateral (values (connection_id), (source_id), (destination_id), (team_id)) as k (key_id) group by 1
+      union all select k.key_id, lower(state), count(*) from events
+        cross join lateral (values (connection_id), (source_id), (destination_id), (team_id)) as k (key_id)
+        where state <> 'PENDING' group by 1, 2
+      union all select k.key_id, 'ignored', count(*) from ignored_events
+        cross join lateral (values (connection_id), (source_id), (team_id)) as k (key_id) group by 1
+      union all select k.key_id, case when failed then 'execution_failed' else 'execution_successful' end, count(*)
+        from executions cross join lateral (values (transformation_id), (team_id)) as k (key_id) group by 1, 2
+      union all select k.key_id, 'attempt_' || lower(status), count(*)
+        from attempts cross join lateral (values (destination_id), (team_id)) as k (key_id) group by 1, 2
     )
     select key_id, measure, coalesce(told.n, 0)::int4 as counted, coalesce(actual.n, 0)::int4 as actual
     from told full join actual using (key_id, measure)

@@ -12,9 +12,11 @@ import type { Stores } from "./handlers/Calls.ts"
 import * as ConnectionHandlers from "./handlers/ConnectionHandlers.ts"
 import * as DestinationHandlers from "./handlers/DestinationHandlers.ts"
 import * as EventHandlers from "./handlers/EventHandlers.ts"
+import * as MetricsHandlers from "./handlers/MetricsHandlers.ts"
 import * as Plain from "./handlers/Plain.ts"
 import * as ProjectSecretHandlers from "./handlers/ProjectSecretHandlers.ts"
 import * as RequestHandlers from "./handlers/RequestHandlers.ts"
+import * as ShareHandlers from "./handlers/ShareHandlers.ts"
 import * as SourceHandlers from "./handlers/SourceHandlers.ts"
 import * as TransformationHandlers from "./handlers/TransformationHandlers.ts"
 import { Credentials } from "./Credentials.ts"
@@ -26,6 +28,9 @@ import * as UnmatchedRoutes from "./UnmatchedRoutes.ts"
 
 /** What an HTTP server's layer provides to its routes. */
 type Platform = Etag.Generator | FileSystem.FileSystem | HttpPlatform.HttpPlatform | Path.Path
+
+/** What the API works with. */
+type Needed = Egress | Platform | Secrets | Sharding | Stores
 
 /**
  * Makes `/openapi.json`, which is kept from then on. It takes a quarter of a second, for which nobody's call may hold the
@@ -39,24 +44,25 @@ const idTokens = Layer.unwrap(Effect.map(SignInSettings, ({ issuer }) => IdToken
  * The control API on a router: every route with and without `/v1`, `GET /openapi.json`, a page to try it at `GET /docs` (where
  * `GET /` leads a browser), and the answers to routes there are not.
  */
-export const layer: Layer.Layer<never, never, Egress | HttpRouter.HttpRouter | Platform | Secrets | Sharding | Stores> =
-  Layer.mergeAll(
-    HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }),
-    DocsPage.layer,
-    Layer.provide(UnmatchedRoutes.layer, CallTelemetry.layer)
-  ).pipe(
-    Layer.provide([
-      SourceHandlers.layer,
-      DestinationHandlers.layer,
-      ConnectionHandlers.layer,
-      TransformationHandlers.layer,
-      Plain.layer,
-      RequestHandlers.layer,
-      EventHandlers.layer,
-      AttemptHandlers.layer,
-      AuthHandlers.layer,
-      ProjectSecretHandlers.layer
-    ]),
-    Layer.provide(Authorization.layer),
-    Layer.provide([Credentials.layer, idTokens])
-  )
+export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = Layer.mergeAll(
+  HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }),
+  DocsPage.layer,
+  Layer.provide(UnmatchedRoutes.layer, CallTelemetry.layer)
+).pipe(
+  Layer.provide([
+    SourceHandlers.layer,
+    DestinationHandlers.layer,
+    ConnectionHandlers.layer,
+    TransformationHandlers.layer,
+    Plain.layer,
+    RequestHandlers.layer,
+    EventHandlers.layer,
+    AttemptHandlers.layer,
+    AuthHandlers.layer,
+    ShareHandlers.layer,
+    MetricsHandlers.layer,
+    ProjectSecretHandlers.layer
+  ]),
+  Layer.provide(Authorization.layer),
+  Layer.provide([Credentials.layer, idTokens])
+)

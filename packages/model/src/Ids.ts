@@ -17,6 +17,8 @@ export const prefixes = {
   eventData: "edt_",
   execution: "txe_",
   proxyExchange: "prx_",
+  bulkOperation: "bch_",
+  replayMessage: "rpl_",
   team: "tm_",
   user: "usr_"
 } as const
@@ -24,7 +26,8 @@ export const prefixes = {
 /** Those above, and those of the resources that are declared elsewhere: two or three letters each. */
 export type Prefix = `${string}_`
 
-const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
+/** Crockford's base32, in lower case. */
+export const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 const timeLength = 10
 
 const encodeTime = (ms: number): string => {

@@ -2,7 +2,7 @@ import { Clock, Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { HotSql } from "./Database.ts"
 import { isCancelled } from "./EventStatus.ts"
-import { controlSlot } from "./RollupBins.ts"
+import { minuteOfId, writeCounts } from "./journal/CountStatement.ts"
 
 /** Whose pending events. */
 export type PendingOf = { readonly connection_id: string } | { readonly destination_id: string }
@@ -44,7 +44,7 @@ const cancelChunk = Effect.fnUntraced(function* (connectionId: string, chunk: nu
     sql,
     sql`
       select e.* from deliveries q cross join lateral (
-        select e.id, e.team_id, e.connection_id, e.created_at from events e
+        select e.id, e.team_id, e.connection_id, e.source_id, e.destination_id from events e
         where e.id = q.event_id and e.state = 'PENDING' and (
           select ${isCancelled(sql)} from connections c, destinations d where c.id = e.connection_id and d.id = e.destination_id
         )
@@ -56,6 +56,11 @@ const cancelChunk = Effect.fnUntraced(function* (connectionId: string, chunk: nu
     "CANCELLED"
   )
 })
+
+const cancelledCounts = `(
+  select connection_id as key_id, source_id, destination_id, 'cancelled' as measure, ${minuteOfId("id")} as minute, team_id, count(*) as n
+  from doomed group by 1, 2, 3, 5, 6
+) as c`
 
 /** Cancels the pending events that a select has locked, in one statement; answers their number. */
 export const cancelEvents = Effect.fnUntraced(function* (
@@ -73,10 +78,7 @@ export const cancelEvents = Effect.fnUntraced(function* (
     ), removed as (
       delete from deliveries where event_id = any(array(select id from doomed))
     ), counted as (
-      insert into rollups (key_id, measure, minute, slot, team_id, count)
-      select connection_id, 'cancelled', date_trunc('minute', created_at), ${controlSlot}::int2, team_id, count(*)
-      from doomed group by 1, 3, 5 order by 1, 3
-      on conflict (key_id, measure, minute, slot) do update set count = rollups.count + excluded.count
+      ${sql.literal(writeCounts(cancelledCounts))}
     )
     select count(*)::int4 as count from doomed`
   return row?.count ?? 0

@@ -87,7 +87,7 @@ export const giveUpWaiting = Effect.fnUntraced(function* (
   const { own, retries, routes } = waitingEvents(sql, due)
   let total = 0
   for (const events of [sql`${own} and e.state = 'PENDING'`, retries(due.start)]) {
-    const doomed = sql`select e.id, e.team_id, e.connection_id, e.created_at ${events} order by e.id
+    const doomed = sql`select e.id, e.team_id, e.connection_id, e.source_id, e.destination_id ${events} order by e.id
       limit ${batch} for update of e, q skip locked`
     total += yield* inBatches(cancelEvents(sql, doomed, "CANCELLED_PAST_RETENTION"))
   }
@@ -138,7 +138,7 @@ export const removeOrphans = Effect.gen(function* () {
     if (unsendable.length > 0) {
       removed += yield* cancelEvents(
         sql,
-        sql`select e.id, e.team_id, e.connection_id, e.created_at from deliveries q
+        sql`select e.id, e.team_id, e.connection_id, e.source_id, e.destination_id from deliveries q
           join events e on e.id = q.event_id and e.state = 'PENDING'
           where q.event_id = any(${Columns.text(unsendable)}) for update of e, q skip locked`,
         "CANCELLED_PAST_RETENTION"

@@ -5,30 +5,54 @@ import type { SqlClient, SqlError } from "effect/sql"
 const bins = 6
 const spanMs = 24 * 3_600_000
 
+/** What was counted of an id under a measure. */
+export type BinsOf = (id: string) => (measure: string) => ReadonlyArray<number>
+
 /**
- * What was counted under these measures in the last 24 hours: six counts of four hours, the oldest first, the last one
- * ending at `nowMs`, for each of `ids`. Counted to the minute: a minute belongs to the bin that it begins in.
+ * What was counted of each of `ids` under each of the measures in the last 24 hours: six counts of four hours, the oldest first, the
+ * last one ending at `nowMs`. Counted to the minute: a minute belongs to the bin that it begins in. `team`: of this one alone; null where the
+ * ids are known to be the caller's.
  */
+export const binsByMeasure = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  team: string | null,
+  ids: ReadonlyArray<string>,
+  measures: ReadonlyArray<string>,
+  nowMs: number
+): Effect.fn.Return<BinsOf, SqlError.SqlError> {
+  const counts = new Map<string, Array<number>>()
+  if (ids.length > 0) {
+    const from = new Date(nowMs - spanMs)
+    const to = new Date(nowMs)
+    const rows = yield* sql<{ key_id: string; measure: string; bin: number; count: number }>`
+      select key_id, measure, bin, sum(count)::float8 as count
+      from counted cross join lateral (
+        select least(${bins}, width_bucket(extract(epoch from minute - ${from}), 0, ${spanMs / 1000}, ${bins})) as bin
+      ) b
+      where key_id = any(${[...new Set(ids)]}) and measure = any(${[...measures]})
+        and minute > ${from} and minute <= ${to} ${team === null ? sql.literal("") : sql`and team_id = ${team}`}
+      group by key_id, measure, bin`
+    for (const { bin, count, key_id, measure } of rows) {
+      const name = `${key_id} ${measure}`
+      const of = counts.get(name) ?? noCounts()
+      of[bin - 1] = count
+      counts.set(name, of)
+    }
+  }
+  return (id) => (measure) => counts.get(`${id} ${measure}`) ?? noCounts()
+})
+
+/** The same of several measures taken together. */
 export const rollupBins = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   ids: ReadonlyArray<string>,
   measures: ReadonlyArray<string>,
   nowMs: number
 ): Effect.fn.Return<ReadonlyMap<string, ReadonlyArray<number>>, SqlError.SqlError> {
-  const counts = new Map(ids.map((id) => [id, noCounts()]))
-  if (counts.size === 0) return counts
-  const from = new Date(nowMs - spanMs)
-  const to = new Date(nowMs)
-  const rows = yield* sql<{ key_id: string; bin: number; count: number }>`
-    select key_id, bin, sum(count)::float8 as count
-    from counted cross join lateral (
-      select least(${bins}, width_bucket(extract(epoch from minute - ${from}), 0, ${spanMs / 1000}, ${bins})) as bin
-    ) b
-    where key_id = any(${[...counts.keys()]}) and measure = any(${[...measures]})
-      and minute > ${from} and minute <= ${to}
-    group by key_id, bin`
-  for (const { bin, count, key_id } of rows) counts.get(key_id)?.splice(bin - 1, 1, count)
-  return counts
+  const of = yield* binsByMeasure(sql, null, ids, measures, nowMs)
+  return new Map(
+    ids.map((id) => [id, noCounts().map((_, at) => total(measures.map((measure) => of(id)(measure)[at]!)))])
+  )
 })
 
 /** The bins of what was not counted. */

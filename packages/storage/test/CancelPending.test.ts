@@ -22,7 +22,7 @@ const pending = { state: "PENDING", failed: false, error_code: null, due: true, 
 const counted = Effect.fnUntraced(function* (connectionId: string) {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<{ count: number | null }>`
-    select sum(count)::int4 as count from rollups where key_id = ${connectionId} and measure = 'cancelled'`
+    select sum(count)::int4 as count from counted where key_id = ${connectionId} and measure = 'cancelled'`
   return row?.count ?? 0
 })
 
@@ -62,7 +62,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("CancelPending", (it) =
       yield* connections.delete(team, connection.id)
       yield* cancelPending({ connection_id: connection.id })
       const rows = yield* sql`
-        select minute, team_id, count::int4 as count from rollups
+        select minute, team_id, count::int4 as count from counted
         where key_id = ${connection.id} and measure = 'cancelled' order by minute`
       expect(rows).toStrictEqual([{ minute: new Date(now - 120_000), team_id: team, count: 2 }])
     })

@@ -7,6 +7,7 @@ import * as Database from "@tidegate/storage/Database"
 import { Journal } from "@tidegate/storage/Journal"
 import { migrate } from "@tidegate/storage/Migrations"
 import { freshDatabase } from "../../../test/postgres.ts"
+import { minuteOfId } from "../src/journal/CountStatement.ts"
 import { addUp } from "../src/journal/Counting.ts"
 import { attemptRecord } from "./attempts.ts"
 import { requestRecord } from "./requests.ts"
@@ -20,15 +21,19 @@ const disagreements = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   return yield* sql`
     with told as (
-      select key_id, measure, team_id, sum(count)::int4 as n from counted group by 1, 2, 3
+      select key_id, measure, minute, team_id, sum(count)::int4 as n from counted group by 1, 2, 3, 4
     ), actual as (
-      select source_id as key_id, status as measure, team_id, count(*)::int4 as n from requests group by 1, 2, 3
-      union all select connection_id, 'created', team_id, count(*)::int4 from events group by 1, 3
-      union all select connection_id, lower(state), team_id, count(*)::int4 from events where state <> 'PENDING' group by 1, 2, 3
-      union all select destination_id, 'attempt_' || lower(status), team_id, count(*)::int4 from attempts group by 1, 2, 3
+      select k.key_id, status as measure, ${sql.literal(minuteOfId("id"))} as minute, team_id, count(*)::int4 as n
+        from requests cross join lateral (values (source_id), (team_id)) as k (key_id) group by 1, 2, 3, 4
+      union all select k.key_id, m.measure, ${sql.literal(minuteOfId("id"))}, team_id, count(*)::int4
+        from events cross join lateral (values (connection_id), (source_id), (destination_id), (team_id)) as k (key_id)
+          cross join lateral (values ('created'), (nullif(lower(state), 'pending'))) as m (measure)
+        where m.measure is not null group by 1, 2, 3, 4
+      union all select k.key_id, 'attempt_' || lower(status), date_trunc('minute', created_at), team_id, count(*)::int4
+        from attempts cross join lateral (values (destination_id), (team_id)) as k (key_id) group by 1, 2, 3, 4
     )
     select key_id, measure, team_id, told.n as told, actual.n as actual
-    from told full join actual using (key_id, measure, team_id) where told.n is distinct from actual.n`
+    from told full join actual using (key_id, measure, minute, team_id) where told.n is distinct from actual.n`
 })
 
 const waitingToBeAdded = Effect.gen(function* () {

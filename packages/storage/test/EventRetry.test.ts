@@ -65,7 +65,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
         }
       ])
       const [created] = yield* sql`
-        select sum(count)::int4 as count from rollups
+        select sum(count)::int4 as count from counted
         where key_id = ${connection.id} and measure = 'created' and minute = date_trunc('minute', ${retried.created_at})`
       expect(created).toStrictEqual({ count: 1 })
     })
@@ -86,7 +86,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("EventRetry", (it) => {
       const third = yield* retry(parent, team, id)
       expect(third.id).toBe(id)
       const [{ count } = {}] = yield* sql<{ count: number }>`
-        select sum(count)::int4 as count from rollups where key_id = ${connection.id} and measure = 'created'`
+        select sum(count)::int4 as count from counted where key_id = ${connection.id} and measure = 'created'`
       const events = yield* sql`select id from events where retry_parent_event_id = ${parent}`
       const queued = yield* sql`select event_id from deliveries where event_id = ${id}`
       expect([events, queued.length, count]).toStrictEqual([[{ id }], 1, 1])

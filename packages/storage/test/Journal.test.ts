@@ -81,7 +81,7 @@ const counts = Effect.fnUntraced(function* (sourceId: string) {
     select (select count(*)::int4 from requests where source_id = ${sourceId}) as requests,
       (select count(*)::int4 from events where source_id = ${sourceId}) as events,
       (select count(*)::int4 from deliveries d join events e on e.id = d.event_id where e.source_id = ${sourceId}) as deliveries,
-      (select coalesce(sum(count), 0)::int4 from counted where key_id = ${sourceId}) as counted`
+      (select coalesce(sum(count), 0)::int4 from counted where key_id = ${sourceId} and measure = 'accepted') as counted`
   return row!
 })
 

@@ -148,8 +148,8 @@ export const insertEvent = Effect.fnUntraced(function* (
 ) {
   const sql = yield* SqlClient.SqlClient
   const { body = "{}", createdAt = new Date(), dueAt = createdAt, rootEventId = null, state = "PENDING" } = fields
-  const id = fresh(prefixes.event)
-  const requestId = fresh(prefixes.request)
+  const id = newId(prefixes.event, createdAt.getTime())
+  const requestId = newId(prefixes.request, createdAt.getTime())
   yield* sql`
     insert into requests (id, team_id, source_id, status, verified, method, path, query, headers, body, body_size,
       events_count, ignored_count, ingested_at, created_at, updated_at)

@@ -22,7 +22,7 @@ const objectsIn = (value: unknown): ReadonlyArray<Body> => {
 /** What the examples' ids stand for in this gateway, by their prefix. */
 type Present = Record<string, string>
 
-const idPattern = /\b([a-z]{2,3})_[0-9a-z]{26}\b/g
+const idPattern = /\b([a-z]{2,3})_(?:[0-9a-z]{26}|[0-9a-f]{24}|[0-9a-f]{48})\b/g
 const fill = (value: unknown, ids: Present): Body =>
   JSON.parse(JSON.stringify(value).replaceAll(idPattern, (id, prefix: string) => ids[prefix] ?? id))
 
@@ -70,6 +70,10 @@ const it = gatewayIt
   })
   /** The same, but for a resource of its own where the operation changes one. */
   .extend("presentFor", ({ gateway, present }) => async ({ id, method, path }: Operation): Promise<Present> => {
+    if (id === "revokeShare" || id === "openShare") {
+      const share = await gateway.api("POST", `/requests/${present["req"]!}/share`)
+      return { ...present, shr: share.id, rsh: share.token }
+    }
     if (method === "GET" || id.startsWith("run") || id.startsWith("send")) return present
     const kind = path.split("/")[1]
     if (kind === "sources" && path.includes("{id}")) return { ...present, src: (await gateway.source()).id }
@@ -98,18 +102,29 @@ const it = gatewayIt
           .filter((parameter: Body) => parameter.in === "path")
           .reduce((url: string, { example, name }: Body) => url.replace(`{${name}}`, fill(example, ids)), path)
         const server = spec.servers?.[0].url ?? document.json.servers[0].url
-        const answer = await fetch(`${gateway.origin}${server === "/" ? "" : server}${url}`, {
-          method,
-          headers: {
-            ...(spec.security.length > 0 ? { authorization: `Bearer ${await credential(spec)}` } : {}),
-            ...(body === undefined ? {} : { "content-type": "application/json" })
-          },
-          ...(body === undefined ? {} : { body: JSON.stringify(body) })
-        })
+        const query = exampleQuery(spec, ids)
+        const answer = await fetch(
+          `${gateway.origin}${server === "/" ? "" : server}${url}${query === "" ? "" : `?${query}`}`,
+          {
+            method,
+            headers: {
+              ...(spec.security.length > 0 ? { authorization: `Bearer ${await credential(spec)}` } : {}),
+              ...(body === undefined ? {} : { "content-type": "application/json" })
+            },
+            ...(body === undefined ? {} : { body: JSON.stringify(body) })
+          }
+        )
         const text = await answer.text()
         return { status: answer.status, text }
       }
   )
+
+/** The parameters of a query that an example is stated of, without which some calls are refused. */
+const exampleQuery = (spec: Body, ids: Present, except?: string): string =>
+  spec.parameters
+    .filter(({ example, in: place, name }: Body) => place === "query" && example !== undefined && name !== except)
+    .map(({ example, name }: Body) => `${name}=${encodeURIComponent(fill(String(example), ids))}`)
+    .join("&")
 
 describe("the document", () => {
   it("has nothing that a linter would say", async ({ document }) => {
@@ -282,7 +297,8 @@ describe("every example", () => {
       )
       const status = async (name: string, value: unknown): Promise<number> => {
         tried++
-        return (await gateway.call("GET", `${path}?${name}=${encodeURIComponent(String(value))}`)).status
+        const others = exampleQuery(operation.spec, present, name)
+        return (await gateway.call("GET", `${path}?${name}=${encodeURIComponent(String(value))}&${others}`)).status
       }
       if (operation.id === "downloadRequestBody") continue
       for (const { in: place, name, required, schema } of operation.spec.parameters) {

@@ -8,9 +8,11 @@ import { ConnectionsApi } from "./ConnectionsApi.ts"
 import { completeDocument } from "./Document.ts"
 import { EventsApi } from "./EventsApi.ts"
 import { groupOf } from "./Group.ts"
+import { MetricsApi } from "./MetricsApi.ts"
 import * as Parameters from "./Parameters.ts"
 import { ProjectSecretsApi } from "./ProjectSecretsApi.ts"
 import { RequestsApi } from "./RequestsApi.ts"
+import { SharesApi } from "./SharesApi.ts"
 import { SourcesApi } from "./SourcesApi.ts"
 import { TransformationsApi } from "./TransformationsApi.ts"
 
@@ -35,7 +37,9 @@ export class Api extends HttpApi.make("tidegate")
     EventsApi,
     AttemptsApi,
     AuthApi,
-    ProjectSecretsApi
+    ProjectSecretsApi,
+    SharesApi,
+    MetricsApi
   )
   .annotateMerge(
     OpenApi.annotations({

@@ -59,6 +59,9 @@ const about: Record<ErrorCode, About> = {
   SOURCE_DISABLED_INGRESS: { when: "The source is disabled. The request is stored, rejected." },
   NOT_FOUND: { when: "The team has no such resource.", data: Resource },
   ROUTE_NOT_FOUND: { when: "There is no such route." },
+  SHARE_NOT_FOUND: { when: "There is no such share (any more)." },
+  SHARE_EXPIRED: { when: "The share has expired." },
+  SHARE_REVOKED: { when: "The share was revoked." },
   METHOD_NOT_ALLOWED: { when: "The path is known, the method is not one of those in `Allow`." },
   SOURCE_METHOD_NOT_ALLOWED: {
     when: "The source does not take this method; `Allow` has those it does. The request is stored, rejected."
@@ -71,6 +74,7 @@ const about: Record<ErrorCode, About> = {
   EVENT_NOT_RETRYABLE: { when: "The event is still to be delivered." },
   PAYLOAD_UNAVAILABLE: { when: "Retention took the payload." },
   RESOURCE_IN_USE: { when: "Other resources use it." },
+  BULK_OPERATION_NOT_CANCELABLE: { when: "The operation has come to its end." },
   PAYLOAD_TOO_LARGE: { when: "The body is larger than is taken here." },
   UNSUPPORTED_CONTENT_TYPE: { when: "The body is not said to be JSON, or is compressed." },
   REQUEST_TIMEOUT: { when: "The request comes too slowly, or not to its end." },

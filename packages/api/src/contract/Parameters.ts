@@ -1,6 +1,8 @@
 import { Schema, SchemaTransformation } from "effect"
+import { BulkBucket } from "@tidegate/model/BulkOperation"
 import { EventStatus } from "@tidegate/model/Event"
 import { LogLevel } from "@tidegate/model/Execution"
+import { eventMeasures, Granularity, requestMeasures } from "@tidegate/model/Metrics"
 import { maxValues } from "@tidegate/model/BodyLimits"
 import { describedAs } from "@tidegate/resources/DescribedAs"
 import { ids } from "./Examples.ts"
@@ -19,7 +21,7 @@ export const pathOf = (resource: string, example: string = ids[resource as keyof
 const text = (description: string, maximum = 200) =>
   Schema.optionalKey(Schema.String.check(Schema.isMaxLength(maximum)).annotate({ description }))
 
-const values = (description: string, item: Schema.Top = Schema.String) =>
+const values = (description: string, item: Schema.Top = Schema.String, example?: string) =>
   Schema.optionalKey(
     Schema.Array(Schema.String.check(Schema.isMaxLength(100 * maxValues)))
       .check(Schema.isMaxLength(maxValues))
@@ -27,7 +29,10 @@ const values = (description: string, item: Schema.Top = Schema.String) =>
         describedAs(
           Schema.Array(item)
             .check(Schema.isMaxLength(maxValues))
-            .annotate({ description: `${description}; repeat or separate by commas` })
+            .annotate({
+              description: `${description}; repeat or separate by commas`,
+              ...(example === undefined ? {} : { examples: [[example]] })
+            })
         )
       )
   )
@@ -73,11 +78,12 @@ const dir = Schema.optionalKey(
 
 const team = { team_id: text("The team to act on, when there is no x-team-id header") }
 
-const moment = (description: string, byDefault?: string) =>
+const moment = (description: string, byDefault?: string, example?: string) =>
   Schema.optionalKey(
     Schema.String.check(Schema.isMaxLength(60)).annotate({
       description: `${description}: ISO 8601, now, or now-<n><s|m|h|d>`,
-      ...(byDefault === undefined ? {} : { default: byDefault })
+      ...(byDefault === undefined ? {} : { default: byDefault }),
+      ...(example === undefined ? {} : { examples: [example] })
     })
   )
 
@@ -207,6 +213,15 @@ export const events = {
 
 export const eventCount = eventFilters
 
+const bucket = (description: string) => Schema.optionalKey(BulkBucket.annotate({ description }))
+
+export const bulkOperations = {
+  ...team,
+  bucket: bucket("Only those that are not at their end (ongoing), or that are (history)"),
+  view: bucket("Alias of bucket"),
+  limit: limit(255, 100)
+}
+
 /** For lists that have no link of their own to the page before. */
 const onward = { cursor: text("next of the page before", 2000), next: text("Alias of cursor", 2000) }
 
@@ -249,3 +264,63 @@ export const attempts = {
 }
 
 export const attempt = { ...team, request_id: text("Where to look first") }
+
+/** Of any series. The range has no default, and an alias, so that neither name of it is required by itself. */
+export const seriesFields = {
+  ...team,
+  from: moment("Start of the range, required under one of its names", undefined, "now-30m"),
+  to: moment("End of the range, required under one of its names", undefined, "now"),
+  start: moment("Alias of from"),
+  end: moment("Alias of to"),
+  ...search,
+  ...operation,
+  granularity: Schema.optionalKey(
+    Granularity.annotate({ description: "How long a bucket is; the finest with at most 300 buckets unless told" })
+  ),
+  measures: values("Only these measures; all unless told"),
+  measure: values("Alias of measures")
+}
+
+const measuresOf = (known: ReadonlyArray<string>) => ({
+  measures: values("Only these measures; all unless told", Schema.Literals(known)),
+  measure: values("Alias of measures", Schema.Literals(known))
+})
+
+export const requestSeries = {
+  ...seriesFields,
+  ...measuresOf(requestMeasures),
+  status: requestFilters.status,
+  source_id: requestFilters.source_id
+}
+
+export const eventSeries = {
+  ...seriesFields,
+  ...measuresOf(eventMeasures),
+  ...connection,
+  batch_operation_scope: eventFilters.batch_operation_scope,
+  status: eventFilters.status,
+  source_id: eventFilters.source_id,
+  destination_id: eventFilters.destination_id
+}
+
+const summaryAlias = values("Alias of id")
+
+/** Whose 24 hours are asked for; every name is understood. */
+export const summaryOf = <Name extends "source" | "destination" | "transformation" | "connection">(name: Name) =>
+  ({
+    ...team,
+    id: values("Whose rows; required under one of its names", Schema.String, ids[name]),
+    ids: summaryAlias,
+    [`${name}_id`]: summaryAlias,
+    [`${name}_ids`]: summaryAlias,
+    ...(name === "connection" ? { webhook_id: summaryAlias, webhook_ids: summaryAlias } : {})
+  }) as typeof team & {
+    readonly [
+      alias in
+        | "id"
+        | "ids"
+        | `${Name}_id`
+        | `${Name}_ids`
+        | (Name extends "connection" ? "webhook_id" | "webhook_ids" : never)
+    ]: typeof summaryAlias
+  }

@@ -235,15 +235,16 @@ with stale as materialized (
   insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at${inOrder ? ", ordering_key, place, ready_at" : ""})
   select id, team_id, shard, destination_id, connection_id, ${inOrder ? waiting : "due_at"} from taken where kind = 'event'
 ), ${[...parts, ...corrected].map((part) => `${part}, `).join("")}counted as (
-  select connection_id as key_id, case kind when 'event' then 'created' else 'ignored' end as measure,
-    date_trunc('minute', case kind when 'event' then at else created_at end) as minute, team_id, count(*) as n
-  from taken where kind <> 'dropped' group by 1, 2, 3, 4
+  select connection_id as key_id, source_id, case kind when 'event' then destination_id end as destination_id,
+    case kind when 'event' then 'created' else 'ignored' end as measure, date_trunc('minute', created_at) as minute, team_id,
+    count(*) as n
+  from taken where kind <> 'dropped' group by 1, 2, 3, 4, 5, 6
   ${
     rowsOf.has("executions")
       ? `union all
-  select transformation_id, case when failed then 'execution_failed' else 'execution_successful' end, date_trunc('minute', at),
+  select transformation_id, null, null, case when failed then 'execution_failed' else 'execution_successful' end, date_trunc('minute', at),
     team_id, count(*)
-  from x group by 1, 2, 3, 4`
+  from x group by 1, 4, 5, 6`
       : ""
   }
 ), written as (

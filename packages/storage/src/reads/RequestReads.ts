@@ -11,6 +11,7 @@ import * as ProxyExchangeReads from "./ProxyExchangeReads.ts"
 import { eventsOfRequests, likePrefix, requestsByExternalId, requestsOfConnections } from "./Relations.ts"
 import { requestPayloads } from "./RequestPayloads.ts"
 import { anyBody, listedBody, type RequestRow, requestTable, toRequest } from "./RequestRow.ts"
+import { countRequests } from "./RequestTally.ts"
 import { type Drive, pick, scan, type Scanned, toPage } from "./Scan.ts"
 import { appliedRange, idRange, type IdRange, parseWindow, type WindowInput } from "./Window.ts"
 
@@ -154,28 +155,9 @@ const summarize = Effect.fnUntraced(function* (team: string, requestIds: Readonl
 
 /** How many requests of the window meet the filter. */
 export const count = Effect.fnUntraced(function* (team: string, filter: RequestFilter, input: WindowInput) {
-  const sql = yield* SqlClient.SqlClient
   const window = yield* Effect.fromResult(parseWindow(input, yield* Clock.currentTimeMillis))
-  const { lower, upper } = idRange(prefixes.request, window)
-  const { connections, search } = filter
-  const found: Array<Fragment> = conditions(sql, filter).map(([, condition]) => condition)
-  if (search?.startsWith(prefixes.request) === true) {
-    found.push(sql`r.id >= ${search}`, sql`r.id < ${`${search}~`}`)
-  } else if (search !== undefined) found.push(sql`r.external_id like ${likePrefix(search)}`)
-  if (connections.length > 0) {
-    const of = sql`connection_id = any(${Columns.text(connections)}) and team_id = ${team}`
-    const between = (prefix: string) =>
-      sql`id >= ${prefix + lower.slice(prefixes.request.length)} and id < ${prefix + upper.slice(prefixes.request.length)}`
-    found.push(sql`r.id in (
-      select request_id from events where ${of} and ${between(prefixes.event)} and retry_parent_event_id is null
-      union select request_id from ignored_events where ${of} and ${between(prefixes.ignoredEvent)}
-      union select request_id from pending_routes where ${of})`)
-  }
-  const [row] = yield* sql<{ count: number }>`
-    select count(*)::float8 as count from requests r
-    where ${sql.and([sql`r.team_id = ${team}`, sql`r.id >= ${lower}`, sql`r.id < ${upper}`, ...found])}`.unprepared
-  const total = row?.count ?? 0
-  return { total, count: total, total_exact: true, applied_range: appliedRange(window), ...whole }
+  const { exact, total } = yield* countRequests(team, filter, { from: window.from, to: window.to + 1 })
+  return { total, count: total, total_exact: exact, applied_range: appliedRange(window), ...whole }
 })
 
 const rowOf = Effect.fnUntraced(function* (

@@ -11,8 +11,10 @@ import * as AttemptReads from "../../src/reads/AttemptReads.ts"
 import * as EventReads from "../../src/reads/EventReads.ts"
 import * as ExecutionReads from "../../src/reads/ExecutionReads.ts"
 import * as IgnoredEventReads from "../../src/reads/IgnoredEventReads.ts"
+import * as MetricsReads from "../../src/reads/MetricsReads.ts"
 import * as ProxyExchangeReads from "../../src/reads/ProxyExchangeReads.ts"
 import * as RequestReads from "../../src/reads/RequestReads.ts"
+import * as SummaryReads from "../../src/reads/SummaryReads.ts"
 import * as TraceReads from "../../src/reads/TraceReads.ts"
 import type { ResourceQuery } from "../../src/reads/ResourceLists.ts"
 import { Connections } from "../../src/Connections.ts"
@@ -56,6 +58,8 @@ const world = Layer.effectDiscard(
       const { connection, source } = resourcesOf(team)
       yield* sql`insert into dedupe_keys (connection_id, team_id, key, request_id, expires_at)
         values (${connection}, ${team}, 'key', 'req', now())`
+      yield* sql`insert into request_shares (id, team_id, request_id, token_hash, expires_at, forgotten_at, created_at, updated_at)
+        values (${`shr_${team}`}, ${team}, 'req', ${team}, now(), now(), now(), now())`
       yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)
         values (${connection}, 'created', now(), 1, ${team}, 1)`
       yield* sql`insert into rollup_batches (team_id, key_ids, measures, minutes, counts)
@@ -131,6 +135,18 @@ const resources = (ids: ReadonlyArray<string>): ResourceQuery => ({
 const whole = { data: true, eventSummary: true }
 const req = (ids: Ids | null, n: number) => (ids ?? idsOf(mine)).record("request", n)
 
+const series = <Measure extends string>(measures: ReadonlyArray<Measure>) => ({
+  window: { from: "now-1d", to: "now" },
+  granularity: "1h" as const,
+  measures
+})
+
+/** What summaries tell: the ids in them are those that were asked for. */
+const told = <E, R>(rows: Effect.Effect<ReadonlyArray<object>, E, R>) =>
+  Effect.map(rows, (all) =>
+    all.map((row) => Object.fromEntries(Object.entries(row).filter(([name]) => /count|bins/.test(name))))
+  )
+
 /** By module and function. */
 const cases: Readonly<Record<string, Case>> = {
   "EventReads.list": (ids) => EventReads.list(mine, events(ids), page, { data: true }),
@@ -168,6 +184,14 @@ const cases: Readonly<Record<string, Case>> = {
     return ExecutionReads.get(mine, transformation, record("execution", 0))
   },
   "ExecutionReads.ofRequest": (ids) => ExecutionReads.ofRequest(mine, req(ids, 0), 10),
+  "MetricsReads.events": (ids) =>
+    MetricsReads.events(mine, events(ids), series(["count", "delivered_count", "ignored_count"])),
+  "MetricsReads.requests": (ids) => MetricsReads.requests(mine, requests(ids), series(["count"])),
+  "SummaryReads.sources": (ids) => told(SummaryReads.sources(mine, [(ids ?? idsOf(mine)).source])),
+  "SummaryReads.destinations": (ids) => told(SummaryReads.destinations(mine, [(ids ?? idsOf(mine)).destination])),
+  "SummaryReads.connections": (ids) => told(SummaryReads.connections(mine, [(ids ?? idsOf(mine)).connection])),
+  "SummaryReads.transformations": (ids) =>
+    told(SummaryReads.transformations(mine, [(ids ?? idsOf(mine)).transformation])),
   "ProxyExchangeReads.ofRequest": (ids) => ProxyExchangeReads.ofRequest(mine, req(ids, 2)),
   "TraceReads.get": (ids) => TraceReads.get(mine, req(ids, 0)),
   "Store.list of sources": (ids) => Effect.flatMap(Sources, ({ list }) => list(mine, resources(some(ids?.source)))),
@@ -264,6 +288,13 @@ layer(world, { excludeTestServices: true })("a team's reads", (it) => {
           expect(others.filter((id) => text.includes(id))).toEqual([])
         }
         if (name.endsWith("count")) expect(JSON.parse(yield* shown(read(idsOf(other))))).toMatchObject({ total: 0 })
+        if (name.startsWith("SummaryReads") || name.startsWith("MetricsReads")) {
+          const text = (yield* shown(read(idsOf(other)))).replace(
+            /"date_range":\{[^}]*\}|"timestamp":"[^"]*"|"\w+":/g,
+            ""
+          )
+          expect(text.replace(/"1h"/g, "")).not.toMatch(/[1-9]/)
+        }
         if (name.endsWith("check")) expect((yield* Effect.exit(read(idsOf(other))))._tag).toBe("Failure")
         if (name.startsWith("RequestReads.requestBody")) expect(yield* shown(read(idsOf(other)))).toBe("null")
       })

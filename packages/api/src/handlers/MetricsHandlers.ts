@@ -1,0 +1,96 @@
+import { Effect, type Schema } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import type { SqlError } from "effect/sql"
+import { invalid } from "@tidegate/model/GatewayError"
+import { eventMeasures, requestMeasures } from "@tidegate/model/Metrics"
+import * as MetricsReads from "@tidegate/storage/reads/MetricsReads"
+import * as SummaryReads from "@tidegate/storage/reads/SummaryReads"
+import { Api } from "../contract/Api.ts"
+import { CurrentTeam } from "../contract/Authorization.ts"
+import type { seriesFields } from "../contract/Parameters.ts"
+import { reader, type Stores } from "./Calls.ts"
+import { given, searchOf, statusesOf, valuesOf, windowOf } from "./ListInput.ts"
+
+type Series = Schema.Struct.Type<typeof seriesFields>
+
+/** The measures that are asked for; all, when none is. */
+const measuresOf = Effect.fnUntraced(function* <Measure extends string>(
+  { measure, measures }: Series,
+  known: ReadonlyArray<Measure>
+) {
+  const names = yield* valuesOf("measures", measures, measure)
+  const asked = known.filter((name) => names.includes(name))
+  if (asked.length < names.length) {
+    return yield* invalid([{ path: "measures", message: `must be of ${known.join(", ")}` }])
+  }
+  return asked.length === 0 ? known : asked
+})
+
+const seriesOf = Effect.fnUntraced(function* <Measure extends string>(query: Series, known: ReadonlyArray<Measure>) {
+  const measures = yield* measuresOf(query, known)
+  return { window: windowOf(query), granularity: query.granularity, measures }
+})
+
+/** The ids whose rows are asked for, under any of their names. */
+const idsOf = Effect.fnUntraced(function* (query: {
+  readonly [name: string]: string | ReadonlyArray<string> | undefined
+}) {
+  const { team_id: _, ...lists } = query
+  const ids = yield* valuesOf("id", ...Object.values(lists).map((list) => list as ReadonlyArray<string> | undefined))
+  return ids.length > 0 ? ids : yield* invalid([{ path: "id", message: "is required: name one or more" }])
+})
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "metrics",
+  Effect.fnUntraced(function* (handlers) {
+    const reading = yield* reader
+    const summary =
+      <A>(
+        of: (team: string, ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<A>, SqlError.SqlError, Stores>
+      ) =>
+      ({ query }: { readonly query: Parameters<typeof idsOf>[0] }) =>
+        Effect.gen(function* () {
+          const { id: team } = yield* CurrentTeam
+          const models = yield* reading(of(team, yield* idsOf(query)))
+          return { count: models.length, models }
+        })
+
+    return handlers
+      .handle("requests", ({ query }) =>
+        Effect.gen(function* () {
+          const { id: team } = yield* CurrentTeam
+          const filter = {
+            status: query.status,
+            verified: undefined,
+            sources: yield* valuesOf("source_id", query.source_id),
+            connections: [],
+            operation: given(query.batch_operation_id, query.bulk_operation_id),
+            isRetry: undefined,
+            retryKind: undefined,
+            search: searchOf(query)
+          }
+          return yield* reading(MetricsReads.requests(team, filter, yield* seriesOf(query, requestMeasures)))
+        })
+      )
+      .handle("events", ({ query }) =>
+        Effect.gen(function* () {
+          const { id: team } = yield* CurrentTeam
+          const filter = {
+            statuses: yield* statusesOf(query.status),
+            sources: yield* valuesOf("source_id", query.source_id),
+            connections: yield* valuesOf("connection_id", query.connection_id, query.webhook_id),
+            destinations: yield* valuesOf("destination_id", query.destination_id),
+            operation: given(query.batch_operation_id, query.bulk_operation_id),
+            operationScope: query.batch_operation_scope ?? "retries",
+            search: searchOf(query)
+          }
+          return yield* reading(MetricsReads.events(team, filter, yield* seriesOf(query, eventMeasures)))
+        })
+      )
+      .handle("sources", summary(SummaryReads.sources))
+      .handle("destinations", summary(SummaryReads.destinations))
+      .handle("transformations", summary(SummaryReads.transformations))
+      .handle("connections", summary(SummaryReads.connections))
+  })
+)

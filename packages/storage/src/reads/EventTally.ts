@@ -1,0 +1,222 @@
+import { Clock, Effect } from "effect"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
+import type { EventStatus } from "@tidegate/model/Event"
+import type { EventMeasure } from "@tidegate/model/Metrics"
+import { prefixes } from "@tidegate/model/Ids"
+import * as Columns from "../journal/Columns.ts"
+import { type EventFilter, plan } from "./EventPlan.ts"
+import { eventTable } from "./EventRow.ts"
+import {
+  bucketOf,
+  type Buckets,
+  type Counted,
+  countParts,
+  idsOf,
+  readAtMost,
+  rolledPart,
+  rolledSeries,
+  rolledSince,
+  rolledSum,
+  rowsPart,
+  signed,
+  type Stretch,
+  tells,
+  together
+} from "./Rolled.ts"
+
+type Fragment = Statement.Fragment
+
+/*
+ * How many events there are. What has ended is told by the rollups, or by the rows of `events` where those do not know the filter;
+ * what is to be delivered by the rows of `deliveries`. One statement, so that an event is in one of them.
+ */
+
+/** Whose rollups tell of a filter: one kind of owner at the most; null: they do not. */
+const keysOf = (team: string, filter: EventFilter): ReadonlyArray<string> | null => {
+  const { connections, destinations, operation, requests = [], search, sources } = filter
+  if (requests.length > 0 || operation !== undefined || search !== undefined) return null
+  const owners = [connections, destinations, sources].filter((ids) => ids.length > 0)
+  return owners.length === 0 ? [team] : owners.length === 1 ? owners[0]! : null
+}
+
+const measureOf = { SUCCESSFUL: "successful", FAILED: "failed", CANCELLED: "cancelled" } as const
+type Ended = keyof typeof measureOf
+const isEnded = (status: string): status is Ended => Object.hasOwn(measureOf, status)
+
+/** Statuses that a pending event may read. */
+const isPending = (status: EventStatus): boolean => status !== "SUCCESSFUL" && status !== "FAILED"
+
+/** Events of the stretch as the filter's index finds them, at most so many, and what is still to be asked of each. */
+const rowsOf = Effect.fnUntraced(function* (team: string, filter: EventFilter, stretch: Stretch, atMost: number) {
+  const sql = yield* SqlClient.SqlClient
+  const { bounds, driven, ids, residual } = yield* plan(team, filter, idsOf(prefixes.event, stretch))
+  const { statuses } = filter
+  const hasFailed = statuses.length > 0 && statuses.every((status) => status === "FAILED" || status === "CANCELLED")
+  return {
+    residual,
+    rows: sql`(
+      select e.id, e.team_id, e.state, e.request_id, e.connection_id, e.source_id, e.destination_id, e.retry_operation_id
+      from events e
+      where ${sql.and([
+        sql`e.team_id = ${team}`,
+        ...bounds,
+        ...driven,
+        ...(ids === null ? [] : [sql`e.id = any(${Columns.text(ids)})`]),
+        ...(hasFailed ? [sql.literal("e.failed")] : [])
+      ])}
+      limit ${atMost + 1}) e`
+  }
+})
+
+/** Events of the stretch that wait to be delivered, with what their status is read off; at most so many. */
+const waitingOf = Effect.fnUntraced(function* (
+  team: string,
+  filter: EventFilter,
+  stretch: Stretch,
+  atMost: number,
+  now: number
+) {
+  const sql = yield* SqlClient.SqlClient
+  const { lower, upper } = idsOf(prefixes.event, stretch)
+  const { bounds, driven, ids, residual } = yield* plan(team, filter, { lower, upper })
+  const table = eventTable(sql, now)
+  const { connections } = filter
+  return {
+    status: table.status,
+    matching: sql.and([
+      sql.literal("true"),
+      ...residual,
+      ...driven,
+      ...(ids === null ? [] : [sql`e.id = any(${Columns.text(ids)})`])
+    ]),
+    rows: sql`(
+      select q.* from connections lane cross join lateral (
+        select event_id, due_at, ready_at, started_at from deliveries
+        where deliveries.connection_id = lane.id and event_id >= ${lower} and event_id < ${upper}
+        limit ${atMost + 1}
+      ) q
+      where lane.team_id = ${team}
+        ${connections.length === 0 ? sql.literal("") : sql`and lane.id = any(${Columns.text(connections)})`}
+      limit ${atMost + 1}
+    ) q join events e on ${sql.and([
+      sql.literal("e.id = q.event_id and e.state = 'PENDING'"),
+      sql`e.team_id = ${team}`,
+      ...bounds
+    ])} ${sql.literal(table.joins)}`
+  }
+})
+
+/** How many events of a stretch there are. */
+export const countEvents = Effect.fnUntraced(function* (
+  team: string,
+  filter: EventFilter,
+  whole: Stretch,
+  atMost: number = readAtMost
+): Effect.fn.Return<Counted, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const now = yield* Clock.currentTimeMillis
+  const { statuses } = filter
+  const ended = statuses.filter(isEnded)
+  const keys = keysOf(team, filter)
+  const measures = statuses.length === 0 ? ["created"] : ended.map((status) => measureOf[status])
+  const state = statuses.length === 0 ? sql.literal("true") : sql`e.state = any(${Columns.text(ended)})`
+
+  return yield* countParts(
+    { team, whole, rolled: keys !== null, atMost },
+    Effect.fnUntraced(function* (parts) {
+      const made: Array<Fragment> = []
+      if (measures.length > 0) {
+        const { rolled } = parts
+        if (rolled !== null && keys !== null) made.push(rolledPart(rolledSum(sql, team, keys, measures, rolled), sql))
+        for (const [sign, stretch] of signed(parts)) {
+          const { residual, rows } = yield* rowsOf(team, filter, stretch, atMost)
+          made.push(rowsPart(sql, sign, rows, sql.and([state, ...residual])))
+        }
+      }
+      if (statuses.some(isPending)) {
+        const { matching, rows, status } = yield* waitingOf(team, filter, whole, atMost, now)
+        made.push(rowsPart(sql, 1, rows, sql.and([matching, sql`${status} = any(${Columns.text(statuses)})`])))
+      }
+      return made
+    })
+  )
+})
+
+/** The events of a bucket, by what has become of them. */
+export type EventBucket = Readonly<Record<Exclude<EventMeasure, "ignored_count">, number>>
+
+/** `kind` is a measure of the rollups or a stored state, in lower case, or the status of one that waits. */
+interface Row {
+  readonly kind: string
+  readonly bucket: number
+  readonly n: number
+  readonly examined: number
+}
+
+const fold = (rows: ReadonlyArray<Row>, statuses: ReadonlyArray<EventStatus>, steps: number): Array<EventBucket> => {
+  const found = Array.from({ length: steps }, () => new Map<string, number>())
+  for (const { bucket, kind, n } of rows) found[bucket - 1]?.set(kind, n)
+  const has = (status: EventStatus): boolean => statuses.length === 0 || statuses.includes(status)
+  return found.map((of) => {
+    const n = (kind: string): number => of.get(kind) ?? 0
+    const only = (status: EventStatus, ...kinds: ReadonlyArray<string>): number =>
+      has(status) ? kinds.reduce((sum, kind) => sum + n(kind), 0) : 0
+    const parts = {
+      delivered_count: only("SUCCESSFUL", "successful"),
+      failed_count: only("FAILED", "failed"),
+      queued_count: only("QUEUED", "QUEUED") + only("SCHEDULED", "SCHEDULED"),
+      processing_count: only("QUEUED", "PROCESSING"),
+      hold_count: only("HOLD", "HOLD")
+    }
+    const narrowed = Object.values(parts).reduce((sum, part) => sum + part, only("CANCELLED", "cancelled", "CANCELLED"))
+    const all = n("created") + (of.has("created") ? 0 : n("successful") + n("failed") + n("cancelled") + n("pending"))
+    return Object.assign(parts, { count: statuses.length === 0 ? all : narrowed })
+  })
+}
+
+/**
+ * Events by bucket; null: more rows would have to be read than may be. `partial`: more wait than are read, so what is queued, being
+ * delivered or held is at least what is told.
+ */
+export const eventBuckets = Effect.fnUntraced(function* (
+  team: string,
+  filter: EventFilter,
+  buckets: Buckets,
+  atMost: number = readAtMost
+): Effect.fn.Return<
+  { readonly buckets: ReadonlyArray<EventBucket>; readonly partial: boolean } | null,
+  SqlError.SqlError,
+  SqlClient.SqlClient
+> {
+  const sql = yield* SqlClient.SqlClient
+  const now = yield* Clock.currentTimeMillis
+  const { statuses } = filter
+  const keys = keysOf(team, filter)
+  const parts: Array<Fragment> = []
+  if (statuses.length > 0 && !statuses.some(isEnded)) {
+    // Only what waits.
+  } else if (keys !== null && tells(buckets, yield* rolledSince(team, now))) {
+    parts.push(rolledSeries(sql, team, keys, ["created", "successful", "failed", "cancelled"], buckets))
+  } else {
+    const { residual, rows } = yield* rowsOf(team, filter, buckets, atMost)
+    parts.push(sql`select lower(e.state) as kind, ${bucketOf(sql, sql.literal("e.id"), prefixes.event, buckets)} as bucket,
+      count(*) filter (where ${sql.and([sql.literal("true"), ...residual])})::float8 as n, count(*)::float8 as examined
+      from ${rows} group by 1, 2`)
+  }
+  if (statuses.length === 0 || statuses.some(isPending)) {
+    const { matching, rows, status } = yield* waitingOf(team, filter, buckets, atMost, now)
+    // A delivery under way: its start is noted, where it is, and no attempt has been recorded since.
+    parts.push(sql`select case when ${status} = 'QUEUED' and q.started_at >= coalesce(q.ready_at, q.due_at) then 'PROCESSING'
+        else ${status} end as kind, ${bucketOf(sql, sql.literal("e.id"), prefixes.event, buckets)} as bucket,
+      count(*) filter (where ${matching})::float8 as n, count(*)::float8 as examined
+      from ${rows} group by 1, 2`)
+  }
+  const rows = yield* sql<Row>`${together(sql, parts)}`.unprepared
+  const waits = ({ kind }: Row): boolean => kind === kind.toUpperCase()
+  const examined = (of: ReadonlyArray<Row>): number => of.reduce((sum, row) => sum + row.examined, 0)
+  if (examined(rows.filter((row) => !waits(row))) > atMost) return null
+  return {
+    buckets: fold(rows, statuses, Math.round((buckets.to - buckets.from) / buckets.step)),
+    partial: examined(rows.filter(waits)) > atMost
+  }
+})

@@ -1,0 +1,119 @@
+import { Clock, Effect } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
+import {
+  defaultBuckets,
+  type EventMeasure,
+  type Granularity,
+  granularities,
+  maxBuckets,
+  type RequestMeasure
+} from "@tidegate/model/Metrics"
+import type { EventFilter } from "./EventPlan.ts"
+import { eventBuckets } from "./EventTally.ts"
+import { ignoredBuckets } from "./IgnoredTally.ts"
+import type { RequestFilter } from "./RequestReads.ts"
+import { requestBuckets } from "./RequestTally.ts"
+import { type Buckets, readAtMost } from "./Rolled.ts"
+import { parseWindow, type WindowInput } from "./Window.ts"
+
+/** A series as it is asked for: what is left out of the measures is not told, none is all. */
+export interface SeriesRequest<Measure extends string> {
+  readonly window: WindowInput
+  readonly granularity: Granularity | undefined
+  readonly measures: ReadonlyArray<Measure>
+}
+
+type Failure = GatewayError | SqlError.SqlError
+
+const all = Object.keys(granularities) as ReadonlyArray<Granularity>
+
+/** The buckets that a window is in, in UTC. */
+const bucketsOf = ({ from, to }: { readonly from: number; readonly to: number }, granularity: Granularity): Buckets => {
+  const step = granularities[granularity]
+  const start = Math.floor(from / step) * step
+  return { from: start, to: Math.max(start + step, Math.ceil(to / step) * step), step }
+}
+
+const steps = ({ from, step, to }: Buckets): number => (to - from) / step
+
+const tooMany = fail(
+  "INVALID_TIME_RANGE",
+  `more than ${readAtMost} records would have to be read: take a shorter range, a coarser granularity or fewer filters`
+)
+
+/** Reads a series in the granularity that was asked for; else in the finest that has few buckets, or, where that is too much to read, by the hour. */
+const seriesOf = Effect.fnUntraced(function* <A, R>(
+  { granularity, window }: Pick<SeriesRequest<string>, "granularity" | "window">,
+  read: (buckets: Buckets) => Effect.Effect<A | null, Failure, R>
+): Effect.fn.Return<{ readonly found: A; readonly buckets: Buckets; readonly granularity: Granularity }, Failure, R> {
+  const missing = (["from", "to"] as const).filter((name) => window[name] === undefined)
+  if (missing.length > 0) return yield* invalid(missing.map((path) => ({ path, message: "is required" })))
+  const asked = yield* Effect.fromResult(parseWindow(window, yield* Clock.currentTimeMillis))
+  const wanted =
+    granularity ?? all.find((name) => steps(bucketsOf(asked, name)) <= defaultBuckets) ?? all[all.length - 1]!
+  const buckets = bucketsOf(asked, wanted)
+  if (steps(buckets) > maxBuckets) {
+    const coarser = all.find((name) => steps(bucketsOf(asked, name)) <= maxBuckets)
+    const advice = coarser === undefined ? "take a shorter range" : `take ${coarser} or coarser`
+    return yield* fail("INVALID_TIME_RANGE", `the range has more than ${maxBuckets} buckets of ${wanted}: ${advice}`)
+  }
+  const found = yield* read(buckets)
+  if (found !== null) return { found, buckets, granularity: wanted }
+  if (granularity !== undefined || wanted === "1h") return yield* tooMany
+  return yield* seriesOf({ window, granularity: "1h" }, read)
+})
+
+const shown = <Measure extends string>(
+  { from, step, to }: Buckets,
+  granularity: Granularity,
+  measures: ReadonlyArray<Measure>,
+  of: ReadonlyArray<Readonly<Record<Measure, number>>>
+) => ({
+  date_range: { start: new Date(from).toISOString(), end: new Date(to).toISOString() },
+  granularity,
+  series: of.map((bucket, index) => ({
+    timestamp: new Date(from + index * step).toISOString(),
+    ...(Object.fromEntries(measures.map((measure) => [measure, bucket[measure]])) as { [M in Measure]?: number })
+  }))
+})
+
+/** Requests over time. */
+export const requests = Effect.fnUntraced(function* (
+  team: string,
+  filter: RequestFilter,
+  request: SeriesRequest<RequestMeasure>
+): Effect.fn.Return<
+  ReturnType<typeof shown<RequestMeasure>> & { readonly partial: boolean; readonly unavailable_shard_count: number },
+  Failure,
+  SqlClient.SqlClient
+> {
+  const { buckets, found, granularity } = yield* seriesOf(request, (at) => requestBuckets(team, filter, at))
+  // There is one database: every answer is whole.
+  return { ...shown(buckets, granularity, request.measures, found), partial: false, unavailable_shard_count: 0 }
+})
+
+/** Events over time, by the time that they are listed at and the status that they have now. */
+export const events = Effect.fnUntraced(function* (
+  team: string,
+  filter: EventFilter,
+  request: SeriesRequest<EventMeasure>
+): Effect.fn.Return<
+  ReturnType<typeof shown<EventMeasure>> & { readonly partial: boolean },
+  Failure,
+  SqlClient.SqlClient
+> {
+  const { measures } = request
+  const ignoredIsAsked = measures.includes("ignored_count")
+  const { buckets, found, granularity } = yield* seriesOf(
+    request,
+    Effect.fnUntraced(function* (at) {
+      const events = yield* eventBuckets(team, filter, at)
+      if (events === null) return null
+      const ignored = ignoredIsAsked ? yield* ignoredBuckets(team, filter, at) : []
+      return ignored === null ? null : { ...events, ignored }
+    })
+  )
+  const rows = found.buckets.map((bucket, index) => ({ ...bucket, ignored_count: found.ignored[index] ?? 0 }))
+  return { ...shown(buckets, granularity, measures, rows), partial: found.partial }
+})

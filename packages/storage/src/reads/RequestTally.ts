@@ -1,0 +1,146 @@
+import { Clock, Effect } from "effect"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
+import { prefixes } from "@tidegate/model/Ids"
+import * as Columns from "../journal/Columns.ts"
+import type { RequestMeasure } from "@tidegate/model/Metrics"
+import type { RequestFilter } from "./RequestReads.ts"
+import { likePrefix } from "./Relations.ts"
+import {
+  bucketOf,
+  type Buckets,
+  type Counted,
+  countParts,
+  idsOf,
+  readAtMost,
+  rolledPart,
+  rolledSeries,
+  rolledSince,
+  rolledSum,
+  rowsPart,
+  signed,
+  type Stretch,
+  tells
+} from "./Rolled.ts"
+
+type Fragment = Statement.Fragment
+
+/** How many requests there are: told by the rollups, or by the rows where those do not know the filter. */
+
+/** Whose rollups tell of a filter; null: they do not. */
+const keysOf = (team: string, filter: RequestFilter): ReadonlyArray<string> | null => {
+  const { connections, isRetry, operation, retryKind, search, sources, verified } = filter
+  const others = [operation, verified, isRetry, retryKind, search]
+  if (connections.length > 0 || others.some((value) => value !== undefined)) return null
+  return sources.length > 0 ? sources : [team]
+}
+
+const measuresOf = ({ status }: RequestFilter): ReadonlyArray<string> =>
+  status === undefined ? ["accepted", "rejected"] : [status]
+
+/** Requests of the stretch as an index finds them, at most so many, and what is still to be asked of each. */
+const rowsOf = (
+  sql: SqlClient.SqlClient,
+  team: string,
+  filter: RequestFilter,
+  stretch: Stretch,
+  atMost: number
+): { readonly rows: Fragment; readonly matching: Fragment } => {
+  const { connections, isRetry, operation, retryKind, search, sources, status, verified } = filter
+  const { lower, upper } = idsOf(prefixes.request, stretch)
+  const found: Array<Fragment> = [sql`r.team_id = ${team}`, sql`r.id >= ${lower}`, sql`r.id < ${upper}`]
+  const matching: Array<Fragment> = [sql.literal("true")]
+  if (operation !== undefined) found.push(sql`r.retry_operation_id = ${operation}`)
+  if (sources.length > 0) found.push(sql`r.source_id = any(${Columns.text(sources)})`)
+  if (status === "rejected") found.push(sql.literal("r.status = 'rejected'"))
+  if (status === "accepted") matching.push(sql.literal("r.status = 'accepted'"))
+  if (verified !== undefined) matching.push(sql`r.verified = ${verified}`)
+  if (isRetry !== undefined) matching.push(sql.literal(`r.retry_kind is ${isRetry ? "not " : ""}null`))
+  if (retryKind !== undefined) matching.push(sql`r.retry_kind = ${retryKind}`)
+  if (search?.startsWith(prefixes.request) === true) {
+    found.push(sql`r.id >= ${search}`, sql`r.id < ${`${search}~`}`)
+  } else if (search !== undefined) {
+    found.push(sql`r.external_id is not null`, sql`r.external_id like ${likePrefix(search)}`)
+  }
+  if (connections.length > 0) {
+    const of = sql`connection_id = any(${Columns.text(connections)}) and team_id = ${team}`
+    const between = (prefix: typeof prefixes.event | typeof prefixes.ignoredEvent) => {
+      const ids = idsOf(prefix, stretch)
+      return sql`id >= ${ids.lower} and id < ${ids.upper}`
+    }
+    found.push(sql`r.id in (
+      select request_id from events where ${of} and ${between(prefixes.event)} and retry_parent_event_id is null
+      union select request_id from ignored_events where ${of} and ${between(prefixes.ignoredEvent)}
+      union select request_id from pending_routes where ${of})`)
+  }
+  return {
+    matching: sql.and(matching),
+    rows: sql`(
+      select r.id, r.status, r.verified, r.retry_kind from requests r where ${sql.and(found)} limit ${atMost + 1}) r`
+  }
+}
+
+/** How many requests of a stretch there are. */
+export const countRequests = Effect.fnUntraced(function* (
+  team: string,
+  filter: RequestFilter,
+  whole: Stretch,
+  atMost: number = readAtMost
+): Effect.fn.Return<Counted, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const keys = keysOf(team, filter)
+  return yield* countParts({ team, whole, rolled: keys !== null, atMost }, (parts) => {
+    const { rolled } = parts
+    const told = rolled === null || keys === null ? [] : [rolledSum(sql, team, keys, measuresOf(filter), rolled)]
+    return Effect.succeed([
+      ...told.map((sum) => rolledPart(sum, sql)),
+      ...signed(parts).map(([sign, stretch]) => {
+        const { matching, rows } = rowsOf(sql, team, filter, stretch, atMost)
+        return rowsPart(sql, sign, rows, matching)
+      })
+    ])
+  })
+})
+
+/** The requests of a bucket. */
+export type RequestBucket = Readonly<Record<RequestMeasure, number>>
+
+interface Row {
+  readonly kind: "accepted" | "rejected"
+  readonly bucket: number
+  readonly n: number
+  readonly examined: number
+}
+
+/** Requests by bucket; null: more rows would have to be read than may be. */
+export const requestBuckets = Effect.fnUntraced(function* (
+  team: string,
+  filter: RequestFilter,
+  buckets: Buckets,
+  atMost: number = readAtMost
+): Effect.fn.Return<ReadonlyArray<RequestBucket> | null, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const keys = keysOf(team, filter)
+  let statement: Fragment
+  if (keys !== null && tells(buckets, yield* rolledSince(team, yield* Clock.currentTimeMillis))) {
+    statement = rolledSeries(sql, team, keys, measuresOf(filter), buckets)
+  } else {
+    const { matching, rows } = rowsOf(sql, team, filter, buckets, atMost)
+    statement = sql`select r.status as kind, ${bucketOf(sql, sql.literal("r.id"), prefixes.request, buckets)} as bucket,
+      count(*) filter (where ${matching})::float8 as n, count(*)::float8 as examined from ${rows} group by 1, 2`
+  }
+  const rows = yield* sql<Row>`${statement}`.unprepared
+  if (rows.reduce((sum, { examined }) => sum + examined, 0) > atMost) return null
+  const found = Array.from({ length: Math.round((buckets.to - buckets.from) / buckets.step) }, () => ({
+    accepted: 0,
+    rejected: 0
+  }))
+  for (const { bucket, kind, n } of rows) {
+    const of = found[bucket - 1]
+    if (of !== undefined) of[kind] = n
+  }
+  return found.map(({ accepted, rejected }) => ({
+    count: accepted + rejected,
+    accepted_count: accepted,
+    rejected_count: rejected
+  }))
+})

@@ -1,0 +1,210 @@
+import { Clock, Effect } from "effect"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
+import { idBound, type Prefix } from "@tidegate/model/Ids"
+import * as Columns from "../journal/Columns.ts"
+import { day } from "../Partitions.ts"
+import { tables } from "../Tables.ts"
+import { idRange, type IdRange } from "./Window.ts"
+
+const minute = 60_000
+const hour = 60 * minute
+
+/**
+ * A count, or a series, that the rollups do not hold is read from at most so many rows. A quarter of a second of the database's
+ * time: whoever wants more narrows the window.
+ */
+export const readAtMost = 500_000
+
+/** From when on (Unix ms, whole hours) the rollups hold what there is: by the hour, and by the minute. */
+export interface Since {
+  readonly hours: number
+  readonly minutes: number
+}
+
+const floor = (at: number, unit: number): number => Math.floor(at / unit) * unit
+const ceil = (at: number, unit: number): number => Math.ceil(at / unit) * unit
+
+/**
+ * Rollups are kept for a time of their own, records for that of their team: where either is gone, or the version before has counted,
+ * rows are counted. An hour is left for retention at work.
+ */
+export const rolledSince = Effect.fnUntraced(function* (
+  team: string,
+  now: number
+): Effect.fn.Return<Since, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const { hoursForDays, minutesForHours } = tables.rollups
+  const [row] = yield* sql<{ at: number }>`
+    select greatest(0,
+      (select value::float8 from settings where name = 'counts_exact_from'),
+      (select extract(epoch from records_cleared_to) * 1000 from teams where id = ${team}),
+      (select extract(epoch from to_date(min(right(c.relname, 8)), 'YYYYMMDD')) * 1000
+        from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'events'::regclass)
+    )::float8 as at`
+  return {
+    hours: Math.max(ceil(row?.at ?? 0, hour), floor(now - hoursForDays * day, hour) + hour),
+    minutes: floor(now - minutesForHours * hour, hour) + hour
+  }
+})
+
+/** A stretch of time (Unix ms), its end excluded. */
+export interface Stretch {
+  readonly from: number
+  readonly to: number
+}
+
+/** The ids made in it. */
+export const idsOf = (prefix: Prefix, { from, to }: Stretch): IdRange => idRange(prefix, { from, to: to - 1 })
+
+/** What a stretch is made of: whole units of the rollups, and rows that are added or, of a unit that is mostly in it, taken off. */
+export interface Parts {
+  readonly rolled: Stretch | null
+  readonly added: ReadonlyArray<Stretch>
+  readonly removed: ReadonlyArray<Stretch>
+}
+
+/** The parts of a stretch. Without `removing` all are added, so that fewer rows than there are make less and never more. */
+export const partsOf = (whole: Stretch, since: Since, now: number, removing: boolean): Parts => {
+  const { from, to } = whole
+  const unitAt = (at: number): number => (at < since.minutes ? hour : minute)
+  const start = Math.max(from, since.hours)
+  if (start >= to) return { rolled: null, added: [whole], removed: [] }
+  const added: Array<Stretch> = start > from ? [{ from, to: start }] : []
+  const removed: Array<Stretch> = []
+
+  const firstUnit = floor(start, unitAt(start))
+  let first = start
+  if (start > firstUnit) {
+    const next = firstUnit + unitAt(start)
+    if (removing && start - firstUnit < next - start) {
+      removed.push({ from: firstUnit, to: start })
+      first = firstUnit
+    } else {
+      added.push({ from: start, to: Math.min(next, to) })
+      first = next
+    }
+  }
+  const lastUnit = floor(to, unitAt(to))
+  let last = to
+  if (to > lastUnit && first < to) {
+    const next = lastUnit + unitAt(to)
+    // Next to nothing has been made in the future.
+    if (removing && Math.min(next, Math.max(now, to)) - to < to - lastUnit) {
+      removed.push({ from: to, to: next })
+      last = next
+    } else {
+      added.push({ from: Math.max(lastUnit, start), to })
+      last = lastUnit
+    }
+  }
+  return first < last
+    ? { rolled: { from: first, to: last }, added, removed }
+    : { rolled: null, added: [whole], removed: [] }
+}
+
+/** Buckets of a series: `steps` of them, each `step` long (ms), from `from` on. */
+export interface Buckets extends Stretch {
+  readonly step: number
+}
+
+/** Whether the rollups tell a series. */
+export const tells = ({ from, step }: Buckets, since: Since): boolean =>
+  step >= minute && from >= since.hours && (step % hour === 0 || from >= since.minutes)
+
+/** Rows (kind, bucket, n, examined) of the rollups of these keys: a measure is a kind. Buckets count from one. */
+export const rolledSeries = (
+  sql: SqlClient.SqlClient,
+  team: string,
+  keys: ReadonlyArray<string>,
+  measures: ReadonlyArray<string>,
+  { from, step, to }: Buckets
+): Statement.Fragment => sql`
+  select measure as kind, (floor(extract(epoch from minute - ${new Date(from)}::timestamptz) / ${step / 1000}::float8))::int4 + 1 as bucket,
+    sum(count)::float8 as n, 0::float8 as examined
+  from counted
+  where key_id = any(${Columns.text(keys)}) and measure = any(${Columns.text(measures)}) and team_id = ${team}
+    and minute >= ${new Date(from)} and minute < ${new Date(to)}
+  group by 1, 2`
+
+/** The bucket of an id, as an expression: one time in it is compared with the others', whatever zone anybody is in. */
+export const bucketOf = (
+  sql: SqlClient.SqlClient,
+  id: Statement.Fragment,
+  prefix: Prefix,
+  { from, step, to }: Buckets
+): Statement.Fragment => {
+  const starts = Array.from({ length: Math.round((to - from) / step) }, (_, n) => idBound(prefix, from + n * step))
+  return sql`width_bucket(${id}, ${Columns.text(starts)} collate "C")`
+}
+
+/** What has been counted of these keys in a stretch, as an expression. */
+export const rolledSum = (
+  sql: SqlClient.SqlClient,
+  team: string,
+  keys: ReadonlyArray<string>,
+  measures: ReadonlyArray<string>,
+  { from, to }: Stretch
+): Statement.Fragment => sql`(
+  select coalesce(sum(count), 0)::float8 from counted
+  where key_id = any(${Columns.text(keys)}) and measure = any(${Columns.text(measures)}) and team_id = ${team}
+    and minute >= ${new Date(from)} and minute < ${new Date(to)})`
+
+/** A number of rows; where it is not exact, there are at least so many. */
+export interface Counted {
+  readonly total: number
+  readonly exact: boolean
+}
+
+interface Sum {
+  readonly sign: number
+  readonly n: number
+  readonly examined: number
+}
+
+/** Rows (sign, n, examined): what the rollups tell. */
+export const rolledPart = (rolled: Statement.Fragment, sql: SqlClient.SqlClient): Statement.Fragment =>
+  sql`select 1 as sign, ${rolled} as n, 0::float8 as examined`
+
+/** The same of rows: those `from` that match. */
+export const rowsPart = (
+  sql: SqlClient.SqlClient,
+  sign: 1 | -1,
+  from: Statement.Fragment,
+  matching: Statement.Fragment
+): Statement.Fragment =>
+  sql`select ${sql.literal(String(sign))} as sign, count(*) filter (where ${matching})::float8 as n, count(*)::float8 as examined from ${from}`
+
+/** The rows of several parts, by one statement: they are of one moment. */
+export const together = (sql: SqlClient.SqlClient, parts: ReadonlyArray<Statement.Fragment>): Statement.Fragment =>
+  sql.join(" union all ", false)(parts)
+
+/**
+ * Counts a stretch by its parts, of which `read` makes the rows above. `rolled`: whether the rollups tell of it at all. A unit that would
+ * have to be looked through to take rows off, and has too many, is left out.
+ */
+export const countParts = Effect.fnUntraced(function* <R>(
+  options: { readonly team: string; readonly whole: Stretch; readonly rolled: boolean; readonly atMost: number },
+  read: (parts: Parts) => Effect.Effect<ReadonlyArray<Statement.Fragment>, SqlError.SqlError, R>
+) {
+  const sql = yield* SqlClient.SqlClient
+  const { atMost, team, whole } = options
+  const now = yield* Clock.currentTimeMillis
+  const counted = Effect.fnUntraced(function* (parts: Parts) {
+    const found = yield* sql<Sum>`${together(sql, yield* read(parts))}`.unprepared
+    return {
+      total: found.reduce((sum, { n, sign }) => sum + sign * n, 0),
+      exact: found.every(({ examined }) => examined <= atMost)
+    } satisfies Counted
+  })
+  if (!options.rolled) return yield* counted({ rolled: null, added: [whole], removed: [] })
+  const since = yield* rolledSince(team, now)
+  const parts = partsOf(whole, since, now, true)
+  const answer = yield* counted(parts)
+  return answer.exact || parts.removed.length === 0 ? answer : yield* counted(partsOf(whole, since, now, false))
+})
+
+/** The stretches of rows, with the sign that each counts with. */
+export const signed = ({ added, removed }: Parts): ReadonlyArray<readonly [sign: 1 | -1, of: Stretch]> => [
+  ...added.map((of) => [1, of] as const),
+  ...removed.map((of) => [-1, of] as const)
+]

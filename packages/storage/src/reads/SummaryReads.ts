@@ -1,0 +1,152 @@
+import { Clock, Effect } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import type {
+  ConnectionMetrics,
+  DestinationMetrics,
+  SourceMetrics,
+  TransformationMetrics
+} from "@tidegate/model/Metrics"
+import * as Columns from "../journal/Columns.ts"
+import { binsByMeasure, total } from "../RollupBins.ts"
+
+/*
+ * What has happened to some resources in the last 24 hours, counted to the minute. Of an id that is none, or another team's, nothing has.
+ */
+
+type Bins = ReadonlyArray<number>
+type BinsOf = (measure: string) => Bins
+
+const sum = (...bins: ReadonlyArray<Bins>): Bins => bins[0]!.map((_, at) => total(bins.map((counts) => counts[at]!)))
+
+const eventMeasures = ["created", "successful", "failed", "cancelled"]
+
+/** What has been made and has not ended is pending. */
+const eventFields = (of: BinsOf) => {
+  const [created, successful, failed, cancelled] = eventMeasures.map(of) as [Bins, Bins, Bins, Bins]
+  const pending = created.map((n, at) => Math.max(0, n - successful[at]! - failed[at]! - cancelled[at]!))
+  return {
+    events_24h_count: total(created),
+    events_24h_successful_count: total(successful),
+    events_24h_failed_count: total(failed),
+    events_24h_pending_count: total(pending),
+    events_24h_cancelled_count: total(cancelled),
+    events_24h_bins: created,
+    events_24h_successful_bins: successful,
+    events_24h_failed_bins: failed,
+    events_24h_pending_bins: pending,
+    events_24h_cancelled_bins: cancelled
+  }
+}
+
+const read = Effect.fnUntraced(function* (team: string, ids: ReadonlyArray<string>, measures: ReadonlyArray<string>) {
+  return yield* binsByMeasure(yield* SqlClient.SqlClient, team, ids, measures, yield* Clock.currentTimeMillis)
+})
+
+type Connections = ReadonlyMap<string, number>
+
+/** How many connections each of these sources or destinations has. */
+const connectionsBy = Effect.fnUntraced(function* (
+  column: "source_id" | "destination_id",
+  team: string,
+  ids: ReadonlyArray<string>
+): Effect.fn.Return<Connections, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<{ id: string; count: number }>`
+    select ${sql(column)} as id, count(*)::int4 as count from connections
+    where ${sql(column)} = any(${Columns.text(ids)}) and team_id = ${team} and deleted_at is null group by 1`
+  return new Map(rows.map(({ count, id }) => [id, count]))
+})
+
+export const sources = Effect.fnUntraced(function* (
+  team: string,
+  ids: ReadonlyArray<string>
+): Effect.fn.Return<ReadonlyArray<SourceMetrics>, SqlError.SqlError, SqlClient.SqlClient> {
+  const of = yield* read(team, ids, ["accepted", "rejected", ...eventMeasures])
+  const connections = yield* connectionsBy("source_id", team, ids)
+  return ids.map((id) => {
+    const accepted = of(id)("accepted")
+    const rejected = of(id)("rejected")
+    const all = total(accepted) + total(rejected)
+    return {
+      id,
+      source_id: id,
+      connections_count: connections.get(id) ?? 0,
+      requests_24h_count: all,
+      requests_24h_total_count: all,
+      requests_24h_accepted_count: total(accepted),
+      requests_24h_rejected_count: total(rejected),
+      requests_24h_accepted_bins: accepted,
+      requests_24h_rejected_bins: rejected,
+      ...eventFields(of(id))
+    }
+  })
+})
+
+export const destinations = Effect.fnUntraced(function* (
+  team: string,
+  ids: ReadonlyArray<string>
+): Effect.fn.Return<ReadonlyArray<DestinationMetrics>, SqlError.SqlError, SqlClient.SqlClient> {
+  const of = yield* read(team, ids, ["attempt_successful", "attempt_failed", ...eventMeasures])
+  const connections = yield* connectionsBy("destination_id", team, ids)
+  return ids.map((id) => {
+    const attempts = sum(of(id)("attempt_successful"), of(id)("attempt_failed"))
+    return {
+      id,
+      destination_id: id,
+      connections_count: connections.get(id) ?? 0,
+      attempts_24h_count: total(attempts),
+      attempts_24h_bins: attempts,
+      ...eventFields(of(id))
+    }
+  })
+})
+
+export const connections = Effect.fnUntraced(function* (
+  team: string,
+  ids: ReadonlyArray<string>
+): Effect.fn.Return<ReadonlyArray<ConnectionMetrics>, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const of = yield* read(team, ids, eventMeasures)
+  const rows = yield* sql<{ id: string; source_id: string; destination_id: string }>`
+    select id, source_id, destination_id from connections
+    where id = any(${Columns.text(ids)}) and team_id = ${team} and deleted_at is null`
+  const ends = new Map(rows.map((row) => [row.id, row]))
+  return ids.map((id) => ({
+    id,
+    connection_id: id,
+    webhook_id: id,
+    source_id: ends.get(id)?.source_id ?? null,
+    destination_id: ends.get(id)?.destination_id ?? null,
+    ...eventFields(of(id))
+  }))
+})
+
+export const transformations = Effect.fnUntraced(function* (
+  team: string,
+  ids: ReadonlyArray<string>
+): Effect.fn.Return<ReadonlyArray<TransformationMetrics>, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const of = yield* read(team, ids, ["execution_successful", "execution_failed"])
+  const rows = yield* sql<{ id: string; count: number }>`
+    select t.id, (
+      select count(*)::int4 from connections c
+      where c.team_id = ${team} and c.deleted_at is null
+        and c.rules @> jsonb_build_array(jsonb_build_object('transformation_id', t.id))
+    ) as count
+    from unnest(${Columns.text(ids)}) as t (id)`
+  const users = new Map(rows.map(({ count, id }) => [id, count]))
+  return ids.map((id) => {
+    const successful = of(id)("execution_successful")
+    const failed = of(id)("execution_failed")
+    return {
+      id,
+      transformation_id: id,
+      connections_count: users.get(id) ?? 0,
+      executions_24h_count: total(successful) + total(failed),
+      executions_24h_successful_count: total(successful),
+      executions_24h_failed_count: total(failed),
+      executions_24h_successful_bins: successful,
+      executions_24h_failed_bins: failed
+    }
+  })
+})

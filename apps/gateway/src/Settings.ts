@@ -120,7 +120,7 @@ export const settings = Effect.gen(function* () {
     signIn: {
       // Anybody who reaches it is an owner of the demo team: unless it is asked for, that is who is on this machine.
       demo: demoLogin === null ? loopback.has(host) : demoLogin === "on",
-      demoHosts: new Set(["127.0.0.1", "localhost", "[::1]", new URL(shownUrl).hostname]),
+      demoHosts: new Set(["127.0.0.1", "localhost", "[::1]", URL.parse(shownUrl)?.hostname ?? "localhost"]),
       siteAdmins: new Set(listed(siteAdmins.toLowerCase())),
       foundsTeams: newUsers === "team",
       issuer: oidcIssuer === null || oidcAudience === null ? null : { issuer: oidcIssuer, audience: oidcAudience }

@@ -137,8 +137,13 @@ const makeVerify = ({ audience, issuer }: Issuer, { deliver }: Egress["Service"]
           return known !== null && known.at >= now - freshMs ? known.keys : yield* unreachable("could not be reached")
         }
         triedAt = now
-        known = { keys: yield* load, at: now }
-        return known.keys
+        // Carried through when its caller hangs up: it was the one try of the next half minute, for everybody.
+        return yield* Effect.uninterruptible(
+          Effect.map(load, (keys) => {
+            known = { keys, at: now }
+            return keys
+          })
+        )
       })
     )
 

@@ -10,7 +10,7 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("routes that
     ["POST", "/public-bins/src_1/claim"],
     ["GET", "/sources/channels"],
     ["POST", "/sources/src_1/channel-retry"],
-    ["PUT", "/project-secrets"],
+    ["PUT", "/workflows/aggregate"],
     ["GET", "/Metrics/Workflows/"],
     ["HEAD", "/filters"]
   ] as const) {

@@ -106,7 +106,7 @@ export const tables = {
   project_secrets: {
     ...owned,
     softDeleted: false,
-    secrets: ["api_key_hash", "signing_secret", "previous_signing_secret"]
+    secrets: ["api_key_hash", "configured_key_hash", "signing_secret", "previous_signing_secret"]
   },
   users: ofAll,
   memberships: { ...owned, softDeleted: false },

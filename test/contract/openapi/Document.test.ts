@@ -236,6 +236,8 @@ describe("every example", () => {
   }) => {
     for (const operation of document.operations) {
       const { id, spec } = operation
+      // Nobody can write an ID token down that is valid for ever.
+      if (id === "login") continue
       const ids = await presentFor(operation)
       const example = fill(spec.requestBody?.content["application/json"].example ?? null, ids)
       // Names are unique, and another operation's example has had this one.

@@ -11,6 +11,7 @@ import { FixturesApi } from "./FixturesApi.ts"
 import { groupOf } from "./Group.ts"
 import { MetricsApi } from "./MetricsApi.ts"
 import * as Parameters from "./Parameters.ts"
+import { ProjectSecretsApi } from "./ProjectSecretsApi.ts"
 import { RequestsApi } from "./RequestsApi.ts"
 import { SharesApi } from "./SharesApi.ts"
 import { SourcesApi } from "./SourcesApi.ts"
@@ -37,6 +38,7 @@ export class Api extends HttpApi.make("tidegate")
     EventsApi,
     AttemptsApi,
     AuthApi,
+    ProjectSecretsApi,
     SharesApi,
     MetricsApi,
     FixturesApi

@@ -408,3 +408,18 @@ export const session = {
 } as const
 
 export const newSession = { token: `ses_${"0123456789abcdef".repeat(4)}`, ...session } as const
+
+const secret = { has_secret: true, last_rotated_at: at } as const
+const signingSecret = { ...secret, masked_value: "gws_****cdef" } as const
+
+export const projectSecrets = {
+  team_id: ids.team,
+  api_key: { ...secret, masked_value: "gwk_****cdef" },
+  signing_secret: signingSecret,
+  ...times
+} as const
+
+export const rotatedSecrets = {
+  ...projectSecrets,
+  signing_secret: { ...signingSecret, value: `gws_${"0123456789abcdef".repeat(4)}` }
+} as const

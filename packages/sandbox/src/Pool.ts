@@ -134,7 +134,7 @@ export const makePool = (options: PoolOptions) => {
     if (first === undefined) return turn.done(0)
     const member = children.take(first.key)
     const { wallMs } = first
-    member.child.order([JSON.stringify(orderOf(member, jobs, first)), ...texts], wallMs, (ending) => {
+    member.child.order([JSON.stringify(orderOf(member, jobs, first)), ...texts], wallMs, turn.isSlow, (ending) => {
       turn.done(slownessOf(ending, Date.now() - member.startedAt))
       finish(member, jobs, ending)
       children.release(member, ending.type === "died", jobs.length)

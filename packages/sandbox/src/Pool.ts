@@ -134,7 +134,7 @@ export const makePool = (options: PoolOptions) => {
     if (first === undefined) return turn.done(0)
     const member = children.take(first.key)
     const { wallMs } = first
-    member.child.order([JSON.stringify(orderOf(member, jobs, first)), ...texts], wallMs, (ending) => {
+    member.child.order([JSON.stringify(orderOf(member, jobs, first)), ...texts], wallMs, turn.isSlow, (ending) => {
       const { startedAt } = member
       turn.done(slownessOf(ending, Date.now() - startedAt))
       // Before anybody is told: who calls again at once is not a reason for another child.

@@ -29,6 +29,7 @@ const pure = ["connectors", "model", "resources", "rules", "signatures", "templa
 export default defineConfig({
   test: {
     globalSetup: ["test/globalSetup.ts"],
+    setupFiles: ["test/support/seeded.ts"],
     projects: [
       {
         extends: true,

@@ -11,7 +11,7 @@ describe("a gateway whose processes are killed", () => {
   let opened: OpenWorld
 
   beforeAll(async () => {
-    opened = await openWorld("cluster", 60, 12)
+    opened = await openWorld("cluster", { perSecond: 60 }, 12)
   }, 90_000)
 
   afterAll(async () => {

@@ -1,11 +1,13 @@
 import type { Cluster, ProcessName, Topology } from "./Cluster.ts"
 import { portsOf } from "../support/Peers.ts"
 import type { Behaviour, Target } from "./Target.ts"
+import type { Route } from "./Routes.ts"
 import { now, sleep, waitUntil } from "../support/Waiting.ts"
 
 export interface Stage {
   readonly cluster: Cluster
   readonly target: Target
+  readonly routes: ReadonlyArray<Route>
 }
 
 /** What a fault did, and what may follow from it. */
@@ -209,6 +211,31 @@ const onlyDoors: Fault = {
   }
 }
 
+/** What came meanwhile goes out in its order, although whoever knew it is gone. */
+const pauseAndKill: Fault = {
+  name: "all connections paused for 4 s, SIGKILL runner-1 amid it",
+  topology: "cluster",
+  doorsStayUp: true,
+  inflict: async (stage) => {
+    const { cluster, routes } = stage
+    const all = routes.flatMap(({ connections }) => connections)
+    const switchAll = (to: "pause" | "unpause") =>
+      Promise.all(all.map(({ id }) => cluster.api("PUT", `/connections/${id}/${to}`)))
+    await switchAll("pause")
+    await sleep(holdMs / 2)
+    const crashed = await crash(stage, "runner-1")
+    await sleep(holdMs / 2)
+    await switchAll("unpause")
+    return {
+      recoverableAt: now(),
+      limitMs: takeOverMs,
+      crashes: [crashed],
+      disturbed: [],
+      mend: startAgain(cluster, "runner-1")
+    }
+  }
+}
+
 const killEdge: Fault = {
   name: "SIGKILL edge",
   topology: "cluster",
@@ -391,6 +418,7 @@ export const allFaults: ReadonlyArray<Fault> = [
   terminateBackends,
   terminateAndKill,
   onlyDoors,
+  pauseAndKill,
   killBothRunners,
   killEdge,
   badTarget("hang"),

@@ -18,8 +18,11 @@ export interface Sent {
   failure: string | null
 }
 
-/** Lines of a source whose connections keep an order: few enough that each has an event waiting now and then. */
-const lines = 8
+export interface Rate {
+  readonly perSecond: number
+  readonly lines: number
+}
+
 /** More than this many unanswered requests are not sent on top of each other. */
 const mostOutstanding = 1_000
 const tickMs = 10
@@ -33,15 +36,21 @@ export class Load {
   readonly #routes: ReadonlyArray<Route>
   readonly #pool: Pool
   readonly #perSecond: number
+  readonly #lines: number
   #n = 0
   /** How often it was started: no group spans two rounds. */
   #starts = 0
   #outstanding = 0
   #timer: NodeJS.Timeout | null = null
 
-  constructor(origin: string, routes: ReadonlyArray<Route>, perSecond: number) {
+  /**
+   * `perSecond`: requests, over all sources. `lines`: of a source whose connections keep an order, few enough that each has an event
+   * waiting now and then.
+   */
+  constructor(origin: string, routes: ReadonlyArray<Route>, { lines, perSecond }: Rate) {
     this.#routes = routes
     this.#perSecond = perSecond
+    this.#lines = lines
     this.#pool = new Pool(origin, { connections: 128, headersTimeout: 20_000, bodyTimeout: 20_000 })
   }
 
@@ -97,7 +106,7 @@ export class Load {
         method: "POST",
         path: `/e/${route.sourceId}`,
         headers: { "content-type": "application/json" },
-        body: JSON.stringify({ n, kind, group, line: turn % lines, padding: "x".repeat(50 + ((n * 37) % 900)) })
+        body: JSON.stringify({ n, kind, group, line: turn % this.#lines, padding: "x".repeat(50 + ((n * 37) % 900)) })
       })
       const text = await body.text()
       sent.status = statusCode

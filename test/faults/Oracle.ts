@@ -325,7 +325,7 @@ interface Walked {
 
 /**
  * Events of one key go one at a time, and none is begun before one is over that was answered before it was sent. Copies that a crash has
- * caused are not counted; nothing behind them may have begun either.
+ * caused are not counted; nothing behind them may have begun either. Answers how many events were looked at.
  */
 export const checkOrder = (
   findings: Findings,
@@ -333,7 +333,8 @@ export const checkOrder = (
   records: Records,
   arrivals: ReadonlyArray<Arrival>,
   sent: ReadonlyArray<Sent>
-): void => {
+): number => {
+  let count = 0
   const sentOf = new Map(sent.flatMap((one) => (one.requestId === null ? [] : [[one.requestId, one] as const])))
   const byEvent = new Map<string, Array<Arrival>>()
   for (const arrival of arrivals) byEvent.set(arrival.eventId, [...(byEvent.get(arrival.eventId) ?? []), arrival])
@@ -358,6 +359,7 @@ export const checkOrder = (
       })
     }
     for (const [name, line] of lines) {
+      count += line.length
       const answered = line.toSorted((a, b) => a.answeredAt - b.answeredAt)
       let before: Walked | undefined
       let next = 0
@@ -379,6 +381,7 @@ export const checkOrder = (
       )
     }
   }
+  return count
 }
 
 const checkOneAtATime = (findings: Findings, who: string, arrivals: ReadonlyArray<Arrival>): void => {

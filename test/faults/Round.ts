@@ -31,6 +31,8 @@ export interface Figures {
   readonly refused: number
   readonly lost: number
   readonly deliveries: number
+  /** Delivered events that had a place in a line. */
+  readonly ordered: number
   readonly retries: number
   /** Repeated deliveries of what was under way when memory was lost, and others. */
   readonly repeated: number
@@ -95,7 +97,7 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
     Oracle.checkEvents(findings, routes, records)
     Oracle.checkDeliveries(findings, routes, records, arrivals)
     Oracle.checkPace(findings, routes, records)
-    Oracle.checkOrder(findings, routes, records, arrivals, load.sent)
+    const ordered = Oracle.checkOrder(findings, routes, records, arrivals, load.sent)
     await Oracle.checkCounts(findings, cluster.postgres)
     const repetition = checkDuplicates(findings, course, mended, Oracle.duplicatesOf(arrivals))
     if (fault.doorsStayUp) checkDoors(findings, load.sent)
@@ -109,6 +111,7 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
         refused: load.sent.length - load.acknowledged,
         lost: findings.count("an acknowledged request is stored"),
         deliveries: arrivals.length,
+        ordered,
         retries: arrivals.filter(({ attempt }) => attempt > 1).length,
         ...repetition,
         deliveryGapMs,

@@ -92,10 +92,18 @@ const shape = `addHandler("transform", (request) => {
   return request
 })`
 
-/** Makes the sources, destinations and connections of the test through the control API. */
-export const createRoutes = async (cluster: Cluster, targetOrigin: string): Promise<ReadonlyArray<Route>> => {
+/**
+ * Makes the sources, destinations and connections of the test through the control API. `allOrdered`: every connection keeps an order,
+ * by turns blocked and not by an event that failed.
+ */
+export const createRoutes = async (
+  cluster: Cluster,
+  targetOrigin: string,
+  allOrdered: boolean
+): Promise<ReadonlyArray<Route>> => {
   const routes: Array<Route> = []
   for (const [index, plan] of plans.entries()) {
+    const orderOf = allOrdered ? (index % 2 === 0 ? "block" : "skip") : null
     const { id: sourceId } = await cluster.api("POST", "/sources", { name: `source-${index + 1}` })
     const connections: Array<Connection> = []
     for (const one of plan) {
@@ -104,7 +112,7 @@ export const createRoutes = async (cluster: Cluster, targetOrigin: string): Prom
         key,
         onlyKind = null,
         once = false,
-        order = null,
+        order = orderOf,
         ratePerSecond = null,
         retry = null,
         shaped = false

@@ -18,8 +18,19 @@ export interface OpenWorld {
   readonly close: () => Promise<ReadonlyArray<string>>
 }
 
+export interface WorldOptions {
+  /** Requests a second. */
+  readonly perSecond: number
+  /** Whether every connection keeps an order, not just some. */
+  readonly allOrdered?: boolean
+}
+
 /** Starts everything in an empty folder, with routes but no load yet. */
-export const openWorld = async (topology: Topology, perSecond: number, slack = 1): Promise<OpenWorld> => {
+export const openWorld = async (
+  topology: Topology,
+  { allOrdered = false, perSecond }: WorldOptions,
+  slack = 1
+): Promise<OpenWorld> => {
   const scope = Scope.makeUnsafe()
   const folder = await Effect.runPromise(temporaryFolder.pipe(Scope.provide(scope)))
   // It may be in memory, so it must not stay when the harness is interrupted.
@@ -27,8 +38,9 @@ export const openWorld = async (topology: Topology, perSecond: number, slack = 1
   process.once("exit", remove)
   const target = await Target.start()
   const cluster = await Cluster.start(topology, folder)
-  const routes = await createRoutes(cluster, target.origin)
-  const load = new Load(cluster.origin, routes, perSecond)
+  const routes = await createRoutes(cluster, target.origin, allOrdered)
+  // Where every retry holds up its line there have to be more of them.
+  const load = new Load(cluster.origin, routes, { perSecond, lines: allOrdered ? 64 : 8 })
   return {
     world: { cluster, target, load, routes, slack },
     folder,
@@ -43,9 +55,7 @@ export const openWorld = async (topology: Topology, perSecond: number, slack = 1
   }
 }
 
-export interface SeriesOptions {
-  /** Requests a second. */
-  readonly perSecond: number
+export interface SeriesOptions extends WorldOptions {
   readonly onOutcome: (outcome: Outcome) => void
   /** No round begins when this says so. */
   readonly isOver?: () => boolean
@@ -60,7 +70,7 @@ export const holdAll = async (faults: ReadonlyArray<Fault>, options: SeriesOptio
   const remaining = [...faults]
   while (remaining.length > 0 && options.isOver?.() !== true) {
     const { topology } = remaining[0]!
-    const { close, folder, world } = await openWorld(topology, options.perSecond)
+    const { close, folder, world } = await openWorld(topology, options)
     const outcomes: Array<Outcome> = []
     // Each is told when the next begins: what the last one left behind may keep a process from ending, and belongs to it.
     let last: Outcome | undefined

@@ -4,6 +4,7 @@
  *
  *   --only <text>    only rounds with this in their name (may be repeated)
  *   --rate <n>       requests a second (120)
+ *   --ordered        every connection keeps an order, not just some
  *   --minutes <n>    no round begins later than this (13)
  *   --list           the names of the rounds
  *
@@ -21,6 +22,7 @@ const { values } = parseArgs({
   options: {
     only: { type: "string", multiple: true },
     rate: { type: "string", default: "120" },
+    ordered: { type: "boolean", default: false },
     minutes: { type: "string", default: "13" },
     list: { type: "boolean", default: false }
   }
@@ -41,6 +43,7 @@ const outcomes: Array<Outcome> = []
 const overAt = now() + Number(values.minutes) * 60_000
 const logs = await holdAll(chosen, {
   perSecond: Number(values.rate),
+  allOrdered: values.ordered,
   isOver: () => now() > overAt,
   onOutcome: (outcome) => {
     outcomes.push(outcome)

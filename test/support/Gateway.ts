@@ -1,10 +1,11 @@
+import { randomBytes } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, Exit, Redacted, Scope } from "effect"
 import { type Table, tables } from "../../packages/storage/src/Tables.ts"
-import { loadSecretKeys, Secrets } from "@tidegate/storage/Secrets"
+import { hashToken, loadSecretKeys, Secrets } from "@tidegate/storage/Secrets"
 import { demoTeam, signingSecrets } from "@tidegate/storage/Teams"
 import { GatewayProcess, usualSettings } from "./GatewayProcess.ts"
 import { freshDatabase } from "../postgres.ts"
@@ -206,6 +207,25 @@ export class Gateway {
         return Redacted.value(secret!)
       }).pipe(Effect.provide([PgClient.layer({ url: Redacted.make(this.#databaseUrl) }), NodeServices.layer]))
     )
+  }
+
+  /** The token of a session of somebody who is this to a team, made where the gateway keeps them. */
+  async session(role: "owner" | "member" | null, team: string = demoTeam): Promise<string> {
+    const [user, token] = [this.name("usr"), `ses_${randomBytes(32).toString("hex")}`]
+    await this.sql(
+      `insert into users (id, issuer, subject, email, email_verified, name, created_at, updated_at)
+        values ($1, 'https://issuer.test', $1, $1 || '@example.com', true, $1, now(), now())`,
+      [user]
+    )
+    if (role !== null) {
+      await this.sql("insert into memberships values ($1, $2, $3, now())", [team, user, role])
+    }
+    await this.sql("insert into sessions values ($1, $2, $3, now(), now() + interval '1 hour')", [
+      hashToken(token),
+      user,
+      team
+    ])
+    return token
   }
 
   /** Every table with the number of its rows and a hash of all they hold. */

@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from "node:crypto"
 import { NodeHttpServer } from "@effect/platform-node"
 import { Effect, Layer, Redacted } from "effect"
 import { HttpRouter, HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { ApiKeys } from "@tidegate/api/ApiKeys"
+import { Credentials } from "@tidegate/api/Credentials"
 import { wireServer } from "@tidegate/doors/wire/WireServer"
 import { fail, type GatewayError, toResponse } from "@tidegate/model/GatewayError"
 import type { Database } from "@tidegate/storage/Database"
@@ -48,14 +48,15 @@ export const onPublicPort = ({
 }: TelemetrySettings): Layer.Layer<never, never, HttpRouter.HttpRouter | Samples | Database> =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
-      const { teamOf } = yield* ApiKeys
+      const { callerOf } = yield* Credentials
       const check = Effect.fnUntraced(function* (bearer: string) {
         if (metricsKey !== null && isKey(bearer, metricsKey)) return
-        if ((yield* teamOf(bearer)) !== demoTeam) yield* noKey
+        const caller = yield* callerOf(bearer)
+        if (caller.kind !== "team_key" || caller.team !== demoTeam) yield* noKey
       })
       yield* router.add("GET", path, yield* answer(check))
     })
-  ).pipe(Layer.provide(ApiKeys.layer))
+  ).pipe(Layer.provide(Credentials.layer))
 
 /** On a port of its own, which has nothing else. Without a key it is open to the machine: the settings let it be no wider. */
 export const onOwnPort = (

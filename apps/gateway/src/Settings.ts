@@ -1,5 +1,6 @@
 import { Config, Effect, Option, Redacted, Schema } from "effect"
 import { resolve } from "node:path"
+import type { SignIn } from "@tidegate/api/SignInSettings"
 import { type RetentionDefaults, retentionDefaults } from "@tidegate/storage/Retention"
 
 /** What the process does: everything, doors and control API only, or actors only. */
@@ -22,6 +23,7 @@ export interface Settings {
   readonly egressByDefault: boolean
   /** Calls a minute of one API key to the control API; 0: no limit. */
   readonly apiRateLimit: number
+  readonly signIn: SignIn
   readonly retention: RetentionDefaults
 }
 
@@ -40,6 +42,13 @@ const perMinute = (name: string) =>
 
 const days = (name: string) =>
   Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 1, maximum: 3650 })), name)
+
+/** The parts of a list with commas. */
+const listed = (text: string): ReadonlyArray<string> =>
+  text
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "")
 
 const optional = (name: string) => Config.option(Config.Redacted(name))
 
@@ -62,6 +71,13 @@ export const settings = Effect.gen(function* () {
   const recordDays = yield* Config.withDefault(days("TIDEGATE_RECORD_RETENTION_DAYS"), retentionDefaults.recordDays)
   const allow = Option.getOrNull(yield* Config.option(Config.String("TIDEGATE_EGRESS_ALLOW")))
 
+  const demoLogin = Option.getOrNull(yield* Config.option(Config.Literals(["on", "off"], "TIDEGATE_DEMO_LOGIN")))
+  const newUsers = yield* Config.withDefault(
+    Config.Literals(["refuse", "team"], "TIDEGATE_NEW_USERS"),
+    "refuse" as const
+  )
+  const siteAdmins = yield* Config.withDefault(Config.String("TIDEGATE_SITE_ADMINS"), "")
+
   if (apiKey !== null && Redacted.value(apiKey).length < 12) {
     return yield* new SettingsError({ message: "TIDEGATE_API_KEY must have at least 12 characters" })
   }
@@ -74,13 +90,14 @@ export const settings = Effect.gen(function* () {
     })
   }
   const egressByDefault = allow === null && loopback.has(host)
+  const shownUrl = Option.match(publicUrl, {
+    onNone: () => `http://${loopback.has(host) ? "localhost" : host}:${httpPort}`,
+    onSome: (url) => url.href.replace(/\/+$/, "")
+  })
   return {
     port: httpPort,
     host,
-    publicUrl: Option.match(publicUrl, {
-      onNone: () => `http://${loopback.has(host) ? "localhost" : host}:${httpPort}`,
-      onSome: (url) => url.href.replace(/\/+$/, "")
-    }),
+    publicUrl: shownUrl,
     home: resolve(home),
     databaseUrl,
     apiKey,
@@ -88,14 +105,16 @@ export const settings = Effect.gen(function* () {
     role,
     runnerHost,
     runnerPort,
-    egressAllow: egressByDefault
-      ? ["127.0.0.0/8", "::1/128"]
-      : (allow ?? "")
-          .split(",")
-          .map((part) => part.trim())
-          .filter((part) => part !== ""),
+    egressAllow: egressByDefault ? ["127.0.0.0/8", "::1/128"] : listed(allow ?? ""),
     egressByDefault,
     apiRateLimit,
+    signIn: {
+      // Anybody who reaches it is an owner of the demo team: unless it is asked for, that is who is on this machine.
+      demo: demoLogin === null ? loopback.has(host) : demoLogin === "on",
+      demoHosts: new Set(["127.0.0.1", "localhost", "[::1]", new URL(shownUrl).hostname]),
+      siteAdmins: new Set(listed(siteAdmins.toLowerCase())),
+      foundsTeams: newUsers === "team"
+    },
     retention: { payloadDays, recordDays }
   } satisfies Settings
 }).pipe(Effect.catchTag("ConfigError", (error) => Effect.fail(new SettingsError({ message: error.message }))))

@@ -4,6 +4,7 @@ import { Effect, Layer, Logger, type Redacted } from "effect"
 import { HttpRouter } from "effect/http"
 import * as ApiRoutes from "@tidegate/api/ApiRoutes"
 import { RateLimits } from "@tidegate/api/RateLimit"
+import { SignInSettings } from "@tidegate/api/SignInSettings"
 import * as Doors from "@tidegate/doors/Doors"
 import { wireServer } from "@tidegate/doors/wire/WireServer"
 import { Egress } from "@tidegate/egress/Egress"
@@ -89,6 +90,7 @@ const telling = ({ metricsServer, otlp, ...telemetry }: TelemetrySettings) =>
 const publicServer = (settings: Settings, telemetry: TelemetrySettings) =>
   HttpRouter.serve(Layer.merge(ApiRoutes.layer, watching(settings, telemetry)), serving).pipe(
     Layer.provide([DoorServer.layer({ host: settings.host, port: settings.port }), NodeHttpServer.layerHttpServices]),
+    Layer.provide(Layer.succeed(SignInSettings, settings.signIn)),
     Layer.provide(Layer.succeed(RateLimits, { perKey: settings.apiRateLimit, failedPerAddress: 60 })),
     Layer.provide(Doors.layer)
   )

@@ -4,6 +4,7 @@ import type { Etag, HttpPlatform, HttpRouter } from "effect/http"
 import { HttpApiBuilder, OpenApi } from "effect/http-api"
 import { Api } from "./contract/Api.ts"
 import * as AttemptHandlers from "./handlers/AttemptHandlers.ts"
+import * as AuthHandlers from "./handlers/AuthHandlers.ts"
 import * as Authorization from "./handlers/Authorization.ts"
 import type { Stores } from "./handlers/Calls.ts"
 import * as ConnectionHandlers from "./handlers/ConnectionHandlers.ts"
@@ -12,8 +13,10 @@ import * as EventHandlers from "./handlers/EventHandlers.ts"
 import * as MetricsHandlers from "./handlers/MetricsHandlers.ts"
 import * as Plain from "./handlers/Plain.ts"
 import * as RequestHandlers from "./handlers/RequestHandlers.ts"
+import * as ShareHandlers from "./handlers/ShareHandlers.ts"
 import * as SourceHandlers from "./handlers/SourceHandlers.ts"
 import * as TransformationHandlers from "./handlers/TransformationHandlers.ts"
+import { Credentials } from "./Credentials.ts"
 import * as CallTelemetry from "./CallTelemetry.ts"
 import * as DocsPage from "./DocsPage.ts"
 import * as UnmatchedRoutes from "./UnmatchedRoutes.ts"
@@ -45,7 +48,10 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Platform |
     RequestHandlers.layer,
     EventHandlers.layer,
     AttemptHandlers.layer,
+    AuthHandlers.layer,
+    ShareHandlers.layer,
     MetricsHandlers.layer
   ]),
-  Layer.provide(Authorization.layer)
+  Layer.provide(Authorization.layer),
+  Layer.provide(Credentials.layer)
 )

@@ -4,22 +4,9 @@
  * the message says that it is not the caller's mistake.
  */
 const routes: ReadonlyArray<string> = [
-  "GET,PATCH,PUT /auth/me",
   "POST /auth/idp/login",
-  "POST /auth/demo/login",
-  "POST /auth/logout",
   "GET,PUT /project-secrets",
   "POST /project-secrets/rotate",
-  "POST /requests/{}/retry",
-  "POST /requests/{}/share",
-  "DELETE /requests/{}/share/{}",
-  "GET /shares/request/{}",
-  "GET,POST /requests/bulk_operations",
-  "GET /requests/bulk_operations/{}",
-  "POST /requests/bulk_operations/{}/cancel",
-  "GET,POST /events/bulk_operations",
-  "GET /events/bulk_operations/{}",
-  "POST /events/bulk_operations/{}/cancel",
   "GET,POST /request-fixtures",
   "GET,PATCH,PUT,DELETE /request-fixtures/{}",
   "GET /request-fixtures/{}/targets",

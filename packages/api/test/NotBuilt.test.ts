@@ -7,8 +7,7 @@ import { call, layer as server } from "./ControlServer.ts"
 layer(server, { timeout: "60 seconds", excludeTestServices: true })("routes that are not built yet", (it) => {
   for (const [method, path] of [
     ["GET", "/workflows"],
-    ["GET", "/requests/bulk_operations"],
-    ["POST", "/events/bulk_operations/bch_1/cancel"],
+    ["POST", "/request-fixtures/fix_1/replay"],
     ["GET", "/sources/channels"],
     ["POST", "/sources/src_1/channel-retry"],
     ["PUT", "/project-secrets"],

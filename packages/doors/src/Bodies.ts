@@ -1,9 +1,7 @@
+import { maxRequestBody } from "@tidegate/model/BodyLimits"
 import { clientOf } from "@tidegate/model/ClientAddress"
 import { GatheredBytes } from "@tidegate/model/GatheredBytes"
 import type { FramedMessage } from "./wire/FramedMessage.ts"
-
-/** The largest body a sender may post, in bytes. */
-const largestBody = 10 * 1024 * 1024
 
 /**
  * What bodies may hold that are being read, wait for their turn to be decided about or answered, or are kept for an upstream
@@ -62,8 +60,8 @@ export class Bodies {
     // Gone while its source was looked up: nothing would tell that again.
     if (message.destroyed) return false
     const declared = message.headers["content-length"]
-    const announced = declared === undefined ? largestBody : Number(declared)
-    if (announced > largestBody) {
+    const announced = declared === undefined ? maxRequestBody : Number(declared)
+    if (announced > maxRequestBody) {
       done({ kind: "too large", size: announced })
       return false
     }

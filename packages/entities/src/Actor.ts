@@ -29,8 +29,8 @@ export type CommandHandlers<R extends AnyResource, X> = {
 export interface Special<R extends AnyResource, X> {
   /** Judges what only the actor can, before anything is stored. */
   readonly check?: (input: R["patch"]["message"]["Type"]) => Answer<void, X>
-  /** Tells whom a committed change concerns, and answers once they go by it. `isNew`: it has just been created. */
-  readonly settle?: (concerned: Concerned, isNew: boolean) => Effect.Effect<void, GatewayError>
+  /** Tells whom a committed change concerns, and answers once they go by it. */
+  readonly settle?: (concerned: Concerned) => Effect.Effect<void, GatewayError>
   /** What every command runs in. */
   readonly around?: <A>(command: Answer<A, X>) => Answer<A, X>
 }
@@ -48,9 +48,9 @@ export const actorOf = Effect.fnUntraced(function* <R extends AnyResource, X = n
   const ingress = yield* Ingress
 
   const situation = Effect.map(Clock.currentTimeMillis, (ms): Situation => ({ id, now: new Date(ms), ingress }))
-  const commandOf = ({ command }: Asked["payload"], isNew = false): Command => ({
+  const commandOf = ({ command }: Asked["payload"]): Command => ({
     id: command,
-    ...(settle === undefined ? {} : { settle: (concerned) => settle(concerned, isNew) })
+    ...(settle === undefined ? {} : { settle })
   })
   const run = <A>(command: Answer<A, X>) => around(carryThrough(command))
 
@@ -76,7 +76,7 @@ export const actorOf = Effect.fnUntraced(function* <R extends AnyResource, X = n
         Effect.gen(function* () {
           const fields = yield* Effect.fromResult(resource.create(payload.input, yield* situation))
           yield* check(payload.input)
-          return yield* store.create(payload.team_id, id, fields, commandOf(payload, true))
+          return yield* store.create(payload.team_id, id, fields, commandOf(payload))
         })
       ),
     Update: changing(resource.change),

@@ -1,4 +1,5 @@
 import { Layer } from "effect"
+import * as BulkOperationBehaviour from "./BulkOperation/BulkOperationBehaviour.ts"
 import { Cancellations } from "./Cancellations.ts"
 import * as ConnectionBehaviour from "./Connection/ConnectionBehaviour.ts"
 import { DeliveryRuntime } from "./Destination/DeliveryRuntime.ts"
@@ -22,6 +23,7 @@ export const layer = (
     DestinationBehaviour.layer,
     HandoverBehaviour.layer,
     TransformationBehaviour.layer,
+    BulkOperationBehaviour.layer,
     Plain.layer,
     Sweep.layer,
     Retention.layer(retention)

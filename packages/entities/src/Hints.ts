@@ -1,13 +1,15 @@
 import { Context, Effect, Layer } from "effect"
-import { type RunnerAddress, ShardId, Sharding } from "effect/cluster"
+import { ShardId, Sharding } from "effect/cluster"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import { BulkOperationEntity } from "./BulkOperation/BulkOperationProtocol.ts"
 import { ConnectionEntity } from "./Connection/ConnectionProtocol.ts"
 import type { PendingRequest } from "./Connection/PendingRequest.ts"
 import { Batch } from "./Batch.ts"
-import { type DeliveryItem, weightOf } from "./Destination/DeliveryItem.ts"
+import type { DeliveryItem } from "./Destination/DeliveryItem.ts"
 import { DestinationEntity } from "./Destination/DestinationProtocol.ts"
 import { Handover } from "./Handover/Handover.ts"
 import { HandoverEntity } from "./Handover/HandoverProtocol.ts"
+import { type Batches, Outgoing, type Place } from "./Handover/Outgoing.ts"
 import { Owners } from "./Handover/Owners.ts"
 import * as Residents from "./Residents.ts"
 import { idOn, shardOf } from "./Shards.ts"
@@ -18,19 +20,6 @@ const patience = "1 second"
 const reloadDeadline = "12 seconds"
 /** Messages on their way to actors that have not taken them yet. What comes on top is dropped: the sweep finds it. */
 const mostOutstanding = 512
-/**
- * Messages on their way to one runner. What comes meanwhile gathers for the next one: the more there is to hand over, the more goes
- * in one message.
- */
-const mostUnderWay = 2
-/** What may gather, in bytes; of what comes on top only its destinations are told. */
-const mostKeptBytes = 8 * 1024 * 1024
-
-/** Events for destinations, by their ids. */
-type Batches = ReadonlyMap<string, Batch<DeliveryItem>>
-
-/** Where a destination's actor lives: in this process, at another runner, or nobody knows where. */
-type Place = "here" | RunnerAddress.RunnerAddress | undefined
 
 /**
  * What is told to the actors of the event path. Hints may be lost: the rows are there, and the sweep finds them. They end when
@@ -39,6 +28,7 @@ type Place = "here" | RunnerAddress.RunnerAddress | undefined
 export const actors = Effect.gen(function* () {
   const destination = yield* DestinationEntity.client
   const connection = yield* ConnectionEntity.client
+  const operation = yield* BulkOperationEntity.client
   const handover = yield* HandoverEntity.client
   const sharding = yield* Sharding.Sharding
   const owners = yield* Owners
@@ -81,7 +71,9 @@ export const actors = Effect.gen(function* () {
     route: (connectionId: string, batch: Batch<PendingRequest>) =>
       hint(connection(connectionId).Route({ batch }, { discard: true })),
     /** The connection has pending routes. */
-    wakeConnection: (id: string) => hint(connection(id).Wake(undefined, { discard: true }))
+    wakeConnection: (id: string) => hint(connection(id).Wake(undefined, { discard: true })),
+    /** The bulk operation is not at its end. */
+    wakeOperation: (id: string) => hint(operation(id).Wake(undefined, { discard: true }))
   }
 })
 
@@ -126,21 +118,12 @@ export class Hints extends Context.Service<
   )
 }
 
-/** Events of one destination, on their way to being sent. */
-interface Outgoing {
-  readonly items: Array<DeliveryItem>
-  more: boolean
-}
-
 const make = Effect.gen(function* () {
   const { handOver, placeOf, route, wakeConnection } = yield* actors
   const residents = yield* Residents.Destinations
   const routing = yield* Residents.Connections
   const run = Effect.runForkWith(yield* Effect.context())
 
-  let outgoing = new Map<string, Outgoing>()
-  /** Messages on their way to each of the other runners. */
-  const underWay = new Map<Place, number>()
   let requests = new Map<string, Array<PendingRequest>>()
   let connections = new Set<string>()
   let outstanding = 0
@@ -160,48 +143,15 @@ const make = Effect.gen(function* () {
     )
   }
 
-  const sendTo = (place: Place, batches: Batches): void => {
-    if (place === "here") return send(handOver(place, batches))
-    underWay.set(place, (underWay.get(place) ?? 0) + 1)
-    send(handOver(place, batches), () => {
-      const others = underWay.get(place)! - 1
-      if (others > 0) underWay.set(place, others)
-      else underWay.delete(place)
-      if (outgoing.size > 0) schedule()
-    })
-  }
-
-  /** What waits for the next message to its runner, in bytes. */
-  const keep = (id: string, { items, more }: Outgoing, kept: number): number => {
-    const bytes = items.reduce((sum, item) => sum + weightOf(item), 0)
-    const fits = kept + bytes <= mostKeptBytes
-    if (fits || outgoing.size < mostOutstanding) outgoing.set(id, fits ? { items, more } : { items: [], more: true })
-    return fits ? kept + bytes : kept
-  }
-
-  const flushEvents = (): void => {
-    const before = outgoing
-    outgoing = new Map()
-    const messages = new Map<Place, Map<string, Batch<DeliveryItem>>>()
-    let kept = 0
-    for (const [id, given] of before) {
-      const batch = new Batch(given.items, given.more)
-      if (residents.give(id, batch)) continue
-      const place = placeOf(id)
-      if ((underWay.get(place) ?? 0) >= mostUnderWay) {
-        kept = keep(id, given, kept)
-        continue
-      }
-      const message = messages.get(place)
-      if (message === undefined) messages.set(place, new Map([[id, batch]]))
-      else message.set(id, batch)
-    }
-    for (const [place, batches] of messages) sendTo(place, batches)
-  }
+  const outgoing = new Outgoing({
+    give: residents.give,
+    placeOf,
+    send: (place, batches, after) => send(handOver(place, batches), after)
+  })
 
   const flush = (): void => {
     scheduled = false
-    flushEvents()
+    outgoing.flush()
     const routed = requests
     const woken = connections
     requests = new Map()
@@ -221,9 +171,7 @@ const make = Effect.gen(function* () {
 
   return Hints.of({
     deliver: (destinationId, item) => {
-      const before = outgoing.get(destinationId)
-      if (before === undefined) outgoing.set(destinationId, { items: [item], more: false })
-      else before.items.push(item)
+      outgoing.add(destinationId, item)
       schedule()
     },
     route: (connectionId, request) => {

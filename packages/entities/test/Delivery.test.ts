@@ -35,19 +35,25 @@ interface Arrival {
 /** The network: every delivery arrives here and waits for the test's answer. */
 class Arrivals extends Context.Service<Arrivals, Queue.Queue<Arrival>>()("Arrivals") {}
 
+/** Answers what is on the wire, and from then on everything at once. */
+class HangUp extends Context.Service<HangUp, () => void>()("HangUp") {}
+
 const network = Layer.effectContext(
   Effect.gen(function* () {
     const arrivals = yield* Queue.unbounded<Arrival>()
     const clock = yield* Clock.Clock
+    const onTheWire = new Set<() => void>()
+    let hungUp = false
     const deliver = (outbound: Outbound): Promise<Answer> =>
       new Promise((resolve) => {
         const flat = outbound.headers ?? []
         const headers: Record<string, string> = {}
         for (let i = 0; i < flat.length; i += 2) headers[flat[i]!] = flat[i + 1]!
-        Queue.offerUnsafe(arrivals, {
+        const arrival: Arrival = {
           url: outbound.url,
           headers,
-          answer: (status, answered = {}) =>
+          answer: (status, answered = {}) => {
+            onTheWire.delete(end)
             resolve({
               status,
               headers: answered,
@@ -58,10 +64,27 @@ const network = Layer.effectContext(
               sentAt: clock.currentTimeMillisUnsafe(),
               respondedAt: clock.currentTimeMillisUnsafe()
             })
-        })
+          }
+        }
+        const end = () => arrival.answer(204)
+        if (hungUp) return end()
+        onTheWire.add(end)
+        Queue.offerUnsafe(arrivals, arrival)
       })
-    return Context.make(Arrivals, arrivals).pipe(Context.add(Egress, { deliver } as unknown as Egress["Service"]))
+    const hangUp = () => {
+      hungUp = true
+      for (const end of onTheWire) end()
+    }
+    return Context.make(Arrivals, arrivals).pipe(
+      Context.add(HangUp, hangUp),
+      Context.add(Egress, { deliver } as unknown as Egress["Service"])
+    )
   })
+)
+
+/** A test that fails leaves deliveries on the wire, and actors that are told to end wait for them: by a clock that stands still. */
+const hangingUp = Layer.effectDiscard(
+  Effect.flatMap(HangUp, (hangUp) => Effect.addFinalizer(() => Effect.sync(hangUp)))
 )
 
 /** One runner, in this process, with the shards of a real one. */
@@ -71,7 +94,8 @@ const runner = Sharding.layer.pipe(
 )
 
 const worldUnder = (lease: Layer.Layer<Lease>) =>
-  Layer.mergeAll(DestinationBehaviour.layer, HandoverBehaviour.layer).pipe(
+  hangingUp.pipe(
+    Layer.provideMerge(Layer.mergeAll(DestinationBehaviour.layer, HandoverBehaviour.layer)),
     Layer.provideMerge(
       Layer.mergeAll(
         network,
@@ -97,12 +121,12 @@ const noArrival = Effect.flatMap(Arrivals, (arrivals) =>
 const destination = (id: string) => Effect.map(DestinationEntity.client, (client) => client(id))
 
 /** A connection with these rules, and one event waiting on it since now. */
-const waiting = Effect.fnUntraced(function* (rules: ReadonlyArray<Rule> = []) {
+const waiting = Effect.fnUntraced(function* (rules: ReadonlyArray<Rule> = [], destination_id?: string) {
   const sql = yield* SqlClient.SqlClient
   const sharding = yield* Sharding.Sharding
   const connection = yield* createConnection({
     rules,
-    destination_id: (yield* createDestination()).id
+    destination_id: destination_id ?? (yield* createDestination()).id
   })
   const createdAt = new Date((yield* Clock.Clock).currentTimeMillisUnsafe())
   const add = Effect.fnUntraced(function* () {
@@ -298,6 +322,21 @@ layer(world)("a destination's deliveries", (it) => {
       expect(second.url).toContain("moved.test/after")
       second.answer(200)
       expect((yield* recorded(later, 1)).state).toBe("SUCCESSFUL")
+    })
+  )
+
+  it.effect("asks about each connection that it does not know, and at once", () =>
+    Effect.gen(function* () {
+      const { actor, connection, event } = yield* waiting()
+      yield* wake(actor)
+      ;(yield* arrival).answer(200)
+      expect((yield* recorded(event, 1)).state).toBe("SUCCESSFUL")
+      for (let n = 0; n < 2; n++) {
+        const { event: other } = yield* waiting([], connection.destination_id)
+        yield* wake(actor)
+        ;(yield* arrival).answer(200)
+        expect((yield* recorded(other, 1)).state).toBe("SUCCESSFUL")
+      }
     })
   )
 

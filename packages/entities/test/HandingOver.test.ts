@@ -166,7 +166,7 @@ describe("what one commit has made, handed over", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("while two messages are under way gathers for the next one, and nothing is lost", () =>
+  it.live("while a message is under way gathers for the next one, and nothing is lost", () =>
     Effect.gen(function* () {
       const { away, given, one, two } = yield* world
       const to = away[0]!
@@ -178,13 +178,12 @@ describe("what one commit has made, handed over", () => {
           await new Promise<void>((resolve) => queueMicrotask(resolve))
         }
       })
-      const taken = yield* Queue.takeN(given, 3)
+      const taken = yield* Queue.takeN(given, 2)
       expect(taken.map(({ events }) => events)).toStrictEqual([
         ["evt_a shared"],
-        ["evt_b shared"],
-        ["evt_c shared", "evt_d shared", "evt_e shared"]
+        ["evt_b shared", "evt_c shared", "evt_d shared", "evt_e shared"]
       ])
-      expect(two.handovers).toStrictEqual([["evt_a"], ["evt_b"], ["evt_c", "evt_d", "evt_e"]])
+      expect(two.handovers).toStrictEqual([["evt_a"], ["evt_b", "evt_c", "evt_d", "evt_e"]])
     }).pipe(Effect.scoped)
   )
 

@@ -103,6 +103,17 @@ describe("events of one key", () => {
     expect(idsOf(world, "x")).toEqual([first!.id, second!.id])
     closed(world)
   })
+
+  it("start at the moment when their delay is over, because a round finds them before", () => {
+    const world = new QueueWorld(["a"], { order: "block" })
+    const rows = ["x", "y"].flatMap((key) => world.send("a", 1, { key, dueIn: 10 * minute + 7 }))
+    while (world.pending > 0) {
+      world.queue.wake()
+      world.settle()
+      world.now += 2_000
+    }
+    expect(world.starts.map(({ at }) => at)).toEqual(rows.map(({ dueAt }) => dueAt))
+  })
 })
 
 describe("a failed event", () => {

@@ -1,15 +1,10 @@
 import { expect } from "@effect/vitest"
 import { type DeliveryItem, newItem } from "@tidegate/entities/Destination/DeliveryItem"
-import {
-  DeliveryQueue,
-  horizonMs,
-  type LaneRules,
-  type LaneState,
-  type LinesRead
-} from "@tidegate/entities/Destination/DeliveryQueue"
+import { DeliveryQueue, horizonMs } from "@tidegate/entities/Destination/DeliveryQueue"
 import type { Ending } from "../src/Destination/ConcurrencyLimit.ts"
 import type { LineReads } from "../src/Destination/Lines.ts"
 import type { Pacer } from "../src/Destination/Pacer.ts"
+import type { LaneRules, LaneState, LinesRead } from "../src/Destination/QueueHost.ts"
 import { type Share, Slots } from "../src/Destination/Slots.ts"
 
 /** An event's row as SQL has it. */

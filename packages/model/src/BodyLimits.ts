@@ -19,6 +19,12 @@ export const maxSourceBody = 8 * 1024 * 1024
 /** The largest body of a call that writes a connection, in bytes: an inline transformation, and conditions of 50 filters. */
 export const maxConnectionBody = 8 * 1024 * 1024
 
+/** The largest body that a request may have, in bytes. */
+export const maxRequestBody = 10 * 1024 * 1024
+
+/** The largest body of a call that replays a request, in bytes: a body as large as a request may have, with what JSON escapes in it. */
+export const maxReplayCall = 2 * maxRequestBody
+
 /** The largest body of a trial run, in bytes: code, and a sample as large as a request may be. */
 export const maxRunBody = maxCodeBody + 12 * 1024 * 1024
 

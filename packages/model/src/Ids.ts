@@ -17,7 +17,10 @@ export const prefixes = {
   eventData: "edt_",
   execution: "txe_",
   proxyExchange: "prx_",
-  team: "tm_"
+  bulkOperation: "bch_",
+  replayMessage: "rpl_",
+  team: "tm_",
+  user: "usr_"
 } as const
 
 /** Those above, and those of the resources that are declared elsewhere: two or three letters each. */

@@ -14,7 +14,12 @@ export const ids = {
   attempt: "att_01kak204s0k0e6p9n4m2j1h3qr",
   eventData: "edt_01kak203r6g7b3k6j1h9f8e0mn",
   execution: "txe_01kak203r6m1f7q0p5n3k2j4rs",
-  replay: "evt_01kak25zt4n2g8r1q6p4m3k5st"
+  share: "shr_0123456789abcdef01234567",
+  shareToken: "rsh_0123456789abcdef0123456789abcdef0123456789abcdef",
+  replay: "evt_01kak25zt4n2g8r1q6p4m3k5st",
+  replayRequest: "req_01kak27b05q4j0t3s8r6p5n7vw",
+  replayMessage: "rpl_01kak27b05q4j0t3s8r6p5n7vw",
+  bulkOperation: "bch_01kak28c16r5k1v4t9s7q6p8wx"
 } as const
 
 export const at = "2026-01-01T00:00:00.000Z"

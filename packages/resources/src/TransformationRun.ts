@@ -4,12 +4,9 @@ import { parseTime } from "@tidegate/model/Timestamp"
 import type { Env as EnvRecord } from "@tidegate/model/Transformation"
 import { every, fieldError, type FieldErrors, judgeBody, type Members, orInvalid } from "./Input.ts"
 import { Id as AnyId, OneOf, optional, setting, text } from "./Members.ts"
+import { headerName, notInValue, Query, scalar, toQueryString } from "./RequestParts.ts"
 import { body, headers, ids } from "./Story.ts"
 import { Code, Env, example as transformation } from "./Transformation.ts"
-
-const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-// oxlint-disable-next-line no-control-regex -- those are what a header's value cannot have
-const notInValue = /[\u0000-\u0008\u000a-\u001f\u007f]/
 
 const Headers = Values.annotate({ message: "must be an object of strings, or lists of strings" }).check(
   Schema.makeFilter((headers: Values) => {
@@ -19,13 +16,6 @@ const Headers = Values.annotate({ message: "must be an object of strings, or lis
     return wrong === undefined || "must have header names, and values without control characters"
   })
 )
-
-const scalar = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean, Schema.Null])
-
-const Query = Schema.Union([
-  Schema.String,
-  Schema.Record(Schema.String, Schema.Union([scalar, Schema.Array(scalar)]))
-]).annotate({ message: "must be a query string, or an object of values" })
 
 const longestPath = 2048
 /** More than any server takes in a URL. */
@@ -82,15 +72,6 @@ export interface RunFields {
     readonly request_id: string | null
     readonly timestamp: string
   }
-}
-
-/** A query object as it would stand in a URL; a list repeats its name, null is an empty value. */
-const toQueryString = (query: Exclude<typeof Query.Type, string>): string => {
-  const parameters = new URLSearchParams()
-  for (const [name, value] of Object.entries(query)) {
-    for (const one of [value].flat()) parameters.append(name, one === null ? "" : String(one))
-  }
-  return parameters.toString()
 }
 
 /** What a run is asked for with; without a sample it is an empty POST to `/`. `transformation_id` goes before `code`. */

@@ -3,9 +3,11 @@ import { closeSync, openSync, readSync, realpathSync, writeFileSync } from "node
 import { createRequire } from "node:module"
 import { setPriority } from "node:os"
 import { dirname, join, sep } from "node:path"
+import type { Writable } from "node:stream"
 import { fileURLToPath } from "node:url"
 import { parseJson } from "@tidegate/model/JsonText"
 import type { SyntaxProblem } from "./Call.ts"
+import { childProgram } from "./ChildProgram.ts"
 import { encodeFrame, makeFrameReader } from "./Frame.ts"
 import type { Frame } from "./Frame.ts"
 import { callLimits } from "./CallLimits.ts"
@@ -55,6 +57,7 @@ export interface ChildOptions {
 }
 
 const program = fileURLToPath(new URL("child/main.ts", import.meta.url))
+const sources = fileURLToPath(new URL("child/program.mjs", import.meta.url))
 const folderOf = (name: string, require: NodeJS.Require): string => dirname(realpathSync(require.resolve(name)))
 
 /**
@@ -78,6 +81,7 @@ const makeArguments = (): ReadonlyArray<string> => {
     ...readable,
     // By it the loader tells which C library it runs on.
     "--allow-fs-read=/etc/alpine-release",
+    `--import=${sources}`,
     program
   ]
 }
@@ -176,7 +180,7 @@ export const startChild = (options: ChildOptions): Child => {
   // One time zone everywhere, and nothing of this process' environment.
   const env = { TZ: "UTC" }
   const process_ = spawn(process.execPath, [...childArguments, String(options.warmBytes)], {
-    stdio: ["pipe", "pipe", "pipe"],
+    stdio: ["pipe", "pipe", "pipe", "pipe"],
     env
   })
   const pid = process_.pid ?? 0
@@ -253,6 +257,15 @@ export const startChild = (options: ChildOptions): Child => {
   // It ended while it was written to; its exit tells.
   process_.stdin.on("error", () => {})
   process_.stdout.on("error", () => {})
+  const sent = process_.stdio[3] as Writable
+  sent.on("error", () => {})
+  childProgram().then(
+    (text) => sent.end(text),
+    (error: unknown) => {
+      complaint = String(error)
+      kill("crash")
+    }
+  )
   if (pid !== 0) giveWay(pid, options.niceness)
 
   return {

@@ -70,23 +70,27 @@ const make = Effect.gen(function* () {
 
   /**
    * Keeps the destination from being deleted until the transaction ends (null: it is held by what is stored); then makes doors route again what they
-   * routed by these sources, and keeps others from changing them.
+   * routed by these sources, and keeps others from changing them: none, where the destination is not there.
    */
+  const heldEnds = (team_id: string, destination_id: string | null, source_ids: ReadonlyArray<string>) => sql`
+    with held as materialized (
+      select 1 from destinations where id = ${destination_id} and team_id = ${team_id} and deleted_at is null for share
+    ), concerned as materialized (
+      select id from sources where id = any(${source_ids}) and team_id = ${team_id} and deleted_at is null
+        and (${destination_id}::text is null or exists (select from held))
+      order by id for update
+    ), raised as (
+      update sources set version = version + 1 from concerned where sources.id = concerned.id returning sources.id
+    )`
+
+  /** Fails for the first of them that is not there. */
   const holdEnds = Effect.fnUntraced(function* (
     team_id: string,
     destination_id: string | null,
     source_ids: ReadonlyArray<string>
   ) {
     const [ends] = yield* sql<{ held: boolean; raised: ReadonlyArray<string> }>`
-      with held as materialized (
-        select 1 from destinations where id = ${destination_id} and team_id = ${team_id} and deleted_at is null for share
-      ), concerned as materialized (
-        select id from sources where id = any(${source_ids}) and team_id = ${team_id} and deleted_at is null
-          and (${destination_id}::text is null or exists (select from held))
-        order by id for update
-      ), raised as (
-        update sources set version = version + 1 from concerned where sources.id = concerned.id returning sources.id
-      )
+      ${heldEnds(team_id, destination_id, source_ids)}
       select exists (select from held) as held, array(select id from raised) as raised`
     if (destination_id !== null && ends?.held !== true) yield* notFound("destination", destination_id)
     const missing = source_ids.find((id) => !ends?.raised.includes(id))
@@ -176,6 +180,13 @@ const make = Effect.gen(function* () {
       const held = destination_id === before?.destination_id ? null : destination_id
       yield* holdEnds(team_id, held, [...new Set([before?.source_id ?? source_id, source_id])])
     }),
+    // What its rules link is looked for, and made, first.
+    holding: (team_id, next) => {
+      const { destination_id, disabled_at, paused_at, rules, source_id } = next as unknown as ConnectionState
+      if (disabled_at !== null && paused_at !== null) return null
+      if (rules.some(({ type }) => type === "transform")) return null
+      return { rows: heldEnds(team_id, destination_id, [source_id]), areThere: sql`exists (select from raised)` }
+    },
     prepare: Effect.fnUntraced(function* ({ team_id }, before, next) {
       const rules = next["rules"] as ConnectionFields["rules"] | undefined
       if (rules === undefined) return next
@@ -191,14 +202,17 @@ const make = Effect.gen(function* () {
     written: (row, next, at) => Result.map(write(next as unknown as ConnectionFields)(row, at), columnsOf),
     turn: (row, to, at) => Result.map(transitions[to](row, at), (next) => (next === row ? null : columnsOf(next))),
     remove: (_row, at) => Effect.succeed({ cancel_before: at }),
+    // A destination asks about a connection that it does not know, with the first event of it: a new one concerns nobody yet.
     follow: (before, after) =>
-      Effect.succeed({
-        destinations: [...new Set([before?.destination_id ?? after.destination_id, after.destination_id])],
-        cancelled:
-          before !== null && after.cancel_before?.getTime() !== before.cancel_before?.getTime()
-            ? [{ connection_id: after.id }]
-            : []
-      }),
+      Effect.succeed(
+        before === null
+          ? nobody
+          : {
+              destinations: [...new Set([before.destination_id, after.destination_id])],
+              cancelled:
+                after.cancel_before?.getTime() === before.cancel_before?.getTime() ? [] : [{ connection_id: after.id }]
+            }
+      ),
     concerns: ({ destination_id }) => Effect.succeed({ ...nobody, destinations: [destination_id] }),
     narrow: (team_id, { type }) =>
       type === undefined

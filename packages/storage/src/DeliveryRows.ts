@@ -121,7 +121,7 @@ export const pendingEvents = Effect.fnUntraced(function* (
 
 /**
  * When the destination has started deliveries since `since` (Unix ms), oldest first, in slices of `slice` ms: attempts
- * recorded, and paced deliveries that were marked and have not been.
+ * recorded, and paced deliveries that were marked and have not been. Both are found by when they were, whatever waits.
  */
 export const recentStarts = Effect.fnUntraced(function* (
   shard: number,
@@ -137,7 +137,7 @@ export const recentStarts = Effect.fnUntraced(function* (
       where destination_id = ${destinationId} and id >= ${idBound(prefixes.attempt, since)}
       union all
       select started_at from deliveries d
-      where shard = ${shard} and destination_id = ${destinationId} and started_at is not null
+      where shard = ${shard} and destination_id = ${destinationId} and started_at > ${new Date(since)}
         and (select count(*) from attempts a where a.event_id = d.event_id and a.delivered_at = d.started_at) = 0
     ) starts
     where at > ${new Date(since)}
@@ -170,6 +170,8 @@ export interface DueWork {
   /** With rows that are due and may be delivered: those of paused connections may not. */
   readonly destinations: ReadonlyArray<string>
   readonly connections: ReadonlyArray<string>
+  /** Bulk operations that are not at their end. */
+  readonly operations: ReadonlyArray<string>
   /** When the next lane comes due (Unix ms); infinite: none is waiting. */
   readonly next: number
 }
@@ -183,7 +185,7 @@ export const dueWork = Effect.fnUntraced(function* (
   before: number
 ): Effect.fn.Return<DueWork, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
-  const rows = yield* sql<{ kind: "destination" | "connection" | "next"; id: string; at: Date | null }>`
+  const rows = yield* sql<{ kind: "destination" | "connection" | "operation" | "next"; id: string; at: Date | null }>`
     ${lanesOf(sql, shards)}, lined as (
       (select d.shard, d.destination_id, d.connection_id from deliveries d where d.place is not null
         order by d.shard, d.destination_id, d.connection_id limit 1)
@@ -223,11 +225,20 @@ export const dueWork = Effect.fnUntraced(function* (
     union all
     select 'connection', connection_id, null from routes where created_at <= ${new Date(before)}
     union all
+    select 'operation', id, null from bulk_operations
+    where shard = any(${Columns.int2(shards)}) and finished_at is null
+    union all
     select 'next', '', least(
       (select min(due_at) from lanes where due_at > ${new Date(before)}),
       (select min(created_at) from routes where created_at > ${new Date(before)})
     )`
-  const ids = (of: "destination" | "connection") => rows.flatMap(({ id, kind }) => (kind === of ? [id] : []))
+  const ids = (of: "destination" | "connection" | "operation") =>
+    rows.flatMap(({ id, kind }) => (kind === of ? [id] : []))
   const next = rows.find(({ kind }) => kind === "next")?.at
-  return { destinations: ids("destination"), connections: ids("connection"), next: next?.getTime() ?? Infinity }
+  return {
+    destinations: ids("destination"),
+    connections: ids("connection"),
+    operations: ids("operation"),
+    next: next?.getTime() ?? Infinity
+  }
 })

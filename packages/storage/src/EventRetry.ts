@@ -1,8 +1,10 @@
 import { Clock, Effect } from "effect"
-import { SqlClient, type Statement } from "effect/sql"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import type { EventStatus } from "@tidegate/model/Event"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
+import { newId, prefixes } from "@tidegate/model/Ids"
 import { eventStatusSql } from "./EventStatus.ts"
+import * as Columns from "./journal/Columns.ts"
 import { minuteOfId, writeCounts } from "./journal/CountStatement.ts"
 import { inLine, nextPlace } from "./Lines.ts"
 import { withPartitions } from "./Partitions.ts"
@@ -42,6 +44,7 @@ const payloadStored = (sql: SqlClient.SqlClient): Statement.Fragment =>
     end`)
 
 interface Parent {
+  readonly id: string
   readonly status: EventStatus
   readonly connection_id: string
   readonly destination_id: string
@@ -67,9 +70,83 @@ const refusal = (parent: Parent): GatewayError | null => {
 }
 
 const createdCounts = `(
-  select connection_id as key_id, source_id, destination_id, 'created' as measure, ${minuteOfId("id")} as minute, team_id, 1 as n
-  from created
+  select connection_id as key_id, source_id, destination_id, 'created' as measure, ${minuteOfId("id")} as minute, team_id, count(*) as n
+  from created group by 1, 2, 3, 5, 6
 ) as c`
+
+/** What has to be known of events before they are retried, as of now. */
+const parentsOf = Effect.fnUntraced(function* (
+  team_id: string,
+  ids: ReadonlyArray<string>,
+  now: Date
+): Effect.fn.Return<ReadonlyArray<Parent>, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const [first, last] = Columns.bounds(ids)
+  return yield* sql<Parent>`
+    select e.id, ${eventStatusSql(sql, now)} as status, e.connection_id, c.destination_id,
+      s.disabled_at is not null or s.deleted_at is not null as source_off,
+      c.disabled_at is not null or c.deleted_at is not null as connection_off,
+      c.paused_at is not null as paused,
+      t.disabled_at is not null or t.deleted_at is not null as destination_off,
+      ${payloadStored(sql)} as payload_stored, c.ordering is not null as in_order
+    from events e
+      join sources s on s.id = e.source_id
+      join connections c on c.id = e.connection_id
+      join destinations d on d.id = e.destination_id
+      join destinations t on t.id = c.destination_id
+    where e.id = any(${Columns.text(ids)}) and e.id >= ${first} and e.id <= ${last} and e.team_id = ${team_id}`
+})
+
+/** An event to be made, and whose retry it is. */
+interface Retry {
+  readonly id: string
+  readonly parent: Parent
+}
+
+/**
+ * The statement that makes the events: all that comes with them happens with it. It asks for the payload itself, because retention takes
+ * none away that a committed event waits to send. Answers which were made. Those in a line go to its end in the order given.
+ */
+const make = (
+  sql: SqlClient.SqlClient,
+  retries: ReadonlyArray<Retry>,
+  now: Date,
+  shardOf: (destination_id: string) => number,
+  operation: string | null
+) => {
+  const parents = retries.map(({ parent }) => parent)
+  const [first, last] = Columns.bounds(parents.map(({ id }) => id))
+  return sql<{ id: string }>`
+    with asked as (
+      select * from unnest(${Columns.text(retries.map(({ id }) => id))}, ${Columns.text(parents.map(({ id }) => id))},
+        ${Columns.text(parents.map(({ destination_id }) => destination_id))},
+        ${Columns.int2(parents.map(({ destination_id }) => shardOf(destination_id)))},
+        ${Columns.bool(parents.map(({ in_order }) => in_order))}
+      ) with ordinality as a (id, parent_id, destination_id, shard, in_order, nth)
+    ), created as (
+      insert into events (id, team_id, request_id, connection_id, source_id, destination_id, event_data_id, state, trigger,
+        due_at, ordering_key, root_event_id, retry_kind, retry_parent_event_id, retry_operation_id, ingested_at, created_at, updated_at)
+      select a.id, e.team_id, e.request_id, e.connection_id, e.source_id, a.destination_id, e.event_data_id, 'PENDING',
+        ${operation === null ? "MANUAL" : "BULK_RETRY"}, ${now}::timestamptz, case when a.in_order then e.ordering_key end,
+        coalesce(e.root_event_id, e.id), ${operation === null ? "single" : "bulk"}, e.id, ${operation}, e.ingested_at, ${now}, ${now}
+      from asked a join events e on e.id = a.parent_id
+      where e.id >= ${first} and e.id <= ${last} and ${payloadStored(sql)}
+      on conflict (id) do nothing
+      returning id, team_id, connection_id, source_id, destination_id, ordering_key, retry_parent_event_id
+    ), queued as (
+      insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at, ordering_key, place, ready_at)
+      select c.id, c.team_id, c.shard, c.destination_id, c.connection_id,
+        case when c.ordering_key is null then ${now} else ${sql.literal(inLine)} end, c.ordering_key,
+        case when c.ordering_key is not null then ${sql.literal(nextPlace)} end,
+        case when c.ordering_key is not null then ${now}::timestamptz end
+      from (select c.*, a.shard from created c join asked a on a.id = c.id order by a.nth) c
+    ), counted as (
+      ${sql.literal(writeCounts(createdCounts))}
+    )
+    update events set retried_at = ${now}, updated_at = ${now}
+    from created where events.id = created.retry_parent_event_id and events.id >= ${first} and events.id <= ${last}
+    returning created.id`
+}
 
 /** What an earlier try of the same retry has made. */
 const stored = Effect.fnUntraced(function* (team_id: string, parent_event_id: string, id: string) {
@@ -88,8 +165,6 @@ const stored = Effect.fnUntraced(function* (team_id: string, parent_event_id: st
  *
  * Its id is the caller's: a retry that is repeated, because its answer was lost, finds its event and does nothing more.
  *
- * The statement asks for the payload itself: retention takes none away that a committed event waits to send.
- *
  * Nothing is locked: a disable or pause at the same moment also governs the new event, as if the retry had come first.
  */
 export const retryEvent = Effect.fnUntraced(function* (options: {
@@ -102,54 +177,50 @@ export const retryEvent = Effect.fnUntraced(function* (options: {
 }): Effect.fn.Return<RetriedEvent, GatewayError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const { event_id, id, shardOf, team_id } = options
-  const nowMs = yield* Clock.currentTimeMillis
-  const now = new Date(nowMs)
-  const [parent] = yield* query(
-    sql<Parent>`
-      select ${eventStatusSql(sql, now)} as status, e.connection_id, c.destination_id,
-        s.disabled_at is not null or s.deleted_at is not null as source_off,
-        c.disabled_at is not null or c.deleted_at is not null as connection_off,
-        c.paused_at is not null as paused,
-        t.disabled_at is not null or t.deleted_at is not null as destination_off,
-        ${payloadStored(sql)} as payload_stored, c.ordering is not null as in_order
-      from events e
-        join sources s on s.id = e.source_id
-        join connections c on c.id = e.connection_id
-        join destinations d on d.id = e.destination_id
-        join destinations t on t.id = c.destination_id
-      where e.id = ${event_id} and e.team_id = ${team_id}`
-  )
+  const now = new Date(yield* Clock.currentTimeMillis)
+  const [parent] = yield* query(parentsOf(team_id, [event_id], now))
   if (parent === undefined) return yield* notFound("event", event_id)
   const made = yield* stored(team_id, event_id, id)
   if (made !== undefined) return { ...made, shard: shardOf(made.destination_id) }
   const refused = refusal(parent)
   if (refused !== null) return yield* refused
-
-  const { connection_id, destination_id, in_order: inOrder } = parent
-  const shard = shardOf(destination_id)
-  const insert = sql`
-    with created as (
-      insert into events (id, team_id, request_id, connection_id, source_id, destination_id, event_data_id, state, trigger,
-        due_at, ordering_key, root_event_id, retry_kind, retry_parent_event_id, ingested_at, created_at, updated_at)
-      select ${id}, team_id, request_id, connection_id, source_id, ${destination_id}, event_data_id, 'PENDING', 'MANUAL',
-        ${now}, ${inOrder ? sql`ordering_key` : sql`null`}, coalesce(root_event_id, id), 'single', id, ingested_at, ${now}, ${now}
-      from events e where id = ${event_id} and ${payloadStored(sql)}
-      on conflict (id) do nothing
-      returning id, team_id, connection_id, source_id, destination_id, ordering_key
-    ), queued as (
-      insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at, ordering_key, place, ready_at)
-      select id, team_id, ${shard}, destination_id, connection_id,
-        case when ordering_key is null then ${now} else ${sql.literal(inLine)} end, ordering_key,
-        case when ordering_key is not null then ${sql.literal(nextPlace)} end,
-        case when ordering_key is not null then ${now}::timestamptz end
-      from created
-    ), counted as (
-      ${sql.literal(writeCounts(createdCounts))}
-    )
-    update events set retried_at = ${now}, updated_at = ${now}
-    from created where events.id = ${event_id}
-    returning created.id`
-  const rows = yield* query(withPartitions(sql)(insert))
+  const rows = yield* query(withPartitions(sql)(make(sql, [{ id, parent }], now, shardOf, null)))
   if (rows.length === 0 && (yield* stored(team_id, event_id, id)) === undefined) return yield* payloadUnavailable
-  return { id, parent_event_id: event_id, connection_id, destination_id, shard, created_at: now }
+  const { connection_id, destination_id } = parent
+  return {
+    id,
+    parent_event_id: event_id,
+    connection_id,
+    destination_id,
+    shard: shardOf(destination_id),
+    created_at: now
+  }
+})
+
+/**
+ * Retries events for a bulk operation, in the order given, and answers the new ones; the rest cannot be retried now. To be run in the transaction that takes
+ * them off the operation's targets.
+ */
+export const retryEvents = Effect.fnUntraced(function* (options: {
+  readonly team_id: string
+  readonly event_ids: ReadonlyArray<string>
+  readonly operation_id: string
+  readonly shardOf: (destination_id: string) => number
+}): Effect.fn.Return<
+  ReadonlyArray<{ readonly id: string; readonly destination_id: string }>,
+  SqlError.SqlError,
+  SqlClient.SqlClient
+> {
+  const sql = yield* SqlClient.SqlClient
+  const { event_ids, operation_id, shardOf, team_id } = options
+  const nowMs = yield* Clock.currentTimeMillis
+  const now = new Date(nowMs)
+  const parents = new Map((yield* parentsOf(team_id, event_ids, now)).map((parent) => [parent.id, parent]))
+  const retries = event_ids.flatMap((event_id) => {
+    const parent = parents.get(event_id)
+    return parent === undefined || refusal(parent) !== null ? [] : [{ id: newId(prefixes.event, nowMs), parent }]
+  })
+  if (retries.length === 0) return []
+  const made = new Set((yield* make(sql, retries, now, shardOf, operation_id)).map(({ id }) => id))
+  return retries.flatMap(({ id, parent }) => (made.has(id) ? [{ id, destination_id: parent.destination_id }] : []))
 })

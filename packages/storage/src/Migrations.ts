@@ -12,7 +12,11 @@ import rollupBatches from "./migrations/0009_rollup_batches.ts"
 import sourcePeriods from "./migrations/0010_source_periods.ts"
 import ordering from "./migrations/0011_ordering.ts"
 import countedRoutes from "./migrations/0012_counted_routes.ts"
+import people from "./migrations/0013_people.ts"
+import bulkOperations from "./migrations/0014_bulk_operations.ts"
 import counts from "./migrations/0015_counts.ts"
+import shared from "./migrations/0016_shared.ts"
+import startedDeliveries from "./migrations/0017_started_deliveries.ts"
 import { ensurePartitions } from "./Partitions.ts"
 
 /** In order, forward only: what has been released is never changed, a mistake is corrected by the next one. */
@@ -29,7 +33,11 @@ const migrations = Migrator.fromRecord({
   "0010_source_periods": sourcePeriods,
   "0011_ordering": ordering,
   "0012_counted_routes": countedRoutes,
-  "0015_counts": counts
+  "0013_people": people,
+  "0014_bulk_operations": bulkOperations,
+  "0015_counts": counts,
+  "0016_shared": shared,
+  "0017_started_deliveries": startedDeliveries
 })
 
 /**

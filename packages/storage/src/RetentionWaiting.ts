@@ -187,8 +187,7 @@ const removeOrphanedRoutes = Effect.gen(function* () {
  */
 export const fillInTeams = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  for (const { name } of [...tablesThat("waits"), ...tablesThat("expires")]) {
-    if (name === "pending_routes") continue
+  for (const name of ["deliveries", "dedupe_keys"] as const) {
     const table = sql.literal(name)
     yield* inBatches(
       Effect.map(

@@ -96,9 +96,15 @@ export interface Store<R extends AnyResource> {
   readonly delete: (team_id: string, id: string, command?: Command) => Effect.Effect<void, GatewayError>
 }
 
+/** What a create depends on, as part of the statement that inserts it: what it holds, and whether that is all there. */
+export interface HeldRows {
+  readonly rows: Statement.Fragment
+  readonly areThere: Statement.Fragment
+}
+
 /**
- * What is special about the rows of a resource. All but `show` runs in the transaction of a change. A create that holds nothing is one statement,
- * and that is its transaction: what prepares and follows it asks the database nothing.
+ * What is special about the rows of a resource. All but `show` runs in the transaction of a change. A create that holds nothing, or is
+ * `holding` it, is one statement, and that is its transaction: what prepares and follows it asks the database nothing.
  */
 export interface Special<Row extends StoredRow, R extends AnyResource> {
   /** Rows as records, in the same order. */
@@ -114,6 +120,11 @@ export interface Special<Row extends StoredRow, R extends AnyResource> {
    * that it is locked itself.
    */
   readonly hold?: (team_id: string, before: Row | null, next: Values) => Effect.Effect<void, Failure>
+  /**
+   * What `hold` does for a create, in one statement with it; null: the create takes more than that. When not all is there, nothing is inserted, and
+   * the transaction that follows finds out what is missing.
+   */
+  readonly holding?: (team_id: string, next: Values) => HeldRows | null
   /** Fails when something of it that is unique, beyond its name, is another's. */
   readonly claim?: (owner: Owner, before: Row | null, next: Values) => Effect.Effect<void, Failure>
   /** What is written in the end. Fails when something else is in the way. */
@@ -215,18 +226,22 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     return { row: after, concerned, isNew: before === null }
   })
 
-  /** Null: it clashes with what is stored. */
+  /** Null: it clashes with what is stored, or what it depends on is not all there. */
   const insert = Effect.fnUntraced(function* (
     owner: Owner,
     next: Values,
     command: Command,
-    at: Date
+    at: Date,
+    held: HeldRows = { rows: sql``, areThere: sql`true` }
   ): Effect.fn.Return<Committed<Row> | null, Failure> {
     const { id, team_id } = owner
     const values = yield* prepared(owner, null, next)
     const stamps = { recent_commands: lately(command, []), created_at: at, updated_at: at }
-    const [created] = yield* sql<Row>`
-      insert into ${table} ${sql.insert({ id, team_id, ...values, ...stamps })} on conflict do nothing returning *`
+    const written = Object.entries({ id, team_id, ...values, ...stamps })
+    const [created] = yield* sql<Row>`${held.rows}
+      insert into ${table} (${sql.csv(written.map(([column]) => sql`${sql(column)}`))})
+      select ${sql.csv(written.map(([, value]) => sql`${value}`))} where ${held.areThere}
+      on conflict do nothing returning *`
     return created === undefined ? null : yield* followed(null, created, at)
   })
 
@@ -238,7 +253,8 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     const at = yield* now
     const { id, team_id } = owner
     const next = yield* valuesOf(owner, fields, null, at)
-    const alone = special.hold === undefined ? yield* query(insert(owner, next, command, at)) : null
+    const held = special.hold === undefined ? undefined : (special.holding?.(team_id, next) ?? null)
+    const alone = held === null ? null : yield* query(insert(owner, next, command, at, held))
     if (alone !== null) return alone
     return yield* transaction(sql)(
       Effect.gen(function* () {

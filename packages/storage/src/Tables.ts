@@ -36,7 +36,7 @@ export interface Waits extends Declared {
   readonly kind: "waits"
   readonly team: "team_id"
   /** The id of that record, and its table. */
-  readonly about: readonly [column: string, table: "events" | "requests"]
+  readonly about: readonly [column: string, table: "events" | "requests" | "bulk_operations"]
   readonly key: ReadonlyArray<string>
 }
 
@@ -108,6 +108,9 @@ export const tables = {
     softDeleted: false,
     secrets: ["api_key_hash", "signing_secret", "previous_signing_secret"]
   },
+  users: ofAll,
+  memberships: { ...owned, softDeleted: false },
+  sessions: { ...team, kind: "expires", at: "expires_at", secrets: ["token_hash"] },
   ...ofResources,
   source_periods: { ...owned, softDeleted: false },
 
@@ -141,7 +144,15 @@ export const tables = {
 
   deliveries: { ...team, kind: "waits", about: ["event_id", "events"], key: ["event_id"] },
   pending_routes: { ...team, kind: "waits", about: ["request_id", "requests"], key: ["connection_id", "request_id"] },
+  request_shares: { ...team, kind: "expires", at: "forgotten_at" },
   dedupe_keys: { ...team, kind: "expires", at: "expires_at" },
+  bulk_operations: { ...team, kind: "expires", at: "expires_at" },
+  bulk_targets: {
+    ...team,
+    kind: "waits",
+    about: ["operation_id", "bulk_operations"],
+    key: ["operation_id", "target_id"]
+  },
   rollups: { ...team, kind: "compacted", minutesForHours: 48, hoursForDays: 30 },
   rollup_batches: { ...team, kind: "gathered" }
 } as const satisfies Readonly<Record<string, Table>>

@@ -51,6 +51,16 @@ layer(world, { excludeTestServices: true })("backlogs", (it) => {
     })
   )
 
+  it.effect("are as old as what waits in line", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`insert into deliveries (event_id, shard, destination_id, connection_id, due_at, ordering_key, place, ready_at)
+        select 'lined/' || i, 5, 'des_lined', 'web_lined', '9999-01-01', 'key', i,
+          ${new Date(start)}::timestamptz + make_interval(secs => i) from generate_series(1, 3) i`
+      expect(yield* backlogs([5])).toEqual([{ destinationId: "des_lined", waiting: 3, oldestDue: start + 1_000 }])
+    })
+  )
+
   it.effect("are counted no further than it is cheap, and of so many destinations only", () =>
     Effect.gen(function* () {
       yield* fill(7, "des_long", "web_1", mostCounted + 100, start)

@@ -59,7 +59,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Connections", (it) => 
         created_at: connection.created_at,
         updated_at: connection.created_at
       })
-      expect(concerned).toStrictEqual({ destinations: [destination.id], cancelled: [] })
+      expect(concerned).toStrictEqual({ destinations: [], cancelled: [] })
       expect(yield* connections.get(team, id)).toStrictEqual(connection)
       expect(yield* connections.findByName(team, "route", { source_id: source.id })).toBe(id)
       expect(yield* connections.findByName(team, "route", { source_id: "src_other" })).toBe(null)

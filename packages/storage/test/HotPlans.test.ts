@@ -27,8 +27,6 @@ const reads = Effect.gen(function* () {
 const most: Readonly<Record<string, number | null>> = {
   // It counts up to five thousand.
   "the backlogs": 6_000,
-  // Once per activation of a paced destination.
-  "when a destination has started deliveries": null,
   "cancelling what waits for a connection": null,
   "cancelling what waits for a destination": null
 }

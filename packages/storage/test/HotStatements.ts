@@ -48,8 +48,9 @@ export const fill = Effect.fnUntraced(function* (count: number) {
       ingested_at, created_at, updated_at)
     select 'evt_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 'tm', 'req_' || ${base} || ${salt} || lpad(i::text, 10, '0'),
       ${connection}, 'src', ${destination}, 'PENDING', 'INITIAL', now(), now(), now(), now() from generate_series(1, ${count}::int) i`
-  yield* sql`insert into deliveries (event_id, shard, destination_id, connection_id, due_at)
-    select 'evt_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 1, ${destination}, ${connection}, now()
+  yield* sql`insert into deliveries (event_id, shard, destination_id, connection_id, due_at, started_at)
+    select 'evt_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 1, ${destination}, ${connection}, now(),
+      case when i % 2 = 0 then now() - interval '1 hour' end
     from generate_series(1, ${count}::int) i`
   yield* sql`insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at)
     select 1, ${connection}, 'req_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 'tm', 'src', now()

@@ -22,7 +22,7 @@ const objectsIn = (value: unknown): ReadonlyArray<Body> => {
 /** What the examples' ids stand for in this gateway, by their prefix. */
 type Present = Record<string, string>
 
-const idPattern = /\b([a-z]{2,3})_[0-9a-z]{26}\b/g
+const idPattern = /\b([a-z]{2,3})_(?:[0-9a-z]{26}|[0-9a-f]{24}|[0-9a-f]{48})\b/g
 const fill = (value: unknown, ids: Present): Body =>
   JSON.parse(JSON.stringify(value).replaceAll(idPattern, (id, prefix: string) => ids[prefix] ?? id))
 
@@ -70,6 +70,10 @@ const it = gatewayIt
   })
   /** The same, but for a resource of its own where the operation changes one. */
   .extend("presentFor", ({ gateway, present }) => async ({ id, method, path }: Operation): Promise<Present> => {
+    if (id === "revokeShare" || id === "openShare") {
+      const share = await gateway.api("POST", `/requests/${present["req"]!}/share`)
+      return { ...present, shr: share.id, rsh: share.token }
+    }
     if (method === "GET" || id.startsWith("run") || id.startsWith("send")) return present
     const kind = path.split("/")[1]
     if (kind === "sources" && path.includes("{id}")) return { ...present, src: (await gateway.source()).id }
@@ -86,26 +90,34 @@ const it = gatewayIt
     const kinds = plain.filter(({ plural }) => plural === kind && path.includes("{id}"))
     return { ...present, ...(await examplesOf(gateway, kinds)) }
   })
-  .extend("send", ({ document, gateway }) => async ({ method, path, spec }: Operation, ids: Present, body: unknown) => {
-    const url = spec.parameters
-      .filter((parameter: Body) => parameter.in === "path")
-      .reduce((url: string, { example, name }: Body) => url.replace(`{${name}}`, fill(example, ids)), path)
-    const query = exampleQuery(spec, ids)
-    const server = spec.servers?.[0].url ?? document.json.servers[0].url
-    const answer = await fetch(
-      `${gateway.origin}${server === "/" ? "" : server}${url}${query === "" ? "" : `?${query}`}`,
-      {
-        method,
-        headers: {
-          ...(spec.security.length > 0 ? { authorization: `Bearer ${gateway.key}` } : {}),
-          ...(body === undefined ? {} : { "content-type": "application/json" })
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) })
-      }
-    )
-    const text = await answer.text()
-    return { status: answer.status, text }
+  /** A credential that an operation is said to take: the key, or the session of somebody new. */
+  .extend("credential", ({ gateway }) => async ({ security }: Body): Promise<string> => {
+    return security.some((one: Body) => "bearer" in one) ? gateway.key : gateway.session("owner")
   })
+  .extend(
+    "send",
+    ({ credential, document, gateway }) =>
+      async ({ method, path, spec }: Operation, ids: Present, body: unknown) => {
+        const url = spec.parameters
+          .filter((parameter: Body) => parameter.in === "path")
+          .reduce((url: string, { example, name }: Body) => url.replace(`{${name}}`, fill(example, ids)), path)
+        const server = spec.servers?.[0].url ?? document.json.servers[0].url
+        const query = exampleQuery(spec, ids)
+        const answer = await fetch(
+          `${gateway.origin}${server === "/" ? "" : server}${url}${query === "" ? "" : `?${query}`}`,
+          {
+            method,
+            headers: {
+              ...(spec.security.length > 0 ? { authorization: `Bearer ${await credential(spec)}` } : {}),
+              ...(body === undefined ? {} : { "content-type": "application/json" })
+            },
+            ...(body === undefined ? {} : { body: JSON.stringify(body) })
+          }
+        )
+        const text = await answer.text()
+        return { status: answer.status, text }
+      }
+  )
 
 /** The parameters of a query that an example is stated of, without which some calls are refused. */
 const exampleQuery = (spec: Body, ids: Present, except?: string): string =>
@@ -155,6 +167,7 @@ describe("the document", () => {
     expect(servers.map(({ url }: Body) => url)).toEqual(["/v1", "/"])
     expect(info.license.identifier).toBe("Apache-2.0")
     expect(components.securitySchemes.bearer.description).toMatch(/API key/)
+    expect(components.securitySchemes.session.scheme).toBe("bearer")
     expect(components.parameters.TeamId).toMatchObject({ name: "x-team-id", in: "header" })
     for (const [path, item] of Object.entries<Body>(document.json.paths)) {
       const team = JSON.stringify(item.parameters ?? "")
@@ -194,8 +207,13 @@ describe("the document", () => {
     )
     expect(codes("deleteTransformation", 409)).toEqual(["RESOURCE_IN_USE"])
     expect(codes("send", 403)).toEqual(["SOURCE_DISABLED"])
-    for (const { id, spec } of document.operations) {
-      const expected = spec.security.length > 0 ? ["UNAUTHENTICATED", "INVALID_API_KEY"] : ["SOURCE_AUTH_FAILED"]
+    for (const { id, path, spec } of document.operations) {
+      const own = path.startsWith("/e/")
+        ? ["SOURCE_AUTH_FAILED"]
+        : path === "/auth/idp/login"
+          ? ["INVALID_ID_TOKEN"]
+          : []
+      const expected = spec.security.length > 0 ? ["UNAUTHENTICATED", "INVALID_API_KEY", "SESSION_EXPIRED"] : own
       expect(codes(id, 401), id).toEqual(expected)
       expect(codes(id, 429), id).toEqual(["RATE_LIMITED"])
     }

@@ -3,6 +3,7 @@ import { destination } from "@tidegate/resources/Destination"
 import type { AnyResource } from "@tidegate/resources/Resource"
 import { plain } from "@tidegate/resources/Resources"
 import { AttemptsApi } from "./AttemptsApi.ts"
+import { AuthApi } from "./AuthApi.ts"
 import { ConnectionsApi } from "./ConnectionsApi.ts"
 import { completeDocument } from "./Document.ts"
 import { EventsApi } from "./EventsApi.ts"
@@ -10,6 +11,7 @@ import { groupOf } from "./Group.ts"
 import { MetricsApi } from "./MetricsApi.ts"
 import * as Parameters from "./Parameters.ts"
 import { RequestsApi } from "./RequestsApi.ts"
+import { SharesApi } from "./SharesApi.ts"
 import { SourcesApi } from "./SourcesApi.ts"
 import { TransformationsApi } from "./TransformationsApi.ts"
 
@@ -33,6 +35,8 @@ export class Api extends HttpApi.make("tidegate")
     RequestsApi,
     EventsApi,
     AttemptsApi,
+    AuthApi,
+    SharesApi,
     MetricsApi
   )
   .annotateMerge(

@@ -44,18 +44,24 @@ const about: Record<ErrorCode, About> = {
   RULE_INVALID: { when: "One of the rules is wrong.", data: RuleFault },
   EMPTY_FILTER: { when: "The filter asks for nothing." },
   TRANSFORMATION_INVALID: { when: "The code does not compile." },
-  UNAUTHENTICATED: { when: "No API key was sent." },
+  UNAUTHENTICATED: { when: "No API key and no session token was sent." },
   INVALID_API_KEY: { when: "The API key is not, or no longer, valid." },
+  SESSION_EXPIRED: { when: "The session is over: its time is, or its user has signed out." },
+  INVALID_ID_TOKEN: { when: "The ID token is not the configured issuer's, not for this gateway, or not valid now." },
   SOURCE_AUTH_FAILED: { when: "The sender could not be verified. The request is stored, rejected." },
-  TEAM_FORBIDDEN: { when: "The API key cannot act on that team." },
+  TEAM_FORBIDDEN: { when: "The caller cannot act on that team." },
   ROLE_REQUIRED: {
     when: "The user may act on that team, but not do this.",
     data: Schema.Struct({ required: Schema.String })
   },
   USER_SESSION_REQUIRED: { when: "Only a signed-in user may do this, no key." },
+  LOGIN_DISABLED: { when: "This way of signing in is not configured here." },
   SOURCE_DISABLED_INGRESS: { when: "The source is disabled. The request is stored, rejected." },
   NOT_FOUND: { when: "The team has no such resource.", data: Resource },
   ROUTE_NOT_FOUND: { when: "There is no such route." },
+  SHARE_NOT_FOUND: { when: "There is no such share (any more)." },
+  SHARE_EXPIRED: { when: "The share has expired." },
+  SHARE_REVOKED: { when: "The share was revoked." },
   METHOD_NOT_ALLOWED: { when: "The path is known, the method is not one of those in `Allow`." },
   SOURCE_METHOD_NOT_ALLOWED: {
     when: "The source does not take this method; `Allow` has those it does. The request is stored, rejected."
@@ -68,6 +74,7 @@ const about: Record<ErrorCode, About> = {
   EVENT_NOT_RETRYABLE: { when: "The event is still to be delivered." },
   PAYLOAD_UNAVAILABLE: { when: "Retention took the payload." },
   RESOURCE_IN_USE: { when: "Other resources use it." },
+  BULK_OPERATION_NOT_CANCELABLE: { when: "The operation has come to its end." },
   PAYLOAD_TOO_LARGE: { when: "The body is larger than is taken here." },
   UNSUPPORTED_CONTENT_TYPE: { when: "The body is not said to be JSON, or is compressed." },
   REQUEST_TIMEOUT: { when: "The request comes too slowly, or not to its end." },
@@ -128,8 +135,7 @@ const others: ReadonlySet<ErrorCode> = new Set([
   "SOURCE_METHOD_NOT_ALLOWED",
   "UPSTREAM_ERROR",
   "UPSTREAM_TIMEOUT",
-  "EMPTY_FILTER",
-  "USER_SESSION_REQUIRED"
+  "EMPTY_FILTER"
 ])
 
 /** What a call of the control API may fail with. Which of it an operation can, its description says. */

@@ -1,12 +1,14 @@
 import { Context } from "effect"
 import { type HttpApiEndpoint, HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import type { Permission, Role } from "@tidegate/model/Permission"
+import type { Caller } from "@tidegate/model/Session"
 import { ApiErrors } from "./ApiError.ts"
 
-/** The team a call acts on, and as what: every read and every command names it. */
-export class CurrentTeam extends Context.Service<CurrentTeam, { readonly id: string; readonly role: Role }>()(
-  "@tidegate/api/CurrentTeam"
-) {}
+/** The team a call acts on, and who as what: every read and every command names it. */
+export class CurrentTeam extends Context.Service<
+  CurrentTeam,
+  { readonly id: string; readonly role: Role; readonly caller: Caller }
+>()("@tidegate/api/CurrentTeam") {}
 
 /** Who may call an endpoint. Each has it by `operation`; one without it is let nobody in. */
 export class CallableBy extends Context.Service<CallableBy, Permission>()("@tidegate/api/CallableBy") {}
@@ -22,7 +24,7 @@ export const permissionOf = ({
 
 /**
  * Proves the caller's right to act on a team. `x-team-id` (or the query parameter `team_id`) names the team; without it, it
- * is the key's own.
+ * is the key's own, or the one that the session was begun on.
  */
 export class Authorization extends HttpApiMiddleware.Service<Authorization, { provides: CurrentTeam }>()(
   "@tidegate/api/Authorization",
@@ -30,7 +32,7 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
     security: {
       // In lower case, as it is registered: the page at /docs takes `Bearer` for Basic, which is not let in.
       bearer: HttpApiSecurity.http({ scheme: "bearer" }).pipe(
-        HttpApiSecurity.annotate(OpenApi.Description, "A team's API key. `x-team-id` names the team to act on.")
+        HttpApiSecurity.annotate(OpenApi.Description, "A team's API key: it acts as an owner of that team.")
       )
     },
     error: ApiErrors,

@@ -10,10 +10,17 @@ const teamHeader = {
   name: "x-team-id",
   in: "header",
   required: false,
-  description: "The team to act on; without it (and without team_id), the API key's own",
+  description: "The team to act on; without it (and without team_id), the API key's own, or the session's",
   schema: { type: "string", maxLength: 200 },
   example: ids.team
 }
+
+/** It is sent as API keys are, and generated with them; what it is besides, the generator is not told. */
+const sessionScheme = {
+  type: "http",
+  scheme: "bearer",
+  description: "The token of a session (`/auth/...`). What is listed with it is what its user has to be to the team."
+} as const
 
 /** What a parameter means is said of the parameter, where generators look for it. */
 const describeParameter = (parameter: OpenApi.OpenAPISpecParameter): object => {
@@ -74,6 +81,7 @@ export const completeDocument = (generated: Specification): object => {
     components: {
       ...generated.components,
       parameters: { TeamId: teamHeader },
+      securitySchemes: { ...generated.components.securitySchemes, session: sessionScheme },
       schemas: { ...ingress.components.schemas, ...generated.components.schemas }
     },
     paths: {

@@ -4,8 +4,10 @@ import { EventCount, EventList } from "@tidegate/model/Lists"
 import { Event } from "@tidegate/model/Event"
 import { executing, reading } from "@tidegate/model/Permission"
 import { Timestamp } from "@tidegate/model/Timestamp"
+import { eventBulkBody } from "@tidegate/resources/BulkOperation"
 import { Authorization } from "./Authorization.ts"
 import { count, event, eventDetail, pageOf, retryAccepted } from "./Examples.ts"
+import { bulkOperations } from "./BulkOperationsApi.ts"
 import { operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
 
@@ -50,6 +52,7 @@ export class EventsApi extends HttpApiGroup.make("events")
         errors: ["INVALID_TIME_RANGE"]
       })
     ),
+    ...bulkOperations("events", eventBulkBody),
     HttpApiEndpoint.get("retrieve", "/events/:id", { ...one, success: Event }).annotateMerge(
       operation({
         id: "getEvent",

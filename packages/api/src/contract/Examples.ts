@@ -271,6 +271,78 @@ export const retryAccepted = {
   replay_event_id: ids.replay
 } as const
 
+const sharedRequest = {
+  id: ids.request,
+  status: "accepted",
+  verified: true,
+  created_at: at,
+  method: "POST",
+  path: "/orders",
+  url: "/orders?token=[redacted]",
+  headers: { "content-type": "application/json", "x-shop-signature": "[redacted]" },
+  query: { token: "[redacted]" },
+  body,
+  body_truncated: false
+} as const
+
+const shareUrl = `http://localhost:3000/v1/shares/request/${ids.shareToken}`
+
+export const publicShare = {
+  title: "Bug 12",
+  expires_at: "2026-01-01T01:00:00.000Z",
+  created_at: at,
+  sanitized: true,
+  request: sharedRequest
+} as const
+
+export const share = {
+  id: ids.share,
+  token: ids.shareToken,
+  team_id: ids.team,
+  request_id: ids.request,
+  source_id: ids.source,
+  title: "Bug 12",
+  url: shareUrl,
+  share_url: shareUrl,
+  expires_at: "2026-01-01T01:00:00.000Z",
+  revoked_at: null,
+  access_count: 0,
+  last_accessed_at: null,
+  ...times,
+  sanitized: true,
+  request: sharedRequest
+} as const
+
+export const bulkOperation = {
+  id: ids.bulkOperation,
+  team_id: ids.team,
+  type: "event_bulk_retry",
+  status: "RUNNING",
+  filter: { from: "2025-12-31T23:00:00.000Z", to: at, status: ["FAILED"], connection_id: [ids.connection] },
+  requested_by: null,
+  total_count: 120,
+  queued_count: 50,
+  done_count: 50,
+  failed_count: 2,
+  cancelable: true,
+  created_at: at,
+  started_at: at,
+  finished_at: null
+} as const
+
+export const replayAccepted = {
+  ok: true,
+  queued: true,
+  transport: "queue",
+  replayed_at: later,
+  request_id: ids.request,
+  replay_request_id: ids.replayRequest,
+  source_id: ids.source,
+  replay_message_id: ids.replayMessage,
+  replay_mode: "modified",
+  original_rejection_cause: null
+} as const
+
 export const accepted = { ok: true, queued: true, transport: "queue", request_id: ids.request } as const
 
 export const webhook = body
@@ -285,3 +357,14 @@ export const sourceHealth = {
   rate_limit_period: "minute",
   period: { leased: 100, remaining: 0, doors: 1, ends_at: "2026-01-01T00:00:20.000Z" }
 } as const
+
+const user = { id: "usr_01jgfjjz00abcdefghjkmnpqrs", email: "ada@example.com", name: "Ada", picture_url: null } as const
+
+export const session = {
+  user,
+  active_team_id: ids.team,
+  session: { expires_at: "2026-01-08T00:00:00.000Z" },
+  memberships: [{ team_id: ids.team, role: "owner" }]
+} as const
+
+export const newSession = { token: `ses_${"0123456789abcdef".repeat(4)}`, ...session } as const

@@ -25,6 +25,7 @@ const always: ReadonlyArray<ErrorCode> = [
   "VALIDATION_ERROR",
   "UNAUTHENTICATED",
   "INVALID_API_KEY",
+  "SESSION_EXPIRED",
   "TEAM_FORBIDDEN",
   "RATE_LIMITED",
   "INTERNAL_ERROR",
@@ -86,7 +87,12 @@ const withExample = (content: Content | undefined, example: Schema.Json | undefi
 
 /** The credentials that a call can be made with, each with what it has to hold. */
 const securityOf = (permission: Permission): ReadonlyArray<object> =>
-  permission === "public" ? [] : permission.teamKey ? [{ bearer: [] }] : []
+  permission === "public"
+    ? []
+    : [
+        ...(permission.teamKey ? [{ bearer: [] }] : []),
+        { session: permission.user === "self" ? [] : [permission.user] }
+      ]
 
 /** A generated operation with its examples, its credentials and its own failures, of all that its group declares. */
 export const describe =

@@ -1,4 +1,5 @@
 import { Schema, SchemaTransformation } from "effect"
+import { BulkBucket } from "@tidegate/model/BulkOperation"
 import { EventStatus } from "@tidegate/model/Event"
 import { LogLevel } from "@tidegate/model/Execution"
 import { eventMeasures, Granularity, requestMeasures } from "@tidegate/model/Metrics"
@@ -211,6 +212,15 @@ export const events = {
 }
 
 export const eventCount = eventFilters
+
+const bucket = (description: string) => Schema.optionalKey(BulkBucket.annotate({ description }))
+
+export const bulkOperations = {
+  ...team,
+  bucket: bucket("Only those that are not at their end (ongoing), or that are (history)"),
+  view: bucket("Alias of bucket"),
+  limit: limit(255, 100)
+}
 
 /** For lists that have no link of their own to the page before. */
 const onward = { cursor: text("next of the page before", 2000), next: text("Alias of cursor", 2000) }

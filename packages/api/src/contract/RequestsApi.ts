@@ -3,13 +3,45 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { RequestCount, RequestList, SubList } from "@tidegate/model/Lists"
 import { Event } from "@tidegate/model/Event"
 import { IgnoredEvent } from "@tidegate/model/IgnoredEvent"
-import { reading } from "@tidegate/model/Permission"
+import { executing, reading } from "@tidegate/model/Permission"
 import { Request } from "@tidegate/model/Request"
+import { Timestamp } from "@tidegate/model/Timestamp"
 import { Trace } from "@tidegate/model/Trace"
+import { example, replayBody } from "@tidegate/resources/Replay"
+import { requestBulkBody } from "@tidegate/resources/BulkOperation"
 import { Authorization } from "./Authorization.ts"
-import { count, event, ignoredEvent, pageOf, request, requestDetail, subList, trace, whole } from "./Examples.ts"
+import {
+  count,
+  event,
+  ignoredEvent,
+  pageOf,
+  replayAccepted,
+  request,
+  requestDetail,
+  subList,
+  trace,
+  whole
+} from "./Examples.ts"
+import { bulkOperations } from "./BulkOperationsApi.ts"
 import { operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
+
+/** `replay_request_id` is the new request, `request_id` the one it repeats. */
+export const ReplayAccepted = Schema.Struct({
+  ok: Schema.Literal(true),
+  queued: Schema.Literal(true),
+  transport: Schema.Literal("queue"),
+  replayed_at: Timestamp,
+  request_id: Schema.String,
+  replay_request_id: Schema.String,
+  source_id: Schema.String,
+  replay_message_id: Schema.String,
+  replay_mode: Schema.Literals(["exact", "modified"]),
+  original_rejection_cause: Schema.NullOr(Schema.String)
+}).annotate({
+  identifier: "ReplayAccepted",
+  description: "replay_request_id is the new request, request_id the one it repeats."
+})
 
 const one = { params: Parameters.pathOf("request"), query: Parameters.onlyTeam }
 
@@ -42,6 +74,7 @@ export class RequestsApi extends HttpApiGroup.make("requests")
         errors: ["INVALID_TIME_RANGE"]
       })
     ),
+    ...bulkOperations("requests", requestBulkBody),
     HttpApiEndpoint.get("retrieve", "/requests/:id", { ...one, success: Request }).annotateMerge(
       operation({
         id: "getRequest",
@@ -73,6 +106,22 @@ export class RequestsApi extends HttpApiGroup.make("requests")
         description: "Its events with their attempts, what was ignored and why, and a timeline of it all.",
         answer: trace,
         errors: ["NOT_FOUND"]
+      })
+    ),
+    HttpApiEndpoint.post("retry", "/requests/:id/retry", {
+      ...one,
+      payload: replayBody.described,
+      success: ReplayAccepted.pipe(HttpApiSchema.status(202))
+    }).annotateMerge(
+      operation({
+        id: "retryRequest",
+        permission: executing,
+        summary: "Replay a request, as it was or with edits",
+        description:
+          "As a new request of the source, rejected ones too. It is not verified, goes through the rules that the source's connections have now, and is never a duplicate. No body is an exact replay.",
+        body: example,
+        answer: replayAccepted,
+        errors: ["NOT_FOUND", "PAYLOAD_UNAVAILABLE", "SOURCE_DISABLED", "CONNECTION_DISABLED"]
       })
     ),
     HttpApiEndpoint.get("events", "/requests/:id/events", {

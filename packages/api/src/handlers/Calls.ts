@@ -6,6 +6,7 @@ import { fail, GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { isId, newId, type Prefix } from "@tidegate/model/Ids"
 import type { Ingress } from "@tidegate/model/Ingress"
 import type { Database } from "@tidegate/storage/Database"
+import type { Secrets } from "@tidegate/storage/Secrets"
 import type { Stores as ResourceStores } from "@tidegate/storage/Stores"
 import { query } from "@tidegate/storage/Transaction"
 
@@ -82,7 +83,7 @@ export const askOwner = <A, R>(
   )
 
 /** What reads are made on. */
-export type Stores = Database | Ingress | ResourceStores
+export type Stores = Database | Ingress | Secrets | ResourceStores
 
 /** `read`, with the stores it needs already given. */
 export const reader = Effect.map(

@@ -8,6 +8,7 @@ import * as EventReads from "@tidegate/storage/reads/EventReads"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import type * as Parameters from "../contract/Parameters.ts"
+import { bulkCalls } from "./BulkHandlers.ts"
 import { askOwner, reader } from "./Calls.ts"
 import { given, includesOf, pageOf, searchOf, statusesOf, valuesOf, windowOf } from "./ListInput.ts"
 
@@ -30,8 +31,13 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const destination = yield* DestinationEntity.client
     const reading = yield* reader
+    const bulk = yield* bulkCalls("event_bulk_retry")
 
     return handlers
+      .handle("bulkOperations", bulk.list)
+      .handleRaw("createBulkOperation", bulk.create)
+      .handle("bulkOperation", bulk.retrieve)
+      .handle("cancelBulkOperation", bulk.cancel)
       .handle("list", ({ query }) =>
         Effect.gen(function* () {
           const { id: team } = yield* CurrentTeam

@@ -100,6 +100,17 @@ export const readJsonObject = Effect.fnUntraced(function* (
   return value as Schema.JsonObject
 })
 
+/** The same, of a call that needs no body: without one it is an empty object. */
+export const readJsonObjectIfAny = (
+  request: HttpServerRequest.HttpServerRequest,
+  largest: number = maxControlBody
+): Effect.Effect<Schema.JsonObject, GatewayError, Scope.Scope> => {
+  const { "content-length": length, "transfer-encoding": encoding } = request.headers
+  return encoding === undefined && (length === undefined || length === "0")
+    ? Effect.succeed({})
+    : readJsonObject(request, largest)
+}
+
 const tooLarge = (largest: number): GatewayError =>
   fail("PAYLOAD_TOO_LARGE", `the body is larger than ${largest} bytes`)
 

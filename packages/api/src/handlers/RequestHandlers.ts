@@ -1,15 +1,23 @@
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import type { Schema } from "effect"
+import type { Sharding } from "effect/cluster/Sharding"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { replay } from "@tidegate/entities/Replay"
+import { maxReplayCall } from "@tidegate/model/BodyLimits"
+import { newId, prefixes, sibling } from "@tidegate/model/Ids"
+import { edited, isModified, replayBody } from "@tidegate/resources/Replay"
 import * as EventReads from "@tidegate/storage/reads/EventReads"
 import * as IgnoredEventReads from "@tidegate/storage/reads/IgnoredEventReads"
 import * as RequestReads from "@tidegate/storage/reads/RequestReads"
+import { exactly, original } from "@tidegate/storage/Replays"
 import * as TraceReads from "@tidegate/storage/reads/TraceReads"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import type * as Parameters from "../contract/Parameters.ts"
-import { reader } from "./Calls.ts"
+import { bulkCalls } from "./BulkHandlers.ts"
+import { askOwner, type ById, reader, type Stores, type WithBody } from "./Calls.ts"
+import { readJsonObjectIfAny } from "./JsonBody.ts"
 import { given, includesOf, pageOf, searchOf, statusesOf, valuesOf, windowOf } from "./ListInput.ts"
 
 const filterOf = Effect.fnUntraced(function* (query: Schema.Struct.Type<typeof Parameters.requestCount>) {
@@ -43,8 +51,43 @@ export const layer = HttpApiBuilder.group(
   "requests",
   Effect.fnUntraced(function* (handlers) {
     const reading = yield* reader
+    const bulk = yield* bulkCalls("request_bulk_retry")
+    const context = yield* Effect.context<Sharding | Stores>()
+
+    const retry = Effect.fnUntraced(function* ({ params, request }: ById & WithBody) {
+      const { id: team } = yield* CurrentTeam
+      const { connection_ids: only, ...edits } = yield* Effect.fromResult(
+        replayBody.judge(yield* readJsonObjectIfAny(request, maxReplayCall))
+      )
+      const of = yield* reading(original(team, params.id))
+      // Made here, so that what is carried out again makes no second request.
+      const id = newId(prefixes.request, yield* Clock.currentTimeMillis)
+      const exact = exactly(of, id, { kind: "single", operation_id: null })
+      const message = yield* Effect.fromResult(edited(exact.message, edits))
+      const verified = exact.verified && !isModified(edits)
+      const { created_at } = yield* askOwner(
+        Effect.provideContext(replay({ ...exact, message, verified, ...(only === undefined ? {} : { only }) }), context)
+      )
+      return {
+        ok: true as const,
+        queued: true as const,
+        transport: "queue" as const,
+        replayed_at: created_at.toISOString(),
+        request_id: of.id,
+        replay_request_id: id,
+        source_id: of.source_id,
+        replay_message_id: sibling(prefixes.replayMessage, id),
+        replay_mode: isModified(edits) ? ("modified" as const) : ("exact" as const),
+        original_rejection_cause: of.rejection_cause
+      }
+    })
 
     return handlers
+      .handle("bulkOperations", bulk.list)
+      .handleRaw("createBulkOperation", bulk.create)
+      .handle("bulkOperation", bulk.retrieve)
+      .handle("cancelBulkOperation", bulk.cancel)
+      .handleRaw("retry", retry)
       .handle("list", ({ query }) =>
         Effect.gen(function* () {
           const { id: team } = yield* CurrentTeam

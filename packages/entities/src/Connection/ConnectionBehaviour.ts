@@ -24,9 +24,7 @@ export const layerWith = <R>(open: (connectionId: string) => RouteWork<R>) =>
       const oneAtATime = Semaphore.withPermit(Semaphore.makeUnsafe(1))
       const commands = yield* actorOf<typeof connection, Sandbox>(connection, connections, {
         check: ({ rules = [] }) => checkInlineCode(rules),
-        // Its destination asks about a connection that it does not know: a create that is stored must not fail for it, because
-        // it could not be repeated.
-        settle: (concerned, isNew) => (isNew ? Effect.ignore(settle(concerned)) : settle(concerned)),
+        settle,
         around: oneAtATime
       })
       const routes = yield* Effect.acquireRelease(

@@ -28,11 +28,12 @@ import {
 import type { Ending } from "./ConcurrencyLimit.ts"
 import type { Batch } from "../Batch.ts"
 import type { DeliveryItem } from "./DeliveryItem.ts"
-import { DeliveryQueue, horizonMs, type QueueHost } from "./DeliveryQueue.ts"
+import { DeliveryQueue, horizonMs } from "./DeliveryQueue.ts"
 import { DeliveryRuntime } from "./DeliveryRuntime.ts"
 import { type DestinationState, type LaneSettings, loadDestination } from "./DestinationState.ts"
 import { withCredentials } from "./ForwardedCredentials.ts"
 import { Pacer } from "./Pacer.ts"
+import type { QueueHost } from "./QueueHost.ts"
 import { readRefill } from "./Refill.ts"
 import { HeldSession, type SendExit } from "./Sessions.ts"
 
@@ -40,8 +41,10 @@ import { HeldSession, type SendExit } from "./Sessions.ts"
 const drainPatience = "10 seconds"
 /** Without work it is kept awake for so long, once or twice: what comes meanwhile needs no message. */
 const linger = "1 second"
-/** An unknown connection is asked about no more often than this (ms). */
+/** A connection that stays unknown is asked about no more often than this (ms). */
 const unknownEveryMs = 1_000
+/** More unknown ones than these are not told apart. */
+const mostUnknown = 1_000
 
 /**
  * The delivering half of a destination's actor: its queue, bound to the clock, the network and SQL. `work` keeps the
@@ -77,7 +80,8 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   let held = false
   /** Batches given so far. */
   let given = 0
-  let unknownAt = Number.NEGATIVE_INFINITY
+  /** When unknown connections were asked about. */
+  const unknownAt = new Map<string, number>()
 
   const load = loadDestination(id, shard, connectorOf)
 
@@ -91,6 +95,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       session?.release()
       session = next?.sender?.kind === "session" ? yield* Scope.provide(HeldSession.make(next.sender), scope) : null
       state = next
+      for (const connectionId of unknownAt.keys()) if (next?.lanes.has(connectionId)) unknownAt.delete(connectionId)
       queue.configure({
         state: next?.state ?? "cancelled",
         cancelBefore: next?.cancelBefore ?? 0,
@@ -309,10 +314,11 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     deliver,
     mark: (item, startedAt, done) => journal.mark(item.eventId, startedAt, done),
     refill: () => void run(refill),
-    unknown: () => {
+    unknown: (connectionId) => {
       const at = now()
-      if (at - unknownAt < unknownEveryMs) return
-      unknownAt = at
+      if (at - (unknownAt.get(connectionId) ?? Number.NEGATIVE_INFINITY) < unknownEveryMs) return
+      if (unknownAt.size >= mostUnknown) unknownAt.clear()
+      unknownAt.set(connectionId, at)
       run(reload)
     },
     cancel: (connectionId) => {
@@ -392,10 +398,11 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   })
 
   yield* Effect.addFinalizer(() =>
-    Effect.gen(function* () {
-      queue.stop()
-      while (queue.underWay > 0) yield* Effect.sleep(10)
-    }).pipe(Effect.timeout(drainPatience), Effect.ignore, Effect.ensuring(Effect.sync(() => session?.cancel())))
+    Effect.callback<void>((resume) => queue.stop(() => resume(Effect.void))).pipe(
+      Effect.timeout(drainPatience),
+      Effect.ignore,
+      Effect.ensuring(Effect.sync(() => session?.cancel()))
+    )
   )
 
   /** Null: nothing has been read yet, and so no change can make it stale. */

@@ -15,7 +15,7 @@ import {
 import type { Database } from "@tidegate/storage/Database"
 import type { Secrets } from "@tidegate/storage/Secrets"
 import { signingSecrets } from "@tidegate/storage/Teams"
-import type { LaneState } from "./DeliveryQueue.ts"
+import type { LaneState } from "./QueueHost.ts"
 import type { Credentials } from "./ForwardedCredentials.ts"
 
 /** What a destination knows of one connection that delivers to it. */

@@ -4,7 +4,7 @@ import type { Database } from "@tidegate/storage/Database"
 import { type DueRow, dueRows, pendingEvents } from "@tidegate/storage/DeliveryRows"
 import { firstOfLines, type LineRow, nextLines } from "@tidegate/storage/Lines"
 import { type DeliveryItem, storedItem } from "./DeliveryItem.ts"
-import type { LinesRead, QueueReads } from "./DeliveryQueue.ts"
+import type { LinesRead, QueueReads } from "./QueueHost.ts"
 import type { LineReads } from "./Lines.ts"
 
 /** How many due rows one refill may read. */

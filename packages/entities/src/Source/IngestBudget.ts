@@ -36,8 +36,13 @@ interface Door {
   held: number
   reach: number
   wanted: number
+  /** What it has wanted of late. */
+  demand: number
   heardAt: number
 }
+
+/** How much of a door's demand its latest report is. Where a lease is a few requests, one report alone says next to nothing. */
+const latest = 1 / 8
 
 /**
  * The limit of one source in one period after the other, given out to doors in leases. What is leased and what is used never
@@ -109,7 +114,10 @@ export class IngestBudget {
     // What an answer has reached the door for was counted, by an earlier owner where not by this one.
     this.#used = Math.max(0, this.#used + used - Math.max(told, known?.used ?? 0))
     if (known !== undefined) this.#held -= known.held
-    const door: Door = { used, held: 0, reach: 0, wanted: Math.max(1, wanted), heardAt: now }
+    const needed = Math.max(1, wanted)
+    const before = known?.demand ?? needed
+    const demand = before + latest * (needed - before)
+    const door: Door = { used, held: 0, reach: 0, wanted: needed, demand, heardAt: now }
     this.#doors.set(id, door)
 
     const part = door.wanted / this.#sum("wanted")
@@ -134,10 +142,14 @@ export class IngestBudget {
     }
     this.#held += door.held
     // At least one: a door that is alone for ever still takes some.
-    return { budget: door.held, reach: door.reach, share: Math.max(1, Math.floor(part * this.limit)) }
+    return {
+      budget: door.held,
+      reach: door.reach,
+      share: Math.max(1, Math.floor((demand / this.#sum("demand")) * this.limit))
+    }
   }
 
-  #sum(what: "wanted" | "reach"): number {
+  #sum(what: "wanted" | "demand" | "reach"): number {
     let sum = 0
     for (const door of this.#doors.values()) sum += door[what]
     return sum

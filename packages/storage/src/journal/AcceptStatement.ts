@@ -61,21 +61,21 @@ const groups = {
     "text", // id
     "text", // team_id
     "text", // source_id
-    "text", // status
     "bool", // verified
-    "text", // rejection_cause
-    "text", // method
     "text", // path
     "text", // query
     "text", // headers
-    "text", // presented
     "bytea", // body
     "int4", // body_size
-    "text", // external_id
     "text", // original_ip
     "int4", // events_count
     "int4", // ignored_count
-    "timestamptz" // ingested_at
+    "timestamptz", // ingested_at
+    "text", // method
+    "text", // external_id
+    "text", // presented
+    "text", // status
+    "text" // rejection_cause
   ],
   events: ["int4", "text", "text", "text", "text", "text", "text", "int2", "timestamptz", "timestamptz"],
   ignored: ["int4", "text", "text", "text", "text", "text", "text", "text", "timestamptz"],
@@ -91,61 +91,74 @@ type Group = keyof typeof groups
 /** The groups that not every batch has rows for. */
 const optional = ["events", "ignored", "pending", "linedEvents", "linedPending"] as const
 
-/** What each group's rows become. `v` is the place of the row's (source, version) pair. */
+/** So many columns of requests, the last ones, say the same of most: accepted posts that presented no credentials. */
+const mostlyUniform = 5
+
+/** The names of a group's columns. `v` is the place of the row's (source, version) pair. */
+const columns: { readonly [group in Exclude<Group, "sources">]: string } = {
+  requests: `v, id, team_id, source_id, verified, path, query, headers, body, body_size, ip, events_count, ignored_count, at,
+    method, external_id, presented, status, cause`,
+  events: "v, id, team_id, request_id, connection_id, source_id, destination_id, shard, due_at, at",
+  ignored: "v, id, team_id, request_id, connection_id, source_id, cause, meta, at",
+  pending: "v, shard, connection_id, request_id, team_id, source_id, at",
+  linedEvents: "v, id, team_id, request_id, connection_id, source_id, destination_id, shard, due_at, at, key",
+  linedPending: "v, shard, connection_id, request_id, team_id, source_id, at, key",
+  counts: "v, key_id, source_id, destination_id, measure, minute, team_id, n"
+}
+
+/** What each group's rows become. */
 const writes: { readonly [group in Exclude<Group, "sources">]: (rows: string) => ReadonlyArray<string> } = {
   requests: (rows) => [
     `insert into requests (id, team_id, source_id, status, verified, rejection_cause, method, path, query, headers,
       presented, body, body_size, external_id, original_ip, events_count, ignored_count, ingested_at, created_at, updated_at)
     select id, team_id, source_id, status, verified, cause, method, path, query, headers, presented, body,
       body_size, external_id, ip, events_count, ignored_count, at, at, at
-    from ${rows} as r (v, id, team_id, source_id, status, verified, cause, method, path, query, headers, presented,
-      body, body_size, external_id, ip, events_count, ignored_count, at)
-    where ${current}`
+    from ${rows}`
   ],
   events: (rows) => [
     `insert into events (id, team_id, request_id, connection_id, source_id, destination_id, state, trigger, due_at,
       ingested_at, created_at, updated_at)
     select id, team_id, request_id, connection_id, source_id, destination_id, 'PENDING', 'INITIAL', due_at, at, at, at
-    from ${rows} as e (v, id, team_id, request_id, connection_id, source_id, destination_id, shard, due_at, at)
-    where ${current}`,
+    from ${rows}`,
     `insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at)
     select id, team_id, shard, destination_id, connection_id, due_at
-    from ${rows} as e (v, id, team_id, request_id, connection_id, source_id, destination_id, shard, due_at, at)
-    where ${current}`
+    from ${rows}`
   ],
   ignored: (rows) => [
     `insert into ignored_events (id, team_id, request_id, connection_id, source_id, cause, meta, created_at)
     select id, team_id, request_id, connection_id, source_id, cause, meta::jsonb, at
-    from ${rows} as i (v, id, team_id, request_id, connection_id, source_id, cause, meta, at)
-    where ${current}`
+    from ${rows}`
   ],
   pending: (rows) => [
     `insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at, counted)
     select shard, connection_id, request_id, team_id, source_id, at, true
-    from ${rows} as p (v, shard, connection_id, request_id, team_id, source_id, at)
-    where ${current}`
+    from ${rows}`
   ],
   linedEvents: (rows) => [
     `insert into events (id, team_id, request_id, connection_id, source_id, destination_id, state, trigger, due_at,
       ordering_key, ingested_at, created_at, updated_at)
     select id, team_id, request_id, connection_id, source_id, destination_id, 'PENDING', 'INITIAL', due_at, key, at, at, at
-    from ${rows} as e (v, id, team_id, request_id, connection_id, source_id, destination_id, shard, due_at, at, key)
-    where ${current}`,
+    from ${rows}`,
     `insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at, ordering_key, place, ready_at)
     select id, team_id, shard, destination_id, connection_id, ${inLine}, key, ${nextPlace}, due_at
-    from ${rows} as e (v, id, team_id, request_id, connection_id, source_id, destination_id, shard, due_at, at, key)
-    where ${current}`
+    from ${rows}`
   ],
   linedPending: (rows) => [
     `insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at, counted, ordering_key, place)
     select shard, connection_id, request_id, team_id, source_id, at, true, key, ${nextPlace}
-    from ${rows} as p (v, shard, connection_id, request_id, team_id, source_id, at, key)
-    where ${current}`
+    from ${rows}`
   ],
-  counts: (rows) => [
-    writeCounts(`${rows} as c (v, key_id, source_id, destination_id, measure, minute, team_id, n) where ${current}`)
-  ]
+  counts: (rows) => [writeCounts(rows)]
 }
+
+/** Which groups a batch has rows of, whether it is of one request, and whether the last columns of its requests are uniform. */
+interface Shape {
+  readonly present: ReadonlyArray<Group>
+  readonly single: boolean
+  readonly uniform: boolean
+}
+
+const uniformIn = (group: Group, { uniform }: Shape): number => (uniform && group === "requests" ? mostlyUniform : 0)
 
 /** Whether a group's row is given by itself. One request is counted under several keys. */
 const isSingle = (group: Group, single: boolean): boolean => single && group !== "counts"
@@ -158,31 +171,42 @@ const current = "v <> all ((select ords from stale)::int4[])"
  * counts, as far as the batch has any. Its snapshot is taken after every configuration change that has returned, so a
  * row whose version is still current was routed by what holds now.
  */
-const buildStatement = (present: ReadonlyArray<Group>, single: boolean): string => {
+const buildStatement = (shape: Shape): string => {
+  const { present, single } = shape
   let parameter = 1
-  const rowsOf = new Map<Group, string>()
+  const parts: Array<string> = []
+  let sources = ""
   for (const group of present) {
-    rowsOf.set(group, Columns.rowsFrom(groups[group], parameter, isSingle(group, single)))
+    const given = Columns.rowsFrom(groups[group], parameter, isSingle(group, single), uniformIn(group, shape))
     parameter += groups[group].length
+    if (group === "sources") {
+      sources = given
+      continue
+    }
+    const rows = `${given} as r (${columns[group]}) where ${current}`
+    // Arrays are taken apart once, whatever their rows are written to.
+    const isShared = !isSingle(group, single) && writes[group]("").length > 1
+    if (isShared) parts.push(`rows_${group} as materialized (select * from ${rows})`)
+    for (const write of writes[group](isShared ? `rows_${group}` : rows))
+      parts.push(`write_${parts.length} as (${write})`)
   }
-  const parts = present.flatMap((group) => (group === "sources" ? [] : writes[group](rowsOf.get(group)!)))
   return `
 with stale as materialized (
   select coalesce(array_agg(s.v), '{}'::int4[]) as ords
-  from ${rowsOf.get("sources")!} as s (v, id, version)
+  from ${sources} as s (v, id, version)
   where (select case when deleted_at is null then sources.version end from sources where sources.id = s.id)
     is distinct from s.version
-), ${parts.map((part, index) => `write_${index} as (${part})`).join(", ")}
+), ${parts.join(", ")}
 select ords from stale`
 }
 
 const statements = new Map<string, string>()
 
-const statementFor = (present: ReadonlyArray<Group>, single: boolean): string => {
-  const name = `${present.join()} ${single}`
+const statementFor = (shape: Shape): string => {
+  const name = `${shape.present.join()} ${shape.single} ${shape.uniform}`
   let statement = statements.get(name)
   if (statement === undefined) {
-    statement = buildStatement(present, single)
+    statement = buildStatement(shape)
     statements.set(name, statement)
   }
   return statement
@@ -264,22 +288,22 @@ export const acceptCommit = (
       item.id,
       item.teamId,
       item.sourceId,
-      item.status,
       item.verified,
-      item.rejectionCause,
-      item.method,
       item.path,
       item.query,
       item.headers,
-      item.presented,
       item.body,
       item.bodySize,
-      item.externalId,
       item.originalIp,
       // Most pending routes become events: see `SettleStatement.ts`.
       item.events.length + item.pending.length,
       item.ignored.length,
-      at
+      at,
+      item.method,
+      item.externalId,
+      item.presented,
+      item.status,
+      item.rejectionCause
     )
     counts.add(pair, item.sourceId, null, null, item.status, at, item.teamId)
     for (const event of item.events) {
@@ -316,10 +340,13 @@ export const acceptCommit = (
     "counts"
   ]
   const single = items.length === 1 && optional.every((group) => rows[group][0]!.length <= 1)
+  const shape = { present, single, uniform: !single && Columns.areUniform(r, mostlyUniform) }
   return {
     pairs,
-    statement: statementFor(present, single),
-    parameters: present.flatMap((group) => Columns.bind(groups[group], rows[group], isSingle(group, single)))
+    statement: statementFor(shape),
+    parameters: present.flatMap((group) =>
+      Columns.bind(groups[group], rows[group], isSingle(group, single), uniformIn(group, shape))
+    )
   }
 }
 

@@ -37,36 +37,45 @@ export interface AttemptRecord {
 
 const types = [
   "text", // id
-  "text", // team_id
   "text", // event_id
-  "text", // request_id
-  "text", // connection_id
-  "text", // source_id
-  "text", // destination_id
   "int4", // attempt_number
-  "text", // trigger
-  "bool", // successful
   "int4", // response_status
-  "text", // error_code
-  "text", // failure_message
   "bytea", // body
   "text", // response_headers
   "text", // requested_url
-  "text", // http_method
-  "text", // bulk_retry_id
   "timestamptz", // delivered_at
   "timestamptz", // responded_at
   "int4", // delivery_latency
   "timestamptz", // finished_at
   "timestamptz", // event_minute
+  "text", // http_method
+  "text", // trigger
+  "text", // bulk_retry_id
+  "bool", // successful
+  "text", // error_code
+  "text", // failure_message
   "timestamptz" // retry_at
 ] as const
 
-const columns = `id, team_id, event_id, request_id, connection_id, source_id, destination_id, n, trigger, successful, status,
-  error_code, failure_message, body, response_headers, requested_url, http_method, bulk_retry_id, delivered_at,
-  responded_at, delivery_latency, finished_at, event_minute, retry_at`
+const columns = `id, event_id, n, status, body, response_headers, requested_url, delivered_at, responded_at, delivery_latency,
+  finished_at, event_minute, http_method, trigger, bulk_retry_id, successful, error_code, failure_message, retry_at`
 
-const rows = (single: boolean): string => `${Columns.rowsFrom(types, 1, single)} as i (${columns})`
+/** So many of these columns, the last ones, say the same of most attempts: the first one, and it succeeded. */
+const mostlyUniform = 7
+
+/** Whose the attempt is stands in its event, which the statement has at hand. */
+const ofEvent = ["team_id", "request_id", "connection_id", "source_id", "destination_id", "state", "cancelled_at"]
+  .map((column) => `events.${column}`)
+  .join(", ")
+
+/** Whether a batch is of one attempt, some of it is retried, and its last columns are uniform. */
+interface Shape {
+  readonly single: boolean
+  readonly retries: boolean
+  readonly uniform: boolean
+}
+
+const uniformIn = ({ uniform }: Shape): number => (uniform ? mostlyUniform : 0)
 
 /**
  * One statement, hence one transaction: the attempts, their events' new state, the queue rows, and the counts. The
@@ -74,8 +83,11 @@ const rows = (single: boolean): string => `${Columns.rowsFrom(types, 1, single)}
  * overtaken writer changes nothing. An event cancelled while its delivery was on the wire keeps the attempt; a success
  * is a success (the target has it), a failure leaves it CANCELLED.
  */
-const statement = (retries: boolean, single: boolean) => `
-with ${single ? "" : `i as materialized (select * from ${rows(single)}), `}e as (
+const buildStatement = (shape: Shape): string => {
+  const { retries, single } = shape
+  const rows = `${Columns.rowsFrom(types, 1, single, uniformIn(shape))} as i (${columns})`
+  return `
+with e as (
   update events set
     state = case when i.successful then 'SUCCESSFUL' when events.state = 'CANCELLED' then 'CANCELLED'
       when i.retry_at is null then 'FAILED' else 'PENDING' end,
@@ -89,11 +101,11 @@ with ${single ? "" : `i as materialized (select * from ${rows(single)}), `}e as 
     last_attempt_at = i.delivered_at,
     successful_at = case when i.successful then i.finished_at end,
     updated_at = i.finished_at
-  from ${single ? rows(single) : "i"}
-  where ${single ? "" : `events.id = any($3::text[]) and events.id >= $${types.length + 1} and events.id <= $${types.length + 2} and `}
+  from ${rows}
+  where ${single ? "" : `events.id = any($2::text[]) and events.id >= $${types.length + 1} and events.id <= $${types.length + 2} and `}
     events.id = i.event_id and events.attempts = i.n - 1
     and events.state in ('PENDING', 'CANCELLED')
-  returning i.*, events.state, events.cancelled_at
+  returning i.*, ${ofEvent}
 ), a as (
   insert into attempts (id, team_id, event_id, request_id, connection_id, source_id, destination_id, attempt_number, trigger,
     status, response_status, error_code, body, response_headers, requested_url, http_method, bulk_retry_id, successful_at,
@@ -101,13 +113,13 @@ with ${single ? "" : `i as materialized (select * from ${rows(single)}), `}e as 
   select id, team_id, event_id, request_id, connection_id, source_id, destination_id, n, trigger,
     case when successful then 'SUCCESSFUL' else 'FAILED' end, status, error_code, body, response_headers, requested_url,
     http_method, bulk_retry_id, case when successful then finished_at end, delivered_at, responded_at, delivery_latency,
-    case when responded_at is null then null else (extract(epoch from responded_at - delivered_at) * 1000)::int4 end, finished_at
+    (date_part('epoch', responded_at - delivered_at) * 1000)::int4, finished_at
   from e
 ), finished as (
   delete from deliveries where event_id = any(array(select event_id from e where state <> 'PENDING'))
 ), ${
-  retries
-    ? `waiting as (
+    retries
+      ? `waiting as (
   update deliveries set due_at = e.retry_at, started_at = e.delivered_at, ready_at = null,
     place = case when place is null then null
       when (select ordering ->> 'on_failure' from connections where connections.id = e.connection_id) = 'skip' then null
@@ -115,9 +127,10 @@ with ${single ? "" : `i as materialized (select * from ${rows(single)}), `}e as 
   from e where deliveries.event_id = any(array(select event_id from e where state = 'PENDING'))
     and deliveries.event_id = e.event_id
 ), `
-    : ""
-}counted as (
-  select destination_id as key_id, null::text as source_id, null::text as destination_id, case when successful then 'attempt_successful' else 'attempt_failed' end as measure,
+      : ""
+  }counted as (
+  select destination_id as key_id, null::text as source_id, null::text as destination_id,
+    case when successful then 'attempt_successful' else 'attempt_failed' end as measure,
     date_trunc('minute', finished_at) as minute, team_id, 1 as n from e
   union all
   select connection_id, source_id, destination_id, case state when 'SUCCESSFUL' then 'successful' else 'failed' end, event_minute,
@@ -132,9 +145,20 @@ with ${single ? "" : `i as materialized (select * from ${rows(single)}), `}e as 
   )}
 )
 select event_id, state from e`
+}
 
-/** The statement's shapes, each built once: whether some of the batch is retried, and whether it is of one attempt. */
-const statements = [false, true].map((retries) => [false, true].map((single) => statement(retries, single)))
+const statements = new Map<string, string>()
+
+/** Each shape of the statement is built once. */
+const statementFor = (shape: Shape): string => {
+  const name = `${shape.single} ${shape.retries} ${shape.uniform}`
+  let statement = statements.get(name)
+  if (statement === undefined) {
+    statement = buildStatement(shape)
+    statements.set(name, statement)
+  }
+  return statement
+}
 
 const minute = (at: number): number => at - (at % 60_000)
 
@@ -146,39 +170,38 @@ export const attemptCommit = (
   for (const item of items) {
     const row = [
       item.id,
-      item.teamId,
       item.eventId,
-      item.requestId,
-      item.connectionId,
-      item.sourceId,
-      item.destinationId,
       item.attemptNumber,
-      item.trigger,
-      item.successful,
       item.responseStatus,
-      item.errorCode,
-      item.failureMessage,
       item.body,
       item.responseHeaders,
       item.requestedUrl,
-      item.httpMethod,
-      item.bulkRetryId,
       item.deliveredAt,
       item.respondedAt,
       item.deliveryLatency,
       item.finishedAt,
       // Where lists find the event: by its id.
       minute(idTime(item.eventId) ?? item.eventCreatedAt),
+      item.httpMethod,
+      item.trigger,
+      item.bulkRetryId,
+      item.successful,
+      item.errorCode,
+      item.failureMessage,
       item.retryAt
     ]
     for (let c = 0; c < row.length; c++) table[c]!.push(row[c])
   }
   const single = items.length === 1
-  const retries = items.some((item) => item.retryAt !== null)
+  const shape = {
+    single,
+    retries: items.some((item) => item.retryAt !== null),
+    uniform: !single && Columns.areUniform(table, mostlyUniform)
+  }
   return {
-    statement: statements[Number(retries)]![Number(single)]!,
+    statement: statementFor(shape),
     parameters: [
-      ...Columns.bind(types, table, single),
+      ...Columns.bind(types, table, single, uniformIn(shape)),
       ...(single ? [] : Columns.bounds(items.map(({ eventId }) => eventId)))
     ]
   }

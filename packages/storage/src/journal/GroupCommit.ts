@@ -1,12 +1,16 @@
 import { Effect } from "effect"
+import { GatheringTime } from "@tidegate/model/GatheringTime"
 import { passed } from "@tidegate/model/TestSignal"
 
 /**
- * Group commit: what callers hand in gathers while a commit is under way and goes into the next one. There is no
+ * Group commit: what callers hand in gathers while a commit is under way and goes into the next one. There is no fixed
  * window: at low load an item is committed alone and at once, under load the batches grow by themselves.
  *
  * While batches are small, commits run beside each other, so that nobody waits for a commit that is not his own; once they
- * grow, another one starts only when enough has gathered to fill it, so that load lowers the statements per item.
+ * grow, or commits become slow, another one starts only when enough has gathered to fill it, so that load lowers the statements per item.
+ *
+ * Commits that are slow and small are what a database has of several processes that share the load: each has a few senders, who come again
+ * right after their commit, too late for the next one. So before the next one it gathers for as long as one takes.
  */
 export interface GroupCommitOptions<Item> {
   /** Writes a batch and tells every item of it what became of it. Must not fail, and must answer every item. */
@@ -19,7 +23,7 @@ export interface GroupCommitOptions<Item> {
   readonly sizeOf: (item: Item) => number
   /** Runs a commit; supplied by the owner so that it runs in the owner's context. */
   readonly run: (commit: Effect.Effect<void>) => void
-  /** Under load, another commit starts beside one under way when this many wait for it. */
+  /** Under load, another commit starts beside one under way when this many wait for it, and none is held back for more. */
   readonly parallelFrom: number
 }
 
@@ -29,7 +33,10 @@ const smallBatch = 8
 export class GroupCommit<Item> {
   readonly #options: GroupCommitOptions<Item>
   #waiting: Array<Item> = []
+  readonly #gathering = new GatheringTime()
   #scheduled = false
+  /** Ends the time for which the next commit is held back. */
+  #held: NodeJS.Timeout | null = null
   #lastBatch = 0
   /** Commits under way. */
   #running = 0
@@ -52,9 +59,19 @@ export class GroupCommit<Item> {
     this.#schedule()
   }
 
-  /** After what is readable in this turn of the event loop has been read, so that it shares the commit. */
   #schedule(): void {
-    if (this.#scheduled || this.#running === this.#options.lanes) return
+    const { lanes, parallelFrom } = this.#options
+    if (this.#scheduled || this.#running === lanes) return
+    const held = this.#waiting.length < parallelFrom ? this.#gathering.ms : 0
+    if (held > 0) {
+      if (this.#running === 0) this.#held ??= setTimeout(() => this.#soon(), held)
+    } else this.#soon()
+  }
+
+  /** After what is readable in this turn of the event loop has been read, so that it shares the commit. */
+  #soon(): void {
+    if (this.#held !== null) clearTimeout(this.#held)
+    this.#held = null
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
@@ -65,7 +82,8 @@ export class GroupCommit<Item> {
   #start(): void {
     const { lanes, parallelFrom } = this.#options
     while (this.#waiting.length > 0 && this.#running < lanes) {
-      if (this.#running > 0 && this.#lastBatch >= smallBatch && this.#waiting.length < parallelFrom) return
+      const isLoaded = this.#lastBatch >= smallBatch || this.#gathering.ms > 0
+      if (this.#running > 0 && isLoaded && this.#waiting.length < parallelFrom) return
       const batch = this.#take()
       this.#lastBatch = batch.length
       this.#running++
@@ -80,7 +98,9 @@ export class GroupCommit<Item> {
             for (const item of batch) bytes += this.#options.sizeOf(item)
             this.pendingBytes -= bytes
             this.pendingItems -= batch.length
-            this.#options.committed(batch.length, bytes, (performance.now() - startedAt) / 1_000)
+            const now = performance.now()
+            this.#gathering.took(now - startedAt, now)
+            this.#options.committed(batch.length, bytes, (now - startedAt) / 1_000)
             this.#running--
             passed("commit")
             if (this.#waiting.length > 0) this.#schedule()

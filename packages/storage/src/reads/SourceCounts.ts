@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { rollupBins, total } from "../RollupBins.ts"
+import { day } from "../Partitions.ts"
 
 /** What became of a source's requests in the last 24 hours, and when the last one that is stored came. */
 export interface SourceCounts {
@@ -15,14 +15,18 @@ export const readSourceCounts = Effect.fnUntraced(function* (
   nowMs: number
 ): Effect.fn.Return<SourceCounts, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  const count = (measure: string) =>
-    Effect.map(rollupBins(sql, [source_id], [measure], nowMs), (counts) => total(counts.get(source_id) ?? []))
+  const rows = yield* sql<{ measure: string; count: number }>`
+    select measure, sum(count)::float8 as count from counted
+    where key_id = ${source_id} and measure = any(${["accepted", "rejected", "limited"]})
+      and minute > ${new Date(nowMs - day)} and minute <= ${new Date(nowMs)}
+    group by measure`
+  const count = (measure: string) => rows.find((row) => row.measure === measure)?.count ?? 0
   const [last] = yield* sql<{ ingested_at: Date }>`
     select ingested_at from requests where source_id = ${source_id} order by id desc limit 1`
   return {
-    accepted: yield* count("accepted"),
-    rejected: yield* count("rejected"),
-    limited: yield* count("limited"),
+    accepted: count("accepted"),
+    rejected: count("rejected"),
+    limited: count("limited"),
     lastRequestAt: last?.ingested_at ?? null
   }
 })

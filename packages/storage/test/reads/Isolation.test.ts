@@ -58,6 +58,8 @@ const world = Layer.effectDiscard(
       const { connection, source } = resourcesOf(team)
       yield* sql`insert into dedupe_keys (connection_id, team_id, key, request_id, expires_at)
         values (${connection}, ${team}, 'key', 'req', now())`
+      yield* sql`insert into request_shares (id, team_id, request_id, token_hash, expires_at, forgotten_at, created_at, updated_at)
+        values (${`shr_${team}`}, ${team}, 'req', ${team}, now(), now(), now(), now())`
       yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)
         values (${connection}, 'created', now(), 1, ${team}, 1)`
       yield* sql`insert into rollup_batches (team_id, key_ids, measures, minutes, counts)
@@ -66,6 +68,10 @@ const world = Layer.effectDiscard(
         values (${source}, ${team}, now(), now(), 1, 1)`
       yield* sql`insert into project_secrets (team_id, api_key_hash, api_key_masked, signing_secret, signing_secret_masked)
         values (${team}, ${team}, '', '', '')`
+      yield* sql`insert into users (id, issuer, subject, created_at, updated_at) values (${team}, '', ${team}, now(), now())`
+      yield* sql`insert into memberships (team_id, user_id, role, created_at) values (${team}, ${team}, 'owner', now())`
+      yield* sql`insert into sessions (token_hash, user_id, team_id, created_at, expires_at)
+        values (${team}, ${team}, ${team}, now(), now() + interval '1 day')`
       for (const resource of plain) {
         const fields = yield* Effect.fromResult(resource.create(resource.example.body, situation))
         yield* (yield* PlainStores)(resource).create(team, plainId(resource, team), fields)

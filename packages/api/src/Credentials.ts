@@ -1,0 +1,120 @@
+import { Clock, Context, Effect, Layer, Option } from "effect"
+import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { clientOf } from "@tidegate/model/ClientAddress"
+import { fail, type GatewayError, statusOf } from "@tidegate/model/GatewayError"
+import type { Caller } from "@tidegate/model/Session"
+import type { Database } from "@tidegate/storage/Database"
+import { sessionsByToken } from "@tidegate/storage/People"
+import { teamsByApiKey } from "@tidegate/storage/Teams"
+import { read } from "./handlers/Calls.ts"
+import { Allowances, RateLimits, type Verdict, windowMs } from "./RateLimit.ts"
+import { isSiteAdmin, SignInSettings } from "./SignInSettings.ts"
+
+/** Foreign addresses that are counted by themselves: some hundred bytes each. */
+const mostAddresses = 10_000
+/** Whole seconds, rounded up: who waits that long has waited long enough. */
+const seconds = (ms: number): number => Math.ceil(ms / 1_000)
+
+/** What is counted, by whose allowance it is. */
+const spent = {
+  key: { what: "calls with this API key", told: "api_key" },
+  session: { what: "calls of this user", told: "session" },
+  address: { what: "calls without a valid credential from this address", told: "address" }
+} as const
+
+/** Lets the answer tell what is left; fails when nothing is. */
+export const spend = Effect.fnUntraced(function* (
+  scope: keyof typeof spent,
+  { allowed, limit, remaining, resetMs, retryMs }: Verdict
+): Effect.fn.Return<void, GatewayError, HttpServerRequest.HttpServerRequest> {
+  const retry = Math.max(1, seconds(retryMs))
+  const headers = {
+    "ratelimit-policy": `"${scope}";q=${limit};w=${windowMs / 1_000}`,
+    ratelimit: `"${scope}";r=${remaining};t=${seconds(resetMs)}`,
+    "x-ratelimit-limit": String(limit),
+    "x-ratelimit-remaining": String(remaining),
+    "x-ratelimit-reset": String(seconds(resetMs)),
+    ...(allowed ? {} : { "retry-after": String(retry) })
+  }
+  yield* HttpEffect.appendPreResponseHandler((_, response) =>
+    Effect.succeed(HttpServerResponse.setHeaders(response, headers))
+  )
+  if (!allowed) {
+    const { told, what } = spent[scope]
+    yield* fail("RATE_LIMITED", `there are at most ${limit} ${what} a minute; repeat the call after ${retry} s`, {
+      retry_after_seconds: retry,
+      limit,
+      scope: told
+    })
+  }
+})
+
+/** A session's token, and no API key: those that were made here begin otherwise, and others are not taken when they are of this form. */
+export const sessionToken = /^ses_[0-9a-f]{64}$/
+
+/**
+ * Who calls, by an API key or a session's token. Looks it up by its hash with every call, so that a rotated key and an ended session are
+ * dead everywhere at once; it is a read of a unique index, which calls at the same time share. Fails closed: a database that does not answer is a 503, never an unchecked call.
+ *
+ * Counts, of each client address, the calls that bring no valid one, wherever they were made. Beyond its limit an address is
+ * answered 429, but a valid key is let in from there all the same: behind a proxy or a NAT one address is many callers, and
+ * one of them with a wrong key must not shut out the others. What keeps a key from being guessed is its length.
+ * Counted by this process for itself.
+ */
+export class Credentials extends Context.Service<
+  Credentials,
+  {
+    readonly callerOf: (credential: string) => Effect.Effect<Caller, GatewayError, HttpServerRequest.HttpServerRequest>
+    /** Counts a call that brings no credential because it is to get one. */
+    readonly stranger: Effect.Effect<void, GatewayError, HttpServerRequest.HttpServerRequest>
+  }
+>()("@tidegate/api/Credentials") {
+  static readonly layer: Layer.Layer<Credentials, never, Database> = Layer.effect(
+    Credentials,
+    Effect.gen(function* () {
+      const findTeam = yield* teamsByApiKey
+      const findSession = yield* sessionsByToken
+      const settings = yield* SignInSettings
+      const { failedPerAddress } = yield* RateLimits
+      const failures = new Allowances({ perMinute: failedPerAddress, mostKeys: mostAddresses })
+
+      const find = Effect.fnUntraced(function* (credential: string): Effect.fn.Return<Caller, GatewayError> {
+        // No credential arrives as an empty one.
+        if (credential === "") {
+          return yield* fail(
+            "UNAUTHENTICATED",
+            "send a team's API key or a session's token: Authorization: Bearer <key>"
+          )
+        }
+        if (sessionToken.test(credential)) {
+          const signedIn = yield* read(findSession(credential))
+          if (signedIn === null) return yield* fail("SESSION_EXPIRED", "the session is over; sign in again")
+          return {
+            kind: "session",
+            signedIn,
+            isSiteAdmin: isSiteAdmin(settings, { ...signedIn, email: signedIn.user.email })
+          }
+        }
+        const team = yield* read(findTeam(credential))
+        if (team === null) return yield* fail("INVALID_API_KEY", "the API key is not valid")
+        return { kind: "team_key", team }
+      })
+
+      const stranger = Effect.gen(function* () {
+        const { remoteAddress } = yield* HttpServerRequest.HttpServerRequest
+        const client = clientOf(Option.getOrElse(remoteAddress, () => ""))
+        yield* spend("address", failures.take(client, yield* Clock.currentTimeMillis))
+      })
+
+      return Credentials.of({
+        callerOf: (credential) =>
+          Effect.catchIf(
+            find(credential),
+            ({ code }) => statusOf[code] === 401,
+            (error) => Effect.andThen(stranger, error)
+          ),
+        stranger
+      })
+    })
+  )
+}

@@ -1,0 +1,86 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { editing } from "@tidegate/model/Permission"
+import { PublicShare, Share } from "@tidegate/model/Share"
+import { example, shareBody } from "@tidegate/resources/ShareInput"
+import { ApiErrors } from "./ApiError.ts"
+import { Authorization } from "./Authorization.ts"
+import { ids, publicShare, share } from "./Examples.ts"
+import { Deleted } from "./Group.ts"
+import { operation } from "./Operation.ts"
+import * as Parameters from "./Parameters.ts"
+
+/** Links by which anybody sees one request, without what is secret in it. */
+export class SharesApi extends HttpApiGroup.make("shares")
+  .add(
+    HttpApiEndpoint.post("create", "/requests/:id/share", {
+      params: Parameters.pathOf("request"),
+      query: Parameters.onlyTeam,
+      payload: shareBody.described,
+      success: Share.pipe(HttpApiSchema.status(201))
+    }).annotateMerge(
+      operation({
+        id: "shareRequest",
+        permission: editing,
+        summary: "Share a request",
+        description:
+          "A link that anybody may open until it ends: after 7 days unless told, 30 at most. What is secret is taken out before it is stored; the link is told once. A body of bytes, and JSON beyond 128 KiB, is left out.",
+        body: example,
+        answer: share,
+        errors: ["NOT_FOUND", "PAYLOAD_UNAVAILABLE"]
+      })
+    ),
+    HttpApiEndpoint.delete("revoke", "/requests/:id/share/:share", {
+      params: {
+        ...Parameters.pathOf("request"),
+        share: Parameters.Id.annotate({ description: "The share's id", examples: [ids.share] })
+      },
+      query: Parameters.onlyTeam,
+      success: Deleted
+    }).annotateMerge(
+      operation({
+        id: "revokeShare",
+        permission: editing,
+        summary: "End a share",
+        description: "Its link answers 410 from then on. Repeating it changes nothing.",
+        answer: { id: ids.share, deleted: true },
+        errors: ["NOT_FOUND"]
+      })
+    )
+  )
+  .middleware(Authorization)
+  .add(
+    HttpApiEndpoint.get("open", "/shares/request/:token", {
+      params: {
+        token: Schema.String.check(Schema.isMaxLength(100)).annotate({
+          description: "The link's token",
+          examples: [ids.shareToken]
+        })
+      },
+      success: PublicShare,
+      error: ApiErrors
+    }).annotateMerge(
+      operation({
+        id: "openShare",
+        permission: "public",
+        summary: "Open a share",
+        description: "Without a credential: the link is one. At most 120 a minute from one address.",
+        answer: publicShare,
+        errors: [
+          "VALIDATION_ERROR",
+          "SHARE_NOT_FOUND",
+          "SHARE_EXPIRED",
+          "SHARE_REVOKED",
+          "RATE_LIMITED",
+          "INTERNAL_ERROR",
+          "QUEUE_UNAVAILABLE"
+        ]
+      })
+    )
+  )
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Shares",
+      description: "Links by which anybody sees one request, without its secrets."
+    })
+  ) {}

@@ -1,0 +1,63 @@
+import { Clock, Effect, Option } from "effect"
+import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { clientOf } from "@tidegate/model/ClientAddress"
+import { Ingress, ingressPath } from "@tidegate/model/Ingress"
+import { shareBody } from "@tidegate/resources/ShareInput"
+import { openShare, revokeShare, share } from "@tidegate/storage/Shares"
+import { spend } from "../Credentials.ts"
+import { Api } from "../contract/Api.ts"
+import { CurrentTeam } from "../contract/Authorization.ts"
+import { Allowances } from "../RateLimit.ts"
+import { reader } from "./Calls.ts"
+import { readJsonObjectIfAny } from "./JsonBody.ts"
+
+/** How often a client address may open shares in a minute, and how many addresses are counted by themselves. */
+const openedPerMinute = 120
+const mostAddresses = 10_000
+
+/** It is for whoever has the link: no search engine lists it, and a page of anybody may show it. */
+const openly = { "x-robots-tag": "noindex, nofollow", "access-control-allow-origin": "*" }
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "shares",
+  Effect.fnUntraced(function* (handlers) {
+    const reading = yield* reader
+    const ingress = yield* Ingress
+    // The API is where the senders' URLs are.
+    const base = `${ingress.baseUrl}/`.slice(0, -ingressPath.length)
+    const opened = new Allowances({ perMinute: openedPerMinute, mostKeys: mostAddresses })
+
+    return handlers
+      .handleRaw("create", ({ params, request }) =>
+        Effect.gen(function* () {
+          const { id: team_id } = yield* CurrentTeam
+          const now = yield* Clock.currentTimeMillis
+          const input = yield* Effect.fromResult(shareBody.judge(yield* readJsonObjectIfAny(request), now))
+          return yield* reading(
+            share({ ...input, team_id, request_id: params.id }, (token) => `${base}/v1/shares/request/${token}`)
+          )
+        })
+      )
+      .handle("revoke", ({ params }) =>
+        Effect.gen(function* () {
+          const { id: team_id } = yield* CurrentTeam
+          yield* reading(revokeShare(team_id, params.id, params.share))
+          return { id: params.share, deleted: true as const }
+        })
+      )
+      .handle("open", ({ params }) =>
+        Effect.gen(function* () {
+          yield* HttpEffect.appendPreResponseHandler((_, response) =>
+            Effect.succeed(HttpServerResponse.setHeaders(response, openly))
+          )
+          // Counted by this process for itself, whatever is found: guessing costs like opening.
+          const { remoteAddress } = yield* HttpServerRequest.HttpServerRequest
+          const client = clientOf(Option.getOrElse(remoteAddress, () => ""))
+          yield* spend("address", opened.take(client, yield* Clock.currentTimeMillis))
+          return yield* reading(openShare(params.token))
+        })
+      )
+  })
+)

@@ -1,0 +1,56 @@
+import { Schema } from "effect"
+import { Values } from "./Message.ts"
+import { RequestStatus } from "./Request.ts"
+import { Timestamp } from "./Timestamp.ts"
+
+/** A request as strangers see it: what is secret reads `[redacted]`. */
+export const SharedRequest = Schema.Struct({
+  id: Schema.String,
+  status: RequestStatus,
+  verified: Schema.Boolean,
+  created_at: Timestamp,
+  method: Schema.String,
+  path: Schema.String,
+  url: Schema.String.annotate({ description: "Path and query" }),
+  headers: Values,
+  query: Values,
+  body: Schema.Json,
+  body_truncated: Schema.Boolean.annotate({
+    description: "Whether `body` is only the beginning, or was left out because nobody can tell what is in it"
+  })
+}).annotate({ identifier: "SharedRequest" })
+
+export interface SharedRequest extends Schema.Schema.Type<typeof SharedRequest> {}
+
+/** A link to one request that anybody may open until it ends. `token` is the link's credential, and told only here. */
+export const Share = Schema.Struct({
+  id: Schema.String,
+  token: Schema.String,
+  team_id: Schema.String,
+  request_id: Schema.String,
+  source_id: Schema.String,
+  title: Schema.NullOr(Schema.String),
+  url: Schema.String,
+  share_url: Schema.String.annotate({ description: "The same as url" }),
+  expires_at: Timestamp,
+  revoked_at: Schema.NullOr(Timestamp),
+  access_count: Schema.Int,
+  last_accessed_at: Schema.NullOr(Timestamp),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  sanitized: Schema.Literal(true),
+  request: SharedRequest
+}).annotate({ identifier: "Share" })
+
+export interface Share extends Schema.Schema.Type<typeof Share> {}
+
+/** What whoever has the link is shown. */
+export const PublicShare = Schema.Struct({
+  title: Schema.NullOr(Schema.String),
+  expires_at: Timestamp,
+  created_at: Timestamp,
+  sanitized: Schema.Literal(true),
+  request: SharedRequest
+}).annotate({ identifier: "PublicShare" })
+
+export interface PublicShare extends Schema.Schema.Type<typeof PublicShare> {}

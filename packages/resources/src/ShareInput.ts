@@ -1,0 +1,93 @@
+import { Result, Schema } from "effect"
+import type { GatewayError } from "@tidegate/model/GatewayError"
+import { parseTime } from "@tidegate/model/Timestamp"
+import { every, fieldError, type FieldErrors, isStorable, judgeBody, type Members, orInvalid } from "./Input.ts"
+import { setting, text } from "./Members.ts"
+
+/** How a request is shared. */
+
+const day = 86_400
+const leastSeconds = 60
+const mostSeconds = 30 * day
+const usualSeconds = 7 * day
+const mostNames = 100
+
+const Title = text
+  .check(
+    Schema.makeFilter(
+      (title: string) =>
+        (title.length <= 120 && isStorable(title)) || "must be at most 120 characters of valid Unicode",
+      { toJsonSchema: () => ({ maxLength: 120 }) }
+    )
+  )
+  .annotate({ description: "For people, shown to whoever opens the link" })
+
+const Seconds = Schema.Int.annotate({ message: "must be a whole number" }).check(
+  Schema.makeFilter((seconds: number) => seconds >= leastSeconds || `must be at least ${leastSeconds}`, {
+    toJsonSchema: () => ({
+      minimum: leastSeconds,
+      description: `More than ${mostSeconds} is taken as that`,
+      default: usualSeconds
+    })
+  })
+)
+
+const Names = Schema.Array(text.check(Schema.isMaxLength(200, { message: "must be at most 200 characters" }))).check(
+  Schema.isMaxLength(mostNames, { message: `must be at most ${mostNames} names` })
+)
+
+const ShareWrite = Schema.Struct({
+  title: setting(Title),
+  label: setting(Title.annotate({ description: "Alias of title" })),
+  expires_in_seconds: setting(Seconds),
+  ttl_seconds: setting(Seconds.annotate({ description: "Alias of expires_in_seconds" })),
+  ttl: setting(Seconds.annotate({ description: "Alias of expires_in_seconds" })),
+  expires_at: setting(
+    text.annotate({ description: "When it ends; with a number of seconds beside it, whichever is earlier. ISO 8601" })
+  ),
+  redact_keys: setting(
+    Names.annotate({
+      description: "More names of headers, parameters and members that are secret, in any case, `-` and `_` left out"
+    })
+  ),
+  include_body: setting(Schema.Boolean.annotate({ message: "must be true or false", description: "true by default" }))
+}).annotate({ identifier: "ShareWrite" })
+
+export interface ShareInput {
+  readonly title: string | null
+  readonly expiresAt: Date
+  readonly secretNames: ReadonlyArray<string>
+  readonly includeBody: boolean
+}
+
+const endOf = (input: typeof ShareWrite.Type, now: number): Result.Result<number, FieldErrors> => {
+  const { expires_at, expires_in_seconds, ttl, ttl_seconds } = input
+  const seconds = expires_in_seconds ?? ttl_seconds ?? ttl ?? null
+  const written = expires_at ?? null
+  const at = written === null ? null : parseTime(written, now)
+  if (written !== null && at === null) return fieldError("expires_at", "must be ISO 8601")
+  if (at !== null && at < now + leastSeconds * 1_000) {
+    return fieldError("expires_at", `must be at least ${leastSeconds} seconds from now`)
+  }
+  const given = [...(seconds === null ? [] : [now + seconds * 1_000]), ...(at === null ? [] : [at])]
+  return Result.succeed(
+    Math.min(...(given.length === 0 ? [now + usualSeconds * 1_000] : given), now + mostSeconds * 1_000)
+  )
+}
+
+export const shareBody = {
+  described: ShareWrite,
+  judge: (written: Members, now: number): Result.Result<ShareInput, GatewayError> =>
+    orInvalid(
+      judgeBody(ShareWrite, written, (input) =>
+        Result.map(every({ expires_at: endOf(input, now) }), ({ expires_at }) => ({
+          title: input.title ?? input.label ?? null,
+          expiresAt: new Date(expires_at),
+          secretNames: input.redact_keys ?? [],
+          includeBody: input.include_body ?? true
+        }))
+      )
+    )
+}
+
+export const example = { title: "Bug 12", expires_in_seconds: 3600, redact_keys: ["customer_email"] } as const

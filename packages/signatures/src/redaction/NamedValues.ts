@@ -1,0 +1,126 @@
+import { unescape } from "node:querystring"
+import type { IsSecretName } from "./SecretNames.ts"
+import { redacted } from "./SecretValues.ts"
+
+/**
+ * Secrets that are named in text which is no JSON, or broken: `password=x`, `Cookie: x`, `"token":"x"` with its quotes escaped or not,
+ * `<secret>x</secret>`. Where a value ends is guessed, and rather too late than too early. Each character is looked at a few times.
+ */
+export const withoutNamedSecrets = (text: string, isSecret: IsSecretName): string => {
+  let kept = ""
+  let keptTo = 0
+  /** A name that stands as a value: `name: "password", value: "x"`. */
+  let isNamed = false
+  separators.lastIndex = 0
+  for (let found = separators.exec(text); found !== null; found = separators.exec(text)) {
+    const end = separators.lastIndex
+    if (found[0] === "<") {
+      const element = elementAt(text, end)
+      if (element === null || !isSecret(element.name)) continue
+      const closing = text.indexOf(`</${element.name}`, element.from)
+      kept += text.slice(keptTo, element.from) + redacted
+      keptTo = closing < 0 ? text.length : closing
+    } else {
+      const name = nameBefore(text, found.index, keptTo)
+      if (name === "") continue
+      const from = skip(text, end, blank)
+      const isValue = isNamed && valueNames.test(name)
+      if (isSecret(name) || isValue) {
+        const to = valueEnd(text, from, found[0] === "=")
+        if (to === from || nothing.test(text.slice(from, to))) continue
+        kept += text.slice(keptTo, from) + redactedLike(text, from)
+        keptTo = to
+        isNamed = false
+      } else if (nameNames.test(name)) {
+        isNamed = isSecret(word.exec(text.slice(from, from + longestName))![1]!)
+        continue
+      } else continue
+    }
+    separators.lastIndex = keptTo
+  }
+  return kept + text.slice(keptTo)
+}
+
+const separators = /=>|[:=<]/g
+const blank = /\s/
+const nothing = /^\\*["'`]?(?:null|true|false|undefined|none|nil)?\\*["'`]?$/i
+
+/** What a list of names and values calls the two. */
+export const nameNames = /^(?:name|key|field|header|label|param(?:eter)?)$/i
+export const valueNames = /^(?:value|val|content|data|text|string)$/i
+
+const skip = (text: string, from: number, what: RegExp): number => {
+  let at = from
+  while (at < text.length && what.test(text.charAt(at))) at++
+  return at
+}
+
+const longestName = 128
+const word = /^[\\"'`]*([^\s\\"'`,;&<>{}[\]]*)/
+const inName = /[^\s"'`{,;&<>?()|=:]/
+
+/** The name that ends before a separator, without its quotes, and with what is escaped in it. Nothing before `least` is read. */
+const nameBefore = (text: string, separator: number, least: number): string => {
+  let end = separator
+  while (end > least && separator - end < 16 && /[\s"'`\\\])]/.test(text.charAt(end - 1))) end--
+  let start = end
+  while (start > least && end - start < longestName && inName.test(text.charAt(start - 1))) start--
+  const written = text.slice(start, end).replace(/^[\\[]+/, "")
+  const plain = written.includes("\\")
+    ? written.replaceAll(/\\+u([0-9a-f]{4})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+    : written
+  return plain.includes("%") ? unescape(plain) : plain
+}
+
+/** The mask in the quotes that the value had. */
+const redactedLike = (text: string, from: number): string => {
+  const quote = /^\\*["'`]/.exec(text.slice(from, from + 16))?.[0] ?? ""
+  return quote + redacted + quote
+}
+
+/** Where the value that begins here ends. */
+const valueEnd = (text: string, from: number, inLine: boolean): number => {
+  const quote = /^(\\*)(["'`])/.exec(text.slice(from, from + 16))
+  if (quote !== null) return quotedEnd(text, from + quote[0].length, quote[2]!, quote[1]!.length)
+  const first = text.charAt(from)
+  if (first === "{" || first === "[") return bracketedEnd(text, from)
+  // A scheme belongs to what follows it.
+  const scheme =
+    /^(?:bearer|basic|token|digest|negotiate|hmac)[ \t]+/i.exec(text.slice(from, from + 32))?.[0].length ?? 0
+  const stop = inLine ? /[\s&;,"'<>]/g : /[\r\n<]/g
+  stop.lastIndex = from + scheme
+  // A block of YAML is as long as it is indented; it goes on to the end.
+  if (/^[|>][+-]?[ \t]*\r?\n/.test(text.slice(from, from + 16))) return text.length
+  return stop.exec(text)?.index ?? text.length
+}
+
+const quotedEnd = (text: string, from: number, quote: string, escapes: number): number => {
+  for (let at = text.indexOf(quote, from); at >= 0; at = text.indexOf(quote, at + 1)) {
+    let before = at
+    while (before > from && text.charAt(before - 1) === "\\") before--
+    const escaped = at - before
+    if (escaped <= escapes || (escapes === 0 && escaped % 2 === 0)) return at + 1
+  }
+  return text.length
+}
+
+const bracketedEnd = (text: string, from: number): number => {
+  let depth = 0
+  let isQuoted = false
+  for (let at = from; at < text.length; at++) {
+    const one = text.charAt(at)
+    if (one === "\\") at++
+    else if (one === '"') isQuoted = !isQuoted
+    else if (isQuoted) continue
+    else if (one === "{" || one === "[") depth++
+    else if ((one === "}" || one === "]") && --depth === 0) return at + 1
+  }
+  return text.length
+}
+
+/** The XML element that begins here, and where what is in it does. */
+const elementAt = (text: string, at: number) => {
+  const tag = /^([\w:.-]{1,128})(?:\s[^<>]{0,2000})?>/.exec(text.slice(at, at + 2200))
+  if (tag === null || tag[0].endsWith("/>")) return null
+  return { name: tag[1]!, from: at + tag[0].length }
+}

@@ -1,0 +1,24 @@
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+
+/** What is kept apart from the requests it was made of, so that retention takes those and leaves this. */
+export default Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  // Of the token the SHA-256. "snapshot" is redacted JSON, and null once revoked. After "forgotten_at" the row is deleted.
+  yield* sql`create table request_shares (
+    id text collate "C" primary key,
+    team_id text collate "C" not null,
+    request_id text collate "C" not null,
+    token_hash text collate "C" not null unique,
+    title text,
+    snapshot text,
+    access_count bigint not null default 0,
+    last_accessed_at timestamptz,
+    expires_at timestamptz not null,
+    revoked_at timestamptz,
+    forgotten_at timestamptz not null,
+    created_at timestamptz not null,
+    updated_at timestamptz not null
+  ) with (fillfactor = 90)`
+  yield* sql`create index request_shares_forgotten on request_shares (forgotten_at)`
+})

@@ -1,0 +1,111 @@
+import { Effect, Latch } from "effect"
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
+import { GroupCommit } from "../src/journal/GroupCommit.ts"
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setImmediate", "performance"] }))
+afterEach(() => void vi.useRealTimers())
+
+/** So many milliseconds, and the turn after them. */
+const pass = async (ms: number): Promise<void> => {
+  await vi.advanceTimersByTimeAsync(ms)
+  await vi.advanceTimersByTimeAsync(0)
+}
+
+/** Commits that end when they are told to. */
+const held = () => {
+  const batches: Array<ReadonlyArray<string>> = []
+  const ends: Array<Latch.Latch> = []
+  const group = new GroupCommit<string>({
+    commit: (items) => {
+      const end = Latch.makeUnsafe()
+      batches.push(items)
+      ends.push(end)
+      return end.await
+    },
+    lanes: 2,
+    maxItems: 100,
+    maxBytes: 100,
+    sizeOf: () => 1,
+    committed: () => {},
+    run: (commit) => void Effect.runFork(commit),
+    parallelFrom: 3
+  })
+  /** The one that began last ends, so long (ms) after it began. */
+  const end = async (after: number): Promise<void> => {
+    await pass(after)
+    ends.at(-1)!.openUnsafe()
+    await pass(0)
+  }
+  const add = async (...items: ReadonlyArray<string>): Promise<void> => {
+    for (const item of items) group.add(item)
+    await pass(0)
+  }
+  return { batches, add, end, group }
+}
+
+/** One that has taken a millisecond, and then some that took ten: the database is busy. */
+const busy = async () => {
+  const world = held()
+  for (const ms of [1, 10, 10, 10, 10]) {
+    await world.add("before")
+    await world.end(ms)
+  }
+  world.batches.length = 0
+  return world
+}
+
+describe("a group commit", () => {
+  it("begins at once, and beside another one, while commits are quick", async () => {
+    const { add, batches, end } = held()
+    await add("a")
+    await end(1)
+    await add("b")
+    await add("c")
+    expect(batches).toEqual([["a"], ["b"], ["c"]])
+  })
+
+  it("gathers for as long as a commit takes once they are slow", async () => {
+    const { add, batches } = await busy()
+    await add("a")
+    await pass(9)
+    await add("b")
+    expect(batches).toEqual([])
+    await pass(2)
+    expect(batches).toEqual([["a", "b"]])
+  })
+
+  it("then gathers while one is under way, and from its end on", async () => {
+    const { add, batches, end } = await busy()
+    await add("a")
+    await pass(11)
+    await add("b")
+    await end(10)
+    await add("c")
+    expect(batches).toEqual([["a"]])
+    await pass(11)
+    expect(batches).toEqual([["a"], ["b", "c"]])
+  })
+
+  it("is not held back once enough has gathered", async () => {
+    const { add, batches } = await busy()
+    await add("a")
+    await add("b", "c")
+    expect(batches).toEqual([["a", "b", "c"]])
+    await add("d", "e", "f")
+    expect(batches).toEqual([
+      ["a", "b", "c"],
+      ["d", "e", "f"]
+    ])
+  })
+
+  it("begins at once again when commits have become quick", async () => {
+    const { add, batches, end, group } = await busy()
+    await add("a")
+    await pass(11)
+    await end(1)
+    await add("b")
+    expect(batches).toEqual([["a"], ["b"]])
+    await end(1)
+    expect([group.pendingItems, group.pendingBytes, group.commits, group.items]).toEqual([0, 0, 7, 7])
+  })
+})

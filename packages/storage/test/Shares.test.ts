@@ -1,0 +1,106 @@
+import { expect, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { prefixes, sibling } from "@tidegate/model/Ids"
+import { retain } from "../src/Retention.ts"
+import { hashToken } from "../src/Secrets.ts"
+import { openShare, revokeShare, share } from "../src/Shares.ts"
+import * as ControlPlane from "./controlPlane.ts"
+import { idOf, makeOldDays, type OldDays } from "./OldDays.ts"
+
+const mine = "tm_mine"
+const other = "tm_other"
+const old: OldDays = {
+  now: Date.now(),
+  days: 3,
+  teams: { [mine]: { payload: null, record: null }, [other]: { payload: null, record: null } },
+  perDay: 10,
+  bodyBytes: 64
+}
+const world = Layer.effectDiscard(makeOldDays(old)).pipe(Layer.provideMerge(ControlPlane.layer), Layer.orDie)
+
+const requestOf = (team: string, day = 0) => sibling(prefixes.request, `req_${idOf(old, team, day, 6)}`)
+const shared = (day = 0) =>
+  share(
+    {
+      team_id: mine,
+      request_id: requestOf(mine, day),
+      title: "t",
+      expiresAt: new Date(Date.now() + 60_000),
+      secretNames: [],
+      includeBody: true
+    },
+    (token) => `http://gateway.test/${token}`
+  )
+const codeOf = <R>(effect: Effect.Effect<unknown, unknown, R>) =>
+  Effect.map(Effect.flip(effect), (error) => (error as { readonly code?: string }).code)
+
+layer(world, { excludeTestServices: true })("a share", (it) => {
+  it.effect("shows what was redacted, counts its readers, and keeps its token to itself", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const made = yield* shared()
+      expect(made).toMatchObject({ url: `http://gateway.test/${made.token}`, title: "t", access_count: 0 })
+      const opened = yield* openShare(made.token)
+      expect(opened).toEqual({
+        title: "t",
+        expires_at: made.expires_at,
+        created_at: made.created_at,
+        sanitized: true,
+        request: made.request
+      })
+      yield* openShare(made.token)
+      const [row] = yield* sql`select * from request_shares where id = ${made.id}`
+      expect(row).toMatchObject({ access_count: 2n, token_hash: hashToken(made.token) })
+      expect(JSON.stringify({ ...row, access_count: 0 })).not.toContain(made.token)
+    })
+  )
+
+  it.effect("ends when it is revoked, and forgets what it showed", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { id, request_id, token } = yield* shared()
+      expect(yield* codeOf(revokeShare(other, request_id, id))).toBe("NOT_FOUND")
+      expect(yield* codeOf(revokeShare(mine, requestOf(mine, 1), id))).toBe("NOT_FOUND")
+      expect((yield* openShare(token)).title).toBe("t")
+      yield* revokeShare(mine, request_id, id)
+      yield* revokeShare(mine, request_id, id)
+      expect(yield* codeOf(openShare(token))).toBe("SHARE_REVOKED")
+      expect((yield* sql`select snapshot from request_shares where id = ${id}`)[0]).toEqual({ snapshot: null })
+    })
+  )
+
+  it.effect("ends at its time, says so for a while, and is gone", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { id, token } = yield* shared()
+      yield* sql`update request_shares set expires_at = now() - interval '1 second' where id = ${id}`
+      expect(yield* codeOf(openShare(token))).toBe("SHARE_EXPIRED")
+      yield* sql`update request_shares set forgotten_at = now() - interval '2 days' where id = ${id}`
+      expect(yield* codeOf(openShare(token))).toBe("SHARE_NOT_FOUND")
+      yield* retain({ payloadDays: 30, recordDays: 90 })
+      expect(yield* sql`select from request_shares where id = ${id}`).toEqual([])
+    })
+  )
+
+  it.effect("is not there for a token that nobody has, nor of a request of another team", () =>
+    Effect.gen(function* () {
+      for (const token of [`rsh_${"0".repeat(48)}`, "rsh_", "", "rsh_' or 1=1", `RSH_${"0".repeat(48)}`]) {
+        expect(yield* codeOf(openShare(token))).toBe("SHARE_NOT_FOUND")
+      }
+      const theirs = { title: null, expiresAt: new Date(), secretNames: [], includeBody: true }
+      const made = share({ ...theirs, team_id: mine, request_id: requestOf(other) }, String)
+      expect(yield* codeOf(made)).toBe("NOT_FOUND")
+    })
+  )
+
+  it.effect("outlives what it was made of", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { request, request_id, token } = yield* shared(2)
+      yield* retain({ payloadDays: 1, recordDays: 1 })
+      expect(yield* sql`select from requests where id = ${request_id}`).toEqual([])
+      expect((yield* openShare(token)).request).toEqual(request)
+    })
+  )
+})

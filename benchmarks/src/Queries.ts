@@ -19,6 +19,15 @@ const times = 15
 const attempt = <A>(run: () => Promise<A>) =>
   Effect.tryPromise({ try: run, catch: (cause) => new GatewayError({ message: String(cause) }) })
 
+/** As much as is read of any answer. */
+interface Answer {
+  readonly id: string
+  readonly team_id: string
+  readonly series: ReadonlyArray<{ readonly timestamp: string; readonly count: number }>
+  readonly total: number
+  readonly total_exact: boolean
+}
+
 interface Ends {
   readonly team: string
   readonly sources: ReadonlyArray<string>
@@ -125,8 +134,7 @@ export const queries = Effect.fnUntraced(function* (plan: Plan) {
         const text = await answer.body.text()
         if (answer.statusCode !== 200)
           throw new Error(`${method} /v1/${path}: ${answer.statusCode} ${text.slice(0, 500)}`)
-        // oxlint-disable-next-line typescript/no-explicit-any -- whatever the API answers
-        return JSON.parse(text) as any
+        return JSON.parse(text) as Answer
       })
     const made = (path: string, count: number, body: (n: number) => object) =>
       Effect.forEach(
@@ -137,13 +145,13 @@ export const queries = Effect.fnUntraced(function* (plan: Plan) {
     const to = yield* made("destinations", destinations, (n) => ({ name: `d${n}`, type: "MOCK_API", config: {} }))
     const between = yield* made("connections", connections, (n) => ({
       name: `c${n}`,
-      source_id: from[n % sources].id,
-      destination_id: to[n % destinations].id,
+      source_id: from[n % sources]!.id,
+      destination_id: to[n % destinations]!.id,
       rules: []
     }))
-    yield* call("PUT", `connections/${between[0].id}/pause`)
+    yield* call("PUT", `connections/${between[0]!.id}/pause`)
     const ids = (all: ReadonlyArray<{ readonly id: string }>) => all.map(({ id }) => id)
-    const ends: Ends = { team: from[0].team_id, sources: ids(from), destinations: ids(to), connections: ids(between) }
+    const ends: Ends = { team: from[0]!.team_id, sources: ids(from), destinations: ids(to), connections: ids(between) }
 
     yield* connection.query(idFunction, [], false)
     const began = performance.now()

@@ -54,7 +54,7 @@ const seed = async ({ connection, destination, source }: Awaited<ReturnType<type
   await gateways.query("analyze events, requests")
 }
 
-let isOver = false
+const load = { isOver: false }
 let accepted = 0
 const took: Array<{ readonly at: number; readonly ms: number }> = []
 live.reply = (response, { at, body }) => {
@@ -65,7 +65,7 @@ live.reply = (response, { at, body }) => {
 /** Posts at an even rate, each with the time of its own. */
 const sending = async (source: string): Promise<void> => {
   const began = now()
-  for (let n = 0; !isOver; n++) {
+  for (let n = 0; !load.isOver; n++) {
     const wait = began + (n * 1_000) / rate - now()
     if (wait > 0) await sleep(wait)
     gateways.call("door", "POST", `/e/${source}`, { body: String(now()) }).then(
@@ -107,7 +107,7 @@ try {
   const back = now() + 5_000
   await waitUntil("it has come to its end", async () => (await state())["finished_at"] !== null, { patienceMs })
   const ended = now()
-  isOver = true
+  load.isOver = true
   await traffic
   const waiting = async () => (await gateways.query("select count(*)::int as count from deliveries"))[0]!["count"]
   await waitUntil("all has been delivered", async () => (await waiting()) === 0, { patienceMs })
@@ -140,7 +140,7 @@ try {
     )}\n`
   )
 } finally {
-  isOver = true
+  load.isOver = true
   await gateways.close()
   await live.close()
   await target.close()

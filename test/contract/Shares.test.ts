@@ -1,4 +1,5 @@
 import { describe, expect } from "vitest"
+import type { Body } from "../support/Gateway.ts"
 import { request } from "../support/RawHttp.ts"
 import { it as gatewayIt } from "../support/it.ts"
 

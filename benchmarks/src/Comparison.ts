@@ -26,6 +26,8 @@ export interface Settings {
   readonly backlogFill: number
   /** How many gateway processes the scenario `processes` compares with one. */
   readonly processes: ReadonlyArray<number>
+  /** How many records the scenario `queries` asks over, one number after the other. */
+  readonly records: ReadonlyArray<number>
 }
 
 /** About nine minutes. */
@@ -38,7 +40,8 @@ export const fullSettings: Settings = {
   perSecond: 1_000,
   backlog: 500_000,
   backlogFill: 200,
-  processes: [2, 4, 8]
+  processes: [2, 4, 8],
+  records: [100_000, 1_000_000]
 }
 
 /** A check that everything runs; its figures mean little. */
@@ -50,7 +53,8 @@ export const quickSettings: Settings = {
   offered: 2,
   backlog: 10_000,
   backlogFill: 20,
-  processes: [2]
+  processes: [2],
+  records: [20_000]
 }
 
 /** What the scenarios need beside the bench: sizes, where the gateway is, where its files go, and who hears of progress. */

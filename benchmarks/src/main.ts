@@ -2,6 +2,7 @@
  * `npm run bench`: the gateway beside the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
  *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, processes, control, memory, or pipeline (the bare pipeline beside itself)
+ *   --only queries      how long counts, series and lists take over more and more records; --records <n,…>: how many
  *   --only rows         everything that events are made to go through, a row each: rate, latency, CPU, memory
  *   --row <text>        of the rows only those whose name has it
  *   --before <file>     the gateway beside another version of it: the module to run as that one; alone, or with --only rows or control
@@ -32,6 +33,7 @@ import { control } from "./Control.ts"
 import { frontDoors } from "./FrontDoors.ts"
 import { memory } from "./Memory.ts"
 import { processes } from "./Processes.ts"
+import { queries } from "./Queries.ts"
 import { readProfile, renderSelfTimes } from "./Profile.ts"
 import { renderMarkdown, renderText } from "./Report.ts"
 import { rows as allRows } from "./rows/list.ts"
@@ -52,6 +54,7 @@ const scenarios = {
   memory,
   processes,
   control,
+  queries,
   versions: Scenarios.versions,
   pipeline: Scenarios.pipeline
 }
@@ -83,6 +86,7 @@ const readOptions = () => {
       before: { type: "string" },
       rounds: { type: "string" },
       processes: { type: "string" },
+      records: { type: "string" },
       quick: { type: "boolean", default: false },
       profile: { type: "boolean", default: false },
       telemetry: { type: "boolean", default: false },
@@ -122,6 +126,10 @@ const readOptions = () => {
   if (several?.some((count) => !(Number.isInteger(count) && count > 0))) {
     throw new Error("--processes takes numbers from 1, with commas between them")
   }
+  const records = values.records?.split(",").map(Number)
+  if (records?.some((count) => !(Number.isInteger(count) && count >= 10_000))) {
+    throw new Error("--records takes numbers from 10000, with commas between them")
+  }
   return {
     names,
     gateway,
@@ -134,7 +142,8 @@ const readOptions = () => {
       ...settings,
       ...(only === "rows" && { rounds: Math.min(ROUNDS_OF_ROWS, settings.rounds) }),
       ...(rounds !== undefined && { rounds }),
-      ...(several !== undefined && { processes: several })
+      ...(several !== undefined && { processes: several }),
+      ...(records !== undefined && { records })
     }
   }
 }

@@ -51,7 +51,8 @@ const settings: Settings = {
   perSecond: 200,
   backlog: 50,
   backlogFill: 5,
-  processes: [2]
+  processes: [2],
+  records: []
 }
 
 describe.runIf(process.platform === "linux")("with a PostgreSQL server", () => {

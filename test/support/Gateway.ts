@@ -7,7 +7,8 @@ import { Effect, Exit, Redacted, Scope } from "effect"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { type Table, tables } from "../../packages/storage/src/Tables.ts"
 import { hashToken, loadSecretKeys, Secrets } from "@tidegate/storage/Secrets"
-import { demoTeam, signingSecrets } from "@tidegate/storage/Teams"
+import { signingSecrets } from "@tidegate/storage/ProjectSecrets"
+import { demoTeam } from "@tidegate/storage/Teams"
 import { GatewayProcess, usualSettings } from "./GatewayProcess.ts"
 import { freshDatabase } from "../postgres.ts"
 import { eventually, patience } from "./Waiting.ts"
@@ -215,8 +216,8 @@ export class Gateway {
     return Effect.runPromise(
       Effect.gen(function* () {
         const keys = yield* loadSecretKeys(home)
-        const [secret] = yield* Effect.provide(signingSecrets(demoTeam), Secrets.layer({ keys }))
-        return Redacted.value(secret!)
+        const [current] = yield* Effect.provide(signingSecrets(demoTeam), Secrets.layer({ keys }))
+        return Redacted.value(current!.secret)
       }).pipe(Effect.provide([PgClient.layer({ url: Redacted.make(this.#databaseUrl) }), NodeServices.layer]))
     )
   }

@@ -1,0 +1,223 @@
+/** How long counts, series, summaries and lists take over more and more records, and whether what they tell is what there is. */
+import * as PgConnection from "@effect/sql-pg/PgConnection"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import { Pool } from "undici"
+import { atMost, type Outcome, type Plan, single, startProcess } from "./Comparison.ts"
+import { GatewayError } from "./Gateway.ts"
+import { makeRow, type Row } from "./Report.ts"
+
+/** Sources, destinations and connections that the records are spread over. */
+const sources = 5
+const destinations = 10
+const connections = 20
+/** Events that wait, on a connection that is paused. */
+const waiting = 2_000
+/** Each query is asked so often. */
+const times = 15
+
+const attempt = <A>(run: () => Promise<A>) =>
+  Effect.tryPromise({ try: run, catch: (cause) => new GatewayError({ message: String(cause) }) })
+
+/** As much as is read of any answer. */
+interface Answer {
+  readonly id: string
+  readonly team_id: string
+  readonly series: ReadonlyArray<{ readonly timestamp: string; readonly count: number }>
+  readonly total: number
+  readonly total_exact: boolean
+}
+
+interface Ends {
+  readonly team: string
+  readonly sources: ReadonlyArray<string>
+  readonly destinations: ReadonlyArray<string>
+  readonly connections: ReadonlyArray<string>
+}
+
+const idFunction = `create or replace function bench_id(ms bigint, n bigint) returns text immutable language sql return
+  ${Array.from({ length: 10 }, (_, i) => `substr('0123456789abcdefghjkmnpqrstvwxyz', ((ms >> ${5 * (9 - i)}) & 31)::int + 1, 1)`).join(" || ")}
+  || lpad(n::text, 16, '0')`
+
+/** Of a hundred requests one is rejected, one filtered; the others are an event each, of which three have failed. Over the last day. */
+const fill = (ends: Ends, rows: number, now: number): ReadonlyArray<string> => {
+  const list = (ids: ReadonlyArray<string>) => `array[${ids.map((id) => `'${id}'`).join(",")}]`
+  const made = `(
+    select n, bench_id(ms, n) as id, to_timestamp(ms / 1000.0) as at, (${list(ends.sources)})[1 + n % ${sources}] as source,
+      (${list(ends.destinations)})[1 + n % ${destinations}] as destination,
+      (${list(ends.connections)})[1 + case when n < ${waiting} then 0 else 1 + n % ${connections - 1} end] as connection,
+      case when n < ${waiting} then 'PENDING' when n % 100 = 0 then 'rejected' when n % 100 = 1 then 'ignored'
+        when n % 100 < 5 then 'FAILED' else 'SUCCESSFUL' end as outcome
+    from (select n, ${now - 86_000_000}::bigint + n * 85900000 / ${rows} as ms from generate_series(0, ${rows - 1}::bigint) n) t
+  ) as m`
+  const minute = "date_trunc('minute', created_at)"
+  const counts = (
+    from: string
+  ) => `insert into rollup_batches (team_id, key_ids, source_ids, destination_ids, measures, minutes, counts)
+    select team_id, array_agg(key), array_agg(source), array_agg(destination), array_agg(measure), array_agg(minute), array_agg(n)
+    from (${from}) c (team_id, key, source, destination, measure, minute, n) group by team_id, date_trunc('hour', minute)`
+  return [
+    `insert into requests (id, team_id, source_id, status, verified, method, path, query, headers, body, body_size, external_id,
+        events_count, ignored_count, ingested_at, created_at, updated_at)
+      select 'req_' || id, '${ends.team}', source, case outcome when 'rejected' then 'rejected' else 'accepted' end, n % 2 = 0, 'POST',
+        '/', '', '{}', '{}', 2, 'ext-' || n, 1, 0, at, at, at from ${made}`,
+    `insert into ignored_events (id, team_id, request_id, connection_id, source_id, cause, meta, created_at)
+      select 'ign_' || id, '${ends.team}', 'req_' || id, connection, source, 'FILTERED', '[]', at from ${made} where outcome = 'ignored'`,
+    `insert into events (id, team_id, request_id, connection_id, source_id, destination_id, state, failed, trigger, attempts, due_at,
+        ingested_at, created_at, updated_at)
+      select 'evt_' || id, '${ends.team}', 'req_' || id, connection, source, destination, outcome, outcome = 'FAILED', 'INITIAL', 1,
+        case outcome when 'PENDING' then at end, at, at, at
+      from ${made} where outcome not in ('rejected', 'ignored')`,
+    `insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at)
+      select id, team_id, 1, destination_id, connection_id, created_at from events where state = 'PENDING'`,
+    counts(`select team_id, source_id, null, null, status, ${minute}, count(*) from requests group by 1, 2, 5, 6`),
+    counts(
+      `select team_id, connection_id, source_id, null, 'ignored', ${minute}, count(*) from ignored_events group by 1, 2, 3, 6`
+    ),
+    counts(`select team_id, connection_id, source_id, destination_id, measure, ${minute}, count(*)
+      from events cross join lateral (values ('created'), (nullif(lower(state), 'pending'))) v (measure) where measure is not null
+      group by 1, 2, 3, 4, 5, 6`),
+    "vacuum analyze requests, events, ignored_events, deliveries"
+  ]
+}
+
+const day = "from=now-24h&to=now"
+
+const pathsOf = ({ connections, destinations, sources }: Ends): Readonly<Record<string, string>> => ({
+  "list events": "events",
+  "list failed events of a destination": `events?status=FAILED&destination_id=${destinations[0]}`,
+  "list requests": "requests",
+  "list destinations, with 24 hours": "destinations",
+  "count events": "events/count",
+  "count failed events": "events/count?status=FAILED",
+  "count waiting events": "events/count?status=HOLD,QUEUED",
+  "count events of a source": `events/count?source_id=${sources[0]}`,
+  "count events of a source to a destination": `events/count?source_id=${sources[0]}&destination_id=${destinations[0]}`,
+  "count events by search": "events/count?q=ext-4242",
+  "count requests": "requests/count",
+  "count rejected requests of a source": `requests/count?status=rejected&source_id=${sources[0]}`,
+  "count unverified requests": "requests/count?verified=false",
+  "events over a day, by default": `metrics/events?${day}`,
+  "events over a day, by the minute": `metrics/events?${day}&granularity=1m`,
+  "events over a day, of a destination by the hour": `metrics/events?${day}&granularity=1h&destination_id=${destinations[0]}`,
+  "events over ten minutes, by the second": "metrics/events?from=now-10m&to=now&granularity=1s",
+  "requests over a day, by default": `metrics/requests?${day}`,
+  "requests over ten minutes, by the second": "metrics/requests?from=now-10m&to=now&granularity=1s",
+  "summary of all sources": `metrics/sources?id=${sources.join()}`,
+  "summary of all destinations": `metrics/destinations?id=${destinations.join()}`,
+  "summary of all connections": `metrics/connections?id=${connections.join()}`
+})
+
+const sizeName = (rows: number): string => (rows >= 1e6 ? `${rows / 1e6} million` : `${rows / 1e3} thousand`)
+
+/** Each query over each number of records. */
+export const queries = Effect.fnUntraced(function* (plan: Plan) {
+  const rows: Array<Row> = []
+  let least: Readonly<Record<string, ReadonlyArray<number>>> = {}
+  for (const size of plan.settings.records) {
+    const name = `queries_${size}`
+    const database = yield* plan.bench.postgres.database(name)
+    const gateway = yield* startProcess(plan, name, database, name)
+    const connection = yield* PgConnection.make({ url: Redacted.make(database) })
+    const pool = yield* Effect.acquireRelease(
+      Effect.sync(() => new Pool(gateway.origin, { connections: 1 })),
+      (pool) => Effect.promise(() => pool.destroy())
+    )
+    const call = (method: "GET" | "POST" | "PUT", path: string, body?: object) =>
+      attempt(async () => {
+        const answer = await pool.request({
+          method,
+          path: `/v1/${path}`,
+          headers: { authorization: gateway.authorization, "content-type": "application/json" },
+          body: body === undefined ? null : JSON.stringify(body)
+        })
+        const text = await answer.body.text()
+        if (answer.statusCode !== 200)
+          throw new Error(`${method} /v1/${path}: ${answer.statusCode} ${text.slice(0, 500)}`)
+        return JSON.parse(text) as Answer
+      })
+    const made = (path: string, count: number, body: (n: number) => object) =>
+      Effect.forEach(
+        Array.from({ length: count }, (_, n) => n),
+        (n) => call("POST", path, body(n))
+      )
+    const from = yield* made("sources", sources, (n) => ({ name: `s${n}`, type: "WEBHOOK" }))
+    const to = yield* made("destinations", destinations, (n) => ({ name: `d${n}`, type: "MOCK_API", config: {} }))
+    const between = yield* made("connections", connections, (n) => ({
+      name: `c${n}`,
+      source_id: from[n % sources]!.id,
+      destination_id: to[n % destinations]!.id,
+      rules: []
+    }))
+    yield* call("PUT", `connections/${between[0]!.id}/pause`)
+    const ids = (all: ReadonlyArray<{ readonly id: string }>) => all.map(({ id }) => id)
+    const ends: Ends = { team: from[0]!.team_id, sources: ids(from), destinations: ids(to), connections: ids(between) }
+
+    yield* connection.query(idFunction, [], false)
+    const began = performance.now()
+    for (const statement of fill(ends, size, Date.now())) yield* connection.query(statement, [], false)
+    yield* plan.progress(`queries: ${sizeName(size)} requests in ${((performance.now() - began) / 1000).toFixed(0)} s`)
+    // Whoever counts something adds up what others have left.
+    yield* attempt(async () => {
+      const sent = await pool.request({ method: "POST", path: `/e/${ends.sources[0]}`, body: "{}" })
+      await sent.body.dump()
+    })
+    yield* Effect.sleep("7 seconds")
+    yield* connection.query("vacuum analyze rollups", [], false)
+    yield* plan.bench.postgres.checkpoint
+
+    const found: Record<string, Array<number>> = {}
+    for (const [query, path] of Object.entries(pathsOf(ends))) {
+      const took: Array<number> = []
+      yield* call("GET", path)
+      for (let n = 0; n < times; n++) {
+        const at = performance.now()
+        yield* call("GET", path)
+        took.push(performance.now() - at)
+      }
+      found[query] = took
+      rows.push(
+        makeRow({
+          scenario: `Queries over ${sizeName(size)} requests${least[query] === undefined ? "" : "; reference: the least of them"}`,
+          measure: query,
+          unit: "ms",
+          ...(least[query] === undefined ? {} : { reference: least[query] }),
+          gateway: took
+        })
+      )
+    }
+    if (Object.keys(least).length === 0) least = found
+
+    // What is told, beside a count over the rows.
+    const series = yield* call("GET", `metrics/events?${day}&granularity=1m`)
+    const requests = yield* call("GET", `metrics/requests?${day}&granularity=1m`)
+    const byMinute = (table: string) =>
+      Effect.map(
+        connection.queryValues(
+          `select (extract(epoch from date_trunc('minute', created_at)) * 1000)::float8, count(*)::float8 from ${table} group by 1`
+        ),
+        (values) => new Map(values.map(([at, n]) => [Number(at), Number(n)]))
+      )
+    let wrong = 0
+    for (const [told, there] of [
+      [series, yield* byMinute("events")],
+      [requests, yield* byMinute("requests")]
+    ] as const) {
+      for (const { count, timestamp } of told.series) if (count !== (there.get(Date.parse(timestamp)) ?? 0)) wrong++
+    }
+    const total = yield* call("GET", "events/count?from=now-30h")
+    const [[all] = []] = yield* connection.queryValues("select count(*)::float8 from events")
+    if (total.total !== Number(all) || !total.total_exact) wrong++
+    rows.push(
+      single(
+        `Queries over ${sizeName(size)} requests`,
+        "minutes and counts that differ from the rows",
+        "",
+        wrong,
+        atMost("value", 0)
+      )
+    )
+  }
+  const none = { reference: [], gateway: [] }
+  return { rows, measured: { offered: none, saturated: none } } satisfies Outcome
+}, Effect.scoped)

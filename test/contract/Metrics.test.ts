@@ -1,0 +1,125 @@
+import { describe, expect } from "vitest"
+import { request } from "../support/RawHttp.ts"
+import { it as gatewayIt } from "../support/it.ts"
+
+/** What counts, series and summaries tell of what has just happened, by the API alone. */
+
+const it = gatewayIt
+  /** A source whose requests are delivered on one connection, and filtered by another; `sent` of them. */
+  .extend("lived", ({ gateway }) => async (sent: number) => {
+    const source = await gateway.source({ allowed_http_methods: ["POST"] })
+    const destination = await gateway.destination({ path: "/hooks" }, "MOCK_API")
+    const delivers = await gateway.connection(source, destination)
+    const filters = await gateway.connection(source, destination, [{ type: "filter", body: { a: 2 } }])
+    for (let n = 0; n < sent; n++) {
+      const headers: Array<[string, string]> = [["content-type", "application/json"]]
+      await request(gateway.port, { path: `/e/${source.id}`, headers, body: '{"a":1}' })
+    }
+    const refused = await fetch(`${gateway.origin}/e/${source.id}`, { method: "PUT", body: "{}" })
+    expect(refused.status).toBe(405)
+    await gateway.eventually("all are delivered", async () => {
+      const { count } = await gateway.api("GET", `/events?source_id=${source.id}&status=SUCCESSFUL`)
+      return count === sent ? true : null
+    })
+    return { source, destination, delivers, filters }
+  })
+
+const sum = (series: ReadonlyArray<object>, measure: string): number =>
+  series.reduce((total, bucket) => total + ((bucket as Record<string, number>)[measure] ?? 0), 0)
+
+describe("metrics", () => {
+  it("tell what happened by every dimension, in every granularity", async ({ gateway, lived }) => {
+    const { delivers, destination, filters, source } = await lived(5)
+    for (const granularity of ["1s", "5s", "10s", "30s", "1m", "5m", "15m", "1h"] as const) {
+      const range = `from=now-10m&to=now&granularity=${granularity}`
+      const requests = await gateway.api("GET", `/metrics/requests?${range}&source_id=${source.id}`)
+      expect(requests).toMatchObject({ granularity, partial: false, unavailable_shard_count: 0 })
+      expect(["count", "accepted_count", "rejected_count"].map((name) => sum(requests.series, name))).toEqual([6, 5, 1])
+      for (const [filter, ignored] of [
+        [`source_id=${source.id}`, 5],
+        [`destination_id=${destination.id}`, 0],
+        [`connection_id=${delivers.id}`, 0],
+        [`webhook_id=${filters.id},${delivers.id}`, 5],
+        [`source_id=${source.id}&destination_id=${destination.id}&status=SUCCESSFUL`, 0]
+      ] as const) {
+        const { date_range, series } = await gateway.api("GET", `/metrics/events?${range}&${filter}`)
+        const told = ["count", "delivered_count", "failed_count", "queued_count", "ignored_count"].map((name) =>
+          sum(series, name)
+        )
+        expect(told, `${granularity} ${filter}`).toEqual([5, 5, 0, 0, ignored])
+        expect(series[0]!.timestamp).toBe(date_range.start)
+      }
+    }
+    const only = await gateway.api("GET", `/metrics/events?start=now-1m&end=now&measure=count&measures=hold_count`)
+    for (const bucket of only.series) expect(Object.keys(bucket)).toEqual(["timestamp", "count", "hold_count"])
+    expect((await gateway.api("GET", `/events/count?source_id=${source.id}`)).total).toBe(5)
+    expect((await gateway.api("GET", `/requests/count?source_id=${source.id}&status=rejected`)).total).toBe(1)
+  })
+
+  it("summarize 24 hours under every name of an id", async ({ gateway, lived }) => {
+    const { delivers, destination, source } = await lived(3)
+    for (const alias of ["id", "ids", "source_id", "source_ids"]) {
+      const path = `/metrics/sources?${alias}=${source.id},src_none` as "/metrics/sources"
+      const { count, models } = await gateway.api("GET", path)
+      expect(count).toBe(2)
+      expect(models).toMatchObject([
+        {
+          id: source.id,
+          source_id: source.id,
+          connections_count: 2,
+          requests_24h_count: 4,
+          requests_24h_accepted_count: 3,
+          requests_24h_rejected_bins: [0, 0, 0, 0, 0, 1],
+          events_24h_successful_count: 3
+        },
+        { id: "src_none", requests_24h_total_count: 0, events_24h_bins: [0, 0, 0, 0, 0, 0] }
+      ])
+    }
+    const byDestination = await gateway.api("GET", `/metrics/destinations?destination_ids=${destination.id}`)
+    expect(byDestination.models).toMatchObject([
+      {
+        destination_id: destination.id,
+        attempts_24h_count: 3,
+        attempts_24h_bins: [0, 0, 0, 0, 0, 3],
+        events_24h_count: 3
+      }
+    ])
+    for (const alias of ["id", "connection_ids", "webhook_id", "webhook_ids"]) {
+      const path = `/metrics/connections?${alias}=${delivers.id}` as "/metrics/connections"
+      const { models } = await gateway.api("GET", path)
+      expect(models).toMatchObject([
+        { connection_id: delivers.id, webhook_id: delivers.id, source_id: source.id, events_24h_pending_count: 0 }
+      ])
+    }
+    const [none] = (await gateway.api("GET", "/metrics/transformations?transformation_id=trs_none")).models
+    expect(none).toMatchObject({ executions_24h_count: 0, connections_count: 0 })
+  })
+
+  it("tell what is held and what is cancelled by its connection as it is now", async ({ gateway, lived }) => {
+    const { delivers, source } = await lived(1)
+    await gateway.api("PUT", `/connections/${delivers.id}/pause`)
+    await request(gateway.port, { path: `/e/${source.id}`, body: "{}" })
+    const range = "from=now-5m&to=now&granularity=1m"
+    const { series } = await gateway.api("GET", `/metrics/events?${range}&connection_id=${delivers.id}`)
+    expect(["count", "hold_count", "queued_count"].map((name) => sum(series, name))).toEqual([2, 1, 0])
+    await gateway.api("PUT", `/connections/${delivers.id}/disable`)
+    const after = await gateway.api("GET", `/metrics/events?${range}&connection_id=${delivers.id}&status=CANCELLED`)
+    expect(["count", "hold_count"].map((name) => sum(after.series, name))).toEqual([1, 0])
+  })
+
+  it.for([
+    ["/metrics/requests", "VALIDATION_ERROR", "from"],
+    ["/metrics/events?from=now-1h", "VALIDATION_ERROR", "to"],
+    ["/metrics/events?from=now-1h&to=now&granularity=2m", "VALIDATION_ERROR", "granularity"],
+    ["/metrics/events?from=now-1h&to=now&measures=accepted_count", "VALIDATION_ERROR", "measures"],
+    ["/metrics/events?from=now-1h&to=soon", "VALIDATION_ERROR", "to"],
+    ["/metrics/events?from=now&to=now-1h", "INVALID_TIME_RANGE", "later"],
+    ["/metrics/requests?from=now-1h&to=now&granularity=1s", "INVALID_TIME_RANGE", "take 5s or coarser"],
+    ["/metrics/requests?from=now-1000d&to=now", "INVALID_TIME_RANGE", "shorter"],
+    ["/metrics/sources", "VALIDATION_ERROR", "id"]
+  ] as const)("%s is 400 %s", async ([path, code, says], { gateway }) => {
+    const answer = await gateway.call("GET", path)
+    expect([answer.status, answer.body.code]).toEqual([400, code])
+    expect(answer.body.message).toContain(says)
+  })
+})

@@ -138,15 +138,17 @@ describe("a bulk retry of requests", () => {
 })
 
 describe("a bulk operation", () => {
-  it("can be cancelled until it is at its end", async ({ create, failed, gateway }) => {
-    const { source } = await failed(1)
-    const operation = await create("events", { source_id: source.id })
-    // As far on as it may be: an operation that is held by nobody stays where it is.
-    const { body, status } = await gateway.call("POST", `/events/bulk_operations/${operation.id}/cancel`)
-    if (status === 200) expect(body).toMatchObject({ id: operation.id, status: "CANCELLED", cancelable: false })
-    const again = await gateway.call("POST", `/events/bulk_operations/${operation.id}/cancel`)
-    expect([again.status, again.body.code]).toEqual([409, "BULK_OPERATION_NOT_CANCELABLE"])
-    expect(await gateway.sql("select * from bulk_targets where operation_id = $1", [operation.id])).toEqual([])
+  it("can be cancelled until it is at its end", async ({ gateway }) => {
+    for (const of of ["requests", "events"] as const) {
+      const id = await gateway.heldOperation(of)
+      const list = await gateway.api("GET", `/${of}/bulk_operations?bucket=ongoing`)
+      expect(list.models.map((one) => one.id)).toEqual([id])
+      const { body, status } = await gateway.call("POST", `/${of}/bulk_operations/${id}/cancel`)
+      expect(status).toBe(200)
+      expect(body).toMatchObject({ id, status: "CANCELLED", cancelable: false, finished_at: expect.any(String) })
+      const again = await gateway.call("POST", `/${of}/bulk_operations/${id}/cancel`)
+      expect([again.status, again.body.code]).toEqual([409, "BULK_OPERATION_NOT_CANCELABLE"])
+    }
   })
 
   it("is listed by how far it is", async ({ create, ended, gateway }) => {

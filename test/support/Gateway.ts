@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, Exit, Redacted, Scope } from "effect"
+import { newId, prefixes } from "@tidegate/model/Ids"
 import { type Table, tables } from "../../packages/storage/src/Tables.ts"
 import { hashToken, loadSecretKeys, Secrets } from "@tidegate/storage/Secrets"
 import { signingSecrets } from "@tidegate/storage/ProjectSecrets"
@@ -196,6 +197,17 @@ export class Gateway {
   /** The stored requests of a source, oldest first. */
   requests(sourceId: string): Promise<ReadonlyArray<Body>> {
     return this.sql("select * from requests where source_id = $1 order by id", [sourceId])
+  }
+
+  /** A bulk operation of nobody's shard: it stays where it is. */
+  async heldOperation(of: string): Promise<string> {
+    const id = newId(prefixes.bulkOperation, Date.now())
+    await this.sql(
+      `insert into bulk_operations (id, team_id, type, filter, shard, created_at)
+      values ($1, $2, $3, jsonb_build_object('from', '2026-01-01T00:00:00.000Z', 'to', '2026-01-01T00:00:00.000Z'), 0, now())`,
+      [id, demoTeam, of === "events" ? "event_bulk_retry" : "request_bulk_retry"]
+    )
+    return id
   }
 
   /** The secret that signs the team's deliveries: no API shows it, so it is read with the gateway's own keys. */

@@ -64,6 +64,12 @@ const exceptions: ReadonlyArray<{
     reason: "finds where the engine is installed; loads nothing"
   },
   {
+    files: /^packages\/sandbox\/src\/child\/program\.mjs$/,
+    from: /^node:module$/,
+    names: ["registerHooks"],
+    reason: "gives the program the sources that the parent has sent; opens nothing"
+  },
+  {
     files: /^packages\/sandbox\/src\/child\//,
     from: /^(isolated-vm|global)$/,
     names: ["Isolate", "ExternalCopy", "Callback", "globalThis"],

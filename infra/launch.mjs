@@ -45,8 +45,14 @@ if (!Object.hasOwn(targets, name ?? "")) {
 
 await ensureInstalled(root, { development: name !== "start" })
 const node = findNode()
+/** The gateway in less memory: 16 MB for new objects instead of 32, and two arenas for its threads instead of eight a core. */
+const lean = {
+  NODE_OPTIONS: `--max-semi-space-size=16 ${process.env.NODE_OPTIONS ?? ""}`,
+  MALLOC_ARENA_MAX: process.env.MALLOC_ARENA_MAX ?? "2"
+}
 const environment = {
   ...process.env,
+  ...(name === "start" || name === "bench" ? lean : {}),
   PATH: `${dirname(node)}${delimiter}${process.env.PATH ?? ""}`,
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(modules, ".cache", "compiled")
 }

@@ -39,7 +39,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
     "telemetry",
     "model"
   ],
-  "packages/api": ["entities", "storage", "resources", "connectors", "signatures", "telemetry", "model"],
+  "packages/api": ["entities", "storage", "resources", "connectors", "egress", "signatures", "telemetry", "model"],
   "apps/gateway": ["api", "doors", "entities", "storage", "postgres", "sandbox", "egress", "telemetry", "model"]
 }
 

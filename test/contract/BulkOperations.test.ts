@@ -74,7 +74,7 @@ describe("a bulk retry of events", () => {
     expect(retries.models[0]).toMatchObject({ is_retry: true, retry_kind: "bulk", retry_operation_id: after.id })
     const targets = await gateway.api("GET", `/events?batch_operation_id=${after.id}&batch_operation_scope=targets`)
     expect(targets.models.map(({ id }) => id).toSorted()).toEqual(
-      retries.models.map((retry) => retry.retry_parent_event_id).toSorted()
+      retries.models.map((retry) => String(retry.retry_parent_event_id)).toSorted()
     )
     const [attempt] = (await gateway.api("GET", `/attempts?event_id=${retries.models[0]!.id}`)).models
     expect(attempt).toMatchObject({ trigger: "BULK_RETRY", bulk_retry_id: after.id, attempt_number: 1 })
@@ -125,7 +125,7 @@ describe("a bulk retry of requests", () => {
     expect([after.status, ...counts(after)]).toEqual(["COMPLETED", 12, 12, 12, 0])
     await target.next(12)
     const made = await gateway.api("GET", `/requests?batch_operation_id=${after.id}&connection_id=${connection.id}`)
-    expect(made.models.map((one) => one.retry_parent_request_id).toSorted()).toEqual(
+    expect(made.models.map((one) => String(one.retry_parent_request_id)).toSorted()).toEqual(
       rejected.models.map(({ id }) => id).toSorted()
     )
     expect(made.models[0]).toMatchObject({ status: "accepted", retry_kind: "bulk", retry_operation_id: after.id })
@@ -138,15 +138,17 @@ describe("a bulk retry of requests", () => {
 })
 
 describe("a bulk operation", () => {
-  it("can be cancelled until it is at its end", async ({ create, failed, gateway }) => {
-    const { source } = await failed(1)
-    const operation = await create("events", { source_id: source.id })
-    // As far on as it may be: an operation that is held by nobody stays where it is.
-    const { body, status } = await gateway.call("POST", `/events/bulk_operations/${operation.id}/cancel`)
-    if (status === 200) expect(body).toMatchObject({ id: operation.id, status: "CANCELLED", cancelable: false })
-    const again = await gateway.call("POST", `/events/bulk_operations/${operation.id}/cancel`)
-    expect([again.status, again.body.code]).toEqual([409, "BULK_OPERATION_NOT_CANCELABLE"])
-    expect(await gateway.sql("select * from bulk_targets where operation_id = $1", [operation.id])).toEqual([])
+  it("can be cancelled until it is at its end", async ({ gateway }) => {
+    for (const of of ["requests", "events"] as const) {
+      const id = await gateway.heldOperation(of)
+      const list = await gateway.api("GET", `/${of}/bulk_operations?bucket=ongoing`)
+      expect(list.models.map((one) => one.id)).toEqual([id])
+      const { body, status } = await gateway.call("POST", `/${of}/bulk_operations/${id}/cancel`)
+      expect(status).toBe(200)
+      expect(body).toMatchObject({ id, status: "CANCELLED", cancelable: false, finished_at: expect.any(String) })
+      const again = await gateway.call("POST", `/${of}/bulk_operations/${id}/cancel`)
+      expect([again.status, again.body.code]).toEqual([409, "BULK_OPERATION_NOT_CANCELABLE"])
+    }
   })
 
   it("is listed by how far it is", async ({ create, ended, gateway }) => {

@@ -4,9 +4,11 @@ import { join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, Exit, Redacted, Scope } from "effect"
+import { newId, prefixes } from "@tidegate/model/Ids"
 import { type Table, tables } from "../../packages/storage/src/Tables.ts"
 import { hashToken, loadSecretKeys, Secrets } from "@tidegate/storage/Secrets"
-import { demoTeam, signingSecrets } from "@tidegate/storage/Teams"
+import { signingSecrets } from "@tidegate/storage/ProjectSecrets"
+import { demoTeam } from "@tidegate/storage/Teams"
 import { GatewayProcess, usualSettings } from "./GatewayProcess.ts"
 import { freshDatabase } from "../postgres.ts"
 import { eventually, patience } from "./Waiting.ts"
@@ -197,14 +199,25 @@ export class Gateway {
     return this.sql("select * from requests where source_id = $1 order by id", [sourceId])
   }
 
+  /** A bulk operation of nobody's shard: it stays where it is. */
+  async heldOperation(of: string): Promise<string> {
+    const id = newId(prefixes.bulkOperation, Date.now())
+    await this.sql(
+      `insert into bulk_operations (id, team_id, type, filter, shard, created_at)
+      values ($1, $2, $3, jsonb_build_object('from', '2026-01-01T00:00:00.000Z', 'to', '2026-01-01T00:00:00.000Z'), 0, now())`,
+      [id, demoTeam, of === "events" ? "event_bulk_retry" : "request_bulk_retry"]
+    )
+    return id
+  }
+
   /** The secret that signs the team's deliveries: no API shows it, so it is read with the gateway's own keys. */
   signingSecret(): Promise<string> {
     const home = this.#home
     return Effect.runPromise(
       Effect.gen(function* () {
         const keys = yield* loadSecretKeys(home)
-        const [secret] = yield* Effect.provide(signingSecrets(demoTeam), Secrets.layer({ keys }))
-        return Redacted.value(secret!)
+        const [current] = yield* Effect.provide(signingSecrets(demoTeam), Secrets.layer({ keys }))
+        return Redacted.value(current!.secret)
       }).pipe(Effect.provide([PgClient.layer({ url: Redacted.make(this.#databaseUrl) }), NodeServices.layer]))
     )
   }

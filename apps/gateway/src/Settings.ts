@@ -78,6 +78,15 @@ export const settings = Effect.gen(function* () {
   )
   const siteAdmins = yield* Config.withDefault(Config.String("TIDEGATE_SITE_ADMINS"), "")
 
+  const oidcIssuer = Option.getOrNull(yield* Config.option(Config.String("TIDEGATE_OIDC_ISSUER")))
+  const oidcAudience = Option.getOrNull(yield* Config.option(Config.String("TIDEGATE_OIDC_AUDIENCE")))
+
+  if ((oidcIssuer === null) !== (oidcAudience === null)) {
+    return yield* new SettingsError({ message: "TIDEGATE_OIDC_ISSUER and TIDEGATE_OIDC_AUDIENCE need each other" })
+  }
+  if (oidcIssuer !== null && !/^https?:$/.test(URL.parse(oidcIssuer)?.protocol ?? "")) {
+    return yield* new SettingsError({ message: "TIDEGATE_OIDC_ISSUER must be an http or https URL" })
+  }
   if (apiKey !== null && Redacted.value(apiKey).length < 12) {
     return yield* new SettingsError({ message: "TIDEGATE_API_KEY must have at least 12 characters" })
   }
@@ -111,9 +120,10 @@ export const settings = Effect.gen(function* () {
     signIn: {
       // Anybody who reaches it is an owner of the demo team: unless it is asked for, that is who is on this machine.
       demo: demoLogin === null ? loopback.has(host) : demoLogin === "on",
-      demoHosts: new Set(["127.0.0.1", "localhost", "[::1]", new URL(shownUrl).hostname]),
+      demoHosts: new Set(["127.0.0.1", "localhost", "[::1]", URL.parse(shownUrl)?.hostname ?? "localhost"]),
       siteAdmins: new Set(listed(siteAdmins.toLowerCase())),
-      foundsTeams: newUsers === "team"
+      foundsTeams: newUsers === "team",
+      issuer: oidcIssuer === null || oidcAudience === null ? null : { issuer: oidcIssuer, audience: oidcAudience }
     },
     retention: { payloadDays, recordDays }
   } satisfies Settings

@@ -2,6 +2,8 @@ import { Effect, type FileSystem, Layer, type Path } from "effect"
 import type { Sharding } from "effect/cluster/Sharding"
 import type { Etag, HttpPlatform, HttpRouter } from "effect/http"
 import { HttpApiBuilder, OpenApi } from "effect/http-api"
+import type { Egress } from "@tidegate/egress/Egress"
+import type { Secrets } from "@tidegate/storage/Secrets"
 import { Api } from "./contract/Api.ts"
 import * as AttemptHandlers from "./handlers/AttemptHandlers.ts"
 import * as AuthHandlers from "./handlers/AuthHandlers.ts"
@@ -10,13 +12,17 @@ import type { Stores } from "./handlers/Calls.ts"
 import * as ConnectionHandlers from "./handlers/ConnectionHandlers.ts"
 import * as DestinationHandlers from "./handlers/DestinationHandlers.ts"
 import * as EventHandlers from "./handlers/EventHandlers.ts"
+import * as FixtureHandlers from "./handlers/FixtureHandlers.ts"
 import * as MetricsHandlers from "./handlers/MetricsHandlers.ts"
 import * as Plain from "./handlers/Plain.ts"
+import * as ProjectSecretHandlers from "./handlers/ProjectSecretHandlers.ts"
 import * as RequestHandlers from "./handlers/RequestHandlers.ts"
 import * as ShareHandlers from "./handlers/ShareHandlers.ts"
 import * as SourceHandlers from "./handlers/SourceHandlers.ts"
 import * as TransformationHandlers from "./handlers/TransformationHandlers.ts"
 import { Credentials } from "./Credentials.ts"
+import { IdTokens } from "./IdTokens.ts"
+import { SignInSettings } from "./SignInSettings.ts"
 import * as CallTelemetry from "./CallTelemetry.ts"
 import * as DocsPage from "./DocsPage.ts"
 import * as UnmatchedRoutes from "./UnmatchedRoutes.ts"
@@ -24,17 +30,22 @@ import * as UnmatchedRoutes from "./UnmatchedRoutes.ts"
 /** What an HTTP server's layer provides to its routes. */
 type Platform = Etag.Generator | FileSystem.FileSystem | HttpPlatform.HttpPlatform | Path.Path
 
+/** What the API works with. */
+type Needed = Egress | Platform | Secrets | Sharding | Stores
+
 /**
  * Makes `/openapi.json`, which is kept from then on. It takes a quarter of a second, for which nobody's call may hold the
  * loop: it is done before any lease is held.
  */
 export const prepare: Effect.Effect<void> = Effect.sync(() => void OpenApi.fromApi(Api))
 
+const idTokens = Layer.unwrap(Effect.map(SignInSettings, ({ issuer }) => IdTokens.layer(issuer)))
+
 /**
  * The control API on a router: every route with and without `/v1`, `GET /openapi.json`, a page to try it at `GET /docs` (where
  * `GET /` leads a browser), and the answers to routes there are not.
  */
-export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Platform | Sharding | Stores> = Layer.mergeAll(
+export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = Layer.mergeAll(
   HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }),
   DocsPage.layer,
   Layer.provide(UnmatchedRoutes.layer, CallTelemetry.layer)
@@ -50,8 +61,10 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Platform |
     AttemptHandlers.layer,
     AuthHandlers.layer,
     ShareHandlers.layer,
-    MetricsHandlers.layer
+    MetricsHandlers.layer,
+    FixtureHandlers.layer,
+    ProjectSecretHandlers.layer
   ]),
   Layer.provide(Authorization.layer),
-  Layer.provide(Credentials.layer)
+  Layer.provide([Credentials.layer, idTokens])
 )

@@ -4,13 +4,6 @@
  * the message says that it is not the caller's mistake.
  */
 const routes: ReadonlyArray<string> = [
-  "POST /auth/idp/login",
-  "GET,PUT /project-secrets",
-  "POST /project-secrets/rotate",
-  "GET,POST /request-fixtures",
-  "GET,PATCH,PUT,DELETE /request-fixtures/{}",
-  "GET /request-fixtures/{}/targets",
-  "POST /request-fixtures/{}/replay",
   "POST /public-bins",
   "GET /public-bins/{}",
   "POST /public-bins/{}/claim",

@@ -1,4 +1,5 @@
 import { Context } from "effect"
+import type { Issuer } from "./IdTokens.ts"
 
 /** How people get in. */
 export interface SignIn {
@@ -10,6 +11,8 @@ export interface SignIn {
   readonly siteAdmins: ReadonlySet<string>
   /** Whether a user who is a member of no team gets one of their own; if not, they are turned away. */
   readonly foundsTeams: boolean
+  /** Whose ID tokens are taken; null: nobody's. */
+  readonly issuer: Issuer | null
 }
 
 export const SignInSettings = Context.Reference<SignIn>("@tidegate/api/SignInSettings", {
@@ -17,7 +20,8 @@ export const SignInSettings = Context.Reference<SignIn>("@tidegate/api/SignInSet
     demo: true,
     demoHosts: new Set(["127.0.0.1", "localhost", "[::1]"]),
     siteAdmins: new Set<string>(),
-    foundsTeams: false
+    foundsTeams: false,
+    issuer: null
   })
 })
 

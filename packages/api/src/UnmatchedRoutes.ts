@@ -2,6 +2,7 @@ import { Cause, Effect, type Layer, type Types } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"
 import { fail, GatewayError, invalid, toResponse } from "@tidegate/model/GatewayError"
+import { withoutSecretLooks } from "@tidegate/signatures/Redaction"
 import { fault } from "@tidegate/telemetry/Faults"
 import { Api } from "./contract/Api.ts"
 import { fieldFaults } from "./FieldFaults.ts"
@@ -131,7 +132,8 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
               fault({
                 code: "INTERNAL_ERROR",
                 message: "the request could not be carried out; the fault is in the gateway's log",
-                log: `${request.method} ${path} failed`,
+                // A token may be part of a path.
+                log: `${request.method} ${withoutSecretLooks(path)} failed`,
                 cause
               }),
               (error) => respond(error)

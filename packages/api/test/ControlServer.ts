@@ -9,6 +9,7 @@ import { freshDatabase } from "../../../test/postgres.ts"
 import * as ConnectionBehaviour from "../../entities/src/Connection/ConnectionBehaviour.ts"
 import { Cancellations } from "../../entities/src/Cancellations.ts"
 import { actorOf } from "../../entities/src/Actor.ts"
+import { Egress } from "@tidegate/egress/Egress"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
 import * as Plain from "../../entities/src/Plain.ts"
 import * as SourceBehaviour from "../../entities/src/Source/SourceBehaviour.ts"
@@ -85,6 +86,7 @@ const server = HttpRouter.serve(ApiRoutes.layer, { disableLogger: true, disableL
   Layer.provideMerge(entities),
   Layer.provideMerge(TestRunner.layer),
   Layer.provideMerge(stores),
+  Layer.provide(Egress.layer({ allow: ["127.0.0.0/8"] })),
   Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0 }))
 )
 

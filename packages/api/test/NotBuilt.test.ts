@@ -7,10 +7,10 @@ import { call, layer as server } from "./ControlServer.ts"
 layer(server, { timeout: "60 seconds", excludeTestServices: true })("routes that are not built yet", (it) => {
   for (const [method, path] of [
     ["GET", "/workflows"],
-    ["POST", "/request-fixtures/fix_1/replay"],
+    ["POST", "/public-bins/src_1/claim"],
     ["GET", "/sources/channels"],
     ["POST", "/sources/src_1/channel-retry"],
-    ["PUT", "/project-secrets"],
+    ["PUT", "/workflows/aggregate"],
     ["GET", "/Metrics/Workflows/"],
     ["HEAD", "/filters"]
   ] as const) {

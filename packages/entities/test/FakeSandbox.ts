@@ -11,6 +11,7 @@ const run = (call: Call): Effect.Effect<Execution, SandboxUnavailable> => {
     finishedAt: 1_700_000_000_002,
     durationMs: 1.5,
     memoryBytes: 1024,
+    written: null,
     pinned: null
   }
   if (call.code.startsWith("busy")) return Effect.fail(new SandboxUnavailable({ message: "no room" }))

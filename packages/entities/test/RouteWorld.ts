@@ -87,6 +87,7 @@ export const sandbox = (decide: (call: Call) => Outcome | Effect.Effect<Outcome>
       ? {
           ...base,
           request: null,
+          written: null,
           error: { code: "RUNTIME_ERROR", name: "Error", message: outcome.error, line: 3 },
           logs: [],
           logLevel: "fatal"
@@ -94,6 +95,10 @@ export const sandbox = (decide: (call: Call) => Outcome | Effect.Effect<Outcome>
       : {
           ...base,
           request: { ...call.request, ...outcome },
+          written:
+            outcome.body === undefined
+              ? null
+              : { json: JSON.stringify(outcome.body), isText: typeof outcome.body === "string" },
           error: null,
           logs: [{ type: "log", message: "seen" }],
           logLevel: "info"

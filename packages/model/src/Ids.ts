@@ -19,6 +19,7 @@ export const prefixes = {
   proxyExchange: "prx_",
   bulkOperation: "bch_",
   replayMessage: "rpl_",
+  fixture: "fix_",
   team: "tm_",
   user: "usr_"
 } as const

@@ -4,7 +4,7 @@ import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import type { Message, Values } from "@tidegate/model/Message"
 import { every, fieldError, type FieldErrors, judgeBody, type Members, orInvalid } from "./Input.ts"
 import { OneOf, optional, text } from "./Members.ts"
-import { headerName, notInValue, Query, toQueryString } from "./RequestParts.ts"
+import { headerName, notInValue, Query, scalar, toQueryString } from "./RequestParts.ts"
 import { ids } from "./Story.ts"
 
 /** How a replay differs from the request that it repeats. What is left out stays as it was. */
@@ -91,7 +91,10 @@ const check = (input: ReplayInput): Result.Result<ReplayInput, FieldErrors> => {
 
 export const example = { headers: { "x-replayed-by": "support" }, body: { type: "order.created", id: 2 } } as const
 
-const ShownQuery = Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.Unknown)])
+const ShownQuery = Schema.Union([
+  Schema.String,
+  Schema.Record(Schema.String, Schema.Union([scalar, Schema.Array(scalar)]))
+])
 
 const ReplayRequest = Schema.Struct({
   method: optional(Schema.Literals(methods)),

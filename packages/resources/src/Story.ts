@@ -14,6 +14,7 @@ export const ids = {
   attempt: "att_01kak204s0k0e6p9n4m2j1h3qr",
   eventData: "edt_01kak203r6g7b3k6j1h9f8e0mn",
   execution: "txe_01kak203r6m1f7q0p5n3k2j4rs",
+  fixture: "fix_01kak29d27s6m2w5v0t8r7q9xy",
   share: "shr_0123456789abcdef01234567",
   shareToken: "rsh_0123456789abcdef0123456789abcdef0123456789abcdef",
   replay: "evt_01kak25zt4n2g8r1q6p4m3k5st",

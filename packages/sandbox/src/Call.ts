@@ -63,6 +63,8 @@ export type LogLevel = "debug" | "info" | "warn" | "error" | "fatal"
 /** How a call ended. Either `request` or `error` is null. */
 export interface Execution {
   readonly request: TransformRequest | null
+  /** The returned body as JSON, unless it is the one that was given. `isText`: it is a text, or goes on as one. */
+  readonly written: { readonly json: string; readonly isText: boolean } | null
   readonly error: ExecutionError | null
   readonly logs: ReadonlyArray<LogLine>
   /** That of the highest line (`log` counts as `info`), `info` when there is none, `fatal` when there is an error. */

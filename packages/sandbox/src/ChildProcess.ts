@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process"
 import { closeSync, openSync, readSync, realpathSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
-import { setPriority } from "node:os"
 import { dirname, join, sep } from "node:path"
 import type { Writable } from "node:stream"
 import { fileURLToPath } from "node:url"
@@ -12,6 +11,7 @@ import { encodeFrame, makeFrameReader } from "./Frame.ts"
 import type { Frame } from "./Frame.ts"
 import { callLimits } from "./CallLimits.ts"
 import type { Answer, Ran } from "./Messages.ts"
+import { makePriority } from "./Priority.ts"
 
 /**
  * How an order ended. `time` and `memory`: it was killed here. `crash`: the child broke down. `killed`: somebody else ended
@@ -31,12 +31,17 @@ export interface Result {
 
 export interface Child {
   readonly pid: number
-  /** Gives it the one order that it may have at a time. `wallMs`: when the code in it is told to stop. */
-  readonly order: (frame: Frame, wallMs: number, done: (ending: Ending) => void) => void
-  /** To be called every few milliseconds while an order is out: kills a child over its time or its memory. */
+  /**
+   * Gives it the one order that it may have at a time. `wallMs`: when the code in it is told to stop. `isSlow`: it is known to take
+   * long, and gives way from the beginning.
+   */
+  readonly order: (frame: Frame, wallMs: number, isSlow: boolean, done: (ending: Ending) => void) => void
+  /** To be called every few milliseconds while an order is out: has it give way when it takes long, kills it over its time or its memory. */
   readonly watch: () => void
   /** Bytes of memory, as far as this platform tells. */
   readonly residentBytes: () => number | null
+  /** It gives way to others, and cannot be had back: see `Priority`. */
+  readonly isStuck: () => boolean
   /** Lets it end when it is idle. */
   readonly retire: () => void
   /** Ends it at once. */
@@ -49,7 +54,7 @@ export interface ChildOptions {
   readonly warmBytes: number
   /** Bytes of resident memory that no child exceeds for longer than the watch takes to notice. */
   readonly maxResidentBytes: number
-  /** Its priority as the system counts it: the higher, the more it gives way. */
+  /** Its priority, as the system counts it, while it works for what takes long: the higher, the more it gives way. */
   readonly niceness: number
   readonly onReady: () => void
   /** Once, however it ended; `complaint` is the end of what it wrote to its standard error. */
@@ -113,13 +118,12 @@ const openProc = (path: string) => {
   }
 }
 
-/** Under pressure the system takes a child before it takes the gateway, and the gateway's work comes first. */
-const giveWay = (pid: number, niceness: number): void => {
+/** Under pressure the system takes a child before it takes the gateway. */
+const offerToSystem = (pid: number): void => {
   try {
-    setPriority(pid, niceness)
     writeFileSync(`/proc/${pid}/oom_score_adj`, "1000")
   } catch {
-    // Not allowed or not Linux: they compete as equals.
+    // Not allowed or not Linux: it takes whom it likes.
   }
 }
 
@@ -171,6 +175,8 @@ const tickMs = 10
 const complaintBytes = 2_000
 /** Signals that a process does not give itself when it breaks down. */
 const fromOutside: ReadonlySet<string> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"])
+/** From here on an order is not quick (ms, of the processor where that is known). */
+const quickMs = 20
 /** How long beyond its time a call may go without an answer: compiling, and the passage of large bodies, are in it. */
 const graceMs = 750
 
@@ -184,6 +190,8 @@ export const startChild = (options: ChildOptions): Child => {
     env
   })
   const pid = process_.pid ?? 0
+  offerToSystem(pid)
+  const priority = makePriority(pid, options.niceness)
   const status = openProc(`/proc/${pid}/status`)
   const stat = openProc(`/proc/${pid}/stat`)
   let out: Out | undefined
@@ -266,11 +274,12 @@ export const startChild = (options: ChildOptions): Child => {
       kill("crash")
     }
   )
-  if (pid !== 0) giveWay(pid, options.niceness)
 
   return {
     pid,
-    order: (frame, wallMs, done) => {
+    order: (frame, wallMs, isSlow, done) => {
+      if (isSlow) priority.giveWay()
+      else priority.goFirst()
       out = { done, wallMs, at: performance.now(), before: null }
       process_.stdin.write(encodeFrame(frame))
     },
@@ -283,9 +292,12 @@ export const startChild = (options: ChildOptions): Child => {
         before: out.before ?? { cpuMs: cpuMs(), residentBytes: resident }
       })
       const lateMs = performance.now() - at
-      if (lateMs < callLimits.ms + graceMs) return
+      if (lateMs < quickMs) return
       const cpu = cpuMs()
       const isKnown = cpu !== null && typeof before?.cpuMs === "number"
+      // A quick one that others keep waiting may be as late.
+      if (!isKnown || cpu - before.cpuMs >= quickMs) priority.giveWay()
+      if (lateMs < callLimits.ms + graceMs) return
       // A child that got no time to run is not slow, and one that has had it is not waited for any longer.
       const isUsedUp = isKnown && cpu - before.cpuMs >= callLimits.dueMs + graceMs
       if (!isUsedUp && lateMs < (isKnown ? callLimits.longestMs : wallMs) + graceMs) return
@@ -294,6 +306,7 @@ export const startChild = (options: ChildOptions): Child => {
       kill(grownBytes > 2 * callLimits.memoryMib * 1_048_576 ? "memory" : "time")
     },
     residentBytes,
+    isStuck: priority.isStuck,
     retire: () => process_.stdin.end(),
     kill: () => kill(null),
     gone

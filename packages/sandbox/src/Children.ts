@@ -23,6 +23,7 @@ export interface Member {
   readonly child: Child
   /** Keys of the code that it was sent, the last used last. */
   readonly codes: Set<string>
+  readonly bornAt: number
   state: "starting" | "idle" | "busy" | "leaving"
   /** When it was given its last work, or started. */
   startedAt: number
@@ -39,6 +40,8 @@ const watchEveryMs = 10
 /** An idle child that holds more than this part of what it may is replaced. */
 const leaveAt = 0.6
 const checkMemoryEvery = 64
+/** One that cannot come back to the front is replaced after so long: starting another costs what a thousand quick calls do. */
+const stuckMs = 30_000
 const firstRestartMs = 50
 const longestRestartMs = 5_000
 /** Starts that fail in a row before calls are told so rather than kept waiting. */
@@ -95,6 +98,7 @@ export const makeChildren = (options: ChildrenOptions) => {
         }
       }),
       codes: new Set(),
+      bornAt: Date.now(),
       state: "starting",
       startedAt: Date.now(),
       calls: 0
@@ -122,6 +126,11 @@ export const makeChildren = (options: ChildrenOptions) => {
   const retire = (member: Member): void => {
     member.state = "leaving"
     member.child.retire()
+  }
+
+  const replace = (member: Member): void => {
+    retire(member)
+    fill()
   }
 
   /** Lets those go that were not wanted since the look before this one, those first that have been idle for longest. */
@@ -193,13 +202,12 @@ export const makeChildren = (options: ChildrenOptions) => {
       }
       member.state = isDead ? "leaving" : "idle"
       if (isDead) return
+      if (member.child.isStuck() && Date.now() - member.bornAt > stuckMs) return replace(member)
       member.calls += calls
       // After what the watch has seen, and after many other calls: memory that was fragmented does not come back by itself.
       if (Date.now() - member.startedAt < watchEveryMs && member.calls < checkMemoryEvery) return
       member.calls = 0
-      if ((member.child.residentBytes() ?? 0) <= options.maxResidentBytes * leaveAt) return
-      retire(member)
-      fill()
+      if ((member.child.residentBytes() ?? 0) > options.maxResidentBytes * leaveAt) replace(member)
     },
     /** Why there are none, for a call that would wait for one; null when there are, or may be soon. */
     hopeless: (): string | null => {

@@ -1,6 +1,6 @@
 import { excessInWords, parseJson } from "@tidegate/model/JsonText"
 import type { Schema } from "effect"
-import type { Call, Execution, ExecutionError, LogLevel, LogLine } from "./Call.ts"
+import type { Call, Execution, ExecutionError, LogLevel, LogLine, TransformRequest } from "./Call.ts"
 import { callLimits } from "./CallLimits.ts"
 import type { Result } from "./ChildProcess.ts"
 import type { Offence } from "./Strikes.ts"
@@ -35,6 +35,7 @@ export const withoutResult = (error: ExecutionError, warnings: ReadonlyArray<str
   const finishedAt = Date.now()
   return {
     request: null,
+    written: null,
     error,
     logs: [],
     logLevel: "fatal",
@@ -60,12 +61,45 @@ const bodyOf = (json: string): { readonly body: Schema.Json; readonly remarks: R
   }
 }
 
+/** In a shorter body is nothing to remark: it has not as many values (characters). */
+export const parsedAtOnce = 64 * 1024
+
+interface Returned {
+  readonly request: TransformRequest
+  readonly written: Execution["written"]
+  readonly remarks: ReadonlyArray<string>
+}
+
+/** What a handler has returned, with the body that came as JSON text. Most are handed on as that: it is parsed when somebody asks for it. */
+const returnedAs = (members: Omit<TransformRequest, "body">, json: string): Returned => {
+  if (json.length > parsedAtOnce) {
+    const { body, remarks } = bodyOf(json)
+    return { request: { ...members, body }, written: { json, isText: typeof body === "string" }, remarks }
+  }
+  let parsed: { readonly body: Schema.Json } | undefined
+  const request = {
+    ...members,
+    get body() {
+      return (parsed ??= bodyOf(json)).body
+    }
+  }
+  return { request, written: { json, isText: json.startsWith('"') }, remarks: [] }
+}
+
+const nothing = { request: null, written: null, remarks: [] }
+
 /** What a child's answer comes to; `pinned`: what it showed of the code. */
 export const executionOf = (call: Call, { body, ran }: Result, pinned: string | null): Execution => {
   const { error, request, logs, warnings, startedAt, durationMs, memoryBytes } = ran
-  const returned = request === null || ran.bodyUnchanged ? { body: call.request.body, remarks: [] } : bodyOf(body)
+  const returned =
+    request === null
+      ? nothing
+      : ran.bodyUnchanged
+        ? { ...nothing, request: { ...request, body: call.request.body } }
+        : returnedAs(request, body)
   return {
-    request: request === null ? null : { ...request, body: returned.body },
+    request: returned.request,
+    written: returned.written,
     error,
     logs,
     logLevel: logLevel(logs, error),

@@ -2,7 +2,7 @@ import { isTurnOver, nextTurn } from "@tidegate/model/LoopTurn"
 import type { Call, Execution, SyntaxProblem } from "./Call.ts"
 import { callLimits } from "./CallLimits.ts"
 import type { Result } from "./ChildProcess.ts"
-import { executionOf, killedError, withoutResult } from "./Executions.ts"
+import { executionOf, killedError, parsedAtOnce, withoutResult } from "./Executions.ts"
 import { type Input, isDeeper, type Path } from "./Messages.ts"
 import { countEnd } from "./SandboxTelemetry.ts"
 import type { Offence } from "./Strikes.ts"
@@ -35,8 +35,6 @@ export interface Job {
 
 /** Levels of a request's body beyond which it is not handed over. */
 const maxDepth = 4_000
-/** A longer body that comes back is parsed in turn with other long work (characters). */
-const parsedAtOnce = 64 * 1024
 
 const wrongAnswer = "a child gave the wrong answer"
 const state = () => ({
@@ -66,6 +64,7 @@ export const runJob = (call: Call, told: (execution: Execution) => void, untold:
       return [JSON.stringify(input), JSON.stringify(body)]
     },
     ran: (result, pinned) => {
+      // A longer one is parsed, in turn with other long work.
       if (result.body.length <= parsedAtOnce) return done(executionOf(call, result, pinned))
       const finish = (): void => {
         const since = performance.now()

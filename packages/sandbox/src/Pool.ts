@@ -134,10 +134,12 @@ export const makePool = (options: PoolOptions) => {
     if (first === undefined) return turn.done(0)
     const member = children.take(first.key)
     const { wallMs } = first
-    member.child.order([JSON.stringify(orderOf(member, jobs, first)), ...texts], wallMs, (ending) => {
-      turn.done(slownessOf(ending, Date.now() - member.startedAt))
-      finish(member, jobs, ending)
+    member.child.order([JSON.stringify(orderOf(member, jobs, first)), ...texts], wallMs, turn.isSlow, (ending) => {
+      const { startedAt } = member
+      turn.done(slownessOf(ending, Date.now() - startedAt))
+      // Before anybody is told: who calls again at once is not a reason for another child.
       children.release(member, ending.type === "died", jobs.length)
+      finish(startedAt, jobs, ending)
       dispatch()
     })
   }
@@ -150,21 +152,21 @@ export const makePool = (options: PoolOptions) => {
     }
   }
 
-  const finish = (member: Member, jobs: ReadonlyArray<Job>, ending: Ending): void => {
+  const finish = (startedAt: number, jobs: ReadonlyArray<Job>, ending: Ending): void => {
     if (ending.type === "died" && !isClosing) metrics.sandboxDeaths.at(ending.cause).add()
     if (ending.type === "ran") {
       const { results } = ending
-      again(jobs.filter((job, index) => !isOver(member, job, results[index])))
+      again(jobs.filter((job, index) => !isOver(startedAt, job, results[index])))
     } else if (ending.type === "checked") for (const job of jobs) settle(job, () => job.checked(ending.problem))
     else if (jobs.length > 1) {
       // Which of them it was is not known yet. They have no effects, so each can run again, by itself.
       for (const job of jobs) job.isAlone = true
       again(jobs)
-    } else for (const job of jobs) died(member, job, ending.cause)
+    } else for (const job of jobs) died(startedAt, job, ending.cause)
   }
 
   /** Whether that is how the job ends; else it runs again. A batch that took too long has no result for those at its end. */
-  const isOver = (member: Member, job: Job, result: Result | undefined): boolean => {
+  const isOver = (startedAt: number, job: Job, result: Result | undefined): boolean => {
     if (result === undefined) return false
     const { cpuMs, error } = result.ran
     const pinned = job.key === null || job.path === "fresh" ? null : decisions.learn(job.key, result.ran)
@@ -180,11 +182,11 @@ export const makePool = (options: PoolOptions) => {
       return false
     }
     countWorld(result.ran)
-    settle(job, () => job.ran(result, pinned, member.startedAt))
+    settle(job, () => job.ran(result, pinned, startedAt))
     return true
   }
 
-  const died = (member: Member, job: Job, cause: Extract<Ending, { type: "died" }>["cause"]): void => {
+  const died = (startedAt: number, job: Job, cause: Extract<Ending, { type: "died" }>["cause"]): void => {
     if (isClosing) return settle(job, () => job.unavailable("the sandbox is shutting down"))
     if (cause === "crash" || cause === "killed") {
       // It may have been ended from outside, with others: only what dies again is guilty.
@@ -193,7 +195,7 @@ export const makePool = (options: PoolOptions) => {
     }
     const offence: Offence = cause === "time" ? "TIMEOUT" : "MEMORY_LIMIT"
     if (job.key !== null) strikes.strike(job.key, offence)
-    settle(job, () => job.killed(offence, member.startedAt))
+    settle(job, () => job.killed(offence, startedAt))
   }
 
   /** Puts a job in the queue; what is returned takes it out again if it still waits. */

@@ -36,7 +36,7 @@ export interface SandboxOptions {
   readonly maxWaitMs?: number
   /** Bytes of memory of one process, above which it is killed. Default 512 MiB. Watched on Linux only. */
   readonly maxResidentBytes?: number
-  /** The processes' priority as the system counts it, from 0: the higher, the more they give way to others. Default 10. */
+  /** The processes' priority, as the system counts it from 0, while they are not at quick calls: the higher, the more they give way to others. Default 10. */
   readonly niceness?: number
   /** Calls of new code that are compared with a fresh world before it runs in a sealed realm alone. Default 16. */
   readonly firstCalls?: number
@@ -67,7 +67,8 @@ export interface SandboxOptions {
  *
  * **Fairness.** Teams take turns, and within a team its codes; a team has at most half of the children. Code whose calls were
  * slow (a moving mean above 50 ms, waits for the processor left out) shares half of them; with code that is new here, all but
- * one, and of its own a team keeps one for its quick code.
+ * one, and of its own a team keeps one for its quick code. A process at quick calls has the gateway's own priority; at what takes long, it
+ * gives way to everybody.
  *
  * **Force.** Code that does not stop when it is told to, or that takes more memory than a process may have, costs its process,
  * and ends as TIMEOUT or MEMORY_LIMIT. With the third time it is not run but answered so at once, for 10 s, and for twice as long with

@@ -14,6 +14,8 @@ export interface TurnsOptions {
 
 export interface Turn<T> {
   readonly item: T
+  /** Its code's calls have been slow. */
+  readonly isSlow: boolean
   readonly more: (mayGoAlong: (item: T) => boolean) => T | undefined
   readonly done: (ms: number) => void
 }
@@ -160,7 +162,7 @@ export const makeTurns = <T>(options: TurnsOptions) => {
             leaveRing(teamId, team, key, code)
             return next
           }
-          return { item, more, done: start(team, code) }
+          return { item, isSlow: isSlow(code), more, done: start(team, code) }
         }
       }
       return undefined

@@ -8,7 +8,7 @@ import { setImmediate as nextTurn } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { bodyLimits } from "@tidegate/model/JsonText"
 import { callOf, handler, openSandbox, type OpenSandbox } from "./openSandbox.ts"
-import { areGone, isAlive } from "./processes.ts"
+import { areGone, isAlive, mayRaisePriority } from "./processes.ts"
 
 const loop = (name: string) => handler(`for (;;); /* ${name} */`)
 const fine = callOf(handler("return { body: 'fine' }"))
@@ -54,11 +54,24 @@ describe("the children", () => {
     await areGone(pids)
   })
 
-  it.runIf(process.platform === "linux")("give way to the gateway, and are the first to go", async () => {
+  it.runIf(process.platform === "linux")(
+    "give way to the gateway when their code takes long, and only then",
+    async () => {
+      await using sandbox = await openSandbox({ children: 1, spares: 0 }, {})
+      await sandbox.run(callOf("for (;;);"))
+      const [pid = 0] = sandbox.pids()
+      const own = getPriority()
+      expect(getPriority(pid)).toBe(Math.max(own, 10))
+      // The first calls of a code prepare what it runs in, which may take long; and to come back takes a right.
+      while (mayRaisePriority() && getPriority(pid) !== own) await sandbox.run(fine)
+      expect(sandbox.pids()).toEqual([pid])
+    }
+  )
+
+  it.runIf(process.platform === "linux")("are the first to go, and may do nothing", async () => {
     await using sandbox = await openSandbox({ children: 1, spares: 0 }, {})
     await sandbox.run(fine)
     for (const pid of sandbox.pids()) {
-      expect(getPriority(pid)).toBeGreaterThanOrEqual(10)
       expect(readFileSync(`/proc/${pid}/oom_score_adj`, "latin1").trim()).toBe("1000")
       const environment = readFileSync(`/proc/${pid}/environ`, "latin1").split("\0").filter(Boolean)
       expect(environment).toEqual(["TZ=UTC"])

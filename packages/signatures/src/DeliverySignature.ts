@@ -9,6 +9,8 @@ export interface SigningSecret {
   readonly gatewayKey: KeyObject
   /** For `webhook-signature`: the Standard Webhooks key of the same secret. */
   readonly webhookKey: KeyObject
+  /** The time (ms) from which on it signs nothing any more; null: it is the current one. */
+  readonly until: number | null
 }
 
 /** The minimum of the contract for a secret that a caller provides. */
@@ -18,14 +20,17 @@ const minimumLength = 12
  * Prepares `secret`, or says what is wrong with it. Check with this when a secret is written, because a `whsec_` secret
  * that is not base64 has no Standard Webhooks key, and no receiver could verify what it signs.
  */
-export const prepareSigningSecret = (secret: string): Result.Result<SigningSecret, string> => {
+export const prepareSigningSecret = (
+  secret: string,
+  until: number | null = null
+): Result.Result<SigningSecret, string> => {
   if (Array.from(secret).length < minimumLength) return Result.fail(`must be at least ${minimumLength} characters`)
   if (!secret.isWellFormed()) return Result.fail("must be valid Unicode text")
   const gatewayKey = signingKey(secret, "utf8")
   const webhookKey = signingKey(secret, "whsec")
   return gatewayKey === null || webhookKey === null
     ? Result.fail("must be base64 after whsec_")
-    : Result.succeed({ gatewayKey, webhookKey })
+    : Result.succeed({ gatewayKey, webhookKey, until })
 }
 
 export interface Delivery {
@@ -56,14 +61,16 @@ const sign = (key: KeyObject, prefix: string, body: Uint8Array, encoding: "hex" 
  */
 export const signDelivery = ({ body, secrets, timestampSeconds, webhookId }: Delivery): SignatureHeaders => {
   const timestamp = String(timestampSeconds)
+  const [current, ...former] = secrets
+  const inForce = [current, ...former.filter(({ until }) => until === null || timestampSeconds * 1000 < until)]
   return {
     "x-gateway-timestamp": timestamp,
-    "x-gateway-signature": secrets
+    "x-gateway-signature": inForce
       .map(({ gatewayKey }) => `v1=${sign(gatewayKey, `${timestamp}.`, body, "hex")}`)
       .join(","),
     "webhook-id": webhookId,
     "webhook-timestamp": timestamp,
-    "webhook-signature": secrets
+    "webhook-signature": inForce
       .map(({ webhookKey }) => `v1,${sign(webhookKey, `${webhookId}.${timestamp}.`, body, "base64")}`)
       .join(" ")
   }

@@ -4,6 +4,8 @@ import type { RequestData } from "@tidegate/model/Request"
 import { Redactor } from "./redaction/Redactor.ts"
 import { redacted } from "./redaction/SecretValues.ts"
 
+export { withoutSecretLooks } from "./redaction/SecretValues.ts"
+
 /**
  * A request as strangers may see it. Names and looks say what is secret; encodings are looked into (JSON in text, forms, percent-encoding,
  * base64), and what cannot be looked into is left out. It fails closed: what may be a secret is taken for one.
@@ -73,7 +75,7 @@ const leftOut = { body: null, body_truncated: true }
 const redactBody = (redactor: Redactor, data: RequestData): Pick<Redacted, "body" | "body_truncated"> => {
   if (data.encoding === "base64") return data.size_bytes === 0 ? { body: "", body_truncated: false } : leftOut
   if (data.encoding === "json") {
-    return data.size_bytes > jsonAtMost ? leftOut : { body: redactor.json(data.body), body_truncated: false }
+    return data.size_bytes > jsonAtMost ? leftOut : { body: redactor.value(data.body), body_truncated: false }
   }
   // JSON that was too costly to parse is not told from its text.
   if (typeof data.body !== "string" || data.reason !== undefined) return leftOut

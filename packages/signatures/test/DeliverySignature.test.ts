@@ -119,6 +119,18 @@ describe("signDelivery", () => {
   )
 })
 
+describe("a former secret", () => {
+  it("signs beside the current one until its time is over, whenever it was prepared", () => {
+    const former = Result.getOrThrow(prepareSigningSecret("the former secret", attempt.timestampSeconds * 1000))
+    const count = (timestampSeconds: number) => {
+      const headers = signDelivery({ ...attempt, timestampSeconds, secrets: [prepare(raw), former] })
+      return [headers["x-gateway-signature"].split(",").length, headers["webhook-signature"].split(" ").length]
+    }
+    expect(count(attempt.timestampSeconds - 1)).toEqual([2, 2])
+    expect(count(attempt.timestampSeconds)).toEqual([1, 1])
+  })
+})
+
 describe("prepareSigningSecret", () => {
   it.each([
     ["", "must be at least 12 characters"],

@@ -84,7 +84,7 @@ export const revokeShare = Effect.fnUntraced(function* (
         update request_shares set snapshot = null, revoked_at = coalesce(revoked_at, ${now}), updated_at = ${now}
         where id = ${id} and team_id = ${team_id} and request_id = ${request_id} returning 1`
     : []
-  if (rows.length === 0) return yield* notFound("share", id)
+  if (rows.length === 0) yield* notFound("share", id)
 })
 
 interface ShareRow {

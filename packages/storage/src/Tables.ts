@@ -106,12 +106,13 @@ export const tables = {
   project_secrets: {
     ...owned,
     softDeleted: false,
-    secrets: ["api_key_hash", "signing_secret", "previous_signing_secret"]
+    secrets: ["api_key_hash", "configured_key_hash", "signing_secret", "previous_signing_secret"]
   },
   users: ofAll,
   memberships: { ...owned, softDeleted: false },
   sessions: { ...team, kind: "expires", at: "expires_at", secrets: ["token_hash"] },
   ...ofResources,
+  request_fixtures: { ...owned, softDeleted: false, secrets: ["presented"] },
   source_periods: { ...owned, softDeleted: false },
 
   requests: {

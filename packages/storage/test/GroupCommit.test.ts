@@ -28,7 +28,7 @@ const held = () => {
     sizeOf: () => 1,
     committed: () => {},
     run: (commit) => void Effect.runFork(commit),
-    parallelFrom: 3
+    parallelFrom: 6
   })
   /** The one that began last ends, so long (ms) after it began. */
   const end = async (after: number): Promise<void> => {
@@ -47,7 +47,7 @@ const held = () => {
 const busy = async () => {
   const world = held()
   for (const ms of [1, 10, 10, 10, 10]) {
-    await world.add("before")
+    await world.add("1", "2", "3", "4")
     await world.end(ms)
   }
   world.batches.length = 0
@@ -76,36 +76,48 @@ describe("a group commit", () => {
 
   it("then gathers while one is under way, and from its end on", async () => {
     const { add, batches, end } = await busy()
-    await add("a")
+    await add("a", "b", "c", "d")
     await pass(11)
-    await add("b")
+    await add("e")
     await end(10)
-    await add("c")
-    expect(batches).toEqual([["a"]])
+    await add("f")
+    expect(batches).toEqual([["a", "b", "c", "d"]])
     await pass(11)
-    expect(batches).toEqual([["a"], ["b", "c"]])
+    expect(batches).toEqual([
+      ["a", "b", "c", "d"],
+      ["e", "f"]
+    ])
   })
 
   it("is not held back once enough has gathered", async () => {
     const { add, batches } = await busy()
     await add("a")
-    await add("b", "c")
-    expect(batches).toEqual([["a", "b", "c"]])
-    await add("d", "e", "f")
-    expect(batches).toEqual([
-      ["a", "b", "c"],
-      ["d", "e", "f"]
-    ])
+    await add("b", "c", "d", "e", "f")
+    expect(batches).toEqual([["a", "b", "c", "d", "e", "f"]])
+    await add("g", "h", "i", "j", "k")
+    expect(batches.length).toBe(1)
+    await add("l")
+    expect(batches[1]).toEqual(["g", "h", "i", "j", "k", "l"])
+  })
+
+  it("is not held back while little comes, however slow commits are", async () => {
+    const { add, batches, end } = await busy()
+    await add("a")
+    await pass(11)
+    await end(10)
+    await add("b")
+    await add("c")
+    expect(batches).toEqual([["a"], ["b"], ["c"]])
   })
 
   it("begins at once again when commits have become quick", async () => {
     const { add, batches, end, group } = await busy()
-    await add("a")
+    await add("a", "b", "c", "d")
     await pass(11)
     await end(1)
-    await add("b")
-    expect(batches).toEqual([["a"], ["b"]])
+    await add("e")
+    expect(batches).toEqual([["a", "b", "c", "d"], ["e"]])
     await end(1)
-    expect([group.pendingItems, group.pendingBytes, group.commits, group.items]).toEqual([0, 0, 7, 7])
+    expect([group.pendingItems, group.pendingBytes, group.commits, group.items]).toEqual([0, 0, 7, 25])
   })
 })

@@ -1,7 +1,8 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { bootstrapTeam, demoTeam, signingSecrets, teamsByApiKey } from "../src/Teams.ts"
+import { replaceSecrets, signingSecrets } from "../src/ProjectSecrets.ts"
+import { bootstrapTeam, demoTeam, teamsByApiKey } from "../src/Teams.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
 const key = (text: string) => ({ apiKey: Redacted.make(text) })
@@ -34,6 +35,19 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Teams", (it) => {
     })
   )
 
+  it.effect("a key that was rotated stays so at the next start, with whatever key that was configured before", () =>
+    Effect.gen(function* () {
+      const findTeam = yield* teamsByApiKey
+      yield* bootstrapTeam(key(firstKey))
+      yield* replaceSecrets(demoTeam, { api_key: "a rotated key" })
+      yield* bootstrapTeam(key(firstKey))
+      expect(yield* findTeam(firstKey)).toBe(null)
+      expect(yield* findTeam("a rotated key")).toBe(demoTeam)
+      yield* bootstrapTeam(key(secondKey))
+      expect(yield* findTeam(secondKey)).toBe(demoTeam)
+    })
+  )
+
   it.effect("refuses an API key that can be guessed", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(bootstrapTeam(key("elevenchars")))
@@ -45,7 +59,9 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Teams", (it) => {
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* bootstrapTeam(key(firstKey))
-      const texts = Effect.map(signingSecrets(demoTeam), (secrets) => secrets.map(Redacted.value))
+      const texts = Effect.map(signingSecrets(demoTeam), (secrets) =>
+        secrets.map(({ secret }) => Redacted.value(secret))
+      )
       const [current, ...none] = yield* texts
       expect(current ?? "").toMatch(/^gws_[0-9a-f]{64}$/)
       expect(none).toStrictEqual([])

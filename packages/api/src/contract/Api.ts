@@ -7,9 +7,11 @@ import { AuthApi } from "./AuthApi.ts"
 import { ConnectionsApi } from "./ConnectionsApi.ts"
 import { completeDocument } from "./Document.ts"
 import { EventsApi } from "./EventsApi.ts"
+import { FixturesApi } from "./FixturesApi.ts"
 import { groupOf } from "./Group.ts"
 import { MetricsApi } from "./MetricsApi.ts"
 import * as Parameters from "./Parameters.ts"
+import { ProjectSecretsApi } from "./ProjectSecretsApi.ts"
 import { RequestsApi } from "./RequestsApi.ts"
 import { SharesApi } from "./SharesApi.ts"
 import { SourcesApi } from "./SourcesApi.ts"
@@ -36,8 +38,10 @@ export class Api extends HttpApi.make("tidegate")
     EventsApi,
     AttemptsApi,
     AuthApi,
+    ProjectSecretsApi,
     SharesApi,
-    MetricsApi
+    MetricsApi,
+    FixturesApi
   )
   .annotateMerge(
     OpenApi.annotations({

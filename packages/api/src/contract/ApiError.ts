@@ -60,6 +60,7 @@ const about: Record<ErrorCode, About> = {
   NOT_FOUND: { when: "The team has no such resource.", data: Resource },
   ROUTE_NOT_FOUND: { when: "There is no such route." },
   SHARE_NOT_FOUND: { when: "There is no such share (any more)." },
+  FIXTURE_TARGET_INVALID: { when: "The connection is none of the fixture's targets." },
   SHARE_EXPIRED: { when: "The share has expired." },
   SHARE_REVOKED: { when: "The share was revoked." },
   METHOD_NOT_ALLOWED: { when: "The path is known, the method is not one of those in `Allow`." },

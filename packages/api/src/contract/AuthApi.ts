@@ -5,7 +5,7 @@ import { NewSession, Session } from "@tidegate/model/Session"
 import { bodyOf } from "@tidegate/resources/Resource"
 import { ApiErrors } from "./ApiError.ts"
 import { Authorization } from "./Authorization.ts"
-import { newSession, session } from "./Examples.ts"
+import { ids, newSession, session } from "./Examples.ts"
 import { operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
 
@@ -17,6 +17,30 @@ export const profile = bodyOf(
     identifier: "ProfileWrite"
   })
 )
+
+const Token = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(16_384))
+
+/** What somebody signs in with: the ID token under one of its two names. */
+export const login = bodyOf(
+  Schema.Struct({
+    id_token: Schema.optionalKey(
+      Token.annotate({ description: "An OpenID Connect ID token of the configured issuer" })
+    ),
+    credential: Schema.optionalKey(Token.annotate({ description: "Alias of id_token" })),
+    team_id: Schema.optionalKey(
+      Schema.String.check(Schema.isMaxLength(100)).annotate({
+        description: "What calls of the session act on that name no team; one of the user's"
+      })
+    ),
+    nonce: Schema.optionalKey(
+      Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(1_000)).annotate({
+        description: "The nonce that the token was asked for with; given, the token has to have it"
+      })
+    )
+  }).annotate({ identifier: "Login" })
+)
+
+const loginErrors = ["LOGIN_DISABLED", "RATE_LIMITED", "INTERNAL_ERROR", "QUEUE_UNAVAILABLE"] as const
 
 const change = { query: Parameters.onlyTeam, payload: profile.described, success: Session }
 
@@ -69,7 +93,23 @@ export class AuthApi extends HttpApiGroup.make("auth")
         summary: "Begin a demo session",
         description: "As the demo user, who owns the demo team; for 24 hours. It can be switched off.",
         answer: newSession,
-        errors: ["LOGIN_DISABLED", "RATE_LIMITED", "INTERNAL_ERROR", "QUEUE_UNAVAILABLE"]
+        errors: loginErrors
+      })
+    ),
+    HttpApiEndpoint.post("login", "/auth/idp/login", {
+      payload: login.described,
+      success: NewSession,
+      error: ApiErrors
+    }).annotateMerge(
+      operation({
+        id: "login",
+        permission: "public",
+        summary: "Begin a session with an ID token",
+        description:
+          "Its issuer, audience, signature and times are checked, and the nonce where one is given. The session ends after 7 days.",
+        body: { id_token: "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl", team_id: ids.team },
+        answer: newSession,
+        errors: ["VALIDATION_ERROR", "INVALID_ID_TOKEN", "TEAM_FORBIDDEN", ...loginErrors]
       })
     )
   )

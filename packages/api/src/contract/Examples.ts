@@ -271,6 +271,46 @@ export const retryAccepted = {
   replay_event_id: ids.replay
 } as const
 
+export const fixture = {
+  id: ids.fixture,
+  team_id: ids.team,
+  name: "order without lines",
+  description: "answers 422",
+  source_id: ids.source,
+  source_name: source.name,
+  original_request_id: ids.request,
+  replay_count: 0,
+  last_replayed_at: null,
+  ...times
+} as const
+
+export const fixtureDetail = { ...fixture, snapshot: data } as const
+
+export const fixtureTargets = {
+  count: 1,
+  models: [
+    {
+      connection_id: ids.connection,
+      connection_name: connection.name,
+      source_id: ids.source,
+      source_name: source.name,
+      destination_id: ids.destination,
+      destination_name: destination.name,
+      destination_type: destination.type
+    }
+  ]
+} as const
+
+export const fixtureReplayed = {
+  queued: true,
+  fixture_id: ids.fixture,
+  connection_id: ids.connection,
+  destination_id: ids.destination,
+  message_id: "fxr_0123456789abcdef0123",
+  replay_request_id: ids.replayRequest,
+  replayed_at: later
+} as const
+
 const sharedRequest = {
   id: ids.request,
   status: "accepted",
@@ -368,3 +408,18 @@ export const session = {
 } as const
 
 export const newSession = { token: `ses_${"0123456789abcdef".repeat(4)}`, ...session } as const
+
+const secret = { has_secret: true, last_rotated_at: at } as const
+const signingSecret = { ...secret, masked_value: "gws_****cdef" } as const
+
+export const projectSecrets = {
+  team_id: ids.team,
+  api_key: { ...secret, masked_value: "gwk_****cdef" },
+  signing_secret: signingSecret,
+  ...times
+} as const
+
+export const rotatedSecrets = {
+  ...projectSecrets,
+  signing_secret: { ...signingSecret, value: `gws_${"0123456789abcdef".repeat(4)}` }
+} as const

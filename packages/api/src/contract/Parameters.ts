@@ -263,6 +263,13 @@ export const attempts = {
   limit: limit(255, 100)
 }
 
+export const fixtures = {
+  ...team,
+  ...search,
+  source_id: values("Only fixtures of these sources"),
+  limit: limit(255, 100)
+}
+
 export const attempt = { ...team, request_id: text("Where to look first") }
 
 /** Of any series. The range has no default, and an alias, so that neither name of it is required by itself. */

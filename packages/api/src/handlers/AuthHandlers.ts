@@ -2,15 +2,16 @@ import { randomBytes } from "node:crypto"
 import { Effect } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { fail } from "@tidegate/model/GatewayError"
+import { fail, invalid } from "@tidegate/model/GatewayError"
 import type { Caller, NewSession, Session, SignedIn } from "@tidegate/model/Session"
 import type { Database } from "@tidegate/storage/Database"
-import { demoUser, rename, signInDemo, signOut } from "@tidegate/storage/People"
+import { demoUser, rename, signIn, signInDemo, signOut } from "@tidegate/storage/People"
 import { Credentials } from "../Credentials.ts"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
-import { profile } from "../contract/AuthApi.ts"
-import { SignInSettings } from "../SignInSettings.ts"
+import { login, profile } from "../contract/AuthApi.ts"
+import { IdTokens } from "../IdTokens.ts"
+import { isSiteAdmin, SignInSettings } from "../SignInSettings.ts"
 import { read, type WithBody } from "./Calls.ts"
 import { readJsonObject } from "./JsonBody.ts"
 
@@ -53,7 +54,8 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const database = yield* Effect.context<Database>()
     const { stranger } = yield* Credentials
-    const { demo, demoHosts } = yield* SignInSettings
+    const settings = yield* SignInSettings
+    const { verify } = yield* IdTokens
 
     const change = Effect.fnUntraced(function* ({ request }: WithBody) {
       const { caller, id } = yield* CurrentTeam
@@ -64,6 +66,22 @@ export const layer = HttpApiBuilder.group(
       const { name } = yield* Effect.fromResult(profile.judge(yield* readJsonObject(request)))
       yield* read(Effect.provideContext(rename(signedIn.user.id, name), database))
       return { ...shown(caller, id), user: { ...signedIn.user, name } }
+    })
+
+    const logIn = Effect.fnUntraced(function* ({ request }: WithBody) {
+      yield* stranger
+      if (verify === null) return yield* fail("LOGIN_DISABLED", "no identity provider is configured here")
+      const given = yield* Effect.fromResult(login.judge(yield* readJsonObject(request)))
+      const idToken = given.id_token ?? given.credential
+      if (idToken === undefined) return yield* invalid([{ path: "id_token", message: "is required" }])
+      const who = yield* verify(idToken, given.nonce ?? null)
+      const token = newToken()
+      const admission = {
+        isSiteAdmin: isSiteAdmin(settings, { email: who.email, emailVerified: who.email_verified }),
+        team_id: given.team_id ?? null,
+        foundsTeam: settings.foundsTeams
+      }
+      return begun(token, yield* read(Effect.provideContext(signIn(who, token, admission), database)))
     })
 
     return handlers
@@ -82,12 +100,13 @@ export const layer = HttpApiBuilder.group(
           const { headers } = yield* HttpServerRequest.HttpServerRequest
           const host = (headers["host"] ?? "").toLowerCase().replace(/:\d*$/, "")
           yield* stranger
-          if (!demo || !demoHosts.has(host)) {
+          if (!settings.demo || !settings.demoHosts.has(host)) {
             return yield* fail("LOGIN_DISABLED", "the demo login is switched off here")
           }
           const token = newToken()
           return begun(token, yield* read(Effect.provideContext(signInDemo(token), database)))
         })
       )
+      .handleRaw("login", logIn)
   })
 )

@@ -32,12 +32,13 @@ export const bulkCalls = Effect.fnUntraced(function* (type: BulkKind) {
       return { count: models.length, models }
     }),
     create: Effect.fnUntraced(function* ({ request }: { readonly request: HttpServerRequest.HttpServerRequest }) {
-      const { id: team_id } = yield* CurrentTeam
+      const { caller, id: team_id } = yield* CurrentTeam
       const written = yield* readJsonObjectIfAny(request)
       const now = yield* Clock.currentTimeMillis
       const filter = yield* Effect.fromResult(bodies[type].judge(written, now))
       const asked = client(newId(prefixes.bulkOperation, now))
-      return yield* askOwner(asked.Create({ team_id, type, filter, requested_by: null }))
+      const requested_by = caller.kind === "session" ? caller.signedIn.user.id : null
+      return yield* askOwner(asked.Create({ team_id, type, filter, requested_by }))
     }),
     retrieve: ({ params }: ById) =>
       Effect.flatMap(CurrentTeam, ({ id: team_id }) => reading(getOperation({ team_id, type, id: params.id }))),

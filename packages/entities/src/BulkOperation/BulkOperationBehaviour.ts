@@ -61,7 +61,8 @@ export const layer = BulkOperationEntity.toLayer(
     const roomFor = Effect.gen(function* () {
       const since = yield* Clock.currentTimeMillis
       const queued = requests.length + events.length
-      for (let looked = 0; queued > 0; looked++) {
+      if (queued === 0) return
+      for (let looked = 0; ; looked++) {
         if (!isCrowded(yield* stillWaiting(requests, events), queued)) return
         if ((yield* Clock.currentTimeMillis) - since > mostPatienceMs) return
         yield* Effect.sleep(lookAgain(looked))

@@ -1,7 +1,6 @@
 import { Effect } from "effect"
 import { prefixes, sibling } from "@tidegate/model/Ids"
-import { parseQuery } from "@tidegate/model/Message"
-import type { Json } from "@tidegate/model/Rule"
+import { parseQuery, type Values } from "@tidegate/model/Message"
 import type { FilterInput } from "@tidegate/rules/Filter"
 import {
   type Execution,
@@ -84,7 +83,7 @@ export const transform = Effect.fnUntraced(function* (
     const placed = line === null ? message : `${message} (line ${line})`
     return failed(record(id, transformation, execution, { code, message: placed }), pinned)
   }
-  const made = compare(request, execution.request, pending, eventId)
+  const made = compare(request, execution.request, execution.written, pending, eventId)
   if (made === "unstorable") {
     const error = { code: "INVALID_OUTPUT", message: "the path, query or headers hold NUL or broken Unicode" }
     return failed(record(id, transformation, execution, error), pinned)
@@ -129,24 +128,23 @@ const record = (
 const compare = (
   before: TransformRequest,
   after: TransformRequest,
+  written: Written | null,
   pending: PendingRequest,
   eventId: string
 ): { readonly data: TransformedData | null; readonly input: FilterInput } | "unstorable" => {
-  // The sandbox hands back the very value when what came out was written like it.
-  const sameBody = after.body === before.body
-  const headers = sameBody ? after.headers : describeBody(before, after)
+  const headers = written === null ? after.headers : describeBody(before.headers, after.headers, written)
   const headersText = JSON.stringify(headers)
   if (!isStorable(after.path) || !isStorable(after.query)) return "unstorable"
-  const bytes = sameBody ? null : bodyBytes(after.body)
+  const bytes = written === null ? null : bodyBytes(after, written)
   const input: FilterInput = {
     method: after.method,
     path: after.path,
-    query: parseQuery(after.query),
+    query: after.query === before.query ? before.parsed_query : parseQuery(after.query),
     headers,
     body: () => after.body
   }
   const same =
-    sameBody &&
+    written === null &&
     after.method === before.method &&
     after.path === before.path &&
     after.query === before.query &&
@@ -165,23 +163,25 @@ const compare = (
   return { data, input }
 }
 
+type Written = NonNullable<Execution["written"]>
+
 const noBody = new Uint8Array(0)
 
-/** Text goes out as it is, null as no body, everything else as JSON. */
-const bodyBytes = (body: Json): Uint8Array =>
-  body === null ? noBody : Buffer.from(typeof body === "string" ? body : JSON.stringify(body))
+/** Text goes out as it is, null as no body, everything else as the JSON that it was written as. */
+const bodyBytes = (after: TransformRequest, { isText, json }: Written): Uint8Array => {
+  if (isText) return Buffer.from(typeof after.body === "string" ? after.body : json)
+  return json === "null" ? noBody : Buffer.from(json)
+}
 
 /** Headers that described the old body and were left alone, or are missing, describe the new one. */
-const describeBody = (before: TransformRequest, after: TransformRequest): TransformRequest["headers"] => {
-  const kept = (name: string) => JSON.stringify(after.headers[name]) === JSON.stringify(before.headers[name])
-  const { "content-encoding": encoding, ...rest } = after.headers
-  const headers = encoding === undefined || kept("content-encoding") ? rest : after.headers
+const describeBody = (before: Values, after: Values, { isText, json }: Written): Values => {
+  const kept = (name: string) =>
+    before[name] === after[name] || JSON.stringify(after[name]) === JSON.stringify(before[name])
+  const { "content-encoding": encoding, ...rest } = after
+  const headers = encoding === undefined || kept("content-encoding") ? rest : after
   const type = headers["content-type"]
   const isJson = typeof type === "string" && /[/+]json\b/i.test(type)
-  return typeof after.body === "string" ||
-    after.body === null ||
-    isJson ||
-    (type !== undefined && !kept("content-type"))
+  return isText || json === "null" || isJson || (type !== undefined && !kept("content-type"))
     ? headers
     : { ...headers, "content-type": "application/json" }
 }

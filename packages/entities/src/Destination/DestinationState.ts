@@ -14,7 +14,7 @@ import {
 } from "@tidegate/storage/DeliverySettings"
 import type { Database } from "@tidegate/storage/Database"
 import type { Secrets } from "@tidegate/storage/Secrets"
-import { signingSecrets } from "@tidegate/storage/Teams"
+import { signingSecrets } from "@tidegate/storage/ProjectSecrets"
 import type { LaneState } from "./QueueHost.ts"
 import type { Credentials } from "./ForwardedCredentials.ts"
 
@@ -131,8 +131,8 @@ const openAuth = Effect.fnUntraced(function* (
 const signingKeys = Effect.fnUntraced(function* (teamId: string) {
   const prepared: Array<SigningSecret> = []
   const stored = yield* Effect.catchTag(signingSecrets(teamId), "SecretUnreadable", () => Effect.succeed([]))
-  for (const secret of stored) {
-    const result = prepareSigningSecret(Redacted.value(secret))
+  for (const { secret, until } of stored) {
+    const result = prepareSigningSecret(Redacted.value(secret), until)
     if (Result.isSuccess(result)) prepared.push(result.success)
   }
   const [first, ...rest] = prepared

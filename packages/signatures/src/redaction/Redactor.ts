@@ -27,11 +27,11 @@ export class Redactor {
 
   /** What is named so: a secret is masked, whatever it is; that there is none may be seen. */
   named(name: string, value: Schema.Json, layer = 0): Schema.Json {
-    return this.isSecret(name) ? masked(value) : this.json(value, layer)
+    return this.isSecret(name) ? masked(value) : this.value(value, layer)
   }
 
   /** A JSON value; itself when nothing in it is secret. */
-  json(value: Schema.Json, layer = 0): Schema.Json {
+  value(value: Schema.Json, layer = 0): Schema.Json {
     if (typeof value === "string") return this.text(value, layer)
     if (typeof value !== "object" || value === null) return value
     if (Array.isArray(value)) return this.#list(value, layer)
@@ -42,7 +42,7 @@ export class Redactor {
     let isNamed = false
     const shown = items.map((item) => {
       // Names and values may follow each other: ["Authorization", "Bearer x"].
-      const next = isNamed ? masked(item) : this.json(item, layer)
+      const next = isNamed ? masked(item) : this.value(item, layer)
       isNamed = !isNamed && typeof item === "string" && item.length <= 128 && this.isSecret(item)
       return next
     })
@@ -80,15 +80,20 @@ export class Redactor {
     const parsed = parseJson(text, { ...bodyLimits, levels: 200 })
     if (parsed.kind !== "json") return null
     const value = parsed.value as Schema.Json
-    const next = this.json(value, layer + 1)
+    const next = this.value(value, layer + 1)
     return next === value ? text : JSON.stringify(next)
   }
 
   /** One JSON value a line. */
   #asLines(text: string, layer: number): string | null {
     if (!/^\s*[[{]/.test(text) || !text.includes("\n")) return null
-    const lines = text.split("\n").map((line) => (line.trim() === "" ? line : this.#asJson(line, layer)))
-    return lines.includes(null) ? null : lines.join("\n")
+    const lines: Array<string> = []
+    for (const line of text.split("\n")) {
+      const next = line.trim() === "" ? line : this.#asJson(line, layer)
+      if (next === null) return null
+      lines.push(next)
+    }
+    return lines.join("\n")
   }
 
   #asForm(text: string, layer: number): string | null {

@@ -20,22 +20,20 @@ const ending = /(?:tokens?|pwd|sig|passwort|kennwort|otp)$/
 
 /** The whole of it. */
 const whole = new Set([
-  ...[
-    "auth",
-    "pass",
-    "pw",
-    "pin",
-    "sid",
-    "dsn",
-    "session",
-    "cvv",
-    "cvc",
-    "cvv2",
-    "cardnumber",
-    "csrf",
-    "xsrf",
-    "keyid"
-  ],
+  "auth",
+  "pass",
+  "pw",
+  "pin",
+  "sid",
+  "dsn",
+  "session",
+  "cvv",
+  "cvc",
+  "cvv2",
+  "cardnumber",
+  "csrf",
+  "xsrf",
+  "keyid",
   // What providers sign and present with.
   ...credentialHeaders.map(plain),
   ...providers.flatMap(({ verification }) =>

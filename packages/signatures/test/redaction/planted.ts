@@ -157,10 +157,5 @@ export const planted: ReadonlyArray<Planted> = [
   { name: "a parameter in a path", in: "path", value: (secret) => `/x;token=${secret}/y` },
   { name: "base64 in a path", in: "path", value: (secret) => `/x/${base64url(JSON.stringify({ token: secret }))}` },
   ...json.map(([name, value]): Planted => ({ name: `JSON: ${name}`, in: "json", value })),
-  ...text.map(([name, value, contentType]): Planted => ({
-    name: `text: ${name}`,
-    in: "text",
-    value,
-    ...(contentType === undefined ? {} : { contentType })
-  }))
+  ...text.map(([name, value, contentType = ""]): Planted => ({ name: `text: ${name}`, in: "text", value, contentType }))
 ]

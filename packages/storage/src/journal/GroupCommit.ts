@@ -29,6 +29,8 @@ export interface GroupCommitOptions<Item> {
 
 /** A batch of fewer items than this is no sign of load. */
 const smallBatch = 8
+/** After a batch of fewer items nobody waits for company: too little would come. */
+const worthHolding = 4
 
 export class GroupCommit<Item> {
   readonly #options: GroupCommitOptions<Item>
@@ -62,10 +64,15 @@ export class GroupCommit<Item> {
   #schedule(): void {
     const { lanes, parallelFrom } = this.#options
     if (this.#scheduled || this.#running === lanes) return
-    const held = this.#waiting.length < parallelFrom ? this.#gathering.ms : 0
+    const held = this.#waiting.length < parallelFrom ? this.#holding : 0
     if (held > 0) {
       if (this.#running === 0) this.#held ??= setTimeout(() => this.#soon(), held)
     } else this.#soon()
+  }
+
+  /** For how long (ms) the next commit is held back. */
+  get #holding(): number {
+    return this.#lastBatch < worthHolding ? 0 : this.#gathering.ms
   }
 
   /** After what is readable in this turn of the event loop has been read, so that it shares the commit. */
@@ -82,7 +89,7 @@ export class GroupCommit<Item> {
   #start(): void {
     const { lanes, parallelFrom } = this.#options
     while (this.#waiting.length > 0 && this.#running < lanes) {
-      const isLoaded = this.#lastBatch >= smallBatch || this.#gathering.ms > 0
+      const isLoaded = this.#lastBatch >= smallBatch || this.#holding > 0
       if (this.#running > 0 && isLoaded && this.#waiting.length < parallelFrom) return
       const batch = this.#take()
       this.#lastBatch = batch.length

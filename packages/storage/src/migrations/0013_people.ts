@@ -40,6 +40,9 @@ const statements = [
     created_at timestamptz not null,
     expires_at timestamptz not null
   )`,
+  // The key that a start has last found configured: one that is rotated is not undone by the next start. Null: by the version before.
+  `alter table project_secrets add column configured_key_hash text`,
+  `update project_secrets set configured_key_hash = api_key_hash`,
   `create index sessions_user on sessions (user_id, created_at)`,
   `create index sessions_expiry on sessions (expires_at)`
 ]

@@ -21,4 +21,29 @@ export default Effect.gen(function* () {
     updated_at timestamptz not null
   ) with (fillfactor = 90)`
   yield* sql`create index request_shares_forgotten on request_shares (forgotten_at)`
+
+  // A copy of the request, whole: its credentials are sealed for "original_request_id".
+  yield* sql`create table request_fixtures (
+    id text collate "C" primary key,
+    team_id text collate "C" not null references teams (id),
+    name text not null,
+    description text,
+    source_id text collate "C" not null references sources (id),
+    original_request_id text collate "C" not null,
+    method text not null,
+    path text not null,
+    query text not null,
+    headers text not null,
+    presented text,
+    body bytea not null,
+    verified boolean not null,
+    external_id text,
+    original_ip text,
+    replay_count integer not null default 0,
+    last_replayed_at timestamptz,
+    created_at timestamptz not null,
+    updated_at timestamptz not null
+  )`
+  yield* sql`create index request_fixtures_team on request_fixtures (team_id, id)`
+  yield* sql`create index request_fixtures_source on request_fixtures (source_id, id)`
 })

@@ -60,6 +60,9 @@ const world = Layer.effectDiscard(
         values (${connection}, ${team}, 'key', 'req', now())`
       yield* sql`insert into request_shares (id, team_id, request_id, token_hash, expires_at, forgotten_at, created_at, updated_at)
         values (${`shr_${team}`}, ${team}, 'req', ${team}, now(), now(), now(), now())`
+      yield* sql`insert into request_fixtures (id, team_id, name, source_id, original_request_id, method, path, query, headers,
+          body, verified, created_at, updated_at)
+        values (${`fix_${team}`}, ${team}, 'f', ${source}, 'req', 'POST', '/', '', '{}', '', false, now(), now())`
       yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)
         values (${connection}, 'created', now(), 1, ${team}, 1)`
       yield* sql`insert into rollup_batches (team_id, key_ids, measures, minutes, counts)

@@ -1,0 +1,231 @@
+import { expect, layer } from "@effect/vitest"
+import { randomBytes } from "node:crypto"
+import { Effect, Layer } from "effect"
+import { OpenApi } from "effect/http-api"
+import { SqlClient } from "effect/sql"
+import { newId } from "@tidegate/model/Ids"
+import type { Permission } from "@tidegate/model/Permission"
+import { replaceSecrets } from "@tidegate/storage/ProjectSecrets"
+import { hashToken } from "@tidegate/storage/Secrets"
+import { idOf, makeOldDays, type OldDays, resourcesOf } from "../../storage/test/OldDays.ts"
+import { type Table, tables } from "../../storage/src/Tables.ts"
+import { Api } from "../src/contract/Api.ts"
+import { permissionOf } from "../src/contract/Authorization.ts"
+import { RateLimits } from "../src/RateLimit.ts"
+import { SignInSettings } from "../src/SignInSettings.ts"
+import { call, layer as server } from "./ControlServer.ts"
+
+/*
+ * Every route of the contract, with every kind of credential. Who may call it is what its annotation says, to the letter; and whoever it
+ * is, with the ids of another team they find nothing, are told nothing and change nothing. A new route is walked
+ * as soon as it is in the contract.
+ */
+
+const mine = "tm_near"
+const other = "tm_far"
+
+const old: OldDays = {
+  now: Date.now(),
+  days: 0,
+  teams: { [mine]: { payload: null, record: null }, [other]: { payload: null, record: null } },
+  perDay: 20,
+  bodyBytes: 64
+}
+
+const keyOf = (team: string) => `gwk_the_key_of_${team}`
+const admin = "admin@example.com"
+
+const world = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* makeOldDays(old)
+    for (const team of [mine, other]) {
+      yield* replaceSecrets(team, { api_key: keyOf(team) })
+    }
+    for (const who of ["owner", "member", "admin"]) {
+      yield* sql`insert into users (id, issuer, subject, email, email_verified, name, created_at, updated_at)
+        values (${`usr_${who}`}, 'https://issuer.test', ${who}, ${`${who}@example.com`}, true, ${who}, now(), now())`
+    }
+    yield* sql`insert into memberships values (${mine}, 'usr_owner', 'owner', now()), (${mine}, 'usr_member', 'member', now())`
+  })
+).pipe(
+  Layer.provideMerge(server),
+  Layer.provide(
+    Layer.effect(
+      SignInSettings,
+      Effect.map(SignInSettings, (settings) => ({ ...settings, siteAdmins: new Set([admin]) }))
+    )
+  ),
+  Layer.provide(Layer.succeed(RateLimits, { perKey: 0, failedPerAddress: 1_000_000 })),
+  Layer.orDie
+)
+
+/** The ids of the other team's things, by their prefix. Of what is not there, one that nobody has. */
+const foreign = (prefix: string): string => {
+  const { connection, destination, source, transformation } = resourcesOf(other)
+  const records = ["req", "evt", "att", "ign", "edt", "txe", "prx"]
+  const resources: Readonly<Record<string, string>> = {
+    src: source,
+    des: destination,
+    web: connection,
+    trs: transformation
+  }
+  if (resources[prefix] !== undefined) return resources[prefix]
+  return records.includes(prefix) ? `${prefix}_${idOf(old, other, 0, 0)}` : newId(`${prefix}_`, old.now)
+}
+
+const idPattern = /\b([a-z]{2,3})_[0-9a-z]{26}\b/g
+const fill = (text: string): string => text.replaceAll(idPattern, (_, prefix: string) => foreign(prefix))
+
+interface Route {
+  readonly name: string
+  readonly method: string
+  readonly path: string
+  readonly permission: Permission
+  /** Its example, with the other team's ids. */
+  readonly body: unknown
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- a document is read as it is
+const document: any = OpenApi.fromApi(Api)
+
+const routes: ReadonlyArray<Route> = Object.values(Api.groups).flatMap((group) =>
+  Object.values(group.endpoints).map((endpoint): Route => {
+    const { method, path } = endpoint
+    const spec = document.paths[path.replaceAll(/:(\w+)/g, "{$1}")][method.toLowerCase()]
+    const example = spec.requestBody?.content["application/json"].example
+    const ids = new Map<string, string>(
+      // oxlint-disable-next-line typescript/no-explicit-any -- a document is read as it is
+      spec.parameters.map(({ example, name }: any) => [name, String(example ?? "")])
+    )
+    return {
+      name: `${method} ${path}`,
+      method,
+      path: path.replaceAll(/:(\w+)/g, (_: string, name: string) => fill(ids.get(name) ?? "")),
+      permission: permissionOf(endpoint),
+      body: example === undefined ? undefined : JSON.parse(fill(JSON.stringify(example)))
+    }
+  })
+)
+
+const secured = routes.filter(({ permission }) => permission !== "public")
+
+type Who = "key" | "owner" | "member" | "admin"
+
+/** A credential of somebody in `mine` that is valid now, whatever the calls before it did. */
+const credentialOf = Effect.fnUntraced(function* (who: Who) {
+  const sql = yield* SqlClient.SqlClient
+  if (who === "key") {
+    yield* sql`update project_secrets set api_key_hash = ${hashToken(keyOf(mine))} where team_id = ${mine}`
+    return keyOf(mine)
+  }
+  const token = `ses_${randomBytes(32).toString("hex")}`
+  yield* sql`insert into sessions values (${hashToken(token)}, ${`usr_${who}`}, ${mine}, now(), now() + interval '1 hour')
+    on conflict do nothing`
+  return token
+})
+
+/** The code that somebody is refused with; null: they may. */
+const refusedWith = (permission: Permission, who: Who): string | null => {
+  if (permission === "public") return null
+  if (who === "key") return permission.teamKey ? null : "USER_SESSION_REQUIRED"
+  const suffices = {
+    self: ["member", "owner", "admin"],
+    member: ["member", "owner", "admin"],
+    owner: ["owner", "admin"]
+  }
+  return permission.user === "admin"
+    ? who === "admin"
+      ? null
+      : "ROLE_REQUIRED"
+    : suffices[permission.user].includes(who)
+      ? null
+      : "ROLE_REQUIRED"
+}
+
+/** All that the other team has. */
+const theirs = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const states: Record<string, unknown> = {}
+  for (const [name, { team }] of Object.entries<Table>(tables)) {
+    if (team === null) continue
+    states[name] = yield* sql.unsafe(
+      `select count(*)::int as rows, md5(coalesce(string_agg(t::text, '' order by t::text), '')) as hash
+        from ${name} t where ${team} = '${other}'`
+    )
+  }
+  return states
+})
+
+/** What only the other team's things have in them: its name, its key, and the middle of each of their ids. */
+const telltale = [other, keyOf(other), "far0000"]
+
+/** What of the other team an answer tells beyond what it was asked for. */
+const leaked = (answer: unknown, { body, path }: Route): ReadonlyArray<string> => {
+  const asked = `${path} ${JSON.stringify(body) ?? ""}`.match(idPattern) ?? []
+  const told = asked.reduce((text, id) => text.replaceAll(id, ""), JSON.stringify(answer))
+  return telltale.filter((sign) => told.includes(sign))
+}
+
+layer(world, { timeout: "120 seconds", excludeTestServices: true })("every route", (it) => {
+  it.effect("without a credential, or with one that is none, is answered 401 unless it is public", () =>
+    Effect.gen(function* () {
+      expect(secured.length).toBeGreaterThan(60)
+      const dead = `ses_${"0".repeat(64)}`
+      for (const { body, method, name, path } of secured) {
+        for (const [key, code] of [
+          [null, "UNAUTHENTICATED"],
+          ["gwk_nobodys_key_at_all", "INVALID_API_KEY"],
+          [dead, "SESSION_EXPIRED"]
+        ] as const) {
+          const answer = yield* call(method, path, { key, body })
+          expect([answer.status, answer.body.code], name).toEqual([401, code])
+        }
+      }
+      for (const { body, method, name, path } of routes.filter(({ permission }) => permission === "public")) {
+        const answer = yield* call(method, path, { key: null, body })
+        expect(["UNAUTHENTICATED", "INVALID_API_KEY", "SESSION_EXPIRED"], name).not.toContain(answer.body.code)
+      }
+    })
+  )
+
+  for (const who of ["key", "owner", "member", "admin"] as const) {
+    it.effect(
+      `is open to a ${who} as it is said to be, finds nothing by another team's ids, and changes nothing there`,
+      () =>
+        Effect.gen(function* () {
+          const before = yield* theirs
+          for (const route of secured) {
+            const { body, method, name, path, permission } = route
+            const answer = yield* call(method, path, { key: yield* credentialOf(who), body })
+            const refused = refusedWith(permission, who)
+            if (refused === null) {
+              expect([401, 403], `${name}: ${JSON.stringify(answer.body)}`).not.toContain(answer.status)
+              expect(answer.status, name).toBeLessThan(500)
+              if (/\/[a-z]{2,3}_[0-9a-z]{26}/.test(path)) expect(answer.status, name).toBe(404)
+            } else expect([answer.status, answer.body.code], name).toEqual([403, refused])
+            expect(leaked(answer.body, route), name).toEqual([])
+          }
+          expect(yield* theirs).toEqual(before)
+        })
+    )
+  }
+
+  for (const who of ["key", "owner", "member"] as const) {
+    it.effect(`is shut to a ${who} that names another team, or one that there is not`, () =>
+      Effect.gen(function* () {
+        const before = yield* theirs
+        for (const { body, method, name, path } of secured) {
+          for (const team of [other, "tm_nowhere"]) {
+            const key = yield* credentialOf(who)
+            const byHeader = yield* call(method, path, { key, body, headers: { "x-team-id": team } })
+            expect([byHeader.status, byHeader.body.code], name).toEqual([403, "TEAM_FORBIDDEN"])
+            const byQuery = yield* call(method, `${path}?team_id=${team}`, { key, body })
+            expect([byQuery.status, byQuery.body.code], name).toEqual([403, "TEAM_FORBIDDEN"])
+          }
+        }
+        expect(yield* theirs).toEqual(before)
+      })
+    )
+  }
+})

@@ -1,0 +1,43 @@
+import { Schema } from "effect"
+import { Timestamp } from "./Timestamp.ts"
+
+const About = {
+  masked_value: Schema.String.annotate({ description: "Its prefix and its last four characters" }),
+  has_secret: Schema.Boolean,
+  last_rotated_at: Timestamp
+}
+
+const ProjectSecret = Schema.Struct(About).annotate({ identifier: "ProjectSecret" })
+
+const RotatedSecret = Schema.Struct({
+  ...About,
+  value: Schema.optionalKey(Schema.String.annotate({ description: "The new value, shown this once" }))
+}).annotate({ identifier: "RotatedSecret" })
+
+const Pair = { team_id: Schema.String, created_at: Timestamp, updated_at: Timestamp }
+
+/** The names of a team's secrets. */
+export const SecretName = Schema.Literals(["api_key", "signing_secret"])
+export type SecretName = typeof SecretName.Type
+
+/** A team's API key and signing secret, as they may be read. */
+export const ProjectSecrets = Schema.Struct({
+  ...Pair,
+  api_key: ProjectSecret,
+  signing_secret: ProjectSecret
+}).annotate({
+  identifier: "ProjectSecrets",
+  description: "The team's API key and signing secret."
+})
+export type ProjectSecrets = typeof ProjectSecrets.Type
+
+/** The same with the values that have just been made. */
+export const RotatedSecrets = Schema.Struct({
+  ...Pair,
+  api_key: RotatedSecret,
+  signing_secret: RotatedSecret
+}).annotate({
+  identifier: "RotatedSecrets",
+  description: "The team's API key and signing secret, and what they have been changed to."
+})
+export type RotatedSecrets = typeof RotatedSecrets.Type

@@ -1,0 +1,60 @@
+import { Schema } from "effect"
+import { isStorable } from "./Input.ts"
+import { text } from "./Members.ts"
+import { bodyOf } from "./Resource.ts"
+import { ids } from "./Story.ts"
+
+/** What fixtures are written with. */
+
+const longestName = 120
+const longestDescription = 500
+
+const Name = text
+  .check(
+    Schema.makeFilter(
+      (name: string) =>
+        (name.trim() !== "" && name.length <= longestName && isStorable(name)) ||
+        `must be 1 to ${longestName} characters of valid Unicode`,
+      { toJsonSchema: () => ({ minLength: 1, maxLength: longestName, pattern: String.raw`\S` }) }
+    )
+  )
+  .annotate({ description: "For people" })
+
+const Description = Schema.NullOr(
+  text.check(
+    Schema.makeFilter(
+      (value: string) =>
+        (value.length <= longestDescription && isStorable(value)) ||
+        `must be at most ${longestDescription} characters of valid Unicode`,
+      { toJsonSchema: () => ({ maxLength: longestDescription }) }
+    )
+  )
+).annotate({ description: "What is expected of it, or what it is an example of" })
+
+const Id = text.check(Schema.isMaxLength(100, { message: "must be at most 100 characters" }))
+
+export const fixtureBody = bodyOf(
+  Schema.Struct({
+    request_id: Id.annotate({ description: "The request that it is a copy of" }),
+    name: Name,
+    description: Schema.optionalKey(Description)
+  }).annotate({ identifier: "FixtureWrite" })
+)
+
+export const fixturePatch = bodyOf(
+  Schema.Struct({ name: Schema.optionalKey(Name), description: Schema.optionalKey(Description) }).annotate({
+    identifier: "FixturePatch"
+  })
+)
+
+export const fixtureReplay = bodyOf(
+  Schema.Struct({ connection_id: Id.annotate({ description: "One of the fixture's targets" }) }).annotate({
+    identifier: "FixtureReplay"
+  })
+)
+
+export const example = {
+  body: { request_id: ids.request, name: "order without lines", description: "answers 422" },
+  patch: { description: "answers 400" },
+  replay: { connection_id: ids.connection }
+} as const

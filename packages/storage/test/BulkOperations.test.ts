@@ -1,0 +1,167 @@
+import { expect, layer } from "@effect/vitest"
+import { Clock, Effect } from "effect"
+import { SqlClient, Statement } from "effect/sql"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import {
+  cancelOperation,
+  createOperation,
+  getOperation,
+  listOperations,
+  liveRequests,
+  stepOperation,
+  stillWaiting
+} from "../src/BulkOperations.ts"
+import * as ControlPlane from "./controlPlane.ts"
+
+const { createConnection, insertEvent, otherTeam, team } = ControlPlane
+
+const routing = { shardOf: () => 7, lineOf: () => null }
+const type = "event_bulk_retry" as const
+
+/** An operation over the failed events of a connection. */
+const operation = Effect.fnUntraced(function* (connection: { readonly id: string }) {
+  const id = newId(prefixes.bulkOperation, Date.now())
+  const filter = {
+    from: new Date(Date.now() - 3_600_000).toISOString(),
+    to: new Date().toISOString(),
+    status: ["FAILED"],
+    connection_id: [connection.id]
+  }
+  return yield* createOperation({ team_id: team, type, id, filter, requested_by: null, shard: 1 })
+})
+
+const failed = (connection: Parameters<typeof insertEvent>[0], count: number) =>
+  Effect.forEach(Array.from({ length: count }), () => insertEvent(connection, { state: "FAILED" }))
+
+/** Steps to the end of it. */
+const carryOut = Effect.fnUntraced(function* (id: string, batch: number) {
+  while (!(yield* stepOperation(id, batch, routing)).isOver) continue
+  return yield* getOperation({ team_id: team, type, id })
+})
+
+const retriesOf = Effect.fnUntraced(function* (id: string) {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<{ parent: string }>`
+    select retry_parent_event_id as parent from events where retry_operation_id = ${id} order by id`
+  return rows.map(({ parent }) => parent)
+})
+
+layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) => {
+  it.effect("are planned, and then carried out, each target once", () =>
+    Effect.gen(function* () {
+      const connection = yield* createConnection()
+      const events = yield* failed(connection, 25)
+      yield* insertEvent(connection, { state: "SUCCESSFUL" })
+      const { id, status } = yield* operation(connection)
+      expect(status).toBe("PLANNED")
+      const planned = yield* stepOperation(id, 10, routing)
+      expect(planned).toEqual({ events: [], requests: [], isOver: false })
+      expect(yield* getOperation({ team_id: team, type, id })).toMatchObject({ status: "RUNNING", total_count: 25 })
+      // What fails after the plan is no part of it.
+      yield* failed(connection, 2)
+      const made = yield* stepOperation(id, 10, routing)
+      expect(made.events.map(({ destination_id }) => destination_id)).toEqual(
+        Array.from({ length: 10 }, () => connection.destination_id)
+      )
+      const ids = made.events.map((event) => event.id)
+      expect(yield* stillWaiting([], ids)).toBe(10)
+      expect(yield* carryOut(id, 10)).toMatchObject({
+        status: "COMPLETED",
+        total_count: 25,
+        queued_count: 25,
+        failed_count: 0,
+        cancelable: false
+      })
+      expect((yield* retriesOf(id)).toSorted()).toEqual(events.toSorted())
+      // Retries of its own are younger than all that it could find.
+      const again = yield* operation(connection)
+      expect(yield* carryOut(again.id, 100)).toMatchObject({ total_count: 27 })
+    })
+  )
+
+  it.effect("are carried out once, also by several at a time", () =>
+    Effect.gen(function* () {
+      const connection = yield* createConnection()
+      const events = yield* failed(connection, 30)
+      const { id } = yield* operation(connection)
+      yield* Effect.all([carryOut(id, 3), carryOut(id, 4), carryOut(id, 5)], { concurrency: "unbounded" })
+      expect((yield* retriesOf(id)).toSorted()).toEqual(events.toSorted())
+      expect(yield* getOperation({ team_id: team, type, id })).toMatchObject({ status: "COMPLETED", queued_count: 30 })
+    })
+  )
+
+  it.effect("cut off at any statement, come to the same end", () =>
+    Effect.gen(function* () {
+      const connection = yield* createConnection()
+      const events = yield* failed(connection, 4)
+      const { id } = yield* operation(connection)
+      // Each try comes one statement further than the one before, until one comes to the end.
+      let over = false
+      let tries = 0
+      for (let n = 1; !over; n++) {
+        let count = 0
+        tries++
+        const step = Effect.provideService(stepOperation(id, 2, routing), Statement.CurrentTransformer, (statement) =>
+          ++count < n ? Effect.succeed(statement) : Effect.die("cut off")
+        )
+        over = yield* Effect.matchCause(step, { onFailure: () => false, onSuccess: ({ isOver }) => isOver })
+        const done = yield* retriesOf(id)
+        const { queued_count } = yield* getOperation({ team_id: team, type, id })
+        expect(queued_count).toBe(done.length)
+      }
+      expect(tries).toBeGreaterThan(5)
+      expect((yield* retriesOf(id)).toSorted()).toEqual(events.toSorted())
+    })
+  )
+
+  it.effect("can be cancelled until they are at their end, and then do nothing more", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const connection = yield* createConnection()
+      yield* failed(connection, 5)
+      const { id } = yield* operation(connection)
+      const which = { team_id: team, type, id }
+      yield* stepOperation(id, 2, routing)
+      yield* stepOperation(id, 2, routing)
+      expect(yield* cancelOperation(which)).toMatchObject({ status: "CANCELLED", queued_count: 2, cancelable: false })
+      expect(yield* stepOperation(id, 2, routing)).toEqual({ events: [], requests: [], isOver: true })
+      expect((yield* retriesOf(id)).length).toBe(2)
+      expect(yield* sql`select from bulk_targets where operation_id = ${id}`).toEqual([])
+      expect((yield* Effect.flip(cancelOperation(which))).code).toBe("BULK_OPERATION_NOT_CANCELABLE")
+    })
+  )
+
+  it.effect("are their team's, and of their kind", () =>
+    Effect.gen(function* () {
+      const { id } = yield* operation(yield* createConnection())
+      for (const which of [
+        { team_id: otherTeam, type, id },
+        { team_id: team, type: "request_bulk_retry" as const, id }
+      ]) {
+        expect((yield* Effect.flip(getOperation(which))).code).toBe("NOT_FOUND")
+        expect((yield* Effect.flip(cancelOperation(which))).code).toBe("NOT_FOUND")
+      }
+      expect(yield* listOperations({ team_id: otherTeam, type }, "all", 10)).toEqual([])
+      expect((yield* listOperations({ team_id: team, type }, "ongoing", 1)).map((one) => one.id)).toEqual([id])
+    })
+  )
+
+  it.effect("yield to requests, replays apart", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const clock = yield* Clock.Clock
+      const now = Date.now()
+      const at: Clock.Clock = Object.assign(Object.create(clock), {
+        currentTimeMillis: Effect.succeed(now),
+        currentTimeMillisUnsafe: () => now
+      })
+      const live = Effect.provideService(liveRequests(20), Clock.Clock, at)
+      yield* sql`update requests set retry_kind = 'bulk'`
+      expect(yield* live).toBe(0)
+      yield* insertEvent(yield* createConnection())
+      expect(yield* live).toBe(1)
+      yield* sql`update requests set retry_kind = 'bulk'`
+      expect(yield* live).toBe(0)
+    })
+  )
+})

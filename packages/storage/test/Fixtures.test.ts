@@ -1,0 +1,86 @@
+import { expect, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { prefixes, sibling } from "@tidegate/model/Ids"
+import {
+  createFixture,
+  deleteFixture,
+  fixtureOf,
+  fixtureReplay,
+  fixtureTargets,
+  listFixtures,
+  updateFixture
+} from "../src/Fixtures.ts"
+import { retain } from "../src/Retention.ts"
+import * as ControlPlane from "./controlPlane.ts"
+import { idOf, makeOldDays, type OldDays, resourcesOf } from "./OldDays.ts"
+
+const mine = "tm_mine"
+const other = "tm_other"
+const old: OldDays = {
+  now: Date.now(),
+  days: 3,
+  teams: { [mine]: { payload: null, record: null }, [other]: { payload: null, record: null } },
+  perDay: 10,
+  bodyBytes: 64
+}
+const world = Layer.effectDiscard(makeOldDays(old)).pipe(Layer.provideMerge(ControlPlane.layer), Layer.orDie)
+
+const requestOf = (team: string, day = 0) => sibling(prefixes.request, `req_${idOf(old, team, day, 6)}`)
+const made = (day = 0) =>
+  createFixture({ team_id: mine, request_id: requestOf(mine, day), name: "f", description: null })
+const codeOf = <R>(effect: Effect.Effect<unknown, unknown, R>) =>
+  Effect.map(Effect.flip(effect), (error) => (error as { readonly code?: string }).code)
+
+layer(world, { excludeTestServices: true })("a fixture", (it) => {
+  it.effect("is nothing to another team", () =>
+    Effect.gen(function* () {
+      const { id } = yield* made()
+      const { connection } = resourcesOf(mine)
+      const all = { sources: [], search: undefined, limit: 100 }
+      expect(yield* listFixtures(other, all)).toEqual([])
+      expect((yield* listFixtures(mine, all)).length).toBe(1)
+      const replay = { team_id: other, id, connection_id: connection, request_id: "req" }
+      expect([
+        yield* codeOf(fixtureOf(other, id)),
+        yield* codeOf(updateFixture(other, id, { name: "x" })),
+        yield* codeOf(deleteFixture(other, id)),
+        yield* codeOf(fixtureTargets(other, id)),
+        yield* codeOf(fixtureReplay(replay))
+      ]).toEqual(Array(5).fill("NOT_FOUND"))
+      expect((yield* fixtureOf(mine, id)).name).toBe("f")
+      expect(
+        yield* codeOf(createFixture({ team_id: mine, request_id: requestOf(other), name: "f", description: null }))
+      ).toBe("NOT_FOUND")
+      expect((yield* fixtureTargets(mine, id)).map(({ connection_id }) => connection_id)).toEqual([connection])
+    })
+  )
+
+  it.effect("outlives what it is a copy of, and can still be replayed", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const fixture = yield* made(2)
+      yield* retain({ payloadDays: 1, recordDays: 1 })
+      expect(yield* sql`select from requests where id = ${fixture.original_request_id}`).toEqual([])
+      expect(yield* fixtureOf(mine, fixture.id)).toEqual(fixture)
+      const { connection } = resourcesOf(mine)
+      const given = { team_id: mine, id: fixture.id, connection_id: connection, request_id: "req_new" }
+      const { replay } = yield* fixtureReplay(given)
+      expect(replay).toMatchObject({
+        id: "req_new",
+        only: [connection],
+        presentedOf: fixture.original_request_id,
+        retry: { kind: "single", parent_request_id: fixture.original_request_id, operation_id: null }
+      })
+      expect(replay.message.body.length).toBe(64)
+    })
+  )
+
+  it.effect("is not made of a request whose payload is gone", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`update requests set body = null where id = ${requestOf(mine, 0)}`
+      expect(yield* codeOf(made(0))).toBe("PAYLOAD_UNAVAILABLE")
+    })
+  )
+})

@@ -68,7 +68,10 @@ const rowsOf = Effect.fnUntraced(function* (team: string, filter: EventFilter, s
   }
 })
 
-/** Events of the stretch that wait to be delivered, with what their status is read off; at most so many. */
+/**
+ * Events of the stretch that wait to be delivered, with what their status is read off; at most so many. Each is looked up by its id: a join
+ * would read all events of the stretch for the few that wait.
+ */
 const waitingOf = Effect.fnUntraced(function* (
   team: string,
   filter: EventFilter,
@@ -98,11 +101,14 @@ const waitingOf = Effect.fnUntraced(function* (
       where lane.team_id = ${team}
         ${connections.length === 0 ? sql.literal("") : sql`and lane.id = any(${Columns.text(connections)})`}
       limit ${atMost + 1}
-    ) q join events e on ${sql.and([
-      sql.literal("e.id = q.event_id and e.state = 'PENDING'"),
-      sql`e.team_id = ${team}`,
-      ...bounds
-    ])} ${sql.literal(table.joins)}`
+    ) q cross join lateral (
+      select * from events e where ${sql.and([
+        sql.literal("e.id = q.event_id and e.state = 'PENDING'"),
+        sql`e.team_id = ${team}`,
+        ...bounds
+      ])}
+      limit 1
+    ) e ${sql.literal(table.joins)}`
   }
 })
 

@@ -369,7 +369,10 @@ layer(Histories.layer, { timeout: "60 seconds", excludeTestServices: true })("li
       expect((yield* call("GET", `/connections?source_id=${a.sources[0]}&paused=false`)).body.count).toBe(4)
       expect((yield* call("GET", `/connections?destination_id=${a.destinations[0]}&paused=true`)).body.count).toBe(0)
       const { models } = (yield* call("GET", "/destinations?limit=1")).body
-      expect(models[0]).toMatchObject({ attempts_24h_count: 0, attempts_24h_bins: [0, 0, 0, 0, 0, 0] })
+      const attempts = yield* stored("attempts", `destination_id = '${models[0].id}'`)
+      expect(attempts.length).toBeGreaterThan(0)
+      expect(models[0]).toMatchObject({ attempts_24h_count: attempts.length, attempts_24h_bins: expect.any(Array) })
+      expect(models[0].attempts_24h_bins.reduce((sum: number, bin: number) => sum + bin)).toBe(attempts.length)
     })
   )
 

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { newId, prefixes } from "@tidegate/model/Ids"
+import { writeCounts } from "../../src/journal/CountStatement.ts"
 
 /** What a made-up history holds, and when. */
 export interface HistoryOptions {
@@ -45,6 +46,19 @@ const destinationConfig = JSON.stringify({
   auth_type: null
 })
 
+/** What the gateway would have counted of it. */
+const counts = `(
+  select key_id, source_id, destination_id, measure, date_trunc('minute', at) as minute, team_id, count(*) as n
+  from history cross join lateral (values
+    (source, null, null, case outcome when 'rejected' then 'rejected' else 'accepted' end),
+    (connection, source, null, case outcome when 'ignored' then 'ignored' end),
+    (connection, source, destination, case when outcome not in ('rejected', 'ignored') then 'created' end),
+    (connection, source, destination, case when outcome in ('SUCCESSFUL', 'FAILED', 'CANCELLED') then lower(outcome) end),
+    (destination, null, null, case when outcome in ('SUCCESSFUL', 'FAILED') then 'attempt_' || lower(outcome) end)
+  ) as c (key_id, source_id, destination_id, measure)
+  where measure is not null group by 1, 2, 3, 4, 5, 6
+) as c`
+
 /**
  * Fills the tables with `requests` requests. Of a hundred: one is rejected, one ignored (filtered), the others are one event
  * each with an attempt; of these three failed, one waits. Of a thousand, one event was retried. Everything is spread
@@ -76,7 +90,7 @@ export const makeHistory = Effect.fnUntraced(function* (
     from unnest(${[...connections]}::text[]) with ordinality as c (id, n)`
 
   yield* sql`create unlogged table history as
-    select n, ${from}::bigint + n * ${to - from}::bigint / ${requests}::bigint as ms,
+    select n, ${team}::text as team_id, ${from}::bigint + n * ${to - from}::bigint / ${requests}::bigint as ms,
       history_id(${team}, ${from}::bigint + n * ${to - from}::bigint / ${requests}::bigint, n) as id,
       to_timestamp((${from}::bigint + n * ${to - from}::bigint / ${requests}::bigint) / 1000.0) as at,
       (${[...sources]}::text[])[1 + n % 5] as source, (${[...destinations]}::text[])[1 + n % 10] as destination,
@@ -112,6 +126,7 @@ export const makeHistory = Effect.fnUntraced(function* (
       convert_to('answer ' || n, 'UTF8'), '{"content-type":"text/plain"}', 'https://example.com/hooks', 'POST',
       case outcome when 'SUCCESSFUL' then at end, at, at, 1, 2, at
     from history where outcome in ('FAILED', 'SUCCESSFUL')`
+  yield* sql.unsafe(writeCounts(counts))
   yield* sql`drop table history`
   yield* sql`analyze`
   return history

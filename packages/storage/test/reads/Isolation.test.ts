@@ -63,6 +63,9 @@ const world = Layer.effectDiscard(
       yield* sql`insert into request_fixtures (id, team_id, name, source_id, original_request_id, method, path, query, headers,
           body, verified, created_at, updated_at)
         values (${`fix_${team}`}, ${team}, 'f', ${source}, 'req', 'POST', '/', '', '{}', '', false, now(), now())`
+      yield* sql`insert into bulk_operations (id, team_id, type, filter, shard, created_at)
+        values (${`bch_${team}`}, ${team}, 'event_bulk_retry', '{}', 1, now())`
+      yield* sql`insert into bulk_targets (operation_id, target_id, team_id) values (${`bch_${team}`}, 'evt', ${team})`
       yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)
         values (${connection}, 'created', now(), 1, ${team}, 1)`
       yield* sql`insert into rollup_batches (team_id, key_ids, measures, minutes, counts)

@@ -27,7 +27,7 @@ const other = "tm_far"
 const old: OldDays = {
   now: Date.now(),
   days: 0,
-  teams: { [mine]: { payload: null, record: null }, [other]: { payload: null, record: null } },
+  teams: { [other]: { payload: null, record: null } },
   perDay: 20,
   bodyBytes: 64
 }
@@ -39,6 +39,7 @@ const world = Layer.effectDiscard(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     yield* makeOldDays(old)
+    yield* sql`insert into teams (id, name) values (${mine}, ${mine})`
     for (const team of [mine, other]) {
       yield* replaceSecrets(team, { api_key: keyOf(team) })
     }

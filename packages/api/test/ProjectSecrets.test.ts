@@ -65,7 +65,7 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("project sec
       expect([dead.status, dead.body.code]).toEqual([401, "INVALID_API_KEY"])
       const read = yield* call("GET", path, { key: one.body.api_key.value })
       expect(read.body.api_key).toEqual({ ...one.body.api_key, value: undefined })
-      yield* sql`update project_secrets set previous_signing_secret_until = now() where team_id = ${id}`
+      yield* sql`update project_secrets set previous_signing_secret_until = now() - interval '1 second' where team_id = ${id}`
       expect(yield* signing(id)).toEqual([body.signing_secret.value])
       for (const rotate of [[], ["password"], "api_key", [1]]) {
         expect((yield* call("POST", `${path}/rotate`, { key: token, body: { rotate } })).status).toBe(400)

@@ -54,7 +54,7 @@ const seed = async ({ connection, destination, source }: Awaited<ReturnType<type
   await gateways.query("analyze events, requests")
 }
 
-const load = { isOver: false }
+const state = { isOver: false }
 let accepted = 0
 const took: Array<{ readonly at: number; readonly ms: number }> = []
 live.reply = (response, { at, body }) => {
@@ -65,7 +65,7 @@ live.reply = (response, { at, body }) => {
 /** Posts at an even rate, each with the time of its own. */
 const sending = async (source: string): Promise<void> => {
   const began = now()
-  for (let n = 0; !load.isOver; n++) {
+  for (let n = 0; !state.isOver; n++) {
     const wait = began + (n * 1_000) / rate - now()
     if (wait > 0) await sleep(wait)
     gateways.call("door", "POST", `/e/${source}`, { body: String(now()) }).then(
@@ -96,8 +96,8 @@ try {
     body: JSON.stringify({ source_id: bulk.source, status: "FAILED" })
   })
   const { id } = JSON.parse(answer.body) as BulkOperation
-  const state = async () => (await gateways.query("select * from bulk_operations where id = $1", [id]))[0]!
-  await waitUntil("half of it is done", async () => Number((await state())["queued_count"]) >= events / 2, {
+  const operation = async () => (await gateways.query("select * from bulk_operations where id = $1", [id]))[0]!
+  await waitUntil("half of it is done", async () => Number((await operation())["queued_count"]) >= events / 2, {
     patienceMs
   })
   const killed = now()
@@ -105,9 +105,9 @@ try {
   await gateways.process("a").start()
   await waitUntil("a has shards again", async () => (await gateways.readiness("a")).shards > 0)
   const back = now() + 5_000
-  await waitUntil("it has come to its end", async () => (await state())["finished_at"] !== null, { patienceMs })
+  await waitUntil("it has come to its end", async () => (await operation())["finished_at"] !== null, { patienceMs })
   const ended = now()
-  load.isOver = true
+  state.isOver = true
   await traffic
   const waiting = async () => (await gateways.query("select count(*)::int as count from deliveries"))[0]!["count"]
   await waitUntil("all has been delivered", async () => (await waiting()) === 0, { patienceMs })
@@ -140,7 +140,7 @@ try {
     )}\n`
   )
 } finally {
-  load.isOver = true
+  state.isOver = true
   await gateways.close()
   await live.close()
   await target.close()

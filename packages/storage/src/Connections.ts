@@ -73,15 +73,14 @@ const make = Effect.gen(function* () {
    * routed by these sources, and keeps others from changing them: none, where the destination is not there.
    */
   const heldEnds = (team_id: string, destination_id: string | null, source_ids: ReadonlyArray<string>) => sql`
-    with held as materialized (
+    held as materialized (
       select 1 from destinations where id = ${destination_id} and team_id = ${team_id} and deleted_at is null for share
     ), concerned as materialized (
       select id from sources where id = any(${source_ids}) and team_id = ${team_id} and deleted_at is null
         and (${destination_id}::text is null or exists (select from held))
       order by id for update
-    ), raised as (
-      update sources set version = version + 1 from concerned where sources.id = concerned.id returning sources.id
     )`
+  const raise = sql`update sources set version = version + 1 from concerned where sources.id = concerned.id`
 
   /** Fails for the first of them that is not there. */
   const holdEnds = Effect.fnUntraced(function* (
@@ -90,7 +89,7 @@ const make = Effect.gen(function* () {
     source_ids: ReadonlyArray<string>
   ) {
     const [ends] = yield* sql<{ held: boolean; raised: ReadonlyArray<string> }>`
-      ${heldEnds(team_id, destination_id, source_ids)}
+      with ${heldEnds(team_id, destination_id, source_ids)}, raised as (${raise} returning sources.id)
       select exists (select from held) as held, array(select id from raised) as raised`
     if (destination_id !== null && ends?.held !== true) yield* notFound("destination", destination_id)
     const missing = source_ids.find((id) => !ends?.raised.includes(id))
@@ -185,7 +184,11 @@ const make = Effect.gen(function* () {
       const { destination_id, disabled_at, paused_at, rules, source_id } = next as unknown as ConnectionState
       if (disabled_at !== null && paused_at !== null) return null
       if (rules.some(({ type }) => type === "transform")) return null
-      return { rows: heldEnds(team_id, destination_id, [source_id]), areThere: sql`exists (select from raised)` }
+      return {
+        rows: heldEnds(team_id, destination_id, [source_id]),
+        areThere: sql`exists (select from concerned)`,
+        concerned: sql`${raise} and exists (select from made)`
+      }
     },
     prepare: Effect.fnUntraced(function* ({ team_id }, before, next) {
       const rules = next["rules"] as ConnectionFields["rules"] | undefined

@@ -96,10 +96,14 @@ export interface Store<R extends AnyResource> {
   readonly delete: (team_id: string, id: string, command?: Command) => Effect.Effect<void, GatewayError>
 }
 
-/** What a create depends on, as part of the statement that inserts it: what it holds, and whether that is all there. */
+/** What a create depends on, as parts of the statement that inserts it. */
 export interface HeldRows {
+  /** What it holds. */
   readonly rows: Statement.Fragment
+  /** Whether that is all there. */
   readonly areThere: Statement.Fragment
+  /** What becomes of that when the row is `made`. */
+  readonly concerned: Statement.Fragment
 }
 
 /**
@@ -232,16 +236,19 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     next: Values,
     command: Command,
     at: Date,
-    held: HeldRows = { rows: sql``, areThere: sql`true` }
+    held: HeldRows | undefined
   ): Effect.fn.Return<Committed<Row> | null, Failure> {
     const { id, team_id } = owner
     const values = yield* prepared(owner, null, next)
     const stamps = { recent_commands: lately(command, []), created_at: at, updated_at: at }
     const written = Object.entries({ id, team_id, ...values, ...stamps })
-    const [created] = yield* sql<Row>`${held.rows}
+    const made = sql`
       insert into ${table} (${sql.csv(written.map(([column]) => sql`${sql(column)}`))})
-      select ${sql.csv(written.map(([, value]) => sql`${value}`))} where ${held.areThere}
+      select ${sql.csv(written.map(([, value]) => sql`${value}`))} where ${held?.areThere ?? sql`true`}
       on conflict do nothing returning *`
+    const [created] = yield* held === undefined
+      ? sql<Row>`${made}`
+      : sql<Row>`with ${held.rows}, made as (${made}), concerning as (${held.concerned}) select * from made`
     return created === undefined ? null : yield* followed(null, created, at)
   })
 

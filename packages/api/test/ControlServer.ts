@@ -6,6 +6,9 @@ import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
 import { SqlClient } from "effect/sql"
 import { createServer } from "node:http"
 import { freshDatabase } from "../../../test/postgres.ts"
+import * as BulkOperationBehaviour from "../../entities/src/BulkOperation/BulkOperationBehaviour.ts"
+import { Hints } from "../../entities/src/Hints.ts"
+import { Lease } from "../../entities/src/Lease.ts"
 import * as ConnectionBehaviour from "../../entities/src/Connection/ConnectionBehaviour.ts"
 import { Cancellations } from "../../entities/src/Cancellations.ts"
 import { actorOf } from "../../entities/src/Actor.ts"
@@ -77,6 +80,7 @@ const entities = Layer.mergeAll(
   SourceBehaviour.layer,
   ConnectionBehaviour.layerWith(() => ({ offer: () => {}, wake: () => {}, work: Effect.void, close: () => {} })),
   TransformationBehaviour.layer,
+  Layer.provide(BulkOperationBehaviour.layer, [Hints.layer, Lease.layerAlways]),
   Plain.layer,
   destinationEntity
 ).pipe(Layer.provide(Layer.merge(Cancellations.layer, FakeSandbox.layer)))

@@ -236,7 +236,7 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     next: Values,
     command: Command,
     at: Date,
-    held: HeldRows | undefined
+    held?: HeldRows
   ): Effect.fn.Return<Committed<Row> | null, Failure> {
     const { id, team_id } = owner
     const values = yield* prepared(owner, null, next)
@@ -260,8 +260,9 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     const at = yield* now
     const { id, team_id } = owner
     const next = yield* valuesOf(owner, fields, null, at)
-    const held = special.hold === undefined ? undefined : (special.holding?.(team_id, next) ?? null)
-    const alone = held === null ? null : yield* query(insert(owner, next, command, at, held))
+    const held = special.holding?.(team_id, next) ?? undefined
+    const isAlone = special.hold === undefined || held !== undefined
+    const alone = isAlone ? yield* query(insert(owner, next, command, at, held)) : null
     if (alone !== null) return alone
     return yield* transaction(sql)(
       Effect.gen(function* () {

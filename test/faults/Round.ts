@@ -173,7 +173,7 @@ const unrecordedMs = 2_000
 /**
  * A repeated delivery is in order when the first was on its way, or not recorded yet, at the moment of a crash. Otherwise two
  * processes believed at the same time that they had to deliver it, or one did not know what it had done. A process that was
- * frozen and goes on may repeat nothing at all: others have what it had.
+ * frozen and goes on may repeat nothing but the one that it was about to write: others have what it had.
  */
 const checkDuplicates = (
   findings: Findings,
@@ -182,6 +182,8 @@ const checkDuplicates = (
   duplicates: ReadonlyArray<Oracle.Duplicate>
 ): Pick<Figures, "repeated" | "unexplained"> => {
   let repeated = 0
+  /** It stood still at one place of its program: one delivery may have been between the look at the lease and the socket. */
+  let finished = false
   const woken = ({ at, port }: Arrival): boolean =>
     thawed !== undefined && at > thawed.at && thawed.ports?.has(port) !== false
   const about = (arrival: Arrival): string =>
@@ -196,7 +198,10 @@ const checkDuplicates = (
         first.endedAt >= at - unrecordedMs &&
         copy.at > at
     )
-    if (woken(first) || woken(copy)) {
+    if (woken(copy) && !woken(first) && !finished && copy.at <= thawed!.at + stragglersMs) {
+      finished = true
+      repeated++
+    } else if (woken(first) || woken(copy)) {
       const went = thawed === undefined ? "" : `; it went on at ${Oracle.time(thawed.at)}`
       findings.broke("who lost a shard delivers nothing from it", who + went)
     } else if (explained) repeated++

@@ -287,7 +287,7 @@ export const stillWaiting = Effect.fnUntraced(function* (
   return row?.count ?? 0
 })
 
-/** How many requests have come in within the last second, replays apart: at most `most`, because more is not looked at. */
+/** How many requests have come in within the last second, replays apart: at most `most`, because more is not counted. */
 export const liveRequests = Effect.fnUntraced(function* (
   most: number
 ): Effect.fn.Return<number, GatewayError, SqlClient.SqlClient> {
@@ -295,7 +295,7 @@ export const liveRequests = Effect.fnUntraced(function* (
   const since = idBound(prefixes.request, (yield* Clock.currentTimeMillis) - 1_000)
   const [row] = yield* query(sql<{ count: number }>`
     select count(*)::int4 as count from (
-      select retry_kind from requests where id >= ${since} order by id limit ${most}
-    ) r where retry_kind is null`)
+      select from requests where id >= ${since} and retry_kind is null limit ${most}
+    ) r`)
   return row?.count ?? 0
 })

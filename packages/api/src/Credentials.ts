@@ -49,6 +49,11 @@ export const spend = Effect.fnUntraced(function* (
   }
 })
 
+/** The client that calls, as far as its address tells. */
+export const client = Effect.map(HttpServerRequest.HttpServerRequest, ({ remoteAddress }) =>
+  clientOf(Option.getOrElse(remoteAddress, () => ""))
+)
+
 /** A session's token, and no API key: those that were made here begin otherwise, and others are not taken when they are of this form. */
 export const sessionToken = /^ses_[0-9a-f]{64}$/
 
@@ -101,9 +106,7 @@ export class Credentials extends Context.Service<
       })
 
       const stranger = Effect.gen(function* () {
-        const { remoteAddress } = yield* HttpServerRequest.HttpServerRequest
-        const client = clientOf(Option.getOrElse(remoteAddress, () => ""))
-        yield* spend("address", failures.take(client, yield* Clock.currentTimeMillis))
+        yield* spend("address", failures.take(yield* client, yield* Clock.currentTimeMillis))
       })
 
       return Credentials.of({

@@ -177,6 +177,7 @@ const nextPage = ({ filter, id, plan_cursor, team_id, type }: Row) => {
   )
 }
 
+/** Writes down a page of the plan. Answers whether the operation is over, because there is nothing to retry. */
 const plan = Effect.fnUntraced(function* (row: Row) {
   const sql = yield* SqlClient.SqlClient
   const { ids, next_cursor } = yield* nextPage(row)
@@ -186,10 +187,11 @@ const plan = Effect.fnUntraced(function* (row: Row) {
     on conflict do nothing returning 1`
   const total = row.total_count + added.length
   yield* sql`update bulk_operations set total_count = ${total}, plan_cursor = ${next_cursor} where id = ${row.id}`
-  if (next_cursor !== null) return
+  if (next_cursor !== null) return false
   const now = new Date(yield* Clock.currentTimeMillis)
   yield* sql`update bulk_operations set status = 'RUNNING', started_at = ${now} where id = ${row.id}`
   if (total === 0) yield* finish(row.id, "COMPLETED")
+  return total === 0
 })
 
 /** What a step has made, for those whom it concerns. */
@@ -238,10 +240,9 @@ const work = Effect.fnUntraced(function* (row: Row, batch: number, routing: Rout
   const queued = row.queued_count + made.events.length + made.requests.length
   const failed = row.failed_count + taken.length - made.events.length - made.requests.length
   yield* sql`update bulk_operations set queued_count = ${queued}, failed_count = ${failed} where id = ${row.id}`
-  if (targets.length < batch && left.length === 0) {
-    yield* finish(row.id, queued === 0 && failed > 0 ? "FAILED" : "COMPLETED")
-  }
-  return made
+  const isOver = targets.length < batch && left.length === 0
+  if (isOver) yield* finish(row.id, queued === 0 && failed > 0 ? "FAILED" : "COMPLETED")
+  return { ...made, isOver }
 })
 
 /** What a step has come to. */
@@ -263,11 +264,7 @@ export const stepOperation = Effect.fnUntraced(function* (
           const [row] = yield* sql<Row>`
             select * from bulk_operations where id = ${id} and finished_at is null for update`
           if (row === undefined) return { ...nothing, isOver: true }
-          const made =
-            row.status === "PLANNED" ? yield* Effect.as(plan(row), nothing) : yield* work(row, batch, routing)
-          const [{ over } = { over: true }] = yield* sql<{ over: boolean }>`
-            select finished_at is not null as over from bulk_operations where id = ${id}`
-          return { ...made, isOver: over }
+          return row.status === "PLANNED" ? { ...nothing, isOver: yield* plan(row) } : yield* work(row, batch, routing)
         })
       )
     )

@@ -1,11 +1,10 @@
-import { Clock, Effect, Option } from "effect"
-import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Clock, Effect } from "effect"
+import { HttpEffect, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { clientOf } from "@tidegate/model/ClientAddress"
 import { Ingress, ingressPath } from "@tidegate/model/Ingress"
 import { shareBody } from "@tidegate/resources/ShareInput"
 import { openShare, revokeShare, share } from "@tidegate/storage/Shares"
-import { spend } from "../Credentials.ts"
+import { client, spend } from "../Credentials.ts"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { Allowances } from "../RateLimit.ts"
@@ -53,9 +52,7 @@ export const layer = HttpApiBuilder.group(
             Effect.succeed(HttpServerResponse.setHeaders(response, openly))
           )
           // Counted by this process for itself, whatever is found: guessing costs like opening.
-          const { remoteAddress } = yield* HttpServerRequest.HttpServerRequest
-          const client = clientOf(Option.getOrElse(remoteAddress, () => ""))
-          yield* spend("address", opened.take(client, yield* Clock.currentTimeMillis))
+          yield* spend("address", opened.take(yield* client, yield* Clock.currentTimeMillis))
           return yield* reading(openShare(params.token))
         })
       )

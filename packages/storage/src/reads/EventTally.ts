@@ -19,6 +19,7 @@ import {
   rolledSum,
   rowsPart,
   signed,
+  stepsOf,
   type Stretch,
   tells,
   together
@@ -222,7 +223,7 @@ export const eventBuckets = Effect.fnUntraced(function* (
   const examined = (of: ReadonlyArray<Row>): number => of.reduce((sum, row) => sum + row.examined, 0)
   if (examined(rows.filter((row) => !waits(row))) > atMost) return null
   return {
-    buckets: fold(rows, statuses, Math.round((buckets.to - buckets.from) / buckets.step)),
+    buckets: fold(rows, statuses, stepsOf(buckets)),
     partial: examined(rows.filter(waits)) > atMost
   }
 })

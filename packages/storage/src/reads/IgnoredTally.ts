@@ -4,7 +4,7 @@ import { prefixes } from "@tidegate/model/Ids"
 import * as Columns from "../journal/Columns.ts"
 import type { EventFilter } from "./EventPlan.ts"
 import { likePrefix } from "./Relations.ts"
-import { bucketOf, type Buckets, idsOf, readAtMost, rolledSeries, rolledSince, tells } from "./Rolled.ts"
+import { bucketOf, type Buckets, idsOf, readAtMost, rolledSeries, rolledSince, stepsOf, tells } from "./Rolled.ts"
 
 /**
  * Ignored events by bucket; null: more rows would have to be read than may be. They have no destination, no status and no bulk operation: where a
@@ -18,7 +18,7 @@ export const ignoredBuckets = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<number> | null, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const { connections, destinations, operation, search, sources, statuses } = filter
-  const counts = Array.from({ length: Math.round((buckets.to - buckets.from) / buckets.step) }, () => 0)
+  const counts = Array.from({ length: stepsOf(buckets) }, () => 0)
   if (destinations.length > 0 || statuses.length > 0 || operation !== undefined) return counts
 
   const keys =

@@ -18,6 +18,7 @@ import {
   rolledSum,
   rowsPart,
   signed,
+  stepsOf,
   type Stretch,
   tells
 } from "./Rolled.ts"
@@ -130,7 +131,7 @@ export const requestBuckets = Effect.fnUntraced(function* (
   }
   const rows = yield* sql<Row>`${statement}`.unprepared
   if (rows.reduce((sum, { examined }) => sum + examined, 0) > atMost) return null
-  const found = Array.from({ length: Math.round((buckets.to - buckets.from) / buckets.step) }, () => ({
+  const found = Array.from({ length: stepsOf(buckets) }, () => ({
     accepted: 0,
     rejected: 0
   }))

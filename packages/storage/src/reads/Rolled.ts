@@ -107,6 +107,9 @@ export interface Buckets extends Stretch {
   readonly step: number
 }
 
+/** How many they are. */
+export const stepsOf = ({ from, step, to }: Buckets): number => Math.round((to - from) / step)
+
 /** Whether the rollups tell a series. */
 export const tells = ({ from, step }: Buckets, since: Since): boolean =>
   step >= minute && from >= since.hours && (step % hour === 0 || from >= since.minutes)
@@ -131,9 +134,10 @@ export const bucketOf = (
   sql: SqlClient.SqlClient,
   id: Statement.Fragment,
   prefix: Prefix,
-  { from, step, to }: Buckets
+  buckets: Buckets
 ): Statement.Fragment => {
-  const starts = Array.from({ length: Math.round((to - from) / step) }, (_, n) => idBound(prefix, from + n * step))
+  const { from, step } = buckets
+  const starts = Array.from({ length: stepsOf(buckets) }, (_, n) => idBound(prefix, from + n * step))
   return sql`width_bucket(${id}, ${Columns.text(starts)} collate "C")`
 }
 

@@ -11,7 +11,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/templates": ["model"],
   "packages/rules": ["templates", "model"],
   "packages/signatures": ["model"],
-  "packages/connectors": ["signatures", "model"],
+  "packages/connectors": ["signatures", "templates", "model"],
   "packages/egress": ["model"],
   "packages/sandbox": ["telemetry", "model"],
   "packages/postgres": [],
@@ -40,7 +40,18 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
     "model"
   ],
   "packages/api": ["entities", "storage", "resources", "connectors", "egress", "signatures", "telemetry", "model"],
-  "apps/gateway": ["api", "doors", "entities", "storage", "postgres", "sandbox", "egress", "telemetry", "model"]
+  "apps/gateway": [
+    "api",
+    "doors",
+    "entities",
+    "storage",
+    "connectors",
+    "postgres",
+    "sandbox",
+    "egress",
+    "telemetry",
+    "model"
+  ]
 }
 
 /** Packages without I/O, clock or randomness of their own: they can be tested by example alone. */

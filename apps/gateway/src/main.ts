@@ -3,6 +3,7 @@ import { NodeHttpServer, NodeRuntime, NodeServices } from "@effect/platform-node
 import { Effect, Layer, Logger, type Redacted } from "effect"
 import { HttpRouter } from "effect/http"
 import * as ApiRoutes from "@tidegate/api/ApiRoutes"
+import { ApiOrigins } from "@tidegate/connectors/Origins"
 import { RateLimits } from "@tidegate/api/RateLimit"
 import { SignInSettings } from "@tidegate/api/SignInSettings"
 import * as Doors from "@tidegate/doors/Doors"
@@ -55,7 +56,11 @@ const core = <A, E>(settings: Settings, url: Redacted.Redacted, keys: KeyRing, c
     Layer.provideMerge(database(settings, url, keys))
   )
 
-const actors = ({ retention }: Settings) => Actors.layer(bounds, retention)
+const actors = ({ apiOrigins, retention }: Settings) =>
+  Layer.provide(
+    Actors.layer(bounds, retention),
+    Layer.succeed(ApiOrigins, (origin) => apiOrigins.get(origin) ?? origin)
+  )
 
 const serving = { disableLogger: true, disableListenLog: true }
 

@@ -35,7 +35,7 @@ type AuthType = keyof typeof auths
 const secrets = ["t0ken-of-a-bot", "k3y-of-an-account", "t0ken-of-an-account", "t0ken-of-a-webhook"]
 
 const calling = connectors.filter(
-  ({ auths: [first], type }) => type !== "HTTP" && type !== "MOCK_API" && first! in auths
+  ({ auths: [first], type }) => type !== "HTTP" && type !== "MOCK_API" && (first ?? "") in auths
 )
 
 const event = { message: "hello", id: 7, media_url: "https://media.example.com/a.png" }

@@ -91,7 +91,9 @@ export class Redis {
     return redis
   }
 
+  /** Starts it again after a stop, or lets it go on after a freeze. */
   async start(): Promise<void> {
+    if (this.child !== null) return this.thaw()
     const { file, libraries } = program!
     const child = spawn(
       file,

@@ -4,7 +4,7 @@ import * as Redis from "effect/persistence/Redis"
 import { Feed } from "./Feed.ts"
 import { RateLimiter } from "./RateLimiter.ts"
 import type { RedisAddress } from "./RedisAddress.ts"
-import { connect, RedisConnection } from "./RedisConnection.ts"
+import { connect, RedisConnection, usualDeadlineMs } from "./RedisConnection.ts"
 import { RedisFeed } from "./RedisFeed.ts"
 import { redisRateLimiter } from "./RedisRateLimiter.ts"
 
@@ -29,7 +29,8 @@ export const layerMemory: Layer.Layer<RateLimiter | Feed | RedisStatus> = Layer.
  */
 export const layerRedis = (
   address: RedisAddress,
-  secret: Redacted.Redacted<Uint8Array>
+  secret: Redacted.Redacted<Uint8Array>,
+  deadlineMs: number = usualDeadlineMs
 ): Layer.Layer<RateLimiter | Feed | RedisStatus> =>
   Layer.effectContext(
     Effect.gen(function* () {
@@ -42,7 +43,7 @@ export const layerRedis = (
       const connection = yield* Effect.acquireRelease(
         Effect.sync(
           () =>
-            new RedisConnection(address, {
+            new RedisConnection(address, deadlineMs, {
               up: () => {
                 heard.started()
                 heard.gap()

@@ -4,7 +4,7 @@ import { metrics } from "@tidegate/telemetry/Metrics"
 import type { RedisAddress } from "./RedisAddress.ts"
 
 /** Nobody waits longer for an answer (ms). */
-export const deadlineMs = 250
+export const usualDeadlineMs = 250
 /** A connection that owes an answer for so long is given up (ms). */
 const silentMs = 2_000
 /** How often it is asked whether it still answers, when nothing else is asked (ms). */
@@ -67,6 +67,7 @@ export interface Listener {
 export class RedisConnection {
   private readonly client: Client
   private readonly listener: Listener
+  private readonly deadlineMs: number
   private readonly heartbeat: NodeJS.Timeout
   private retry: NodeJS.Timeout | undefined
   private isUp = false
@@ -76,8 +77,9 @@ export class RedisConnection {
   private holdsUntil = 0
   private underWay = 0
 
-  constructor(address: RedisAddress, listener: Listener) {
+  constructor(address: RedisAddress, deadlineMs: number, listener: Listener) {
     this.listener = listener
+    this.deadlineMs = deadlineMs
     this.client = connect(address)
     this.client.on("ready", () => this.probe())
     this.client.on("close", () => this.fall("lost"))
@@ -125,7 +127,7 @@ export class RedisConnection {
     let timer: NodeJS.Timeout | undefined
     const deadline = new Promise<never>((_, reject) => {
       // An answer that came while this process was busy is read before the deadline is held against it.
-      timer = setTimeout(() => setImmediate(() => reject(new Unanswered("deadline"))), deadlineMs)
+      timer = setTimeout(() => setImmediate(() => reject(new Unanswered("deadline"))), this.deadlineMs)
     })
     try {
       return await Promise.race([sent, deadline])

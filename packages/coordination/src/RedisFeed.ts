@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto"
 import { Effect } from "effect"
 import type { Redis as Client } from "ioredis"
 import { type Feed, longestMessage, Subscribers, toldOf } from "./Feed.ts"
-import { deadlineMs, type RedisConnection } from "./RedisConnection.ts"
+import { type RedisConnection, usualDeadlineMs } from "./RedisConnection.ts"
 
 /** How often the connection is asked whether it lives: it has nothing to say while nothing is published (ms). */
 const heartbeatMs = 5_000
@@ -59,7 +59,7 @@ export class RedisFeed {
         )
         const inTime = Effect.as(Effect.ignore(Effect.tryPromise(() => subscribed)), true)
         const isInTime = yield* Effect.timeoutOrElse(inTime, {
-          duration: deadlineMs,
+          duration: usualDeadlineMs,
           orElse: () => Effect.succeed(false)
         })
         if (!isInTime) {

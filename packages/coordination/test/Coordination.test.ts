@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto"
 import { afterAll, describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted, Result, type Scope, Stream } from "effect"
 import { noOwnRedis, noRedis, Redis } from "../../../test/support/Redis.ts"
+import { waitUntil } from "../../../test/support/Waiting.ts"
 import * as Coordination from "../src/Coordination.ts"
 import { Feed, longestMessage, type Told } from "../src/Feed.ts"
 import { type Limit, RateLimiter } from "../src/RateLimiter.ts"
@@ -20,12 +21,13 @@ afterAll(() => redis?.stop())
 
 const inRedis: Start = (count) => {
   const secret = Redacted.make(new Uint8Array(randomBytes(32)))
-  const layer = Coordination.layerRedis(Result.getOrThrow(redisAddress(Redacted.make(redis!.url))), secret)
+  const layer = Coordination.layerRedis(Result.getOrThrow(redisAddress(Redacted.make(redis!.url))), secret, 60_000)
   return Effect.all(
     Array.from({ length: count }, () =>
       Effect.gen(function* () {
         const built = yield* Layer.build(Layer.fresh(layer))
-        expect(Context.get(built, Coordination.RedisStatus).answers()).toBe(true)
+        const { answers } = Context.get(built, Coordination.RedisStatus)
+        yield* Effect.promise(() => waitUntil("Redis answers", () => answers() === true))
         return built
       })
     )

@@ -1,5 +1,6 @@
-import { Config, Effect, Option, Redacted, Schema } from "effect"
+import { Config, Effect, Option, Redacted, Result, Schema } from "effect"
 import { resolve } from "node:path"
+import { type RedisAddress, redisAddress } from "@tidegate/coordination/RedisAddress"
 import type { SignIn } from "@tidegate/api/SignInSettings"
 import { type RetentionDefaults, retentionDefaults } from "@tidegate/storage/Retention"
 
@@ -12,6 +13,8 @@ export interface Settings {
   readonly publicUrl: string
   readonly home: string
   readonly databaseUrl: Redacted.Redacted | null
+  /** What processes share beside the database; null: each counts and tells for itself. */
+  readonly redis: RedisAddress | null
   readonly apiKey: Redacted.Redacted | null
   readonly secretKeys: Redacted.Redacted | null
   readonly role: Role
@@ -84,6 +87,7 @@ export const settings = Effect.gen(function* () {
   const publicUrl = yield* Config.option(Config.URL("PUBLIC_URL"))
   const home = yield* Config.withDefault(Config.String("TIDEGATE_HOME"), ".tidegate")
   const databaseUrl = Option.getOrNull(yield* optional("DATABASE_URL"))
+  const redisUrl = Option.getOrNull(yield* optional("TIDEGATE_REDIS_URL"))
   const apiKey = Option.getOrNull(yield* optional("TIDEGATE_API_KEY"))
   const secretKeys = Option.getOrNull(yield* optional("TIDEGATE_SECRET_KEYS"))
   const role = yield* Config.withDefault(Config.Literals(["all", "edge", "runner"], "TIDEGATE_ROLE"), "all" as const)
@@ -120,6 +124,10 @@ export const settings = Effect.gen(function* () {
   if (databaseUrl !== null && !/^postgres(ql)?:\/\//.test(Redacted.value(databaseUrl))) {
     return yield* new SettingsError({ message: "DATABASE_URL must begin with postgres:// or postgresql://" })
   }
+  const redis = redisUrl === null ? null : redisAddress(redisUrl)
+  if (redis !== null && Result.isFailure(redis)) {
+    return yield* new SettingsError({ message: `TIDEGATE_REDIS_URL ${redis.failure}` })
+  }
   if (recordDays < payloadDays) {
     return yield* new SettingsError({
       message: `TIDEGATE_RECORD_RETENTION_DAYS (${recordDays}) must not be less than TIDEGATE_PAYLOAD_RETENTION_DAYS (${payloadDays})`
@@ -136,6 +144,7 @@ export const settings = Effect.gen(function* () {
     publicUrl: shownUrl,
     home: resolve(home),
     databaseUrl,
+    redis: redis === null ? null : redis.success,
     apiKey,
     secretKeys,
     role,

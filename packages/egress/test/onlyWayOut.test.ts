@@ -34,6 +34,12 @@ const exceptions: ReadonlyArray<{
       "the cluster's own transport: between runners, at addresses they registered in our database, by a key they share"
   },
   {
+    files: /^packages\/coordination\/src\/Redis(Connection|Feed)\.ts$/,
+    from: /^ioredis$/,
+    names: ["Redis"],
+    reason: "the Redis that the gateway's processes share, at an address that the operator sets"
+  },
+  {
     files: /^packages\/telemetry\/src\/Otlp\.ts$/,
     from: /^effect\/http$/,
     names: ["FetchHttpClient"],

@@ -63,6 +63,9 @@ const about: Record<ErrorCode, About> = {
   FIXTURE_TARGET_INVALID: { when: "The connection is none of the fixture's targets." },
   SHARE_EXPIRED: { when: "The share has expired." },
   SHARE_REVOKED: { when: "The share was revoked." },
+  INVALID_BIN_TOKEN: { when: "The bin's token is missing or wrong, or has ended because the bin was claimed." },
+  BIN_ALREADY_CLAIMED: { when: "The bin was claimed already." },
+  BIN_EXPIRED: { when: "The bin has expired." },
   METHOD_NOT_ALLOWED: { when: "The path is known, the method is not one of those in `Allow`." },
   SOURCE_METHOD_NOT_ALLOWED: {
     when: "The source does not take this method; `Allow` has those it does. The request is stored, rejected."

@@ -5,6 +5,8 @@ import { HttpRouter } from "effect/http"
 import * as ApiRoutes from "@tidegate/api/ApiRoutes"
 import { RateLimits } from "@tidegate/api/RateLimit"
 import { SignInSettings } from "@tidegate/api/SignInSettings"
+import { Feed } from "@tidegate/coordination/Feed"
+import { RateLimiter } from "@tidegate/coordination/RateLimiter"
 import * as Doors from "@tidegate/doors/Doors"
 import { wireServer } from "@tidegate/doors/wire/WireServer"
 import { Egress } from "@tidegate/egress/Egress"
@@ -48,9 +50,9 @@ const database = (settings: Settings, url: Redacted.Redacted, keys: KeyRing) => 
   return prepared.pipe(Layer.provideMerge(Layer.merge(Database.layer({ url }), Secrets.layer({ keys }))))
 }
 
-/** What every process has: the database, its rows as services, and the way to the actors. */
+/** What every process has: the database, its rows as services, the way to the actors, and what it shares with other processes. */
 const core = <A, E>(settings: Settings, url: Redacted.Redacted, keys: KeyRing, cluster: Layer.Layer<A, E>) =>
-  Layer.mergeAll(Stores.layer, Journal.layer, cluster).pipe(
+  Layer.mergeAll(Stores.layer, Journal.layer, cluster, RateLimiter.layerMemory, Feed.layerMemory).pipe(
     Layer.provideMerge(Ingress.layer(settings.publicUrl + ingressPath)),
     Layer.provideMerge(database(settings, url, keys))
   )

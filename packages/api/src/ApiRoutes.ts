@@ -2,6 +2,7 @@ import { Effect, type FileSystem, Layer, type Path } from "effect"
 import type { Sharding } from "effect/cluster/Sharding"
 import type { Etag, HttpPlatform, HttpRouter } from "effect/http"
 import { HttpApiBuilder, OpenApi } from "effect/http-api"
+import type { RateLimiter } from "@tidegate/coordination/RateLimiter"
 import type { Egress } from "@tidegate/egress/Egress"
 import type { Database } from "@tidegate/storage/Database"
 import type { Secrets } from "@tidegate/storage/Secrets"
@@ -35,7 +36,7 @@ import * as UnmatchedRoutes from "./UnmatchedRoutes.ts"
 type Platform = Etag.Generator | FileSystem.FileSystem | HttpPlatform.HttpPlatform | Path.Path
 
 /** What the API works with. */
-type Needed = Egress | Platform | Secrets | Sharding | Stores
+type Needed = Egress | Platform | RateLimiter | Secrets | Sharding | Stores
 
 /**
  * Makes `/openapi.json`, which is kept from then on. It takes a quarter of a second, for which nobody's call may hold the

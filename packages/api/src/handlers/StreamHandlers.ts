@@ -1,19 +1,19 @@
 import type { IncomingMessage } from "node:http"
 import { NodeHttpServerRequest } from "@effect/platform-node"
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { RateLimiter } from "@tidegate/coordination/RateLimiter"
 import { fail, invalid } from "@tidegate/model/GatewayError"
 import { client, spend } from "../Credentials.ts"
 import { Api } from "../contract/Api.ts"
-import { Allowances } from "../RateLimit.ts"
+import { perMinute } from "../RateLimit.ts"
 import { admission } from "../streams/Admission.ts"
 import { credentialsOf, offeredProtocols } from "../streams/StreamCredentials.ts"
 import { Streams } from "../streams/Streams.ts"
 
-/** How often a client address may open streams in a minute, and how many addresses are counted by themselves. */
-const openedPerMinute = 120
-const mostAddresses = 10_000
+/** How often a client address may open streams. */
+const opened = perMinute("opened_streams", 120)
 
 const noHandshake = fail("UPGRADE_REQUIRED", "this is a WebSocket: open it by a handshake of version 13")
 
@@ -36,7 +36,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const streams = yield* Streams
     const admit = yield* admission
-    const opened = new Allowances({ perMinute: openedPerMinute, mostKeys: mostAddresses })
+    const limiter = yield* RateLimiter
 
     return handlers.handleRaw("watch", ({ params, request }) =>
       Effect.gen(function* () {
@@ -47,7 +47,7 @@ export const layer = HttpApiBuilder.group(
         if (offered === null) {
           return yield* invalid([{ path: "sec-websocket-protocol", message: "must be a few subprotocols, each once" }])
         }
-        yield* spend("address", opened.take(yield* client, yield* Clock.currentTimeMillis))
+        yield* spend("address", yield* limiter.take(opened, yield* client))
         yield* streams.open(message, params.id, admit(params.id, credentialsOf(request.headers, offered)))
         // Written by nobody: by then the connection is over.
         return HttpServerResponse.empty({ status: 101 })

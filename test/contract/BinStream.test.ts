@@ -2,7 +2,11 @@ import { randomBytes } from "node:crypto"
 import { createConnection } from "node:net"
 import { WebSocket } from "@effect/platform-node/NodeWS"
 import { describe, expect } from "vitest"
-import type { Body } from "../support/Gateway.ts"
+import { parseExposition, sampleValue } from "../support/Exposition.ts"
+import type { Body, Gateway } from "../support/Gateway.ts"
+import { newId } from "@tidegate/model/Ids"
+import { hashToken } from "@tidegate/storage/Secrets"
+import { binsTeam } from "@tidegate/storage/Teams"
 import { it as gatewayIt } from "../support/it.ts"
 import { eventually } from "../support/Waiting.ts"
 
@@ -72,6 +76,19 @@ const it = gatewayIt
     const answer = await fetch(`${gateway.origin}/e/${id}${path}`, { method: "POST", headers, body })
     return ((await answer.json()) as Body).request_id
   })
+
+const streams = it.extend("bin", ({ gateway }) => async (endsInMs = 3_600_000) => {
+  const [id, value] = [newId("src_", Date.now()), `pbn_${randomBytes(24).toString("hex")}`]
+  await gateway.sql(
+    `with source as (
+      insert into sources (id, team_id, name, type, config, created_at, updated_at)
+      select $1, $2, $1, type, config, now(), now() from sources where id = $3 returning id
+    ) insert into public_bins (source_id, team_id, token_hash, minute, expires_at, created_at)
+      select id, $2, $4, now(), now() + $5::int * interval '1 ms', now() from source`,
+    [id, binsTeam, (await gateway.source()).id, hashToken(value), endsInMs]
+  )
+  return { id, token: value }
+})
 
 const nobody = "src_00000000000000000000000000"
 
@@ -164,6 +181,12 @@ describe("a handshake", () => {
   })
 })
 
+/** How many streams the gateway says are open. */
+const openStreams = async (gateway: Gateway): Promise<number> => {
+  const answer = await fetch(`${gateway.origin}/metrics`, { headers: { authorization: `Bearer ${gateway.key}` } })
+  return sampleValue(parseExposition(await answer.text()), "tidegate_streams_open") ?? 0
+}
+
 /** What is answered to a handshake with just these headers. */
 const upgradeBy = (port: number, headers: Record<string, string>): Promise<string> =>
   new Promise((resolve, reject) => {
@@ -248,6 +271,49 @@ describe("a stream", () => {
   })
 })
 
+describe("a public bin", () => {
+  streams("is watched with its token, by a page or a program, and by no other", async ({ bin, send, watch }) => {
+    const [mine, other] = [await bin(), await bin()]
+    const readers = [
+      watch(mine.id, ["bin.v1", token(mine.token)]),
+      watch(mine.id, [], { "x-bin-token": mine.token }),
+      watch(mine.id, [], { authorization: `Bearer ${mine.token}` })
+    ]
+    for (const reader of readers) await reader.greeted()
+    expect(readers[0]!.socket.protocol).toBe("bin.v1")
+    const sent = await send(mine.id)
+    for (const reader of readers) expect((await reader.told(sent)).request.status).toBe("accepted")
+    expect((await watch(mine.id, ["bin.v1", token(other.token)]).ended()).code).toBe(4401)
+    expect((await watch(other.id, ["bin.v1", token(mine.token)]).ended()).code).toBe(4401)
+    expect((await watch(nobody, ["bin.v1", token(mine.token)]).ended()).code).toBe(4404)
+  })
+
+  streams("is not opened by a team's credential until it is the team's", async ({ bin, gateway, send, watch }) => {
+    const { id, token: value } = await bin()
+    expect((await watch(id, ["bin.v1", team(gateway.key)]).ended()).code).toBe(4403)
+    const byToken = watch(id, ["bin.v1", token(value)])
+    await byToken.greeted()
+
+    await gateway.sql("update public_bins set team_id = $2, claimed_at = now() where source_id = $1", [id, "tm_demo"])
+    await gateway.sql("update sources set team_id = $2, version = version + 1 where id = $1", [id, "tm_demo"])
+    expect((await byToken.ended()).code).toBe(4410)
+    expect((await watch(id, ["bin.v1", token(value)]).ended()).code).toBe(4401)
+
+    // The dead token beside the credential does no harm.
+    const byBoth = watch(id, [token(value), team(gateway.key)])
+    await byBoth.greeted()
+    expect(byBoth.socket.protocol).toBe(team(gateway.key))
+    await byBoth.told(await send(id))
+  })
+
+  streams("ends with 4410 when it does, and begins with that afterwards", async ({ bin, watch }) => {
+    const { id, token: value } = await bin(3_000)
+    const reader = watch(id, ["bin.v1", token(value)])
+    expect(await reader.ended()).toEqual({ code: 4410, reason: "BIN_EXPIRED" })
+    expect((await watch(id, ["bin.v1", token(value)]).ended()).code).toBe(4410)
+  })
+})
+
 describe("a reader", () => {
   it("who says anything is let go", async ({ gateway, watch }) => {
     const { id } = await gateway.source()
@@ -265,6 +331,38 @@ describe("a reader", () => {
     await pinging.greeted()
     for (let i = 0; i < 100; i++) pinging.socket.ping()
     expect((await pinging.ended()).code).toBe(1006)
+  })
+
+  it("who does not read is dropped, and costs the others nothing", async ({ gateway, send, watch }) => {
+    const { id } = await gateway.source()
+    const deaf = watch(id, ["bin.v1", team(gateway.key)])
+    const listening = watch(id, ["bin.v1", team(gateway.key)])
+    await Promise.all([deaf.greeted(), listening.greeted()])
+    deaf.socket.pause()
+    let [count, last] = [0, ""]
+    // What the system keeps for a connection comes before what the gateway would keep.
+    const body = JSON.stringify("x".repeat(60_000))
+    await eventually("one stream is open", async () => {
+      last = await send(id, body)
+      count++
+      return (await openStreams(gateway)) === 1 ? true : null
+    })
+    expect(count * body.length).toBeLessThan(64 * 1024 * 1024)
+    await listening.told(last)
+    expect(listening.closed).toBeNull()
+    deaf.socket.resume()
+    expect((await deaf.ended()).code).toBe(1006)
+    expect(deaf.frames.length).toBeLessThan(listening.frames.length)
+  })
+
+  it("is one of few of a source, and of an address", async ({ gateway, watch }) => {
+    const { id } = await gateway.source()
+    const readers = Array.from({ length: 40 }, () => watch(id, ["bin.v1", team(gateway.key)]))
+    await eventually("all are answered", () =>
+      readers.every(({ frames, refused }) => frames.length > 0 || refused !== null) ? true : null
+    )
+    expect(readers.filter(({ refused }) => refused === 429)).toHaveLength(8)
+    expect(readers.filter(({ frames }) => frames.length === 1)).toHaveLength(32)
   })
 
   it("is never sent anything compressed", async ({ gateway, watch }) => {

@@ -62,7 +62,7 @@ export const createBin = Effect.fnUntraced(function* (
       returning id
     )
     insert into public_bins (source_id, team_id, token_hash, minute, expires_at, created_at)
-    select id, ${binsTeam}, ${hashToken(token)}, ${now}, ${expiresAt}, ${now} from source returning 1`
+    select id, ${binsTeam}, ${hashToken(token)}, ${new Date(nowMs - (nowMs % 60_000))}, ${expiresAt}, ${now} from source returning 1`
   if (made.length > 0) return { id, token, expiresAt }
   const [first] = yield* sql<{ expires_at: Date | null }>`select min(expires_at) as expires_at ${living}`
   return first?.expires_at ?? now

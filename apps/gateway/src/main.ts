@@ -104,7 +104,8 @@ const telling = ({ metricsServer, otlp, ...telemetry }: TelemetrySettings) =>
 
 /** Doors and control API on the public port. */
 const publicServer = (settings: Settings, telemetry: TelemetrySettings) =>
-  HttpRouter.serve(Layer.merge(ApiRoutes.layer, watching(settings, telemetry)), serving).pipe(
+  ApiRoutes.drainStreams.pipe(
+    Layer.provideMerge(HttpRouter.serve(Layer.merge(ApiRoutes.layer, watching(settings, telemetry)), serving)),
     Layer.provide([DoorServer.layer({ host: settings.host, port: settings.port }), NodeHttpServer.layerHttpServices]),
     Layer.provide(Layer.succeed(SignInSettings, settings.signIn)),
     Layer.provide(Layer.succeed(RateLimits, { perKey: settings.apiRateLimit, failedPerAddress: 60 })),

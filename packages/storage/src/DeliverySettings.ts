@@ -64,11 +64,12 @@ export const readDeliverySettings = Effect.fnUntraced(function* (
     )
     select c.id, c.name, s.name as source_name, c.rules, c.disabled_at, c.deleted_at, c.paused_at, c.resumed_at, c.cancel_before,
       c.ordering, c.lines is not null as has_lines
-    from connections c join sources s on s.id = c.source_id
-    where c.id in (
+    from (
       select id from connections where destination_id = ${id} and deleted_at is null
       union select connection_id from lanes where connection_id is not null
-    )`
+    ) those
+      cross join lateral (select * from connections where connections.id = those.id limit 1) c
+      cross join lateral (select name from sources where sources.id = c.source_id limit 1) s`
   const auth =
     row.auth === null
       ? {}

@@ -1,8 +1,9 @@
 import { Effect, Schema } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import type { SqlError } from "effect/sql"
 import type { Ordering } from "@tidegate/model/Ordering"
 import type { Rule } from "@tidegate/model/Rule"
 import type { DestinationConfig } from "@tidegate/resources/Destination"
+import { HotSql } from "./Database.ts"
 import { Secrets } from "./Secrets.ts"
 
 /** A destination's row, as its actor needs it. */
@@ -48,8 +49,8 @@ const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.JsonObjec
 export const readDeliverySettings = Effect.fnUntraced(function* (
   id: string,
   shard: number
-): Effect.fn.Return<DeliverySettings | null, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
-  const sql = yield* SqlClient.SqlClient
+): Effect.fn.Return<DeliverySettings | null, SqlError.SqlError, HotSql | Secrets> {
+  const sql = yield* HotSql
   const secrets = yield* Secrets
   const [row] = yield* sql<Omit<DeliveringDestination, "auth"> & { readonly auth: string | null }>`
     select id, team_id, name, type, config, auth, disabled_at, cancel_before, deleted_at from destinations where id = ${id}`

@@ -4,7 +4,6 @@
  * the message says that it is not the caller's mistake.
  */
 const routes: ReadonlyArray<string> = [
-  "GET /bins/{}/stream",
   "GET /metrics/workflows",
   "GET /transformations/capabilities",
   "PUT /transformations/validate",

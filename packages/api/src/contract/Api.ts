@@ -16,6 +16,7 @@ import { PublicBinsApi } from "./PublicBinsApi.ts"
 import { RequestsApi } from "./RequestsApi.ts"
 import { SharesApi } from "./SharesApi.ts"
 import { SourcesApi } from "./SourcesApi.ts"
+import { StreamsApi } from "./StreamsApi.ts"
 import { TransformationsApi } from "./TransformationsApi.ts"
 
 type Groups<Resources extends ReadonlyArray<AnyResource>> = {
@@ -43,7 +44,8 @@ export class Api extends HttpApi.make("tidegate")
     SharesApi,
     PublicBinsApi,
     MetricsApi,
-    FixturesApi
+    FixturesApi,
+    StreamsApi
   )
   .annotateMerge(
     OpenApi.annotations({

@@ -82,6 +82,7 @@ const about: Record<ErrorCode, About> = {
   PAYLOAD_TOO_LARGE: { when: "The body is larger than is taken here." },
   UNSUPPORTED_CONTENT_TYPE: { when: "The body is not said to be JSON, or is compressed." },
   REQUEST_TIMEOUT: { when: "The request comes too slowly, or not to its end." },
+  UPGRADE_REQUIRED: { when: "The call is no handshake of a WebSocket." },
   EXPECTATION_FAILED: { when: "`Expect` names something else than 100-continue." },
   HEADERS_TOO_LARGE: { when: "The headers are too many or too large." },
   RATE_LIMITED: { when: "Too many calls; `Retry-After` says when to go on." },

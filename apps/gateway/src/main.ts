@@ -5,6 +5,7 @@ import { Effect, Layer, Logger, Redacted } from "effect"
 import { HttpRouter } from "effect/http"
 import * as ApiRoutes from "@tidegate/api/ApiRoutes"
 import { ApiOrigins } from "@tidegate/connectors/Origins"
+import { PublicBins } from "@tidegate/api/PublicBins"
 import { RateLimits } from "@tidegate/api/RateLimit"
 import { SignInSettings } from "@tidegate/api/SignInSettings"
 import * as Coordination from "@tidegate/coordination/Coordination"
@@ -109,6 +110,7 @@ const publicServer = (settings: Settings, telemetry: TelemetrySettings) =>
     Layer.provide([DoorServer.layer({ host: settings.host, port: settings.port }), NodeHttpServer.layerHttpServices]),
     Layer.provide(Layer.succeed(SignInSettings, settings.signIn)),
     Layer.provide(Layer.succeed(RateLimits, { perKey: settings.apiRateLimit, failedPerAddress: 60 })),
+    Layer.provide(Layer.succeed(PublicBins, { most: settings.publicBins })),
     Layer.provide(Doors.layer)
   )
 

@@ -13,6 +13,7 @@ const dear = [
   "packages/sandbox/test/**/*.test.ts",
   "packages/postgres/test/**/*.test.ts",
   "benchmarks/test/**/*.test.ts",
+  "packages/coordination/test/{Coordination,Outages}.test.ts",
   "packages/entities/test/{Breakdown,ClusterWire,Commands,DeliveryQueue,HandingOver,Lines,Senders,TransformationRuns}.test.ts",
   "packages/egress/test/{AttemptErrorCode,Egress,Stream}.test.ts",
   "packages/doors/test/{IngestLease,ProxyUpstream}.test.ts",

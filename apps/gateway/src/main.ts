@@ -108,6 +108,7 @@ const publicServer = (settings: Settings, telemetry: TelemetrySettings) =>
   ApiRoutes.drainStreams.pipe(
     Layer.provideMerge(HttpRouter.serve(Layer.merge(ApiRoutes.layer, watching(settings, telemetry)), serving)),
     Layer.provide([DoorServer.layer({ host: settings.host, port: settings.port }), NodeHttpServer.layerHttpServices]),
+    Layer.provide(ApiRoutes.streams),
     Layer.provide(Layer.succeed(SignInSettings, settings.signIn)),
     Layer.provide(Layer.succeed(RateLimits, { perKey: settings.apiRateLimit, failedPerAddress: 60 })),
     Layer.provide(Layer.succeed(PublicBins, { most: settings.publicBins })),

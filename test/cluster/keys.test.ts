@@ -96,8 +96,8 @@ describe("secret keys that are changed process by process", () => {
       expect(answer.status, await answer.text()).toBe(200)
     }
     await target.next(2 * step)
-    expect(target.received.slice(step).map(({ headers }) => headers["x-key"])).toEqual(
-      sources.map((_, n) => `secret-step-${n}`)
+    expect(new Set(target.received.slice(step).map(({ headers }) => headers["x-key"]))).toEqual(
+      new Set(sources.map((_, n) => `secret-step-${n}`))
     )
   })
 })

@@ -75,12 +75,12 @@ const answerFault = (
 }
 
 /**
- * What is wrong with a body that was taken all the same: the document says what is. An upsert of what is there is a change in part, so
- * its `config` may lack what a new one needs.
+ * What is wrong with a body that was taken all the same: the document says what is. But for `config`, of which it tells by the type what
+ * has an effect: what has none, and what an upsert leaves as it is, need not be there.
  */
 const takenFault = (document: Document, operation: Operation, { body, name }: Call): string | null => {
-  const merges = operation.id.startsWith("upsert") && /^(?:without )?config\b/.test(name)
-  if (body === null || body.length === 0 || operation.path.startsWith("/e/") || merges) return null
+  const inConfig = /^(?:without )?config\b/.test(name)
+  if (body === null || body.length === 0 || operation.path.startsWith("/e/") || inConfig) return null
   return document.bodyFault(operation, JSON.parse(new TextDecoder().decode(body)))
 }
 

@@ -76,9 +76,10 @@ export const layer = HttpApiBuilder.group(
         })
       )
       .handle("targets", ({ params }) =>
-        Effect.flatMap(CurrentTeam, ({ id: team }) =>
-          Effect.map(reading(Fixtures.fixtureTargets(team, params.id)), listed)
-        )
+        Effect.gen(function* () {
+          yield* refuseCursors
+          return listed(yield* reading(Fixtures.fixtureTargets((yield* CurrentTeam).id, params.id)))
+        })
       )
       .handleRaw("replay", replayOne)
   })

@@ -2,7 +2,9 @@ import { Effect, type FileSystem, Layer, type Path } from "effect"
 import type { Sharding } from "effect/cluster/Sharding"
 import type { Etag, HttpPlatform, HttpRouter } from "effect/http"
 import { HttpApiBuilder, OpenApi } from "effect/http-api"
+import type { RateLimiter } from "@tidegate/coordination/RateLimiter"
 import type { Egress } from "@tidegate/egress/Egress"
+import type { Database } from "@tidegate/storage/Database"
 import type { Secrets } from "@tidegate/storage/Secrets"
 import { Api } from "./contract/Api.ts"
 import * as AttemptHandlers from "./handlers/AttemptHandlers.ts"
@@ -19,9 +21,12 @@ import * as ProjectSecretHandlers from "./handlers/ProjectSecretHandlers.ts"
 import * as RequestHandlers from "./handlers/RequestHandlers.ts"
 import * as ShareHandlers from "./handlers/ShareHandlers.ts"
 import * as SourceHandlers from "./handlers/SourceHandlers.ts"
+import * as StreamHandlers from "./handlers/StreamHandlers.ts"
 import * as TransformationHandlers from "./handlers/TransformationHandlers.ts"
 import { Credentials } from "./Credentials.ts"
 import { IdTokens } from "./IdTokens.ts"
+import { Streams } from "./streams/Streams.ts"
+import { Watches } from "./streams/Watches.ts"
 import { SignInSettings } from "./SignInSettings.ts"
 import * as CallTelemetry from "./CallTelemetry.ts"
 import * as DocsPage from "./DocsPage.ts"
@@ -31,13 +36,16 @@ import * as UnmatchedRoutes from "./UnmatchedRoutes.ts"
 type Platform = Etag.Generator | FileSystem.FileSystem | HttpPlatform.HttpPlatform | Path.Path
 
 /** What the API works with. */
-type Needed = Egress | Platform | Secrets | Sharding | Stores
+type Needed = Egress | Platform | RateLimiter | Secrets | Sharding | Stores
 
 /**
  * Makes `/openapi.json`, which is kept from then on. It takes a quarter of a second, for which nobody's call may hold the
  * loop: it is done before any lease is held.
  */
 export const prepare: Effect.Effect<void> = Effect.sync(() => void OpenApi.fromApi(Api))
+
+/** Built once, for the routes and for their end. */
+const streams = Layer.provide(Streams.layer, Watches.layer)
 
 const idTokens = Layer.unwrap(Effect.map(SignInSettings, ({ issuer }) => IdTokens.layer(issuer)))
 
@@ -63,8 +71,13 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     ShareHandlers.layer,
     MetricsHandlers.layer,
     FixtureHandlers.layer,
-    ProjectSecretHandlers.layer
+    ProjectSecretHandlers.layer,
+    StreamHandlers.layer
   ]),
   Layer.provide(Authorization.layer),
-  Layer.provide([Credentials.layer, idTokens])
+  Layer.provide([Credentials.layer, idTokens]),
+  Layer.provide(streams)
 )
+
+/** Ends the streams before the server waits for its connections to end: it is provided with the server that has `layer`'s routes. */
+export const drainStreams: Layer.Layer<never, never, Database> = Layer.provide(Streams.layerDraining, streams)

@@ -7,7 +7,6 @@ const routes: ReadonlyArray<string> = [
   "POST /public-bins",
   "GET /public-bins/{}",
   "POST /public-bins/{}/claim",
-  "GET /bins/{}/stream",
   "GET /metrics/workflows",
   "GET /transformations/capabilities",
   "PUT /transformations/validate",

@@ -84,6 +84,7 @@ const cautions = {
 
 const demanded = (status: number): Readonly<Record<string, string>> => {
   if (status === 401) return { "www-authenticate": "Bearer" }
+  if (status === 426) return { upgrade: "websocket", connection: "upgrade" }
   return status === 503 || status === 429 ? { "retry-after": "1" } : {}
 }
 

@@ -15,6 +15,7 @@ import { ProjectSecretsApi } from "./ProjectSecretsApi.ts"
 import { RequestsApi } from "./RequestsApi.ts"
 import { SharesApi } from "./SharesApi.ts"
 import { SourcesApi } from "./SourcesApi.ts"
+import { StreamsApi } from "./StreamsApi.ts"
 import { TransformationsApi } from "./TransformationsApi.ts"
 
 type Groups<Resources extends ReadonlyArray<AnyResource>> = {
@@ -41,7 +42,8 @@ export class Api extends HttpApi.make("tidegate")
     ProjectSecretsApi,
     SharesApi,
     MetricsApi,
-    FixturesApi
+    FixturesApi,
+    StreamsApi
   )
   .annotateMerge(
     OpenApi.annotations({

@@ -61,6 +61,8 @@ export const data = {
   encoding: "json"
 } as const
 
+export const capturedRequest = { id: ids.request, status: "accepted", created_at: at, data } as const
+
 export const request = {
   id: ids.request,
   team_id: ids.team,

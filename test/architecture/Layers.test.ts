@@ -7,6 +7,7 @@ import { folders, inWorkspace, type Source, sourceOf, sourcesIn, target } from "
  */
 const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/model": [],
+  "packages/client": [],
   "packages/telemetry": ["model"],
   "packages/coordination": ["telemetry", "model"],
   "packages/templates": ["model"],

@@ -8,11 +8,12 @@ export const table = (heads: ReadonlyArray<string>, rows: ReadonlyArray<Readonly
 
 export const fence = (language: string, code: string): string => `\`\`\`${language}\n${code}\n\`\`\``
 
-/** Paragraphs as the project's formatter leaves them. */
-export const page = async (parts: ReadonlyArray<string>): Promise<string> => {
-  const { code, errors } = await format("page.md", `${parts.filter((part) => part !== "").join("\n\n")}\n`, {
-    printWidth: 120
-  })
+/** Text as the project's formatter leaves it. */
+export const formatted = async (file: string, text: string): Promise<string> => {
+  const { code, errors } = await format(file, text, { printWidth: 120, semi: false, trailingComma: "none" })
   if (errors.length > 0) throw new Error(errors.map(({ message }) => message).join("\n"))
   return code
 }
+
+export const page = (paragraphs: ReadonlyArray<string>): Promise<string> =>
+  formatted("page.md", `${paragraphs.filter((one) => one !== "").join("\n\n")}\n`)

@@ -2,9 +2,10 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { describe, expect, it } from "vitest"
 import { isNotBuilt } from "../../packages/api/src/NotBuilt.ts"
+import { clientTypes } from "./ClientTypes.ts"
 import { operations } from "./Contract.ts"
-import { allFacts, components, coveragePage, endpointsOf, idleFields } from "./coverage/Coverage.ts"
-import { sections } from "./coverage/Sections.ts"
+import { allFacts, components, coveragePage, endpointsOf, idleFields } from "./facts/Coverage.ts"
+import { sections } from "./facts/Sections.ts"
 import { introductions } from "./Introductions.ts"
 import { fileOf, referencePage, tags } from "./ReferencePage.ts"
 
@@ -69,4 +70,9 @@ describe("the table of what is proven, which -u writes,", () => {
   it("is docs/coverage.md", async () => {
     await expect(await coveragePage()).toMatchFileSnapshot(join(docs, "coverage.md"))
   })
+})
+
+it("the types of packages/client, which -u writes, are those of the contract", async () => {
+  const file = resolve(import.meta.dirname, "../../packages/client/src/schema.ts")
+  await expect(await clientTypes()).toMatchFileSnapshot(file)
 })

@@ -111,7 +111,9 @@ describe("the document", () => {
         : path === "/auth/idp/login"
           ? ["INVALID_ID_TOKEN"]
           : []
-      const expected = spec.security.length > 0 ? ["UNAUTHENTICATED", "INVALID_API_KEY", "SESSION_EXPIRED"] : own
+      const ofBins = path.startsWith("/public-bins/") ? ["INVALID_BIN_TOKEN"] : []
+      const ofCallers = spec.security.length > 0 ? ["UNAUTHENTICATED", "INVALID_API_KEY", "SESSION_EXPIRED"] : own
+      const expected = [...ofCallers, ...ofBins]
       expect(codes(id, 401), id).toEqual(expected)
       expect(codes(id, 429), id).toEqual(["RATE_LIMITED"])
     }

@@ -6,7 +6,7 @@ import { Api } from "../../../packages/api/src/contract/Api.ts"
 import type { Body } from "../../support/Gateway.ts"
 import type { Document, Operation } from "./Document.ts"
 import { type Call, mutations } from "./Mutations.ts"
-import { exampleQuery, fill, it as presentIt } from "./Present.ts"
+import { exampleHeaders, exampleQuery, fill, it as presentIt } from "./Present.ts"
 
 /*
  * Every operation of the document, with its example and with everything about it changed: the answer is one that the operation states, in the
@@ -118,6 +118,7 @@ describe("whatever is sent", () => {
         ),
         query: exampleQuery(spec, present),
         headers: [
+          ...Object.entries(exampleHeaders(spec, present)),
           ...(spec.security?.length > 0 ? [["authorization", `Bearer ${token}`] as const] : []),
           ...(body === undefined ? [] : [["content-type", "application/json"] as const])
         ],

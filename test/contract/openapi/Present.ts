@@ -1,5 +1,9 @@
+import { randomBytes } from "node:crypto"
+import { newId, prefixes } from "@tidegate/model/Ids"
 import type { AnyResource } from "@tidegate/resources/Resource"
 import { plain as plainResources } from "@tidegate/resources/Resources"
+import { hashToken } from "@tidegate/storage/Secrets"
+import { binsTeam } from "@tidegate/storage/Teams"
 import type { Body, Gateway } from "../../support/Gateway.ts"
 import { it as gatewayIt } from "../../support/it.ts"
 import { request } from "../../support/RawHttp.ts"
@@ -67,6 +71,19 @@ export const it = gatewayIt
       const share = await gateway.api("POST", `/requests/${present["req"]!}/share`)
       return { ...present, shr: share.id, rsh: share.token }
     }
+    if (path.startsWith("/public-bins/")) {
+      // Behind the API's back, which lets one address make few.
+      const [id, token] = [newId(prefixes.source, Date.now()), `pbn_${randomBytes(24).toString("hex")}`]
+      await gateway.sql(
+        `with source as (
+          insert into sources (id, team_id, name, type, config, created_at, updated_at)
+          select $1, $2, $1, type, config, now(), now() from sources where id = $3 returning id
+        ) insert into public_bins (source_id, team_id, token_hash, minute, expires_at, created_at)
+          select id, $2, $4, now(), now() + interval '1 hour', now() from source`,
+        [id, binsTeam, present["src"], hashToken(token)]
+      )
+      return { ...present, src: id, pbn: token }
+    }
     if (path.includes("/bulk_operations/{id}"))
       return { ...present, bch: await gateway.heldOperation(path.split("/")[1]!) }
     if (method === "GET" || id.startsWith("run") || id.startsWith("send")) return present
@@ -103,6 +120,7 @@ export const it = gatewayIt
           {
             method,
             headers: {
+              ...exampleHeaders(spec, ids),
               ...(spec.security.length > 0 ? { authorization: `Bearer ${await credential(spec)}` } : {}),
               ...(body === undefined ? {} : { "content-type": "application/json" })
             },
@@ -112,6 +130,14 @@ export const it = gatewayIt
         const text = await answer.text()
         return { status: answer.status, text }
       }
+  )
+
+/** The headers that an example is stated of. */
+export const exampleHeaders = (spec: Body, ids: Present): Record<string, string> =>
+  Object.fromEntries(
+    spec.parameters
+      .filter(({ example, in: place }: Body) => place === "header" && example !== undefined)
+      .map(({ example, name }: Body) => [name, fill(example, ids)])
   )
 
 /** The parameters of a query that an example is stated of, without which some calls are refused. */

@@ -12,7 +12,8 @@ import * as Parameters from "./Parameters.ts"
 
 const token = {
   "x-bin-token": Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))).annotate({
-    description: "The bin's token"
+    description: "The bin's token",
+    examples: [ids.binToken]
   })
 }
 

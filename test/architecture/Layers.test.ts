@@ -7,11 +7,13 @@ import { folders, inWorkspace, type Source, sourceOf, sourcesIn, target } from "
  */
 const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/model": [],
+  "packages/client": [],
   "packages/telemetry": ["model"],
+  "packages/coordination": ["telemetry", "model"],
   "packages/templates": ["model"],
   "packages/rules": ["templates", "model"],
   "packages/signatures": ["model"],
-  "packages/connectors": ["signatures", "model"],
+  "packages/connectors": ["signatures", "templates", "model"],
   "packages/egress": ["model"],
   "packages/sandbox": ["telemetry", "model"],
   "packages/postgres": [],
@@ -19,6 +21,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/storage": ["resources", "connectors", "telemetry", "signatures", "model"],
   "packages/entities": [
     "storage",
+    "coordination",
     "resources",
     "connectors",
     "sandbox",
@@ -31,6 +34,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/doors": [
     "entities",
     "storage",
+    "coordination",
     "resources",
     "connectors",
     "egress",
@@ -39,8 +43,30 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
     "telemetry",
     "model"
   ],
-  "packages/api": ["entities", "storage", "resources", "connectors", "egress", "signatures", "telemetry", "model"],
-  "apps/gateway": ["api", "doors", "entities", "storage", "postgres", "sandbox", "egress", "telemetry", "model"]
+  "packages/api": [
+    "entities",
+    "storage",
+    "coordination",
+    "resources",
+    "connectors",
+    "egress",
+    "signatures",
+    "telemetry",
+    "model"
+  ],
+  "apps/gateway": [
+    "api",
+    "doors",
+    "entities",
+    "storage",
+    "connectors",
+    "coordination",
+    "postgres",
+    "sandbox",
+    "egress",
+    "telemetry",
+    "model"
+  ]
 }
 
 /** Packages without I/O, clock or randomness of their own: they can be tested by example alone. */

@@ -3,6 +3,7 @@ import { NodeHttpServer } from "@effect/platform-node"
 import { Effect, Layer, Redacted } from "effect"
 import { HttpRouter, HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Credentials } from "@tidegate/api/Credentials"
+import type { RateLimiter } from "@tidegate/coordination/RateLimiter"
 import { wireServer } from "@tidegate/doors/wire/WireServer"
 import { fail, type GatewayError, toResponse } from "@tidegate/model/GatewayError"
 import type { Database } from "@tidegate/storage/Database"
@@ -45,7 +46,7 @@ const answer = <R>(check: (bearer: string) => Effect.Effect<void, GatewayError, 
  */
 export const onPublicPort = ({
   metricsKey
-}: TelemetrySettings): Layer.Layer<never, never, HttpRouter.HttpRouter | Samples | Database> =>
+}: TelemetrySettings): Layer.Layer<never, never, HttpRouter.HttpRouter | Samples | Database | RateLimiter> =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
       const { callerOf } = yield* Credentials

@@ -1,5 +1,6 @@
-import { Clock, Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { RateLimiter, type Verdict } from "@tidegate/coordination/RateLimiter"
 import { clientOf } from "@tidegate/model/ClientAddress"
 import { fail, type GatewayError, statusOf } from "@tidegate/model/GatewayError"
 import type { Caller } from "@tidegate/model/Session"
@@ -7,11 +8,10 @@ import type { Database } from "@tidegate/storage/Database"
 import { sessionsByToken } from "@tidegate/storage/People"
 import { teamsByApiKey } from "@tidegate/storage/Teams"
 import { read } from "./handlers/Calls.ts"
-import { Allowances, RateLimits, type Verdict, windowMs } from "./RateLimit.ts"
+import { perMinute, RateLimits } from "./RateLimit.ts"
 import { isSiteAdmin, SignInSettings } from "./SignInSettings.ts"
 
-/** Foreign addresses that are counted by themselves: some hundred bytes each. */
-const mostAddresses = 10_000
+const hourMs = 3_600_000
 /** Whole seconds, rounded up: who waits that long has waited long enough. */
 const seconds = (ms: number): number => Math.ceil(ms / 1_000)
 
@@ -19,13 +19,14 @@ const seconds = (ms: number): number => Math.ceil(ms / 1_000)
 const spent = {
   key: { what: "calls with this API key", told: "api_key" },
   session: { what: "calls of this user", told: "session" },
-  address: { what: "calls without a valid credential from this address", told: "address" }
+  address: { what: "calls without a valid credential from this address", told: "address" },
+  maker: { what: "bins made from this address", told: "address" }
 } as const
 
 /** Lets the answer tell what is left; fails when nothing is. */
 export const spend = Effect.fnUntraced(function* (
   scope: keyof typeof spent,
-  { allowed, limit, remaining, resetMs, retryMs }: Verdict
+  { allowed, limit, remaining, resetMs, retryMs, windowMs }: Verdict
 ): Effect.fn.Return<void, GatewayError, HttpServerRequest.HttpServerRequest> {
   const retry = Math.max(1, seconds(retryMs))
   const headers = {
@@ -41,11 +42,15 @@ export const spend = Effect.fnUntraced(function* (
   )
   if (!allowed) {
     const { told, what } = spent[scope]
-    yield* fail("RATE_LIMITED", `there are at most ${limit} ${what} a minute; repeat the call after ${retry} s`, {
-      retry_after_seconds: retry,
-      limit,
-      scope: told
-    })
+    yield* fail(
+      "RATE_LIMITED",
+      `there are at most ${limit} ${what} ${windowMs < hourMs ? "a minute" : "an hour"}; repeat the call after ${retry} s`,
+      {
+        retry_after_seconds: retry,
+        limit,
+        scope: told
+      }
+    )
   }
 })
 
@@ -64,7 +69,7 @@ export const sessionToken = /^ses_[0-9a-f]{64}$/
  * Counts, of each client address, the calls that bring no valid one, wherever they were made. Beyond its limit an address is
  * answered 429, but a valid key is let in from there all the same: behind a proxy or a NAT one address is many callers, and
  * one of them with a wrong key must not shut out the others. What keeps a key from being guessed is its length.
- * Counted by this process for itself.
+ * Fails open where there is no Redis to ask: each process counts for itself.
  */
 export class Credentials extends Context.Service<
   Credentials,
@@ -74,14 +79,15 @@ export class Credentials extends Context.Service<
     readonly stranger: Effect.Effect<void, GatewayError, HttpServerRequest.HttpServerRequest>
   }
 >()("@tidegate/api/Credentials") {
-  static readonly layer: Layer.Layer<Credentials, never, Database> = Layer.effect(
+  static readonly layer: Layer.Layer<Credentials, never, Database | RateLimiter> = Layer.effect(
     Credentials,
     Effect.gen(function* () {
       const findTeam = yield* teamsByApiKey
       const findSession = yield* sessionsByToken
       const settings = yield* SignInSettings
       const { failedPerAddress } = yield* RateLimits
-      const failures = new Allowances({ perMinute: failedPerAddress, mostKeys: mostAddresses })
+      const limiter = yield* RateLimiter
+      const failures = perMinute("failed_calls", failedPerAddress)
 
       const find = Effect.fnUntraced(function* (credential: string): Effect.fn.Return<Caller, GatewayError> {
         // No credential arrives as an empty one.
@@ -106,7 +112,7 @@ export class Credentials extends Context.Service<
       })
 
       const stranger = Effect.gen(function* () {
-        yield* spend("address", failures.take(yield* client, yield* Clock.currentTimeMillis))
+        yield* spend("address", yield* limiter.take(failures, yield* client))
       })
 
       return Credentials.of({

@@ -12,6 +12,7 @@ import { Lease } from "../../entities/src/Lease.ts"
 import * as ConnectionBehaviour from "../../entities/src/Connection/ConnectionBehaviour.ts"
 import { Cancellations } from "../../entities/src/Cancellations.ts"
 import { actorOf } from "../../entities/src/Actor.ts"
+import { RateLimiter } from "@tidegate/coordination/RateLimiter"
 import { Egress } from "@tidegate/egress/Egress"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
 import * as Plain from "../../entities/src/Plain.ts"
@@ -87,10 +88,11 @@ const entities = Layer.mergeAll(
 
 /** The control API on a free port, over real entities and a real database. */
 const server = HttpRouter.serve(ApiRoutes.layer, { disableLogger: true, disableListenLog: true }).pipe(
+  Layer.provide(ApiRoutes.streams),
   Layer.provideMerge(entities),
   Layer.provideMerge(TestRunner.layer),
   Layer.provideMerge(stores),
-  Layer.provide(Egress.layer({ allow: ["127.0.0.0/8"] })),
+  Layer.provide([Egress.layer({ allow: ["127.0.0.0/8"] }), RateLimiter.layerMemory]),
   Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0 }))
 )
 

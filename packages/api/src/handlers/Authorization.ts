@@ -1,5 +1,6 @@
-import { Clock, Effect, Layer, Redacted } from "effect"
+import { Effect, Layer, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
+import { RateLimiter } from "@tidegate/coordination/RateLimiter"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import type { Principals, Role } from "@tidegate/model/Permission"
 import type { Caller } from "@tidegate/model/Session"
@@ -8,14 +9,14 @@ import { teamExists } from "@tidegate/storage/People"
 import { Credentials, spend } from "../Credentials.ts"
 import { CallNotes } from "../CallTelemetry.ts"
 import { Authorization, CurrentTeam, permissionOf } from "../contract/Authorization.ts"
-import { Allowances, RateLimits } from "../RateLimit.ts"
+import { perMinute, RateLimits } from "../RateLimit.ts"
 import { read } from "./Calls.ts"
 
 /** Keys and users are counted only once they have proven to be one. */
 const mostKeys = 100_000
 
 /** The teams that a call names: all of them have to be the one that it acts on. */
-const namedTeams = Effect.gen(function* () {
+export const namedTeams = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest
   const query = (yield* HttpServerRequest.ParsedSearchParams).team_id ?? []
   const header = request.headers["x-team-id"]
@@ -27,7 +28,7 @@ const namedTeams = Effect.gen(function* () {
  * What a caller is to a team; null: nothing. A key is nothing to any team but its own, whatever there is; a site admin is an owner of
  * every team that there is.
  */
-const roleIn = Effect.fnUntraced(function* (
+export const roleIn = Effect.fnUntraced(function* (
   caller: Caller,
   team: string
 ): Effect.fn.Return<Role | null, GatewayError, Database> {
@@ -50,17 +51,19 @@ export const refusal = (permission: Principals, caller: Caller, role: Role): Gat
 }
 
 /**
- * Lets in whom an endpoint is said to be callable by, and counts the calls of each key and user, for this process alone. Asked in this order,
+ * Lets in whom an endpoint is said to be callable by, and counts the calls of each key and user. Without a Redis to ask, each process
+ * counts for itself: fails open, because an operator must reach the API. Asked in this order,
  * so that nothing is told before it may be: who it is, whether they may act on the team, whether they call too often,
  * whether they may do this.
  */
-export const layer: Layer.Layer<Authorization, never, Credentials | Database> = Layer.effect(
+export const layer: Layer.Layer<Authorization, never, Credentials | Database | RateLimiter> = Layer.effect(
   Authorization,
   Effect.gen(function* () {
     const database = yield* Effect.context<Database>()
     const { callerOf } = yield* Credentials
     const { perKey } = yield* RateLimits
-    const calls = perKey === 0 ? null : new Allowances({ perMinute: perKey, mostKeys })
+    const limiter = yield* RateLimiter
+    const calls = perKey === 0 ? null : perMinute("api_calls", perKey, mostKeys)
 
     return Authorization.of({
       bearer: (effect, { credential, endpoint }) =>
@@ -87,7 +90,7 @@ export const layer: Layer.Layer<Authorization, never, Credentials | Database> = 
               caller.kind === "team_key"
                 ? (["key", caller.team] as const)
                 : (["session", caller.signedIn.user.id] as const)
-            yield* spend(scope, calls.take(key, yield* Clock.currentTimeMillis))
+            yield* spend(scope, yield* limiter.take(calls, key))
           }
           const refused = refusal(permission, caller, role ?? "member")
           if (refused !== null) return yield* refused

@@ -1,22 +1,18 @@
 import { Clock, Effect } from "effect"
-import { HttpEffect, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { RateLimiter } from "@tidegate/coordination/RateLimiter"
 import { Ingress, ingressPath } from "@tidegate/model/Ingress"
 import { shareBody } from "@tidegate/resources/ShareInput"
 import { openShare, revokeShare, share } from "@tidegate/storage/Shares"
 import { client, spend } from "../Credentials.ts"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
-import { Allowances } from "../RateLimit.ts"
+import { perMinute } from "../RateLimit.ts"
 import { reader } from "./Calls.ts"
 import { readJsonObjectIfAny } from "./JsonBody.ts"
 
-/** How often a client address may open shares in a minute, and how many addresses are counted by themselves. */
-const openedPerMinute = 120
-const mostAddresses = 10_000
-
-/** It is for whoever has the link: no search engine lists it, and a page of anybody may show it. */
-const openly = { "x-robots-tag": "noindex, nofollow", "access-control-allow-origin": "*" }
+/** How often a client address may open shares. */
+const opened = perMinute("opened_shares", 120)
 
 export const layer = HttpApiBuilder.group(
   Api,
@@ -26,7 +22,7 @@ export const layer = HttpApiBuilder.group(
     const ingress = yield* Ingress
     // The API is where the senders' URLs are.
     const base = `${ingress.baseUrl}/`.slice(0, -ingressPath.length)
-    const opened = new Allowances({ perMinute: openedPerMinute, mostKeys: mostAddresses })
+    const limiter = yield* RateLimiter
 
     return handlers
       .handleRaw("create", ({ params, request }) =>
@@ -48,11 +44,8 @@ export const layer = HttpApiBuilder.group(
       )
       .handle("open", ({ params }) =>
         Effect.gen(function* () {
-          yield* HttpEffect.appendPreResponseHandler((_, response) =>
-            Effect.succeed(HttpServerResponse.setHeaders(response, openly))
-          )
-          // Counted by this process for itself, whatever is found: guessing costs like opening.
-          yield* spend("address", opened.take(yield* client, yield* Clock.currentTimeMillis))
+          // Counted whatever is found: guessing costs like opening.
+          yield* spend("address", yield* limiter.take(opened, yield* client))
           return yield* reading(openShare(params.token))
         })
       )

@@ -1,24 +1,26 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Allowances, windowMs } from "../src/RateLimit.ts"
+import { Allowances } from "../src/Allowances.ts"
 
 const start = 1_700_000_000_000
+const windowMs = 60_000
+const limited = (calls: number, mostKeys = 10) => new Allowances({ name: "calls", calls, windowMs, mostKeys })
 
 describe("Allowances", () => {
   it("lets all calls of a minute come at once, then one as each share of it has passed", () => {
-    const calls = new Allowances({ perMinute: 60, mostKeys: 10 })
+    const calls = limited(60)
     for (let left = 59; left >= 0; left--) {
       const verdict = calls.take("a", start)
       expect(verdict).toMatchObject({ allowed: true, limit: 60, remaining: left, retryMs: 0 })
     }
     const over = calls.take("a", start)
-    expect(over).toStrictEqual({ allowed: false, limit: 60, remaining: 0, resetMs: windowMs, retryMs: 1_000 })
+    expect(over).toStrictEqual({ allowed: false, limit: 60, windowMs, remaining: 0, resetMs: windowMs, retryMs: 1_000 })
     expect(calls.take("a", start + 999).allowed).toBe(false)
     expect(calls.take("a", start + 1_000).allowed).toBe(true)
     expect(calls.take("b", start).allowed).toBe(true)
   })
 
   it("what is refused uses nothing", () => {
-    const calls = new Allowances({ perMinute: 1, mostKeys: 10 })
+    const calls = limited(1)
     expect(calls.take("a", start).allowed).toBe(true)
     for (let i = 0; i < 100; i++) expect(calls.take("a", start + 30_000).allowed).toBe(false)
     expect(calls.take("a", start + windowMs).allowed).toBe(true)
@@ -26,7 +28,7 @@ describe("Allowances", () => {
 
   it("allows no more than its limit in any minute it begins with, and as many again in the next, whatever the limit", () => {
     for (const perMinute of [1, 2, 3, 7, 60, 61, 999, 6_000]) {
-      const calls = new Allowances({ perMinute, mostKeys: 10 })
+      const calls = limited(perMinute)
       let allowed = 0
       for (let i = 0; i < perMinute + 5; i++) if (calls.take("a", start).allowed) allowed++
       expect(allowed).toBe(perMinute)
@@ -37,7 +39,7 @@ describe("Allowances", () => {
   })
 
   it("a clock that was set back keeps nobody waiting for more than a minute", () => {
-    const calls = new Allowances({ perMinute: 2, mostKeys: 10 })
+    const calls = limited(2)
     calls.take("a", start)
     calls.take("a", start)
     expect(calls.take("a", start - 3_600_000).retryMs).toBeLessThanOrEqual(windowMs)
@@ -46,7 +48,7 @@ describe("Allowances", () => {
 
   it("keeps at most so many keys, and none loses its count to the others", () => {
     const mostKeys = 1_000
-    const calls = new Allowances({ perMinute: 60, mostKeys })
+    const calls = limited(60, mostKeys)
     for (let i = 0; i < 60; i++) calls.take("guesser", start)
     expect(calls.take("guesser", start).allowed).toBe(false)
     let strangers = 0

@@ -211,6 +211,15 @@ it("are nowhere after a full run", async ({ collector, gateway, target }) => {
     null
   )
 
+  const bin = await call("POST", "/v1/public-bins", undefined, null, true)
+  expect(bin.status).toBe(201)
+  const binToken = planted.add("token of a bin", bin.body.token as string)
+  await send(bin.body, [["authorization", `Bearer ${planted.plant("presented to a bin")}`]])
+  for (const sent of [binToken, planted.add("token of no bin", `pbn_${"ef56".repeat(12)}`)]) {
+    const read = await fetch(`${gateway.origin}/v1/public-bins/${bin.body.id}`, { headers: { "x-bin-token": sent } })
+    answers.push(`a bin ${read.status} ${await read.text()}`)
+  }
+
   // People and keys.
   const session = await call("POST", "/v1/auth/demo/login", undefined, null, true)
   const ses = planted.add("session", session.body.token as string)

@@ -2,6 +2,7 @@ import { describe, expect } from "vitest"
 import type { Rules, Source, SourceConfig } from "../support/Contract.ts"
 import type { Body } from "../support/Gateway.ts"
 import { type Answer, request } from "../support/RawHttp.ts"
+import { dumpOf, Planted } from "../support/Planted.ts"
 import type { Received } from "../support/Target.ts"
 import { it as gatewayIt } from "../support/it.ts"
 
@@ -59,14 +60,12 @@ const it = gatewayIt
     return JSON.stringify(texts)
   })
   /** All rows of all tables as text. */
-  .extend("database", ({ gateway }) => async (): Promise<string> => {
-    const tables = await gateway.sql(`select format('%I.%I', schemaname, tablename) as name from pg_tables
-    where schemaname not in ('pg_catalog', 'information_schema')`)
-    const dumps = await Promise.all(
-      tables.map(({ name }) => gateway.sql(`select coalesce(string_agg(t::text, chr(10)), '') as text from ${name} t`))
-    )
-    return dumps.map(([row]) => row.text).join("\n")
-  })
+  .extend(
+    "database",
+    ({ gateway }) =>
+      async (): Promise<string> =>
+        [...(await dumpOf(gateway)).values()].join("\n")
+  )
   /** An event that waits on a paused connection. */
   .extend("held", ({ accepted, gateway, target }) => async (rules: Rules = []) => {
     const source = await gateway.api("POST", "/sources", {
@@ -85,13 +84,14 @@ const mask = "[PRESENTED]"
 const maskedParameter = "%5BPRESENTED%5D"
 
 /** Every secret that any of these tests sends. At the end nothing of them may be anywhere. */
-const planted = new Set<string>()
+const planted = new Planted()
 let plants = 0
 
 /** A secret that nothing else is; the wrong one differs in its last letter. */
 const plant = (kind: string): { readonly right: string; readonly wrong: string } => {
   const stem = `pl4nted-${kind}-${++plants}-s3cr3t-`
-  planted.add(`${stem}R`).add(`${stem}W`)
+  planted.add(kind, `${stem}R`)
+  planted.add(kind, `${stem}W`)
   return { right: `${stem}R`, wrong: `${stem}W` }
 }
 
@@ -106,7 +106,7 @@ interface Sent {
 
 const basic = (user: string, password: string): string => {
   const encoded = Buffer.from(`${user}:${password}`).toString("base64")
-  planted.add(encoded)
+  planted.add("basic", encoded)
   return `Basic ${encoded}`
 }
 
@@ -210,16 +210,7 @@ const expectForwarded = (delivery: Received, sent: Sent): void => {
   expect(queryOf(delivery.url)).toBe(queryOf(sent.suffix ?? ""))
 }
 
-/** The planted secrets in a text, in any of the forms in which something could hold them. */
-const found = (text: string): ReadonlyArray<string> =>
-  [...planted].filter((secret) =>
-    [
-      secret,
-      encodeURIComponent(secret),
-      Buffer.from(secret).toString("hex"),
-      Buffer.from(secret).toString("base64").replace(/=+$/, "")
-    ].some((form) => text.includes(form))
-  )
+const found = (text: string): ReadonlyArray<string> => planted.in(text)
 
 const identity = `addHandler("transform", (request) => { console.log(JSON.stringify(request)); return request })`
 

@@ -13,6 +13,8 @@ export class Collector {
   readonly metricNames = new Set<string>()
   readonly services = new Set<string>()
   readonly keys = new Set<string | undefined>()
+  /** All that it was sent, as it came. */
+  readonly texts: Array<string> = []
   readonly #server: Server
 
   private constructor(server: Server) {
@@ -37,6 +39,7 @@ export class Collector {
   }
 
   #take(path: string, text: string): void {
+    this.texts.push(text)
     if (path === "/v1/traces") {
       for (const { resource, scopeSpans } of (JSON.parse(text) as TraceData).resourceSpans) {
         for (const { key, value } of resource.attributes)

@@ -5,8 +5,11 @@ import { OpenApi } from "effect/http-api"
 import { SqlClient } from "effect/sql"
 import { newId } from "@tidegate/model/Ids"
 import type { Permission } from "@tidegate/model/Permission"
+import { createOperation } from "@tidegate/storage/BulkOperations"
+import { createFixture } from "@tidegate/storage/Fixtures"
 import { replaceSecrets } from "@tidegate/storage/ProjectSecrets"
 import { hashToken } from "@tidegate/storage/Secrets"
+import { share } from "@tidegate/storage/Shares"
 import { binsTeam } from "@tidegate/storage/Teams"
 import { idOf, makeOldDays, type OldDays, resourcesOf } from "../../storage/test/OldDays.ts"
 import { type Table, tables } from "../../storage/src/Tables.ts"
@@ -52,6 +55,19 @@ const world = Layer.effectDiscard(
       yield* sql`insert into users (id, issuer, subject, email, email_verified, name, created_at, updated_at)
         values (${`usr_${who}`}, 'https://issuer.test', ${who}, ${`${who}@example.com`}, true, ${who}, now(), now())`
     }
+    const request_id = foreign("req")
+    const ofOther = { team_id: other, request_id }
+    const made = yield* share(
+      { ...ofOther, title: null, expiresAt: new Date(old.now + 3_600_000), secretNames: [], includeBody: true },
+      (token) => token
+    )
+    yield* sql`update request_shares set id = ${foreignShare} where id = ${made.id}`
+    const fixture = yield* createFixture({ ...ofOther, name: "theirs", description: null })
+    yield* sql`update request_fixtures set id = ${foreign("fix")} where id = ${fixture.id}`
+    const at = new Date(old.now).toISOString()
+    const operation = { team_id: other, filter: { from: at, to: at }, requested_by: null, shard: 1 }
+    yield* createOperation({ ...operation, type: "request_bulk_retry", id: foreign("bch") })
+    yield* createOperation({ ...operation, type: "event_bulk_retry", id: foreignOfEvents })
     yield* sql`insert into memberships values (${mine}, 'usr_owner', 'owner', now()), (${mine}, 'usr_member', 'member', now())`
   })
 ).pipe(
@@ -69,7 +85,7 @@ const world = Layer.effectDiscard(
 /** The ids of the other team's things, by their prefix. Of what is not there, one that nobody has. */
 const foreign = (prefix: string): string => {
   const { connection, destination, source, transformation } = resourcesOf(other)
-  const records = ["req", "evt", "att", "ign", "edt", "txe", "prx"]
+  const records = ["req", "evt", "att", "ign", "edt", "txe", "prx", "fix", "bch"]
   const resources: Readonly<Record<string, string>> = {
     src: source,
     des: destination,
@@ -80,8 +96,13 @@ const foreign = (prefix: string): string => {
   return records.includes(prefix) ? `${prefix}_${idOf(old, other, 0, 0)}` : newId(`${prefix}_`, old.now)
 }
 
+/** The operation that is about events; the other one is about requests. */
+const foreignOfEvents = `bch_${idOf(old, other, 0, 1)}`
+const foreignShare = `shr_${"fa".repeat(12)}`
+
 const idPattern = /\b([a-z]{2,3})_[0-9a-z]{26}\b/g
-const fill = (text: string): string => text.replaceAll(idPattern, (_, prefix: string) => foreign(prefix))
+const fill = (text: string): string =>
+  text.replaceAll(idPattern, (_, prefix: string) => foreign(prefix)).replaceAll(/\bshr_[0-9a-f]{24}\b/g, foreignShare)
 
 /** A bin that the other team has claimed. It is told by its id that it is there, as its URL tells: what it needs is its token. */
 const bin = "src_0000000000far0000b1nb1nb1n"
@@ -111,7 +132,9 @@ const routes: ReadonlyArray<Route> = Object.values(Api.groups).flatMap((group) =
     return {
       name: `${method} ${path}`,
       method,
-      path: path.replaceAll(/:(\w+)/g, (_: string, name: string) => (isOfBin(path) ? bin : fill(ids.get(name) ?? ""))),
+      path: path
+        .replaceAll(/:(\w+)/g, (_: string, name: string) => (isOfBin(path) ? bin : fill(ids.get(name) ?? "")))
+        .replace(/(?<=\/events\/.*)bch_\w+/, foreignOfEvents),
       permission: permissionOf(endpoint),
       body: example === undefined ? undefined : JSON.parse(fill(JSON.stringify(example)))
     }
@@ -168,11 +191,14 @@ const theirs = Effect.gen(function* () {
 })
 
 /** What only the other team's things have in them: its name, its key, and the middle of each of their ids. */
-const telltale = [other, keyOf(other), "far0000"]
+const telltale = [other, keyOf(other), "far0000", foreignShare]
+
+const idsIn = ({ body, path }: Pick<Route, "body" | "path">): ReadonlyArray<string> =>
+  `${path} ${JSON.stringify(body) ?? ""}`.match(/\b(?:[a-z]{2,3}_[0-9a-z]{26}|shr_[0-9a-f]{24})\b/g) ?? []
 
 /** What of the other team an answer tells beyond the ids that it was asked for, or that calls before it were: what was made keeps them. */
 const leaked = (answer: unknown, sent: Set<string>, { body, path }: Route): ReadonlyArray<string> => {
-  for (const id of `${path} ${JSON.stringify(body) ?? ""}`.match(idPattern) ?? []) sent.add(id)
+  for (const id of idsIn({ body, path })) sent.add(id)
   let told = JSON.stringify(answer)
   for (const id of sent) told = told.replaceAll(id, "")
   return telltale.filter((sign) => told.includes(sign))
@@ -215,7 +241,7 @@ layer(world, { timeout: "120 seconds", excludeTestServices: true })("every route
             else if (refused === null) {
               expect([401, 403], `${name}: ${JSON.stringify(answer.body)}`).not.toContain(answer.status)
               expect(answer.status, name).toBeLessThan(500)
-              if (/\/[a-z]{2,3}_[0-9a-z]{26}/.test(path)) expect(answer.status, name).toBe(404)
+              if (idsIn({ path, body: null }).length > 0) expect(answer.status, name).toBe(404)
             } else expect([answer.status, answer.body.code], name).toEqual([403, refused])
             expect(leaked(answer.body, sent, route), name).toEqual([])
           }
@@ -253,4 +279,36 @@ layer(world, { timeout: "120 seconds", excludeTestServices: true })("every route
       })
     )
   }
+
+  it.effect("names things that the other team has, of each kind that a path can name", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const tableOf: Readonly<Record<string, string>> = {
+        src: "sources",
+        des: "destinations",
+        web: "connections",
+        trs: "transformations",
+        req: "requests",
+        evt: "events",
+        ign: "ignored_events",
+        txe: "executions",
+        fix: "request_fixtures",
+        bch: "bulk_operations",
+        shr: "request_shares"
+      }
+      const ids = new Set(routes.flatMap(({ path }) => idsIn({ path, body: null })))
+      const named = routes.filter(({ path }) => idsIn({ path, body: null }).length > 0)
+      console.log(
+        `${routes.length} routes, ${secured.length} of them not public; ${named.length} name ${ids.size} things; ` +
+          `${secured.length * (3 + 4 + 3 * 2 * 2)} calls by 11 kinds of credential`
+      )
+      for (const id of ids) {
+        const table = tableOf[id.slice(0, 3)]
+        // An attempt is named by its event and number.
+        if (table === undefined) continue
+        const rows = yield* sql`select from ${sql(table)} where id = ${id} and team_id = ${other}`
+        expect(rows.length, `${id} in ${table}`).toBe(1)
+      }
+    })
+  )
 })

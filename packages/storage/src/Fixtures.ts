@@ -7,11 +7,15 @@ import * as Columns from "./journal/Columns.ts"
 import { anyBody, payloadColumns, type PayloadRow, payloadsOf } from "./reads/RequestRow.ts"
 import { exactly, type Original, type Replay } from "./Replays.ts"
 import { payloadGone } from "./Tables.ts"
+import { holdTeam } from "./Teams.ts"
 
 /*
  * Requests that are kept to be replayed. A fixture is a copy, apart from the request: retention does not know it. Its rows have no
  * actor, because nobody goes by them: each change is one statement.
  */
+
+/** Of one team. Each may hold 10 MiB, and nothing but its deletion ends one. */
+export const mostFixtures = 1_000
 
 type Read<A> = Effect.Effect<A, GatewayError | SqlError.SqlError, SqlClient.SqlClient>
 
@@ -80,17 +84,26 @@ export const createFixture = Effect.fnUntraced(function* (given: {
   const nowMs = yield* Clock.currentTimeMillis
   const id = newId(prefixes.fixture, nowMs)
   const now = new Date(nowMs)
-  const made = yield* sql`
-    insert into request_fixtures (id, team_id, name, description, source_id, original_request_id, method, path, query, headers,
-      presented, body, verified, external_id, original_ip, created_at, updated_at)
-    select ${id}, team_id, ${name}, ${description}, source_id, id, method, path, query, headers, presented, body, verified,
-      external_id, original_ip, ${now}, ${now}
-    from requests where id = ${request_id} and team_id = ${team_id} and body is not null and headers <> ${payloadGone}
-    returning 1`
+  const made = yield* sql.withTransaction(
+    Effect.andThen(
+      holdTeam(team_id),
+      sql`
+        insert into request_fixtures (id, team_id, name, description, source_id, original_request_id, method, path, query, headers,
+          presented, body, verified, external_id, original_ip, created_at, updated_at)
+        select ${id}, team_id, ${name}, ${description}, source_id, id, method, path, query, headers, presented, body, verified,
+          external_id, original_ip, ${now}, ${now}
+        from requests where id = ${request_id} and team_id = ${team_id} and body is not null and headers <> ${payloadGone}
+          and (select count(*) from request_fixtures where team_id = ${team_id}) < ${mostFixtures}
+        returning 1`
+    )
+  )
   if (made.length === 0) {
-    const found = yield* sql`select from requests where id = ${request_id} and team_id = ${team_id}`
-    return yield* found.length === 0
-      ? notFound("request", request_id)
+    const [found] = yield* sql<{ isStored: boolean }>`
+      select body is not null and headers <> ${payloadGone} as "isStored" from requests
+      where id = ${request_id} and team_id = ${team_id}`
+    if (found === undefined) return yield* notFound("request", request_id)
+    return yield* found.isStored
+      ? fail("RATE_LIMITED", `a team can have ${mostFixtures} fixtures; delete one first`)
       : fail("PAYLOAD_UNAVAILABLE", "the payload of the request is not stored")
   }
   return yield* fixtureOf(team_id, id)

@@ -4,6 +4,7 @@ import { fail, type GatewayError, invalid, notFound } from "@tidegate/model/Gate
 import { newId, prefixes } from "@tidegate/model/Ids"
 import type { Role } from "@tidegate/model/Permission"
 import { mostMemberships } from "./People.ts"
+import { holdTeam } from "./Teams.ts"
 import { query, transaction } from "./Transaction.ts"
 
 /*
@@ -81,12 +82,9 @@ const expect = Effect.fnUntraced(function* (email: string, issuer: string | null
   return user!.id
 })
 
-/** Locks a team's memberships against every other change of them: two owners that leave at once leave one. */
-const holdTeam = Effect.fnUntraced(function* (team_id: string) {
-  const sql = yield* SqlClient.SqlClient
-  const [team] = yield* sql`select from teams where id = ${team_id} for no key update`
-  if (team === undefined) yield* notFound("team", team_id)
-})
+/** Two owners that leave at once leave one. */
+const hold = (team_id: string) =>
+  Effect.flatMap(holdTeam(team_id), (isThere) => (isThere ? Effect.void : Effect.fail(notFound("team", team_id))))
 
 const ownersStay = Effect.fnUntraced(function* (team_id: string) {
   const sql = yield* SqlClient.SqlClient
@@ -144,7 +142,7 @@ export const putMember = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   yield* transaction(sql)(
     Effect.gen(function* () {
-      yield* holdTeam(team_id)
+      yield* hold(team_id)
       const user = yield* userOf(who)
       const [was] = yield* sql<{ role: Role }>`
         select role from memberships where team_id = ${team_id} and user_id = ${user}`
@@ -162,7 +160,7 @@ export const removeMember = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   yield* transaction(sql)(
     Effect.gen(function* () {
-      yield* holdTeam(team_id)
+      yield* hold(team_id)
       const id = yield* findUser(user)
       const gone = yield* sql<{ role: Role }>`
         delete from memberships where team_id = ${team_id} and user_id = ${id ?? ""} returning role`

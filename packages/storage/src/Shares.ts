@@ -8,6 +8,7 @@ import type { PublicShare, Share, SharedRequest } from "@tidegate/model/Share"
 import { redaction } from "@tidegate/signatures/Redaction"
 import * as RequestReads from "./reads/RequestReads.ts"
 import { hashToken } from "./Secrets.ts"
+import { holdTeam } from "./Teams.ts"
 
 /*
  * Links by which strangers see a request. What they see is redacted before it is stored, and stands by itself: neither retention nor the
@@ -16,6 +17,9 @@ import { hashToken } from "./Secrets.ts"
 
 /** For so long after its end a link says that it has ended; then it was never there. */
 const rememberedMs = 7 * 86_400_000
+
+/** Of one team, those that have ended and are not forgotten yet counted too. */
+export const mostShares = 10_000
 
 const idPattern = /^shr_[0-9a-f]{24}$/
 const tokenPattern = /^rsh_[0-9a-f]{48}$/
@@ -45,10 +49,22 @@ export const share = Effect.fnUntraced(function* (
   const now = new Date(yield* Clock.currentTimeMillis)
   const shareId = `shr_${randomBytes(12).toString("hex")}`
   const token = `rsh_${randomBytes(24).toString("hex")}`
-  yield* sql`
-    insert into request_shares (id, team_id, request_id, token_hash, title, snapshot, expires_at, forgotten_at, created_at, updated_at)
-    values (${shareId}, ${team_id}, ${request_id}, ${hashToken(token)}, ${title}, ${JSON.stringify(request)}, ${expiresAt},
-      ${new Date(expiresAt.getTime() + rememberedMs)}, ${now}, ${now})`
+  const made = yield* sql.withTransaction(
+    Effect.andThen(
+      holdTeam(team_id),
+      sql`
+        insert into request_shares (id, team_id, request_id, token_hash, title, snapshot, expires_at, forgotten_at, created_at, updated_at)
+        select ${shareId}, ${team_id}, ${request_id}, ${hashToken(token)}, ${title}::text, ${JSON.stringify(request)}, ${expiresAt}::timestamptz,
+          ${new Date(expiresAt.getTime() + rememberedMs)}::timestamptz, ${now}::timestamptz, ${now}::timestamptz
+        where (select count(*) from request_shares where team_id = ${team_id}) < ${mostShares} returning 1`
+    )
+  )
+  if (made.length === 0) {
+    return yield* fail(
+      "RATE_LIMITED",
+      `a team can have ${mostShares} shares; those that have ended count for 7 days more`
+    )
+  }
   const url = urlOf(token)
   return {
     id: shareId,

@@ -69,3 +69,14 @@ export const teamsByApiKey: Effect.Effect<
     return query(Effect.map(teams([hash]), (found) => found.get(hash) ?? null))
   }
 })
+
+/**
+ * Has a team to itself until the transaction ends: of changes that count what the team has, each sees what the others have made. A statement
+ * of its own, because what counts in the same one would count what was there before it waited.
+ */
+export const holdTeam = Effect.fnUntraced(function* (
+  team_id: string
+): Effect.fn.Return<boolean, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  return (yield* sql`select from teams where id = ${team_id} for no key update`).length > 0
+})

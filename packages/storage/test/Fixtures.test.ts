@@ -1,7 +1,6 @@
 import { expect, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { prefixes, sibling } from "@tidegate/model/Ids"
 import {
   createFixture,
   deleteFixture,
@@ -9,28 +8,15 @@ import {
   fixtureReplay,
   fixtureTargets,
   listFixtures,
+  mostFixtures,
   updateFixture
 } from "../src/Fixtures.ts"
 import { retain } from "../src/Retention.ts"
-import * as ControlPlane from "./controlPlane.ts"
-import { idOf, makeOldDays, type OldDays, resourcesOf } from "./OldDays.ts"
+import { resourcesOf } from "./OldDays.ts"
+import { atOnce, codeOf, mine, other, requestOf, world } from "./twoTeams.ts"
 
-const mine = "tm_mine"
-const other = "tm_other"
-const old: OldDays = {
-  now: Date.now(),
-  days: 3,
-  teams: { [mine]: { payload: null, record: null }, [other]: { payload: null, record: null } },
-  perDay: 10,
-  bodyBytes: 64
-}
-const world = Layer.effectDiscard(makeOldDays(old)).pipe(Layer.provideMerge(ControlPlane.layer), Layer.orDie)
-
-const requestOf = (team: string, day = 0) => sibling(prefixes.request, `req_${idOf(old, team, day, 6)}`)
 const made = (day = 0) =>
   createFixture({ team_id: mine, request_id: requestOf(mine, day), name: "f", description: null })
-const codeOf = <R>(effect: Effect.Effect<unknown, unknown, R>) =>
-  Effect.map(Effect.flip(effect), (error) => (error as { readonly code?: string }).code)
 
 layer(world, { excludeTestServices: true })("a fixture", (it) => {
   it.effect("is nothing to another team", () =>
@@ -81,6 +67,19 @@ layer(world, { excludeTestServices: true })("a fixture", (it) => {
       const sql = yield* SqlClient.SqlClient
       yield* sql`update requests set body = null where id = ${requestOf(mine, 0)}`
       expect(yield* codeOf(made(0))).toBe("PAYLOAD_UNAVAILABLE")
+    })
+  )
+
+  it.effect("a team has so many, however many are made at once", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`update requests set body = 'x' where id = ${requestOf(mine, 0)}`
+      const { id } = yield* made(0)
+      const [{ count }] = (yield* sql<{ count: number }>`
+        select count(*)::int as count from request_fixtures where team_id = ${mine}`) as [{ count: number }]
+      yield* sql`insert into request_fixtures select (json_populate_record(f, json_build_object('id', 'fix_' || n))).*
+        from request_fixtures f, generate_series(1, ${mostFixtures - count - 2}::int) n where f.id = ${id}`
+      expect(yield* atOnce(Array.from({ length: 6 }, () => made(0)))).toEqual({ made: 2, codes: ["RATE_LIMITED"] })
     })
   )
 })

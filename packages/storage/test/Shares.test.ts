@@ -1,25 +1,11 @@
 import { expect, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { prefixes, sibling } from "@tidegate/model/Ids"
 import { retain } from "../src/Retention.ts"
 import { hashToken } from "../src/Secrets.ts"
-import { openShare, revokeShare, share } from "../src/Shares.ts"
-import * as ControlPlane from "./controlPlane.ts"
-import { idOf, makeOldDays, type OldDays } from "./OldDays.ts"
+import { mostShares, openShare, revokeShare, share } from "../src/Shares.ts"
+import { atOnce, codeOf, mine, other, requestOf, world } from "./twoTeams.ts"
 
-const mine = "tm_mine"
-const other = "tm_other"
-const old: OldDays = {
-  now: Date.now(),
-  days: 3,
-  teams: { [mine]: { payload: null, record: null }, [other]: { payload: null, record: null } },
-  perDay: 10,
-  bodyBytes: 64
-}
-const world = Layer.effectDiscard(makeOldDays(old)).pipe(Layer.provideMerge(ControlPlane.layer), Layer.orDie)
-
-const requestOf = (team: string, day = 0) => sibling(prefixes.request, `req_${idOf(old, team, day, 6)}`)
 const shared = (day = 0) =>
   share(
     {
@@ -32,8 +18,6 @@ const shared = (day = 0) =>
     },
     (token) => `http://gateway.test/${token}`
   )
-const codeOf = <R>(effect: Effect.Effect<unknown, unknown, R>) =>
-  Effect.map(Effect.flip(effect), (error) => (error as { readonly code?: string }).code)
 
 layer(world, { excludeTestServices: true })("a share", (it) => {
   it.effect("shows what was redacted, counts its readers, and keeps its token to itself", () =>
@@ -101,6 +85,18 @@ layer(world, { excludeTestServices: true })("a share", (it) => {
       yield* retain({ payloadDays: 1, recordDays: 1 })
       expect(yield* sql`select from requests where id = ${request_id}`).toEqual([])
       expect((yield* openShare(token)).request).toEqual(request)
+    })
+  )
+
+  it.effect("a team has so many, however many are made at once", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { id } = yield* shared()
+      const [{ count }] = (yield* sql<{ count: number }>`
+        select count(*)::int as count from request_shares where team_id = ${mine}`) as [{ count: number }]
+      yield* sql`insert into request_shares select (json_populate_record(s, json_build_object('id', 'shr_' || n, 'token_hash', n::text))).*
+        from request_shares s, generate_series(1, ${mostShares - count - 2}::int) n where s.id = ${id}`
+      expect(yield* atOnce(Array.from({ length: 6 }, () => shared()))).toEqual({ made: 2, codes: ["RATE_LIMITED"] })
     })
   )
 })

@@ -1,0 +1,319 @@
+import { randomBytes } from "node:crypto"
+import { expect } from "vitest"
+import { it as gatewayIt } from "../support/it.ts"
+import { Collector } from "../support/Collector.ts"
+import type { Source } from "../support/Contract.ts"
+import { dumpOf, Planted } from "../support/Planted.ts"
+import { request } from "../support/RawHttp.ts"
+
+/**
+ * Secrets of every kind go through a full run. At the end they are in no table, no line of the log, no metric, no span and no answer, in
+ * none of the forms of `Planted`. What may hold one, and has none planted in it or is left out here:
+ *  - the answer that shows a new key, token or secret this once, and a transformation's record, whose variables its owners read (`shown`);
+ *  - a request's body, and a header or parameter that nobody says is a credential: they are kept as their sender sent them, and so are
+ *    their fixture and what a transformation makes of them (of shares, the corpus of `redaction` says what is left out);
+ *  - what a target answers: it is kept as it came, for its operators to see.
+ */
+
+const planted = new Planted()
+/** What does stand in payloads, and is found there: a search that finds nothing tells nothing. */
+const standing = new Planted()
+const mark = standing.plant("mark")
+const metricsKey = planted.plant("key of the metrics")
+const collectorKey = planted.plant("key of the collector")
+const ring = randomBytes(32)
+planted.add("key of the ring, base64", ring.toString("base64"))
+planted.add("key of the ring, hex", ring.toString("hex"))
+planted.add("the team's API key", "gwk_contract_test_key")
+
+const it = gatewayIt
+  .extend("collector", { scope: "file" }, async ({}, { onCleanup }) => {
+    const collector = await Collector.start()
+    onCleanup(() => collector.close())
+    return collector
+  })
+  .extend("settings", { scope: "file" }, ({ collector }) => ({
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin,
+    OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+    OTEL_EXPORTER_OTLP_HEADERS: `x-collector-key=${collectorKey}`,
+    TIDEGATE_METRICS_KEY: metricsKey,
+    TIDEGATE_SECRET_KEYS: `one:${ring.toString("base64")}`,
+    TIDEGATE_LOG_SAMPLE: "1000",
+    TIDEGATE_OIDC_ISSUER: "http://127.0.0.1:9",
+    TIDEGATE_OIDC_AUDIENCE: "tidegate"
+  }))
+
+interface Auth {
+  readonly header_key?: string
+  readonly api_key?: string
+  readonly [name: string]: string | undefined
+}
+
+/** Sources by how they verify, each with a secret of its own. */
+const verified: ReadonlyArray<readonly [type: string, auth_type: string | undefined, auth: (secret: string) => Auth]> =
+  [
+    ["WEBHOOK", "API_KEY", (api_key) => ({ header_key: "x-key", api_key })],
+    ["WEBHOOK", "BASIC_AUTH", (password) => ({ username: "u", password })],
+    ["WEBHOOK", "HMAC", (webhook_secret_key) => ({ webhook_secret_key })],
+    ...["GITHUB", "STRIPE", "SHOPIFY", "SLACK", "SQUARE", "LINEAR", "TYPEFORM", "INTERCOM", "PAGERDUTY"].map(
+      (type) => [type, undefined, (webhook_secret_key: string) => ({ webhook_secret_key })] as const
+    ),
+    ...["GITLAB", "TELEGRAM", "OKTA"].map(
+      (type) =>
+        [
+          type,
+          undefined,
+          (api_key: string) => ({ api_key, ...(type === "OKTA" ? { header_key: "x-okta" } : {}) })
+        ] as const
+    )
+  ]
+
+/** The header that a source is set up to find its key in, where that is one of its own. */
+const headerOf = (auth: { readonly header_key?: string; readonly api_key?: string }): ReadonlyArray<[string, string]> =>
+  auth.header_key === undefined ? [] : [[auth.header_key, auth.api_key ?? ""]]
+
+it("are nowhere after a full run", async ({ collector, gateway, target }) => {
+  const answers: Array<string> = []
+  /** A call of anybody, whose answer is looked through; `shown`: it shows something new, this once. */
+  const call = async (
+    method: string,
+    path: string,
+    body?: unknown,
+    bearer: string | null = gateway.key,
+    shown = false
+  ) => {
+    const response = await fetch(`${gateway.origin}${path}`, {
+      method,
+      headers: {
+        "content-type": "application/json",
+        ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` })
+      },
+      ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) })
+    })
+    const text = await response.text()
+    if (!shown)
+      answers.push(
+        `${method} ${path.replace(/[^/]{30,}$/, "…")} ${response.status} ${JSON.stringify([...response.headers])} ${text}`
+      )
+    return { status: response.status, body: text.startsWith("{") ? JSON.parse(text) : text }
+  }
+  const send = async (
+    source: Pick<Source, "id">,
+    headers: ReadonlyArray<[string, string]>,
+    suffix = "",
+    body = '{"n":1}'
+  ) => {
+    const answer = await request(gateway.port, { path: `/e/${source.id}${suffix}`, headers, body })
+    answers.push(`ingress ${answer.status} ${JSON.stringify(answer.headers)} ${answer.body}`)
+    return answer
+  }
+
+  // Sources that verify; what they are set up with is read, listed, written again, and refused.
+  for (const [type, auth_type, authOf] of verified) {
+    const secret = planted.plant(`${type} ${auth_type ?? ""}`)
+    const config = { auth_type, auth: authOf(secret) }
+    const made = await call("POST", "/v1/sources", { name: gateway.name("source"), type, config })
+    expect(made.status, `${type}: ${JSON.stringify(made.body)}`).toBe(200)
+    await call("GET", `/v1/sources/${made.body.id}`)
+    await call("PATCH", `/v1/sources/${made.body.id}`, { config: { auth: authOf(planted.plant(`new ${type}`)) } })
+    await call("PUT", `/v1/sources/${made.body.id}`, {
+      name: "",
+      type,
+      config: { auth: { ...authOf(secret), more: 1 } }
+    })
+    // Presented, right and wrong: in headers, the query and the path.
+    const sent = planted.plant(`presented to ${type}`)
+    await send(made.body, [
+      ...headerOf(authOf(sent)),
+      ["x-gitlab-token", sent],
+      ["authorization", `Bearer ${sent}`],
+      ["cookie", `a=${sent}`]
+    ])
+  }
+  await call("GET", "/v1/sources")
+
+  // A run with all that a delivery can be: it fails, is tried again, transformed, replayed, in bulk, as a fixture.
+  const env = planted.add("variable of a transformation", 'p4nted "in quotes" & %25 \\ more = s3cr3t')
+  const transformation = await call(
+    "POST",
+    "/v1/transformations",
+    {
+      name: gateway.name("transformation"),
+      code: `addHandler("transform", (request, context) => { console.log(Object.keys(context?.env ?? {}).join()); return request })`,
+      env: { SECRET: env }
+    },
+    gateway.key,
+    true
+  )
+  await call("POST", "/v1/transformations", {
+    name: "",
+    code: `throw ${JSON.stringify(env)}`,
+    env: { SECRET: 1, OTHER: env }
+  })
+  const own = planted.plant("destination's header")
+  const source = await gateway.source({
+    auth_type: "API_KEY",
+    auth: { header_key: "x-own", api_key: planted.plant("source on the run") }
+  })
+  const ownKey = planted.plant("source on the run, new")
+  await call("PATCH", `/v1/sources/${source.id}`, { config: { auth: { header_key: "x-own", api_key: ownKey } } })
+  const destination = await gateway.destination({
+    url: target.origin,
+    auth_type: "CUSTOM_HEADER",
+    auth: { header_name: "x-destination-key", value: own }
+  })
+  await call("POST", "/v1/destinations", {
+    name: gateway.name("x"),
+    type: "HTTP",
+    config: { url: `http://user:${own}@127.0.0.1/`, auth_type: "CUSTOM_HEADER", auth: { value: own } }
+  })
+  const signed = await gateway.destination({ url: target.origin, auth_type: "SERVICE_SIGNATURE" })
+  const nowhere = await gateway.destination({
+    url: "http://127.0.0.1:9/",
+    auth_type: "CUSTOM_HEADER",
+    auth: { header_name: "x-destination-key", value: own }
+  })
+  const rules = [{ type: "transform", transformation_id: transformation.body.id }] as const
+  const connection = await gateway.connection(source, destination)
+  await gateway.connection(source, signed, rules)
+  await gateway.connection(source, nowhere)
+  target.reply = (response) => void response.writeHead(500, { "x-said": "no" }).end("no")
+  const presented = planted.plant("presented on the run")
+  const headers: ReadonlyArray<[string, string]> = [
+    ["X-Own", ownKey],
+    ["Authorization", `Bearer ${presented}`]
+  ]
+  const accepted = await send(source, headers, "/orders?a=b", JSON.stringify({ mark }))
+  expect(accepted.status).toBe(200)
+  const id = JSON.parse(accepted.body).request_id as string
+  await gateway.eventually("the attempts", async () =>
+    (await gateway.traced(id, 3)).counts.attempts >= 3 ? true : null
+  )
+  target.reply = (response) => void response.writeHead(200).end("yes")
+  await send(source, [["X-Own", planted.plant("wrong key")]])
+  await call("POST", `/v1/requests/${id}/retry`, { headers: { "x-more": "1" } })
+  const events = (await call("GET", "/v1/events?include=data")).body.models as ReadonlyArray<{ id: string }>
+  for (const { id } of events.slice(0, 3)) await call("POST", `/v1/events/${id}/retry`)
+  await call("POST", "/v1/requests/bulk_operations", { source_id: source.id, from: "now-1h" })
+  await call("POST", "/v1/events/bulk_operations", { source_id: source.id, from: "now-1h" })
+  const fixture = await call("POST", "/v1/request-fixtures", { request_id: id, name: "kept" })
+  await call("POST", `/v1/request-fixtures/${fixture.body.id}/replay`, { connection_id: connection.id })
+
+  // Links.
+  const made = await call("POST", `/v1/requests/${id}/share`, {}, gateway.key, true)
+  expect(made.status).toBe(201)
+  const token = planted.add("token of a share", made.body.token as string)
+  await call("GET", `/v1/shares/request/${token}`, undefined, null)
+  await call(
+    "GET",
+    `/v1/shares/request/${planted.add("token of no share", `rsh_${"ab12".repeat(12)}`)}`,
+    undefined,
+    null
+  )
+
+  const bin = await call("POST", "/v1/public-bins", undefined, null, true)
+  expect(bin.status).toBe(201)
+  const binToken = planted.add("token of a bin", bin.body.token as string)
+  await send(bin.body, [["authorization", `Bearer ${planted.plant("presented to a bin")}`]])
+  for (const sent of [binToken, planted.add("token of no bin", `pbn_${"ef56".repeat(12)}`)]) {
+    const read = await fetch(`${gateway.origin}/v1/public-bins/${bin.body.id}`, { headers: { "x-bin-token": sent } })
+    answers.push(`a bin ${read.status} ${await read.text()}`)
+  }
+
+  // People and keys.
+  const session = await call("POST", "/v1/auth/demo/login", undefined, null, true)
+  const ses = planted.add("session", session.body.token as string)
+  await call("GET", "/v1/auth/me", undefined, ses)
+  await call("GET", "/v1/project-secrets", undefined, ses)
+  await call("GET", "/v1/sources?limit=x", undefined, ses)
+  await call("POST", "/v1/auth/logout", undefined, ses)
+  await call("GET", "/v1/auth/me", undefined, ses)
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url")
+  const idToken = [
+    part({ alg: "RS256", kid: "k" }),
+    part({ iss: "http://127.0.0.1:9", aud: "tidegate", sub: planted.plant("subject") }),
+    "c2ln"
+  ].join(".")
+  planted.add("ID token", idToken)
+  await call("POST", "/v1/auth/idp/login", { id_token: idToken }, null)
+  await call("POST", "/v1/auth/idp/login", { id_token: { nested: idToken }, team_id: 3 }, null)
+  for (const kind of ["first signing secret", "second signing secret"]) {
+    await call("PUT", "/v1/project-secrets", { signing_secret: planted.plant(kind) }, gateway.key, true)
+    await send(source, headers)
+  }
+  await call("PUT", "/v1/project-secrets", {
+    signing_secret: "short",
+    api_key: `${planted.plant("refused key")} with a space`
+  })
+  const rotated = await call("POST", "/v1/project-secrets/rotate", { rotate: ["signing_secret"] }, gateway.key, true)
+  planted.add("rotated signing secret", rotated.body.signing_secret.value as string)
+
+  // Whatever is wrong.
+  for (const secret of [
+    planted.plant("wrong bearer"),
+    `gwk_${planted.plant("wrong key")}`,
+    `ses_${planted.plant("wrong session")}`
+  ]) {
+    await call("GET", "/v1/sources", undefined, secret)
+    await call("GET", "/metrics", undefined, secret)
+  }
+  await call("POST", "/v1/sources", `{"name": "${planted.plant("broken JSON")}`)
+  await call("POST", "/v1/destinations", {
+    name: "x",
+    type: "HTTP",
+    config: { url: 5, auth: { value: planted.plant("no auth type") } }
+  })
+  await call("GET", `/v1/nothing/rsh_${"cd34".repeat(12)}`, undefined, null)
+  await call("GET", `/v1/events?cursor=${"x".repeat(20)}`)
+  await gateway.link.cut()
+  await call("GET", "/v1/sources", undefined, planted.plant("bearer in an outage"))
+  await send(source, headers)
+  await gateway.link.mend()
+
+  await gateway.eventually("all is quiet", async () => {
+    const [{ count }] = (await gateway.sql("select count(*)::int as count from pending_routes")) as [{ count: number }]
+    return count === 0 ? true : null
+  })
+  for (const { id } of events) {
+    await call("GET", `/v1/events/${id}`)
+    const attempts = (await call("GET", `/v1/attempts?event_id=${id}`)).body.models as ReadonlyArray<{ id: string }>
+    for (const attempt of attempts) await call("GET", `/v1/attempts/${attempt.id}`)
+  }
+  for (const path of [
+    `/v1/requests/${id}`,
+    `/v1/requests/${id}/trace`,
+    "/v1/requests?include=data",
+    "/v1/events?include=data",
+    "/v1/requests/bulk_operations",
+    "/v1/destinations",
+    "/v1/connections",
+    `/v1/connections/${connection.id}/latest-input`,
+    "/v1/request-fixtures",
+    `/v1/request-fixtures/${fixture.body.id}`,
+    "/v1/project-secrets",
+    "/openapi.json"
+  ]) {
+    expect((await call("GET", path)).status, path).toBe(200)
+  }
+  // A read of the variables is the owner's.
+  await call("GET", `/v1/transformations/${transformation.body.id}/executions`)
+
+  expect(planted.size).toBeGreaterThan(60)
+  expect(answers.flatMap((text) => planted.in(text))).toEqual([])
+  const metrics = await fetch(`${gateway.origin}/metrics`, { headers: { authorization: `Bearer ${metricsKey}` } })
+  expect(metrics.status).toBe(200)
+  expect(planted.in(await metrics.text())).toEqual([])
+  expect(planted.in(collector.texts.join("\n"))).toEqual([])
+  expect(collector.spans.length).toBeGreaterThan(20)
+  expect(planted.in(await gateway.logged())).toEqual([])
+  const dump = await dumpOf(gateway)
+  expect([...dump].flatMap(([table, text]) => planted.in(text).map((found) => `${table}: ${found}`))).toEqual([])
+  const marked = [...dump].flatMap(([table, text]) =>
+    standing.in(text).length > 0 ? [table.replace(/_\d+$/, "")] : []
+  )
+  expect(marked).toEqual(expect.arrayContaining(["requests", "request_fixtures", "request_shares"]))
+  expect(await gateway.logged()).toContain(source.id)
+  console.log(
+    `${planted.size} secrets; ${answers.length} answers, ${dump.size} tables, ${collector.texts.length} exports, the log and the metrics: none found`
+  )
+})

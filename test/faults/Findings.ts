@@ -21,6 +21,8 @@ export type Promised =
   | "deliveries go on in time"
   | "one bad target costs the others nothing"
   | "counts are exact"
+  | "a bulk retry makes one event of each"
+  | "operators are answered, or told 503"
   | "a process ends by SIGTERM"
   | "a process does not end by itself"
   | "the harness could do its part"

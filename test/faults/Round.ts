@@ -2,6 +2,7 @@ import type { Cluster } from "./Cluster.ts"
 import type { Course, Fault, Mended } from "./Faults.ts"
 import { Findings } from "./Findings.ts"
 import type { Load, Sent } from "./Load.ts"
+import * as Operators from "./Operations.ts"
 import * as Oracle from "./Oracle.ts"
 import type { Connection, Route } from "./Routes.ts"
 import type { Arrival, Target } from "./Target.ts"
@@ -12,6 +13,8 @@ export interface World {
   readonly target: Target
   readonly load: Load
   readonly routes: ReadonlyArray<Route>
+  /** What operators do meanwhile; null: nothing. */
+  readonly operations: Operators.Operations | null
   /** How many times longer than promised things may take: more than 1 where other programs share the machine. */
   readonly slack: number
 }
@@ -34,6 +37,8 @@ export interface Figures {
   /** Delivered events that had a place in a line. */
   readonly ordered: number
   readonly retries: number
+  /** Events that bulk operations have made. */
+  readonly bulk: number
   /** Repeated deliveries of what was under way when memory was lost, and others. */
   readonly repeated: number
   readonly unexplained: number
@@ -62,13 +67,14 @@ export const hold = async (world: World, fault: Fault): Promise<Outcome> => {
 
 /** Load, fault, recovery, peace; and then the books are compared. */
 const carryOut = async (world: World, fault: Fault, findings: Findings): Promise<Outcome> => {
-  const { cluster, load, routes, target } = world
+  const { cluster, load, operations, routes, target } = world
   const connections = routes.flatMap((route) => route.connections)
   const keys = connections.map(({ key }) => key)
   try {
     const beganAt = now()
     target.take()
     load.start()
+    operations?.start()
     await everyKeyArrives(target, keys, beganAt, steadyMs)
     await sleep(aftermathMs)
 
@@ -87,6 +93,7 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
 
     const loadEndedAt = now()
     await load.stop()
+    await operations?.stop()
     const settled = await settle(world, findings)
     await waitUntil("the target is idle", () => target.isIdle(400), { patienceMs: 45_000 })
 
@@ -99,6 +106,7 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
     Oracle.checkPace(findings, routes, records)
     const ordered = Oracle.checkOrder(findings, routes, records, arrivals, load.sent)
     await Oracle.checkCounts(findings, cluster.postgres)
+    const bulk = operations === null ? 0 : await Operators.check(findings, cluster.postgres, operations, beganAt - 5)
     const repetition = checkDuplicates(findings, course, mended, Oracle.duplicatesOf(arrivals))
     if (fault.doorsStayUp) checkDoors(findings, load.sent)
     const deliveryGapMs = checkGaps(findings, course, undisturbed, arrivals, loadEndedAt, world.slack)
@@ -113,6 +121,7 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
         deliveries: arrivals.length,
         ordered,
         retries: arrivals.filter(({ attempt }) => attempt > 1).length,
+        bulk,
         ...repetition,
         deliveryGapMs,
         acknowledgeGapMs: longestGap(
@@ -127,6 +136,7 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
     const what = error instanceof NotReached ? "deliveries go on in time" : "the harness could do its part"
     findings.broke(what, error instanceof Error ? (error.stack ?? error.message) : String(error))
     await load.stop().catch(() => {})
+    await operations?.stop()
     return { fault, findings, figures: null, worldIsSound: false }
   }
 }
@@ -156,10 +166,14 @@ const everyKeyArrives = async (
 
 const settle = async ({ cluster }: World, findings: Findings): Promise<boolean> => {
   try {
-    await waitUntil("everything has come to an end", () => Oracle.isSettled(cluster.postgres), {
-      patienceMs: settleMs,
-      everyMs: 100
-    })
+    await waitUntil(
+      "everything has come to an end",
+      async () => (await Operators.areOver(cluster.postgres)) && (await Oracle.isSettled(cluster.postgres)),
+      {
+        patienceMs: settleMs,
+        everyMs: 100
+      }
+    )
     return true
   } catch {
     findings.broke("what is accepted comes to an end", `waiting: ${await Oracle.describeWaiting(cluster.postgres)}`)

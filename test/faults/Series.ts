@@ -6,6 +6,7 @@ import { temporaryFolder } from "../temporaryFolder.ts"
 import { Cluster, type Topology } from "./Cluster.ts"
 import type { Fault } from "./Faults.ts"
 import { Load } from "./Load.ts"
+import { Operations } from "./Operations.ts"
 import { hold, type Outcome, type World } from "./Round.ts"
 import { createRoutes } from "./Routes.ts"
 import { Target } from "./Target.ts"
@@ -23,12 +24,14 @@ export interface WorldOptions {
   readonly perSecond: number
   /** Whether every connection keeps an order, not just some. */
   readonly allOrdered?: boolean
+  /** Whether operators read and retry meanwhile. */
+  readonly operations?: boolean
 }
 
 /** Starts everything in an empty folder, with routes but no load yet. */
 export const openWorld = async (
   topology: Topology,
-  { allOrdered = false, perSecond }: WorldOptions,
+  { allOrdered = false, operations = false, perSecond }: WorldOptions,
   slack = 1
 ): Promise<OpenWorld> => {
   const scope = Scope.makeUnsafe()
@@ -42,7 +45,7 @@ export const openWorld = async (
   // Where every retry holds up its line there have to be more of them.
   const load = new Load(cluster.origin, routes, { perSecond, lines: allOrdered ? 64 : 8 })
   return {
-    world: { cluster, target, load, routes, slack },
+    world: { cluster, target, load, routes, operations: operations ? new Operations(cluster, routes) : null, slack },
     folder,
     close: async () => {
       await load.close()

@@ -5,6 +5,7 @@
  *   --only <text>    only rounds with this in their name (may be repeated)
  *   --rate <n>       requests a second (120)
  *   --ordered        every connection keeps an order, not just some
+ *   --operations     operators read lists, counts and metrics all the time, and retry in bulk what was delivered
  *   --minutes <n>    no round begins later than this (13)
  *   --list           the names of the rounds
  *
@@ -23,6 +24,7 @@ const { values } = parseArgs({
     only: { type: "string", multiple: true },
     rate: { type: "string", default: "120" },
     ordered: { type: "boolean", default: false },
+    operations: { type: "boolean", default: false },
     minutes: { type: "string", default: "13" },
     list: { type: "boolean", default: false }
   }
@@ -44,6 +46,7 @@ const overAt = now() + Number(values.minutes) * 60_000
 const logs = await holdAll(chosen, {
   perSecond: Number(values.rate),
   allOrdered: values.ordered,
+  operations: values.operations,
   isOver: () => now() > overAt,
   onOutcome: (outcome) => {
     outcomes.push(outcome)

@@ -12,7 +12,7 @@ import * as EventReads from "./reads/EventReads.ts"
 import * as RequestReads from "./reads/RequestReads.ts"
 import { exactly, originals, type Routing, storeReplays } from "./Replays.ts"
 import type { Secrets } from "./Secrets.ts"
-import { query } from "./Transaction.ts"
+import { query, transaction } from "./Transaction.ts"
 
 /*
  * The rows of a bulk operation. It is planned first: what its filter finds is written down as its targets, by the pages of the very list
@@ -95,11 +95,15 @@ export const createOperation = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   const { filter, id, requested_by, shard, team_id, type } = of
   const now = new Date(yield* Clock.currentTimeMillis)
-  yield* query(sql`
+  // One of a team at a time, so that none is counted before another that is about to be there.
+  const create = sql`
     insert into bulk_operations (id, team_id, type, filter, requested_by, shard, created_at)
     select ${id}, ${team_id}, ${type}, ${JSON.stringify(filter)}::jsonb, ${requested_by}::text, ${shard}::smallint, ${now}
     where (select count(*) from bulk_operations where team_id = ${team_id} and finished_at is null) < ${mostOngoing}
-    on conflict (id) do nothing`)
+    on conflict (id) do nothing`
+  yield* transaction(sql)(
+    Effect.andThen(sql`select pg_advisory_xact_lock(hashtextextended(${`bulk_operations/${team_id}`}, 0))`, create)
+  )
   return yield* Effect.catchIf(
     getOperation(of),
     ({ code }) => code === "NOT_FOUND",

@@ -38,7 +38,9 @@ export interface DatabaseOptions {
 const session = {
   timezone: "UTC",
   lock_timeout: "10s",
-  idle_in_transaction_session_timeout: "30s"
+  idle_in_transaction_session_timeout: "30s",
+  // A server of one's own may compile plans that look costly: for longer than any of these takes.
+  jit: "off"
 }
 
 const planned = {
@@ -47,8 +49,6 @@ const planned = {
   plan_cache_mode: "force_generic_plan",
   enable_seqscan: "off",
   enable_mergejoin: "off",
-  // Before PostgreSQL 18 a plan that has to read a table through, as small ones are, looks so costly that it would be compiled.
-  jit: "off",
   random_page_cost: "1.1"
 }
 

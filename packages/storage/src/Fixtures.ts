@@ -17,8 +17,6 @@ import { holdTeam } from "./Teams.ts"
 /** Of one team. Each may hold 10 MiB, and nothing but its deletion ends one. */
 export const mostFixtures = 1_000
 
-type Read<A> = Effect.Effect<A, GatewayError | SqlError.SqlError, SqlClient.SqlClient>
-
 interface FixtureRow extends Omit<Fixture, "last_replayed_at" | "created_at" | "updated_at" | "snapshot"> {
   readonly last_replayed_at: Date | null
   readonly created_at: Date
@@ -174,16 +172,11 @@ export const fixtureReplay = Effect.fnUntraced(function* (options: {
     from request_fixtures where id = ${id} and team_id = ${team_id}`
   if (of === undefined) return yield* notFound("fixture", id)
   return {
-    replay: { ...exactly(of, request_id, { kind: "single", operation_id: null }), only: [connection_id] },
+    replay: {
+      ...exactly(of, request_id, { kind: "single", operation_id: null }),
+      only: [connection_id],
+      fixture_id: id
+    },
     target
   }
 })
-
-/** Counts a replay that was stored. Only a count: a process that dies in between has replayed all the same. */
-export const countFixtureReplay = (team_id: string, id: string, at: Date): Read<void> =>
-  Effect.flatMap(
-    SqlClient.SqlClient,
-    (sql) => sql`
-      update request_fixtures set replay_count = replay_count + 1, last_replayed_at = greatest(last_replayed_at, ${at})
-      where id = ${id} and team_id = ${team_id}`
-  ).pipe(Effect.asVoid)

@@ -35,6 +35,8 @@ export interface Replay {
   }
   /** The connections that it goes to; all there are unless told. */
   readonly only?: ReadonlyArray<string>
+  /** The fixture that it is of, which counts it. */
+  readonly fixture_id?: string
 }
 
 /** What became of a replay: the connections that it waits at. */
@@ -140,6 +142,11 @@ export const storeReplays = Effect.fnUntraced(function* (
             join made on made.id = p.request_id
           order by p.nth
         ) p
+      ), of_fixtures as (
+        update request_fixtures f set replay_count = f.replay_count + 1, last_replayed_at = greatest(f.last_replayed_at, ${now})
+        from made join unnest(${text(({ id }) => id)}, ${text(({ fixture_id }) => fixture_id ?? null)}) as r (id, fixture_id)
+          on r.id = made.id
+        where f.id = r.fixture_id and f.team_id = made.team_id
       )
       ${sql.literal(writeCounts(acceptedCounts))}`
   }

@@ -1,5 +1,5 @@
 import { expect, layer } from "@effect/vitest"
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Exit } from "effect"
 import { SqlClient, Statement } from "effect/sql"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import {
@@ -164,6 +164,21 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
       }
       expect(yield* listOperations({ team_id: otherTeam, type }, "all", 10)).toEqual([])
       expect((yield* listOperations({ team_id: team, type }, "ongoing", 1)).map((one) => one.id)).toEqual([id])
+    })
+  )
+
+  it.effect("are fifty of a team at the most, however many are asked for at once", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const connection = yield* createConnection()
+      yield* sql`update bulk_operations set finished_at = now()`
+      const asked = yield* Effect.all(
+        Array.from({ length: 55 }, () => Effect.exit(operation(connection))),
+        { concurrency: 10 }
+      )
+      expect(asked.filter(Exit.isSuccess).length).toBe(50)
+      expect((yield* Effect.flip(operation(connection))).code).toBe("RATE_LIMITED")
+      yield* sql`update bulk_operations set finished_at = now()`
     })
   )
 

@@ -1,6 +1,7 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { newId, prefixes, sibling } from "@tidegate/model/Ids"
 import {
   createFixture,
   deleteFixture,
@@ -11,6 +12,7 @@ import {
   mostFixtures,
   updateFixture
 } from "../src/Fixtures.ts"
+import { storeReplay } from "../src/Replays.ts"
 import { retain } from "../src/Retention.ts"
 import { resourcesOf } from "./OldDays.ts"
 import { atOnce, codeOf, mine, other, requestOf, world } from "./twoTeams.ts"
@@ -50,15 +52,28 @@ layer(world, { excludeTestServices: true })("a fixture", (it) => {
       expect(yield* sql`select from requests where id = ${fixture.original_request_id}`).toEqual([])
       expect(yield* fixtureOf(mine, fixture.id)).toEqual(fixture)
       const { connection } = resourcesOf(mine)
-      const given = { team_id: mine, id: fixture.id, connection_id: connection, request_id: "req_new" }
+      const given = {
+        team_id: mine,
+        id: fixture.id,
+        connection_id: connection,
+        request_id: newId(prefixes.request, Date.now())
+      }
       const { replay } = yield* fixtureReplay(given)
       expect(replay).toMatchObject({
-        id: "req_new",
+        id: given.request_id,
         only: [connection],
         presentedOf: fixture.original_request_id,
         retry: { kind: "single", parent_request_id: fixture.original_request_id, operation_id: null }
       })
       expect(replay.message.body.length).toBe(64)
+      // Counted with what it stores: once, however often it comes.
+      const routing = { shardOf: () => 1, lineOf: () => null }
+      const { created_at } = yield* storeReplay(replay, routing)
+      yield* storeReplay(replay, routing)
+      expect(yield* fixtureOf(mine, fixture.id)).toMatchObject({
+        replay_count: 1,
+        last_replayed_at: created_at.toISOString()
+      })
     })
   )
 

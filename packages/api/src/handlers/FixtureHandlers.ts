@@ -34,7 +34,6 @@ export const layer = HttpApiBuilder.group(
       const request_id = newId(prefixes.request, yield* Clock.currentTimeMillis)
       const prepared = yield* reading(Fixtures.fixtureReplay({ team_id, id, connection_id, request_id }))
       const { created_at } = yield* askOwner(Effect.provideContext(replay(prepared.replay), context))
-      yield* reading(Fixtures.countFixtureReplay(team_id, id, created_at))
       return {
         queued: true as const,
         fixture_id: id,

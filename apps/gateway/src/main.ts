@@ -4,6 +4,8 @@ import { NodeHttpServer, NodeRuntime, NodeServices } from "@effect/platform-node
 import { Effect, Layer, Logger, Redacted } from "effect"
 import { HttpRouter } from "effect/http"
 import * as ApiRoutes from "@tidegate/api/ApiRoutes"
+import { ApiOrigins } from "@tidegate/connectors/Origins"
+import { PublicBins } from "@tidegate/api/PublicBins"
 import { RateLimits } from "@tidegate/api/RateLimit"
 import { SignInSettings } from "@tidegate/api/SignInSettings"
 import * as Coordination from "@tidegate/coordination/Coordination"
@@ -66,7 +68,11 @@ const core = <A, E>(settings: Settings, url: Redacted.Redacted, keys: KeyRing, c
     Layer.provideMerge(database(settings, url, keys))
   )
 
-const actors = ({ retention }: Settings) => Actors.layer(bounds, retention)
+const actors = ({ apiOrigins, retention }: Settings) =>
+  Layer.provide(
+    Actors.layer(bounds, retention),
+    Layer.succeed(ApiOrigins, (origin) => apiOrigins.get(origin) ?? origin)
+  )
 
 const serving = { disableLogger: true, disableListenLog: true }
 
@@ -99,10 +105,13 @@ const telling = ({ metricsServer, otlp, ...telemetry }: TelemetrySettings) =>
 
 /** Doors and control API on the public port. */
 const publicServer = (settings: Settings, telemetry: TelemetrySettings) =>
-  HttpRouter.serve(Layer.merge(ApiRoutes.layer, watching(settings, telemetry)), serving).pipe(
+  ApiRoutes.drainStreams.pipe(
+    Layer.provideMerge(HttpRouter.serve(Layer.merge(ApiRoutes.layer, watching(settings, telemetry)), serving)),
     Layer.provide([DoorServer.layer({ host: settings.host, port: settings.port }), NodeHttpServer.layerHttpServices]),
+    Layer.provide(ApiRoutes.streams),
     Layer.provide(Layer.succeed(SignInSettings, settings.signIn)),
     Layer.provide(Layer.succeed(RateLimits, { perKey: settings.apiRateLimit, failedPerAddress: 60 })),
+    Layer.provide(Layer.succeed(PublicBins, { most: settings.publicBins })),
     Layer.provide(Doors.layer)
   )
 

@@ -4,6 +4,7 @@ import type { Etag, HttpPlatform, HttpRouter } from "effect/http"
 import { HttpApiBuilder, OpenApi } from "effect/http-api"
 import type { RateLimiter } from "@tidegate/coordination/RateLimiter"
 import type { Egress } from "@tidegate/egress/Egress"
+import type { Database } from "@tidegate/storage/Database"
 import type { Secrets } from "@tidegate/storage/Secrets"
 import { Api } from "./contract/Api.ts"
 import * as AttemptHandlers from "./handlers/AttemptHandlers.ts"
@@ -17,12 +18,16 @@ import * as FixtureHandlers from "./handlers/FixtureHandlers.ts"
 import * as MetricsHandlers from "./handlers/MetricsHandlers.ts"
 import * as Plain from "./handlers/Plain.ts"
 import * as ProjectSecretHandlers from "./handlers/ProjectSecretHandlers.ts"
+import * as PublicBinHandlers from "./handlers/PublicBinHandlers.ts"
 import * as RequestHandlers from "./handlers/RequestHandlers.ts"
 import * as ShareHandlers from "./handlers/ShareHandlers.ts"
 import * as SourceHandlers from "./handlers/SourceHandlers.ts"
+import * as StreamHandlers from "./handlers/StreamHandlers.ts"
 import * as TransformationHandlers from "./handlers/TransformationHandlers.ts"
 import { Credentials } from "./Credentials.ts"
 import { IdTokens } from "./IdTokens.ts"
+import { Streams } from "./streams/Streams.ts"
+import { Watches } from "./streams/Watches.ts"
 import { SignInSettings } from "./SignInSettings.ts"
 import * as CallTelemetry from "./CallTelemetry.ts"
 import * as DocsPage from "./DocsPage.ts"
@@ -32,13 +37,16 @@ import * as UnmatchedRoutes from "./UnmatchedRoutes.ts"
 type Platform = Etag.Generator | FileSystem.FileSystem | HttpPlatform.HttpPlatform | Path.Path
 
 /** What the API works with. */
-type Needed = Egress | Platform | RateLimiter | Secrets | Sharding | Stores
+type Needed = Egress | Platform | RateLimiter | Secrets | Sharding | Stores | Streams
 
 /**
  * Makes `/openapi.json`, which is kept from then on. It takes a quarter of a second, for which nobody's call may hold the
  * loop: it is done before any lease is held.
  */
 export const prepare: Effect.Effect<void> = Effect.sync(() => void OpenApi.fromApi(Api))
+
+/** The open streams: of the routes, and of `drainStreams`. */
+export const streams: Layer.Layer<Streams, never, Database> = Layer.provide(Streams.layer, Watches.layer)
 
 const idTokens = Layer.unwrap(Effect.map(SignInSettings, ({ issuer }) => IdTokens.layer(issuer)))
 
@@ -62,10 +70,15 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     AttemptHandlers.layer,
     AuthHandlers.layer,
     ShareHandlers.layer,
+    PublicBinHandlers.layer,
     MetricsHandlers.layer,
     FixtureHandlers.layer,
-    ProjectSecretHandlers.layer
+    ProjectSecretHandlers.layer,
+    StreamHandlers.layer
   ]),
   Layer.provide(Authorization.layer),
   Layer.provide([Credentials.layer, idTokens])
 )
+
+/** Ends the streams before the server waits for its connections to end: it is built behind the server. */
+export const drainStreams: Layer.Layer<never, never, Streams> = Streams.layerDraining

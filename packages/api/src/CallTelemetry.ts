@@ -74,7 +74,8 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
       const { status } = response
       const { group, id, path: route } = routeOf(path)
       metrics.apiCalls.at(group, String(status)).add()
-      metrics.apiSeconds.at(group).observe(tookMs / 1_000)
+      // A stream takes as long as it is watched.
+      if (status !== 101) metrics.apiSeconds.at(group).observe(tookMs / 1_000)
       const isFault = status >= 500
       if (isRead(request.method) && !isFault) return response
       const error_id = isFault ? (statedErrorId(response) ?? newErrorId()) : null

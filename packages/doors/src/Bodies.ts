@@ -1,4 +1,3 @@
-import { maxRequestBody } from "@tidegate/model/BodyLimits"
 import { clientOf } from "@tidegate/model/ClientAddress"
 import { GatheredBytes } from "@tidegate/model/GatheredBytes"
 import type { FramedMessage } from "./wire/FramedMessage.ts"
@@ -53,15 +52,15 @@ export class Bodies {
   }
 
   /**
-   * `done` is called once, or never when the sender goes away or is cut off. Whether reading has begun; else the outcome is
+   * A body of at most `largest` bytes, counted as one of `sourceId`. `done` is called once, or never when the sender goes away or is cut off. Whether reading has begun; else the outcome is
    * known without.
    */
-  read(message: FramedMessage, sourceId: string, done: (outcome: Outcome) => void): boolean {
+  read(message: FramedMessage, sourceId: string, largest: number, done: (outcome: Outcome) => void): boolean {
     // Gone while its source was looked up: nothing would tell that again.
     if (message.destroyed) return false
     const declared = message.headers["content-length"]
-    const announced = declared === undefined ? maxRequestBody : Number(declared)
-    if (announced > maxRequestBody) {
+    const announced = declared === undefined ? largest : Number(declared)
+    if (announced > largest) {
       done({ kind: "too large", size: announced })
       return false
     }

@@ -4,12 +4,15 @@ import { horizonMs } from "@tidegate/entities/Destination/DeliveryQueue"
 import { newRequest } from "@tidegate/entities/Connection/PendingRequest"
 import { newItem, payloadOf } from "@tidegate/entities/Destination/DeliveryItem"
 import { Hints } from "@tidegate/entities/Hints"
+import { maxRequestBody } from "@tidegate/model/BodyLimits"
 import { type ErrorCode, fail, toResponse } from "@tidegate/model/GatewayError"
 import { isTurnOver, nextTurn } from "@tidegate/model/LoopTurn"
 import { isId, newId, prefixes } from "@tidegate/model/Ids"
 import { ingressPath, isSlug } from "@tidegate/model/Ingress"
-import { Journal } from "@tidegate/storage/Journal"
+import { binLimits } from "@tidegate/model/PublicBin"
+import { type Accepted, Journal } from "@tidegate/storage/Journal"
 import { ProxyExchanges } from "@tidegate/storage/ProxyExchanges"
+import { type Bin, BinDoor, binRefusal, type BinRefusal, isLookUpDue } from "./BinDoor.ts"
 import { Bodies } from "./Bodies.ts"
 import { Certificates } from "./Certificates.ts"
 import { DoorTelemetry, type ShedReason } from "./DoorTelemetry.ts"
@@ -45,7 +48,7 @@ export class IngressDoor extends Context.Service<
   static readonly layer: Layer.Layer<
     IngressDoor,
     never,
-    Journal | SourceSnapshots | Hints | Certificates | HandshakeSteps | ProxyUpstream | ProxyExchanges
+    Journal | SourceSnapshots | Hints | Certificates | HandshakeSteps | ProxyUpstream | ProxyExchanges | BinDoor
   > = Layer.effect(
     IngressDoor,
     Effect.suspend(() => make)
@@ -60,6 +63,7 @@ const make = Effect.gen(function* () {
   const handshakes = yield* HandshakeSteps
   const upstream = yield* ProxyUpstream
   const exchanges = yield* ProxyExchanges
+  const bins = yield* BinDoor
   const clock = yield* Clock.Clock
   const run = Effect.runForkWith(yield* Effect.context())
   const bodies = new Bodies()
@@ -100,6 +104,17 @@ const make = Effect.gen(function* () {
     refuse(response, "RATE_LIMITED", `the source takes no more requests now; repeat this one after ${retry} s`, {
       "retry-after": String(retry)
     })
+  }
+
+  /** A bin that takes nothing: that is all that is kept of the request. */
+  const refuseOfBin = (response: ServerResponse, { code, message, waitMs }: BinRefusal): void => {
+    telemetry.limited()
+    refuse(
+      response,
+      code,
+      message,
+      waitMs === null ? noHeaders : { "retry-after": String(Math.max(1, Math.ceil(waitMs / 1_000))) }
+    )
   }
 
   const fault = (response: ServerResponse, cause: unknown): void =>
@@ -260,6 +275,7 @@ const make = Effect.gen(function* () {
   }
 
   const commit = (snapshot: SourceSnapshot, exchange: Exchange, decision: Decision, routings: number): void => {
+    if (snapshot.bin !== null) return capture(snapshot, snapshot.bin, exchange, decision, routings)
     const { response } = exchange
     const limit = decision.rejection === null ? snapshot.limit : null
     // Only here, so that nothing is used by what is rejected, or goes away. No other request can come in between.
@@ -267,27 +283,56 @@ const make = Effect.gen(function* () {
     journal.accept(decision.record, (outcome) => {
       // What is unavailable may be stored all the same, but hardly ever is: an outage must not use up an hour's limit.
       if (outcome !== "committed") limit?.giveBack()
-      switch (outcome) {
-        case "committed":
-          hint(decision)
-          telemetry.stored(decision)
-          return attempt(exchange, () => answerInTurn(exchange, snapshot, decision))
-        case "stale":
-          telemetry.stale()
-          snapshots.load(exchange.target.name).then(
-            (current) =>
-              attempt(exchange, () =>
-                current === null ? unknownSource(response) : store(current, exchange, routings + 1)
-              ),
-            () => shed(response, "source_unknown_yet")
-          )
-          return
-        case "unavailable":
-          return shed(response, "database")
-        case "failed":
-          return refuse(response, "INTERNAL_ERROR", "the request could not be stored", {}, telemetry.failed(decision))
-      }
+      conclude(snapshot, exchange, decision, routings, outcome)
     })
+  }
+
+  /** The same for a bin: not by the journal, which is the teams'. */
+  const capture = (
+    snapshot: SourceSnapshot,
+    bin: Bin,
+    exchange: Exchange,
+    decision: Decision,
+    routings: number
+  ): void => {
+    const { bodySize } = exchange.request
+    bodies.keep(bodySize)
+    bins.store(bin, decision.record, (outcome) => {
+      bodies.keep(-bodySize)
+      if (typeof outcome === "object") return refuseOfBin(exchange.response, outcome)
+      conclude(snapshot, exchange, decision, routings, outcome)
+    })
+  }
+
+  /** Answers by what became of the commit. */
+  const conclude = (
+    snapshot: SourceSnapshot,
+    exchange: Exchange,
+    decision: Decision,
+    routings: number,
+    outcome: Accepted
+  ): void => {
+    const { response } = exchange
+    switch (outcome) {
+      case "committed":
+        hint(decision)
+        telemetry.stored(decision)
+        return attempt(exchange, () => answerInTurn(exchange, snapshot, decision))
+      case "stale":
+        telemetry.stale()
+        snapshots.load(exchange.target.name).then(
+          (current) =>
+            attempt(exchange, () =>
+              current === null ? unknownSource(response) : store(current, exchange, routings + 1)
+            ),
+          () => shed(response, "source_unknown_yet")
+        )
+        return
+      case "unavailable":
+        return shed(response, "database")
+      case "failed":
+        return refuse(response, "INTERNAL_ERROR", "the request could not be stored", {}, telemetry.failed(decision))
+    }
   }
 
   const attempt = ({ response }: Exchange, step: () => void): void => {
@@ -308,13 +353,25 @@ const make = Effect.gen(function* () {
       message.discard(response)
       return unknownSource(response)
     }
+    const { bin } = snapshot
+    if (bin !== null) {
+      const now = clock.currentTimeMillisUnsafe()
+      const refused = binRefusal(bin, now)
+      if (refused !== null && isLookUpDue(bin, now)) return lookUp(target, message, response)
+      if (refused !== null) {
+        message.discard(response)
+        return refuseOfBin(response, refused)
+      }
+    }
     // Before the body: a flood is worth no memory. A disabled source says so, whatever has been sent to it before.
     const waitMs = snapshot.disabled || snapshot.limit === null ? 0 : snapshot.limit.wait()
     if (waitMs > 0) {
       message.discard(response)
       return limited(response, snapshot.limit!, waitMs)
     }
-    const reading = bodies.read(message, snapshot.id, (outcome) => {
+    // All bins together have as much room as one source.
+    const [counted, largest] = bin === null ? [snapshot.id, maxRequestBody] : ["bins", binLimits.body]
+    const reading = bodies.read(message, counted, largest, (outcome) => {
       if (outcome.kind !== "whole") {
         // What is still coming is not wanted: the connection ends with the answer.
         response.setHeader("connection", "close")
@@ -341,6 +398,16 @@ const make = Effect.gen(function* () {
     if (reading && message.headers.expect !== undefined && message.httpVersionMinor > 0) response.writeContinue()
   }
 
+  const lookUp = (target: Target, message: FramedMessage, response: ServerResponse): void => {
+    snapshots.load(target.name).then(
+      (loaded) => receive(loaded, target, message, response),
+      () => {
+        message.discard(response)
+        shed(response, "source_unknown_yet")
+      }
+    )
+  }
+
   return IngressDoor.of({
     handle: (message, response) => {
       const target = readTarget(message.url ?? "")
@@ -354,13 +421,7 @@ const make = Effect.gen(function* () {
       }
       const snapshot = snapshots.get(target.name)
       if (snapshot !== undefined) return receive(snapshot, target, message, response)
-      snapshots.load(target.name).then(
-        (loaded) => receive(loaded, target, message, response),
-        () => {
-          message.discard(response)
-          shed(response, "source_unknown_yet")
-        }
-      )
+      lookUp(target, message, response)
     }
   })
 })

@@ -41,6 +41,7 @@ const rejections = {
     message: "this source does not accept that method"
   },
   size: { cause: "PAYLOAD_TOO_LARGE", code: "PAYLOAD_TOO_LARGE", message: "the body is larger than 10 MiB" },
+  binSize: { cause: "PAYLOAD_TOO_LARGE", code: "PAYLOAD_TOO_LARGE", message: "the body is larger than 1 MiB" },
   auth: { cause: "SOURCE_AUTH_FAILED", code: "SOURCE_AUTH_FAILED", message: "the request could not be verified" }
 } as const satisfies Record<string, Rejection>
 
@@ -87,7 +88,8 @@ export const decide = (
   if (handshake === null && !snapshot.allowedMethods.includes(request.method)) {
     return reject(snapshot, request, rejections.method)
   }
-  if (body === null || asked === null) return reject(snapshot, request, rejections.size)
+  if (body === null || asked === null)
+    return reject(snapshot, request, snapshot.bin === null ? rejections.size : rejections.binSize)
   const verification = handshake?.needsCheck === false ? "unverified" : snapshot.verifier.verify(asked)
   if (typeof verification === "object") return verification
   if (verification === "failed") return reject(snapshot, request, rejections.auth)

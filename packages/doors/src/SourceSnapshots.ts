@@ -13,6 +13,7 @@ import type { Database } from "@tidegate/storage/Database"
 import { sealPresented } from "@tidegate/storage/PresentedColumn"
 import { readRoutedSource, type RoutedSource } from "@tidegate/storage/RoutedSource"
 import { Secrets } from "@tidegate/storage/Secrets"
+import { type Bin, newBin } from "./BinDoor.ts"
 import { Certificates } from "./Certificates.ts"
 import { type IngestLimit, IngestLimits } from "./IngestLimits.ts"
 import type { ProxySettings } from "./ProxyUpstream.ts"
@@ -46,6 +47,8 @@ export interface SourceSnapshot {
   readonly disabled: boolean
   /** Null: as many requests are accepted as come. */
   readonly limit: IngestLimit | null
+  /** Null: it is a source of a team. */
+  readonly bin: Bin | null
   readonly allowedMethods: ReadonlyArray<string>
   readonly verifier: SourceVerifier
   /** Seals what a request of this source has presented, for the row of that request alone. */
@@ -189,6 +192,7 @@ const make = Effect.gen(function* () {
     }
     // What is kept holds this, and not all that was read.
     const { team_id } = source
+    const known = cached.get(source.id)
     const snapshot: SourceSnapshot = {
       id: source.id,
       slug: source.slug,
@@ -197,6 +201,7 @@ const make = Effect.gen(function* () {
       origin,
       disabled: source.disabled,
       limit: limitOf(source),
+      bin: source.binExpiresAt === null ? null : (known?.bin ?? newBin(source.binExpiresAt)),
       allowedMethods: source.config.allowed_http_methods,
       verifier: yield* verifierOf(source),
       seal: (id, presented) => sealPresented(secrets, { team_id, id }, presented),
@@ -204,7 +209,6 @@ const make = Effect.gen(function* () {
       proxy: source.config.mode === "proxy" ? source.config.proxy : null,
       routes
     }
-    const known = cached.get(source.id)
     if (known === undefined || known.version <= snapshot.version) keep(cached, source.id, snapshot)
     if (isSlug(name)) keep(idsBySlug, name, source.id)
     return snapshot

@@ -29,6 +29,7 @@ const snapshot = (more: Partial<SourceSnapshot> = {}): SourceSnapshot => ({
   origin: "https://hooks.example.com",
   disabled: false,
   limit: null,
+  bin: null,
   allowedMethods: ["POST"],
   verifier: compileSourceAuth({ type: "WEBHOOK", auth_type: null, auth: {} }),
   seal: (id, presented) => `sealed for ${id}: ${JSON.stringify(presented)}`,

@@ -6,6 +6,7 @@ import { sign } from "node:crypto"
 import { once } from "node:events"
 import { readFileSync } from "node:fs"
 import type { AddressInfo } from "node:net"
+import { BinDoor } from "../src/BinDoor.ts"
 import { Certificates } from "../src/Certificates.ts"
 import { HandshakeSteps } from "../src/HandshakeSteps.ts"
 import { Hints } from "@tidegate/entities/Hints"
@@ -93,6 +94,7 @@ const snapshotOf = (certificates: Certificates["Service"]): SourceSnapshot => ({
   origin: "https://hooks.example",
   disabled: false,
   limit: null,
+  bin: null,
   allowedMethods: ["POST"],
   verifier: compileSourceAuth({ type: "AWS_SNS", auth_type: "HMAC", auth: {} }, certificates.get),
   seal: () => "",
@@ -144,7 +146,8 @@ const doorOf = (world: World) => {
   })
   const proxy = Layer.mergeAll(
     Layer.succeed(ProxyUpstream, { forward: notHere }),
-    Layer.succeed(ProxyExchanges, { write: notHere, stats: notHere })
+    Layer.succeed(ProxyExchanges, { write: notHere, stats: notHere }),
+    Layer.succeed(BinDoor, { store: notHere })
   )
   return IngressDoor.layer.pipe(
     Layer.provide([journal, snapshots, hints, HandshakeSteps.layer, proxy]),

@@ -17,6 +17,7 @@ import bulkOperations from "./migrations/0014_bulk_operations.ts"
 import counts from "./migrations/0015_counts.ts"
 import shared from "./migrations/0016_shared.ts"
 import startedDeliveries from "./migrations/0017_started_deliveries.ts"
+import publicBins from "./migrations/0018_public_bins.ts"
 import { ensurePartitions } from "./Partitions.ts"
 
 /** In order, forward only: what has been released is never changed, a mistake is corrected by the next one. */
@@ -37,7 +38,8 @@ const migrations = Migrator.fromRecord({
   "0014_bulk_operations": bulkOperations,
   "0015_counts": counts,
   "0016_shared": shared,
-  "0017_started_deliveries": startedDeliveries
+  "0017_started_deliveries": startedDeliveries,
+  "0018_public_bins": publicBins
 })
 
 /**

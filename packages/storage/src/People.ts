@@ -5,7 +5,7 @@ import { newId, prefixes } from "@tidegate/model/Ids"
 import type { Membership, SignedIn } from "@tidegate/model/Session"
 import { gathered } from "./Gathered.ts"
 import { hashToken } from "./Secrets.ts"
-import { demoTeam } from "./Teams.ts"
+import { binsTeam, demoTeam } from "./Teams.ts"
 import { query, transaction } from "./Transaction.ts"
 
 /** Whom an issuer says that somebody is. */
@@ -135,7 +135,7 @@ const teamFor = Effect.fnUntraced(function* (user: string, name: string, admissi
   const { foundsTeam, isSiteAdmin, team_id: asked } = admission
   if (asked !== null) {
     const [may] = yield* isSiteAdmin
-      ? sql`select from teams where id = ${asked}`
+      ? sql`select from teams where id = ${asked} and id <> ${binsTeam}`
       : sql`select from memberships where user_id = ${user} and team_id = ${asked}`
     return may === undefined ? yield* fail("TEAM_FORBIDDEN", "the user cannot act on this team") : asked
   }
@@ -185,5 +185,5 @@ export const signOut = Effect.fnUntraced(function* ({ tokenHash }: SignedIn) {
 /** Whether there is such a team: a site admin may name any. */
 export const teamExists = Effect.fnUntraced(function* (id: string) {
   const sql = yield* SqlClient.SqlClient
-  return (yield* sql`select from teams where id = ${id}`).length > 0
+  return (yield* sql`select from teams where id = ${id} and id <> ${binsTeam}`).length > 0
 })

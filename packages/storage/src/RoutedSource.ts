@@ -8,6 +8,7 @@ import { readAuth } from "./AuthColumn.ts"
 import { HotSql } from "./Database.ts"
 import { Secrets, type SecretUnreadable } from "./Secrets.ts"
 import { configOf, type StoredConfig } from "./Sources.ts"
+import { binsTeam } from "./Teams.ts"
 
 interface Settings {
   readonly id: string
@@ -30,6 +31,8 @@ interface Settings {
 export interface RoutedSource extends Settings {
   readonly version: number
   readonly disabled: boolean
+  /** When it ends, as long as it is a bin that nobody has claimed; null: it is none. */
+  readonly binExpiresAt: number | null
   /** By what it verifies; a failure where that cannot be read. Who verifies by it has to fail closed. */
   readonly auth: Result.Result<Schema.JsonObject, SecretUnreadable | Schema.SchemaError>
 }
@@ -38,6 +41,7 @@ interface Row extends Omit<Settings, "config"> {
   readonly config: StoredConfig
   readonly version: bigint
   readonly disabled_at: Date | null
+  readonly bin_expires_at: Date | null
   /** Encrypted. */
   readonly auth: string | null
 }
@@ -49,7 +53,9 @@ export const readRoutedSource = Effect.fnUntraced(function* (
   const sql = yield* HotSql
   const secrets = yield* Secrets
   const [row] = yield* sql<Row>`
-    select s.id, s.team_id, s.slug, s.version, s.disabled_at, s.type, s.config, s.auth, coalesce((
+    select s.id, s.team_id, s.slug, s.version, s.disabled_at, s.type, s.config, s.auth,
+      case when s.team_id = ${binsTeam} then (select b.expires_at from public_bins b where b.source_id = s.id) end as bin_expires_at,
+      coalesce((
       select json_agg(json_build_object('id', c.id, 'destination_id', c.destination_id, 'rules', c.rules,
         'ordering', c.ordering, 'follows', c.ordering is not null and c.lines = 'actor') order by c.id)
       from connections c
@@ -58,7 +64,7 @@ export const readRoutedSource = Effect.fnUntraced(function* (
     ), '[]') as connections
     from sources s where ${isSlug(name) ? sql`s.slug = ${name}` : sql`s.id = ${name}`} and s.deleted_at is null`
   if (row === undefined) return null
-  const { config, connections, disabled_at, id, slug, team_id, type, version } = row
+  const { bin_expires_at, config, connections, disabled_at, id, slug, team_id, type, version } = row
   const auth = yield* Effect.result(readAuth(secrets, "sources", row))
   return {
     id,
@@ -69,6 +75,7 @@ export const readRoutedSource = Effect.fnUntraced(function* (
     connections,
     version: Number(version),
     disabled: disabled_at !== null,
+    binExpiresAt: bin_expires_at?.getTime() ?? null,
     auth
   }
 })

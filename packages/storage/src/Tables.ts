@@ -114,6 +114,7 @@ export const tables = {
   ...ofResources,
   request_fixtures: { ...owned, softDeleted: false, secrets: ["presented"] },
   source_periods: { ...owned, softDeleted: false },
+  public_bins: { ...owned, softDeleted: false, secrets: ["token_hash"] },
 
   requests: {
     ...grows,

@@ -9,6 +9,12 @@ import { query } from "./Transaction.ts"
 /** The team that a request without a team acts on. */
 export const demoTeam = "tm_demo"
 
+/**
+ * The team of the public bins that nobody has claimed. It has no key and no members, and nobody may name it: `People.ts` says of it that there
+ * is no such team.
+ */
+export const binsTeam = "tm_bins"
+
 const leastKeyLength = 12
 
 /**

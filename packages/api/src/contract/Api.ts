@@ -12,9 +12,11 @@ import { groupOf } from "./Group.ts"
 import { MetricsApi } from "./MetricsApi.ts"
 import * as Parameters from "./Parameters.ts"
 import { ProjectSecretsApi } from "./ProjectSecretsApi.ts"
+import { PublicBinsApi } from "./PublicBinsApi.ts"
 import { RequestsApi } from "./RequestsApi.ts"
 import { SharesApi } from "./SharesApi.ts"
 import { SourcesApi } from "./SourcesApi.ts"
+import { StreamsApi } from "./StreamsApi.ts"
 import { TransformationsApi } from "./TransformationsApi.ts"
 
 type Groups<Resources extends ReadonlyArray<AnyResource>> = {
@@ -40,8 +42,10 @@ export class Api extends HttpApi.make("tidegate")
     AuthApi,
     ProjectSecretsApi,
     SharesApi,
+    PublicBinsApi,
     MetricsApi,
-    FixturesApi
+    FixturesApi,
+    StreamsApi
   )
   .annotateMerge(
     OpenApi.annotations({

@@ -63,6 +63,9 @@ const about: Record<ErrorCode, About> = {
   FIXTURE_TARGET_INVALID: { when: "The connection is none of the fixture's targets." },
   SHARE_EXPIRED: { when: "The share has expired." },
   SHARE_REVOKED: { when: "The share was revoked." },
+  INVALID_BIN_TOKEN: { when: "The bin's token is missing or wrong, or has ended because the bin was claimed." },
+  BIN_ALREADY_CLAIMED: { when: "The bin was claimed already." },
+  BIN_EXPIRED: { when: "The bin has expired." },
   METHOD_NOT_ALLOWED: { when: "The path is known, the method is not one of those in `Allow`." },
   SOURCE_METHOD_NOT_ALLOWED: {
     when: "The source does not take this method; `Allow` has those it does. The request is stored, rejected."
@@ -79,6 +82,7 @@ const about: Record<ErrorCode, About> = {
   PAYLOAD_TOO_LARGE: { when: "The body is larger than is taken here." },
   UNSUPPORTED_CONTENT_TYPE: { when: "The body is not said to be JSON, or is compressed." },
   REQUEST_TIMEOUT: { when: "The request comes too slowly, or not to its end." },
+  UPGRADE_REQUIRED: { when: "The call is no handshake of a WebSocket." },
   EXPECTATION_FAILED: { when: "`Expect` names something else than 100-continue." },
   HEADERS_TOO_LARGE: { when: "The headers are too many or too large." },
   RATE_LIMITED: { when: "Too many calls; `Retry-After` says when to go on." },

@@ -16,7 +16,7 @@ import { read } from "./Calls.ts"
 const mostKeys = 100_000
 
 /** The teams that a call names: all of them have to be the one that it acts on. */
-const namedTeams = Effect.gen(function* () {
+export const namedTeams = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest
   const query = (yield* HttpServerRequest.ParsedSearchParams).team_id ?? []
   const header = request.headers["x-team-id"]
@@ -28,7 +28,7 @@ const namedTeams = Effect.gen(function* () {
  * What a caller is to a team; null: nothing. A key is nothing to any team but its own, whatever there is; a site admin is an owner of
  * every team that there is.
  */
-const roleIn = Effect.fnUntraced(function* (
+export const roleIn = Effect.fnUntraced(function* (
   caller: Caller,
   team: string
 ): Effect.fn.Return<Role | null, GatewayError, Database> {

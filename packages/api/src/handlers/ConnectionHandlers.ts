@@ -39,6 +39,8 @@ export const layer = HttpApiBuilder.group(
           ? Effect.succeed(null)
           : connections.findByName(team_id, name, { source_id })
       },
+      // Code that is written inside a rule has to compile.
+      needsActor: ({ rules = [] }) => rules.some((rule) => rule.type === "transform" && "transformation" in rule),
       listed: Effect.fnUntraced(function* ({ destination_id, paused, source_id }: Listed) {
         const among = {
           source_id: yield* valuesOf("source_id", source_id),

@@ -1,0 +1,61 @@
+import { Effect } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { fail, type GatewayError, notFound, statusOf } from "@tidegate/model/GatewayError"
+import { isId, prefixes } from "@tidegate/model/Ids"
+import { reading } from "@tidegate/model/Permission"
+import type { Database } from "@tidegate/storage/Database"
+import { openBin } from "@tidegate/storage/Bins"
+import { teamOfSource, type WatchedSource } from "@tidegate/storage/reads/CapturedReads"
+import { Credentials } from "../Credentials.ts"
+import { namedTeams, refusal, roleIn } from "../handlers/Authorization.ts"
+import { read } from "../handlers/Calls.ts"
+import type { StreamCredentials } from "./StreamCredentials.ts"
+
+/** What a handshake was let in to. */
+export interface Admitted extends WatchedSource {
+  /** When it ends (Unix milliseconds); null: it does not. */
+  readonly endsAt: number | null
+}
+
+/**
+ * Who may watch a bin: whoever has its token until it expires or is claimed, and from then on whoever may read in the team that it, as any
+ * other source, belongs to. Asked again while the stream is open.
+ *
+ * Another team's source is 403 and not 404: whether there is one, its ingress URL tells anybody.
+ */
+export const admission = Effect.gen(function* () {
+  const database = yield* Effect.context<Database>()
+  const { callerOf, stranger } = yield* Credentials
+
+  return Effect.fnUntraced(function* (
+    id: string,
+    { bin, caller: credential, team }: StreamCredentials
+  ): Effect.fn.Return<
+    Admitted,
+    GatewayError,
+    HttpServerRequest.HttpServerRequest | HttpServerRequest.ParsedSearchParams
+  > {
+    if (bin !== null) {
+      const opened = yield* Effect.result(Effect.provideContext(read(openBin(id, bin)), database))
+      if (opened._tag === "Success") {
+        const { expires_at, team_id } = opened.success
+        return { source: id, team: team_id, endsAt: expires_at.getTime() }
+      }
+      const isWrong = opened.failure.code === "INVALID_BIN_TOKEN"
+      if (isWrong) yield* stranger
+      // Once it is claimed, its token is worth nothing, and the credential beside it may be.
+      if (credential === null || statusOf[opened.failure.code] >= 429) return yield* opened.failure
+    }
+    const caller = yield* callerOf(credential ?? "")
+    const named = team === null ? yield* namedTeams : [team]
+    const acting = named[0] ?? (caller.kind === "team_key" ? caller.team : caller.signedIn.team)
+    const role = named.length > 1 ? null : yield* Effect.provideContext(roleIn(caller, acting), database)
+    if (role === null) return yield* fail("TEAM_FORBIDDEN", "the credential cannot act on this team")
+    const refused = refusal(reading, caller, role)
+    if (refused !== null) return yield* refused
+    const owner = isId(prefixes.source, id) ? yield* Effect.provideContext(read(teamOfSource(id)), database) : null
+    if (owner === null) return yield* notFound("bin", id)
+    if (owner !== acting) return yield* fail("TEAM_FORBIDDEN", "the bin is not this team's")
+    return { source: id, team: acting, endsAt: null }
+  })
+})

@@ -1,0 +1,63 @@
+import type { Headers } from "effect/http"
+
+/** The protocol that is spoken, and echoed where it is offered. */
+export const streamProtocol = "bin.v1"
+
+/** What a handshake brings to be let in by. */
+export interface StreamCredentials {
+  /** A bin's token. */
+  readonly bin: string | null
+  /** A team's API key, or a session's token. */
+  readonly caller: string | null
+  /** The team that the caller says to act on. */
+  readonly team: string | null
+}
+
+const protocolName = /^[!#$%&'*+.^`|~\w-]{1,2048}$/
+/** Four are there to be offered. */
+const mostProtocols = 8
+
+const isBinToken = (text: string): boolean => text.startsWith("pbn_")
+const isTeam = (text: string): boolean => /^tm_\w{1,60}$/.test(text)
+
+/** The subprotocols that a handshake offers, in their order; null: they cannot be any. */
+export const offeredProtocols = (headers: Headers.Headers): ReadonlyArray<string> | null => {
+  const offered = headers["sec-websocket-protocol"]
+  if (offered === undefined) return []
+  const names = offered.split(",").map((name) => name.trim())
+  const isGood =
+    names.length <= mostProtocols &&
+    names.every((name) => protocolName.test(name)) &&
+    new Set(names).size === names.length
+  return isGood ? names : null
+}
+
+/**
+ * The subprotocol that is answered, without which a browser ends the connection: a token is never told again. Null: none of them can be.
+ */
+export const echoed = (offered: Iterable<string>): string | null => {
+  const names = [...offered]
+  return names.find((name) => name === streamProtocol) ?? names.find((name) => name.startsWith("team.")) ?? null
+}
+
+/** The value of a subprotocol of the form `name.<base64url>`. */
+const valueOf = (name: string, offered: ReadonlyArray<string>): string | null => {
+  const found = offered.find((one) => one.startsWith(`${name}.`))
+  return found === undefined ? null : Buffer.from(found.slice(name.length + 1), "base64url").toString("utf8")
+}
+
+/**
+ * A page cannot set headers, so it says what it has by subprotocols: `token.` is whose right it is (a bin's token, an API key or a session's
+ * token), `team.` the team to act on, as `x-team-id` is, or else that team's credential. Others send the headers that they send to any call.
+ */
+export const credentialsOf = (headers: Headers.Headers, offered: ReadonlyArray<string>): StreamCredentials => {
+  const bearer = /^bearer +(\S{1,2048})$/i.exec(headers["authorization"] ?? "")?.[1] ?? null
+  const token = valueOf("token", offered)
+  const team = valueOf("team", offered)
+  const given = [headers["x-bin-token"], token, team, bearer].filter((value) => value !== undefined && value !== null)
+  return {
+    bin: given.find(isBinToken) ?? null,
+    caller: given.find((value) => value !== "" && !isBinToken(value) && !isTeam(value)) ?? null,
+    team: team !== null && isTeam(team) ? team : (headers["x-team-id"] ?? null)
+  }
+}

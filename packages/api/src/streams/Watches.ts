@@ -1,0 +1,154 @@
+import { Clock, Context, Deferred, Effect, Latch, Layer } from "effect"
+import type { StreamFrame } from "@tidegate/model/CapturedRequest"
+import type { Database } from "@tidegate/storage/Database"
+import { captured, newestRequests, type Sighting, type WatchedSource } from "@tidegate/storage/reads/CapturedReads"
+
+/** How often it is looked while somebody watches. */
+const everyMs = 500
+/** How often at the most, however often there is something new. */
+const leastMs = 50
+/** How long it is not looked while the database does not answer. */
+const pauseMs = 2_000
+const patience = "5 seconds"
+/**
+ * How far back it is looked each time: a request is stored a moment after the time in its id, and doors' clocks differ, so one with
+ * an earlier id may come after one with a later id.
+ */
+const lookBackMs = 30_000
+/** Requests of one source that are looked at, and told, at a time: more is a flood, whose watchers are told that there was more. */
+const mostSeen = 250
+const mostTold = 100
+/** Bodies up to 64 KiB each are read so many at once. */
+const readAtOnce = 20
+const sourcesAtOnce = 4
+
+/** Who watches. */
+export interface Watcher {
+  readonly tell: (frame: Buffer) => void
+  /** The source is not what it was when the watching began: it is gone, or another team's. */
+  readonly gone: () => void
+}
+
+/** A source that is watched here, by at least one. */
+interface Watch extends WatchedSource {
+  readonly watchers: Set<Watcher>
+  /** The requests that were seen when it was looked last, and what was told since; null: it was not looked yet. */
+  known: Set<string> | null
+  /** Done once it was looked: what is stored from then on is told. */
+  readonly begun: Deferred.Deferred<void>
+}
+
+export const frameOf = (frame: StreamFrame): Buffer => Buffer.from(JSON.stringify(frame))
+
+const skipped = frameOf({ type: "skipped" })
+
+/** Which requests of a sighting are new, and whether there were more than are told; pure. */
+export const news = (
+  known: ReadonlySet<string>,
+  ids: ReadonlyArray<string>
+): { readonly told: ReadonlyArray<string>; readonly isCut: boolean } => {
+  const fresh = ids.filter((id) => !known.has(id))
+  // When even the oldest that was seen is new, there may have been others before it.
+  const isCut = fresh.length > mostTold || (ids.length >= mostSeen && fresh.length === ids.length)
+  return { told: fresh.slice(-mostTold), isCut }
+}
+
+/**
+ * The sources that somebody watches at this process. While there are any, SQL is asked twice a second, in one statement, for what is new
+ * of all of them: so it does not matter which process took a request, whether there is a Redis, and whether that answers. While nobody
+ * watches, nothing is asked, and nothing of this is on the way of a request.
+ */
+export class Watches extends Context.Service<
+  Watches,
+  {
+    /** Tells of each request that is stored from when this completes on, once. It waits for the database. */
+    readonly watch: (source: WatchedSource, watcher: Watcher) => Effect.Effect<void>
+    readonly unwatch: (source: WatchedSource, watcher: Watcher) => void
+    /** Looks at once: something was stored. */
+    readonly nudge: () => void
+  }
+>()("@tidegate/api/Watches") {
+  static readonly layer: Layer.Layer<Watches, never, Database> = Layer.effect(
+    Watches,
+    Effect.suspend(() => make)
+  )
+}
+
+const make = Effect.gen(function* () {
+  const database = yield* Effect.context<Database>()
+  const watches = new Map<string, Watch>()
+  const wake = Latch.makeUnsafe(false)
+  const keyOf = ({ source, team }: WatchedSource): string => `${team}/${source}`
+
+  const tell = (watch: Watch, frame: Buffer): void => {
+    for (const watcher of watch.watchers) watcher.tell(frame)
+  }
+
+  /** What was told is known even if the next read fails: nothing is told twice. */
+  const show = Effect.fnUntraced(function* (watch: Watch, known: Set<string>, ids: ReadonlyArray<string>) {
+    for (let from = 0; from < ids.length; from += readAtOnce) {
+      const part = ids.slice(from, from + readAtOnce)
+      const requests = yield* captured(watch.team, part)
+      for (const request of requests) tell(watch, frameOf({ type: "request", request }))
+      for (const id of part) known.add(id)
+    }
+  })
+
+  const see = Effect.fnUntraced(function* (watch: Watch, { ids, present }: Sighting) {
+    const { known } = watch
+    if (!present) for (const watcher of watch.watchers) watcher.gone()
+    else if (known !== null) {
+      const { isCut, told } = news(known, ids)
+      if (isCut) tell(watch, skipped)
+      yield* show(watch, known, told)
+    }
+    watch.known = new Set(ids)
+    yield* Deferred.succeed(watch.begun, undefined)
+  })
+
+  let since = 0
+
+  const look = Effect.gen(function* () {
+    const all = [...watches.values()]
+    // Not further back than before, when the clock was set back: what is not known by then was told long ago.
+    since = Math.max(since, (yield* Clock.currentTimeMillis) - lookBackMs)
+    const sightings = yield* newestRequests(all, since, mostSeen)
+    yield* Effect.forEach(all, (watch, place) => see(watch, sightings[place]!), {
+      concurrency: sourcesAtOnce,
+      discard: true
+    })
+  })
+
+  yield* Effect.gen(function* () {
+    if (watches.size === 0) wake.closeUnsafe()
+    // Whoever begins to watch opens it, and so does a nudge.
+    yield* watches.size === 0 ? wake.await : Effect.timeoutOption(wake.await, everyMs)
+    wake.closeUnsafe()
+    if (watches.size === 0) return
+    const isSeen = yield* Effect.isSuccess(Effect.timeout(Effect.provideContext(look, database), patience))
+    // Nobody is told: what was not seen is seen the next time.
+    yield* Effect.sleep(isSeen ? leastMs : pauseMs)
+  }).pipe(Effect.forever, Effect.forkScoped)
+
+  return Watches.of({
+    watch: Effect.fnUntraced(function* (source, watcher) {
+      const key = keyOf(source)
+      const watch: Watch = watches.get(key) ?? {
+        ...source,
+        watchers: new Set(),
+        known: null,
+        begun: yield* Deferred.make<void>()
+      }
+      watches.set(key, watch)
+      watch.watchers.add(watcher)
+      if (watch.known === null) wake.openUnsafe()
+      yield* Deferred.await(watch.begun)
+    }),
+    unwatch: (source, watcher) => {
+      const watch = watches.get(keyOf(source))
+      if (watch === undefined || !watch.watchers.delete(watcher)) return
+      if (watch.watchers.size === 0) watches.delete(keyOf(source))
+    },
+    nudge: () => wake.openUnsafe()
+  })
+})

@@ -1,0 +1,30 @@
+import { Schema } from "effect"
+import { RequestData, RequestStatus } from "./Request.ts"
+import { Timestamp } from "./Timestamp.ts"
+
+/**
+ * A request as whoever watches its source is shown it: what was received, and nothing of what became of it. `data` is null when
+ * retention took it; a larger body than a list shows is left out of it.
+ */
+export const CapturedRequest = Schema.Struct({
+  id: Schema.String,
+  status: RequestStatus,
+  created_at: Timestamp,
+  data: Schema.NullOr(RequestData)
+}).annotate({ identifier: "CapturedRequest" })
+
+export interface CapturedRequest extends Schema.Schema.Type<typeof CapturedRequest> {}
+
+/** What a stream tells: that it has begun, each request that was stored since, and that there were more than it tells. */
+export const StreamFrame = Schema.Union([
+  Schema.Struct({
+    type: Schema.Literal("hello"),
+    bin_id: Schema.String.annotate({ description: "From here on every request of this bin is told" })
+  }),
+  Schema.Struct({ type: Schema.Literal("request"), request: CapturedRequest }),
+  Schema.Struct({
+    type: Schema.Literal("skipped").annotate({ description: "More came at once than a stream tells: read the list" })
+  })
+]).annotate({ identifier: "StreamFrame" })
+
+export type StreamFrame = typeof StreamFrame.Type

@@ -1,5 +1,4 @@
 import { hkdfSync } from "node:crypto"
-import { join } from "node:path"
 import { NodeHttpServer, NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Effect, Layer, Logger, Redacted } from "effect"
 import { HttpRouter } from "effect/http"
@@ -126,7 +125,7 @@ const gateway = Effect.gen(function* () {
   const telemetry = yield* telemetrySettings
   if (given.role !== "runner") yield* ApiRoutes.prepare
   const postgres =
-    given.databaseUrl === null ? yield* EmbeddedPostgres.start({ home: join(given.home, "postgres") }) : null
+    given.databaseUrl === null ? yield* EmbeddedPostgres.start({ home: Bootstrap.embeddedHome(given) }) : null
   const url = postgres?.url ?? given.databaseUrl!
   const keys = yield* Bootstrap.loadKeys(given)
   const port = given.role === "edge" ? 0 : yield* Bootstrap.pickRunnerPort(given)

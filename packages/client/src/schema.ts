@@ -124,6 +124,26 @@ export interface paths {
     patch: operations["updateMe"]
     trace?: never
   }
+  "/bins/{id}/stream": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Watch a bin or a source
+     * @description A WebSocket. Each of its text frames is one StreamFrame: a hello, and from then on every request that is stored. Who asks is told by the headers of any call (`Authorization`, `x-team-id`, `x-bin-token`) or, in a browser, by subprotocols: `token.<base64url>` (a bin's token, an API key or a session's token), `team.<base64url>` (the team, or a credential of it), and `bin.v1`, which is answered. Who may not is let in and then told so by the close code: 4401, 4403, 4404, or 4410 when the bin is over; 1012 and 1013 say to come again.
+     */
+    get: operations["watchBin"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   "/connections": {
     parameters: {
       query?: never
@@ -1433,6 +1453,105 @@ export interface components {
       /** @enum {string} */
       type: "request_bulk_retry" | "event_bulk_retry"
     }
+    CapturedRequest: {
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      data: components["schemas"]["RequestData"] | null
+      id: string
+      /** @enum {string} */
+      status: "accepted" | "rejected"
+    }
+    ChatBotDestinationConfig: {
+      auth:
+        | {
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            bot_token: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+        | {
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            bot_token?: string
+            /** @enum {boolean} */
+            disabled: true
+          }
+      /**
+       * @description The token of a bot
+       * @enum {string}
+       */
+      auth_type: "CHAT_BOT_TOKEN"
+      blocks_template?: string | null
+      channel: string
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+      text_template: string
+    }
+    /**
+     * @description Posts to a channel as a bot (Slack).
+     * @example {
+     *       "name": "ops-channel",
+     *       "type": "CHAT_BOT",
+     *       "config": {
+     *         "channel": "C0123456789",
+     *         "text_template": "Order {{payload.id}} has arrived",
+     *         "auth_type": "CHAT_BOT_TOKEN",
+     *         "auth": {
+     *           "bot_token": "xoxb-0000-0000"
+     *         }
+     *       }
+     *     }
+     */
+    ChatBotDestinationWrite: {
+      config: components["schemas"]["ChatBotDestinationConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /** @enum {string} */
+      type: "CHAT_BOT"
+    }
+    ChatWebhookDestinationConfig: {
+      allowed_mentions?: ("roles" | "users" | "everyone")[] | null
+      auth?: {
+        /** @description true: as if there were no auth */
+        disabled?: boolean
+      } | null
+      auth_type?: "NO_AUTH" | null
+      avatar_url?: string | null
+      content_template?: string | null
+      embeds?: string | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+      /**
+       * Format: uri
+       * @description The webhook's execute URL
+       * @example https://discord.com/api/webhooks/1234/token
+       */
+      url: string
+      username?: string | null
+    }
+    /**
+     * @description Posts to a channel through its webhook (Discord).
+     * @example {
+     *       "name": "alerts-channel",
+     *       "type": "CHAT_WEBHOOK",
+     *       "config": {
+     *         "url": "https://discord.com/api/webhooks/1234/token",
+     *         "content_template": "{{payload.message}}"
+     *       }
+     *     }
+     */
+    ChatWebhookDestinationWrite: {
+      config: components["schemas"]["ChatWebhookDestinationConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /** @enum {string} */
+      type: "CHAT_WEBHOOK"
+    }
     /** @description What a value has to meet: a plain value (equality), a list (each item is met by some element), or an object of fields and operators. */
     Condition: string | number | boolean | null | unknown[] | components["schemas"]["ConditionOperators"]
     /** @description Operators and field names; all must hold. Names may also be written in snake case, and without the $. */
@@ -1960,23 +2079,56 @@ export interface components {
     }
     DestinationConfig:
       | {
+          /** @description Who may be notified by the message */
+          allowed_mentions?: ("roles" | "users" | "everyone")[]
+          /** @enum {string} */
+          api_base?: "https://api.sendgrid.com" | "https://api.eu.sendgrid.com"
           auth: {
             /** @description true: as if there were no auth */
             disabled?: boolean
           }
           auth_type: ("NO_AUTH" | "SERVICE_SIGNATURE") | null
-          forward_credentials: boolean
-          http_method: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          avatar_url?: string | null
+          bcc?: string | string[] | null
+          blocks_template?: string | null
+          body_template?: string
+          cc?: string | string[] | null
+          channel?: string
+          chat_id?: string
+          content_sid?: string | null
+          content_template?: string
+          content_variables?: string | null
+          disable_link_previews?: boolean
+          disable_notification?: boolean
+          embeds?: string | null
+          forward_credentials?: boolean
+          from?: string | null
+          from_name?: string | null
+          html_template?: string | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
           max_concurrency?: number | null
+          /** @description Public URLs or templates of them, like {{payload.media_url}} */
+          media_urls?: string[]
+          messaging_service_sid?: string | null
+          parse_mode?: ("HTML" | "MarkdownV2") | null
           path?: string
-          path_forwarding_disabled: boolean
+          path_forwarding_disabled?: boolean
           rate_limit: number | null
           /** @enum {string} */
           rate_limit_period: "second" | "minute" | "hour" | "day"
+          reply_to?: string | null
+          subject?: string
+          text_template?: string
+          to?: string
           /** Format: uri */
           url?: string
+          username?: string | null
         }
       | {
+          /** @description Who may be notified by the message */
+          allowed_mentions?: ("roles" | "users" | "everyone")[]
+          /** @enum {string} */
+          api_base?: "https://api.sendgrid.com" | "https://api.eu.sendgrid.com"
           auth: {
             /** @description true: as if there were no auth */
             disabled?: boolean
@@ -1985,18 +2137,190 @@ export interface components {
           }
           /** @enum {string} */
           auth_type: "CUSTOM_HEADER"
-          forward_credentials: boolean
-          http_method: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          avatar_url?: string | null
+          bcc?: string | string[] | null
+          blocks_template?: string | null
+          body_template?: string
+          cc?: string | string[] | null
+          channel?: string
+          chat_id?: string
+          content_sid?: string | null
+          content_template?: string
+          content_variables?: string | null
+          disable_link_previews?: boolean
+          disable_notification?: boolean
+          embeds?: string | null
+          forward_credentials?: boolean
+          from?: string | null
+          from_name?: string | null
+          html_template?: string | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
           max_concurrency?: number | null
+          /** @description Public URLs or templates of them, like {{payload.media_url}} */
+          media_urls?: string[]
+          messaging_service_sid?: string | null
+          parse_mode?: ("HTML" | "MarkdownV2") | null
           path?: string
-          path_forwarding_disabled: boolean
+          path_forwarding_disabled?: boolean
           rate_limit: number | null
           /** @enum {string} */
           rate_limit_period: "second" | "minute" | "hour" | "day"
+          reply_to?: string | null
+          subject?: string
+          text_template?: string
+          to?: string
           /** Format: uri */
           url?: string
+          username?: string | null
+        }
+      | {
+          /** @description Who may be notified by the message */
+          allowed_mentions?: ("roles" | "users" | "everyone")[]
+          /** @enum {string} */
+          api_base?: "https://api.sendgrid.com" | "https://api.eu.sendgrid.com"
+          auth: {
+            api_key?: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+          /** @enum {string} */
+          auth_type: "EMAIL_API_KEY"
+          avatar_url?: string | null
+          bcc?: string | string[] | null
+          blocks_template?: string | null
+          body_template?: string
+          cc?: string | string[] | null
+          channel?: string
+          chat_id?: string
+          content_sid?: string | null
+          content_template?: string
+          content_variables?: string | null
+          disable_link_previews?: boolean
+          disable_notification?: boolean
+          embeds?: string | null
+          forward_credentials?: boolean
+          from?: string | null
+          from_name?: string | null
+          html_template?: string | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          max_concurrency?: number | null
+          /** @description Public URLs or templates of them, like {{payload.media_url}} */
+          media_urls?: string[]
+          messaging_service_sid?: string | null
+          parse_mode?: ("HTML" | "MarkdownV2") | null
+          path?: string
+          path_forwarding_disabled?: boolean
+          rate_limit: number | null
+          /** @enum {string} */
+          rate_limit_period: "second" | "minute" | "hour" | "day"
+          reply_to?: string | null
+          subject?: string
+          text_template?: string
+          to?: string
+          /** Format: uri */
+          url?: string
+          username?: string | null
+        }
+      | {
+          /** @description Who may be notified by the message */
+          allowed_mentions?: ("roles" | "users" | "everyone")[]
+          /** @enum {string} */
+          api_base?: "https://api.sendgrid.com" | "https://api.eu.sendgrid.com"
+          auth: {
+            bot_token?: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+          /** @enum {string} */
+          auth_type: "CHAT_BOT_TOKEN"
+          avatar_url?: string | null
+          bcc?: string | string[] | null
+          blocks_template?: string | null
+          body_template?: string
+          cc?: string | string[] | null
+          channel?: string
+          chat_id?: string
+          content_sid?: string | null
+          content_template?: string
+          content_variables?: string | null
+          disable_link_previews?: boolean
+          disable_notification?: boolean
+          embeds?: string | null
+          forward_credentials?: boolean
+          from?: string | null
+          from_name?: string | null
+          html_template?: string | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          max_concurrency?: number | null
+          /** @description Public URLs or templates of them, like {{payload.media_url}} */
+          media_urls?: string[]
+          messaging_service_sid?: string | null
+          parse_mode?: ("HTML" | "MarkdownV2") | null
+          path?: string
+          path_forwarding_disabled?: boolean
+          rate_limit: number | null
+          /** @enum {string} */
+          rate_limit_period: "second" | "minute" | "hour" | "day"
+          reply_to?: string | null
+          subject?: string
+          text_template?: string
+          to?: string
+          /** Format: uri */
+          url?: string
+          username?: string | null
+        }
+      | {
+          /** @description Who may be notified by the message */
+          allowed_mentions?: ("roles" | "users" | "everyone")[]
+          /** @enum {string} */
+          api_base?: "https://api.sendgrid.com" | "https://api.eu.sendgrid.com"
+          auth: {
+            account_sid?: string
+            auth_token?: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+          /** @enum {string} */
+          auth_type: "MESSAGING_AUTH_TOKEN"
+          avatar_url?: string | null
+          bcc?: string | string[] | null
+          blocks_template?: string | null
+          body_template?: string
+          cc?: string | string[] | null
+          channel?: string
+          chat_id?: string
+          content_sid?: string | null
+          content_template?: string
+          content_variables?: string | null
+          disable_link_previews?: boolean
+          disable_notification?: boolean
+          embeds?: string | null
+          forward_credentials?: boolean
+          from?: string | null
+          from_name?: string | null
+          html_template?: string | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          max_concurrency?: number | null
+          /** @description Public URLs or templates of them, like {{payload.media_url}} */
+          media_urls?: string[]
+          messaging_service_sid?: string | null
+          parse_mode?: ("HTML" | "MarkdownV2") | null
+          path?: string
+          path_forwarding_disabled?: boolean
+          rate_limit: number | null
+          /** @enum {string} */
+          rate_limit_period: "second" | "minute" | "hour" | "day"
+          reply_to?: string | null
+          subject?: string
+          text_template?: string
+          to?: string
+          /** Format: uri */
+          url?: string
+          username?: string | null
         }
     DestinationConfigPatch: {
+      allowed_mentions?: ("roles" | "users" | "everyone")[] | null
+      api_base?: ("https://api.sendgrid.com" | "https://api.eu.sendgrid.com") | null
       auth?:
         | {
             /** @description true: as if there were no auth */
@@ -2021,24 +2345,96 @@ export interface components {
             value?: string
           }
         | {
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            api_key: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+        | {
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            api_key?: string
+            /** @enum {boolean} */
+            disabled: true
+          }
+        | {
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            bot_token: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+        | {
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            bot_token?: string
+            /** @enum {boolean} */
+            disabled: true
+          }
+        | {
+            account_sid: string
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            auth_token: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+        | {
+            account_sid?: string
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            auth_token?: string
+            /** @enum {boolean} */
+            disabled: true
+          }
+        | {
             /** @description true: as if there were no auth */
             disabled?: boolean
           }
         | null
-      auth_type?: ("NO_AUTH" | "SERVICE_SIGNATURE" | "CUSTOM_HEADER") | null
+      auth_type?:
+        | (
+            | "NO_AUTH"
+            | "SERVICE_SIGNATURE"
+            | "CUSTOM_HEADER"
+            | "EMAIL_API_KEY"
+            | "CHAT_BOT_TOKEN"
+            | "MESSAGING_AUTH_TOKEN"
+          )
+        | null
+      avatar_url?: string | null
+      bcc?: (string | string[]) | null
+      blocks_template?: string | null
+      body_template?: string
+      cc?: (string | string[]) | null
+      channel?: string
+      chat_id?: string
+      content_sid?: string | null
+      content_template?: string | null
+      content_variables?: string | null
+      disable_link_previews?: boolean | null
+      disable_notification?: boolean | null
+      embeds?: string | null
       forward_credentials?: boolean | null
+      from?: string | null
+      from_name?: string | null
+      html_template?: string | null
       http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
       max_concurrency?: number | null
+      /** @description Public URLs or templates of them, like {{payload.media_url}} */
+      media_urls?: string[]
+      messaging_service_sid?: string | null
+      parse_mode?: ("HTML" | "MarkdownV2") | null
       path?: string | null
       path_forwarding_disabled?: boolean | null
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+      reply_to?: string | null
+      subject?: string | null
+      text_template?: string
+      to?: string
       /**
        * Format: uri
-       * @description Where to; without a fragment, a user name or a password
-       * @example https://api.example.com/hooks
+       * @description The webhook's execute URL
+       * @example https://discord.com/api/webhooks/1234/token
        */
       url?: string
+      username?: string | null
     }
     DestinationMetrics: {
       attempts_24h_bins: number[]
@@ -2071,13 +2467,90 @@ export interface components {
       /** @description Printable characters, unique in the team */
       name?: string
       /** @enum {string} */
-      type?: "HTTP" | "MOCK_API"
+      type?:
+        | "HTTP"
+        | "MOCK_API"
+        | "EMAIL_API_EMAIL"
+        | "CHAT_BOT"
+        | "CHAT_WEBHOOK"
+        | "MESSENGER_MESSAGE"
+        | "MESSAGING_CHAT"
+        | "MESSAGING_SMS"
+        | "MESSAGING_MMS"
     }
     /** @description By type. The members of config may also stand at the top level. */
-    DestinationWrite: components["schemas"]["HttpDestinationWrite"] | components["schemas"]["MockApiDestinationWrite"]
+    DestinationWrite:
+      | components["schemas"]["HttpDestinationWrite"]
+      | components["schemas"]["MockApiDestinationWrite"]
+      | components["schemas"]["EmailApiEmailDestinationWrite"]
+      | components["schemas"]["ChatBotDestinationWrite"]
+      | components["schemas"]["ChatWebhookDestinationWrite"]
+      | components["schemas"]["MessengerMessageDestinationWrite"]
+      | components["schemas"]["MessagingChatDestinationWrite"]
+      | components["schemas"]["MessagingSmsDestinationWrite"]
+      | components["schemas"]["MessagingMmsDestinationWrite"]
+    EmailApiEmailDestinationConfig: {
+      api_base?: ("https://api.sendgrid.com" | "https://api.eu.sendgrid.com") | null
+      auth:
+        | {
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            api_key: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+        | {
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            api_key?: string
+            /** @enum {boolean} */
+            disabled: true
+          }
+      /**
+       * @description The key of an e-mail API
+       * @enum {string}
+       */
+      auth_type: "EMAIL_API_KEY"
+      bcc?: (string | string[]) | null
+      cc?: (string | string[]) | null
+      from: string
+      from_name?: string | null
+      html_template?: string | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+      reply_to?: string | null
+      subject?: string | null
+      text_template?: string | null
+      /** @description Addresses or templates, each of one address; at most 10 in to, cc and bcc together */
+      to: string | string[]
+    }
+    /**
+     * @description Sends an e-mail by an API (SendGrid).
+     * @example {
+     *       "name": "mail-to-ops",
+     *       "type": "EMAIL_API_EMAIL",
+     *       "config": {
+     *         "from": "orders@example.com",
+     *         "to": "ops@example.com",
+     *         "text_template": "Order {{payload.id}} has arrived",
+     *         "auth_type": "EMAIL_API_KEY",
+     *         "auth": {
+     *           "api_key": "SG.0000.0000"
+     *         }
+     *       }
+     *     }
+     */
+    EmailApiEmailDestinationWrite: {
+      config: components["schemas"]["EmailApiEmailDestinationConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /** @enum {string} */
+      type: "EMAIL_API_EMAIL"
+    }
     ErrorBody: {
       /** @enum {string} */
       code:
+        | "BIN_ALREADY_CLAIMED"
+        | "BIN_EXPIRED"
         | "BULK_OPERATION_NOT_CANCELABLE"
         | "CONNECTION_DISABLED"
         | "CONNECTION_PAUSED"
@@ -2086,6 +2559,7 @@ export interface components {
         | "FIXTURE_TARGET_INVALID"
         | "INTERNAL_ERROR"
         | "INVALID_API_KEY"
+        | "INVALID_BIN_TOKEN"
         | "INVALID_CURSOR"
         | "INVALID_ID_TOKEN"
         | "INVALID_JSON"
@@ -2112,6 +2586,7 @@ export interface components {
         | "TRANSFORMATION_INVALID"
         | "UNAUTHENTICATED"
         | "UNSUPPORTED_CONTENT_TYPE"
+        | "UPGRADE_REQUIRED"
         | "UPSTREAM_ERROR"
         | "UPSTREAM_TIMEOUT"
         | "USER_SESSION_REQUIRED"
@@ -2686,6 +3161,222 @@ export interface components {
       /** @enum {string} */
       role: "owner" | "member"
       team_id: string
+    }
+    MessagingChatDestinationConfig: {
+      auth:
+        | {
+            account_sid: string
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            auth_token: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+        | {
+            account_sid?: string
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            auth_token?: string
+            /** @enum {boolean} */
+            disabled: true
+          }
+      /**
+       * @description The account of a messaging API and its token
+       * @enum {string}
+       */
+      auth_type: "MESSAGING_AUTH_TOKEN"
+      body_template?: string | null
+      content_sid?: string | null
+      content_variables?: string | null
+      from?: string | null
+      messaging_service_sid?: string | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+      to: string
+    }
+    /**
+     * @description Sends a chat message (Twilio, WhatsApp and kin).
+     * @example {
+     *       "name": "chat",
+     *       "type": "MESSAGING_CHAT",
+     *       "config": {
+     *         "to": "whatsapp:+15005550006",
+     *         "from": "whatsapp:+15005550001",
+     *         "body_template": "{{payload.message}}",
+     *         "auth_type": "MESSAGING_AUTH_TOKEN",
+     *         "auth": {
+     *           "account_sid": "AC00000000000000000000000000000000",
+     *           "auth_token": "token"
+     *         }
+     *       }
+     *     }
+     */
+    MessagingChatDestinationWrite: {
+      config: components["schemas"]["MessagingChatDestinationConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /** @enum {string} */
+      type: "MESSAGING_CHAT"
+    }
+    MessagingMmsDestinationConfig: {
+      auth:
+        | {
+            account_sid: string
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            auth_token: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+        | {
+            account_sid?: string
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            auth_token?: string
+            /** @enum {boolean} */
+            disabled: true
+          }
+      /**
+       * @description The account of a messaging API and its token
+       * @enum {string}
+       */
+      auth_type: "MESSAGING_AUTH_TOKEN"
+      body_template: string
+      from?: string | null
+      /** @description Public URLs or templates of them, like {{payload.media_url}} */
+      media_urls: string[]
+      messaging_service_sid?: string | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+      to: string
+    }
+    /**
+     * @description Sends a text message with media (Twilio), which the API fetches from their URLs.
+     * @example {
+     *       "name": "mms",
+     *       "type": "MESSAGING_MMS",
+     *       "config": {
+     *         "to": "+15005550006",
+     *         "from": "+15005550001",
+     *         "body_template": "{{payload.message}}",
+     *         "auth_type": "MESSAGING_AUTH_TOKEN",
+     *         "auth": {
+     *           "account_sid": "AC00000000000000000000000000000000",
+     *           "auth_token": "token"
+     *         },
+     *         "media_urls": [
+     *           "{{payload.media_url}}"
+     *         ]
+     *       }
+     *     }
+     */
+    MessagingMmsDestinationWrite: {
+      config: components["schemas"]["MessagingMmsDestinationConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /** @enum {string} */
+      type: "MESSAGING_MMS"
+    }
+    MessagingSmsDestinationConfig: {
+      auth:
+        | {
+            account_sid: string
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            auth_token: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+        | {
+            account_sid?: string
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            auth_token?: string
+            /** @enum {boolean} */
+            disabled: true
+          }
+      /**
+       * @description The account of a messaging API and its token
+       * @enum {string}
+       */
+      auth_type: "MESSAGING_AUTH_TOKEN"
+      body_template: string
+      from?: string | null
+      messaging_service_sid?: string | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+      to: string
+    }
+    /**
+     * @description Sends a text message (Twilio).
+     * @example {
+     *       "name": "sms",
+     *       "type": "MESSAGING_SMS",
+     *       "config": {
+     *         "to": "+15005550006",
+     *         "from": "+15005550001",
+     *         "body_template": "{{payload.message}}",
+     *         "auth_type": "MESSAGING_AUTH_TOKEN",
+     *         "auth": {
+     *           "account_sid": "AC00000000000000000000000000000000",
+     *           "auth_token": "token"
+     *         }
+     *       }
+     *     }
+     */
+    MessagingSmsDestinationWrite: {
+      config: components["schemas"]["MessagingSmsDestinationConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /** @enum {string} */
+      type: "MESSAGING_SMS"
+    }
+    MessengerMessageDestinationConfig: {
+      auth:
+        | {
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            bot_token: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+        | {
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            bot_token?: string
+            /** @enum {boolean} */
+            disabled: true
+          }
+      /**
+       * @description The token of a bot
+       * @enum {string}
+       */
+      auth_type: "CHAT_BOT_TOKEN"
+      chat_id: string
+      disable_link_previews?: boolean | null
+      disable_notification?: boolean | null
+      parse_mode?: ("HTML" | "MarkdownV2") | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+      text_template: string
+    }
+    /**
+     * @description Sends a message to a chat as a bot (Telegram).
+     * @example {
+     *       "name": "ops-chat",
+     *       "type": "MESSENGER_MESSAGE",
+     *       "config": {
+     *         "chat_id": "-1001234567890",
+     *         "text_template": "Order {{payload.id}} has arrived",
+     *         "auth_type": "CHAT_BOT_TOKEN",
+     *         "auth": {
+     *           "bot_token": "123456:token"
+     *         }
+     *       }
+     *     }
+     */
+    MessengerMessageDestinationWrite: {
+      config: components["schemas"]["MessengerMessageDestinationConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /** @enum {string} */
+      type: "MESSENGER_MESSAGE"
     }
     MockApiDestinationConfig:
       | {
@@ -4027,6 +4718,25 @@ export interface components {
       | components["schemas"]["ProviderWebhookIdSourceWrite"]
       | components["schemas"]["ProviderOptionalTopicArnSourceWrite"]
       | components["schemas"]["ProviderOptionalWebhookSecretKeyOptionalPublicKeySourceWrite"]
+    StreamFrame:
+      | {
+          /** @description From here on every request of this bin is told */
+          bin_id: string
+          /** @enum {string} */
+          type: "hello"
+        }
+      | {
+          request: components["schemas"]["CapturedRequest"]
+          /** @enum {string} */
+          type: "request"
+        }
+      | {
+          /**
+           * @description More came at once than a stream tells: read the list
+           * @enum {string}
+           */
+          type: "skipped"
+        }
     /** @description What a text has to meet: a text to equal, or operators. */
     TextCondition: string | components["schemas"]["ConditionOperators"]
     TimelineItem: {
@@ -4702,6 +5412,69 @@ export interface operations {
            *     }
            */
           "application/json": components["schemas"]["Session"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  watchBin: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The source's id
+         * @example src_01kak1v8m0c3x9f2e7d5b4a6gh
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description StreamFrame */
+      101: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "type": "request",
+           *       "request": {
+           *         "id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *         "status": "accepted",
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "data": {
+           *           "method": "POST",
+           *           "path": "/orders",
+           *           "query": "",
+           *           "parsed_query": {},
+           *           "headers": {
+           *             "content-type": "application/json",
+           *             "x-shop-signature": "sha256=4f2a"
+           *           },
+           *           "body": {
+           *             "type": "order.created",
+           *             "id": 1
+           *           },
+           *           "content_type": "application/json",
+           *           "size_bytes": 31,
+           *           "is_large_payload": false,
+           *           "encoding": "json"
+           *         }
+           *       }
+           *     }
+           */
+          "application/json": components["schemas"]["StreamFrame"]
         }
       }
       /** @description What was wrong */

@@ -1,4 +1,5 @@
-import { missing, of, row, type Section, tests } from "./Facts.ts"
+import { connectors, notBuilt } from "../../../packages/connectors/src/Connectors.ts"
+import { missing, of, type Row, row, type Section, tests } from "./Facts.ts"
 
 const stored = tests("packages/storage/test/Destinations.test.ts")
 const input = tests("packages/resources/test/Destination.test.ts")
@@ -8,7 +9,33 @@ const commands = tests("packages/api/test/Commands.test.ts")
 const presented = tests("test/contract/PresentedSecrets.test.ts")
 const concurrency = tests("test/contract/Concurrency.test.ts")
 
+const conformance = tests("packages/connectors/test/Conformance.test.ts")
+const apis = tests("packages/connectors/test/ApiConnectors.test.ts")
+
 const otherTypes = missing("comes with the other connectors; 400 says so until then")
+
+const calls = tests("test/contract/ApiDestinations.test.ts")(
+  "%s: an event becomes a call of the API, and its trace shows no secret"
+)
+
+const calling = connectors.map(({ type }) => type).filter((type) => type !== "HTTP" && type !== "MOCK_API")
+const authTypes: ReadonlySet<string> = new Set(connectors.flatMap(({ auths }) => auths.map(String)))
+/** Those of the contract beside the ones that have rows of their own. */
+const otherAuths = [
+  "OAUTH2_CLIENT_CREDENTIALS",
+  "OAUTH2_AUTHORIZATION_CODE",
+  "SERVICE_ACCOUNT",
+  "OAUTH_REFRESH_TOKEN",
+  "EMAIL_API_KEY",
+  "CHAT_BOT_TOKEN",
+  "OBJECT_STORE_R_ACCESS_KEY",
+  "OBJECT_STORE_S_ACCESS_KEY",
+  "MESSAGING_AUTH_TOKEN",
+  "DATABASE_PASSWORD"
+]
+
+/** Settings of one type are that connector's own: the suite that every connector passes takes each of its settings. */
+const ownSettings = of("*", conformance("%s: refuses what it cannot be, in words and without the value"))
 
 const config = [
   of("url", input("wants an absolute http or https URL, without fragment or user")),
@@ -54,12 +81,14 @@ export const destinations: Section = {
       of("disabled_at", stored("is disabled and enabled, again without effect")),
       of("config", stored("stores a destination and shows it, secrets masked"))
     ],
-    DestinationConfig: config,
-    "HttpDestinationWrite MockApiDestinationWrite": [
-      of("name description type config", input("fills in what is not given"))
+    DestinationConfig: [...config, ownSettings],
+    DestinationWrite: [
+      of("name description type config", input("fills in what is not given")),
+      ...config.map(([members, proof]): Row => [members.map((member) => `config.${member}`), proof]),
+      ownSettings
     ],
     DestinationPatch: [of("name description type config", input("merges config by member and leaves the rest"))],
-    "HttpDestinationConfig MockApiDestinationConfig DestinationConfigPatch": config
+    DestinationConfigPatch: [...config, ownSettings]
   },
   states: [
     row("disable, enable: disabled_at is set or cleared", stored("is disabled and enabled, again without effect")),
@@ -69,11 +98,8 @@ export const destinations: Section = {
     ),
     row("type HTTP", delivery("what the gateway adds")),
     row("type MOCK_API", delivery("answers 200 and an echo")),
-    row("type CLI", missing("comes with the command-line tunnel; 400 says so until then")),
-    row(
-      "types SPREADSHEET, MAILBOX_EMAIL, EMAIL_API_EMAIL, CHAT_BOT, CHAT_WEBHOOK, MESSENGER_MESSAGE; types OBJECT_STORE_R, OBJECT_STORE_S, MESSAGING_CHAT, MESSAGING_SMS, MESSAGING_MMS, SQL_DATABASE, with the members of config that they have",
-      otherTypes
-    ),
+    ...calling.map((type) => row(`type ${type}`, calls)),
+    ...[...notBuilt].map((type) => row(`type ${type}, with the members of config that it has`, otherTypes)),
     row(
       "a type that is not available is named as such",
       input("names the types that are not available yet, and refuses unknown ones")
@@ -84,10 +110,7 @@ export const destinations: Section = {
       delivery("SERVICE_SIGNATURE verifies with the Standard Webhooks library and by the gateway's own header")
     ),
     row("auth_type CUSTOM_HEADER", delivery("CUSTOM_HEADER takes the place of the sender's header")),
-    row(
-      "auth_types OAUTH2_CLIENT_CREDENTIALS, OAUTH2_AUTHORIZATION_CODE, SERVICE_ACCOUNT, OAUTH_REFRESH_TOKEN; auth_types EMAIL_API_KEY, CHAT_BOT_TOKEN, OBJECT_STORE_R_ACCESS_KEY, OBJECT_STORE_S_ACCESS_KEY, MESSAGING_AUTH_TOKEN, DATABASE_PASSWORD",
-      otherTypes
-    )
+    ...otherAuths.map((auth) => row(`auth_type ${auth}`, authTypes.has(auth) ? calls : otherTypes))
   ],
   limits: [
     row("list limit: 255 at most", lists("a limit beyond the maximum is the maximum")),
@@ -95,6 +118,7 @@ export const destinations: Section = {
       "rate_limit a positive integer; rate_limit_period second, minute, hour, day",
       input("tells every setting that is wrong")
     ),
-    row("media URLs 1 to 10 (MESSAGING_MMS); connect timeout 1 to 30, default 10 (SQL_DATABASE)", otherTypes)
+    row("media URLs 1 to 10 (MESSAGING_MMS)", apis("MMS: with media, each a URL or nothing is sent")),
+    row("connect timeout 1 to 30, default 10 (SQL_DATABASE)", otherTypes)
   ]
 }

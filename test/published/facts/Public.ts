@@ -47,14 +47,14 @@ export const bins: Section = {
   title: "Public request bins",
   endpoints: [
     row(
-      "POST /public-bins; GET /public-bins/{id}; POST /public-bins/{id}/claim; GET /bins/{id}/stream",
+      "POST /public-bins; GET /public-bins/{id}; POST /public-bins/{id}/claim",
       missing("not built yet: 404, and the message says so")
     )
   ],
   fields: {},
   states: [
     row(
-      "one hour after its creation, unless claimed: 410; claim: it moves to the caller's team as a source; a plain request to the stream: 426",
+      "one hour after its creation, unless claimed: 410; claim: it moves to the caller's team as a source",
       missing("not built yet")
     )
   ],
@@ -70,4 +70,26 @@ export const ingressUrls: Section = {
     )
   ],
   fields: {}
+}
+
+const stream = tests("test/contract/BinStream.test.ts")
+const told = stream("tells every request that is stored, accepted or rejected, once and as the list shows it")
+
+export const streams: Section = {
+  title: "Streams",
+  endpoints: [row("GET /bins/{id}/stream", told)],
+  fields: { StreamFrame: [of("type bin_id request", told)], CapturedRequest: [] },
+  states: [
+    row("a plain request: 426", stream("that is none is answered 426, with or without a credential")),
+    row(
+      "credentials as Sec-WebSocket-Protocol values",
+      stream("is answered with the protocol, or with the team where that is not offered, and never with the token")
+    ),
+    row("who may not is told by the close code", stream("is told by the code of its end why it is not let in")),
+    row(
+      "a reader that does not keep up is dropped",
+      stream("who does not read is dropped, and costs the others nothing")
+    )
+  ],
+  limits: [row("few streams of one source, and of one address", stream("is one of few of a source, and of an address"))]
 }

@@ -3,7 +3,7 @@ import { destinations } from "./Destinations.ts"
 import type { Section } from "./Facts.ts"
 import { metrics } from "./Metrics.ts"
 import { conventions, projectSecrets, sessions } from "./People.ts"
-import { bins, ingressUrls, shares } from "./Public.ts"
+import { bins, ingressUrls, shares, streams } from "./Public.ts"
 import { attempts, events, fixtures, requests } from "./Received.ts"
 import { sources } from "./Sources.ts"
 import { capabilities, transformations } from "./Transformations.ts"
@@ -25,5 +25,6 @@ export const sections: ReadonlyArray<Section> = [
   fixtures,
   shares,
   bins,
+  streams,
   metrics
 ]

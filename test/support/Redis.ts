@@ -40,7 +40,8 @@ const parts = [
 const fetched = async (): Promise<Program | null> => {
   const found = async (): Promise<Program | null> => {
     const paths = await readdir(cache, { recursive: true }).catch(() => [])
-    const file = paths.find((path) => /bin\/redis-(server|check-rdb)$/.test(path))
+    // The one may be a link to the other, by a path that leads elsewhere here.
+    const file = paths.find((path) => /bin\/redis-(server|check-rdb)$/.test(path) && existsSync(join(cache, path)))
     const library = paths.find((path) => /liblua5\.1\.so/.test(path))
     return file === undefined
       ? null

@@ -2,6 +2,7 @@ import { Effect, type FileSystem, Layer, type Path } from "effect"
 import type { Sharding } from "effect/cluster/Sharding"
 import type { Etag, HttpPlatform, HttpRouter } from "effect/http"
 import { HttpApiBuilder, OpenApi } from "effect/http-api"
+import type { Feed } from "@tidegate/coordination/Feed"
 import type { RateLimiter } from "@tidegate/coordination/RateLimiter"
 import type { Egress } from "@tidegate/egress/Egress"
 import type { Database } from "@tidegate/storage/Database"
@@ -46,7 +47,7 @@ type Needed = Egress | Platform | RateLimiter | Secrets | Sharding | Stores | St
 export const prepare: Effect.Effect<void> = Effect.sync(() => void OpenApi.fromApi(Api))
 
 /** The open streams: of the routes, and of `drainStreams`. */
-export const streams: Layer.Layer<Streams, never, Database> = Layer.provide(Streams.layer, Watches.layer)
+export const streams: Layer.Layer<Streams, never, Database | Feed> = Layer.provide(Streams.layer, Watches.layer)
 
 const idTokens = Layer.unwrap(Effect.map(SignInSettings, ({ issuer }) => IdTokens.layer(issuer)))
 

@@ -12,7 +12,7 @@ import { Lease } from "../../entities/src/Lease.ts"
 import * as ConnectionBehaviour from "../../entities/src/Connection/ConnectionBehaviour.ts"
 import { Cancellations } from "../../entities/src/Cancellations.ts"
 import { actorOf } from "../../entities/src/Actor.ts"
-import { RateLimiter } from "@tidegate/coordination/RateLimiter"
+import * as Coordination from "@tidegate/coordination/Coordination"
 import { Egress } from "@tidegate/egress/Egress"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
 import * as Plain from "../../entities/src/Plain.ts"
@@ -92,7 +92,7 @@ const server = HttpRouter.serve(ApiRoutes.layer, { disableLogger: true, disableL
   Layer.provideMerge(entities),
   Layer.provideMerge(TestRunner.layer),
   Layer.provideMerge(stores),
-  Layer.provide([Egress.layer({ allow: ["127.0.0.0/8"] }), RateLimiter.layerMemory]),
+  Layer.provide([Egress.layer({ allow: ["127.0.0.0/8"] }), Coordination.layerMemory]),
   Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0 }))
 )
 

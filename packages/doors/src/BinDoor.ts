@@ -1,4 +1,6 @@
 import { Context, Effect, Layer, Semaphore } from "effect"
+import { Feed } from "@tidegate/coordination/Feed"
+import { capturedChannel } from "@tidegate/model/CapturedRequest"
 import type { ErrorCode } from "@tidegate/model/GatewayError"
 import { type Captured, captureInBin } from "@tidegate/storage/BinCapture"
 import { type Database, isTransient } from "@tidegate/storage/Database"
@@ -59,9 +61,10 @@ export class BinDoor extends Context.Service<
     readonly store: (bin: Bin, record: RequestRecord, done: (outcome: Accepted | BinRefusal) => void) => void
   }
 >()("@tidegate/doors/BinDoor") {
-  static readonly layer: Layer.Layer<BinDoor, never, Database> = Layer.effect(
+  static readonly layer: Layer.Layer<BinDoor, never, Database | Feed> = Layer.effect(
     BinDoor,
     Effect.gen(function* () {
+      const feed = yield* Feed
       const run = Effect.runForkWith(yield* Effect.context<Database>())
       const inTurn = Semaphore.withPermit(Semaphore.makeUnsafe(mostAtOnce))
       let waiting = 0
@@ -75,7 +78,10 @@ export class BinDoor extends Context.Service<
               onSuccess: (captured) => {
                 waiting--
                 if (captured.kind === "full") bin.fullUntil = captured.until
-                return Effect.sync(() => done(outcomeOf(captured, record.ingestedAt)))
+                done(outcomeOf(captured, record.ingestedAt))
+                return captured.kind === "stored"
+                  ? feed.publish(capturedChannel(record.sourceId), record.id)
+                  : Effect.void
               },
               onFailure: (error) => {
                 waiting--

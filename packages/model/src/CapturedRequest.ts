@@ -15,6 +15,9 @@ export const CapturedRequest = Schema.Struct({
 
 export interface CapturedRequest extends Schema.Schema.Type<typeof CapturedRequest> {}
 
+/** The feed's channel where the doors tell that the source has a new request: a hint to look. */
+export const capturedChannel = (source: string): string => `captured:${source}`
+
 /** What a stream tells: that it has begun, each request that was stored since, and that there were more than it tells. */
 export const StreamFrame = Schema.Union([
   Schema.Struct({

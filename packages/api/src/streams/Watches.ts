@@ -1,5 +1,6 @@
-import { Clock, Context, Deferred, Effect, Latch, Layer } from "effect"
-import type { StreamFrame } from "@tidegate/model/CapturedRequest"
+import { Clock, Context, Deferred, Effect, FiberMap, Latch, Layer, Stream } from "effect"
+import { Feed } from "@tidegate/coordination/Feed"
+import { capturedChannel, type StreamFrame } from "@tidegate/model/CapturedRequest"
 import type { Database } from "@tidegate/storage/Database"
 import { captured, newestRequests, type Sighting, type WatchedSource } from "@tidegate/storage/reads/CapturedReads"
 
@@ -55,7 +56,7 @@ export const news = (
 
 /**
  * The sources that somebody watches at this process. While there are any, SQL is asked twice a second, in one statement, for what is new
- * of all of them: so it does not matter which process took a request, whether there is a Redis, and whether that answers. While nobody
+ * of all of them, and as soon as the feed tells that there is something: so it does not matter which process took a request, whether there is a Redis, and whether that answers. While nobody
  * watches, nothing is asked, and nothing of this is on the way of a request.
  */
 export class Watches extends Context.Service<
@@ -64,11 +65,9 @@ export class Watches extends Context.Service<
     /** Tells of each request that is stored from when this completes on, once. It waits for the database. */
     readonly watch: (source: WatchedSource, watcher: Watcher) => Effect.Effect<void>
     readonly unwatch: (source: WatchedSource, watcher: Watcher) => void
-    /** Looks at once: something was stored. */
-    readonly nudge: () => void
   }
 >()("@tidegate/api/Watches") {
-  static readonly layer: Layer.Layer<Watches, never, Database> = Layer.effect(
+  static readonly layer: Layer.Layer<Watches, never, Database | Feed> = Layer.effect(
     Watches,
     Effect.suspend(() => make)
   )
@@ -77,8 +76,17 @@ export class Watches extends Context.Service<
 const make = Effect.gen(function* () {
   const database = yield* Effect.context<Database>()
   const watches = new Map<string, Watch>()
+  const feed = yield* Feed
+  const listening = yield* FiberMap.make<string>()
   const wake = Latch.makeUnsafe(false)
   const keyOf = ({ source, team }: WatchedSource): string => `${team}/${source}`
+
+  /** Looks at once when something was stored, or may have been. Without it, it is seen half a second later. */
+  const listen = (source: string) =>
+    Effect.flatMap(
+      feed.subscribe(capturedChannel(source)),
+      Stream.runForEach(() => Effect.sync(() => wake.openUnsafe()))
+    ).pipe(Effect.scoped, Effect.ignore)
 
   const tell = (watch: Watch, frame: Buffer): void => {
     for (const watcher of watch.watchers) watcher.tell(frame)
@@ -121,7 +129,7 @@ const make = Effect.gen(function* () {
 
   yield* Effect.gen(function* () {
     if (watches.size === 0) wake.closeUnsafe()
-    // Whoever begins to watch opens it, and so does a nudge.
+    // Whoever begins to watch opens it, and so does the feed.
     yield* watches.size === 0 ? wake.await : Effect.timeoutOption(wake.await, everyMs)
     wake.closeUnsafe()
     if (watches.size === 0) return
@@ -141,14 +149,16 @@ const make = Effect.gen(function* () {
       }
       watches.set(key, watch)
       watch.watchers.add(watcher)
+      yield* FiberMap.run(listening, key, listen(source.source), { onlyIfMissing: true })
       if (watch.known === null) wake.openUnsafe()
       yield* Deferred.await(watch.begun)
     }),
     unwatch: (source, watcher) => {
       const watch = watches.get(keyOf(source))
       if (watch === undefined || !watch.watchers.delete(watcher)) return
-      if (watch.watchers.size === 0) watches.delete(keyOf(source))
-    },
-    nudge: () => wake.openUnsafe()
+      if (watch.watchers.size > 0) return
+      watches.delete(keyOf(source))
+      Effect.runFork(FiberMap.remove(listening, keyOf(source)))
+    }
   })
 })

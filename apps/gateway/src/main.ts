@@ -3,6 +3,7 @@ import { NodeHttpServer, NodeRuntime, NodeServices } from "@effect/platform-node
 import { Effect, Layer, Logger, type Redacted } from "effect"
 import { HttpRouter } from "effect/http"
 import * as ApiRoutes from "@tidegate/api/ApiRoutes"
+import { PublicBins } from "@tidegate/api/PublicBins"
 import { RateLimits } from "@tidegate/api/RateLimit"
 import { SignInSettings } from "@tidegate/api/SignInSettings"
 import { Feed } from "@tidegate/coordination/Feed"
@@ -96,6 +97,7 @@ const publicServer = (settings: Settings, telemetry: TelemetrySettings) =>
     Layer.provide(ApiRoutes.streams),
     Layer.provide(Layer.succeed(SignInSettings, settings.signIn)),
     Layer.provide(Layer.succeed(RateLimits, { perKey: settings.apiRateLimit, failedPerAddress: 60 })),
+    Layer.provide(Layer.succeed(PublicBins, { most: settings.publicBins })),
     Layer.provide(Doors.layer)
   )
 

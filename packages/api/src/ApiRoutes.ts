@@ -18,6 +18,7 @@ import * as FixtureHandlers from "./handlers/FixtureHandlers.ts"
 import * as MetricsHandlers from "./handlers/MetricsHandlers.ts"
 import * as Plain from "./handlers/Plain.ts"
 import * as ProjectSecretHandlers from "./handlers/ProjectSecretHandlers.ts"
+import * as PublicBinHandlers from "./handlers/PublicBinHandlers.ts"
 import * as RequestHandlers from "./handlers/RequestHandlers.ts"
 import * as ShareHandlers from "./handlers/ShareHandlers.ts"
 import * as SourceHandlers from "./handlers/SourceHandlers.ts"
@@ -69,6 +70,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     AttemptHandlers.layer,
     AuthHandlers.layer,
     ShareHandlers.layer,
+    PublicBinHandlers.layer,
     MetricsHandlers.layer,
     FixtureHandlers.layer,
     ProjectSecretHandlers.layer,

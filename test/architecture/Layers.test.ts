@@ -7,12 +7,13 @@ import { folders, inWorkspace, type Source, sourceOf, sourcesIn, target } from "
  */
 const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/model": [],
+  "packages/client": [],
   "packages/telemetry": ["model"],
   "packages/coordination": ["telemetry", "model"],
   "packages/templates": ["model"],
   "packages/rules": ["templates", "model"],
   "packages/signatures": ["model"],
-  "packages/connectors": ["signatures", "model"],
+  "packages/connectors": ["signatures", "templates", "model"],
   "packages/egress": ["model"],
   "packages/sandbox": ["telemetry", "model"],
   "packages/postgres": [],
@@ -58,6 +59,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
     "doors",
     "entities",
     "storage",
+    "connectors",
     "coordination",
     "postgres",
     "sandbox",

@@ -5,6 +5,7 @@ import { folders, inWorkspace, read, root, sourcesIn } from "./Tree.ts"
 
 interface Manifest {
   readonly name: string
+  readonly private?: boolean
   readonly version: string
   readonly exports?: Readonly<Record<string, string>>
   readonly dependencies?: Readonly<Record<string, string>>
@@ -12,7 +13,11 @@ interface Manifest {
 
 const manifestIn = (folder: string): Manifest => JSON.parse(read(join(folder, "package.json"))) as Manifest
 
-const imports = folders.flatMap((folder) =>
+/** What is for others than this project says itself what it exports, and which versions it was made for. */
+const published = folders.filter((folder) => manifestIn(folder).private !== true)
+const own = folders.filter((folder) => !published.includes(folder))
+
+const imports = own.flatMap((folder) =>
   sourcesIn(folder).flatMap((source) => source.imports.map(({ from }) => ({ folder, from })))
 )
 
@@ -66,9 +71,19 @@ const manifestOf = (folder: string): string => {
  * difference fails with the lines to add and to remove, and `npm test -- test/architecture -u` writes them.
  */
 describe("the manifest, which -u writes,", () => {
-  it.each(folders)("of %s says what is imported from it, and by it", async (folder) => {
+  it.each(own)("of %s says what is imported from it, and by it", async (folder) => {
     await expect(manifestOf(folder)).toMatchFileSnapshot(join(root, folder, "package.json"))
   })
+
+  it.each(published)(
+    "of %s, which is published, names the libraries that it imports, and none of this project",
+    (folder) => {
+      const used = sourcesIn(folder).flatMap(({ imports }) => imports.flatMap(({ from }) => libraryOf(from) ?? []))
+      expect(Object.keys(manifestIn(folder).dependencies ?? {})).toEqual([...new Set(used)].toSorted())
+      const inner = sourcesIn(folder).flatMap(({ imports }) => imports.filter(({ from }) => inWorkspace(from) !== null))
+      expect(inner).toEqual([])
+    }
+  )
 
   it("is what was locked; `npm install --package-lock-only` brings the lock file up to it", () => {
     const { packages } = JSON.parse(read("package-lock.json")) as {

@@ -1,19 +1,22 @@
 import { Effect, type Layer } from "effect"
 import { Sharding, ShardId } from "effect/cluster"
 import { HttpRouter, HttpServerResponse } from "effect/http"
+import { RedisStatus } from "@tidegate/coordination/Coordination"
 import { shardsPerGroup } from "@tidegate/entities/Shards"
 import * as Database from "@tidegate/storage/Database"
 import type { Role } from "./Settings.ts"
 
 /**
  * `GET /healthz`: the process lives. `GET /readyz`: it can do its work: the database answers, and a process that runs
- * actors holds shards (one that has just joined may hold none until the others hand some over).
+ * actors holds shards (one that has just joined may hold none until the others hand some over). Whether Redis answers, where there
+ * is one, is told for information: a process works without it.
  */
 export const layer = (
   role: Role
-): Layer.Layer<never, never, HttpRouter.HttpRouter | Sharding.Sharding | Database.Database> =>
+): Layer.Layer<never, never, HttpRouter.HttpRouter | Sharding.Sharding | Database.Database | RedisStatus> =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
+      const redis = yield* RedisStatus
       const sharding = yield* Sharding.Sharding
       const stored = yield* Effect.context<Database.Database>()
       yield* router.add("GET", "/healthz", HttpServerResponse.jsonUnsafe({ ok: true }))
@@ -26,8 +29,10 @@ export const layer = (
           for (let id = 1; id <= shardsPerGroup; id++) {
             if (sharding.hasShardId(ShardId.make("default", id))) shards++
           }
+          const answers = redis.answers()
+          const shared = answers === null ? {} : { redis: answers }
           const ok = database && (role === "edge" || shards > 0)
-          return HttpServerResponse.jsonUnsafe({ ok, role, database, shards }, { status: ok ? 200 : 503 })
+          return HttpServerResponse.jsonUnsafe({ ok, role, database, shards, ...shared }, { status: ok ? 200 : 503 })
         })
       )
     })

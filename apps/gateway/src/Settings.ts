@@ -1,5 +1,6 @@
-import { Config, Effect, Option, Redacted, Schema } from "effect"
+import { Config, Effect, Option, Redacted, Result, Schema } from "effect"
 import { resolve } from "node:path"
+import { type RedisAddress, redisAddress } from "@tidegate/coordination/RedisAddress"
 import type { SignIn } from "@tidegate/api/SignInSettings"
 import { type RetentionDefaults, retentionDefaults } from "@tidegate/storage/Retention"
 
@@ -12,6 +13,8 @@ export interface Settings {
   readonly publicUrl: string
   readonly home: string
   readonly databaseUrl: Redacted.Redacted | null
+  /** What processes share beside the database; null: each counts and tells for itself. */
+  readonly redis: RedisAddress | null
   readonly apiKey: Redacted.Redacted | null
   readonly secretKeys: Redacted.Redacted | null
   readonly role: Role
@@ -23,6 +26,8 @@ export interface Settings {
   readonly egressByDefault: boolean
   /** Calls a minute of one API key to the control API; 0: no limit. */
   readonly apiRateLimit: number
+  /** Where the APIs of other people are reached, by the origin that they are known by. */
+  readonly apiOrigins: ReadonlyMap<string, string>
   /** Public bins that live and nobody has claimed, at the most, of all processes; 0: none are made. */
   readonly publicBins: number
   readonly signIn: SignIn
@@ -48,6 +53,27 @@ const listed = (text: string): ReadonlyArray<string> =>
     .map((part) => part.trim())
     .filter((part) => part !== "")
 
+/** The origin of a URL that is nothing else; null when it is none. */
+const originOf = (text: string | undefined): string | null => {
+  const url = URL.parse(text ?? "")
+  return url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/` ? url.origin : null
+}
+
+/** Pairs of origins: `https://api.example.com=http://127.0.0.1:9000`. */
+const origins = Effect.fnUntraced(function* (name: string, text: string) {
+  const pairs = new Map<string, string>()
+  for (const pair of listed(text)) {
+    const [known, found, ...more] = pair.split("=").map(originOf)
+    if (!known || !found || more.length > 0) {
+      return yield* new SettingsError({
+        message: `${name} must be pairs of http or https origins like https://api.example.com=http://127.0.0.1:9000`
+      })
+    }
+    pairs.set(known, found)
+  }
+  return pairs
+})
+
 const optional = (name: string) => Config.option(Config.Redacted(name))
 
 export const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "::1"])
@@ -59,11 +85,16 @@ export const settings = Effect.gen(function* () {
   const publicUrl = yield* Config.option(Config.URL("PUBLIC_URL"))
   const home = yield* Config.withDefault(Config.String("TIDEGATE_HOME"), ".tidegate")
   const databaseUrl = Option.getOrNull(yield* optional("DATABASE_URL"))
+  const redisUrl = Option.getOrNull(yield* optional("TIDEGATE_REDIS_URL"))
   const apiKey = Option.getOrNull(yield* optional("TIDEGATE_API_KEY"))
   const secretKeys = Option.getOrNull(yield* optional("TIDEGATE_SECRET_KEYS"))
   const role = yield* Config.withDefault(Config.Literals(["all", "edge", "runner"], "TIDEGATE_ROLE"), "all" as const)
   const runnerHost = yield* Config.withDefault(Config.String("TIDEGATE_RUNNER_HOST"), "127.0.0.1")
   const runnerPort = Option.getOrNull(yield* Config.option(port("TIDEGATE_RUNNER_PORT")))
+  const apiOrigins = yield* origins(
+    "TIDEGATE_API_ORIGINS",
+    yield* Config.withDefault(Config.String("TIDEGATE_API_ORIGINS"), "")
+  )
   const apiRateLimit = yield* Config.withDefault(upTo(1_000_000, "TIDEGATE_API_RATE_LIMIT"), 6_000)
   const publicBins = yield* Config.withDefault(upTo(100_000, "TIDEGATE_PUBLIC_BINS"), 1_000)
   const payloadDays = yield* Config.withDefault(days("TIDEGATE_PAYLOAD_RETENTION_DAYS"), retentionDefaults.payloadDays)
@@ -92,6 +123,10 @@ export const settings = Effect.gen(function* () {
   if (databaseUrl !== null && !/^postgres(ql)?:\/\//.test(Redacted.value(databaseUrl))) {
     return yield* new SettingsError({ message: "DATABASE_URL must begin with postgres:// or postgresql://" })
   }
+  const redis = redisUrl === null ? null : redisAddress(redisUrl)
+  if (redis !== null && Result.isFailure(redis)) {
+    return yield* new SettingsError({ message: `TIDEGATE_REDIS_URL ${redis.failure}` })
+  }
   if (recordDays < payloadDays) {
     return yield* new SettingsError({
       message: `TIDEGATE_RECORD_RETENTION_DAYS (${recordDays}) must not be less than TIDEGATE_PAYLOAD_RETENTION_DAYS (${payloadDays})`
@@ -108,6 +143,7 @@ export const settings = Effect.gen(function* () {
     publicUrl: shownUrl,
     home: resolve(home),
     databaseUrl,
+    redis: redis === null ? null : redis.success,
     apiKey,
     secretKeys,
     role,
@@ -116,6 +152,7 @@ export const settings = Effect.gen(function* () {
     egressAllow: egressByDefault ? ["127.0.0.0/8", "::1/128"] : listed(allow ?? ""),
     egressByDefault,
     apiRateLimit,
+    apiOrigins,
     publicBins,
     signIn: {
       // Anybody who reaches it is an owner of the demo team: unless it is asked for, that is who is on this machine.

@@ -1,13 +1,13 @@
-import { join } from "node:path"
+import { hkdfSync } from "node:crypto"
 import { NodeHttpServer, NodeRuntime, NodeServices } from "@effect/platform-node"
-import { Effect, Layer, Logger, type Redacted } from "effect"
+import { Effect, Layer, Logger, Redacted } from "effect"
 import { HttpRouter } from "effect/http"
 import * as ApiRoutes from "@tidegate/api/ApiRoutes"
+import { ApiOrigins } from "@tidegate/connectors/Origins"
 import { PublicBins } from "@tidegate/api/PublicBins"
 import { RateLimits } from "@tidegate/api/RateLimit"
 import { SignInSettings } from "@tidegate/api/SignInSettings"
-import { Feed } from "@tidegate/coordination/Feed"
-import { RateLimiter } from "@tidegate/coordination/RateLimiter"
+import * as Coordination from "@tidegate/coordination/Coordination"
 import * as Doors from "@tidegate/doors/Doors"
 import { wireServer } from "@tidegate/doors/wire/WireServer"
 import { Egress } from "@tidegate/egress/Egress"
@@ -51,14 +51,27 @@ const database = (settings: Settings, url: Redacted.Redacted, keys: KeyRing) => 
   return prepared.pipe(Layer.provideMerge(Layer.merge(Database.layer({ url }), Secrets.layer({ keys }))))
 }
 
+/** What processes share beside the database: in the Redis of the settings, or each has its own. */
+const coordination = ({ redis }: Settings, [{ key }]: KeyRing) =>
+  redis === null
+    ? Coordination.layerMemory
+    : Coordination.layerRedis(
+        redis,
+        Redacted.make(Buffer.from(hkdfSync("sha256", key, "", "tidegate names in redis v1", 32)))
+      )
+
 /** What every process has: the database, its rows as services, the way to the actors, and what it shares with other processes. */
 const core = <A, E>(settings: Settings, url: Redacted.Redacted, keys: KeyRing, cluster: Layer.Layer<A, E>) =>
-  Layer.mergeAll(Stores.layer, Journal.layer, cluster, RateLimiter.layerMemory, Feed.layerMemory).pipe(
+  Layer.mergeAll(Stores.layer, Journal.layer, cluster, coordination(settings, keys)).pipe(
     Layer.provideMerge(Ingress.layer(settings.publicUrl + ingressPath)),
     Layer.provideMerge(database(settings, url, keys))
   )
 
-const actors = ({ retention }: Settings) => Actors.layer(bounds, retention)
+const actors = ({ apiOrigins, retention }: Settings) =>
+  Layer.provide(
+    Actors.layer(bounds, retention),
+    Layer.succeed(ApiOrigins, (origin) => apiOrigins.get(origin) ?? origin)
+  )
 
 const serving = { disableLogger: true, disableListenLog: true }
 
@@ -112,7 +125,7 @@ const gateway = Effect.gen(function* () {
   const telemetry = yield* telemetrySettings
   if (given.role !== "runner") yield* ApiRoutes.prepare
   const postgres =
-    given.databaseUrl === null ? yield* EmbeddedPostgres.start({ home: join(given.home, "postgres") }) : null
+    given.databaseUrl === null ? yield* EmbeddedPostgres.start({ home: Bootstrap.embeddedHome(given) }) : null
   const url = postgres?.url ?? given.databaseUrl!
   const keys = yield* Bootstrap.loadKeys(given)
   const port = given.role === "edge" ? 0 : yield* Bootstrap.pickRunnerPort(given)

@@ -2,6 +2,7 @@ import { Data, type Effect, type Schema, type Scope } from "effect"
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 import type { Message, MessageHead, Values } from "@tidegate/model/Message"
 import type { SigningSecret } from "@tidegate/signatures/DeliverySignature"
+import type { Origins } from "./Origins.ts"
 import type { FieldErrors, NoSetting, Settings, SettingsOf } from "./Settings.ts"
 
 /**
@@ -26,7 +27,7 @@ export interface Connector<Own extends Settings = Settings> {
   /** A body that creates one. */
   readonly example: Schema.JsonObject
   /** Once per change of a destination. What throws here costs every attempt, and nothing else. */
-  readonly open: (settings: SettingsOf<Own>, auth: OpenAuth) => Sender
+  readonly open: (settings: SettingsOf<Own>, auth: OpenAuth, origins: Origins) => Sender
 }
 
 /** A row of the table, whatever its settings are. */
@@ -101,6 +102,8 @@ export interface Failure {
   readonly code: AttemptErrorCode
   readonly message: string
   readonly final: boolean
+  /** In seconds, when the target has said it in its body and not by `retry-after`. */
+  readonly retryAfter?: number
 }
 
 /** What an answer means. */

@@ -1,11 +1,26 @@
 import { Result } from "effect"
 import type { Connector } from "./Connector.ts"
+import { chatBot } from "./ChatBot.ts"
+import { chatWebhook } from "./ChatWebhook.ts"
+import { emailApi } from "./EmailApi.ts"
 import { http } from "./Http.ts"
+import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
+import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
 import { completed, type Config, type FieldErrors } from "./Settings.ts"
 
 /** Every type of destinations. The first is what a destination is that names none. */
-export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [http, mockApi]
+export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
+  http,
+  mockApi,
+  emailApi,
+  chatBot,
+  chatWebhook,
+  messenger,
+  messagingChat,
+  messagingSms,
+  messagingMms
+]
 
 const byType: ReadonlyMap<string, Connector> = new Map(connectors.map((row) => [row.type, row]))
 
@@ -16,15 +31,8 @@ export const notBuilt: ReadonlySet<string> = new Set([
   "CLI",
   "SPREADSHEET",
   "MAILBOX_EMAIL",
-  "EMAIL_API_EMAIL",
-  "CHAT_BOT",
-  "CHAT_WEBHOOK",
-  "MESSENGER_MESSAGE",
   "OBJECT_STORE_R",
   "OBJECT_STORE_S",
-  "MESSAGING_CHAT",
-  "MESSAGING_SMS",
-  "MESSAGING_MMS",
   "SQL_DATABASE"
 ])
 

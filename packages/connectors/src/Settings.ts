@@ -74,15 +74,19 @@ const Positive = Schema.Number.annotate({ message: wholeNumber }).check(
 const yesOrNo = (description: string, value: boolean) =>
   setting(Schema.Boolean.annotate({ description }), value, "must be true or false")
 
-/** How fast: every type has these. */
-export const pacing = {
+/** How fast: every type has these. `usual` is for targets that take no more from anybody. */
+export const pacingOf = <const Usual extends number | null>(usual: Usual) => ({
   rate_limit: setting(
-    Positive.annotate({ description: "Deliveries in a period; null: as many as the target takes" }),
-    null,
+    Positive.annotate({
+      description: `Deliveries in a period; null: ${usual === null ? "as many as the target takes" : usual}`
+    }),
+    usual,
     wholeNumber
   ),
   rate_limit_period: setting(OneOf(RatePeriod.literals), "second")
-}
+})
+
+export const pacing = pacingOf(null)
 
 const atOnce = "must be a whole number from 1 to 2000, or null"
 

@@ -40,21 +40,21 @@ const authsOf = (row: Connector): ReadonlyArray<OpenAuth> =>
     .filter(({ type }) => row.auths.includes(type))
     .map(({ readable, settings, type }) => {
       const auth = Object.fromEntries(
-        Object.keys(settings).map((name) => [name, readable.includes(name) ? "x-readable" : secret])
+        Object.keys(settings).map((name) => [name, readable.includes(name) ? "readable" : secret])
       )
       const checked = Result.getOrThrow(validateOutboundAuth(type, auth, row.auths))
       return { headers: compileOutboundAuth(checked).headers, signing: null, settings: checked.auth }
     })
 
 const open = (row: Connector, auth: OpenAuth): Sender =>
-  row.open(Result.getOrThrow(settingsOf(row, inExample(row))), auth)
+  row.open(Result.getOrThrow(settingsOf(row, inExample(row))), auth, (origin) => origin)
 
 const message: Message = {
   method: "POST",
   path: "/a",
   query: "b=c",
   headers: { "content-type": "application/json" },
-  body: Buffer.from("{}")
+  body: Buffer.from('{"id":7,"message":"hello","media_url":"https://media.example.com/a.png"}')
 }
 
 /** No header can hold it as it is. */
@@ -111,7 +111,7 @@ describe.each(rows.map((row) => [row.type, row] as const))("%s", (type, row) => 
     expect(notBuilt.has(type)).toBe(false)
     expect(row.description).toMatch(/\.$/)
     expect(row.example["type"]).toBe(type)
-    expect(row.settings).toMatchObject(pacing)
+    expect(Object.keys(row.settings)).toEqual(expect.arrayContaining(Object.keys(pacing)))
     // Members of a body and of its config that every type has.
     for (const name of ["name", "description", "type", "config", "auth", "auth_type"]) {
       expect(row.settings).not.toHaveProperty(name)

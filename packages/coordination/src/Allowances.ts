@@ -54,6 +54,22 @@ export class Allowances {
     return verdict
   }
 
+  /** The refusal that is certain by what is known here alone; null: there may be some left. */
+  refusal(key: string, nowMs: number): Verdict | null {
+    const known = this.wholeAt.get(key)
+    if (known === undefined) return null
+    const verdict = verdictOf(this.limit, this.ahead(known, nowMs))
+    return verdict.allowed ? null : verdict
+  }
+
+  /** Takes over what was answered, elsewhere, about a call made at `nowMs`. Never sets a key's count back. */
+  learn(key: string, nowMs: number, told: Verdict): void {
+    const known = this.wholeAt.get(key)
+    if (known === undefined && !this.makeRoom(nowMs)) return
+    const taken = told.allowed ? this.limit.windowMs / this.limit.calls : 0
+    this.wholeAt.set(key, nowMs + Math.max(this.ahead(known ?? 0, nowMs) + taken, told.resetMs))
+  }
+
   /** How long from now a time is. A clock that was set back must not make anybody wait for more than a window. */
   private ahead(wholeAt: number, nowMs: number): number {
     return Math.min(Math.max(wholeAt - nowMs, 0), this.limit.windowMs)

@@ -34,10 +34,22 @@ const exceptions: ReadonlyArray<{
       "the cluster's own transport: between runners, at addresses they registered in our database, by a key they share"
   },
   {
+    files: /^packages\/coordination\/src\/Redis(Connection|Feed)\.ts$/,
+    from: /^ioredis$/,
+    names: ["Redis"],
+    reason: "the Redis that the gateway's processes share, at an address that the operator sets"
+  },
+  {
     files: /^packages\/telemetry\/src\/Otlp\.ts$/,
     from: /^effect\/http$/,
     names: ["FetchHttpClient"],
     reason: "the collector of metrics and traces, at an address that the operator sets; it follows no redirects"
+  },
+  {
+    files: /^packages\/client\/src\//,
+    from: /^(global|openapi-fetch)$/,
+    names: ["fetch", "*"],
+    reason: "runs at its users, and calls the gateway; no part of the gateway may import it"
   },
   {
     files: /^packages\/api\/src\/DocsPage\.ts$/,

@@ -27,5 +27,9 @@ export type AttemptErrorCode =
   | "PATH_NOT_ALLOWED"
   /** Likewise: its URL and headers are more than is sent to anybody. */
   | "REQUEST_TOO_LARGE"
+  /** Likewise: a template makes nothing of it where something is needed, or too much, or not what it has to be. */
+  | "TEMPLATE_ERROR"
+  /** The target does not take the credentials of the destination. */
+  | "AUTH_REJECTED"
   | "INTERNAL_ERROR"
   | "UNKNOWN"

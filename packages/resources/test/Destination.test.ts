@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result, type Schema } from "effect"
+import { connectors, notBuilt } from "@tidegate/connectors/Connectors"
 import { destination, type DestinationFields } from "../src/Destination.ts"
 import type { Members } from "../src/Input.ts"
 import { faults } from "./written.ts"
@@ -138,10 +139,12 @@ describe("a destination", () => {
   })
 
   it("names the types that are not available yet, and refuses unknown ones", () => {
-    for (const type of ["CLI", "SPREADSHEET", "MESSENGER_MESSAGE", "OBJECT_STORE_S", "SQL_DATABASE"]) {
+    for (const type of notBuilt) {
       expect(refused({ name: "a", type, url })).toStrictEqual([`type: ${type} destinations are not available yet`])
     }
-    expect(refused({ name: "a", type: "FAX", url })).toStrictEqual(["type: must be one of HTTP, MOCK_API"])
+    expect(refused({ name: "a", type: "FAX", url })).toStrictEqual([
+      `type: must be one of ${connectors.map(({ type }) => type).join(", ")}`
+    ])
   })
 
   it("tells every setting that is wrong", () => {
@@ -186,7 +189,7 @@ describe("a destination", () => {
       "config.auth.value: is required"
     ])
     expect(refused({ name: "a", url, auth_type: "EMAIL_API_KEY", auth: { api_key: "k" } })).toStrictEqual([
-      "config.auth_type: EMAIL_API_KEY is not built yet"
+      "config.auth_type: must be one of NO_AUTH, SERVICE_SIGNATURE, CUSTOM_HEADER or null"
     ])
   })
 

@@ -1,11 +1,12 @@
 import { parseJson } from "@tidegate/model/JsonText"
 import { CustomResponse, type ResponseContentType } from "@tidegate/model/Source"
 import { type Escape, jsonEscape, textEscape, xmlEscape } from "@tidegate/templates/Escape"
-import { compileTemplate, type Template, type TemplateRoot } from "@tidegate/templates/Template"
+import { compileTemplate, type Template } from "@tidegate/templates/Template"
 import { Result } from "effect"
 import { below } from "./ConditionInvalid.ts"
 import { complain, type Complaint, decode } from "./Decode.ts"
 import { type CompiledFilter, compileFilter, type FilterInput, firstPassing } from "./Filter.ts"
+import { type ReplyRoot, replyRoots } from "./ReplyRoots.ts"
 import { compileHeaders, type CompiledHeaders } from "./ResponseHeaders.ts"
 
 /**
@@ -48,7 +49,7 @@ export interface CompiledCustomResponse {
 interface Reply {
   readonly status: number
   readonly contentType: ResponseContentType
-  readonly body: Template
+  readonly body: Template<ReplyRoot>
   readonly headers: CompiledHeaders
 }
 
@@ -122,7 +123,7 @@ const compileReply = (
     if (text !== "" && bodyless.has(status)) {
       return yield* complain(bodyPath, `must be empty: a response with status ${status} has no body`)
     }
-    const body = yield* Result.mapError(compileTemplate(text), ({ at, message }) => ({
+    const body = yield* Result.mapError(compileTemplate(text, replyRoots), ({ at, message }) => ({
       path: bodyPath,
       message: `${message} (at character ${at})`
     }))
@@ -154,7 +155,7 @@ const respond = (
   })
   const reply = replies[matched] ?? fallback
   if (reply === null) return null
-  const read = (root: TemplateRoot): unknown => {
+  const read = (root: ReplyRoot): unknown => {
     if (root === "body") return body()
     return root === "request" ? { id: input.requestId } : input[root]
   }

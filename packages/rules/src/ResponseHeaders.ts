@@ -1,9 +1,10 @@
 import { hopByHop } from "@tidegate/model/HeaderRules"
 import { headerEscape } from "@tidegate/templates/Escape"
-import { compileTemplate, type Template, type TemplateRoot } from "@tidegate/templates/Template"
+import { compileTemplate, type Template } from "@tidegate/templates/Template"
 import { Result } from "effect"
 import { below } from "./ConditionInvalid.ts"
 import { complain, type Complaint } from "./Decode.ts"
+import { type ReplyRoot, replyRoots } from "./ReplyRoots.ts"
 
 /** The headers that an operator may give an answer of the gateway. */
 
@@ -39,7 +40,7 @@ const name = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/
 const value = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /** Headers by lower-case name; null when placeholders make them longer than they may be. */
-export type CompiledHeaders = (read: (root: TemplateRoot) => unknown) => Readonly<Record<string, string>> | null
+export type CompiledHeaders = (read: (root: ReplyRoot) => unknown) => Readonly<Record<string, string>> | null
 
 /** Compiles headers whose values may hold placeholders; `path` is where they stand. */
 export const compileHeaders = (
@@ -49,7 +50,7 @@ export const compileHeaders = (
   Result.gen(function* () {
     const entries = Object.entries(written)
     if (entries.length > maxHeaders) return yield* complain(path, `at most ${maxHeaders} headers are allowed`)
-    const templates = new Map<string, Template>()
+    const templates = new Map<string, Template<ReplyRoot>>()
     for (const [written, text] of entries) {
       const at = below(path, written)
       const header = written.toLowerCase()
@@ -58,7 +59,10 @@ export const compileHeaders = (
       if (why !== undefined) return yield* complain(at, `cannot be set here: it ${why}`)
       if (templates.has(header)) return yield* complain(at, "is there twice, in two spellings")
       if (!value.test(text)) return yield* complain(at, "must be a text of one line without control characters")
-      const template = yield* Result.mapError(compileTemplate(text.trim()), ({ message }) => ({ path: at, message }))
+      const template = yield* Result.mapError(compileTemplate(text.trim(), replyRoots), ({ message }) => ({
+        path: at,
+        message
+      }))
       templates.set(header, template)
     }
     const size = entries.reduce((sum, [name, text]) => sum + name.length + text.length, 0)
@@ -67,8 +71,8 @@ export const compileHeaders = (
   })
 
 const render = (
-  templates: ReadonlyMap<string, Template>,
-  read: (root: TemplateRoot) => unknown
+  templates: ReadonlyMap<string, Template<ReplyRoot>>,
+  read: (root: ReplyRoot) => unknown
 ): Readonly<Record<string, string>> | null => {
   const headers: Array<readonly [string, string]> = []
   let size = 0

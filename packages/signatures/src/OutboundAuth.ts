@@ -1,6 +1,7 @@
 import { Predicate, Result, Schema } from "effect"
 import { decodeAuth, fieldError } from "./AuthSettings.ts"
 import type { FieldErrors } from "./AuthSettings.ts"
+import { chatBotToken, emailApiKey, messagingAuthToken } from "./outbound/ApiCredentials.ts"
 import { customHeader } from "./outbound/CustomHeader.ts"
 import { noAuth } from "./outbound/NoAuth.ts"
 import { type DeliveryAuth, nothing, type OutboundAuthType } from "./outbound/OutboundAuthType.ts"
@@ -9,7 +10,14 @@ import { serviceSignature } from "./outbound/ServiceSignature.ts"
 export type { DeliveryAuth, OutboundAuthType }
 
 /** Every way in which deliveries can authenticate. */
-export const outboundAuthTypes: ReadonlyArray<OutboundAuthType> = [noAuth, serviceSignature, customHeader]
+export const outboundAuthTypes: ReadonlyArray<OutboundAuthType> = [
+  noAuth,
+  serviceSignature,
+  customHeader,
+  emailApiKey,
+  chatBotToken,
+  messagingAuthToken
+]
 
 const byType: ReadonlyMap<unknown, OutboundAuthType> = new Map(outboundAuthTypes.map((row) => [row.type, row]))
 
@@ -36,11 +44,8 @@ export const notBuilt: ReadonlyMap<string, ReadonlyArray<string>> = new Map(
     OAUTH2_AUTHORIZATION_CODE: oauth,
     OAUTH_REFRESH_TOKEN: oauth,
     SERVICE_ACCOUNT: ["client_email", "token_uri", "scope"],
-    EMAIL_API_KEY: [],
-    CHAT_BOT_TOKEN: [],
     OBJECT_STORE_R_ACCESS_KEY: ["access_key_id"],
     OBJECT_STORE_S_ACCESS_KEY: ["access_key_id"],
-    MESSAGING_AUTH_TOKEN: ["account_sid"],
     DATABASE_PASSWORD: ["username"]
   })
 )

@@ -1,8 +1,9 @@
 import { Effect, Schema } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import type { SqlError } from "effect/sql"
 import type { Ordering } from "@tidegate/model/Ordering"
 import type { Rule } from "@tidegate/model/Rule"
 import type { DestinationConfig } from "@tidegate/resources/Destination"
+import { HotSql } from "./Database.ts"
 import { Secrets } from "./Secrets.ts"
 
 /** A destination's row, as its actor needs it. */
@@ -48,8 +49,8 @@ const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.JsonObjec
 export const readDeliverySettings = Effect.fnUntraced(function* (
   id: string,
   shard: number
-): Effect.fn.Return<DeliverySettings | null, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
-  const sql = yield* SqlClient.SqlClient
+): Effect.fn.Return<DeliverySettings | null, SqlError.SqlError, HotSql | Secrets> {
+  const sql = yield* HotSql
   const secrets = yield* Secrets
   const [row] = yield* sql<Omit<DeliveringDestination, "auth"> & { readonly auth: string | null }>`
     select id, team_id, name, type, config, auth, disabled_at, cancel_before, deleted_at from destinations where id = ${id}`
@@ -64,11 +65,12 @@ export const readDeliverySettings = Effect.fnUntraced(function* (
     )
     select c.id, c.name, s.name as source_name, c.rules, c.disabled_at, c.deleted_at, c.paused_at, c.resumed_at, c.cancel_before,
       c.ordering, c.lines is not null as has_lines
-    from connections c join sources s on s.id = c.source_id
-    where c.id in (
+    from (
       select id from connections where destination_id = ${id} and deleted_at is null
       union select connection_id from lanes where connection_id is not null
-    )`
+    ) those
+      cross join lateral (select * from connections where connections.id = those.id limit 1) c
+      cross join lateral (select name from sources where sources.id = c.source_id limit 1) s`
   const auth =
     row.auth === null
       ? {}

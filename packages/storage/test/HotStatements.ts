@@ -5,6 +5,7 @@ import { derivedId, idTime, newId, prefixes, sibling } from "@tidegate/model/Ids
 import { backlogs } from "@tidegate/storage/Backlog"
 import { cancelPending } from "@tidegate/storage/CancelPending"
 import * as Database from "@tidegate/storage/Database"
+import { readDeliverySettings } from "@tidegate/storage/DeliverySettings"
 import { dueRows, dueWork, pendingEvents, recentStarts } from "@tidegate/storage/DeliveryRows"
 import { firstOfLines, inLine, nextLines, nextPlace } from "@tidegate/storage/Lines"
 import { migrate } from "@tidegate/storage/Migrations"
@@ -35,11 +36,28 @@ const otherConnection = newId(prefixes.connection, Date.now())
 const lined = newId(prefixes.connection, Date.now())
 const keys = Array.from({ length: 20 }, (_, i) => `key-${i}`)
 
-/** So many pending events, due now, with requests that wait for slow rules; answers the ids of the first 20. */
+/** So many sources, each with a connection to a destination of its own; and one to the destination that the events are for. */
+const connect = Effect.fnUntraced(function* (count: number, salt: string) {
+  const sql = yield* SqlClient.SqlClient
+  const stamps = sql.literal("now(), now()")
+  const rows = sql`(select ${salt} || i as id from generate_series(1, ${count}::int) i) as rows`
+  yield* sql`insert into teams (id, name) values ('tm', 'tm') on conflict do nothing`
+  yield* sql`insert into sources (id, team_id, name, type, config, created_at, updated_at)
+    select 'src_' || id, 'tm', id, 'WEBHOOK', '{}', ${stamps} from ${rows}`
+  yield* sql`insert into destinations (id, team_id, name, type, config, created_at, updated_at)
+    select 'dst_' || id, 'tm', id, 'HTTP', '{}'::jsonb, ${stamps} from ${rows}
+    union all select ${destination}, 'tm', 'one', 'HTTP', '{}'::jsonb, ${stamps} on conflict do nothing`
+  yield* sql`insert into connections (id, team_id, name, source_id, destination_id, rules, created_at, updated_at)
+    select 'con_' || id, 'tm', id, 'src_' || id, case id when ${salt} || 1 then ${destination} else 'dst_' || id end, '[]', ${stamps}
+    from ${rows}`
+})
+
+/** So many pending events, due now, with requests that wait for slow rules, and as many connections; answers the ids of the first 20. */
 export const fill = Effect.fnUntraced(function* (count: number) {
   const sql = yield* SqlClient.SqlClient
   const base = newId(prefixes.event, Date.now()).slice(4, 14)
   const salt = Math.random().toString(36).slice(2, 8).padEnd(6, "0")
+  yield* connect(count, salt)
   yield* sql`insert into requests (id, team_id, source_id, status, verified, method, path, query, headers, body, body_size,
       events_count, ignored_count, ingested_at, created_at, updated_at)
     select 'req_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 'tm', 'src', 'accepted', false, 'POST', '/', '', '{}', '', 0,
@@ -213,6 +231,10 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
     file: "DeliveryRows.ts",
     run: () => recentStarts(1, destination, Date.now() - 60_000, 1_000),
     everyDay: true
+  },
+  "what a destination delivers by": {
+    file: "DeliverySettings.ts",
+    run: () => readDeliverySettings(destination, 1)
   },
   "what is due": { file: "DeliveryRows.ts", run: () => dueWork([1, 2, 3], Date.now() + 1000) },
   "the backlogs": { file: "Backlog.ts", run: () => backlogs([1, 2, 3]) },

@@ -241,6 +241,12 @@ export const metrics = {
     quick
   ),
 
+  // What processes share.
+  redisUp: gauge("tidegate_redis_up", "Whether Redis answers this process; 0 as well when there is none."),
+  redisUnanswered: counters("tidegate_redis_unanswered_total", "Commands that Redis did not answer, by why.", [
+    ["reason", ["away", "deadline", "lost", "refused", "busy"]]
+  ]),
+
   // Telemetry itself.
   spansExported: counter("tidegate_spans_exported_total", "Spans that the collector has taken."),
   spansDropped: counters("tidegate_spans_dropped_total", "Spans that were not exported, by why.", [

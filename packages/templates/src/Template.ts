@@ -10,10 +10,11 @@ import type { Escape } from "./Escape.ts"
  * Only own properties are read. What is not there, or null, renders as nothing; an object or a list as its JSON.
  */
 
-const roots = ["body", "headers", "query", "path", "method", "request"] as const
+/** What there is under a root: nothing, anything, members whose names ignore case, or these members and no others. */
+export type TemplateMembers = "none" | "any" | "headers" | ReadonlyArray<string>
 
-/** What a path can begin with. `body`, `headers` and `query` also stand alone; `request` has `id` only. */
-export type TemplateRoot = (typeof roots)[number]
+/** What a path can begin with. All but a root with members of its own can also stand alone. */
+export type TemplateRoots<Root extends string> = Readonly<Record<Root, TemplateMembers>>
 
 /** Why a text is no template; `at` is the place of the placeholder, in characters from the beginning. */
 export interface TemplateInvalid {
@@ -24,18 +25,18 @@ export interface TemplateInvalid {
 /** The longest text a template renders to, in characters. */
 export const maxRenderedLength = 262_144
 
-export interface Template {
+export interface Template<Root extends string> {
   /**
    * The text, with `read` asked for the roots that it names. Null when it would be longer than `maxRenderedLength`,
    * because cutting it would make a JSON or XML document invalid, or would have to hold a value nested too deep.
    */
-  readonly render: (read: (root: TemplateRoot) => unknown, escape: Escape) => string | null
+  readonly render: (read: (root: Root) => unknown, escape: Escape) => string | null
   /** The text with `value` in place of every placeholder; `text` where it stands in a JSON string. */
   readonly fill: (value: string, text: string) => string
 }
 
-interface Placeholder {
-  readonly root: TemplateRoot
+interface Placeholder<Root extends string> {
+  readonly root: Root
   readonly rest: ReadonlyArray<PathSegment>
   /** Whether it stands within a string, when the text is read as JSON. */
   readonly inString: boolean
@@ -44,15 +45,18 @@ interface Placeholder {
 }
 
 /** Compiles a text once; a text without placeholders is a template, too. */
-export const compileTemplate = (text: string): Result.Result<Template, TemplateInvalid> => {
-  const placeholders: Array<Placeholder> = []
+export const compileTemplate = <Root extends string>(
+  text: string,
+  roots: TemplateRoots<Root>
+): Result.Result<Template<Root>, TemplateInvalid> => {
+  const placeholders: Array<Placeholder<Root>> = []
   let open = text.indexOf("{{")
   const before = open < 0 ? text : text.slice(0, open)
   let inString = endsInString(before, false)
   while (open >= 0) {
     const close = text.indexOf("}}", open + 2)
     if (close < 0) return invalid(open, "the placeholder is not closed")
-    const path = parsePlaceholder(text.slice(open + 2, close).trim())
+    const path = parsePlaceholder(text.slice(open + 2, close).trim(), roots)
     if (typeof path === "string") return invalid(open, path)
     const next = text.indexOf("{{", close + 2)
     const after = text.slice(close + 2, next < 0 ? text.length : next)
@@ -81,36 +85,34 @@ const endsInString = (piece: string, begins: boolean): boolean => {
 }
 
 /** The path between the braces, or what is wrong with it. */
-const parsePlaceholder = (text: string): Pick<Placeholder, "root" | "rest"> | string => {
+const parsePlaceholder = <Root extends string>(
+  text: string,
+  roots: TemplateRoots<Root>
+): Pick<Placeholder<Root>, "root" | "rest"> | string => {
   if (text === "") return "the placeholder is empty"
   if (text.length > maxPathLength) return `the placeholder is longer than ${maxPathLength} characters`
   const [first, ...rest] = parsePath(text) ?? []
-  if (first?.kind !== "key") return "the placeholder is not a path like body.order.id or body.items[0].sku"
-  const root = roots.find((name) => name === first.key)
-  if (root === undefined) return `a placeholder begins with one of ${roots.join(", ")}`
+  if (first?.kind !== "key")
+    return `the placeholder is not a path like ${Object.keys(roots)[0]}.order.id or ${Object.keys(roots)[0]}.items[0].sku`
+  if (!Object.hasOwn(roots, first.key)) return `a placeholder begins with one of ${Object.keys(roots).join(", ")}`
+  const root = first.key as Root
   if (rest.some(({ kind }) => kind === "each" || kind === "element")) return "a placeholder names one place"
-  switch (root) {
-    case "path":
-    case "method":
-      if (rest.length > 0) return `${root} is a text and has no fields`
-      break
-    case "request": {
-      const [field] = rest
-      if (rest.length !== 1 || field?.kind !== "key" || field.key !== "id") return "only request.id can be used"
-      break
-    }
-    case "headers": {
-      const [name, ...below] = rest
-      if (name?.kind === "key") return { root, rest: [{ kind: "key", key: name.key.toLowerCase() }, ...below] }
-    }
+  const members: TemplateMembers = roots[root]
+  const [member, ...below] = rest
+  if (members === "none" && member !== undefined) return `${root} is a text and has no fields`
+  if (members === "headers" && member?.kind === "key") {
+    return { root, rest: [{ kind: "key", key: member.key.toLowerCase() }, ...below] }
+  }
+  if (typeof members !== "string" && (below.length > 0 || member?.kind !== "key" || !members.includes(member.key))) {
+    return `only ${members.map((name) => `${root}.${name}`).join(", ")} can be used`
   }
   return { root, rest }
 }
 
-const render = (
+const render = <Root extends string>(
   before: string,
-  placeholders: ReadonlyArray<Placeholder>,
-  read: (root: TemplateRoot) => unknown,
+  placeholders: ReadonlyArray<Placeholder<Root>>,
+  read: (root: Root) => unknown,
   escape: Escape
 ): string | null => {
   let rendered = before

@@ -1,12 +1,21 @@
 import { describe, expect, it } from "@effect/vitest"
 import { type Escape, headerEscape, jsonEscape, textEscape, xmlEscape } from "@tidegate/templates/Escape"
-import { compileTemplate, maxRenderedLength, type TemplateRoot } from "@tidegate/templates/Template"
+import { compileTemplate, maxRenderedLength, type TemplateRoots } from "@tidegate/templates/Template"
 import { Arbitrary, Result, Schema } from "effect"
 
-type Roots = { readonly [root in TemplateRoot]?: unknown }
+const roots = {
+  body: "any",
+  headers: "headers",
+  query: "any",
+  path: "none",
+  method: "none",
+  request: ["id"]
+} as const satisfies TemplateRoots<string>
 
-const rendered = (template: string, roots: Roots, escape: Escape = textEscape): string | null =>
-  Result.getOrThrow(compileTemplate(template)).render((root) => roots[root], escape)
+type Roots = { readonly [root in keyof typeof roots]?: unknown }
+
+const rendered = (template: string, values: Roots, escape: Escape = textEscape): string | null =>
+  Result.getOrThrow(compileTemplate(template, roots)).render((root) => values[root], escape)
 
 const request: Roots = {
   body: {
@@ -47,8 +56,8 @@ describe("placeholders", () => {
   ]
   for (const [template, expected] of table) {
     it(JSON.stringify(template), () => {
-      const roots = template === "{{body}}}" ? { ...request, body: "{{path}}" } : request
-      expect(rendered(template, roots)).toBe(expected)
+      const values = template === "{{body}}}" ? { ...request, body: "{{path}}" } : request
+      expect(rendered(template, values)).toBe(expected)
     })
   }
 
@@ -79,7 +88,7 @@ describe("placeholders", () => {
       [`{{body.${"a".repeat(300)}}}`, 0, /longer than 256/]
     ]
     for (const [template, at, message] of refused) {
-      const result = compileTemplate(template)
+      const result = compileTemplate(template, roots)
       if (Result.isSuccess(result)) expect.fail(`accepted: ${template}`)
       expect(result.failure.at, template).toBe(at)
       expect(result.failure.message, template).toMatch(message)
@@ -88,7 +97,7 @@ describe("placeholders", () => {
 
   it("read only the roots that they name", () => {
     const read: Array<string> = []
-    Result.getOrThrow(compileTemplate("{{path}} {{query.a}}")).render((root) => {
+    Result.getOrThrow(compileTemplate("{{path}} {{query.a}}", roots)).render((root) => {
       read.push(root)
       return request[root]
     }, textEscape)
@@ -186,7 +195,7 @@ describe("the length of what is rendered", () => {
 
   it("so is the work: the first value that does not fit ends it", () => {
     let reads = 0
-    const template = Result.getOrThrow(compileTemplate("{{body}}".repeat(5_000)))
+    const template = Result.getOrThrow(compileTemplate("{{body}}".repeat(5_000), roots))
     const text = template.render(() => {
       reads++
       return "x".repeat(maxRenderedLength + 1)

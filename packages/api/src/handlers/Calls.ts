@@ -57,6 +57,14 @@ class OwnerChanged extends Data.TaggedError("OwnerChanged") {}
 /** While a shard changes hands, whoever has it next is asked as soon as he has it. */
 const askingAgain = { times: 20, schedule: Schedule.spaced("250 millis") }
 
+/** Also when its caller hangs up. */
+const unhindered = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.flatMap(Effect.forkDetach(effect), Fiber.join)
+
+/** A change that is made where it is asked for. */
+export const carriedThrough = <A, R>(change: Effect.Effect<A, GatewayError, R>): Effect.Effect<A, GatewayError, R> =>
+  unhindered(Effect.timeoutOrElse(change, late("the database did not answer in time; repeat the request")))
+
 /**
  * A message to the resource's owner. It is carried through even when its caller hangs up: a change that is stored has
  * to reach everyone it concerns. Every command is idempotent: one whose owner changes meanwhile is sent to the next, and what cannot be
@@ -78,8 +86,7 @@ export const askOwner = <A, R>(
       Effect.fail(fail("QUEUE_UNAVAILABLE", "the resource has just changed its owner; repeat the request"))
     ),
     Effect.timeoutOrElse(late("the resource's owner did not answer in time; repeat the request")),
-    Effect.forkDetach,
-    Effect.flatMap(Fiber.join)
+    unhindered
   )
 
 /** What reads are made on. */

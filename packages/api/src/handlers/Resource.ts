@@ -3,6 +3,7 @@ import { Clock, Effect, type Schema } from "effect"
 import type { HttpApiBuilder, HttpApiEndpoint } from "effect/http-api"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { Ingress } from "@tidegate/model/Ingress"
+import { newId } from "@tidegate/model/Ids"
 import type { Role } from "@tidegate/model/Permission"
 import {
   type AnyResource,
@@ -15,7 +16,7 @@ import {
 import type { ResourceQuery } from "@tidegate/storage/reads/ResourceLists"
 import type { Store } from "@tidegate/storage/Store"
 import { CurrentTeam } from "../contract/Authorization.ts"
-import { askOwner, type ById, type NoOwner, ownersOf, read, upsert, type WithBody } from "./Calls.ts"
+import { askOwner, type ById, carriedThrough, type NoOwner, ownersOf, read, upsert, type WithBody } from "./Calls.ts"
 import { readJsonObject, textOf } from "./JsonBody.ts"
 import { type ListQuery, resourceQueryOf } from "./ListInput.ts"
 
@@ -28,6 +29,8 @@ interface Special<R extends AnyResource> {
   /** What a list is narrowed to beyond what every list is. */
   // oxlint-disable-next-line typescript/no-explicit-any -- the query of its own group
   readonly listed?: (query: any) => Effect.Effect<Partial<ResourceQuery>, GatewayError>
+  /** Whether a create takes what only an actor has, beyond the store. */
+  readonly needsActor?: (input: R["write"]["message"]["Type"]) => boolean
 }
 
 /** A message, as the client of an actor takes it. */
@@ -57,7 +60,8 @@ type Handled<R extends AnyResource> =
 
 /**
  * Handles the calls that every resource has. Commands go to its actor as typed messages, found right as far as a body tells by
- * itself; each has an id, by which it changes things once however often it arrives. Reads go to the table.
+ * itself; each has an id, by which it changes things once however often it arrives. A create is carried out here, unless it needs the
+ * actor. Reads go to the table.
  */
 export const handle = Effect.fnUntraced(function* <
   R extends AnyResource,
@@ -69,7 +73,12 @@ export const handle = Effect.fnUntraced(function* <
   resource: R,
   store: Store<R>,
   client: (id: string) => unknown,
-  { find, listed = () => Effect.succeed({}), shownTo = (_, record) => record }: Special<R> = {}
+  {
+    find,
+    listed = () => Effect.succeed({}),
+    needsActor = () => false,
+    shownTo = (_, record) => record
+  }: Special<R> = {}
 ): Effect.fn.Return<HttpApiBuilder.Handlers<R0, All, Before | (Handled<R> & keyof All)>, never, Ingress> {
   const ingress = yield* Ingress
   const { fresh, owner } = ownersOf(resource.prefix, resource.name, client as (id: string) => Owner)
@@ -90,9 +99,17 @@ export const handle = Effect.fnUntraced(function* <
     return yield* askOwner(to[message]!(payload))
   })
 
+  /** Nobody else can know a fresh id: until this has answered there is no other writer of the row, and no actor to be started for it. */
+  const createHere = Effect.fnUntraced(function* (input: unknown) {
+    const { id: team_id } = yield* CurrentTeam
+    const ms = yield* Clock.currentTimeMillis
+    const id = newId(resource.prefix, ms)
+    const fields = yield* Effect.fromResult(resource.create(input, { id, now: new Date(ms), ingress }))
+    return yield* carriedThrough(store.create(team_id, id, fields))
+  })
   const create = Effect.fnUntraced(function* (written: Schema.JsonObject) {
     const input = yield* judged(resource.write, written, null)
-    return yield* shown(send(yield* fresh, "Create", input))
+    return yield* shown(needsActor(input) ? send(yield* fresh, "Create", input) : createHere(input))
   })
   const writeOne = (message: string, body: Body<Schema.Codec<unknown>>) =>
     Effect.fnUntraced(function* (id: string, written: Schema.JsonObject) {

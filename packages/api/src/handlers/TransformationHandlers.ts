@@ -34,6 +34,8 @@ export const layer = HttpApiBuilder.group(
     const reading = yield* reader
     const handled = yield* handle(handlers, transformation, yield* Transformations, client, {
       shownTo,
+      // Its code has to compile.
+      needsActor: () => true,
       listed: (query: { readonly include_counts?: boolean; readonly include_metrics?: boolean }) =>
         Effect.succeed({ counts: query.include_counts === true || query.include_metrics === true })
     })

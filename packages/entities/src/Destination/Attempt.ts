@@ -168,7 +168,15 @@ export const recordOf = (
     retryAt:
       successful || verdict.final
         ? null
-        : retryTime(lane, attemptNumber, outcome, finishedAt, item.firstAttemptAt ?? outcome.sentAt, random)
+        : retryTime(
+            lane,
+            attemptNumber,
+            outcome,
+            verdict.retryAfter ?? null,
+            finishedAt,
+            item.firstAttemptAt ?? outcome.sentAt,
+            random
+          )
   }
 }
 
@@ -176,11 +184,12 @@ const retryTime = (
   lane: LaneSettings | undefined,
   attemptNumber: number,
   { errorCode, headers, status }: Outcome,
+  saidInBody: number | null,
   now: number,
   firstAttemptAt: number,
   random: number
 ): number | null => {
-  const retryAfter = headers["retry-after"]
+  const retryAfter = saidInBody === null ? headers["retry-after"] : String(saidInBody)
   // A 2xx that its sender takes for a failure is none to a rule, which may name the statuses that are tried again.
   const isFailure = errorCode === null && status !== null && (status < 200 || status > 299)
   const next = nextRetry(

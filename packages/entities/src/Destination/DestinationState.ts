@@ -2,6 +2,7 @@ import { Cause, Effect, Redacted, Result } from "effect"
 import type { SqlError } from "effect/sql"
 import type { Connector, OpenAuth, Sender } from "@tidegate/connectors/Connector"
 import { settingsOf } from "@tidegate/connectors/Connectors"
+import { ApiOrigins } from "@tidegate/connectors/Origins"
 import type { RatePeriod } from "@tidegate/model/Destination"
 import type { RetryPolicy } from "@tidegate/rules/Retry"
 import { compileRules } from "@tidegate/rules/RuleSet"
@@ -108,8 +109,9 @@ const openSender = Effect.fnUntraced(function* (
     yield* Effect.logError("a destination cannot deliver: its settings or secrets cannot be read", about)
     return null
   }
+  const origins = yield* ApiOrigins
   try {
-    return connector.open(settings.success, auth)
+    return connector.open(settings.success, auth, origins)
   } catch (cause) {
     yield* Effect.logError("a destination cannot deliver: its sender broke down", about, Cause.die(cause))
     return null

@@ -1,0 +1,105 @@
+import createFetchClient, { type FetchOptions } from "openapi-fetch"
+import type { FilterKeys, PathsWithMethod, RequiredKeysOf, SuccessResponse } from "openapi-typescript-helpers"
+import { retrying, type RetryOptions } from "./Retry.ts"
+import type { paths } from "./schema.ts"
+import { TidegateError } from "./TidegateError.ts"
+
+export interface ClientOptions extends Partial<RetryOptions> {
+  /** The gateway's origin, such as `https://hooks.example.com`; a path before `/v1` may follow. */
+  readonly baseUrl: string
+  /** An API key, or the token of a session. */
+  readonly key: string
+  /** The team to act on, where it is not the key's own. */
+  readonly team?: string
+  readonly fetch?: (request: Request) => Promise<Response>
+}
+
+type Method = "get" | "post" | "put" | "patch" | "delete"
+type Operation<Path extends keyof paths, M extends Method> = FilterKeys<paths[Path], M>
+type Options<Path extends keyof paths, M extends Method> = FetchOptions<Operation<Path, M>>
+/** Options may be left out where none is needed. */
+type Rest<O> = RequiredKeysOf<O> extends never ? [options?: O] : [options: O]
+type Responses<O> = O extends { readonly responses: infer R extends Record<string | number, unknown> } ? R : never
+/** What a call is answered. */
+type Answer<Path extends keyof paths, M extends Method> = SuccessResponse<Responses<Operation<Path, M>>>
+
+/** The paths whose answers are lists. */
+type ListPath = {
+  [Path in PathsWithMethod<paths, "get">]: Answer<Path, "get"> extends { models: ReadonlyArray<unknown> } ? Path : never
+}[PathsWithMethod<paths, "get">]
+type Item<Path extends ListPath> = Answer<Path, "get"> extends { models: ReadonlyArray<infer Model> } ? Model : never
+
+interface Page {
+  readonly models: ReadonlyArray<unknown>
+  readonly next_cursor?: string | null
+  readonly has_more?: boolean
+  readonly pagination?: { readonly next?: string | null }
+}
+
+interface Query {
+  readonly params?: { readonly query?: Readonly<Record<string, unknown>> }
+}
+
+/**
+ * Calls a gateway. A call resolves with what it is answered and rejects with a `TidegateError`; paths, parameters, bodies and answers
+ * have the contract's types.
+ */
+export class Client {
+  readonly #request: (method: Method, path: string, options: object) => Promise<unknown>
+
+  constructor({ baseUrl, fetch = globalThis.fetch, key, team, ...retry }: ClientOptions) {
+    const api = createFetchClient<paths>({
+      baseUrl: `${baseUrl.replace(/\/+$/, "")}/v1`,
+      headers: { authorization: `Bearer ${key}`, ...(team === undefined ? {} : { "x-team-id": team }) },
+      fetch: retrying(fetch, { retries: 3, longestWaitMs: 60_000, timeoutMs: 60_000, ...retry })
+    })
+    this.#request = async (method, path, options) => {
+      const { data, error, response } = await api.request(method, path as never, options as never)
+      if (!response.ok) throw new TidegateError(response, error)
+      return data
+    }
+  }
+
+  get<Path extends PathsWithMethod<paths, "get">>(path: Path, ...rest: Rest<Options<Path, "get">>) {
+    return this.#call("get", path, rest)
+  }
+
+  post<Path extends PathsWithMethod<paths, "post">>(path: Path, ...rest: Rest<Options<Path, "post">>) {
+    return this.#call("post", path, rest)
+  }
+
+  put<Path extends PathsWithMethod<paths, "put">>(path: Path, ...rest: Rest<Options<Path, "put">>) {
+    return this.#call("put", path, rest)
+  }
+
+  patch<Path extends PathsWithMethod<paths, "patch">>(path: Path, ...rest: Rest<Options<Path, "patch">>) {
+    return this.#call("patch", path, rest)
+  }
+
+  delete<Path extends PathsWithMethod<paths, "delete">>(path: Path, ...rest: Rest<Options<Path, "delete">>) {
+    return this.#call("delete", path, rest)
+  }
+
+  /**
+   * Everything that a list has, page by page as it is asked for. Sources, destinations, connections and transformations have one page
+   * of 255; when there are more, this throws after it, because a list that ends early would be taken for a whole one.
+   */
+  async *list<Path extends ListPath>(path: Path, ...[options]: Rest<Options<Path, "get">>): AsyncGenerator<Item<Path>> {
+    const { params } = (options ?? {}) as Query
+    for (let cursor: string | null | undefined; cursor !== null;) {
+      const query = { ...params?.query, ...(cursor === undefined ? {} : { cursor }) }
+      const page = (await this.#request("get", path, { ...options, params: { ...params, query } })) as Page
+      yield* page.models as ReadonlyArray<Item<Path>>
+      if (page.has_more === true) throw new Error(`${path} has more than its one page shows: narrow it by id or name`)
+      cursor = page.next_cursor ?? page.pagination?.next ?? null
+    }
+  }
+
+  #call<Path extends keyof paths, M extends Method>(
+    method: M,
+    path: Path,
+    [options]: [options?: object]
+  ): Promise<Answer<Path, M>> {
+    return this.#request(method, path, options ?? {}) as Promise<Answer<Path, M>>
+  }
+}

@@ -1,0 +1,12348 @@
+/* Made of the contract by openapi-typescript: `npm test -- test/published -u` writes it. */
+export interface paths {
+  "/attempts": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List attempts
+     * @description Newest first unless told, with cursors both ways.
+     */
+    get: operations["listAttempts"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/attempts/{id}": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Retrieve an attempt
+     * @description With what was asked and what was answered.
+     */
+    get: operations["getAttempt"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/auth/demo/login": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Begin a demo session
+     * @description As the demo user, who owns the demo team; for 24 hours. It can be switched off.
+     */
+    post: operations["loginDemo"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/auth/idp/login": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Begin a session with an ID token
+     * @description Its issuer, audience, signature and times are checked, and the nonce where one is given. The session ends after 7 days.
+     */
+    post: operations["login"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/auth/logout": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * End the session
+     * @description Its token is no longer valid anywhere.
+     */
+    post: operations["logout"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/auth/me": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Tell who is calling
+     * @description The user, their session and the teams that they are members of; of an API key, its team.
+     */
+    get: operations["getMe"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    /**
+     * Change one's name
+     * @description Not of the demo user, whom everybody may be.
+     */
+    patch: operations["updateMe"]
+    trace?: never
+  }
+  "/bins/{id}/stream": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Watch a bin or a source
+     * @description A WebSocket. Each of its text frames is one StreamFrame: a hello, and from then on every request that is stored. Who asks is told by the headers of any call (`Authorization`, `x-team-id`, `x-bin-token`) or, in a browser, by subprotocols: `token.<base64url>` (a bin's token, an API key or a session's token), `team.<base64url>` (the team, or a credential of it), and `bin.v1`, which is answered. Who may not is let in and then told so by the close code: 4401, 4403, 4404, or 4410 when the bin is over; 1012 and 1013 say to come again.
+     */
+    get: operations["watchBin"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/connections": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List connections
+     * @description One page, without a cursor: at most 255.
+     */
+    get: operations["listConnections"]
+    /**
+     * Create or update a connection, by its id or by its source and name
+     * @description The connection that is selected is updated in part; when there is none, it is created.
+     */
+    put: operations["upsertConnection"]
+    /**
+     * Create a connection
+     * @description From then on, every request that its source accepts is routed by its rules.
+     */
+    post: operations["createConnection"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/connections/{id}": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Retrieve a connection
+     * @description With its source and its destination in full.
+     */
+    get: operations["getConnection"]
+    put?: never
+    post?: never
+    /**
+     * Delete a connection
+     * @description What waits on it is cancelled.
+     */
+    delete: operations["deleteConnection"]
+    options?: never
+    head?: never
+    /**
+     * Update a connection in part
+     * @description What is given is merged into the connection; `rules` are replaced whole.
+     */
+    patch: operations["updateConnection"]
+    trace?: never
+  }
+  "/connections/{id}/disable": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    /**
+     * Stop routing over a connection
+     * @description What waits on it is cancelled, and later requests make no event. Repeating it changes nothing.
+     */
+    put: operations["disableConnection"]
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/connections/{id}/enable": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    /**
+     * Route over a connection again
+     * @description Repeating it changes nothing.
+     */
+    put: operations["enableConnection"]
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/connections/{id}/latest-input": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * The latest request its source accepted
+     * @description To try a filter or a transformation on; null when there is none.
+     */
+    get: operations["getLatestInput"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/connections/{id}/pause": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    /**
+     * Hold what a connection delivers
+     * @description Its events wait in HOLD until it is unpaused. Repeating it changes nothing.
+     */
+    put: operations["pauseConnection"]
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/connections/{id}/unpause": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    /**
+     * Deliver what was held
+     * @description Held events are queued again. Repeating it changes nothing.
+     */
+    put: operations["unpauseConnection"]
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/destinations": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List destinations
+     * @description One page, without a cursor: at most 255, each with its attempts of the last 24 hours.
+     */
+    get: operations["listDestinations"]
+    /**
+     * Create a destination, or update the one of its name
+     * @description What is left out stays as it is; secrets may be given masked.
+     */
+    put: operations["upsertDestination"]
+    /**
+     * Create a destination
+     * @description Where the URL leads is checked with every delivery; private networks are refused unless allowed.
+     */
+    post: operations["createDestination"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/destinations/{id}": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Retrieve a destination
+     * @description Secrets are masked.
+     */
+    get: operations["getDestination"]
+    /**
+     * Replace a destination
+     * @description What is left out has its default; secrets may be given masked.
+     */
+    put: operations["replaceDestination"]
+    post?: never
+    /**
+     * Delete a destination and its connections
+     * @description What waits for it is cancelled.
+     */
+    delete: operations["deleteDestination"]
+    options?: never
+    head?: never
+    /**
+     * Update a destination in part
+     * @description What is given is merged into the destination; `auth` is replaced whole.
+     */
+    patch: operations["updateDestination"]
+    trace?: never
+  }
+  "/destinations/{id}/disable": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    /**
+     * Disable a destination
+     * @description What waits for it is cancelled, and its connections route nothing to it. Repeating it changes nothing.
+     */
+    put: operations["disableDestination"]
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/destinations/{id}/enable": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    /**
+     * Enable a destination
+     * @description Its connections route to it again. Repeating it changes nothing.
+     */
+    put: operations["enableDestination"]
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/events": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List events, newest first
+     * @description Of the last 24 hours unless told; pages by cursor. A page may be shorter than its limit.
+     */
+    get: operations["listEvents"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/events/{id}": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Retrieve an event with what is sent and the last answer
+     * @description `data` is null when retention took it.
+     */
+    get: operations["getEvent"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/events/{id}/retry": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Deliver a finished event again
+     * @description As a new event, with the same payload. It has to be SUCCESSFUL, FAILED or CANCELLED.
+     */
+    post: operations["retryEvent"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/events/bulk_operations": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List bulk operations of events, newest first
+     * @description One page, without a cursor.
+     */
+    get: operations["listEventBulkOperations"]
+    put?: never
+    /**
+     * Retry all events that a filter finds
+     * @description What it finds is written down first (PLANNED), then retried (RUNNING) at a pace that live traffic does not notice. At most 50 at a time.
+     */
+    post: operations["createEventBulkOperation"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/events/bulk_operations/{id}": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Retrieve a bulk operation
+     * @description With how far it has come.
+     */
+    get: operations["getEventBulkOperation"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/events/bulk_operations/{id}/cancel": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Cancel a bulk operation
+     * @description What it has queued is delivered all the same.
+     */
+    post: operations["cancelEventBulkOperation"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/events/count": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Count events
+     * @description Of the last 24 hours unless told.
+     */
+    get: operations["countEvents"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/metrics/connections": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Summarize connections
+     * @description Of the last 24 hours, a row for each id in the order given; zeros for an id that is none. Bins are six of four hours, the oldest first.
+     */
+    get: operations["getConnectionMetrics"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/metrics/destinations": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Summarize destinations
+     * @description Of the last 24 hours, a row for each id in the order given; zeros for an id that is none. Bins are six of four hours, the oldest first.
+     */
+    get: operations["getDestinationMetrics"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/metrics/events": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Count events over time, by the status that they have now
+     * @description Buckets from date_range.start to date_range.end in UTC, those without anything included: the range is widened to whole buckets. Without a granularity it is the finest with at most 300 of them. processing_count is what is being delivered as far as it is noted, which it is of destinations with a rate. Ignored events have no destination, status or bulk operation. partial: more wait than are read, so queued_count, processing_count and hold_count are at least what they say.
+     */
+    get: operations["getEventMetrics"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/metrics/requests": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Count requests over time
+     * @description Buckets from date_range.start to date_range.end in UTC, those without anything included: the range is widened to whole buckets. Without a granularity it is the finest with at most 300 of them.
+     */
+    get: operations["getRequestMetrics"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/metrics/sources": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Summarize sources
+     * @description Of the last 24 hours, a row for each id in the order given; zeros for an id that is none. Bins are six of four hours, the oldest first.
+     */
+    get: operations["getSourceMetrics"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/metrics/transformations": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Summarize transformations
+     * @description Of the last 24 hours, a row for each id in the order given; zeros for an id that is none. Bins are six of four hours, the oldest first.
+     */
+    get: operations["getTransformationMetrics"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/project-secrets": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Retrieve what may be known of the secrets
+     * @description Never their values.
+     */
+    get: operations["getProjectSecrets"]
+    /**
+     * Replace the secrets by values of one's own
+     * @description What is left out stays.
+     */
+    put: operations["replaceProjectSecrets"]
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/project-secrets/rotate": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Replace the secrets by random values
+     * @description They are shown in this answer and never again. No body replaces both. The former API key is dead at once; deliveries are signed by the former signing secret too, for 24 hours.
+     */
+    post: operations["rotateProjectSecrets"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/request-fixtures": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List fixtures, newest first
+     * @description One page, without a cursor: at most 255.
+     */
+    get: operations["listFixtures"]
+    put?: never
+    /**
+     * Keep a request as a fixture
+     * @description A copy of what was received, which outlives the request.
+     */
+    post: operations["createFixture"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/request-fixtures/{id}": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Retrieve a fixture with its snapshot
+     * @description What was received, as it was.
+     */
+    get: operations["getFixture"]
+    put?: never
+    post?: never
+    /**
+     * Delete a fixture
+     * @description The request that it is a copy of stays.
+     */
+    delete: operations["deleteFixture"]
+    options?: never
+    head?: never
+    /**
+     * Rename or describe a fixture
+     * @description What is left out stays; the snapshot never changes.
+     */
+    patch: operations["updateFixture"]
+    trace?: never
+  }
+  "/request-fixtures/{id}/replay": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Replay a fixture through one connection
+     * @description As a new request, which only that connection sees. Its rules hold, but for deduplication.
+     */
+    post: operations["replayFixture"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/request-fixtures/{id}/targets": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List the connections that a fixture can be replayed through
+     * @description The enabled ones of its source, with enabled destinations.
+     */
+    get: operations["listFixtureTargets"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/requests": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List requests, newest first
+     * @description Of the last 24 hours unless told; pages by cursor. A page may be shorter than its limit.
+     */
+    get: operations["listRequests"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/requests/{id}": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Retrieve a request with what was received
+     * @description `data` is null when retention took it. A proxy source's request has its `proxy_exchange`.
+     */
+    get: operations["getRequest"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/requests/{id}/body": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Download the body of a request
+     * @description The bytes as they were received, as an attachment that no browser shows; 404 when none are stored (any more). The type they came with is `data.content_type` of the request.
+     */
+    get: operations["downloadRequestBody"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/requests/{id}/events": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List the events of a request
+     * @description Oldest first.
+     */
+    get: operations["listRequestEvents"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/requests/{id}/ignored_events": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List what a request did not become, and why
+     * @description One for each connection whose rules kept it from becoming an event.
+     */
+    get: operations["listIgnoredEvents"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/requests/{id}/retry": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Replay a request, as it was or with edits
+     * @description As a new request of the source, rejected ones too. It is not verified, goes through the rules that the source's connections have now, and is never a duplicate. No body is an exact replay.
+     */
+    post: operations["retryRequest"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/requests/{id}/share": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Share a request
+     * @description A link that anybody may open until it ends: after 7 days unless told, 30 at most. What is secret is taken out before it is stored; the link is told once. A body of bytes, and JSON beyond 128 KiB, is left out.
+     */
+    post: operations["shareRequest"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/requests/{id}/share/{share}": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    post?: never
+    /**
+     * End a share
+     * @description Its link answers 410 from then on. Repeating it changes nothing.
+     */
+    delete: operations["revokeShare"]
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/requests/{id}/trace": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Retrieve a request with everything that became of it
+     * @description Its events with their attempts, what was ignored and why, and a timeline of it all.
+     */
+    get: operations["getTrace"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/requests/bulk_operations": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List bulk operations of requests, newest first
+     * @description One page, without a cursor.
+     */
+    get: operations["listRequestBulkOperations"]
+    put?: never
+    /**
+     * Replay all requests that a filter finds
+     * @description What it finds is written down first (PLANNED), then retried (RUNNING) at a pace that live traffic does not notice. At most 50 at a time.
+     */
+    post: operations["createRequestBulkOperation"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/requests/bulk_operations/{id}": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Retrieve a bulk operation
+     * @description With how far it has come.
+     */
+    get: operations["getRequestBulkOperation"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/requests/bulk_operations/{id}/cancel": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Cancel a bulk operation
+     * @description What it has queued is delivered all the same.
+     */
+    post: operations["cancelRequestBulkOperation"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/requests/count": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Count requests
+     * @description Of the last 24 hours unless told.
+     */
+    get: operations["countRequests"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/shares/request/{token}": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Open a share
+     * @description Without a credential: the link is one. At most 120 a minute from one address.
+     */
+    get: operations["openShare"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/sources": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List sources
+     * @description One page, without a cursor: at most 255.
+     */
+    get: operations["listSources"]
+    /**
+     * Create or update a source by its name
+     * @description The source of this name is updated in part; when there is none, it is created.
+     */
+    put: operations["upsertSource"]
+    /**
+     * Create a source
+     * @description Its `url` is what senders post to. Without `auth` it accepts everybody.
+     */
+    post: operations["createSource"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/sources/{id}": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Retrieve a source
+     * @description Secrets are masked.
+     */
+    get: operations["getSource"]
+    put?: never
+    post?: never
+    /**
+     * Delete a source and its connections
+     * @description Its URL answers 404 from then on. Its requests and events are kept until retention takes them.
+     */
+    delete: operations["deleteSource"]
+    options?: never
+    head?: never
+    /**
+     * Update a source in part
+     * @description What is given is merged into the source; `auth`, `custom_response` and `proxy` are replaced whole.
+     */
+    patch: operations["updateSource"]
+    trace?: never
+  }
+  "/sources/{id}/disable": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    /**
+     * Disable a source and its connections
+     * @description Requests to it are answered 403 and stored as rejected; what waits on its connections is cancelled. Repeating it changes nothing.
+     */
+    put: operations["disableSource"]
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/sources/{id}/enable": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    /**
+     * Enable a source
+     * @description With it, the connections that were disabled by disabling it. Repeating it changes nothing.
+     */
+    put: operations["enableSource"]
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/sources/{id}/health": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Tell how a source is doing
+     * @description What became of its requests in the last 24 hours, and where its ingest limit stands. What was limited is counted, not stored.
+     */
+    get: operations["getSourceHealth"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/transformations": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List transformations
+     * @description One page, without a cursor: at most 255.
+     */
+    get: operations["listTransformations"]
+    /**
+     * Create a transformation, or update the one of its name
+     * @description Variables that are left out stay as they are; so do its id, and the rules that name it.
+     */
+    put: operations["upsertTransformation"]
+    /**
+     * Create a transformation
+     * @description Connections use it by a rule of type `transform`.
+     */
+    post: operations["createTransformation"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/transformations/{id}": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Retrieve a transformation
+     * @description With its code, and what it did in the last 24 hours.
+     */
+    get: operations["getTransformation"]
+    put?: never
+    post?: never
+    /**
+     * Delete a transformation that no connection uses
+     * @description Its name is free again; its executions are kept until retention takes them.
+     */
+    delete: operations["deleteTransformation"]
+    options?: never
+    head?: never
+    /**
+     * Update a transformation in part
+     * @description What is given replaces what is there, `env` as a whole. Requests that wait for it get the new code.
+     */
+    patch: operations["updateTransformation"]
+    trace?: never
+  }
+  "/transformations/{id}/executions": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List what a transformation ran for, newest first
+     * @description Of the last 24 hours unless told; pages by cursor.
+     */
+    get: operations["listExecutions"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/transformations/{id}/executions/{executionId}": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Retrieve an execution
+     * @description With what the code was given and what it made of it; null when retention took it, or the code failed.
+     */
+    get: operations["getExecution"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/transformations/run": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Run a transformation, or code, against a sample
+     * @description Nothing is stored. Code that fails is answered 200 with `error`; code that does not compile 400.
+     */
+    post: operations["runTransformation"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+}
+export type webhooks = Record<string, never>
+export interface components {
+  schemas: {
+    ApiKeyAuth: {
+      /** @description What the sender presents. Encrypted at rest, masked on read; writing the mask back keeps it */
+      api_key: string
+      header_key?: string | null
+      query_key?: string | null
+    }
+    ApiKeySourceConfig: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["ApiKeyAuth"]
+      /** @enum {string} */
+      auth_type: "API_KEY"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    Attempt: {
+      attempt_number: number
+      body: string | null
+      /** @enum {string} */
+      body_encoding: "text" | "base64"
+      bulk_retry_id: string | null
+      connection_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      delivered_at: string
+      delivery_latency: number
+      destination_id: string
+      error_code: string | null
+      event_id: string
+      http_method: string
+      id: string
+      request_id: string
+      requested_url: string
+      responded_at: string | null
+      response_headers: {
+        [key: string]: string | string[]
+      } | null
+      response_latency: number | null
+      response_status: number | null
+      source_id: string
+      /** @enum {string} */
+      status: "SUCCESSFUL" | "FAILED"
+      successful_at: string | null
+      team_id: string
+      /** @enum {string} */
+      trigger: "INITIAL" | "AUTOMATIC" | "MANUAL" | "BULK_RETRY" | "UNPAUSE"
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+      webhook_id: string
+    }
+    BasicAuth: {
+      /** @description What the sender presents. Encrypted at rest, masked on read; writing the mask back keeps it */
+      password: string
+      username: string
+    }
+    BasicAuthSourceConfig: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["BasicAuth"]
+      /** @enum {string} */
+      auth_type: "BASIC_AUTH"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    BulkFilter: {
+      connection_id?: string[]
+      destination_id?: string[]
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      from: string
+      q?: string
+      source_id?: string[]
+      status?: string[]
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      to: string
+    }
+    BulkOperation: {
+      cancelable: boolean
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      done_count: number
+      failed_count: number
+      filter: components["schemas"]["BulkFilter"]
+      finished_at: string | null
+      id: string
+      queued_count: number
+      requested_by: string | null
+      started_at: string | null
+      /** @enum {string} */
+      status: "PLANNED" | "RUNNING" | "COMPLETED" | "FAILED" | "CANCELLED"
+      team_id: string
+      total_count: number
+      /** @enum {string} */
+      type: "request_bulk_retry" | "event_bulk_retry"
+    }
+    CapturedRequest: {
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      data: components["schemas"]["RequestData"] | null
+      id: string
+      /** @enum {string} */
+      status: "accepted" | "rejected"
+    }
+    ChatBotDestinationConfig: {
+      auth:
+        | {
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            bot_token: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+        | {
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            bot_token?: string
+            /** @enum {boolean} */
+            disabled: true
+          }
+      /**
+       * @description The token of a bot
+       * @enum {string}
+       */
+      auth_type: "CHAT_BOT_TOKEN"
+      blocks_template?: string | null
+      channel: string
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+      text_template: string
+    }
+    /**
+     * @description Posts to a channel as a bot (Slack).
+     * @example {
+     *       "name": "ops-channel",
+     *       "type": "CHAT_BOT",
+     *       "config": {
+     *         "channel": "C0123456789",
+     *         "text_template": "Order {{payload.id}} has arrived",
+     *         "auth_type": "CHAT_BOT_TOKEN",
+     *         "auth": {
+     *           "bot_token": "xoxb-0000-0000"
+     *         }
+     *       }
+     *     }
+     */
+    ChatBotDestinationWrite: {
+      config: components["schemas"]["ChatBotDestinationConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /** @enum {string} */
+      type: "CHAT_BOT"
+    }
+    ChatWebhookDestinationConfig: {
+      allowed_mentions?: ("roles" | "users" | "everyone")[] | null
+      auth?: {
+        /** @description true: as if there were no auth */
+        disabled?: boolean
+      } | null
+      auth_type?: "NO_AUTH" | null
+      avatar_url?: string | null
+      content_template?: string | null
+      embeds?: string | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+      /**
+       * Format: uri
+       * @description The webhook's execute URL
+       * @example https://discord.com/api/webhooks/1234/token
+       */
+      url: string
+      username?: string | null
+    }
+    /**
+     * @description Posts to a channel through its webhook (Discord).
+     * @example {
+     *       "name": "alerts-channel",
+     *       "type": "CHAT_WEBHOOK",
+     *       "config": {
+     *         "url": "https://discord.com/api/webhooks/1234/token",
+     *         "content_template": "{{payload.message}}"
+     *       }
+     *     }
+     */
+    ChatWebhookDestinationWrite: {
+      config: components["schemas"]["ChatWebhookDestinationConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /** @enum {string} */
+      type: "CHAT_WEBHOOK"
+    }
+    /** @description What a value has to meet: a plain value (equality), a list (each item is met by some element), or an object of fields and operators. */
+    Condition: string | number | boolean | null | unknown[] | components["schemas"]["ConditionOperators"]
+    /** @description Operators and field names; all must hold. Names may also be written in snake case, and without the $. */
+    ConditionOperators: {
+      $and?: components["schemas"]["Condition"][]
+      $contains?:
+        | number
+        | string
+        | {
+            $ref: string
+          }
+      $endsWith?:
+        | string
+        | string[]
+        | {
+            $ref: string
+          }
+      $eq?: unknown
+      $exist?: boolean
+      $gt?:
+        | number
+        | string
+        | {
+            $ref: string
+          }
+      $gte?:
+        | number
+        | string
+        | {
+            $ref: string
+          }
+      $in?:
+        | (string | number | boolean | null)[]
+        | number
+        | string
+        | {
+            $ref: string
+          }
+      $lt?:
+        | number
+        | string
+        | {
+            $ref: string
+          }
+      $lte?:
+        | number
+        | string
+        | {
+            $ref: string
+          }
+      $neq?: unknown
+      $nin?:
+        | (string | number | boolean | null)[]
+        | number
+        | string
+        | {
+            $ref: string
+          }
+      $not?: components["schemas"]["Condition"]
+      $or?: components["schemas"]["Condition"][]
+      /** @description A path in the same document: equality with what is there */
+      $ref?: string
+      /** @description RE2 syntax, unanchored */
+      $regex?: string
+      $startsWith?:
+        | string
+        | string[]
+        | {
+            $ref: string
+          }
+    } & {
+      [key: string]: components["schemas"]["Condition"]
+    }
+    /**
+     * @description A connection with its source and its destination in full; its rules stand in the order they work in.
+     * @example {
+     *       "id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+     *       "team_id": "tm_demo",
+     *       "name": "shop-to-orders-api",
+     *       "description": null,
+     *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+     *       "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+     *       "source": {
+     *         "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+     *         "team_id": "tm_demo",
+     *         "name": "shop",
+     *         "description": "Orders of the shop",
+     *         "type": "WEBHOOK",
+     *         "input_type": "webhook",
+     *         "status": "enabled",
+     *         "url": "https://hooks.example.com/e/src_01kak1v8m0c3x9f2e7d5b4a6gh",
+     *         "config": {
+     *           "auth_type": "HMAC",
+     *           "auth": {
+     *             "webhook_secret_key": "****shop",
+     *             "header_key": "x-shop-signature",
+     *             "algorithm": "sha256",
+     *             "encoding": "hex",
+     *             "prefix": "sha256="
+     *           },
+     *           "allowed_http_methods": [
+     *             "POST",
+     *             "PUT",
+     *             "PATCH",
+     *             "DELETE"
+     *           ],
+     *           "custom_response": null,
+     *           "mode": "webhook",
+     *           "proxy": null,
+     *           "chat_defer_ephemeral": false,
+     *           "rate_limit": null,
+     *           "rate_limit_period": null
+     *         },
+     *         "disabled_at": null,
+     *         "created_at": "2026-01-01T00:00:00.000Z",
+     *         "updated_at": "2026-01-01T00:00:00.000Z"
+     *       },
+     *       "destination": {
+     *         "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+     *         "team_id": "tm_demo",
+     *         "name": "orders-api",
+     *         "description": null,
+     *         "type": "HTTP",
+     *         "config": {
+     *           "url": "https://api.example.com/hooks",
+     *           "http_method": null,
+     *           "path_forwarding_disabled": false,
+     *           "forward_credentials": true,
+     *           "rate_limit": 10,
+     *           "rate_limit_period": "second",
+     *           "max_concurrency": null,
+     *           "auth_type": "CUSTOM_HEADER",
+     *           "auth": {
+     *             "header_name": "x-token",
+     *             "value": "****-api"
+     *           }
+     *         },
+     *         "disabled_at": null,
+     *         "attempts_24h_count": 42,
+     *         "attempts_24h_bins": [
+     *           0,
+     *           0,
+     *           1,
+     *           4,
+     *           20,
+     *           17
+     *         ],
+     *         "created_at": "2026-01-01T00:00:00.000Z",
+     *         "updated_at": "2026-01-01T00:00:00.000Z"
+     *       },
+     *       "rules": [
+     *         {
+     *           "type": "deduplicate",
+     *           "window": 60000,
+     *           "include_fields": [
+     *             "body.id"
+     *           ]
+     *         },
+     *         {
+     *           "type": "filter",
+     *           "body": {
+     *             "type": {
+     *               "$in": [
+     *                 "order.created",
+     *                 "order.paid"
+     *               ]
+     *             }
+     *           }
+     *         },
+     *         {
+     *           "type": "delay",
+     *           "delay": 5000
+     *         },
+     *         {
+     *           "type": "retry",
+     *           "strategy": "exponential",
+     *           "count": 5,
+     *           "interval": 60000,
+     *           "response_status_codes": [
+     *             "429",
+     *             "500-599",
+     *             "!501"
+     *           ]
+     *         }
+     *       ],
+     *       "ordering": {
+     *         "key": "body.customer.id",
+     *         "on_failure": "block"
+     *       },
+     *       "disabled_at": null,
+     *       "paused_at": null,
+     *       "created_at": "2026-01-01T00:00:00.000Z",
+     *       "updated_at": "2026-01-01T00:00:00.000Z"
+     *     }
+     */
+    Connection: {
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      description: string | null
+      destination: components["schemas"]["Destination"]
+      destination_id: string
+      disabled_at: string | null
+      id: string
+      name: string
+      ordering: {
+        key: string
+        /** @enum {string} */
+        on_failure: "block" | "skip"
+      } | null
+      paused_at: string | null
+      rules: components["schemas"]["ConnectionRule"][]
+      source: components["schemas"]["Source"]
+      source_id: string
+      team_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+    }
+    ConnectionMetrics: {
+      connection_id: string
+      destination_id: string | null
+      events_24h_bins: number[]
+      events_24h_cancelled_bins: number[]
+      events_24h_cancelled_count: number
+      events_24h_count: number
+      events_24h_failed_bins: number[]
+      events_24h_failed_count: number
+      events_24h_pending_bins: number[]
+      events_24h_pending_count: number
+      events_24h_successful_bins: number[]
+      events_24h_successful_count: number
+      id: string
+      source_id: string | null
+      webhook_id: string
+    }
+    ConnectionPatch: {
+      description?: string | null
+      /** @description The same as destination_id */
+      destination?: {
+        id: string
+      }
+      /**
+       * @description The destination
+       * @example des_01kak1w2n4d4y0g3f8e6c5b7hj
+       */
+      destination_id?: string
+      disabled_at?: string | null
+      /** @description Printable characters, unique in the team */
+      name?: string
+      /** @description Events with the same value at `key` are delivered one at a time, in the order in which they came; null: in any order */
+      ordering?: components["schemas"]["Ordering"] | null
+      paused_at?: string | null
+      rules?:
+        | (
+            | components["schemas"]["DeduplicateRule"]
+            | components["schemas"]["TransformRule"]
+            | components["schemas"]["InlineTransformRule"]
+            | components["schemas"]["FilterRule"]
+            | components["schemas"]["DelayRule"]
+            | components["schemas"]["RetryRule"]
+          )[]
+        | null
+      /** @description The same as source_id */
+      source?: {
+        id: string
+      }
+      /**
+       * @description The source
+       * @example src_01kak1v8m0c3x9f2e7d5b4a6gh
+       */
+      source_id?: string
+    }
+    ConnectionRule:
+      | components["schemas"]["DeduplicateRule"]
+      | components["schemas"]["ShownTransformRule"]
+      | components["schemas"]["FilterRule"]
+      | components["schemas"]["DelayRule"]
+      | components["schemas"]["RetryRule"]
+    ConnectionUpsert: {
+      description?: string | null
+      /** @description The same as destination_id */
+      destination?: {
+        id: string
+      }
+      /**
+       * @description The destination
+       * @example des_01kak1w2n4d4y0g3f8e6c5b7hj
+       */
+      destination_id?: string
+      disabled_at?: string | null
+      /** @description Selects the connection; without it, its source and name do */
+      id?: string
+      /** @description Printable characters, unique in the team */
+      name?: string
+      /** @description Events with the same value at `key` are delivered one at a time, in the order in which they came; null: in any order */
+      ordering?: components["schemas"]["Ordering"] | null
+      paused_at?: string | null
+      rules?:
+        | (
+            | components["schemas"]["DeduplicateRule"]
+            | components["schemas"]["TransformRule"]
+            | components["schemas"]["InlineTransformRule"]
+            | components["schemas"]["FilterRule"]
+            | components["schemas"]["DelayRule"]
+            | components["schemas"]["RetryRule"]
+          )[]
+        | null
+      /** @description The same as source_id */
+      source?: {
+        id: string
+      }
+      /**
+       * @description The source
+       * @example src_01kak1v8m0c3x9f2e7d5b4a6gh
+       */
+      source_id?: string
+    }
+    /**
+     * @description A source and a destination are needed, by id or as objects with an id.
+     * @example {
+     *       "name": "shop-to-orders-api",
+     *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+     *       "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+     *       "rules": [
+     *         {
+     *           "type": "deduplicate",
+     *           "window": 60000,
+     *           "include_fields": [
+     *             "body.id"
+     *           ]
+     *         },
+     *         {
+     *           "type": "filter",
+     *           "body": {
+     *             "type": {
+     *               "$in": [
+     *                 "order.created",
+     *                 "order.paid"
+     *               ]
+     *             }
+     *           }
+     *         },
+     *         {
+     *           "type": "delay",
+     *           "delay": 5000
+     *         },
+     *         {
+     *           "type": "retry",
+     *           "strategy": "exponential",
+     *           "count": 5,
+     *           "interval": 60000,
+     *           "response_status_codes": [
+     *             "429",
+     *             "500-599",
+     *             "!501"
+     *           ]
+     *         }
+     *       ],
+     *       "ordering": {
+     *         "key": "body.customer.id",
+     *         "on_failure": "block"
+     *       }
+     *     }
+     */
+    ConnectionWrite: {
+      description?: string | null
+      /** @description The same as destination_id */
+      destination?: {
+        id: string
+      }
+      /**
+       * @description The destination
+       * @example des_01kak1w2n4d4y0g3f8e6c5b7hj
+       */
+      destination_id?: string
+      disabled_at?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /** @description Events with the same value at `key` are delivered one at a time, in the order in which they came; null: in any order */
+      ordering?: components["schemas"]["Ordering"] | null
+      paused_at?: string | null
+      rules?:
+        | (
+            | components["schemas"]["DeduplicateRule"]
+            | components["schemas"]["TransformRule"]
+            | components["schemas"]["InlineTransformRule"]
+            | components["schemas"]["FilterRule"]
+            | components["schemas"]["DelayRule"]
+            | components["schemas"]["RetryRule"]
+          )[]
+        | null
+      /** @description The same as source_id */
+      source?: {
+        id: string
+      }
+      /**
+       * @description The source
+       * @example src_01kak1v8m0c3x9f2e7d5b4a6gh
+       */
+      source_id?: string
+    }
+    /** @description What senders are answered: by the first enabled rule that matches, else the body; without one, the receipt. */
+    CustomResponse: {
+      body?: string | null
+      content_type?: ("json" | "text" | "xml") | null
+      rules?:
+        | {
+            enabled?: boolean | null
+            match?: {
+              body?: components["schemas"]["Condition"] | null
+              headers?: components["schemas"]["NamedCondition"] | null
+              method?: components["schemas"]["TextCondition"] | null
+              path?: components["schemas"]["TextCondition"] | null
+              query?: components["schemas"]["NamedCondition"] | null
+            } | null
+            response?: {
+              body?: string | null
+              content_type?: ("json" | "text" | "xml") | null
+              headers?: {
+                [key: string]: string
+              } | null
+              status?: number | null
+            } | null
+          }[]
+        | null
+    }
+    DeduplicateRule: {
+      body?: components["schemas"]["Condition"] | null
+      /**
+       * @description What need not agree
+       * @example [
+       *       "body.id"
+       *     ]
+       */
+      exclude_fields?: string[]
+      headers?: components["schemas"]["NamedCondition"] | null
+      /**
+       * @description What must agree; with exclude_fields it cannot be used
+       * @example [
+       *       "body.id"
+       *     ]
+       */
+      include_fields?: string[]
+      /** @enum {string} */
+      type: "deduplicate"
+      /** @description Milliseconds from the first request, in which those that agree with it are ignored */
+      window: number
+    }
+    DelayRule: {
+      /** @description Milliseconds from the event's creation to its first attempt */
+      delay: number
+      /** @enum {string} */
+      type: "delay"
+    }
+    Deleted: {
+      /** @enum {boolean} */
+      deleted: true
+      id: string
+    }
+    /**
+     * @description A destination; secrets are masked. attempts_24h_bins: six buckets of four hours, the oldest first, the last one ending now.
+     * @example {
+     *       "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+     *       "team_id": "tm_demo",
+     *       "name": "orders-api",
+     *       "description": null,
+     *       "type": "HTTP",
+     *       "config": {
+     *         "url": "https://api.example.com/hooks",
+     *         "http_method": null,
+     *         "path_forwarding_disabled": false,
+     *         "forward_credentials": true,
+     *         "rate_limit": 10,
+     *         "rate_limit_period": "second",
+     *         "max_concurrency": null,
+     *         "auth_type": "CUSTOM_HEADER",
+     *         "auth": {
+     *           "header_name": "x-token",
+     *           "value": "****-api"
+     *         }
+     *       },
+     *       "disabled_at": null,
+     *       "attempts_24h_count": 42,
+     *       "attempts_24h_bins": [
+     *         0,
+     *         0,
+     *         1,
+     *         4,
+     *         20,
+     *         17
+     *       ],
+     *       "created_at": "2026-01-01T00:00:00.000Z",
+     *       "updated_at": "2026-01-01T00:00:00.000Z"
+     *     }
+     */
+    Destination: {
+      attempts_24h_bins: number[]
+      attempts_24h_count: number
+      config: components["schemas"]["DestinationConfig"]
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      description: string | null
+      disabled_at: string | null
+      id: string
+      name: string
+      team_id: string
+      type: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+    }
+    DestinationConfig:
+      | {
+          /** @description Who may be notified by the message */
+          allowed_mentions?: ("roles" | "users" | "everyone")[]
+          /** @enum {string} */
+          api_base?: "https://api.sendgrid.com" | "https://api.eu.sendgrid.com"
+          auth: {
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+          auth_type: ("NO_AUTH" | "SERVICE_SIGNATURE") | null
+          avatar_url?: string | null
+          bcc?: string | string[] | null
+          blocks_template?: string | null
+          body_template?: string
+          cc?: string | string[] | null
+          channel?: string
+          chat_id?: string
+          content_sid?: string | null
+          content_template?: string
+          content_variables?: string | null
+          disable_link_previews?: boolean
+          disable_notification?: boolean
+          embeds?: string | null
+          forward_credentials?: boolean
+          from?: string | null
+          from_name?: string | null
+          html_template?: string | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          max_concurrency?: number | null
+          /** @description Public URLs or templates of them, like {{payload.media_url}} */
+          media_urls?: string[]
+          messaging_service_sid?: string | null
+          parse_mode?: ("HTML" | "MarkdownV2") | null
+          path?: string
+          path_forwarding_disabled?: boolean
+          rate_limit: number | null
+          /** @enum {string} */
+          rate_limit_period: "second" | "minute" | "hour" | "day"
+          reply_to?: string | null
+          subject?: string
+          text_template?: string
+          to?: string
+          /** Format: uri */
+          url?: string
+          username?: string | null
+        }
+      | {
+          /** @description Who may be notified by the message */
+          allowed_mentions?: ("roles" | "users" | "everyone")[]
+          /** @enum {string} */
+          api_base?: "https://api.sendgrid.com" | "https://api.eu.sendgrid.com"
+          auth: {
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+            header_name?: string
+            value?: string
+          }
+          /** @enum {string} */
+          auth_type: "CUSTOM_HEADER"
+          avatar_url?: string | null
+          bcc?: string | string[] | null
+          blocks_template?: string | null
+          body_template?: string
+          cc?: string | string[] | null
+          channel?: string
+          chat_id?: string
+          content_sid?: string | null
+          content_template?: string
+          content_variables?: string | null
+          disable_link_previews?: boolean
+          disable_notification?: boolean
+          embeds?: string | null
+          forward_credentials?: boolean
+          from?: string | null
+          from_name?: string | null
+          html_template?: string | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          max_concurrency?: number | null
+          /** @description Public URLs or templates of them, like {{payload.media_url}} */
+          media_urls?: string[]
+          messaging_service_sid?: string | null
+          parse_mode?: ("HTML" | "MarkdownV2") | null
+          path?: string
+          path_forwarding_disabled?: boolean
+          rate_limit: number | null
+          /** @enum {string} */
+          rate_limit_period: "second" | "minute" | "hour" | "day"
+          reply_to?: string | null
+          subject?: string
+          text_template?: string
+          to?: string
+          /** Format: uri */
+          url?: string
+          username?: string | null
+        }
+      | {
+          /** @description Who may be notified by the message */
+          allowed_mentions?: ("roles" | "users" | "everyone")[]
+          /** @enum {string} */
+          api_base?: "https://api.sendgrid.com" | "https://api.eu.sendgrid.com"
+          auth: {
+            api_key?: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+          /** @enum {string} */
+          auth_type: "EMAIL_API_KEY"
+          avatar_url?: string | null
+          bcc?: string | string[] | null
+          blocks_template?: string | null
+          body_template?: string
+          cc?: string | string[] | null
+          channel?: string
+          chat_id?: string
+          content_sid?: string | null
+          content_template?: string
+          content_variables?: string | null
+          disable_link_previews?: boolean
+          disable_notification?: boolean
+          embeds?: string | null
+          forward_credentials?: boolean
+          from?: string | null
+          from_name?: string | null
+          html_template?: string | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          max_concurrency?: number | null
+          /** @description Public URLs or templates of them, like {{payload.media_url}} */
+          media_urls?: string[]
+          messaging_service_sid?: string | null
+          parse_mode?: ("HTML" | "MarkdownV2") | null
+          path?: string
+          path_forwarding_disabled?: boolean
+          rate_limit: number | null
+          /** @enum {string} */
+          rate_limit_period: "second" | "minute" | "hour" | "day"
+          reply_to?: string | null
+          subject?: string
+          text_template?: string
+          to?: string
+          /** Format: uri */
+          url?: string
+          username?: string | null
+        }
+      | {
+          /** @description Who may be notified by the message */
+          allowed_mentions?: ("roles" | "users" | "everyone")[]
+          /** @enum {string} */
+          api_base?: "https://api.sendgrid.com" | "https://api.eu.sendgrid.com"
+          auth: {
+            bot_token?: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+          /** @enum {string} */
+          auth_type: "CHAT_BOT_TOKEN"
+          avatar_url?: string | null
+          bcc?: string | string[] | null
+          blocks_template?: string | null
+          body_template?: string
+          cc?: string | string[] | null
+          channel?: string
+          chat_id?: string
+          content_sid?: string | null
+          content_template?: string
+          content_variables?: string | null
+          disable_link_previews?: boolean
+          disable_notification?: boolean
+          embeds?: string | null
+          forward_credentials?: boolean
+          from?: string | null
+          from_name?: string | null
+          html_template?: string | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          max_concurrency?: number | null
+          /** @description Public URLs or templates of them, like {{payload.media_url}} */
+          media_urls?: string[]
+          messaging_service_sid?: string | null
+          parse_mode?: ("HTML" | "MarkdownV2") | null
+          path?: string
+          path_forwarding_disabled?: boolean
+          rate_limit: number | null
+          /** @enum {string} */
+          rate_limit_period: "second" | "minute" | "hour" | "day"
+          reply_to?: string | null
+          subject?: string
+          text_template?: string
+          to?: string
+          /** Format: uri */
+          url?: string
+          username?: string | null
+        }
+      | {
+          /** @description Who may be notified by the message */
+          allowed_mentions?: ("roles" | "users" | "everyone")[]
+          /** @enum {string} */
+          api_base?: "https://api.sendgrid.com" | "https://api.eu.sendgrid.com"
+          auth: {
+            account_sid?: string
+            auth_token?: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+          /** @enum {string} */
+          auth_type: "MESSAGING_AUTH_TOKEN"
+          avatar_url?: string | null
+          bcc?: string | string[] | null
+          blocks_template?: string | null
+          body_template?: string
+          cc?: string | string[] | null
+          channel?: string
+          chat_id?: string
+          content_sid?: string | null
+          content_template?: string
+          content_variables?: string | null
+          disable_link_previews?: boolean
+          disable_notification?: boolean
+          embeds?: string | null
+          forward_credentials?: boolean
+          from?: string | null
+          from_name?: string | null
+          html_template?: string | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          max_concurrency?: number | null
+          /** @description Public URLs or templates of them, like {{payload.media_url}} */
+          media_urls?: string[]
+          messaging_service_sid?: string | null
+          parse_mode?: ("HTML" | "MarkdownV2") | null
+          path?: string
+          path_forwarding_disabled?: boolean
+          rate_limit: number | null
+          /** @enum {string} */
+          rate_limit_period: "second" | "minute" | "hour" | "day"
+          reply_to?: string | null
+          subject?: string
+          text_template?: string
+          to?: string
+          /** Format: uri */
+          url?: string
+          username?: string | null
+        }
+    DestinationConfigPatch: {
+      allowed_mentions?: ("roles" | "users" | "everyone")[] | null
+      api_base?: ("https://api.sendgrid.com" | "https://api.eu.sendgrid.com") | null
+      auth?:
+        | {
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+            /**
+             * @description None that HTTP or the gateway sets
+             * @example x-token
+             */
+            header_name: string
+            /** @description The header's value: printable ASCII. Encrypted at rest, masked on read; writing the mask back keeps it */
+            value: string
+          }
+        | {
+            /** @enum {boolean} */
+            disabled: true
+            /**
+             * @description None that HTTP or the gateway sets
+             * @example x-token
+             */
+            header_name?: string
+            /** @description The header's value: printable ASCII. Encrypted at rest, masked on read; writing the mask back keeps it */
+            value?: string
+          }
+        | {
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            api_key: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+        | {
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            api_key?: string
+            /** @enum {boolean} */
+            disabled: true
+          }
+        | {
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            bot_token: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+        | {
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            bot_token?: string
+            /** @enum {boolean} */
+            disabled: true
+          }
+        | {
+            account_sid: string
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            auth_token: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+        | {
+            account_sid?: string
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            auth_token?: string
+            /** @enum {boolean} */
+            disabled: true
+          }
+        | {
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+        | null
+      auth_type?:
+        | (
+            | "NO_AUTH"
+            | "SERVICE_SIGNATURE"
+            | "CUSTOM_HEADER"
+            | "EMAIL_API_KEY"
+            | "CHAT_BOT_TOKEN"
+            | "MESSAGING_AUTH_TOKEN"
+          )
+        | null
+      avatar_url?: string | null
+      bcc?: (string | string[]) | null
+      blocks_template?: string | null
+      body_template?: string
+      cc?: (string | string[]) | null
+      channel?: string
+      chat_id?: string
+      content_sid?: string | null
+      content_template?: string | null
+      content_variables?: string | null
+      disable_link_previews?: boolean | null
+      disable_notification?: boolean | null
+      embeds?: string | null
+      forward_credentials?: boolean | null
+      from?: string | null
+      from_name?: string | null
+      html_template?: string | null
+      http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+      max_concurrency?: number | null
+      /** @description Public URLs or templates of them, like {{payload.media_url}} */
+      media_urls?: string[]
+      messaging_service_sid?: string | null
+      parse_mode?: ("HTML" | "MarkdownV2") | null
+      path?: string | null
+      path_forwarding_disabled?: boolean | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+      reply_to?: string | null
+      subject?: string | null
+      text_template?: string
+      to?: string
+      /**
+       * Format: uri
+       * @description The webhook's execute URL
+       * @example https://discord.com/api/webhooks/1234/token
+       */
+      url?: string
+      username?: string | null
+    }
+    DestinationMetrics: {
+      attempts_24h_bins: number[]
+      attempts_24h_count: number
+      connections_count: number
+      destination_id: string
+      events_24h_bins: number[]
+      events_24h_cancelled_bins: number[]
+      events_24h_cancelled_count: number
+      events_24h_count: number
+      events_24h_failed_bins: number[]
+      events_24h_failed_count: number
+      events_24h_pending_bins: number[]
+      events_24h_pending_count: number
+      events_24h_successful_bins: number[]
+      events_24h_successful_count: number
+      id: string
+    }
+    /**
+     * @description What is given is merged into what is there; auth is replaced whole.
+     * @example {
+     *       "config": {
+     *         "rate_limit": 5
+     *       }
+     *     }
+     */
+    DestinationPatch: {
+      config?: components["schemas"]["DestinationConfigPatch"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name?: string
+      /** @enum {string} */
+      type?:
+        | "HTTP"
+        | "MOCK_API"
+        | "EMAIL_API_EMAIL"
+        | "CHAT_BOT"
+        | "CHAT_WEBHOOK"
+        | "MESSENGER_MESSAGE"
+        | "MESSAGING_CHAT"
+        | "MESSAGING_SMS"
+        | "MESSAGING_MMS"
+    }
+    /** @description By type. The members of config may also stand at the top level. */
+    DestinationWrite:
+      | components["schemas"]["HttpDestinationWrite"]
+      | components["schemas"]["MockApiDestinationWrite"]
+      | components["schemas"]["EmailApiEmailDestinationWrite"]
+      | components["schemas"]["ChatBotDestinationWrite"]
+      | components["schemas"]["ChatWebhookDestinationWrite"]
+      | components["schemas"]["MessengerMessageDestinationWrite"]
+      | components["schemas"]["MessagingChatDestinationWrite"]
+      | components["schemas"]["MessagingSmsDestinationWrite"]
+      | components["schemas"]["MessagingMmsDestinationWrite"]
+    EmailApiEmailDestinationConfig: {
+      api_base?: ("https://api.sendgrid.com" | "https://api.eu.sendgrid.com") | null
+      auth:
+        | {
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            api_key: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+        | {
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            api_key?: string
+            /** @enum {boolean} */
+            disabled: true
+          }
+      /**
+       * @description The key of an e-mail API
+       * @enum {string}
+       */
+      auth_type: "EMAIL_API_KEY"
+      bcc?: (string | string[]) | null
+      cc?: (string | string[]) | null
+      from: string
+      from_name?: string | null
+      html_template?: string | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+      reply_to?: string | null
+      subject?: string | null
+      text_template?: string | null
+      /** @description Addresses or templates, each of one address; at most 10 in to, cc and bcc together */
+      to: string | string[]
+    }
+    /**
+     * @description Sends an e-mail by an API (SendGrid).
+     * @example {
+     *       "name": "mail-to-ops",
+     *       "type": "EMAIL_API_EMAIL",
+     *       "config": {
+     *         "from": "orders@example.com",
+     *         "to": "ops@example.com",
+     *         "text_template": "Order {{payload.id}} has arrived",
+     *         "auth_type": "EMAIL_API_KEY",
+     *         "auth": {
+     *           "api_key": "SG.0000.0000"
+     *         }
+     *       }
+     *     }
+     */
+    EmailApiEmailDestinationWrite: {
+      config: components["schemas"]["EmailApiEmailDestinationConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /** @enum {string} */
+      type: "EMAIL_API_EMAIL"
+    }
+    ErrorBody: {
+      /** @enum {string} */
+      code:
+        | "BIN_ALREADY_CLAIMED"
+        | "BIN_EXPIRED"
+        | "BULK_OPERATION_NOT_CANCELABLE"
+        | "CONNECTION_DISABLED"
+        | "CONNECTION_PAUSED"
+        | "DESTINATION_DISABLED"
+        | "EVENT_NOT_RETRYABLE"
+        | "FIXTURE_TARGET_INVALID"
+        | "INTERNAL_ERROR"
+        | "INVALID_API_KEY"
+        | "INVALID_BIN_TOKEN"
+        | "INVALID_CURSOR"
+        | "INVALID_ID_TOKEN"
+        | "INVALID_JSON"
+        | "INVALID_TIME_RANGE"
+        | "LOGIN_DISABLED"
+        | "NOT_FOUND"
+        | "PAYLOAD_TOO_LARGE"
+        | "PAYLOAD_UNAVAILABLE"
+        | "QUEUE_UNAVAILABLE"
+        | "RATE_LIMITED"
+        | "REQUEST_TIMEOUT"
+        | "RESOURCE_ALREADY_EXISTS"
+        | "RESOURCE_IN_USE"
+        | "ROLE_REQUIRED"
+        | "RULE_INVALID"
+        | "SESSION_EXPIRED"
+        | "SHARE_EXPIRED"
+        | "SHARE_NOT_FOUND"
+        | "SHARE_REVOKED"
+        | "SOURCE_AUTH_FAILED"
+        | "SOURCE_DISABLED"
+        | "SOURCE_METHOD_NOT_ALLOWED"
+        | "TEAM_FORBIDDEN"
+        | "TRANSFORMATION_INVALID"
+        | "UNAUTHENTICATED"
+        | "UNSUPPORTED_CONTENT_TYPE"
+        | "UPGRADE_REQUIRED"
+        | "UPSTREAM_ERROR"
+        | "UPSTREAM_TIMEOUT"
+        | "USER_SESSION_REQUIRED"
+        | "VALIDATION_ERROR"
+      data?: {
+        [key: string]: unknown
+      }
+      error: string
+      message: string
+      status: number
+    }
+    Event: {
+      attempts: number
+      cli_id: string | null
+      connection_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      data?: components["schemas"]["EventData"] | null
+      destination_id: string
+      error_code: string | null
+      event_data_id: string
+      failure_message: string | null
+      id: string
+      ignored_reason: string | null
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      ingested_at: string
+      is_retry: boolean
+      last_attempt_at: string | null
+      next_attempt_at: string | null
+      rejection_cause: string | null
+      request_id: string
+      response_status: number | null
+      retried_at: string | null
+      retry_kind: ("single" | "bulk") | null
+      retry_operation_id: string | null
+      retry_parent_event_id: string | null
+      source_id: string
+      /** @enum {string} */
+      status: "SCHEDULED" | "QUEUED" | "HOLD" | "SUCCESSFUL" | "FAILED" | "CANCELLED"
+      successful_at: string | null
+      team_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+      webhook_id: string
+    }
+    /**
+     * @description Which events: those that the list with the same filters shows.
+     * @example {
+     *       "from": "now-1h",
+     *       "to": "now",
+     *       "status": "FAILED",
+     *       "connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk"
+     *     }
+     */
+    EventBulkRetry: {
+      /** @description Of these connections */
+      connection_id?: string | string[]
+      /** @description To these destinations */
+      destination_id?: string | string[]
+      /** @description Start of the window: ISO 8601, or now-<n><s|m|h|d>; a day before its end unless told */
+      from?: string
+      /** @description Looks for this as the list does */
+      q?: string
+      /** @description Of these sources */
+      source_id?: string | string[]
+      /** @description Of these states */
+      status?:
+        | ("SCHEDULED" | "QUEUED" | "HOLD" | "SUCCESSFUL" | "FAILED" | "CANCELLED")
+        | ("SCHEDULED" | "QUEUED" | "HOLD" | "SUCCESSFUL" | "FAILED" | "CANCELLED")[]
+      /**
+       * @description End of the window, at the latest now
+       * @default now
+       */
+      to: string
+    }
+    EventCount: {
+      applied_range: {
+        /**
+         * Format: date-time
+         * @description ISO 8601, UTC, milliseconds
+         * @example 2026-01-01T00:00:00.000Z
+         */
+        from: string
+        /**
+         * Format: date-time
+         * @description ISO 8601, UTC, milliseconds
+         * @example 2026-01-01T00:00:00.000Z
+         */
+        to: string
+      }
+      count: number
+      total: number
+      total_exact: boolean
+    }
+    EventData: {
+      request: {
+        body: unknown
+        /** @enum {string} */
+        encoding: "json" | "text" | "base64"
+        headers: {
+          [key: string]: string | string[]
+        }
+        is_large_payload: boolean
+        method: string
+        path: string
+        query: string
+        reason?: string
+        url: string | null
+      }
+      response: {
+        body: string | null
+        /** @enum {string} */
+        encoding: "text" | "base64"
+        headers: {
+          [key: string]: string | string[]
+        } | null
+        status: number | null
+      } | null
+    }
+    EventSeries: {
+      date_range: {
+        /**
+         * Format: date-time
+         * @description ISO 8601, UTC, milliseconds
+         * @example 2026-01-01T00:00:00.000Z
+         */
+        end: string
+        /**
+         * Format: date-time
+         * @description ISO 8601, UTC, milliseconds
+         * @example 2026-01-01T00:00:00.000Z
+         */
+        start: string
+      }
+      /** @enum {string} */
+      granularity: "1s" | "5s" | "10s" | "30s" | "1m" | "5m" | "15m" | "1h"
+      partial: boolean
+      series: {
+        count?: number
+        delivered_count?: number
+        failed_count?: number
+        hold_count?: number
+        ignored_count?: number
+        processing_count?: number
+        queued_count?: number
+        /**
+         * Format: date-time
+         * @description ISO 8601, UTC, milliseconds
+         * @example 2026-01-01T00:00:00.000Z
+         */
+        timestamp: string
+      }[]
+    }
+    Execution: {
+      code_hash: string
+      connection_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      error_code: string | null
+      error_message: string | null
+      event_id: string | null
+      id: string
+      /** @enum {string} */
+      log_level: "debug" | "info" | "warn" | "error" | "fatal"
+      logs: {
+        message: string
+        /** @enum {string} */
+        type: "debug" | "log" | "info" | "warn" | "error"
+      }[]
+      logs_truncated: boolean
+      original_event_data_id: string
+      request_id: string
+      /** @enum {string} */
+      runtime: "js-v1"
+      source_id: string
+      stats: {
+        duration_ms: number
+        memory_bytes: number
+      }
+      team_id: string
+      transformation_id: string
+      transformed_event_data_id: string | null
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+      webhook_id: string
+    }
+    ExecutionDetail: {
+      code_hash: string
+      connection_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      error_code: string | null
+      error_message: string | null
+      event_id: string | null
+      id: string
+      /** @enum {string} */
+      log_level: "debug" | "info" | "warn" | "error" | "fatal"
+      logs: {
+        message: string
+        /** @enum {string} */
+        type: "debug" | "log" | "info" | "warn" | "error"
+      }[]
+      logs_truncated: boolean
+      original_event_data: components["schemas"]["RequestData"] | null
+      original_event_data_id: string
+      request_id: string
+      /** @enum {string} */
+      runtime: "js-v1"
+      source_id: string
+      stats: {
+        duration_ms: number
+        memory_bytes: number
+      }
+      team_id: string
+      transformation_id: string
+      transformed_event_data: components["schemas"]["RequestData"] | null
+      transformed_event_data_id: string | null
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+      webhook_id: string
+    }
+    /** @description Lets through what meets all that is given; one of headers, body, query and path is needed. */
+    FilterRule: {
+      body?: components["schemas"]["Condition"] | null
+      headers?: components["schemas"]["NamedCondition"] | null
+      path?: components["schemas"]["TextCondition"] | null
+      query?: components["schemas"]["NamedCondition"] | null
+      /** @enum {string} */
+      type: "filter"
+    }
+    Fixture: {
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      description: string | null
+      id: string
+      last_replayed_at: string | null
+      name: string
+      original_request_id: string
+      replay_count: number
+      snapshot?: components["schemas"]["RequestData"]
+      source_id: string
+      source_name: string
+      team_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+    }
+    FixturePatch: {
+      /** @description What is expected of it, or what it is an example of */
+      description?: string | null
+      /** @description For people */
+      name?: string
+    }
+    FixtureReplay: {
+      /** @description One of the fixture's targets */
+      connection_id: string
+    }
+    /** @description replay_request_id is the new request. */
+    FixtureReplayed: {
+      connection_id: string
+      destination_id: string
+      fixture_id: string
+      message_id: string
+      /** @enum {boolean} */
+      queued: true
+      replay_request_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      replayed_at: string
+    }
+    FixtureTarget: {
+      connection_id: string
+      connection_name: string
+      destination_id: string
+      destination_name: string
+      destination_type: string
+      source_id: string
+      source_name: string
+    }
+    FixtureWrite: {
+      /** @description What is expected of it, or what it is an example of */
+      description?: string | null
+      /** @description For people */
+      name: string
+      /** @description The request that it is a copy of */
+      request_id: string
+    }
+    /**
+     * @description A source whose own settings say how its senders are verified.
+     * @example {
+     *       "name": "shop",
+     *       "description": "Orders of the shop",
+     *       "type": "WEBHOOK",
+     *       "config": {
+     *         "auth_type": "HMAC",
+     *         "auth": {
+     *           "webhook_secret_key": "shared-with-the-shop",
+     *           "header_key": "x-shop-signature",
+     *           "prefix": "sha256="
+     *         }
+     *       }
+     *     }
+     */
+    GenericSourceWrite: {
+      config?:
+        | components["schemas"]["OpenSourceConfig"]
+        | components["schemas"]["BasicAuthSourceConfig"]
+        | components["schemas"]["ApiKeySourceConfig"]
+        | components["schemas"]["HmacSourceConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /**
+       * @description enabled unless told
+       * @enum {string}
+       */
+      status?: "enabled" | "disabled"
+      /** @description Any name that is no provider's; WEBHOOK unless told */
+      type?: string
+      url?: string | null
+    }
+    HmacAuth: {
+      algorithm?: ("md5" | "sha1" | "sha256" | "sha512") | null
+      encoding?: ("hex" | "base64" | "base64url") | null
+      header_key?: string | null
+      prefix?: string | null
+      timestamp_header?: string | null
+      tolerance_seconds?: number | null
+      /** @description The secret shared with the sender. Encrypted at rest, masked on read; writing the mask back keeps it */
+      webhook_secret_key: string
+    }
+    HmacSourceConfig: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["HmacAuth"]
+      /** @enum {string} */
+      auth_type: "HMAC"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    HttpDestinationConfig:
+      | {
+          auth?: {
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          } | null
+          auth_type?: "NO_AUTH" | null
+          forward_credentials?: boolean | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          max_concurrency?: number | null
+          path?: null
+          path_forwarding_disabled?: boolean | null
+          rate_limit?: number | null
+          rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+          /**
+           * Format: uri
+           * @description Where to; without a fragment, a user name or a password
+           * @example https://api.example.com/hooks
+           */
+          url: string
+        }
+      | {
+          auth?: {
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          } | null
+          /**
+           * @description Signed with the team's secret: webhook-id, webhook-timestamp, webhook-signature
+           * @enum {string}
+           */
+          auth_type: "SERVICE_SIGNATURE"
+          forward_credentials?: boolean | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          max_concurrency?: number | null
+          path?: null
+          path_forwarding_disabled?: boolean | null
+          rate_limit?: number | null
+          rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+          /**
+           * Format: uri
+           * @description Where to; without a fragment, a user name or a password
+           * @example https://api.example.com/hooks
+           */
+          url: string
+        }
+      | {
+          auth:
+            | {
+                /** @description true: as if there were no auth */
+                disabled?: boolean
+                /**
+                 * @description None that HTTP or the gateway sets
+                 * @example x-token
+                 */
+                header_name: string
+                /** @description The header's value: printable ASCII. Encrypted at rest, masked on read; writing the mask back keeps it */
+                value: string
+              }
+            | {
+                /** @enum {boolean} */
+                disabled: true
+                /**
+                 * @description None that HTTP or the gateway sets
+                 * @example x-token
+                 */
+                header_name?: string
+                /** @description The header's value: printable ASCII. Encrypted at rest, masked on read; writing the mask back keeps it */
+                value?: string
+              }
+          /** @enum {string} */
+          auth_type: "CUSTOM_HEADER"
+          forward_credentials?: boolean | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          max_concurrency?: number | null
+          path?: null
+          path_forwarding_disabled?: boolean | null
+          rate_limit?: number | null
+          rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+          /**
+           * Format: uri
+           * @description Where to; without a fragment, a user name or a password
+           * @example https://api.example.com/hooks
+           */
+          url: string
+        }
+    /**
+     * @description Delivers to a URL.
+     * @example {
+     *       "name": "orders-api",
+     *       "type": "HTTP",
+     *       "config": {
+     *         "url": "https://api.example.com/hooks",
+     *         "rate_limit": 10,
+     *         "rate_limit_period": "second",
+     *         "auth_type": "CUSTOM_HEADER",
+     *         "auth": {
+     *           "header_name": "x-token",
+     *           "value": "known-to-the-api"
+     *         }
+     *       }
+     *     }
+     */
+    HttpDestinationWrite: {
+      config: components["schemas"]["HttpDestinationConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /**
+       * @description HTTP unless told
+       * @enum {string}
+       */
+      type?: "HTTP"
+    }
+    IgnoredEvent: {
+      /** @enum {string} */
+      cause: "FILTERED" | "TRANSFORMATION_FAILED" | "DEDUPLICATED" | "HANDSHAKE" | "DISABLED" | "CLI_DISCONNECTED"
+      connection_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      id: string
+      meta: unknown
+      request_id: string
+      source_id: string
+      team_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+      webhook_id: string
+    }
+    /** @description Creates the transformation, or replaces the one of its name; the rule then names it by its id. */
+    InlineTransformRule: {
+      transformation: {
+        /** @description JavaScript that calls addHandler with what makes one request of another; at most 1 MiB */
+        code: string
+        /** @description Variables, as process.env and context.env; replaced whole. At most 100, and 64 KiB */
+        env?: {
+          [key: string]: string
+        } | null
+        /** @description Printable characters, unique in the team */
+        name: string
+      }
+      /** @enum {string} */
+      type: "transform" | "transformation"
+    }
+    LatestInput: {
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      input: {
+        body: unknown
+        headers: {
+          [key: string]: string | string[]
+        }
+        method: string
+        path: string
+        query: {
+          [key: string]: string | string[]
+        }
+      } | null
+      original_event_data_id: string
+      payload_key: string
+      request_id: string
+      source_id: string
+    }
+    Login: {
+      /** @description Alias of id_token */
+      credential?: string
+      /** @description An OpenID Connect ID token of the configured issuer */
+      id_token?: string
+      /** @description The nonce that the token was asked for with; given, the token has to have it */
+      nonce?: string
+      /** @description What calls of the session act on that name no team; one of the user's */
+      team_id?: string
+    }
+    /** @description What somebody is to a team. */
+    Membership: {
+      /** @enum {string} */
+      role: "owner" | "member"
+      team_id: string
+    }
+    MessagingChatDestinationConfig: {
+      auth:
+        | {
+            account_sid: string
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            auth_token: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+        | {
+            account_sid?: string
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            auth_token?: string
+            /** @enum {boolean} */
+            disabled: true
+          }
+      /**
+       * @description The account of a messaging API and its token
+       * @enum {string}
+       */
+      auth_type: "MESSAGING_AUTH_TOKEN"
+      body_template?: string | null
+      content_sid?: string | null
+      content_variables?: string | null
+      from?: string | null
+      messaging_service_sid?: string | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+      to: string
+    }
+    /**
+     * @description Sends a chat message (Twilio, WhatsApp and kin).
+     * @example {
+     *       "name": "chat",
+     *       "type": "MESSAGING_CHAT",
+     *       "config": {
+     *         "to": "whatsapp:+15005550006",
+     *         "from": "whatsapp:+15005550001",
+     *         "body_template": "{{payload.message}}",
+     *         "auth_type": "MESSAGING_AUTH_TOKEN",
+     *         "auth": {
+     *           "account_sid": "AC00000000000000000000000000000000",
+     *           "auth_token": "token"
+     *         }
+     *       }
+     *     }
+     */
+    MessagingChatDestinationWrite: {
+      config: components["schemas"]["MessagingChatDestinationConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /** @enum {string} */
+      type: "MESSAGING_CHAT"
+    }
+    MessagingMmsDestinationConfig: {
+      auth:
+        | {
+            account_sid: string
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            auth_token: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+        | {
+            account_sid?: string
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            auth_token?: string
+            /** @enum {boolean} */
+            disabled: true
+          }
+      /**
+       * @description The account of a messaging API and its token
+       * @enum {string}
+       */
+      auth_type: "MESSAGING_AUTH_TOKEN"
+      body_template: string
+      from?: string | null
+      /** @description Public URLs or templates of them, like {{payload.media_url}} */
+      media_urls: string[]
+      messaging_service_sid?: string | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+      to: string
+    }
+    /**
+     * @description Sends a text message with media (Twilio), which the API fetches from their URLs.
+     * @example {
+     *       "name": "mms",
+     *       "type": "MESSAGING_MMS",
+     *       "config": {
+     *         "to": "+15005550006",
+     *         "from": "+15005550001",
+     *         "body_template": "{{payload.message}}",
+     *         "auth_type": "MESSAGING_AUTH_TOKEN",
+     *         "auth": {
+     *           "account_sid": "AC00000000000000000000000000000000",
+     *           "auth_token": "token"
+     *         },
+     *         "media_urls": [
+     *           "{{payload.media_url}}"
+     *         ]
+     *       }
+     *     }
+     */
+    MessagingMmsDestinationWrite: {
+      config: components["schemas"]["MessagingMmsDestinationConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /** @enum {string} */
+      type: "MESSAGING_MMS"
+    }
+    MessagingSmsDestinationConfig: {
+      auth:
+        | {
+            account_sid: string
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            auth_token: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+        | {
+            account_sid?: string
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            auth_token?: string
+            /** @enum {boolean} */
+            disabled: true
+          }
+      /**
+       * @description The account of a messaging API and its token
+       * @enum {string}
+       */
+      auth_type: "MESSAGING_AUTH_TOKEN"
+      body_template: string
+      from?: string | null
+      messaging_service_sid?: string | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+      to: string
+    }
+    /**
+     * @description Sends a text message (Twilio).
+     * @example {
+     *       "name": "sms",
+     *       "type": "MESSAGING_SMS",
+     *       "config": {
+     *         "to": "+15005550006",
+     *         "from": "+15005550001",
+     *         "body_template": "{{payload.message}}",
+     *         "auth_type": "MESSAGING_AUTH_TOKEN",
+     *         "auth": {
+     *           "account_sid": "AC00000000000000000000000000000000",
+     *           "auth_token": "token"
+     *         }
+     *       }
+     *     }
+     */
+    MessagingSmsDestinationWrite: {
+      config: components["schemas"]["MessagingSmsDestinationConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /** @enum {string} */
+      type: "MESSAGING_SMS"
+    }
+    MessengerMessageDestinationConfig: {
+      auth:
+        | {
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            bot_token: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          }
+        | {
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            bot_token?: string
+            /** @enum {boolean} */
+            disabled: true
+          }
+      /**
+       * @description The token of a bot
+       * @enum {string}
+       */
+      auth_type: "CHAT_BOT_TOKEN"
+      chat_id: string
+      disable_link_previews?: boolean | null
+      disable_notification?: boolean | null
+      parse_mode?: ("HTML" | "MarkdownV2") | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+      text_template: string
+    }
+    /**
+     * @description Sends a message to a chat as a bot (Telegram).
+     * @example {
+     *       "name": "ops-chat",
+     *       "type": "MESSENGER_MESSAGE",
+     *       "config": {
+     *         "chat_id": "-1001234567890",
+     *         "text_template": "Order {{payload.id}} has arrived",
+     *         "auth_type": "CHAT_BOT_TOKEN",
+     *         "auth": {
+     *           "bot_token": "123456:token"
+     *         }
+     *       }
+     *     }
+     */
+    MessengerMessageDestinationWrite: {
+      config: components["schemas"]["MessengerMessageDestinationConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /** @enum {string} */
+      type: "MESSENGER_MESSAGE"
+    }
+    MockApiDestinationConfig:
+      | {
+          auth?: {
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          } | null
+          auth_type?: "NO_AUTH" | null
+          forward_credentials?: boolean | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          max_concurrency?: null
+          path?: string | null
+          path_forwarding_disabled?: boolean | null
+          rate_limit?: number | null
+          rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+          url?: "https://mock.invalid/" | null
+        }
+      | {
+          auth?: {
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          } | null
+          /**
+           * @description Signed with the team's secret: webhook-id, webhook-timestamp, webhook-signature
+           * @enum {string}
+           */
+          auth_type: "SERVICE_SIGNATURE"
+          forward_credentials?: boolean | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          max_concurrency?: null
+          path?: string | null
+          path_forwarding_disabled?: boolean | null
+          rate_limit?: number | null
+          rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+          url?: "https://mock.invalid/" | null
+        }
+      | {
+          auth:
+            | {
+                /** @description true: as if there were no auth */
+                disabled?: boolean
+                /**
+                 * @description None that HTTP or the gateway sets
+                 * @example x-token
+                 */
+                header_name: string
+                /** @description The header's value: printable ASCII. Encrypted at rest, masked on read; writing the mask back keeps it */
+                value: string
+              }
+            | {
+                /** @enum {boolean} */
+                disabled: true
+                /**
+                 * @description None that HTTP or the gateway sets
+                 * @example x-token
+                 */
+                header_name?: string
+                /** @description The header's value: printable ASCII. Encrypted at rest, masked on read; writing the mask back keeps it */
+                value?: string
+              }
+          /** @enum {string} */
+          auth_type: "CUSTOM_HEADER"
+          forward_credentials?: boolean | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          max_concurrency?: null
+          path?: string | null
+          path_forwarding_disabled?: boolean | null
+          rate_limit?: number | null
+          rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+          url?: "https://mock.invalid/" | null
+        }
+    /**
+     * @description Delivers to nobody: it answers 200, and echoes.
+     * @example {
+     *       "name": "mock",
+     *       "type": "MOCK_API"
+     *     }
+     */
+    MockApiDestinationWrite: {
+      config?: components["schemas"]["MockApiDestinationConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /** @enum {string} */
+      type: "MOCK_API"
+    }
+    /** @description What headers or a query have to meet: conditions by name, and operators. */
+    NamedCondition: unknown[] | components["schemas"]["ConditionOperators"]
+    /** @description A session that has just begun. */
+    NewSession: {
+      active_team_id: string
+      memberships: components["schemas"]["Membership"][]
+      session: {
+        /**
+         * Format: date-time
+         * @description ISO 8601, UTC, milliseconds
+         * @example 2026-01-01T00:00:00.000Z
+         */
+        expires_at: string
+      }
+      /** @description Shown this once; sent as `Authorization: Bearer <token>` */
+      token: string
+      user: components["schemas"]["User"]
+    }
+    /** @description Accepts everybody. */
+    OpenSourceConfig: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth?: Record<string, never> | null
+      auth_type?: null
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    /**
+     * @example {
+     *       "key": "body.customer.id",
+     *       "on_failure": "block"
+     *     }
+     */
+    Ordering: {
+      /** @description A path to one value of the request as it came, in its body, headers or query */
+      key: string
+      /**
+       * @description What those behind an event do that has failed and will be tried again: wait for it (`block`, the default), or go on (`skip`)
+       * @enum {string}
+       */
+      on_failure?: "block" | "skip"
+    }
+    ProfileWrite: {
+      name: string
+    }
+    ProjectSecret: {
+      has_secret: boolean
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      last_rotated_at: string
+      /** @description Its prefix and its last four characters */
+      masked_value: string
+    }
+    /** @description The team's API key and signing secret. */
+    ProjectSecrets: {
+      api_key: components["schemas"]["ProjectSecret"]
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      signing_secret: components["schemas"]["ProjectSecret"]
+      team_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+    }
+    ProjectSecretsRotate: {
+      /** @description Which; both unless told */
+      rotate?: ("api_key" | "signing_secret")[]
+    }
+    ProjectSecretsWrite: {
+      /** @description At least 12 characters; the former one is dead at once */
+      api_key?: string
+      /** @description At least 12 characters; deliveries are signed by the former one too, for 24 hours */
+      signing_secret?: string
+    }
+    ProviderApiKeyAuth: {
+      /** @description Encrypted at rest, masked on read */
+      api_key: string
+    }
+    ProviderApiKeyOptionalHeaderKeyAuth: {
+      /** @description Encrypted at rest, masked on read */
+      api_key: string
+      header_key?: string | null
+    }
+    ProviderApiKeyOptionalHeaderKeySourceConfig: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["ProviderApiKeyOptionalHeaderKeyAuth"]
+      /**
+       * @description May be left out: the type says it
+       * @enum {string}
+       */
+      auth_type?: "API_KEY" | "PROVIDER_SIGNATURE"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    /** @description Sources of the types OKTA. */
+    ProviderApiKeyOptionalHeaderKeySourceWrite: {
+      config?:
+        | components["schemas"]["ProviderApiKeyOptionalHeaderKeySourceConfig"]
+        | components["schemas"]["OpenSourceConfig"]
+        | components["schemas"]["BasicAuthSourceConfig"]
+        | components["schemas"]["HmacSourceConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /**
+       * @description enabled unless told
+       * @enum {string}
+       */
+      status?: "enabled" | "disabled"
+      /** @enum {string} */
+      type: "OKTA"
+      url?: string | null
+    }
+    ProviderApiKeySourceConfig: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["ProviderApiKeyAuth"]
+      /**
+       * @description May be left out: the type says it
+       * @enum {string}
+       */
+      auth_type?: "API_KEY" | "PROVIDER_SIGNATURE"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    /** @description Sources of the types GITLAB, TELEGRAM, DEEPGRAM, MICROSOFT_GRAPH. */
+    ProviderApiKeySourceWrite: {
+      config?:
+        | components["schemas"]["ProviderApiKeySourceConfig"]
+        | components["schemas"]["OpenSourceConfig"]
+        | components["schemas"]["BasicAuthSourceConfig"]
+        | components["schemas"]["HmacSourceConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /**
+       * @description enabled unless told
+       * @enum {string}
+       */
+      status?: "enabled" | "disabled"
+      /** @enum {string} */
+      type: "GITLAB" | "TELEGRAM" | "DEEPGRAM" | "MICROSOFT_GRAPH"
+      url?: string | null
+    }
+    ProviderOptionalTopicArnAuth: {
+      topic_arn?: string | null
+    }
+    ProviderOptionalTopicArnSourceConfig: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["ProviderOptionalTopicArnAuth"]
+      /**
+       * @description May be left out: the type says it
+       * @enum {string}
+       */
+      auth_type?: "HMAC" | "PROVIDER_SIGNATURE"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    /** @description Sources of the types AWS_SNS. */
+    ProviderOptionalTopicArnSourceWrite: {
+      config?:
+        | components["schemas"]["ProviderOptionalTopicArnSourceConfig"]
+        | components["schemas"]["OpenSourceConfig"]
+        | components["schemas"]["BasicAuthSourceConfig"]
+        | components["schemas"]["ApiKeySourceConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /**
+       * @description enabled unless told
+       * @enum {string}
+       */
+      status?: "enabled" | "disabled"
+      /** @enum {string} */
+      type: "AWS_SNS"
+      url?: string | null
+    }
+    ProviderOptionalWebhookSecretKeyAuth: {
+      webhook_secret_key?: string | null
+    }
+    ProviderOptionalWebhookSecretKeyOptionalPublicKeyAuth: {
+      public_key?: string | null
+      webhook_secret_key?: string | null
+    }
+    ProviderOptionalWebhookSecretKeyOptionalPublicKeySourceConfig: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["ProviderOptionalWebhookSecretKeyOptionalPublicKeyAuth"]
+      /**
+       * @description May be left out: the type says it
+       * @enum {string}
+       */
+      auth_type?: "HMAC" | "PROVIDER_SIGNATURE"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    /** @description Sources of the types FUSIONAUTH. */
+    ProviderOptionalWebhookSecretKeyOptionalPublicKeySourceWrite: {
+      config?:
+        | components["schemas"]["ProviderOptionalWebhookSecretKeyOptionalPublicKeySourceConfig"]
+        | components["schemas"]["OpenSourceConfig"]
+        | components["schemas"]["BasicAuthSourceConfig"]
+        | components["schemas"]["ApiKeySourceConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /**
+       * @description enabled unless told
+       * @enum {string}
+       */
+      status?: "enabled" | "disabled"
+      /** @enum {string} */
+      type: "FUSIONAUTH"
+      url?: string | null
+    }
+    ProviderOptionalWebhookSecretKeySourceConfig: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["ProviderOptionalWebhookSecretKeyAuth"]
+      /**
+       * @description May be left out: the type says it
+       * @enum {string}
+       */
+      auth_type?: "HMAC" | "PROVIDER_SIGNATURE"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    /** @description Sources of the types NOTION, ASANA. */
+    ProviderOptionalWebhookSecretKeySourceWrite: {
+      config?:
+        | components["schemas"]["ProviderOptionalWebhookSecretKeySourceConfig"]
+        | components["schemas"]["OpenSourceConfig"]
+        | components["schemas"]["BasicAuthSourceConfig"]
+        | components["schemas"]["ApiKeySourceConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /**
+       * @description enabled unless told
+       * @enum {string}
+       */
+      status?: "enabled" | "disabled"
+      /** @enum {string} */
+      type: "NOTION" | "ASANA"
+      url?: string | null
+    }
+    ProviderPublicKeyAuth: {
+      public_key: string
+    }
+    ProviderPublicKeySourceConfig: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["ProviderPublicKeyAuth"]
+      /**
+       * @description May be left out: the type says it
+       * @enum {string}
+       */
+      auth_type?: "HMAC" | "PROVIDER_SIGNATURE"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    /** @description Sources of the types DISCORD, DISCORD_EVENTS, SENDGRID. */
+    ProviderPublicKeySourceWrite: {
+      config?:
+        | components["schemas"]["ProviderPublicKeySourceConfig"]
+        | components["schemas"]["OpenSourceConfig"]
+        | components["schemas"]["BasicAuthSourceConfig"]
+        | components["schemas"]["ApiKeySourceConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /**
+       * @description enabled unless told
+       * @enum {string}
+       */
+      status?: "enabled" | "disabled"
+      /** @enum {string} */
+      type: "DISCORD" | "DISCORD_EVENTS" | "SENDGRID"
+      url?: string | null
+    }
+    ProviderUsernamePasswordAuth: {
+      /** @description Encrypted at rest, masked on read */
+      password: string
+      username: string
+    }
+    ProviderUsernamePasswordSourceConfig: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["ProviderUsernamePasswordAuth"]
+      /**
+       * @description May be left out: the type says it
+       * @enum {string}
+       */
+      auth_type?: "BASIC_AUTH" | "PROVIDER_SIGNATURE"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    /** @description Sources of the types POSTMARK, CHARGEBEE. */
+    ProviderUsernamePasswordSourceWrite: {
+      config?:
+        | components["schemas"]["ProviderUsernamePasswordSourceConfig"]
+        | components["schemas"]["OpenSourceConfig"]
+        | components["schemas"]["ApiKeySourceConfig"]
+        | components["schemas"]["HmacSourceConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /**
+       * @description enabled unless told
+       * @enum {string}
+       */
+      status?: "enabled" | "disabled"
+      /** @enum {string} */
+      type: "POSTMARK" | "CHARGEBEE"
+      url?: string | null
+    }
+    ProviderWebhookIdAuth: {
+      webhook_id: string
+    }
+    ProviderWebhookIdSourceConfig: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["ProviderWebhookIdAuth"]
+      /**
+       * @description May be left out: the type says it
+       * @enum {string}
+       */
+      auth_type?: "HMAC" | "PROVIDER_SIGNATURE"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    /** @description Sources of the types PAYPAL. */
+    ProviderWebhookIdSourceWrite: {
+      config?:
+        | components["schemas"]["ProviderWebhookIdSourceConfig"]
+        | components["schemas"]["OpenSourceConfig"]
+        | components["schemas"]["BasicAuthSourceConfig"]
+        | components["schemas"]["ApiKeySourceConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /**
+       * @description enabled unless told
+       * @enum {string}
+       */
+      status?: "enabled" | "disabled"
+      /** @enum {string} */
+      type: "PAYPAL"
+      url?: string | null
+    }
+    ProviderWebhookSecretKeyAuth: {
+      /** @description Encrypted at rest, masked on read */
+      webhook_secret_key: string
+    }
+    ProviderWebhookSecretKeyOptionalVerifyTokenAuth: {
+      verify_token?: string | null
+      /** @description Encrypted at rest, masked on read */
+      webhook_secret_key: string
+    }
+    ProviderWebhookSecretKeyOptionalVerifyTokenSourceConfig: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["ProviderWebhookSecretKeyOptionalVerifyTokenAuth"]
+      /**
+       * @description May be left out: the type says it
+       * @enum {string}
+       */
+      auth_type?: "HMAC" | "PROVIDER_SIGNATURE"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    /** @description Sources of the types META, WHATSAPP. */
+    ProviderWebhookSecretKeyOptionalVerifyTokenSourceWrite: {
+      config?:
+        | components["schemas"]["ProviderWebhookSecretKeyOptionalVerifyTokenSourceConfig"]
+        | components["schemas"]["OpenSourceConfig"]
+        | components["schemas"]["BasicAuthSourceConfig"]
+        | components["schemas"]["ApiKeySourceConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /**
+       * @description enabled unless told
+       * @enum {string}
+       */
+      status?: "enabled" | "disabled"
+      /** @enum {string} */
+      type: "META" | "WHATSAPP"
+      url?: string | null
+    }
+    ProviderWebhookSecretKeySourceConfig: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth: components["schemas"]["ProviderWebhookSecretKeyAuth"]
+      /**
+       * @description May be left out: the type says it
+       * @enum {string}
+       */
+      auth_type?: "HMAC" | "PROVIDER_SIGNATURE"
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    /** @description Sources of the types GITHUB, BITBUCKET, INTERCOM, CURSOR, CIRCLECI, PAGERDUTY, DROPBOX, RAZORPAY, COINBASE_COMMERCE, LEMON_SQUEEZY, SENTRY, GOCARDLESS, LAUNCHDARKLY, CHECKOUT_COM, PAYSTACK, VERCEL, WEBEX, SHOPIFY, LINE, DOCUSIGN, TYPEFORM, XERO, WOO_COMMERCE, HEROKU, SQUARE, TRELLO, MICROSOFT_TEAMS, STRIPE, CALENDLY, MUX, WORKOS, ELEVENLABS, PADDLE, BUILDKITE, SVIX, CLERK, RESEND, STANDARD, STANDARD_WEBHOOKS, REPLICATE, OPENAI, SLACK, ZOOM, WEBFLOW, ZENDESK, HUBSPOT, TWITCH, LINEAR, TWILIO, MAILGUN, MAILCHIMP. */
+    ProviderWebhookSecretKeySourceWrite: {
+      config?:
+        | components["schemas"]["ProviderWebhookSecretKeySourceConfig"]
+        | components["schemas"]["OpenSourceConfig"]
+        | components["schemas"]["BasicAuthSourceConfig"]
+        | components["schemas"]["ApiKeySourceConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /**
+       * @description enabled unless told
+       * @enum {string}
+       */
+      status?: "enabled" | "disabled"
+      /** @enum {string} */
+      type:
+        | "GITHUB"
+        | "BITBUCKET"
+        | "INTERCOM"
+        | "CURSOR"
+        | "CIRCLECI"
+        | "PAGERDUTY"
+        | "DROPBOX"
+        | "RAZORPAY"
+        | "COINBASE_COMMERCE"
+        | "LEMON_SQUEEZY"
+        | "SENTRY"
+        | "GOCARDLESS"
+        | "LAUNCHDARKLY"
+        | "CHECKOUT_COM"
+        | "PAYSTACK"
+        | "VERCEL"
+        | "WEBEX"
+        | "SHOPIFY"
+        | "LINE"
+        | "DOCUSIGN"
+        | "TYPEFORM"
+        | "XERO"
+        | "WOO_COMMERCE"
+        | "HEROKU"
+        | "SQUARE"
+        | "TRELLO"
+        | "MICROSOFT_TEAMS"
+        | "STRIPE"
+        | "CALENDLY"
+        | "MUX"
+        | "WORKOS"
+        | "ELEVENLABS"
+        | "PADDLE"
+        | "BUILDKITE"
+        | "SVIX"
+        | "CLERK"
+        | "RESEND"
+        | "STANDARD"
+        | "STANDARD_WEBHOOKS"
+        | "REPLICATE"
+        | "OPENAI"
+        | "SLACK"
+        | "ZOOM"
+        | "WEBFLOW"
+        | "ZENDESK"
+        | "HUBSPOT"
+        | "TWITCH"
+        | "LINEAR"
+        | "TWILIO"
+        | "MAILGUN"
+        | "MAILCHIMP"
+      url?: string | null
+    }
+    ProxyExchange: {
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      error_code: string | null
+      error_text: string | null
+      http_method: string
+      id: string
+      request_id: string
+      responded_at: string | null
+      response_body: string | null
+      /** @enum {string} */
+      response_body_encoding: "text" | "base64"
+      response_body_truncated: boolean
+      response_headers: {
+        [key: string]: string | string[]
+      } | null
+      response_latency: number | null
+      response_status: number | null
+      source_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      started_at: string
+      target_url: string
+      team_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+    }
+    /** @description The API whose answer the senders get. */
+    ProxySettings: {
+      capture_response_bytes?: number | null
+      enabled?: boolean | null
+      path_forwarding?: boolean | null
+      query_forwarding?: boolean | null
+      /**
+       * Format: uri
+       * @example https://api.example.com/base
+       */
+      target_url: string
+      timeout_ms?: number | null
+    }
+    PublicShare: {
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      expires_at: string
+      request: components["schemas"]["SharedRequest"]
+      /** @enum {boolean} */
+      sanitized: true
+      title: string | null
+    }
+    /** @description The request is stored. A source may answer something else instead. */
+    Receipt: {
+      /** @enum {boolean} */
+      ok: true
+      /** @enum {boolean} */
+      queued: true
+      request_id: string
+      /** @enum {string} */
+      transport: "queue"
+    }
+    /** @description replay_request_id is the new request, request_id the one it repeats. */
+    ReplayAccepted: {
+      /** @enum {boolean} */
+      ok: true
+      original_rejection_cause: string | null
+      /** @enum {boolean} */
+      queued: true
+      replay_message_id: string
+      /** @enum {string} */
+      replay_mode: "exact" | "modified"
+      replay_request_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      replayed_at: string
+      request_id: string
+      source_id: string
+      /** @enum {string} */
+      transport: "queue"
+    }
+    /**
+     * @description What is different; nothing is an exact replay. May also stand in `modifications`.
+     * @example {
+     *       "headers": {
+     *         "x-replayed-by": "support"
+     *       },
+     *       "body": {
+     *         "type": "order.created",
+     *         "id": 2
+     *       }
+     *     }
+     */
+    ReplayRequest: {
+      /** @description A text is sent as it is, anything else as JSON */
+      body?: unknown
+      /**
+       * @description The connections that it goes to; all of the source unless told
+       * @example [
+       *       "web_01kak1x7p8e5z1h4g9f7d6c8jk"
+       *     ]
+       */
+      connection_ids?: string[]
+      /** @description Laid over the original ones; null takes one out */
+      headers?: {
+        [key: string]: string | string[] | null
+      }
+      /** @enum {string} */
+      method?: "GET" | "QUERY" | "POST" | "PUT" | "PATCH" | "DELETE" | "HEAD" | "OPTIONS"
+      /** @description What follows the source's URL */
+      path?: string
+      /** @description A query string or an object; in place of the original one */
+      query?:
+        | string
+        | {
+            [key: string]: string | number | boolean | null | (string | number | boolean | null)[]
+          }
+    }
+    Request: {
+      cli_events_count: number
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      data?: components["schemas"]["RequestData"] | null
+      event_summary?: {
+        total: number
+      } & {
+        [key: string]: number
+      }
+      events_count: number
+      external_id: string | null
+      id: string
+      ignored_count: number
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      ingested_at: string
+      is_retry: boolean
+      original_event_data_id: string
+      proxy_exchange?: components["schemas"]["ProxyExchange"] | null
+      rejection_cause: string | null
+      retried_at: string | null
+      retry_kind: ("single" | "bulk") | null
+      retry_operation_id: string | null
+      retry_parent_request_id: string | null
+      source_id: string
+      /** @enum {string} */
+      status: "accepted" | "rejected"
+      team_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+      verified: boolean
+    }
+    /**
+     * @description Which requests: those that the list with the same filters shows.
+     * @example {
+     *       "from": "now-1h",
+     *       "to": "now",
+     *       "status": "rejected",
+     *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh"
+     *     }
+     */
+    RequestBulkRetry: {
+      /** @description Start of the window: ISO 8601, or now-<n><s|m|h|d>; a day before its end unless told */
+      from?: string
+      /** @description Looks for this as the list does */
+      q?: string
+      /** @description Of these sources */
+      source_id?: string | string[]
+      /** @enum {string} */
+      status?: "accepted" | "rejected"
+      /**
+       * @description End of the window, at the latest now
+       * @default now
+       */
+      to: string
+    }
+    RequestCount: {
+      applied_range: {
+        /**
+         * Format: date-time
+         * @description ISO 8601, UTC, milliseconds
+         * @example 2026-01-01T00:00:00.000Z
+         */
+        from: string
+        /**
+         * Format: date-time
+         * @description ISO 8601, UTC, milliseconds
+         * @example 2026-01-01T00:00:00.000Z
+         */
+        to: string
+      }
+      count: number
+      partial: boolean
+      total: number
+      total_exact: boolean
+      unavailable_shard_count: number
+    }
+    RequestData: {
+      body: unknown
+      content_type: string | null
+      /** @enum {string} */
+      encoding: "json" | "text" | "base64"
+      headers: {
+        [key: string]: string | string[]
+      }
+      is_large_payload: boolean
+      method: string
+      parsed_query: {
+        [key: string]: string | string[]
+      }
+      path: string
+      query: string
+      reason?: string
+      size_bytes: number
+    }
+    RequestSample: {
+      body?: unknown
+      headers?: {
+        [key: string]: string | string[]
+      }
+      /**
+       * @description POST unless told
+       * @enum {string}
+       */
+      method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "HEAD" | "OPTIONS"
+      /** @description / unless told */
+      path?: string
+      /** @description A query string or an object; the answer has it in the same form */
+      query?:
+        | string
+        | {
+            [key: string]: string | number | boolean | null | (string | number | boolean | null)[]
+          }
+    }
+    RequestSeries: {
+      date_range: {
+        /**
+         * Format: date-time
+         * @description ISO 8601, UTC, milliseconds
+         * @example 2026-01-01T00:00:00.000Z
+         */
+        end: string
+        /**
+         * Format: date-time
+         * @description ISO 8601, UTC, milliseconds
+         * @example 2026-01-01T00:00:00.000Z
+         */
+        start: string
+      }
+      /** @enum {string} */
+      granularity: "1s" | "5s" | "10s" | "30s" | "1m" | "5m" | "15m" | "1h"
+      partial: boolean
+      series: {
+        accepted_count?: number
+        count?: number
+        rejected_count?: number
+        /**
+         * Format: date-time
+         * @description ISO 8601, UTC, milliseconds
+         * @example 2026-01-01T00:00:00.000Z
+         */
+        timestamp: string
+      }[]
+      unavailable_shard_count: number
+    }
+    /** @description replay_event_id is the new event, event_id the one it repeats. */
+    RetryAccepted: {
+      event_id: string
+      /** @enum {boolean} */
+      ok: true
+      /** @enum {boolean} */
+      queued: true
+      replay_event_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      retried_at: string
+      /** @enum {string} */
+      transport: "queue"
+    }
+    RetryRule: {
+      /** @description Retries after the first attempt; 5 unless told */
+      count?: number
+      /** @description Milliseconds to the first retry; with `exponential` each wait is twice the one before. 60000 unless told */
+      interval?: number
+      /**
+       * @description Which answers are tried again; a leading ! excludes. Without it, every one that is not 2xx
+       * @example [
+       *       "429",
+       *       "500-599",
+       *       ">=500",
+       *       "!501"
+       *     ]
+       */
+      response_status_codes?: (string | number)[]
+      /**
+       * @description exponential unless told
+       * @enum {string}
+       */
+      strategy?: "linear" | "exponential"
+      /** @enum {string} */
+      type: "retry"
+    }
+    RotatedSecret: {
+      has_secret: boolean
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      last_rotated_at: string
+      /** @description Its prefix and its last four characters */
+      masked_value: string
+      /** @description The new value, shown this once */
+      value?: string
+    }
+    /** @description The team's API key and signing secret, and what they have been changed to. */
+    RotatedSecrets: {
+      api_key: components["schemas"]["RotatedSecret"]
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      signing_secret: components["schemas"]["RotatedSecret"]
+      team_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+    }
+    /** @description Who is calling. */
+    Session: {
+      /** @description What a call that names no team acts on */
+      active_team_id: string
+      memberships: components["schemas"]["Membership"][]
+      /** @description Null: the caller is an API key */
+      session: {
+        /**
+         * Format: date-time
+         * @description ISO 8601, UTC, milliseconds
+         * @example 2026-01-01T00:00:00.000Z
+         */
+        expires_at: string
+      } | null
+      /** @description Null: the caller is an API key */
+      user: components["schemas"]["User"] | null
+    }
+    Share: {
+      access_count: number
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      expires_at: string
+      id: string
+      last_accessed_at: string | null
+      request: components["schemas"]["SharedRequest"]
+      request_id: string
+      revoked_at: string | null
+      /** @enum {boolean} */
+      sanitized: true
+      /** @description The same as url */
+      share_url: string
+      source_id: string
+      team_id: string
+      title: string | null
+      token: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+      url: string
+    }
+    SharedRequest: {
+      body: unknown
+      /** @description Whether `body` is only the beginning, or was left out because nobody can tell what is in it */
+      body_truncated: boolean
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      headers: {
+        [key: string]: string | string[]
+      }
+      id: string
+      method: string
+      path: string
+      query: {
+        [key: string]: string | string[]
+      }
+      /** @enum {string} */
+      status: "accepted" | "rejected"
+      /** @description Path and query */
+      url: string
+      verified: boolean
+    }
+    ShareWrite: {
+      expires_at?: string | null
+      expires_in_seconds?: number | null
+      include_body?: boolean | null
+      label?: string | null
+      redact_keys?: string[] | null
+      title?: string | null
+      ttl?: number | null
+      ttl_seconds?: number | null
+    }
+    ShownProxySettings: {
+      capture_response_bytes: number
+      enabled: boolean
+      path_forwarding: boolean
+      query_forwarding: boolean
+      target_url: string
+      timeout_ms: number
+    }
+    ShownTransformRule: {
+      /** @example trs_01kak1y3q2f6a2j5h0g8e7d9km */
+      transformation_id: string
+      /** @enum {string} */
+      type: "transform"
+    }
+    /**
+     * @description A source; secrets are masked, and status repeats disabled_at.
+     * @example {
+     *       "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+     *       "team_id": "tm_demo",
+     *       "name": "shop",
+     *       "description": "Orders of the shop",
+     *       "type": "WEBHOOK",
+     *       "input_type": "webhook",
+     *       "status": "enabled",
+     *       "url": "https://hooks.example.com/e/src_01kak1v8m0c3x9f2e7d5b4a6gh",
+     *       "config": {
+     *         "auth_type": "HMAC",
+     *         "auth": {
+     *           "webhook_secret_key": "****shop",
+     *           "header_key": "x-shop-signature",
+     *           "algorithm": "sha256",
+     *           "encoding": "hex",
+     *           "prefix": "sha256="
+     *         },
+     *         "allowed_http_methods": [
+     *           "POST",
+     *           "PUT",
+     *           "PATCH",
+     *           "DELETE"
+     *         ],
+     *         "custom_response": null,
+     *         "mode": "webhook",
+     *         "proxy": null,
+     *         "chat_defer_ephemeral": false,
+     *         "rate_limit": null,
+     *         "rate_limit_period": null
+     *       },
+     *       "disabled_at": null,
+     *       "created_at": "2026-01-01T00:00:00.000Z",
+     *       "updated_at": "2026-01-01T00:00:00.000Z"
+     *     }
+     */
+    Source: {
+      config: components["schemas"]["SourceConfig"]
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      description: string | null
+      disabled_at: string | null
+      id: string
+      /** @enum {string} */
+      input_type: "webhook"
+      name: string
+      /** @enum {string} */
+      status: "enabled" | "disabled"
+      team_id: string
+      type: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+      url: string
+    }
+    SourceConfig:
+      | {
+          allowed_http_methods: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[]
+          auth: {
+            algorithm?: string
+            encoding?: string
+            header_key?: string
+            prefix?: string
+            public_key?: string
+            timestamp_header?: string
+            tolerance_seconds?: number
+            topic_arn?: string
+            verify_token?: string
+            webhook_id?: string
+            webhook_secret_key?: string
+          }
+          /** @description null: nobody is verified, and auth is empty */
+          auth_type: "HMAC" | null
+          chat_defer_ephemeral: boolean
+          custom_response: components["schemas"]["CustomResponse"] | null
+          /** @enum {string} */
+          mode: "webhook" | "proxy"
+          proxy: components["schemas"]["ShownProxySettings"] | null
+          rate_limit: number | null
+          rate_limit_period: ("second" | "minute" | "hour" | "day") | null
+        }
+      | {
+          allowed_http_methods: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[]
+          auth: {
+            api_key?: string
+            header_key?: string
+            query_key?: string
+          }
+          /** @enum {string} */
+          auth_type: "API_KEY"
+          chat_defer_ephemeral: boolean
+          custom_response: components["schemas"]["CustomResponse"] | null
+          /** @enum {string} */
+          mode: "webhook" | "proxy"
+          proxy: components["schemas"]["ShownProxySettings"] | null
+          rate_limit: number | null
+          rate_limit_period: ("second" | "minute" | "hour" | "day") | null
+        }
+      | {
+          allowed_http_methods: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[]
+          auth: {
+            password?: string
+            username?: string
+          }
+          /** @enum {string} */
+          auth_type: "BASIC_AUTH"
+          chat_defer_ephemeral: boolean
+          custom_response: components["schemas"]["CustomResponse"] | null
+          /** @enum {string} */
+          mode: "webhook" | "proxy"
+          proxy: components["schemas"]["ShownProxySettings"] | null
+          rate_limit: number | null
+          rate_limit_period: ("second" | "minute" | "hour" | "day") | null
+        }
+    SourceConfigPatch: {
+      allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
+      auth?:
+        | components["schemas"]["BasicAuth"]
+        | components["schemas"]["ApiKeyAuth"]
+        | components["schemas"]["HmacAuth"]
+        | components["schemas"]["ProviderWebhookSecretKeyAuth"]
+        | components["schemas"]["ProviderWebhookSecretKeyOptionalVerifyTokenAuth"]
+        | components["schemas"]["ProviderOptionalWebhookSecretKeyAuth"]
+        | components["schemas"]["ProviderApiKeyAuth"]
+        | components["schemas"]["ProviderApiKeyOptionalHeaderKeyAuth"]
+        | components["schemas"]["ProviderUsernamePasswordAuth"]
+        | components["schemas"]["ProviderPublicKeyAuth"]
+        | components["schemas"]["ProviderWebhookIdAuth"]
+        | components["schemas"]["ProviderOptionalTopicArnAuth"]
+        | components["schemas"]["ProviderOptionalWebhookSecretKeyOptionalPublicKeyAuth"]
+        | Record<string, never>
+        | null
+      auth_type?: ("BASIC_AUTH" | "API_KEY" | "HMAC" | "PROVIDER_SIGNATURE") | null
+      chat_defer_ephemeral?: boolean | null
+      custom_response?: components["schemas"]["CustomResponse"] | null
+      /**
+       * @description webhook unless told, or proxy is enabled
+       * @enum {string}
+       */
+      mode?: "webhook" | "proxy"
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    /** @description What became of a source's requests in the last 24 hours, and where its ingest limit stands. */
+    SourceHealth: {
+      accepted_24h_count: number
+      last_request_at: string | null
+      limited_24h_count: number
+      period: {
+        doors: number
+        /**
+         * Format: date-time
+         * @description ISO 8601, UTC, milliseconds
+         * @example 2026-01-01T00:00:00.000Z
+         */
+        ends_at: string
+        leased: number
+        remaining: number
+      } | null
+      rate_limit: number | null
+      rate_limit_period: ("second" | "minute" | "hour" | "day") | null
+      rejected_24h_count: number
+      source_id: string
+    }
+    SourceMetrics: {
+      connections_count: number
+      events_24h_bins: number[]
+      events_24h_cancelled_bins: number[]
+      events_24h_cancelled_count: number
+      events_24h_count: number
+      events_24h_failed_bins: number[]
+      events_24h_failed_count: number
+      events_24h_pending_bins: number[]
+      events_24h_pending_count: number
+      events_24h_successful_bins: number[]
+      events_24h_successful_count: number
+      id: string
+      requests_24h_accepted_bins: number[]
+      requests_24h_accepted_count: number
+      requests_24h_count: number
+      requests_24h_rejected_bins: number[]
+      requests_24h_rejected_count: number
+      requests_24h_total_count: number
+      source_id: string
+    }
+    /**
+     * @description What is given is merged into what is there; auth, custom_response and proxy are replaced whole.
+     * @example {
+     *       "description": "Orders of the new shop"
+     *     }
+     */
+    SourcePatch: {
+      config?: components["schemas"]["SourceConfigPatch"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name?: string
+      /**
+       * @description enabled unless told
+       * @enum {string}
+       */
+      status?: "enabled" | "disabled"
+      type?: string
+      url?: string | null
+    }
+    /** @description By type: a provider's type has the settings of that provider in config.auth. The members of config may also stand at the top level, and settings of auth have other names that are taken for these. */
+    SourceWrite:
+      | components["schemas"]["GenericSourceWrite"]
+      | components["schemas"]["ProviderWebhookSecretKeySourceWrite"]
+      | components["schemas"]["ProviderWebhookSecretKeyOptionalVerifyTokenSourceWrite"]
+      | components["schemas"]["ProviderOptionalWebhookSecretKeySourceWrite"]
+      | components["schemas"]["ProviderApiKeySourceWrite"]
+      | components["schemas"]["ProviderApiKeyOptionalHeaderKeySourceWrite"]
+      | components["schemas"]["ProviderUsernamePasswordSourceWrite"]
+      | components["schemas"]["ProviderPublicKeySourceWrite"]
+      | components["schemas"]["ProviderWebhookIdSourceWrite"]
+      | components["schemas"]["ProviderOptionalTopicArnSourceWrite"]
+      | components["schemas"]["ProviderOptionalWebhookSecretKeyOptionalPublicKeySourceWrite"]
+    StreamFrame:
+      | {
+          /** @description From here on every request of this bin is told */
+          bin_id: string
+          /** @enum {string} */
+          type: "hello"
+        }
+      | {
+          request: components["schemas"]["CapturedRequest"]
+          /** @enum {string} */
+          type: "request"
+        }
+      | {
+          /**
+           * @description More came at once than a stream tells: read the list
+           * @enum {string}
+           */
+          type: "skipped"
+        }
+    /** @description What a text has to meet: a text to equal, or operators. */
+    TextCondition: string | components["schemas"]["ConditionOperators"]
+    TimelineItem: {
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      at: string
+      attempt_id?: string
+      connection_id?: string
+      destination_id?: string
+      event_id?: string
+      id: string
+      ignored_event_id?: string
+      /** @enum {string} */
+      kind: "request" | "proxy_exchange" | "ignored_event" | "transformation" | "event" | "attempt"
+      label: string
+      proxy_exchange_id?: string
+      request_id: string
+      status?: string
+      transformation_execution_id?: string
+    }
+    Trace: {
+      attempts: components["schemas"]["Attempt"][]
+      attempts_by_event_id: {
+        [key: string]: components["schemas"]["Attempt"][]
+      }
+      counts: {
+        attempts: number
+        events: number
+        ignored_events: number
+        proxy_exchanges: number
+        transformations: number
+      }
+      events: components["schemas"]["Event"][]
+      ignored_events: components["schemas"]["IgnoredEvent"][]
+      proxy_exchange: components["schemas"]["ProxyExchange"] | null
+      request: components["schemas"]["Request"]
+      timeline: components["schemas"]["TimelineItem"][]
+      transformations: components["schemas"]["ExecutionDetail"][]
+      transformations_by_event_id: {
+        [key: string]: components["schemas"]["ExecutionDetail"][]
+      }
+      truncated: boolean
+    }
+    Transformation: {
+      code: string
+      code_hash: string
+      connections_count: number
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      deleted_at: string | null
+      env: {
+        [key: string]: string
+      }
+      executions_24h_count: number
+      executions_24h_failed_bins: number[]
+      executions_24h_failed_count: number
+      executions_24h_successful_bins: number[]
+      executions_24h_successful_count: number
+      id: string
+      isolation: ("sealed" | "fresh") | null
+      isolation_reason: string | null
+      name: string
+      /** @enum {string} */
+      runtime: "js-v1"
+      team_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+    }
+    TransformationMetrics: {
+      connections_count: number
+      executions_24h_count: number
+      executions_24h_failed_bins: number[]
+      executions_24h_failed_count: number
+      executions_24h_successful_bins: number[]
+      executions_24h_successful_count: number
+      id: string
+      transformation_id: string
+    }
+    TransformationPatch: {
+      /** @description JavaScript that calls addHandler with what makes one request of another; at most 1 MiB */
+      code?: string
+      /** @description Variables, as process.env and context.env; replaced whole. At most 100, and 64 KiB */
+      env?: {
+        [key: string]: string
+      } | null
+      /** @description `fresh`: each call has a world of its own. `sealed`, the default: calls take turns in a sealed one, which is quicker, unless the code is found to differ there */
+      isolation?: ("sealed" | "fresh") | null
+      /** @description Printable characters, unique in the team */
+      name?: string
+    }
+    TransformationRun: {
+      console: string[]
+      error: {
+        code: string
+        line: number | null
+        message: string
+        name: string
+      } | null
+      /** @enum {string} */
+      log_level: "debug" | "info" | "warn" | "error"
+      request: {
+        body: unknown
+        headers: {
+          [key: string]: string | string[]
+        }
+        method: string
+        parsed_query: {
+          [key: string]: string | string[]
+        }
+        path: string
+        query:
+          | string
+          | {
+              [key: string]: string | string[]
+            }
+      } | null
+      /** @enum {string} */
+      runtime: "js-v1"
+      stats: {
+        duration_ms: number
+        memory_bytes: number
+      }
+      transformation_id: string | null
+      transformation_run_time: {
+        duration_ms: number
+        /**
+         * Format: date-time
+         * @description ISO 8601, UTC, milliseconds
+         * @example 2026-01-01T00:00:00.000Z
+         */
+        finished_at: string
+        /**
+         * Format: date-time
+         * @description ISO 8601, UTC, milliseconds
+         * @example 2026-01-01T00:00:00.000Z
+         */
+        started_at: string
+      }
+      warnings: string[]
+    }
+    /**
+     * @description What to run, by id or as code, and on what.
+     * @example {
+     *       "code": "addHandler(\"transform\", (request, context) => ({\n  ...request,\n  headers: { ...request.headers, tenant: process.env.TENANT }\n}))",
+     *       "env": {
+     *         "TENANT": "acme"
+     *       },
+     *       "request": {
+     *         "method": "POST",
+     *         "path": "/orders",
+     *         "query": {
+     *           "page": "1"
+     *         },
+     *         "headers": {
+     *           "content-type": "application/json",
+     *           "x-shop-signature": "sha256=4f2a"
+     *         },
+     *         "body": {
+     *           "type": "order.created",
+     *           "id": 1
+     *         }
+     *       },
+     *       "context": {
+     *         "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn"
+     *       }
+     *     }
+     */
+    TransformationRunInput: {
+      code?: string | null
+      context?: {
+        connection_id?: string | null
+        destination_id?: string | null
+        request_id?: string | null
+        source_id?: string | null
+      }
+      /** @description Instead of the variables that are stored with the transformation */
+      env?: {
+        [key: string]: string
+      } | null
+      request?: components["schemas"]["RequestSample"]
+      /** @description What the code takes for now: ISO 8601 */
+      timestamp?: string
+      transformation_id?: string | null
+    }
+    /**
+     * @example {
+     *       "name": "add-tenant",
+     *       "code": "addHandler(\"transform\", (request, context) => ({\n  ...request,\n  headers: { ...request.headers, tenant: process.env.TENANT }\n}))",
+     *       "env": {
+     *         "TENANT": "acme"
+     *       }
+     *     }
+     */
+    TransformationWrite: {
+      /** @description JavaScript that calls addHandler with what makes one request of another; at most 1 MiB */
+      code: string
+      /** @description Variables, as process.env and context.env; replaced whole. At most 100, and 64 KiB */
+      env?: {
+        [key: string]: string
+      } | null
+      /** @description `fresh`: each call has a world of its own. `sealed`, the default: calls take turns in a sealed one, which is quicker, unless the code is found to differ there */
+      isolation?: ("sealed" | "fresh") | null
+      /** @description Printable characters, unique in the team */
+      name: string
+    }
+    /** @description Read back as `transform`. */
+    TransformRule: {
+      /** @example trs_01kak1y3q2f6a2j5h0g8e7d9km */
+      transformation_id: string
+      /** @enum {string} */
+      type: "transform" | "transformation"
+    }
+    /** @description Somebody who signs in. */
+    User: {
+      email: string | null
+      id: string
+      name: string | null
+      picture_url: string | null
+    }
+  }
+  responses: never
+  parameters: {
+    /**
+     * @description The team to act on; without it (and without team_id), the API key's own, or the session's
+     * @example tm_demo
+     */
+    TeamId: string
+  }
+  requestBodies: never
+  headers: never
+  pathItems: never
+}
+export type $defs = Record<string, never>
+export interface operations {
+  listAttempts: {
+    parameters: {
+      query?: {
+        /** @description next_cursor of the page before */
+        cursor?: string
+        /** @description Only attempts to these destinations; repeat or separate by commas */
+        destination_id?: string[]
+        /** @description The order of the list */
+        dir?: "asc" | "desc"
+        /** @description Alias of to: ISO 8601, now, or now-<n><s|m|h|d> */
+        end?: string
+        /** @description Only attempts of these events; repeat or separate by commas */
+        event_id?: string[]
+        /** @description Start of the window; a day before its end unless told: ISO 8601, now, or now-<n><s|m|h|d> */
+        from?: string
+        /** @description Rows in a page; more than 255 is taken as 255 */
+        limit?: number
+        /** @description Alias of cursor */
+        next?: string
+        /** @description What the list is ordered by */
+        order_by?: "created_at"
+        /** @description prev of the page after */
+        prev?: string
+        /** @description Looks for this in ids and further fields */
+        q?: string
+        /** @description Only attempts of this request */
+        request_id?: string
+        /** @description Alias of q */
+        search?: string
+        /** @description Alias of q */
+        search_term?: string
+        /** @description Alias of from: ISO 8601, now, or now-<n><s|m|h|d> */
+        start?: string
+        /** @description Only those that ended so */
+        status?: "SUCCESSFUL" | "FAILED"
+        /** @description End of the window: ISO 8601, now, or now-<n><s|m|h|d> */
+        to?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "pagination": {
+           *         "order_by": "created_at",
+           *         "dir": "desc",
+           *         "limit": 100,
+           *         "next": null,
+           *         "prev": null
+           *       },
+           *       "count": 1,
+           *       "models": [
+           *         {
+           *           "id": "att_01kak204s0k0e6p9n4m2j1h3qr",
+           *           "team_id": "tm_demo",
+           *           "event_id": "evt_01kak203r6h8c4m7k2j0g9f1np",
+           *           "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *           "connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "webhook_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *           "attempt_number": 1,
+           *           "trigger": "INITIAL",
+           *           "status": "SUCCESSFUL",
+           *           "response_status": 200,
+           *           "error_code": null,
+           *           "body": "ok",
+           *           "body_encoding": "text",
+           *           "response_headers": {
+           *             "content-type": "text/plain"
+           *           },
+           *           "requested_url": "https://api.example.com/hooks/orders",
+           *           "http_method": "POST",
+           *           "bulk_retry_id": null,
+           *           "successful_at": "2026-01-01T00:00:00.180Z",
+           *           "delivered_at": "2026-01-01T00:00:00.000Z",
+           *           "responded_at": "2026-01-01T00:00:00.180Z",
+           *           "delivery_latency": 12,
+           *           "response_latency": 168,
+           *           "created_at": "2026-01-01T00:00:00.180Z",
+           *           "updated_at": "2026-01-01T00:00:00.180Z"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            count: number
+            models: components["schemas"]["Attempt"][]
+            pagination: {
+              /** @enum {string} */
+              dir: "asc" | "desc"
+              limit: number
+              next: string | null
+              order_by: string
+              prev: string | null
+            }
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getAttempt: {
+    parameters: {
+      query?: {
+        /** @description Where to look first */
+        request_id?: string
+      }
+      header?: never
+      path: {
+        /**
+         * @description The attempt's id
+         * @example att_01kak204s0k0e6p9n4m2j1h3qr
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Attempt */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "att_01kak204s0k0e6p9n4m2j1h3qr",
+           *       "team_id": "tm_demo",
+           *       "event_id": "evt_01kak203r6h8c4m7k2j0g9f1np",
+           *       "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *       "connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *       "webhook_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *       "attempt_number": 1,
+           *       "trigger": "INITIAL",
+           *       "status": "SUCCESSFUL",
+           *       "response_status": 200,
+           *       "error_code": null,
+           *       "body": "ok",
+           *       "body_encoding": "text",
+           *       "response_headers": {
+           *         "content-type": "text/plain"
+           *       },
+           *       "requested_url": "https://api.example.com/hooks/orders",
+           *       "http_method": "POST",
+           *       "bulk_retry_id": null,
+           *       "successful_at": "2026-01-01T00:00:00.180Z",
+           *       "delivered_at": "2026-01-01T00:00:00.000Z",
+           *       "responded_at": "2026-01-01T00:00:00.180Z",
+           *       "delivery_latency": 12,
+           *       "response_latency": 168,
+           *       "created_at": "2026-01-01T00:00:00.180Z",
+           *       "updated_at": "2026-01-01T00:00:00.180Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Attempt"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  loginDemo: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description A session that has just begun. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "token": "ses_0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+           *       "user": {
+           *         "id": "usr_01jgfjjz00abcdefghjkmnpqrs",
+           *         "email": "ada@example.com",
+           *         "name": "Ada",
+           *         "picture_url": null
+           *       },
+           *       "active_team_id": "tm_demo",
+           *       "session": {
+           *         "expires_at": "2026-01-08T00:00:00.000Z"
+           *       },
+           *       "memberships": [
+           *         {
+           *           "team_id": "tm_demo",
+           *           "role": "owner"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": components["schemas"]["NewSession"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  login: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "id_token": "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl",
+         *       "team_id": "tm_demo"
+         *     }
+         */
+        "application/json": components["schemas"]["Login"]
+      }
+    }
+    responses: {
+      /** @description A session that has just begun. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "token": "ses_0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+           *       "user": {
+           *         "id": "usr_01jgfjjz00abcdefghjkmnpqrs",
+           *         "email": "ada@example.com",
+           *         "name": "Ada",
+           *         "picture_url": null
+           *       },
+           *       "active_team_id": "tm_demo",
+           *       "session": {
+           *         "expires_at": "2026-01-08T00:00:00.000Z"
+           *       },
+           *       "memberships": [
+           *         {
+           *           "team_id": "tm_demo",
+           *           "role": "owner"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": components["schemas"]["NewSession"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  logout: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "ok": true
+           *     }
+           */
+          "application/json": {
+            /** @enum {boolean} */
+            ok: true
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getMe: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Who is calling. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "user": {
+           *         "id": "usr_01jgfjjz00abcdefghjkmnpqrs",
+           *         "email": "ada@example.com",
+           *         "name": "Ada",
+           *         "picture_url": null
+           *       },
+           *       "active_team_id": "tm_demo",
+           *       "session": {
+           *         "expires_at": "2026-01-08T00:00:00.000Z"
+           *       },
+           *       "memberships": [
+           *         {
+           *           "team_id": "tm_demo",
+           *           "role": "owner"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": components["schemas"]["Session"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  updateMe: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "name": "Ada"
+         *     }
+         */
+        "application/json": components["schemas"]["ProfileWrite"]
+      }
+    }
+    responses: {
+      /** @description Who is calling. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "user": {
+           *         "id": "usr_01jgfjjz00abcdefghjkmnpqrs",
+           *         "email": "ada@example.com",
+           *         "name": "Ada",
+           *         "picture_url": null
+           *       },
+           *       "active_team_id": "tm_demo",
+           *       "session": {
+           *         "expires_at": "2026-01-08T00:00:00.000Z"
+           *       },
+           *       "memberships": [
+           *         {
+           *           "team_id": "tm_demo",
+           *           "role": "owner"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": components["schemas"]["Session"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  watchBin: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The source's id
+         * @example src_01kak1v8m0c3x9f2e7d5b4a6gh
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description StreamFrame */
+      101: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "type": "request",
+           *       "request": {
+           *         "id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *         "status": "accepted",
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "data": {
+           *           "method": "POST",
+           *           "path": "/orders",
+           *           "query": "",
+           *           "parsed_query": {},
+           *           "headers": {
+           *             "content-type": "application/json",
+           *             "x-shop-signature": "sha256=4f2a"
+           *           },
+           *           "body": {
+           *             "type": "order.created",
+           *             "id": 1
+           *           },
+           *           "content_type": "application/json",
+           *           "size_bytes": 31,
+           *           "is_large_payload": false,
+           *           "encoding": "json"
+           *         }
+           *       }
+           *     }
+           */
+          "application/json": components["schemas"]["StreamFrame"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  listConnections: {
+    parameters: {
+      query?: {
+        /** @description Only connections to these destinations; repeat or separate by commas */
+        destination_id?: string[]
+        /** @description The order of the list */
+        dir?: "asc" | "desc"
+        /** @description Only these; repeat or separate by commas */
+        id?: string[]
+        /** @description Alias of id; repeat or separate by commas */
+        ids?: string[]
+        /** @description false leaves out what is disabled */
+        include_disabled?: boolean
+        /** @description Rows in a page; more than 255 is taken as 255 */
+        limit?: number
+        /** @description Exactly this name */
+        name?: string
+        /** @description What the list is ordered by */
+        order_by?: "name" | "created_at" | "updated_at"
+        /** @description Only paused (true) or only unpaused (false) connections */
+        paused?: boolean
+        /** @description Only connections of these sources; repeat or separate by commas */
+        source_id?: string[]
+        /** @description Only this type */
+        type?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "pagination": {
+           *         "order_by": "created_at",
+           *         "dir": "desc",
+           *         "limit": 100
+           *       },
+           *       "count": 1,
+           *       "has_more": false,
+           *       "models": [
+           *         {
+           *           "id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "team_id": "tm_demo",
+           *           "name": "shop-to-orders-api",
+           *           "description": null,
+           *           "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *           "source": {
+           *             "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *             "team_id": "tm_demo",
+           *             "name": "shop",
+           *             "description": "Orders of the shop",
+           *             "type": "WEBHOOK",
+           *             "input_type": "webhook",
+           *             "status": "enabled",
+           *             "url": "https://hooks.example.com/e/src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *             "config": {
+           *               "auth_type": "HMAC",
+           *               "auth": {
+           *                 "webhook_secret_key": "****shop",
+           *                 "header_key": "x-shop-signature",
+           *                 "algorithm": "sha256",
+           *                 "encoding": "hex",
+           *                 "prefix": "sha256="
+           *               },
+           *               "allowed_http_methods": [
+           *                 "POST",
+           *                 "PUT",
+           *                 "PATCH",
+           *                 "DELETE"
+           *               ],
+           *               "custom_response": null,
+           *               "mode": "webhook",
+           *               "proxy": null,
+           *               "chat_defer_ephemeral": false,
+           *               "rate_limit": null,
+           *               "rate_limit_period": null
+           *             },
+           *             "disabled_at": null,
+           *             "created_at": "2026-01-01T00:00:00.000Z",
+           *             "updated_at": "2026-01-01T00:00:00.000Z"
+           *           },
+           *           "destination": {
+           *             "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *             "team_id": "tm_demo",
+           *             "name": "orders-api",
+           *             "description": null,
+           *             "type": "HTTP",
+           *             "config": {
+           *               "url": "https://api.example.com/hooks",
+           *               "http_method": null,
+           *               "path_forwarding_disabled": false,
+           *               "forward_credentials": true,
+           *               "rate_limit": 10,
+           *               "rate_limit_period": "second",
+           *               "max_concurrency": null,
+           *               "auth_type": "CUSTOM_HEADER",
+           *               "auth": {
+           *                 "header_name": "x-token",
+           *                 "value": "****-api"
+           *               }
+           *             },
+           *             "disabled_at": null,
+           *             "attempts_24h_count": 42,
+           *             "attempts_24h_bins": [
+           *               0,
+           *               0,
+           *               1,
+           *               4,
+           *               20,
+           *               17
+           *             ],
+           *             "created_at": "2026-01-01T00:00:00.000Z",
+           *             "updated_at": "2026-01-01T00:00:00.000Z"
+           *           },
+           *           "rules": [
+           *             {
+           *               "type": "deduplicate",
+           *               "window": 60000,
+           *               "include_fields": [
+           *                 "body.id"
+           *               ]
+           *             },
+           *             {
+           *               "type": "filter",
+           *               "body": {
+           *                 "type": {
+           *                   "$in": [
+           *                     "order.created",
+           *                     "order.paid"
+           *                   ]
+           *                 }
+           *               }
+           *             },
+           *             {
+           *               "type": "delay",
+           *               "delay": 5000
+           *             },
+           *             {
+           *               "type": "retry",
+           *               "strategy": "exponential",
+           *               "count": 5,
+           *               "interval": 60000,
+           *               "response_status_codes": [
+           *                 "429",
+           *                 "500-599",
+           *                 "!501"
+           *               ]
+           *             }
+           *           ],
+           *           "ordering": {
+           *             "key": "body.customer.id",
+           *             "on_failure": "block"
+           *           },
+           *           "disabled_at": null,
+           *           "paused_at": null,
+           *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "updated_at": "2026-01-01T00:00:00.000Z"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            count: number
+            has_more: boolean
+            models: components["schemas"]["Connection"][]
+            pagination: {
+              /** @enum {string} */
+              dir: "asc" | "desc"
+              limit: number
+              order_by: string
+            }
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  upsertConnection: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "name": "shop-to-orders-api",
+         *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+         *       "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+         *       "rules": [
+         *         {
+         *           "type": "deduplicate",
+         *           "window": 60000,
+         *           "include_fields": [
+         *             "body.id"
+         *           ]
+         *         },
+         *         {
+         *           "type": "filter",
+         *           "body": {
+         *             "type": {
+         *               "$in": [
+         *                 "order.created",
+         *                 "order.paid"
+         *               ]
+         *             }
+         *           }
+         *         },
+         *         {
+         *           "type": "delay",
+         *           "delay": 5000
+         *         },
+         *         {
+         *           "type": "retry",
+         *           "strategy": "exponential",
+         *           "count": 5,
+         *           "interval": 60000,
+         *           "response_status_codes": [
+         *             "429",
+         *             "500-599",
+         *             "!501"
+         *           ]
+         *         }
+         *       ],
+         *       "ordering": {
+         *         "key": "body.customer.id",
+         *         "on_failure": "block"
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["ConnectionUpsert"]
+      }
+    }
+    responses: {
+      /** @description A connection with its source and its destination in full; its rules stand in the order they work in. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *       "team_id": "tm_demo",
+           *       "name": "shop-to-orders-api",
+           *       "description": null,
+           *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *       "source": {
+           *         "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "team_id": "tm_demo",
+           *         "name": "shop",
+           *         "description": "Orders of the shop",
+           *         "type": "WEBHOOK",
+           *         "input_type": "webhook",
+           *         "status": "enabled",
+           *         "url": "https://hooks.example.com/e/src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "config": {
+           *           "auth_type": "HMAC",
+           *           "auth": {
+           *             "webhook_secret_key": "****shop",
+           *             "header_key": "x-shop-signature",
+           *             "algorithm": "sha256",
+           *             "encoding": "hex",
+           *             "prefix": "sha256="
+           *           },
+           *           "allowed_http_methods": [
+           *             "POST",
+           *             "PUT",
+           *             "PATCH",
+           *             "DELETE"
+           *           ],
+           *           "custom_response": null,
+           *           "mode": "webhook",
+           *           "proxy": null,
+           *           "chat_defer_ephemeral": false,
+           *           "rate_limit": null,
+           *           "rate_limit_period": null
+           *         },
+           *         "disabled_at": null,
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "updated_at": "2026-01-01T00:00:00.000Z"
+           *       },
+           *       "destination": {
+           *         "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *         "team_id": "tm_demo",
+           *         "name": "orders-api",
+           *         "description": null,
+           *         "type": "HTTP",
+           *         "config": {
+           *           "url": "https://api.example.com/hooks",
+           *           "http_method": null,
+           *           "path_forwarding_disabled": false,
+           *           "forward_credentials": true,
+           *           "rate_limit": 10,
+           *           "rate_limit_period": "second",
+           *           "max_concurrency": null,
+           *           "auth_type": "CUSTOM_HEADER",
+           *           "auth": {
+           *             "header_name": "x-token",
+           *             "value": "****-api"
+           *           }
+           *         },
+           *         "disabled_at": null,
+           *         "attempts_24h_count": 42,
+           *         "attempts_24h_bins": [
+           *           0,
+           *           0,
+           *           1,
+           *           4,
+           *           20,
+           *           17
+           *         ],
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "updated_at": "2026-01-01T00:00:00.000Z"
+           *       },
+           *       "rules": [
+           *         {
+           *           "type": "deduplicate",
+           *           "window": 60000,
+           *           "include_fields": [
+           *             "body.id"
+           *           ]
+           *         },
+           *         {
+           *           "type": "filter",
+           *           "body": {
+           *             "type": {
+           *               "$in": [
+           *                 "order.created",
+           *                 "order.paid"
+           *               ]
+           *             }
+           *           }
+           *         },
+           *         {
+           *           "type": "delay",
+           *           "delay": 5000
+           *         },
+           *         {
+           *           "type": "retry",
+           *           "strategy": "exponential",
+           *           "count": 5,
+           *           "interval": 60000,
+           *           "response_status_codes": [
+           *             "429",
+           *             "500-599",
+           *             "!501"
+           *           ]
+           *         }
+           *       ],
+           *       "ordering": {
+           *         "key": "body.customer.id",
+           *         "on_failure": "block"
+           *       },
+           *       "disabled_at": null,
+           *       "paused_at": null,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Connection"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  createConnection: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "name": "shop-to-orders-api",
+         *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+         *       "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+         *       "rules": [
+         *         {
+         *           "type": "deduplicate",
+         *           "window": 60000,
+         *           "include_fields": [
+         *             "body.id"
+         *           ]
+         *         },
+         *         {
+         *           "type": "filter",
+         *           "body": {
+         *             "type": {
+         *               "$in": [
+         *                 "order.created",
+         *                 "order.paid"
+         *               ]
+         *             }
+         *           }
+         *         },
+         *         {
+         *           "type": "delay",
+         *           "delay": 5000
+         *         },
+         *         {
+         *           "type": "retry",
+         *           "strategy": "exponential",
+         *           "count": 5,
+         *           "interval": 60000,
+         *           "response_status_codes": [
+         *             "429",
+         *             "500-599",
+         *             "!501"
+         *           ]
+         *         }
+         *       ],
+         *       "ordering": {
+         *         "key": "body.customer.id",
+         *         "on_failure": "block"
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["ConnectionWrite"]
+      }
+    }
+    responses: {
+      /** @description A connection with its source and its destination in full; its rules stand in the order they work in. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *       "team_id": "tm_demo",
+           *       "name": "shop-to-orders-api",
+           *       "description": null,
+           *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *       "source": {
+           *         "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "team_id": "tm_demo",
+           *         "name": "shop",
+           *         "description": "Orders of the shop",
+           *         "type": "WEBHOOK",
+           *         "input_type": "webhook",
+           *         "status": "enabled",
+           *         "url": "https://hooks.example.com/e/src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "config": {
+           *           "auth_type": "HMAC",
+           *           "auth": {
+           *             "webhook_secret_key": "****shop",
+           *             "header_key": "x-shop-signature",
+           *             "algorithm": "sha256",
+           *             "encoding": "hex",
+           *             "prefix": "sha256="
+           *           },
+           *           "allowed_http_methods": [
+           *             "POST",
+           *             "PUT",
+           *             "PATCH",
+           *             "DELETE"
+           *           ],
+           *           "custom_response": null,
+           *           "mode": "webhook",
+           *           "proxy": null,
+           *           "chat_defer_ephemeral": false,
+           *           "rate_limit": null,
+           *           "rate_limit_period": null
+           *         },
+           *         "disabled_at": null,
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "updated_at": "2026-01-01T00:00:00.000Z"
+           *       },
+           *       "destination": {
+           *         "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *         "team_id": "tm_demo",
+           *         "name": "orders-api",
+           *         "description": null,
+           *         "type": "HTTP",
+           *         "config": {
+           *           "url": "https://api.example.com/hooks",
+           *           "http_method": null,
+           *           "path_forwarding_disabled": false,
+           *           "forward_credentials": true,
+           *           "rate_limit": 10,
+           *           "rate_limit_period": "second",
+           *           "max_concurrency": null,
+           *           "auth_type": "CUSTOM_HEADER",
+           *           "auth": {
+           *             "header_name": "x-token",
+           *             "value": "****-api"
+           *           }
+           *         },
+           *         "disabled_at": null,
+           *         "attempts_24h_count": 42,
+           *         "attempts_24h_bins": [
+           *           0,
+           *           0,
+           *           1,
+           *           4,
+           *           20,
+           *           17
+           *         ],
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "updated_at": "2026-01-01T00:00:00.000Z"
+           *       },
+           *       "rules": [
+           *         {
+           *           "type": "deduplicate",
+           *           "window": 60000,
+           *           "include_fields": [
+           *             "body.id"
+           *           ]
+           *         },
+           *         {
+           *           "type": "filter",
+           *           "body": {
+           *             "type": {
+           *               "$in": [
+           *                 "order.created",
+           *                 "order.paid"
+           *               ]
+           *             }
+           *           }
+           *         },
+           *         {
+           *           "type": "delay",
+           *           "delay": 5000
+           *         },
+           *         {
+           *           "type": "retry",
+           *           "strategy": "exponential",
+           *           "count": 5,
+           *           "interval": 60000,
+           *           "response_status_codes": [
+           *             "429",
+           *             "500-599",
+           *             "!501"
+           *           ]
+           *         }
+           *       ],
+           *       "ordering": {
+           *         "key": "body.customer.id",
+           *         "on_failure": "block"
+           *       },
+           *       "disabled_at": null,
+           *       "paused_at": null,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Connection"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getConnection: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The connection's id
+         * @example web_01kak1x7p8e5z1h4g9f7d6c8jk
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description A connection with its source and its destination in full; its rules stand in the order they work in. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *       "team_id": "tm_demo",
+           *       "name": "shop-to-orders-api",
+           *       "description": null,
+           *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *       "source": {
+           *         "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "team_id": "tm_demo",
+           *         "name": "shop",
+           *         "description": "Orders of the shop",
+           *         "type": "WEBHOOK",
+           *         "input_type": "webhook",
+           *         "status": "enabled",
+           *         "url": "https://hooks.example.com/e/src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "config": {
+           *           "auth_type": "HMAC",
+           *           "auth": {
+           *             "webhook_secret_key": "****shop",
+           *             "header_key": "x-shop-signature",
+           *             "algorithm": "sha256",
+           *             "encoding": "hex",
+           *             "prefix": "sha256="
+           *           },
+           *           "allowed_http_methods": [
+           *             "POST",
+           *             "PUT",
+           *             "PATCH",
+           *             "DELETE"
+           *           ],
+           *           "custom_response": null,
+           *           "mode": "webhook",
+           *           "proxy": null,
+           *           "chat_defer_ephemeral": false,
+           *           "rate_limit": null,
+           *           "rate_limit_period": null
+           *         },
+           *         "disabled_at": null,
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "updated_at": "2026-01-01T00:00:00.000Z"
+           *       },
+           *       "destination": {
+           *         "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *         "team_id": "tm_demo",
+           *         "name": "orders-api",
+           *         "description": null,
+           *         "type": "HTTP",
+           *         "config": {
+           *           "url": "https://api.example.com/hooks",
+           *           "http_method": null,
+           *           "path_forwarding_disabled": false,
+           *           "forward_credentials": true,
+           *           "rate_limit": 10,
+           *           "rate_limit_period": "second",
+           *           "max_concurrency": null,
+           *           "auth_type": "CUSTOM_HEADER",
+           *           "auth": {
+           *             "header_name": "x-token",
+           *             "value": "****-api"
+           *           }
+           *         },
+           *         "disabled_at": null,
+           *         "attempts_24h_count": 42,
+           *         "attempts_24h_bins": [
+           *           0,
+           *           0,
+           *           1,
+           *           4,
+           *           20,
+           *           17
+           *         ],
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "updated_at": "2026-01-01T00:00:00.000Z"
+           *       },
+           *       "rules": [
+           *         {
+           *           "type": "deduplicate",
+           *           "window": 60000,
+           *           "include_fields": [
+           *             "body.id"
+           *           ]
+           *         },
+           *         {
+           *           "type": "filter",
+           *           "body": {
+           *             "type": {
+           *               "$in": [
+           *                 "order.created",
+           *                 "order.paid"
+           *               ]
+           *             }
+           *           }
+           *         },
+           *         {
+           *           "type": "delay",
+           *           "delay": 5000
+           *         },
+           *         {
+           *           "type": "retry",
+           *           "strategy": "exponential",
+           *           "count": 5,
+           *           "interval": 60000,
+           *           "response_status_codes": [
+           *             "429",
+           *             "500-599",
+           *             "!501"
+           *           ]
+           *         }
+           *       ],
+           *       "ordering": {
+           *         "key": "body.customer.id",
+           *         "on_failure": "block"
+           *       },
+           *       "disabled_at": null,
+           *       "paused_at": null,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Connection"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  deleteConnection: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The connection's id
+         * @example web_01kak1x7p8e5z1h4g9f7d6c8jk
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Deleted */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *       "deleted": true
+           *     }
+           */
+          "application/json": components["schemas"]["Deleted"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  updateConnection: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The connection's id
+         * @example web_01kak1x7p8e5z1h4g9f7d6c8jk
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "rules": [
+         *         {
+         *           "type": "retry",
+         *           "strategy": "linear",
+         *           "count": 3,
+         *           "interval": 10000
+         *         }
+         *       ]
+         *     }
+         */
+        "application/json": components["schemas"]["ConnectionPatch"]
+      }
+    }
+    responses: {
+      /** @description A connection with its source and its destination in full; its rules stand in the order they work in. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *       "team_id": "tm_demo",
+           *       "name": "shop-to-orders-api",
+           *       "description": null,
+           *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *       "source": {
+           *         "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "team_id": "tm_demo",
+           *         "name": "shop",
+           *         "description": "Orders of the shop",
+           *         "type": "WEBHOOK",
+           *         "input_type": "webhook",
+           *         "status": "enabled",
+           *         "url": "https://hooks.example.com/e/src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "config": {
+           *           "auth_type": "HMAC",
+           *           "auth": {
+           *             "webhook_secret_key": "****shop",
+           *             "header_key": "x-shop-signature",
+           *             "algorithm": "sha256",
+           *             "encoding": "hex",
+           *             "prefix": "sha256="
+           *           },
+           *           "allowed_http_methods": [
+           *             "POST",
+           *             "PUT",
+           *             "PATCH",
+           *             "DELETE"
+           *           ],
+           *           "custom_response": null,
+           *           "mode": "webhook",
+           *           "proxy": null,
+           *           "chat_defer_ephemeral": false,
+           *           "rate_limit": null,
+           *           "rate_limit_period": null
+           *         },
+           *         "disabled_at": null,
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "updated_at": "2026-01-01T00:00:00.000Z"
+           *       },
+           *       "destination": {
+           *         "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *         "team_id": "tm_demo",
+           *         "name": "orders-api",
+           *         "description": null,
+           *         "type": "HTTP",
+           *         "config": {
+           *           "url": "https://api.example.com/hooks",
+           *           "http_method": null,
+           *           "path_forwarding_disabled": false,
+           *           "forward_credentials": true,
+           *           "rate_limit": 10,
+           *           "rate_limit_period": "second",
+           *           "max_concurrency": null,
+           *           "auth_type": "CUSTOM_HEADER",
+           *           "auth": {
+           *             "header_name": "x-token",
+           *             "value": "****-api"
+           *           }
+           *         },
+           *         "disabled_at": null,
+           *         "attempts_24h_count": 42,
+           *         "attempts_24h_bins": [
+           *           0,
+           *           0,
+           *           1,
+           *           4,
+           *           20,
+           *           17
+           *         ],
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "updated_at": "2026-01-01T00:00:00.000Z"
+           *       },
+           *       "rules": [
+           *         {
+           *           "type": "retry",
+           *           "strategy": "linear",
+           *           "count": 3,
+           *           "interval": 10000
+           *         }
+           *       ],
+           *       "ordering": {
+           *         "key": "body.customer.id",
+           *         "on_failure": "block"
+           *       },
+           *       "disabled_at": null,
+           *       "paused_at": null,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Connection"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  disableConnection: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The connection's id
+         * @example web_01kak1x7p8e5z1h4g9f7d6c8jk
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description A connection with its source and its destination in full; its rules stand in the order they work in. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *       "team_id": "tm_demo",
+           *       "name": "shop-to-orders-api",
+           *       "description": null,
+           *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *       "source": {
+           *         "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "team_id": "tm_demo",
+           *         "name": "shop",
+           *         "description": "Orders of the shop",
+           *         "type": "WEBHOOK",
+           *         "input_type": "webhook",
+           *         "status": "enabled",
+           *         "url": "https://hooks.example.com/e/src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "config": {
+           *           "auth_type": "HMAC",
+           *           "auth": {
+           *             "webhook_secret_key": "****shop",
+           *             "header_key": "x-shop-signature",
+           *             "algorithm": "sha256",
+           *             "encoding": "hex",
+           *             "prefix": "sha256="
+           *           },
+           *           "allowed_http_methods": [
+           *             "POST",
+           *             "PUT",
+           *             "PATCH",
+           *             "DELETE"
+           *           ],
+           *           "custom_response": null,
+           *           "mode": "webhook",
+           *           "proxy": null,
+           *           "chat_defer_ephemeral": false,
+           *           "rate_limit": null,
+           *           "rate_limit_period": null
+           *         },
+           *         "disabled_at": null,
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "updated_at": "2026-01-01T00:00:00.000Z"
+           *       },
+           *       "destination": {
+           *         "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *         "team_id": "tm_demo",
+           *         "name": "orders-api",
+           *         "description": null,
+           *         "type": "HTTP",
+           *         "config": {
+           *           "url": "https://api.example.com/hooks",
+           *           "http_method": null,
+           *           "path_forwarding_disabled": false,
+           *           "forward_credentials": true,
+           *           "rate_limit": 10,
+           *           "rate_limit_period": "second",
+           *           "max_concurrency": null,
+           *           "auth_type": "CUSTOM_HEADER",
+           *           "auth": {
+           *             "header_name": "x-token",
+           *             "value": "****-api"
+           *           }
+           *         },
+           *         "disabled_at": null,
+           *         "attempts_24h_count": 42,
+           *         "attempts_24h_bins": [
+           *           0,
+           *           0,
+           *           1,
+           *           4,
+           *           20,
+           *           17
+           *         ],
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "updated_at": "2026-01-01T00:00:00.000Z"
+           *       },
+           *       "rules": [
+           *         {
+           *           "type": "deduplicate",
+           *           "window": 60000,
+           *           "include_fields": [
+           *             "body.id"
+           *           ]
+           *         },
+           *         {
+           *           "type": "filter",
+           *           "body": {
+           *             "type": {
+           *               "$in": [
+           *                 "order.created",
+           *                 "order.paid"
+           *               ]
+           *             }
+           *           }
+           *         },
+           *         {
+           *           "type": "delay",
+           *           "delay": 5000
+           *         },
+           *         {
+           *           "type": "retry",
+           *           "strategy": "exponential",
+           *           "count": 5,
+           *           "interval": 60000,
+           *           "response_status_codes": [
+           *             "429",
+           *             "500-599",
+           *             "!501"
+           *           ]
+           *         }
+           *       ],
+           *       "ordering": {
+           *         "key": "body.customer.id",
+           *         "on_failure": "block"
+           *       },
+           *       "disabled_at": "2026-01-01T00:00:00.000Z",
+           *       "paused_at": null,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Connection"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  enableConnection: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The connection's id
+         * @example web_01kak1x7p8e5z1h4g9f7d6c8jk
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description A connection with its source and its destination in full; its rules stand in the order they work in. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *       "team_id": "tm_demo",
+           *       "name": "shop-to-orders-api",
+           *       "description": null,
+           *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *       "source": {
+           *         "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "team_id": "tm_demo",
+           *         "name": "shop",
+           *         "description": "Orders of the shop",
+           *         "type": "WEBHOOK",
+           *         "input_type": "webhook",
+           *         "status": "enabled",
+           *         "url": "https://hooks.example.com/e/src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "config": {
+           *           "auth_type": "HMAC",
+           *           "auth": {
+           *             "webhook_secret_key": "****shop",
+           *             "header_key": "x-shop-signature",
+           *             "algorithm": "sha256",
+           *             "encoding": "hex",
+           *             "prefix": "sha256="
+           *           },
+           *           "allowed_http_methods": [
+           *             "POST",
+           *             "PUT",
+           *             "PATCH",
+           *             "DELETE"
+           *           ],
+           *           "custom_response": null,
+           *           "mode": "webhook",
+           *           "proxy": null,
+           *           "chat_defer_ephemeral": false,
+           *           "rate_limit": null,
+           *           "rate_limit_period": null
+           *         },
+           *         "disabled_at": null,
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "updated_at": "2026-01-01T00:00:00.000Z"
+           *       },
+           *       "destination": {
+           *         "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *         "team_id": "tm_demo",
+           *         "name": "orders-api",
+           *         "description": null,
+           *         "type": "HTTP",
+           *         "config": {
+           *           "url": "https://api.example.com/hooks",
+           *           "http_method": null,
+           *           "path_forwarding_disabled": false,
+           *           "forward_credentials": true,
+           *           "rate_limit": 10,
+           *           "rate_limit_period": "second",
+           *           "max_concurrency": null,
+           *           "auth_type": "CUSTOM_HEADER",
+           *           "auth": {
+           *             "header_name": "x-token",
+           *             "value": "****-api"
+           *           }
+           *         },
+           *         "disabled_at": null,
+           *         "attempts_24h_count": 42,
+           *         "attempts_24h_bins": [
+           *           0,
+           *           0,
+           *           1,
+           *           4,
+           *           20,
+           *           17
+           *         ],
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "updated_at": "2026-01-01T00:00:00.000Z"
+           *       },
+           *       "rules": [
+           *         {
+           *           "type": "deduplicate",
+           *           "window": 60000,
+           *           "include_fields": [
+           *             "body.id"
+           *           ]
+           *         },
+           *         {
+           *           "type": "filter",
+           *           "body": {
+           *             "type": {
+           *               "$in": [
+           *                 "order.created",
+           *                 "order.paid"
+           *               ]
+           *             }
+           *           }
+           *         },
+           *         {
+           *           "type": "delay",
+           *           "delay": 5000
+           *         },
+           *         {
+           *           "type": "retry",
+           *           "strategy": "exponential",
+           *           "count": 5,
+           *           "interval": 60000,
+           *           "response_status_codes": [
+           *             "429",
+           *             "500-599",
+           *             "!501"
+           *           ]
+           *         }
+           *       ],
+           *       "ordering": {
+           *         "key": "body.customer.id",
+           *         "on_failure": "block"
+           *       },
+           *       "disabled_at": null,
+           *       "paused_at": null,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Connection"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getLatestInput: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The connection's id
+         * @example web_01kak1x7p8e5z1h4g9f7d6c8jk
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *       "latest_input": {
+           *         "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *         "original_event_data_id": "edt_01kak203r6g7b3k6j1h9f8e0mn",
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "payload_key": "edt_01kak203r6g7b3k6j1h9f8e0mn",
+           *         "input": {
+           *           "method": "POST",
+           *           "path": "/orders",
+           *           "query": {},
+           *           "headers": {
+           *             "content-type": "application/json",
+           *             "x-shop-signature": "sha256=4f2a"
+           *           },
+           *           "body": {
+           *             "type": "order.created",
+           *             "id": 1
+           *           }
+           *         }
+           *       }
+           *     }
+           */
+          "application/json": {
+            connection_id: string
+            latest_input: components["schemas"]["LatestInput"] | null
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  pauseConnection: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The connection's id
+         * @example web_01kak1x7p8e5z1h4g9f7d6c8jk
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description A connection with its source and its destination in full; its rules stand in the order they work in. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *       "team_id": "tm_demo",
+           *       "name": "shop-to-orders-api",
+           *       "description": null,
+           *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *       "source": {
+           *         "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "team_id": "tm_demo",
+           *         "name": "shop",
+           *         "description": "Orders of the shop",
+           *         "type": "WEBHOOK",
+           *         "input_type": "webhook",
+           *         "status": "enabled",
+           *         "url": "https://hooks.example.com/e/src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "config": {
+           *           "auth_type": "HMAC",
+           *           "auth": {
+           *             "webhook_secret_key": "****shop",
+           *             "header_key": "x-shop-signature",
+           *             "algorithm": "sha256",
+           *             "encoding": "hex",
+           *             "prefix": "sha256="
+           *           },
+           *           "allowed_http_methods": [
+           *             "POST",
+           *             "PUT",
+           *             "PATCH",
+           *             "DELETE"
+           *           ],
+           *           "custom_response": null,
+           *           "mode": "webhook",
+           *           "proxy": null,
+           *           "chat_defer_ephemeral": false,
+           *           "rate_limit": null,
+           *           "rate_limit_period": null
+           *         },
+           *         "disabled_at": null,
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "updated_at": "2026-01-01T00:00:00.000Z"
+           *       },
+           *       "destination": {
+           *         "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *         "team_id": "tm_demo",
+           *         "name": "orders-api",
+           *         "description": null,
+           *         "type": "HTTP",
+           *         "config": {
+           *           "url": "https://api.example.com/hooks",
+           *           "http_method": null,
+           *           "path_forwarding_disabled": false,
+           *           "forward_credentials": true,
+           *           "rate_limit": 10,
+           *           "rate_limit_period": "second",
+           *           "max_concurrency": null,
+           *           "auth_type": "CUSTOM_HEADER",
+           *           "auth": {
+           *             "header_name": "x-token",
+           *             "value": "****-api"
+           *           }
+           *         },
+           *         "disabled_at": null,
+           *         "attempts_24h_count": 42,
+           *         "attempts_24h_bins": [
+           *           0,
+           *           0,
+           *           1,
+           *           4,
+           *           20,
+           *           17
+           *         ],
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "updated_at": "2026-01-01T00:00:00.000Z"
+           *       },
+           *       "rules": [
+           *         {
+           *           "type": "deduplicate",
+           *           "window": 60000,
+           *           "include_fields": [
+           *             "body.id"
+           *           ]
+           *         },
+           *         {
+           *           "type": "filter",
+           *           "body": {
+           *             "type": {
+           *               "$in": [
+           *                 "order.created",
+           *                 "order.paid"
+           *               ]
+           *             }
+           *           }
+           *         },
+           *         {
+           *           "type": "delay",
+           *           "delay": 5000
+           *         },
+           *         {
+           *           "type": "retry",
+           *           "strategy": "exponential",
+           *           "count": 5,
+           *           "interval": 60000,
+           *           "response_status_codes": [
+           *             "429",
+           *             "500-599",
+           *             "!501"
+           *           ]
+           *         }
+           *       ],
+           *       "ordering": {
+           *         "key": "body.customer.id",
+           *         "on_failure": "block"
+           *       },
+           *       "disabled_at": null,
+           *       "paused_at": "2026-01-01T00:00:00.000Z",
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Connection"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  unpauseConnection: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The connection's id
+         * @example web_01kak1x7p8e5z1h4g9f7d6c8jk
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description A connection with its source and its destination in full; its rules stand in the order they work in. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *       "team_id": "tm_demo",
+           *       "name": "shop-to-orders-api",
+           *       "description": null,
+           *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *       "source": {
+           *         "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "team_id": "tm_demo",
+           *         "name": "shop",
+           *         "description": "Orders of the shop",
+           *         "type": "WEBHOOK",
+           *         "input_type": "webhook",
+           *         "status": "enabled",
+           *         "url": "https://hooks.example.com/e/src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "config": {
+           *           "auth_type": "HMAC",
+           *           "auth": {
+           *             "webhook_secret_key": "****shop",
+           *             "header_key": "x-shop-signature",
+           *             "algorithm": "sha256",
+           *             "encoding": "hex",
+           *             "prefix": "sha256="
+           *           },
+           *           "allowed_http_methods": [
+           *             "POST",
+           *             "PUT",
+           *             "PATCH",
+           *             "DELETE"
+           *           ],
+           *           "custom_response": null,
+           *           "mode": "webhook",
+           *           "proxy": null,
+           *           "chat_defer_ephemeral": false,
+           *           "rate_limit": null,
+           *           "rate_limit_period": null
+           *         },
+           *         "disabled_at": null,
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "updated_at": "2026-01-01T00:00:00.000Z"
+           *       },
+           *       "destination": {
+           *         "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *         "team_id": "tm_demo",
+           *         "name": "orders-api",
+           *         "description": null,
+           *         "type": "HTTP",
+           *         "config": {
+           *           "url": "https://api.example.com/hooks",
+           *           "http_method": null,
+           *           "path_forwarding_disabled": false,
+           *           "forward_credentials": true,
+           *           "rate_limit": 10,
+           *           "rate_limit_period": "second",
+           *           "max_concurrency": null,
+           *           "auth_type": "CUSTOM_HEADER",
+           *           "auth": {
+           *             "header_name": "x-token",
+           *             "value": "****-api"
+           *           }
+           *         },
+           *         "disabled_at": null,
+           *         "attempts_24h_count": 42,
+           *         "attempts_24h_bins": [
+           *           0,
+           *           0,
+           *           1,
+           *           4,
+           *           20,
+           *           17
+           *         ],
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "updated_at": "2026-01-01T00:00:00.000Z"
+           *       },
+           *       "rules": [
+           *         {
+           *           "type": "deduplicate",
+           *           "window": 60000,
+           *           "include_fields": [
+           *             "body.id"
+           *           ]
+           *         },
+           *         {
+           *           "type": "filter",
+           *           "body": {
+           *             "type": {
+           *               "$in": [
+           *                 "order.created",
+           *                 "order.paid"
+           *               ]
+           *             }
+           *           }
+           *         },
+           *         {
+           *           "type": "delay",
+           *           "delay": 5000
+           *         },
+           *         {
+           *           "type": "retry",
+           *           "strategy": "exponential",
+           *           "count": 5,
+           *           "interval": 60000,
+           *           "response_status_codes": [
+           *             "429",
+           *             "500-599",
+           *             "!501"
+           *           ]
+           *         }
+           *       ],
+           *       "ordering": {
+           *         "key": "body.customer.id",
+           *         "on_failure": "block"
+           *       },
+           *       "disabled_at": null,
+           *       "paused_at": null,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Connection"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  listDestinations: {
+    parameters: {
+      query?: {
+        /** @description The order of the list */
+        dir?: "asc" | "desc"
+        /** @description Only these; repeat or separate by commas */
+        id?: string[]
+        /** @description Alias of id; repeat or separate by commas */
+        ids?: string[]
+        /** @description false leaves out what is disabled */
+        include_disabled?: boolean
+        /** @description Rows in a page; more than 255 is taken as 255 */
+        limit?: number
+        /** @description Exactly this name */
+        name?: string
+        /** @description What the list is ordered by */
+        order_by?: "name" | "created_at" | "updated_at"
+        /** @description Only this type */
+        type?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "pagination": {
+           *         "order_by": "created_at",
+           *         "dir": "desc",
+           *         "limit": 100
+           *       },
+           *       "count": 1,
+           *       "has_more": false,
+           *       "models": [
+           *         {
+           *           "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *           "team_id": "tm_demo",
+           *           "name": "orders-api",
+           *           "description": null,
+           *           "type": "HTTP",
+           *           "config": {
+           *             "url": "https://api.example.com/hooks",
+           *             "http_method": null,
+           *             "path_forwarding_disabled": false,
+           *             "forward_credentials": true,
+           *             "rate_limit": 10,
+           *             "rate_limit_period": "second",
+           *             "max_concurrency": null,
+           *             "auth_type": "CUSTOM_HEADER",
+           *             "auth": {
+           *               "header_name": "x-token",
+           *               "value": "****-api"
+           *             }
+           *           },
+           *           "disabled_at": null,
+           *           "attempts_24h_count": 42,
+           *           "attempts_24h_bins": [
+           *             0,
+           *             0,
+           *             1,
+           *             4,
+           *             20,
+           *             17
+           *           ],
+           *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "updated_at": "2026-01-01T00:00:00.000Z"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            count: number
+            has_more: boolean
+            models: components["schemas"]["Destination"][]
+            pagination: {
+              /** @enum {string} */
+              dir: "asc" | "desc"
+              limit: number
+              order_by: string
+            }
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  upsertDestination: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "name": "orders-api",
+         *       "type": "HTTP",
+         *       "config": {
+         *         "url": "https://api.example.com/hooks",
+         *         "rate_limit": 10,
+         *         "rate_limit_period": "second",
+         *         "auth_type": "CUSTOM_HEADER",
+         *         "auth": {
+         *           "header_name": "x-token",
+         *           "value": "known-to-the-api"
+         *         }
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["DestinationWrite"]
+      }
+    }
+    responses: {
+      /** @description A destination; secrets are masked. attempts_24h_bins: six buckets of four hours, the oldest first, the last one ending now. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *       "team_id": "tm_demo",
+           *       "name": "orders-api",
+           *       "description": null,
+           *       "type": "HTTP",
+           *       "config": {
+           *         "url": "https://api.example.com/hooks",
+           *         "http_method": null,
+           *         "path_forwarding_disabled": false,
+           *         "forward_credentials": true,
+           *         "rate_limit": 10,
+           *         "rate_limit_period": "second",
+           *         "max_concurrency": null,
+           *         "auth_type": "CUSTOM_HEADER",
+           *         "auth": {
+           *           "header_name": "x-token",
+           *           "value": "****-api"
+           *         }
+           *       },
+           *       "disabled_at": null,
+           *       "attempts_24h_count": 42,
+           *       "attempts_24h_bins": [
+           *         0,
+           *         0,
+           *         1,
+           *         4,
+           *         20,
+           *         17
+           *       ],
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Destination"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  createDestination: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "name": "orders-api",
+         *       "type": "HTTP",
+         *       "config": {
+         *         "url": "https://api.example.com/hooks",
+         *         "rate_limit": 10,
+         *         "rate_limit_period": "second",
+         *         "auth_type": "CUSTOM_HEADER",
+         *         "auth": {
+         *           "header_name": "x-token",
+         *           "value": "known-to-the-api"
+         *         }
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["DestinationWrite"]
+      }
+    }
+    responses: {
+      /** @description A destination; secrets are masked. attempts_24h_bins: six buckets of four hours, the oldest first, the last one ending now. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *       "team_id": "tm_demo",
+           *       "name": "orders-api",
+           *       "description": null,
+           *       "type": "HTTP",
+           *       "config": {
+           *         "url": "https://api.example.com/hooks",
+           *         "http_method": null,
+           *         "path_forwarding_disabled": false,
+           *         "forward_credentials": true,
+           *         "rate_limit": 10,
+           *         "rate_limit_period": "second",
+           *         "max_concurrency": null,
+           *         "auth_type": "CUSTOM_HEADER",
+           *         "auth": {
+           *           "header_name": "x-token",
+           *           "value": "****-api"
+           *         }
+           *       },
+           *       "disabled_at": null,
+           *       "attempts_24h_count": 42,
+           *       "attempts_24h_bins": [
+           *         0,
+           *         0,
+           *         1,
+           *         4,
+           *         20,
+           *         17
+           *       ],
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Destination"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getDestination: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The destination's id
+         * @example des_01kak1w2n4d4y0g3f8e6c5b7hj
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description A destination; secrets are masked. attempts_24h_bins: six buckets of four hours, the oldest first, the last one ending now. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *       "team_id": "tm_demo",
+           *       "name": "orders-api",
+           *       "description": null,
+           *       "type": "HTTP",
+           *       "config": {
+           *         "url": "https://api.example.com/hooks",
+           *         "http_method": null,
+           *         "path_forwarding_disabled": false,
+           *         "forward_credentials": true,
+           *         "rate_limit": 10,
+           *         "rate_limit_period": "second",
+           *         "max_concurrency": null,
+           *         "auth_type": "CUSTOM_HEADER",
+           *         "auth": {
+           *           "header_name": "x-token",
+           *           "value": "****-api"
+           *         }
+           *       },
+           *       "disabled_at": null,
+           *       "attempts_24h_count": 42,
+           *       "attempts_24h_bins": [
+           *         0,
+           *         0,
+           *         1,
+           *         4,
+           *         20,
+           *         17
+           *       ],
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Destination"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  replaceDestination: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The destination's id
+         * @example des_01kak1w2n4d4y0g3f8e6c5b7hj
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "name": "orders-api",
+         *       "type": "HTTP",
+         *       "config": {
+         *         "url": "https://api.example.com/hooks",
+         *         "rate_limit": 10,
+         *         "rate_limit_period": "second",
+         *         "auth_type": "CUSTOM_HEADER",
+         *         "auth": {
+         *           "header_name": "x-token",
+         *           "value": "known-to-the-api"
+         *         }
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["DestinationWrite"]
+      }
+    }
+    responses: {
+      /** @description A destination; secrets are masked. attempts_24h_bins: six buckets of four hours, the oldest first, the last one ending now. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *       "team_id": "tm_demo",
+           *       "name": "orders-api",
+           *       "description": null,
+           *       "type": "HTTP",
+           *       "config": {
+           *         "url": "https://api.example.com/hooks",
+           *         "http_method": null,
+           *         "path_forwarding_disabled": false,
+           *         "forward_credentials": true,
+           *         "rate_limit": 10,
+           *         "rate_limit_period": "second",
+           *         "max_concurrency": null,
+           *         "auth_type": "CUSTOM_HEADER",
+           *         "auth": {
+           *           "header_name": "x-token",
+           *           "value": "****-api"
+           *         }
+           *       },
+           *       "disabled_at": null,
+           *       "attempts_24h_count": 42,
+           *       "attempts_24h_bins": [
+           *         0,
+           *         0,
+           *         1,
+           *         4,
+           *         20,
+           *         17
+           *       ],
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Destination"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  deleteDestination: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The destination's id
+         * @example des_01kak1w2n4d4y0g3f8e6c5b7hj
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Deleted */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *       "deleted": true
+           *     }
+           */
+          "application/json": components["schemas"]["Deleted"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  updateDestination: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The destination's id
+         * @example des_01kak1w2n4d4y0g3f8e6c5b7hj
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "config": {
+         *         "rate_limit": 5
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["DestinationPatch"]
+      }
+    }
+    responses: {
+      /** @description A destination; secrets are masked. attempts_24h_bins: six buckets of four hours, the oldest first, the last one ending now. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *       "team_id": "tm_demo",
+           *       "name": "orders-api",
+           *       "description": null,
+           *       "type": "HTTP",
+           *       "config": {
+           *         "url": "https://api.example.com/hooks",
+           *         "http_method": null,
+           *         "path_forwarding_disabled": false,
+           *         "forward_credentials": true,
+           *         "rate_limit": 5,
+           *         "rate_limit_period": "second",
+           *         "max_concurrency": null,
+           *         "auth_type": "CUSTOM_HEADER",
+           *         "auth": {
+           *           "header_name": "x-token",
+           *           "value": "****-api"
+           *         }
+           *       },
+           *       "disabled_at": null,
+           *       "attempts_24h_count": 42,
+           *       "attempts_24h_bins": [
+           *         0,
+           *         0,
+           *         1,
+           *         4,
+           *         20,
+           *         17
+           *       ],
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Destination"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  disableDestination: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The destination's id
+         * @example des_01kak1w2n4d4y0g3f8e6c5b7hj
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description A destination; secrets are masked. attempts_24h_bins: six buckets of four hours, the oldest first, the last one ending now. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *       "team_id": "tm_demo",
+           *       "name": "orders-api",
+           *       "description": null,
+           *       "type": "HTTP",
+           *       "config": {
+           *         "url": "https://api.example.com/hooks",
+           *         "http_method": null,
+           *         "path_forwarding_disabled": false,
+           *         "forward_credentials": true,
+           *         "rate_limit": 10,
+           *         "rate_limit_period": "second",
+           *         "max_concurrency": null,
+           *         "auth_type": "CUSTOM_HEADER",
+           *         "auth": {
+           *           "header_name": "x-token",
+           *           "value": "****-api"
+           *         }
+           *       },
+           *       "disabled_at": "2026-01-01T00:00:00.000Z",
+           *       "attempts_24h_count": 42,
+           *       "attempts_24h_bins": [
+           *         0,
+           *         0,
+           *         1,
+           *         4,
+           *         20,
+           *         17
+           *       ],
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Destination"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  enableDestination: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The destination's id
+         * @example des_01kak1w2n4d4y0g3f8e6c5b7hj
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description A destination; secrets are masked. attempts_24h_bins: six buckets of four hours, the oldest first, the last one ending now. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *       "team_id": "tm_demo",
+           *       "name": "orders-api",
+           *       "description": null,
+           *       "type": "HTTP",
+           *       "config": {
+           *         "url": "https://api.example.com/hooks",
+           *         "http_method": null,
+           *         "path_forwarding_disabled": false,
+           *         "forward_credentials": true,
+           *         "rate_limit": 10,
+           *         "rate_limit_period": "second",
+           *         "max_concurrency": null,
+           *         "auth_type": "CUSTOM_HEADER",
+           *         "auth": {
+           *           "header_name": "x-token",
+           *           "value": "****-api"
+           *         }
+           *       },
+           *       "disabled_at": null,
+           *       "attempts_24h_count": 42,
+           *       "attempts_24h_bins": [
+           *         0,
+           *         0,
+           *         1,
+           *         4,
+           *         20,
+           *         17
+           *       ],
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Destination"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  listEvents: {
+    parameters: {
+      query?: {
+        /** @description The bulk operation that made them */
+        batch_operation_id?: string
+        /** @description Of the bulk operation: the events it made (retries), those it retried (targets), or both */
+        batch_operation_scope?: "retries" | "targets" | "related"
+        /** @description Alias of batch_operation_id */
+        bulk_operation_id?: string
+        /** @description Connections; repeat or separate by commas */
+        connection_id?: string[]
+        /** @description next_cursor of the page before */
+        cursor?: string
+        /** @description Only events to these destinations; repeat or separate by commas */
+        destination_id?: string[]
+        /** @description Alias of to: ISO 8601, now, or now-<n><s|m|h|d> */
+        end?: string
+        /** @description Start of the window; a day before its end unless told: ISO 8601, now, or now-<n><s|m|h|d> */
+        from?: string
+        /** @description What to show of each row beyond its record; repeat or separate by commas */
+        include?: "data"[]
+        /** @description Rows in a page; more than 100 is taken as 100 */
+        limit?: number
+        /** @description Alias of cursor */
+        next?: string
+        /** @description Looks for this in ids and further fields */
+        q?: string
+        /** @description Only events of these requests, whenever they were made unless a window is given; repeat or separate by commas */
+        request_id?: string[]
+        /** @description Alias of q */
+        search?: string
+        /** @description Alias of q */
+        search_term?: string
+        /** @description Only events of these sources; repeat or separate by commas */
+        source_id?: string[]
+        /** @description Alias of from: ISO 8601, now, or now-<n><s|m|h|d> */
+        start?: string
+        /** @description Only events of these states; repeat or separate by commas */
+        status?: ("SCHEDULED" | "QUEUED" | "HOLD" | "SUCCESSFUL" | "FAILED" | "CANCELLED")[]
+        /** @description End of the window: ISO 8601, now, or now-<n><s|m|h|d> */
+        to?: string
+        /** @description Alias of connection_id; repeat or separate by commas */
+        webhook_id?: string[]
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "total": 1,
+           *       "total_exact": true,
+           *       "limit": 100,
+           *       "applied_range": {
+           *         "from": "2025-12-31T00:00:00.000Z",
+           *         "to": "2026-01-01T00:00:00.000Z"
+           *       },
+           *       "next_cursor": null,
+           *       "next": null,
+           *       "prev": null,
+           *       "pagination": {
+           *         "order_by": "created_at",
+           *         "dir": "desc",
+           *         "limit": 100
+           *       },
+           *       "count": 1,
+           *       "models": [
+           *         {
+           *           "id": "evt_01kak203r6h8c4m7k2j0g9f1np",
+           *           "team_id": "tm_demo",
+           *           "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *           "connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "webhook_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *           "cli_id": null,
+           *           "event_data_id": "edt_01kak203r6g7b3k6j1h9f8e0mn",
+           *           "status": "SUCCESSFUL",
+           *           "rejection_cause": null,
+           *           "failure_message": null,
+           *           "ignored_reason": null,
+           *           "attempts": 1,
+           *           "response_status": 200,
+           *           "error_code": null,
+           *           "last_attempt_at": "2026-01-01T00:00:00.180Z",
+           *           "next_attempt_at": null,
+           *           "successful_at": "2026-01-01T00:00:00.180Z",
+           *           "is_retry": false,
+           *           "retry_kind": null,
+           *           "retry_parent_event_id": null,
+           *           "retry_operation_id": null,
+           *           "retried_at": null,
+           *           "ingested_at": "2026-01-01T00:00:00.000Z",
+           *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "updated_at": "2026-01-01T00:00:00.180Z"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            applied_range: {
+              /**
+               * Format: date-time
+               * @description ISO 8601, UTC, milliseconds
+               * @example 2026-01-01T00:00:00.000Z
+               */
+              from: string
+              /**
+               * Format: date-time
+               * @description ISO 8601, UTC, milliseconds
+               * @example 2026-01-01T00:00:00.000Z
+               */
+              to: string
+            }
+            count: number
+            limit: number
+            models: components["schemas"]["Event"][]
+            next: string | null
+            next_cursor: string | null
+            pagination: {
+              /** @enum {string} */
+              dir: "asc" | "desc"
+              limit: number
+              order_by: string
+            }
+            prev: string | null
+            total: number
+            total_exact: boolean
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getEvent: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The event's id
+         * @example evt_01kak203r6h8c4m7k2j0g9f1np
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Event */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "evt_01kak203r6h8c4m7k2j0g9f1np",
+           *       "team_id": "tm_demo",
+           *       "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *       "connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *       "webhook_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *       "cli_id": null,
+           *       "event_data_id": "edt_01kak203r6g7b3k6j1h9f8e0mn",
+           *       "status": "SUCCESSFUL",
+           *       "rejection_cause": null,
+           *       "failure_message": null,
+           *       "ignored_reason": null,
+           *       "attempts": 1,
+           *       "response_status": 200,
+           *       "error_code": null,
+           *       "last_attempt_at": "2026-01-01T00:00:00.180Z",
+           *       "next_attempt_at": null,
+           *       "successful_at": "2026-01-01T00:00:00.180Z",
+           *       "is_retry": false,
+           *       "retry_kind": null,
+           *       "retry_parent_event_id": null,
+           *       "retry_operation_id": null,
+           *       "retried_at": null,
+           *       "ingested_at": "2026-01-01T00:00:00.000Z",
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.180Z",
+           *       "data": {
+           *         "request": {
+           *           "method": "POST",
+           *           "url": "https://api.example.com/hooks/orders",
+           *           "path": "/orders",
+           *           "query": "",
+           *           "headers": {
+           *             "content-type": "application/json",
+           *             "x-shop-signature": "sha256=4f2a"
+           *           },
+           *           "body": {
+           *             "type": "order.created",
+           *             "id": 1
+           *           },
+           *           "encoding": "json",
+           *           "is_large_payload": false
+           *         },
+           *         "response": {
+           *           "status": 200,
+           *           "headers": {
+           *             "content-type": "text/plain"
+           *           },
+           *           "body": "ok",
+           *           "encoding": "text"
+           *         }
+           *       }
+           *     }
+           */
+          "application/json": components["schemas"]["Event"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  retryEvent: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The event's id
+         * @example evt_01kak203r6h8c4m7k2j0g9f1np
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description replay_event_id is the new event, event_id the one it repeats. */
+      202: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "ok": true,
+           *       "queued": true,
+           *       "transport": "queue",
+           *       "retried_at": "2026-01-01T00:00:00.180Z",
+           *       "event_id": "evt_01kak203r6h8c4m7k2j0g9f1np",
+           *       "replay_event_id": "evt_01kak25zt4n2g8r1q6p4m3k5st"
+           *     }
+           */
+          "application/json": components["schemas"]["RetryAccepted"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  listEventBulkOperations: {
+    parameters: {
+      query?: {
+        /** @description Only those that are not at their end (ongoing), or that are (history) */
+        bucket?: "all" | "ongoing" | "history"
+        /** @description Rows in a page; more than 255 is taken as 255 */
+        limit?: number
+        /** @description Alias of bucket */
+        view?: "all" | "ongoing" | "history"
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "count": 1,
+           *       "models": [
+           *         {
+           *           "id": "bch_01kak28c16r5k1v4t9s7q6p8wx",
+           *           "team_id": "tm_demo",
+           *           "type": "event_bulk_retry",
+           *           "status": "RUNNING",
+           *           "filter": {
+           *             "from": "2025-12-31T23:00:00.000Z",
+           *             "to": "2026-01-01T00:00:00.000Z",
+           *             "status": [
+           *               "FAILED"
+           *             ],
+           *             "connection_id": [
+           *               "web_01kak1x7p8e5z1h4g9f7d6c8jk"
+           *             ]
+           *           },
+           *           "requested_by": null,
+           *           "total_count": 120,
+           *           "queued_count": 50,
+           *           "done_count": 50,
+           *           "failed_count": 2,
+           *           "cancelable": true,
+           *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "started_at": "2026-01-01T00:00:00.000Z",
+           *           "finished_at": null
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            count: number
+            models: components["schemas"]["BulkOperation"][]
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  createEventBulkOperation: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "from": "now-1h",
+         *       "to": "now",
+         *       "status": "FAILED",
+         *       "connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk"
+         *     }
+         */
+        "application/json": components["schemas"]["EventBulkRetry"]
+      }
+    }
+    responses: {
+      /** @description BulkOperation */
+      201: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "bch_01kak28c16r5k1v4t9s7q6p8wx",
+           *       "team_id": "tm_demo",
+           *       "type": "event_bulk_retry",
+           *       "status": "RUNNING",
+           *       "filter": {
+           *         "from": "2025-12-31T23:00:00.000Z",
+           *         "to": "2026-01-01T00:00:00.000Z",
+           *         "status": [
+           *           "FAILED"
+           *         ],
+           *         "connection_id": [
+           *           "web_01kak1x7p8e5z1h4g9f7d6c8jk"
+           *         ]
+           *       },
+           *       "requested_by": null,
+           *       "total_count": 120,
+           *       "queued_count": 50,
+           *       "done_count": 50,
+           *       "failed_count": 2,
+           *       "cancelable": true,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "started_at": "2026-01-01T00:00:00.000Z",
+           *       "finished_at": null
+           *     }
+           */
+          "application/json": components["schemas"]["BulkOperation"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getEventBulkOperation: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The bulkOperation's id
+         * @example bch_01kak28c16r5k1v4t9s7q6p8wx
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description BulkOperation */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "bch_01kak28c16r5k1v4t9s7q6p8wx",
+           *       "team_id": "tm_demo",
+           *       "type": "event_bulk_retry",
+           *       "status": "RUNNING",
+           *       "filter": {
+           *         "from": "2025-12-31T23:00:00.000Z",
+           *         "to": "2026-01-01T00:00:00.000Z",
+           *         "status": [
+           *           "FAILED"
+           *         ],
+           *         "connection_id": [
+           *           "web_01kak1x7p8e5z1h4g9f7d6c8jk"
+           *         ]
+           *       },
+           *       "requested_by": null,
+           *       "total_count": 120,
+           *       "queued_count": 50,
+           *       "done_count": 50,
+           *       "failed_count": 2,
+           *       "cancelable": true,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "started_at": "2026-01-01T00:00:00.000Z",
+           *       "finished_at": null
+           *     }
+           */
+          "application/json": components["schemas"]["BulkOperation"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  cancelEventBulkOperation: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The bulkOperation's id
+         * @example bch_01kak28c16r5k1v4t9s7q6p8wx
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description BulkOperation */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "bch_01kak28c16r5k1v4t9s7q6p8wx",
+           *       "team_id": "tm_demo",
+           *       "type": "event_bulk_retry",
+           *       "status": "CANCELLED",
+           *       "filter": {
+           *         "from": "2025-12-31T23:00:00.000Z",
+           *         "to": "2026-01-01T00:00:00.000Z",
+           *         "status": [
+           *           "FAILED"
+           *         ],
+           *         "connection_id": [
+           *           "web_01kak1x7p8e5z1h4g9f7d6c8jk"
+           *         ]
+           *       },
+           *       "requested_by": null,
+           *       "total_count": 120,
+           *       "queued_count": 50,
+           *       "done_count": 50,
+           *       "failed_count": 2,
+           *       "cancelable": false,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "started_at": "2026-01-01T00:00:00.000Z",
+           *       "finished_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["BulkOperation"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  countEvents: {
+    parameters: {
+      query?: {
+        /** @description The bulk operation that made them */
+        batch_operation_id?: string
+        /** @description Of the bulk operation: the events it made (retries), those it retried (targets), or both */
+        batch_operation_scope?: "retries" | "targets" | "related"
+        /** @description Alias of batch_operation_id */
+        bulk_operation_id?: string
+        /** @description Connections; repeat or separate by commas */
+        connection_id?: string[]
+        /** @description Only events to these destinations; repeat or separate by commas */
+        destination_id?: string[]
+        /** @description Alias of to: ISO 8601, now, or now-<n><s|m|h|d> */
+        end?: string
+        /** @description Start of the window; a day before its end unless told: ISO 8601, now, or now-<n><s|m|h|d> */
+        from?: string
+        /** @description Looks for this in ids and further fields */
+        q?: string
+        /** @description Only events of these requests, whenever they were made unless a window is given; repeat or separate by commas */
+        request_id?: string[]
+        /** @description Alias of q */
+        search?: string
+        /** @description Alias of q */
+        search_term?: string
+        /** @description Only events of these sources; repeat or separate by commas */
+        source_id?: string[]
+        /** @description Alias of from: ISO 8601, now, or now-<n><s|m|h|d> */
+        start?: string
+        /** @description Only events of these states; repeat or separate by commas */
+        status?: ("SCHEDULED" | "QUEUED" | "HOLD" | "SUCCESSFUL" | "FAILED" | "CANCELLED")[]
+        /** @description End of the window: ISO 8601, now, or now-<n><s|m|h|d> */
+        to?: string
+        /** @description Alias of connection_id; repeat or separate by commas */
+        webhook_id?: string[]
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description EventCount */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "total": 42,
+           *       "count": 42,
+           *       "total_exact": true,
+           *       "applied_range": {
+           *         "from": "2025-12-31T00:00:00.000Z",
+           *         "to": "2026-01-01T00:00:00.000Z"
+           *       }
+           *     }
+           */
+          "application/json": components["schemas"]["EventCount"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getConnectionMetrics: {
+    parameters: {
+      query?: {
+        /** @description Alias of id; repeat or separate by commas */
+        connection_id?: string[]
+        /** @description Alias of id; repeat or separate by commas */
+        connection_ids?: string[]
+        /**
+         * @description Whose rows; required under one of its names; repeat or separate by commas
+         * @example [
+         *       "web_01kak1x7p8e5z1h4g9f7d6c8jk"
+         *     ]
+         */
+        id?: string[]
+        /** @description Alias of id; repeat or separate by commas */
+        ids?: string[]
+        /** @description Alias of id; repeat or separate by commas */
+        webhook_id?: string[]
+        /** @description Alias of id; repeat or separate by commas */
+        webhook_ids?: string[]
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "count": 1,
+           *       "models": [
+           *         {
+           *           "id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "webhook_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *           "events_24h_count": 12,
+           *           "events_24h_successful_count": 10,
+           *           "events_24h_failed_count": 1,
+           *           "events_24h_pending_count": 1,
+           *           "events_24h_cancelled_count": 0,
+           *           "events_24h_bins": [
+           *             0,
+           *             0,
+           *             2,
+           *             4,
+           *             5,
+           *             1
+           *           ],
+           *           "events_24h_successful_bins": [
+           *             0,
+           *             0,
+           *             2,
+           *             4,
+           *             4,
+           *             0
+           *           ],
+           *           "events_24h_failed_bins": [
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             1,
+           *             0
+           *           ],
+           *           "events_24h_pending_bins": [
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             1
+           *           ],
+           *           "events_24h_cancelled_bins": [
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0
+           *           ]
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            count: number
+            models: components["schemas"]["ConnectionMetrics"][]
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getDestinationMetrics: {
+    parameters: {
+      query?: {
+        /** @description Alias of id; repeat or separate by commas */
+        destination_id?: string[]
+        /** @description Alias of id; repeat or separate by commas */
+        destination_ids?: string[]
+        /**
+         * @description Whose rows; required under one of its names; repeat or separate by commas
+         * @example [
+         *       "des_01kak1w2n4d4y0g3f8e6c5b7hj"
+         *     ]
+         */
+        id?: string[]
+        /** @description Alias of id; repeat or separate by commas */
+        ids?: string[]
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "count": 1,
+           *       "models": [
+           *         {
+           *           "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *           "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *           "connections_count": 1,
+           *           "attempts_24h_count": 14,
+           *           "attempts_24h_bins": [
+           *             0,
+           *             0,
+           *             2,
+           *             4,
+           *             7,
+           *             1
+           *           ],
+           *           "events_24h_count": 12,
+           *           "events_24h_successful_count": 10,
+           *           "events_24h_failed_count": 1,
+           *           "events_24h_pending_count": 1,
+           *           "events_24h_cancelled_count": 0,
+           *           "events_24h_bins": [
+           *             0,
+           *             0,
+           *             2,
+           *             4,
+           *             5,
+           *             1
+           *           ],
+           *           "events_24h_successful_bins": [
+           *             0,
+           *             0,
+           *             2,
+           *             4,
+           *             4,
+           *             0
+           *           ],
+           *           "events_24h_failed_bins": [
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             1,
+           *             0
+           *           ],
+           *           "events_24h_pending_bins": [
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             1
+           *           ],
+           *           "events_24h_cancelled_bins": [
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0
+           *           ]
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            count: number
+            models: components["schemas"]["DestinationMetrics"][]
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getEventMetrics: {
+    parameters: {
+      query?: {
+        /** @description The bulk operation that made them */
+        batch_operation_id?: string
+        /** @description Of the bulk operation: the events it made (retries), those it retried (targets), or both */
+        batch_operation_scope?: "retries" | "targets" | "related"
+        /** @description Alias of batch_operation_id */
+        bulk_operation_id?: string
+        /** @description Connections; repeat or separate by commas */
+        connection_id?: string[]
+        /** @description Only events to these destinations; repeat or separate by commas */
+        destination_id?: string[]
+        /** @description Alias of to: ISO 8601, now, or now-<n><s|m|h|d> */
+        end?: string
+        /**
+         * @description Start of the range, required under one of its names: ISO 8601, now, or now-<n><s|m|h|d>
+         * @example now-30m
+         */
+        from?: string
+        /** @description How long a bucket is; the finest with at most 300 buckets unless told */
+        granularity?: "1s" | "5s" | "10s" | "30s" | "1m" | "5m" | "15m" | "1h"
+        /** @description Alias of measures; repeat or separate by commas */
+        measure?: (
+          | "count"
+          | "delivered_count"
+          | "failed_count"
+          | "queued_count"
+          | "processing_count"
+          | "hold_count"
+          | "ignored_count"
+        )[]
+        /** @description Only these measures; all unless told; repeat or separate by commas */
+        measures?: (
+          | "count"
+          | "delivered_count"
+          | "failed_count"
+          | "queued_count"
+          | "processing_count"
+          | "hold_count"
+          | "ignored_count"
+        )[]
+        /** @description Looks for this in ids and further fields */
+        q?: string
+        /** @description Alias of q */
+        search?: string
+        /** @description Alias of q */
+        search_term?: string
+        /** @description Only events of these sources; repeat or separate by commas */
+        source_id?: string[]
+        /** @description Alias of from: ISO 8601, now, or now-<n><s|m|h|d> */
+        start?: string
+        /** @description Only events of these states; repeat or separate by commas */
+        status?: ("SCHEDULED" | "QUEUED" | "HOLD" | "SUCCESSFUL" | "FAILED" | "CANCELLED")[]
+        /**
+         * @description End of the range, required under one of its names: ISO 8601, now, or now-<n><s|m|h|d>
+         * @example now
+         */
+        to?: string
+        /** @description Alias of connection_id; repeat or separate by commas */
+        webhook_id?: string[]
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description EventSeries */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "date_range": {
+           *         "start": "2026-01-01T00:00:00.000Z",
+           *         "end": "2026-01-01T00:02:00.000Z"
+           *       },
+           *       "granularity": "1m",
+           *       "partial": false,
+           *       "series": [
+           *         {
+           *           "timestamp": "2026-01-01T00:00:00.000Z",
+           *           "count": 4,
+           *           "delivered_count": 3,
+           *           "failed_count": 1,
+           *           "queued_count": 0,
+           *           "processing_count": 0,
+           *           "hold_count": 0,
+           *           "ignored_count": 2
+           *         },
+           *         {
+           *           "timestamp": "2026-01-01T00:01:00.000Z",
+           *           "count": 0,
+           *           "delivered_count": 0,
+           *           "failed_count": 0,
+           *           "queued_count": 0,
+           *           "processing_count": 0,
+           *           "hold_count": 0,
+           *           "ignored_count": 0
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": components["schemas"]["EventSeries"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getRequestMetrics: {
+    parameters: {
+      query?: {
+        /** @description The bulk operation that made them */
+        batch_operation_id?: string
+        /** @description Alias of batch_operation_id */
+        bulk_operation_id?: string
+        /** @description Alias of to: ISO 8601, now, or now-<n><s|m|h|d> */
+        end?: string
+        /**
+         * @description Start of the range, required under one of its names: ISO 8601, now, or now-<n><s|m|h|d>
+         * @example now-30m
+         */
+        from?: string
+        /** @description How long a bucket is; the finest with at most 300 buckets unless told */
+        granularity?: "1s" | "5s" | "10s" | "30s" | "1m" | "5m" | "15m" | "1h"
+        /** @description Alias of measures; repeat or separate by commas */
+        measure?: ("count" | "accepted_count" | "rejected_count")[]
+        /** @description Only these measures; all unless told; repeat or separate by commas */
+        measures?: ("count" | "accepted_count" | "rejected_count")[]
+        /** @description Looks for this in ids and further fields */
+        q?: string
+        /** @description Alias of q */
+        search?: string
+        /** @description Alias of q */
+        search_term?: string
+        /** @description Only requests of these sources; repeat or separate by commas */
+        source_id?: string[]
+        /** @description Alias of from: ISO 8601, now, or now-<n><s|m|h|d> */
+        start?: string
+        /** @description Only those that were let in, or were not */
+        status?: "accepted" | "rejected"
+        /**
+         * @description End of the range, required under one of its names: ISO 8601, now, or now-<n><s|m|h|d>
+         * @example now
+         */
+        to?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description RequestSeries */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "date_range": {
+           *         "start": "2026-01-01T00:00:00.000Z",
+           *         "end": "2026-01-01T00:02:00.000Z"
+           *       },
+           *       "granularity": "1m",
+           *       "partial": false,
+           *       "series": [
+           *         {
+           *           "timestamp": "2026-01-01T00:00:00.000Z",
+           *           "count": 3,
+           *           "accepted_count": 2,
+           *           "rejected_count": 1
+           *         },
+           *         {
+           *           "timestamp": "2026-01-01T00:01:00.000Z",
+           *           "count": 0,
+           *           "accepted_count": 0,
+           *           "rejected_count": 0
+           *         }
+           *       ],
+           *       "unavailable_shard_count": 0
+           *     }
+           */
+          "application/json": components["schemas"]["RequestSeries"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getSourceMetrics: {
+    parameters: {
+      query?: {
+        /**
+         * @description Whose rows; required under one of its names; repeat or separate by commas
+         * @example [
+         *       "src_01kak1v8m0c3x9f2e7d5b4a6gh"
+         *     ]
+         */
+        id?: string[]
+        /** @description Alias of id; repeat or separate by commas */
+        ids?: string[]
+        /** @description Alias of id; repeat or separate by commas */
+        source_id?: string[]
+        /** @description Alias of id; repeat or separate by commas */
+        source_ids?: string[]
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "count": 1,
+           *       "models": [
+           *         {
+           *           "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "connections_count": 1,
+           *           "requests_24h_count": 13,
+           *           "requests_24h_total_count": 13,
+           *           "requests_24h_accepted_count": 12,
+           *           "requests_24h_rejected_count": 1,
+           *           "requests_24h_accepted_bins": [
+           *             0,
+           *             0,
+           *             2,
+           *             4,
+           *             5,
+           *             1
+           *           ],
+           *           "requests_24h_rejected_bins": [
+           *             1,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0
+           *           ],
+           *           "events_24h_count": 12,
+           *           "events_24h_successful_count": 10,
+           *           "events_24h_failed_count": 1,
+           *           "events_24h_pending_count": 1,
+           *           "events_24h_cancelled_count": 0,
+           *           "events_24h_bins": [
+           *             0,
+           *             0,
+           *             2,
+           *             4,
+           *             5,
+           *             1
+           *           ],
+           *           "events_24h_successful_bins": [
+           *             0,
+           *             0,
+           *             2,
+           *             4,
+           *             4,
+           *             0
+           *           ],
+           *           "events_24h_failed_bins": [
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             1,
+           *             0
+           *           ],
+           *           "events_24h_pending_bins": [
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             1
+           *           ],
+           *           "events_24h_cancelled_bins": [
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0
+           *           ]
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            count: number
+            models: components["schemas"]["SourceMetrics"][]
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getTransformationMetrics: {
+    parameters: {
+      query?: {
+        /**
+         * @description Whose rows; required under one of its names; repeat or separate by commas
+         * @example [
+         *       "trs_01kak1y3q2f6a2j5h0g8e7d9km"
+         *     ]
+         */
+        id?: string[]
+        /** @description Alias of id; repeat or separate by commas */
+        ids?: string[]
+        /** @description Alias of id; repeat or separate by commas */
+        transformation_id?: string[]
+        /** @description Alias of id; repeat or separate by commas */
+        transformation_ids?: string[]
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "count": 1,
+           *       "models": [
+           *         {
+           *           "id": "trs_01kak1y3q2f6a2j5h0g8e7d9km",
+           *           "transformation_id": "trs_01kak1y3q2f6a2j5h0g8e7d9km",
+           *           "connections_count": 1,
+           *           "executions_24h_count": 12,
+           *           "executions_24h_successful_count": 12,
+           *           "executions_24h_failed_count": 0,
+           *           "executions_24h_successful_bins": [
+           *             0,
+           *             0,
+           *             0,
+           *             2,
+           *             4,
+           *             6
+           *           ],
+           *           "executions_24h_failed_bins": [
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0
+           *           ]
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            count: number
+            models: components["schemas"]["TransformationMetrics"][]
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getProjectSecrets: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description The team's API key and signing secret. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "team_id": "tm_demo",
+           *       "api_key": {
+           *         "has_secret": true,
+           *         "last_rotated_at": "2026-01-01T00:00:00.000Z",
+           *         "masked_value": "gwk_****cdef"
+           *       },
+           *       "signing_secret": {
+           *         "has_secret": true,
+           *         "last_rotated_at": "2026-01-01T00:00:00.000Z",
+           *         "masked_value": "gws_****cdef"
+           *       },
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["ProjectSecrets"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  replaceProjectSecrets: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "signing_secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+         *     }
+         */
+        "application/json": components["schemas"]["ProjectSecretsWrite"]
+      }
+    }
+    responses: {
+      /** @description The team's API key and signing secret. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "team_id": "tm_demo",
+           *       "api_key": {
+           *         "has_secret": true,
+           *         "last_rotated_at": "2026-01-01T00:00:00.000Z",
+           *         "masked_value": "gwk_****cdef"
+           *       },
+           *       "signing_secret": {
+           *         "has_secret": true,
+           *         "last_rotated_at": "2026-01-01T00:00:00.000Z",
+           *         "masked_value": "gws_****cdef"
+           *       },
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["ProjectSecrets"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  rotateProjectSecrets: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "rotate": [
+         *         "signing_secret"
+         *       ]
+         *     }
+         */
+        "application/json": components["schemas"]["ProjectSecretsRotate"]
+      }
+    }
+    responses: {
+      /** @description The team's API key and signing secret, and what they have been changed to. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "team_id": "tm_demo",
+           *       "api_key": {
+           *         "has_secret": true,
+           *         "last_rotated_at": "2026-01-01T00:00:00.000Z",
+           *         "masked_value": "gwk_****cdef"
+           *       },
+           *       "signing_secret": {
+           *         "has_secret": true,
+           *         "last_rotated_at": "2026-01-01T00:00:00.000Z",
+           *         "masked_value": "gws_****cdef",
+           *         "value": "gws_0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+           *       },
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["RotatedSecrets"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  listFixtures: {
+    parameters: {
+      query?: {
+        /** @description Rows in a page; more than 255 is taken as 255 */
+        limit?: number
+        /** @description Looks for this in ids and further fields */
+        q?: string
+        /** @description Alias of q */
+        search?: string
+        /** @description Alias of q */
+        search_term?: string
+        /** @description Only fixtures of these sources; repeat or separate by commas */
+        source_id?: string[]
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "count": 1,
+           *       "models": [
+           *         {
+           *           "id": "fix_01kak29d27s6m2w5v0t8r7q9xy",
+           *           "team_id": "tm_demo",
+           *           "name": "order without lines",
+           *           "description": "answers 422",
+           *           "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "source_name": "shop",
+           *           "original_request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *           "replay_count": 0,
+           *           "last_replayed_at": null,
+           *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "updated_at": "2026-01-01T00:00:00.000Z"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            count: number
+            models: components["schemas"]["Fixture"][]
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  createFixture: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+         *       "name": "order without lines",
+         *       "description": "answers 422"
+         *     }
+         */
+        "application/json": components["schemas"]["FixtureWrite"]
+      }
+    }
+    responses: {
+      /** @description Fixture */
+      201: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "fix_01kak29d27s6m2w5v0t8r7q9xy",
+           *       "team_id": "tm_demo",
+           *       "name": "order without lines",
+           *       "description": "answers 422",
+           *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "source_name": "shop",
+           *       "original_request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *       "replay_count": 0,
+           *       "last_replayed_at": null,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z",
+           *       "snapshot": {
+           *         "method": "POST",
+           *         "path": "/orders",
+           *         "query": "",
+           *         "parsed_query": {},
+           *         "headers": {
+           *           "content-type": "application/json",
+           *           "x-shop-signature": "sha256=4f2a"
+           *         },
+           *         "body": {
+           *           "type": "order.created",
+           *           "id": 1
+           *         },
+           *         "content_type": "application/json",
+           *         "size_bytes": 31,
+           *         "is_large_payload": false,
+           *         "encoding": "json"
+           *       }
+           *     }
+           */
+          "application/json": components["schemas"]["Fixture"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getFixture: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The fixture's id
+         * @example fix_01kak29d27s6m2w5v0t8r7q9xy
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Fixture */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "fix_01kak29d27s6m2w5v0t8r7q9xy",
+           *       "team_id": "tm_demo",
+           *       "name": "order without lines",
+           *       "description": "answers 422",
+           *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "source_name": "shop",
+           *       "original_request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *       "replay_count": 0,
+           *       "last_replayed_at": null,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z",
+           *       "snapshot": {
+           *         "method": "POST",
+           *         "path": "/orders",
+           *         "query": "",
+           *         "parsed_query": {},
+           *         "headers": {
+           *           "content-type": "application/json",
+           *           "x-shop-signature": "sha256=4f2a"
+           *         },
+           *         "body": {
+           *           "type": "order.created",
+           *           "id": 1
+           *         },
+           *         "content_type": "application/json",
+           *         "size_bytes": 31,
+           *         "is_large_payload": false,
+           *         "encoding": "json"
+           *       }
+           *     }
+           */
+          "application/json": components["schemas"]["Fixture"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  deleteFixture: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The fixture's id
+         * @example fix_01kak29d27s6m2w5v0t8r7q9xy
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Deleted */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "fix_01kak29d27s6m2w5v0t8r7q9xy",
+           *       "deleted": true
+           *     }
+           */
+          "application/json": components["schemas"]["Deleted"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  updateFixture: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The fixture's id
+         * @example fix_01kak29d27s6m2w5v0t8r7q9xy
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "description": "answers 400"
+         *     }
+         */
+        "application/json": components["schemas"]["FixturePatch"]
+      }
+    }
+    responses: {
+      /** @description Fixture */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "fix_01kak29d27s6m2w5v0t8r7q9xy",
+           *       "team_id": "tm_demo",
+           *       "name": "order without lines",
+           *       "description": "answers 422",
+           *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "source_name": "shop",
+           *       "original_request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *       "replay_count": 0,
+           *       "last_replayed_at": null,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z",
+           *       "snapshot": {
+           *         "method": "POST",
+           *         "path": "/orders",
+           *         "query": "",
+           *         "parsed_query": {},
+           *         "headers": {
+           *           "content-type": "application/json",
+           *           "x-shop-signature": "sha256=4f2a"
+           *         },
+           *         "body": {
+           *           "type": "order.created",
+           *           "id": 1
+           *         },
+           *         "content_type": "application/json",
+           *         "size_bytes": 31,
+           *         "is_large_payload": false,
+           *         "encoding": "json"
+           *       }
+           *     }
+           */
+          "application/json": components["schemas"]["Fixture"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  replayFixture: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The fixture's id
+         * @example fix_01kak29d27s6m2w5v0t8r7q9xy
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk"
+         *     }
+         */
+        "application/json": components["schemas"]["FixtureReplay"]
+      }
+    }
+    responses: {
+      /** @description replay_request_id is the new request. */
+      202: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "queued": true,
+           *       "fixture_id": "fix_01kak29d27s6m2w5v0t8r7q9xy",
+           *       "connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *       "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *       "message_id": "fxr_0123456789abcdef0123",
+           *       "replay_request_id": "req_01kak27b05q4j0t3s8r6p5n7vw",
+           *       "replayed_at": "2026-01-01T00:00:00.180Z"
+           *     }
+           */
+          "application/json": components["schemas"]["FixtureReplayed"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  listFixtureTargets: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The fixture's id
+         * @example fix_01kak29d27s6m2w5v0t8r7q9xy
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "count": 1,
+           *       "models": [
+           *         {
+           *           "connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "connection_name": "shop-to-orders-api",
+           *           "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "source_name": "shop",
+           *           "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *           "destination_name": "orders-api",
+           *           "destination_type": "HTTP"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            count: number
+            models: components["schemas"]["FixtureTarget"][]
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  listRequests: {
+    parameters: {
+      query?: {
+        /** @description The bulk operation that made them */
+        batch_operation_id?: string
+        /** @description Alias of batch_operation_id */
+        bulk_operation_id?: string
+        /** @description Connections; repeat or separate by commas */
+        connection_id?: string[]
+        /** @description next_cursor of the page before */
+        cursor?: string
+        /** @description Alias of to: ISO 8601, now, or now-<n><s|m|h|d> */
+        end?: string
+        /** @description Start of the window; a day before its end unless told: ISO 8601, now, or now-<n><s|m|h|d> */
+        from?: string
+        /** @description What to show of each row beyond its record; repeat or separate by commas */
+        include?: ("data" | "event_summary")[]
+        /** @description Whether it is a replay */
+        is_retry?: boolean
+        /** @description Rows in a page; more than 100 is taken as 100 */
+        limit?: number
+        /** @description Alias of cursor */
+        next?: string
+        /** @description Looks for this in ids and further fields */
+        q?: string
+        /** @description Only replays of one request, or of a bulk operation */
+        retry_kind?: "single" | "bulk"
+        /** @description Alias of q */
+        search?: string
+        /** @description Alias of q */
+        search_term?: string
+        /** @description Only requests of these sources; repeat or separate by commas */
+        source_id?: string[]
+        /** @description Alias of from: ISO 8601, now, or now-<n><s|m|h|d> */
+        start?: string
+        /** @description Only those that were let in, or were not */
+        status?: "accepted" | "rejected"
+        /** @description End of the window: ISO 8601, now, or now-<n><s|m|h|d> */
+        to?: string
+        /** @description Whether verification ran and passed */
+        verified?: boolean
+        /** @description Alias of connection_id; repeat or separate by commas */
+        webhook_id?: string[]
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "total": 1,
+           *       "total_exact": true,
+           *       "limit": 100,
+           *       "applied_range": {
+           *         "from": "2025-12-31T00:00:00.000Z",
+           *         "to": "2026-01-01T00:00:00.000Z"
+           *       },
+           *       "next_cursor": null,
+           *       "next": null,
+           *       "prev": null,
+           *       "pagination": {
+           *         "order_by": "created_at",
+           *         "dir": "desc",
+           *         "limit": 100
+           *       },
+           *       "count": 1,
+           *       "models": [
+           *         {
+           *           "id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *           "team_id": "tm_demo",
+           *           "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "status": "accepted",
+           *           "verified": true,
+           *           "rejection_cause": null,
+           *           "original_event_data_id": "edt_01kak203r6g7b3k6j1h9f8e0mn",
+           *           "external_id": null,
+           *           "events_count": 1,
+           *           "ignored_count": 0,
+           *           "cli_events_count": 0,
+           *           "is_retry": false,
+           *           "retry_kind": null,
+           *           "retry_parent_request_id": null,
+           *           "retry_operation_id": null,
+           *           "retried_at": null,
+           *           "ingested_at": "2026-01-01T00:00:00.000Z",
+           *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "updated_at": "2026-01-01T00:00:00.000Z"
+           *         }
+           *       ],
+           *       "partial": false,
+           *       "unavailable_shard_count": 0
+           *     }
+           */
+          "application/json": {
+            applied_range: {
+              /**
+               * Format: date-time
+               * @description ISO 8601, UTC, milliseconds
+               * @example 2026-01-01T00:00:00.000Z
+               */
+              from: string
+              /**
+               * Format: date-time
+               * @description ISO 8601, UTC, milliseconds
+               * @example 2026-01-01T00:00:00.000Z
+               */
+              to: string
+            }
+            count: number
+            limit: number
+            models: components["schemas"]["Request"][]
+            next: string | null
+            next_cursor: string | null
+            pagination: {
+              /** @enum {string} */
+              dir: "asc" | "desc"
+              limit: number
+              order_by: string
+            }
+            partial: boolean
+            prev: string | null
+            total: number
+            total_exact: boolean
+            unavailable_shard_count: number
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getRequest: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The request's id
+         * @example req_01kak203r6g7b3k6j1h9f8e0mn
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Request */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *       "team_id": "tm_demo",
+           *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "status": "accepted",
+           *       "verified": true,
+           *       "rejection_cause": null,
+           *       "original_event_data_id": "edt_01kak203r6g7b3k6j1h9f8e0mn",
+           *       "external_id": null,
+           *       "events_count": 1,
+           *       "ignored_count": 0,
+           *       "cli_events_count": 0,
+           *       "is_retry": false,
+           *       "retry_kind": null,
+           *       "retry_parent_request_id": null,
+           *       "retry_operation_id": null,
+           *       "retried_at": null,
+           *       "ingested_at": "2026-01-01T00:00:00.000Z",
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z",
+           *       "data": {
+           *         "method": "POST",
+           *         "path": "/orders",
+           *         "query": "",
+           *         "parsed_query": {},
+           *         "headers": {
+           *           "content-type": "application/json",
+           *           "x-shop-signature": "sha256=4f2a"
+           *         },
+           *         "body": {
+           *           "type": "order.created",
+           *           "id": 1
+           *         },
+           *         "content_type": "application/json",
+           *         "size_bytes": 31,
+           *         "is_large_payload": false,
+           *         "encoding": "json"
+           *       },
+           *       "proxy_exchange": null
+           *     }
+           */
+          "application/json": components["schemas"]["Request"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  downloadRequestBody: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The request's id
+         * @example req_01kak203r6g7b3k6j1h9f8e0mn
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description The bytes as received */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/octet-stream": string
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  listRequestEvents: {
+    parameters: {
+      query?: {
+        /** @description Connections; repeat or separate by commas */
+        connection_id?: string[]
+        /** @description next of the page before */
+        cursor?: string
+        /** @description Only events to these destinations; repeat or separate by commas */
+        destination_id?: string[]
+        /** @description Only these; repeat or separate by commas */
+        id?: string[]
+        /** @description Rows in a page; more than 255 is taken as 255 */
+        limit?: number
+        /** @description Alias of cursor */
+        next?: string
+        /** @description Only events of these sources; repeat or separate by commas */
+        source_id?: string[]
+        /** @description Only events of these states; repeat or separate by commas */
+        status?: ("SCHEDULED" | "QUEUED" | "HOLD" | "SUCCESSFUL" | "FAILED" | "CANCELLED")[]
+        /** @description Alias of connection_id; repeat or separate by commas */
+        webhook_id?: string[]
+      }
+      header?: never
+      path: {
+        /**
+         * @description The request's id
+         * @example req_01kak203r6g7b3k6j1h9f8e0mn
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "pagination": {
+           *         "order_by": "created_at",
+           *         "dir": "asc",
+           *         "limit": 100
+           *       },
+           *       "next": null,
+           *       "prev": null,
+           *       "count": 1,
+           *       "models": [
+           *         {
+           *           "id": "evt_01kak203r6h8c4m7k2j0g9f1np",
+           *           "team_id": "tm_demo",
+           *           "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *           "connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "webhook_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *           "cli_id": null,
+           *           "event_data_id": "edt_01kak203r6g7b3k6j1h9f8e0mn",
+           *           "status": "SUCCESSFUL",
+           *           "rejection_cause": null,
+           *           "failure_message": null,
+           *           "ignored_reason": null,
+           *           "attempts": 1,
+           *           "response_status": 200,
+           *           "error_code": null,
+           *           "last_attempt_at": "2026-01-01T00:00:00.180Z",
+           *           "next_attempt_at": null,
+           *           "successful_at": "2026-01-01T00:00:00.180Z",
+           *           "is_retry": false,
+           *           "retry_kind": null,
+           *           "retry_parent_event_id": null,
+           *           "retry_operation_id": null,
+           *           "retried_at": null,
+           *           "ingested_at": "2026-01-01T00:00:00.000Z",
+           *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "updated_at": "2026-01-01T00:00:00.180Z"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            count: number
+            models: components["schemas"]["Event"][]
+            next: string | null
+            pagination: {
+              /** @enum {string} */
+              dir: "asc" | "desc"
+              limit: number
+              order_by: string
+            }
+            prev: string | null
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  listIgnoredEvents: {
+    parameters: {
+      query?: {
+        /** @description Connections; repeat or separate by commas */
+        connection_id?: string[]
+        /** @description next of the page before */
+        cursor?: string
+        /** @description Only these; repeat or separate by commas */
+        id?: string[]
+        /** @description Rows in a page; more than 255 is taken as 255 */
+        limit?: number
+        /** @description Alias of cursor */
+        next?: string
+        /** @description Alias of connection_id; repeat or separate by commas */
+        webhook_id?: string[]
+      }
+      header?: never
+      path: {
+        /**
+         * @description The request's id
+         * @example req_01kak203r6g7b3k6j1h9f8e0mn
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "pagination": {
+           *         "order_by": "created_at",
+           *         "dir": "asc",
+           *         "limit": 100
+           *       },
+           *       "next": null,
+           *       "prev": null,
+           *       "count": 1,
+           *       "models": [
+           *         {
+           *           "id": "ign_01kak203r6j9d5n8m3k1h0g2pq",
+           *           "team_id": "tm_demo",
+           *           "webhook_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *           "cause": "FILTERED",
+           *           "meta": [
+           *             "body"
+           *           ],
+           *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "updated_at": "2026-01-01T00:00:00.000Z"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            count: number
+            models: components["schemas"]["IgnoredEvent"][]
+            next: string | null
+            pagination: {
+              /** @enum {string} */
+              dir: "asc" | "desc"
+              limit: number
+              order_by: string
+            }
+            prev: string | null
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  retryRequest: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The request's id
+         * @example req_01kak203r6g7b3k6j1h9f8e0mn
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "headers": {
+         *         "x-replayed-by": "support"
+         *       },
+         *       "body": {
+         *         "type": "order.created",
+         *         "id": 2
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["ReplayRequest"]
+      }
+    }
+    responses: {
+      /** @description replay_request_id is the new request, request_id the one it repeats. */
+      202: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "ok": true,
+           *       "queued": true,
+           *       "transport": "queue",
+           *       "replayed_at": "2026-01-01T00:00:00.180Z",
+           *       "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *       "replay_request_id": "req_01kak27b05q4j0t3s8r6p5n7vw",
+           *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "replay_message_id": "rpl_01kak27b05q4j0t3s8r6p5n7vw",
+           *       "replay_mode": "modified",
+           *       "original_rejection_cause": null
+           *     }
+           */
+          "application/json": components["schemas"]["ReplayAccepted"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  shareRequest: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The request's id
+         * @example req_01kak203r6g7b3k6j1h9f8e0mn
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "title": "Bug 12",
+         *       "expires_in_seconds": 3600,
+         *       "redact_keys": [
+         *         "customer_email"
+         *       ]
+         *     }
+         */
+        "application/json": components["schemas"]["ShareWrite"]
+      }
+    }
+    responses: {
+      /** @description Share */
+      201: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "shr_0123456789abcdef01234567",
+           *       "token": "rsh_0123456789abcdef0123456789abcdef0123456789abcdef",
+           *       "team_id": "tm_demo",
+           *       "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "title": "Bug 12",
+           *       "url": "http://localhost:3000/v1/shares/request/rsh_0123456789abcdef0123456789abcdef0123456789abcdef",
+           *       "share_url": "http://localhost:3000/v1/shares/request/rsh_0123456789abcdef0123456789abcdef0123456789abcdef",
+           *       "expires_at": "2026-01-01T01:00:00.000Z",
+           *       "revoked_at": null,
+           *       "access_count": 0,
+           *       "last_accessed_at": null,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z",
+           *       "sanitized": true,
+           *       "request": {
+           *         "id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *         "status": "accepted",
+           *         "verified": true,
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "method": "POST",
+           *         "path": "/orders",
+           *         "url": "/orders?token=[redacted]",
+           *         "headers": {
+           *           "content-type": "application/json",
+           *           "x-shop-signature": "[redacted]"
+           *         },
+           *         "query": {
+           *           "token": "[redacted]"
+           *         },
+           *         "body": {
+           *           "type": "order.created",
+           *           "id": 1
+           *         },
+           *         "body_truncated": false
+           *       }
+           *     }
+           */
+          "application/json": components["schemas"]["Share"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  revokeShare: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The request's id
+         * @example req_01kak203r6g7b3k6j1h9f8e0mn
+         */
+        id: string
+        /**
+         * @description The share's id
+         * @example shr_0123456789abcdef01234567
+         */
+        share: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Deleted */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "shr_0123456789abcdef01234567",
+           *       "deleted": true
+           *     }
+           */
+          "application/json": components["schemas"]["Deleted"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getTrace: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The request's id
+         * @example req_01kak203r6g7b3k6j1h9f8e0mn
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Trace */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "request": {
+           *         "id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *         "team_id": "tm_demo",
+           *         "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "status": "accepted",
+           *         "verified": true,
+           *         "rejection_cause": null,
+           *         "original_event_data_id": "edt_01kak203r6g7b3k6j1h9f8e0mn",
+           *         "external_id": null,
+           *         "events_count": 1,
+           *         "ignored_count": 0,
+           *         "cli_events_count": 0,
+           *         "is_retry": false,
+           *         "retry_kind": null,
+           *         "retry_parent_request_id": null,
+           *         "retry_operation_id": null,
+           *         "retried_at": null,
+           *         "ingested_at": "2026-01-01T00:00:00.000Z",
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "updated_at": "2026-01-01T00:00:00.000Z"
+           *       },
+           *       "proxy_exchange": null,
+           *       "events": [
+           *         {
+           *           "id": "evt_01kak203r6h8c4m7k2j0g9f1np",
+           *           "team_id": "tm_demo",
+           *           "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *           "connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "webhook_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *           "cli_id": null,
+           *           "event_data_id": "edt_01kak203r6g7b3k6j1h9f8e0mn",
+           *           "status": "SUCCESSFUL",
+           *           "rejection_cause": null,
+           *           "failure_message": null,
+           *           "ignored_reason": null,
+           *           "attempts": 1,
+           *           "response_status": 200,
+           *           "error_code": null,
+           *           "last_attempt_at": "2026-01-01T00:00:00.180Z",
+           *           "next_attempt_at": null,
+           *           "successful_at": "2026-01-01T00:00:00.180Z",
+           *           "is_retry": false,
+           *           "retry_kind": null,
+           *           "retry_parent_event_id": null,
+           *           "retry_operation_id": null,
+           *           "retried_at": null,
+           *           "ingested_at": "2026-01-01T00:00:00.000Z",
+           *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "updated_at": "2026-01-01T00:00:00.180Z"
+           *         }
+           *       ],
+           *       "ignored_events": [],
+           *       "attempts": [
+           *         {
+           *           "id": "att_01kak204s0k0e6p9n4m2j1h3qr",
+           *           "team_id": "tm_demo",
+           *           "event_id": "evt_01kak203r6h8c4m7k2j0g9f1np",
+           *           "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *           "connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "webhook_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *           "attempt_number": 1,
+           *           "trigger": "INITIAL",
+           *           "status": "SUCCESSFUL",
+           *           "response_status": 200,
+           *           "error_code": null,
+           *           "body": "ok",
+           *           "body_encoding": "text",
+           *           "response_headers": {
+           *             "content-type": "text/plain"
+           *           },
+           *           "requested_url": "https://api.example.com/hooks/orders",
+           *           "http_method": "POST",
+           *           "bulk_retry_id": null,
+           *           "successful_at": "2026-01-01T00:00:00.180Z",
+           *           "delivered_at": "2026-01-01T00:00:00.000Z",
+           *           "responded_at": "2026-01-01T00:00:00.180Z",
+           *           "delivery_latency": 12,
+           *           "response_latency": 168,
+           *           "created_at": "2026-01-01T00:00:00.180Z",
+           *           "updated_at": "2026-01-01T00:00:00.180Z"
+           *         }
+           *       ],
+           *       "attempts_by_event_id": {
+           *         "evt_01kak203r6h8c4m7k2j0g9f1np": [
+           *           {
+           *             "id": "att_01kak204s0k0e6p9n4m2j1h3qr",
+           *             "team_id": "tm_demo",
+           *             "event_id": "evt_01kak203r6h8c4m7k2j0g9f1np",
+           *             "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *             "connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *             "webhook_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *             "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *             "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *             "attempt_number": 1,
+           *             "trigger": "INITIAL",
+           *             "status": "SUCCESSFUL",
+           *             "response_status": 200,
+           *             "error_code": null,
+           *             "body": "ok",
+           *             "body_encoding": "text",
+           *             "response_headers": {
+           *               "content-type": "text/plain"
+           *             },
+           *             "requested_url": "https://api.example.com/hooks/orders",
+           *             "http_method": "POST",
+           *             "bulk_retry_id": null,
+           *             "successful_at": "2026-01-01T00:00:00.180Z",
+           *             "delivered_at": "2026-01-01T00:00:00.000Z",
+           *             "responded_at": "2026-01-01T00:00:00.180Z",
+           *             "delivery_latency": 12,
+           *             "response_latency": 168,
+           *             "created_at": "2026-01-01T00:00:00.180Z",
+           *             "updated_at": "2026-01-01T00:00:00.180Z"
+           *           }
+           *         ]
+           *       },
+           *       "transformations": [],
+           *       "transformations_by_event_id": {},
+           *       "timeline": [
+           *         {
+           *           "id": "tl_1",
+           *           "kind": "request",
+           *           "label": "Request accepted",
+           *           "at": "2026-01-01T00:00:00.000Z",
+           *           "status": "accepted",
+           *           "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn"
+           *         },
+           *         {
+           *           "id": "tl_2",
+           *           "kind": "event",
+           *           "label": "Event created",
+           *           "at": "2026-01-01T00:00:00.000Z",
+           *           "status": "SUCCESSFUL",
+           *           "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *           "event_id": "evt_01kak203r6h8c4m7k2j0g9f1np",
+           *           "connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj"
+           *         }
+           *       ],
+           *       "truncated": false,
+           *       "counts": {
+           *         "events": 1,
+           *         "ignored_events": 0,
+           *         "attempts": 1,
+           *         "transformations": 0,
+           *         "proxy_exchanges": 0
+           *       }
+           *     }
+           */
+          "application/json": components["schemas"]["Trace"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  listRequestBulkOperations: {
+    parameters: {
+      query?: {
+        /** @description Only those that are not at their end (ongoing), or that are (history) */
+        bucket?: "all" | "ongoing" | "history"
+        /** @description Rows in a page; more than 255 is taken as 255 */
+        limit?: number
+        /** @description Alias of bucket */
+        view?: "all" | "ongoing" | "history"
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "count": 1,
+           *       "models": [
+           *         {
+           *           "id": "bch_01kak28c16r5k1v4t9s7q6p8wx",
+           *           "team_id": "tm_demo",
+           *           "type": "request_bulk_retry",
+           *           "status": "RUNNING",
+           *           "filter": {
+           *             "from": "2025-12-31T23:00:00.000Z",
+           *             "to": "2026-01-01T00:00:00.000Z",
+           *             "status": [
+           *               "rejected"
+           *             ]
+           *           },
+           *           "requested_by": null,
+           *           "total_count": 120,
+           *           "queued_count": 50,
+           *           "done_count": 50,
+           *           "failed_count": 2,
+           *           "cancelable": true,
+           *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "started_at": "2026-01-01T00:00:00.000Z",
+           *           "finished_at": null
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            count: number
+            models: components["schemas"]["BulkOperation"][]
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  createRequestBulkOperation: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "from": "now-1h",
+         *       "to": "now",
+         *       "status": "rejected",
+         *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh"
+         *     }
+         */
+        "application/json": components["schemas"]["RequestBulkRetry"]
+      }
+    }
+    responses: {
+      /** @description BulkOperation */
+      201: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "bch_01kak28c16r5k1v4t9s7q6p8wx",
+           *       "team_id": "tm_demo",
+           *       "type": "request_bulk_retry",
+           *       "status": "RUNNING",
+           *       "filter": {
+           *         "from": "2025-12-31T23:00:00.000Z",
+           *         "to": "2026-01-01T00:00:00.000Z",
+           *         "status": [
+           *           "rejected"
+           *         ]
+           *       },
+           *       "requested_by": null,
+           *       "total_count": 120,
+           *       "queued_count": 50,
+           *       "done_count": 50,
+           *       "failed_count": 2,
+           *       "cancelable": true,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "started_at": "2026-01-01T00:00:00.000Z",
+           *       "finished_at": null
+           *     }
+           */
+          "application/json": components["schemas"]["BulkOperation"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getRequestBulkOperation: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The bulkOperation's id
+         * @example bch_01kak28c16r5k1v4t9s7q6p8wx
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description BulkOperation */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "bch_01kak28c16r5k1v4t9s7q6p8wx",
+           *       "team_id": "tm_demo",
+           *       "type": "request_bulk_retry",
+           *       "status": "RUNNING",
+           *       "filter": {
+           *         "from": "2025-12-31T23:00:00.000Z",
+           *         "to": "2026-01-01T00:00:00.000Z",
+           *         "status": [
+           *           "rejected"
+           *         ]
+           *       },
+           *       "requested_by": null,
+           *       "total_count": 120,
+           *       "queued_count": 50,
+           *       "done_count": 50,
+           *       "failed_count": 2,
+           *       "cancelable": true,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "started_at": "2026-01-01T00:00:00.000Z",
+           *       "finished_at": null
+           *     }
+           */
+          "application/json": components["schemas"]["BulkOperation"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  cancelRequestBulkOperation: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The bulkOperation's id
+         * @example bch_01kak28c16r5k1v4t9s7q6p8wx
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description BulkOperation */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "bch_01kak28c16r5k1v4t9s7q6p8wx",
+           *       "team_id": "tm_demo",
+           *       "type": "request_bulk_retry",
+           *       "status": "CANCELLED",
+           *       "filter": {
+           *         "from": "2025-12-31T23:00:00.000Z",
+           *         "to": "2026-01-01T00:00:00.000Z",
+           *         "status": [
+           *           "rejected"
+           *         ]
+           *       },
+           *       "requested_by": null,
+           *       "total_count": 120,
+           *       "queued_count": 50,
+           *       "done_count": 50,
+           *       "failed_count": 2,
+           *       "cancelable": false,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "started_at": "2026-01-01T00:00:00.000Z",
+           *       "finished_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["BulkOperation"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  countRequests: {
+    parameters: {
+      query?: {
+        /** @description The bulk operation that made them */
+        batch_operation_id?: string
+        /** @description Alias of batch_operation_id */
+        bulk_operation_id?: string
+        /** @description Connections; repeat or separate by commas */
+        connection_id?: string[]
+        /** @description Alias of to: ISO 8601, now, or now-<n><s|m|h|d> */
+        end?: string
+        /** @description Start of the window; a day before its end unless told: ISO 8601, now, or now-<n><s|m|h|d> */
+        from?: string
+        /** @description Whether it is a replay */
+        is_retry?: boolean
+        /** @description Looks for this in ids and further fields */
+        q?: string
+        /** @description Only replays of one request, or of a bulk operation */
+        retry_kind?: "single" | "bulk"
+        /** @description Alias of q */
+        search?: string
+        /** @description Alias of q */
+        search_term?: string
+        /** @description Only requests of these sources; repeat or separate by commas */
+        source_id?: string[]
+        /** @description Alias of from: ISO 8601, now, or now-<n><s|m|h|d> */
+        start?: string
+        /** @description Only those that were let in, or were not */
+        status?: "accepted" | "rejected"
+        /** @description End of the window: ISO 8601, now, or now-<n><s|m|h|d> */
+        to?: string
+        /** @description Whether verification ran and passed */
+        verified?: boolean
+        /** @description Alias of connection_id; repeat or separate by commas */
+        webhook_id?: string[]
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description RequestCount */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "total": 42,
+           *       "count": 42,
+           *       "total_exact": true,
+           *       "applied_range": {
+           *         "from": "2025-12-31T00:00:00.000Z",
+           *         "to": "2026-01-01T00:00:00.000Z"
+           *       },
+           *       "partial": false,
+           *       "unavailable_shard_count": 0
+           *     }
+           */
+          "application/json": components["schemas"]["RequestCount"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  openShare: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The link's token
+         * @example rsh_0123456789abcdef0123456789abcdef0123456789abcdef
+         */
+        token: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description PublicShare */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "title": "Bug 12",
+           *       "expires_at": "2026-01-01T01:00:00.000Z",
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "sanitized": true,
+           *       "request": {
+           *         "id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *         "status": "accepted",
+           *         "verified": true,
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "method": "POST",
+           *         "path": "/orders",
+           *         "url": "/orders?token=[redacted]",
+           *         "headers": {
+           *           "content-type": "application/json",
+           *           "x-shop-signature": "[redacted]"
+           *         },
+           *         "query": {
+           *           "token": "[redacted]"
+           *         },
+           *         "body": {
+           *           "type": "order.created",
+           *           "id": 1
+           *         },
+           *         "body_truncated": false
+           *       }
+           *     }
+           */
+          "application/json": components["schemas"]["PublicShare"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  listSources: {
+    parameters: {
+      query?: {
+        /** @description The order of the list */
+        dir?: "asc" | "desc"
+        /** @description Only these; repeat or separate by commas */
+        id?: string[]
+        /** @description Alias of id; repeat or separate by commas */
+        ids?: string[]
+        /** @description false leaves out what is disabled */
+        include_disabled?: boolean
+        /** @description Rows in a page; more than 255 is taken as 255 */
+        limit?: number
+        /** @description Exactly this name */
+        name?: string
+        /** @description What the list is ordered by */
+        order_by?: "name" | "created_at" | "updated_at"
+        /** @description Only this type */
+        type?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "pagination": {
+           *         "order_by": "created_at",
+           *         "dir": "desc",
+           *         "limit": 100
+           *       },
+           *       "count": 1,
+           *       "has_more": false,
+           *       "models": [
+           *         {
+           *           "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "team_id": "tm_demo",
+           *           "name": "shop",
+           *           "description": "Orders of the shop",
+           *           "type": "WEBHOOK",
+           *           "input_type": "webhook",
+           *           "status": "enabled",
+           *           "url": "https://hooks.example.com/e/src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "config": {
+           *             "auth_type": "HMAC",
+           *             "auth": {
+           *               "webhook_secret_key": "****shop",
+           *               "header_key": "x-shop-signature",
+           *               "algorithm": "sha256",
+           *               "encoding": "hex",
+           *               "prefix": "sha256="
+           *             },
+           *             "allowed_http_methods": [
+           *               "POST",
+           *               "PUT",
+           *               "PATCH",
+           *               "DELETE"
+           *             ],
+           *             "custom_response": null,
+           *             "mode": "webhook",
+           *             "proxy": null,
+           *             "chat_defer_ephemeral": false,
+           *             "rate_limit": null,
+           *             "rate_limit_period": null
+           *           },
+           *           "disabled_at": null,
+           *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "updated_at": "2026-01-01T00:00:00.000Z"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            count: number
+            has_more: boolean
+            models: components["schemas"]["Source"][]
+            pagination: {
+              /** @enum {string} */
+              dir: "asc" | "desc"
+              limit: number
+              order_by: string
+            }
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  upsertSource: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "name": "shop",
+         *       "description": "Orders of the shop",
+         *       "type": "WEBHOOK",
+         *       "config": {
+         *         "auth_type": "HMAC",
+         *         "auth": {
+         *           "webhook_secret_key": "shared-with-the-shop",
+         *           "header_key": "x-shop-signature",
+         *           "prefix": "sha256="
+         *         }
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["SourceWrite"]
+      }
+    }
+    responses: {
+      /** @description A source; secrets are masked, and status repeats disabled_at. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "team_id": "tm_demo",
+           *       "name": "shop",
+           *       "description": "Orders of the shop",
+           *       "type": "WEBHOOK",
+           *       "input_type": "webhook",
+           *       "status": "enabled",
+           *       "url": "https://hooks.example.com/e/src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "config": {
+           *         "auth_type": "HMAC",
+           *         "auth": {
+           *           "webhook_secret_key": "****shop",
+           *           "header_key": "x-shop-signature",
+           *           "algorithm": "sha256",
+           *           "encoding": "hex",
+           *           "prefix": "sha256="
+           *         },
+           *         "allowed_http_methods": [
+           *           "POST",
+           *           "PUT",
+           *           "PATCH",
+           *           "DELETE"
+           *         ],
+           *         "custom_response": null,
+           *         "mode": "webhook",
+           *         "proxy": null,
+           *         "chat_defer_ephemeral": false,
+           *         "rate_limit": null,
+           *         "rate_limit_period": null
+           *       },
+           *       "disabled_at": null,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Source"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  createSource: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "name": "shop",
+         *       "description": "Orders of the shop",
+         *       "type": "WEBHOOK",
+         *       "config": {
+         *         "auth_type": "HMAC",
+         *         "auth": {
+         *           "webhook_secret_key": "shared-with-the-shop",
+         *           "header_key": "x-shop-signature",
+         *           "prefix": "sha256="
+         *         }
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["SourceWrite"]
+      }
+    }
+    responses: {
+      /** @description A source; secrets are masked, and status repeats disabled_at. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "team_id": "tm_demo",
+           *       "name": "shop",
+           *       "description": "Orders of the shop",
+           *       "type": "WEBHOOK",
+           *       "input_type": "webhook",
+           *       "status": "enabled",
+           *       "url": "https://hooks.example.com/e/src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "config": {
+           *         "auth_type": "HMAC",
+           *         "auth": {
+           *           "webhook_secret_key": "****shop",
+           *           "header_key": "x-shop-signature",
+           *           "algorithm": "sha256",
+           *           "encoding": "hex",
+           *           "prefix": "sha256="
+           *         },
+           *         "allowed_http_methods": [
+           *           "POST",
+           *           "PUT",
+           *           "PATCH",
+           *           "DELETE"
+           *         ],
+           *         "custom_response": null,
+           *         "mode": "webhook",
+           *         "proxy": null,
+           *         "chat_defer_ephemeral": false,
+           *         "rate_limit": null,
+           *         "rate_limit_period": null
+           *       },
+           *       "disabled_at": null,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Source"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getSource: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The source's id
+         * @example src_01kak1v8m0c3x9f2e7d5b4a6gh
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description A source; secrets are masked, and status repeats disabled_at. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "team_id": "tm_demo",
+           *       "name": "shop",
+           *       "description": "Orders of the shop",
+           *       "type": "WEBHOOK",
+           *       "input_type": "webhook",
+           *       "status": "enabled",
+           *       "url": "https://hooks.example.com/e/src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "config": {
+           *         "auth_type": "HMAC",
+           *         "auth": {
+           *           "webhook_secret_key": "****shop",
+           *           "header_key": "x-shop-signature",
+           *           "algorithm": "sha256",
+           *           "encoding": "hex",
+           *           "prefix": "sha256="
+           *         },
+           *         "allowed_http_methods": [
+           *           "POST",
+           *           "PUT",
+           *           "PATCH",
+           *           "DELETE"
+           *         ],
+           *         "custom_response": null,
+           *         "mode": "webhook",
+           *         "proxy": null,
+           *         "chat_defer_ephemeral": false,
+           *         "rate_limit": null,
+           *         "rate_limit_period": null
+           *       },
+           *       "disabled_at": null,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Source"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  deleteSource: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The source's id
+         * @example src_01kak1v8m0c3x9f2e7d5b4a6gh
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Deleted */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "deleted": true
+           *     }
+           */
+          "application/json": components["schemas"]["Deleted"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  updateSource: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The source's id
+         * @example src_01kak1v8m0c3x9f2e7d5b4a6gh
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "description": "Orders of the new shop"
+         *     }
+         */
+        "application/json": components["schemas"]["SourcePatch"]
+      }
+    }
+    responses: {
+      /** @description A source; secrets are masked, and status repeats disabled_at. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "team_id": "tm_demo",
+           *       "name": "shop",
+           *       "description": "Orders of the new shop",
+           *       "type": "WEBHOOK",
+           *       "input_type": "webhook",
+           *       "status": "enabled",
+           *       "url": "https://hooks.example.com/e/src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "config": {
+           *         "auth_type": "HMAC",
+           *         "auth": {
+           *           "webhook_secret_key": "****shop",
+           *           "header_key": "x-shop-signature",
+           *           "algorithm": "sha256",
+           *           "encoding": "hex",
+           *           "prefix": "sha256="
+           *         },
+           *         "allowed_http_methods": [
+           *           "POST",
+           *           "PUT",
+           *           "PATCH",
+           *           "DELETE"
+           *         ],
+           *         "custom_response": null,
+           *         "mode": "webhook",
+           *         "proxy": null,
+           *         "chat_defer_ephemeral": false,
+           *         "rate_limit": null,
+           *         "rate_limit_period": null
+           *       },
+           *       "disabled_at": null,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Source"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  disableSource: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The source's id
+         * @example src_01kak1v8m0c3x9f2e7d5b4a6gh
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description A source; secrets are masked, and status repeats disabled_at. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "team_id": "tm_demo",
+           *       "name": "shop",
+           *       "description": "Orders of the shop",
+           *       "type": "WEBHOOK",
+           *       "input_type": "webhook",
+           *       "status": "disabled",
+           *       "url": "https://hooks.example.com/e/src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "config": {
+           *         "auth_type": "HMAC",
+           *         "auth": {
+           *           "webhook_secret_key": "****shop",
+           *           "header_key": "x-shop-signature",
+           *           "algorithm": "sha256",
+           *           "encoding": "hex",
+           *           "prefix": "sha256="
+           *         },
+           *         "allowed_http_methods": [
+           *           "POST",
+           *           "PUT",
+           *           "PATCH",
+           *           "DELETE"
+           *         ],
+           *         "custom_response": null,
+           *         "mode": "webhook",
+           *         "proxy": null,
+           *         "chat_defer_ephemeral": false,
+           *         "rate_limit": null,
+           *         "rate_limit_period": null
+           *       },
+           *       "disabled_at": "2026-01-01T00:00:00.000Z",
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Source"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  enableSource: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The source's id
+         * @example src_01kak1v8m0c3x9f2e7d5b4a6gh
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description A source; secrets are masked, and status repeats disabled_at. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "team_id": "tm_demo",
+           *       "name": "shop",
+           *       "description": "Orders of the shop",
+           *       "type": "WEBHOOK",
+           *       "input_type": "webhook",
+           *       "status": "enabled",
+           *       "url": "https://hooks.example.com/e/src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "config": {
+           *         "auth_type": "HMAC",
+           *         "auth": {
+           *           "webhook_secret_key": "****shop",
+           *           "header_key": "x-shop-signature",
+           *           "algorithm": "sha256",
+           *           "encoding": "hex",
+           *           "prefix": "sha256="
+           *         },
+           *         "allowed_http_methods": [
+           *           "POST",
+           *           "PUT",
+           *           "PATCH",
+           *           "DELETE"
+           *         ],
+           *         "custom_response": null,
+           *         "mode": "webhook",
+           *         "proxy": null,
+           *         "chat_defer_ephemeral": false,
+           *         "rate_limit": null,
+           *         "rate_limit_period": null
+           *       },
+           *       "disabled_at": null,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Source"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getSourceHealth: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The source's id
+         * @example src_01kak1v8m0c3x9f2e7d5b4a6gh
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description What became of a source's requests in the last 24 hours, and where its ingest limit stands. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "accepted_24h_count": 1200,
+           *       "rejected_24h_count": 3,
+           *       "limited_24h_count": 40,
+           *       "last_request_at": "2026-01-01T00:00:00.000Z",
+           *       "rate_limit": 100,
+           *       "rate_limit_period": "minute",
+           *       "period": {
+           *         "leased": 100,
+           *         "remaining": 0,
+           *         "doors": 1,
+           *         "ends_at": "2026-01-01T00:00:20.000Z"
+           *       }
+           *     }
+           */
+          "application/json": components["schemas"]["SourceHealth"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  listTransformations: {
+    parameters: {
+      query?: {
+        /** @description The order of the list */
+        dir?: "asc" | "desc"
+        /** @description Only these; repeat or separate by commas */
+        id?: string[]
+        /** @description Alias of id; repeat or separate by commas */
+        ids?: string[]
+        /** @description Counts executions and connections; without it they are shown as zeros */
+        include_counts?: boolean
+        /** @description Alias of include_counts */
+        include_metrics?: boolean
+        /** @description Rows in a page; more than 255 is taken as 255 */
+        limit?: number
+        /** @description Exactly this name */
+        name?: string
+        /** @description What the list is ordered by */
+        order_by?: "name" | "created_at" | "updated_at"
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "pagination": {
+           *         "order_by": "created_at",
+           *         "dir": "desc",
+           *         "limit": 100
+           *       },
+           *       "count": 1,
+           *       "has_more": false,
+           *       "models": [
+           *         {
+           *           "id": "trs_01kak1y3q2f6a2j5h0g8e7d9km",
+           *           "team_id": "tm_demo",
+           *           "name": "add-tenant",
+           *           "code": "addHandler(\"transform\", (request, context) => ({\n  ...request,\n  headers: { ...request.headers, tenant: process.env.TENANT }\n}))",
+           *           "env": {
+           *             "TENANT": "acme"
+           *           },
+           *           "runtime": "js-v1",
+           *           "code_hash": "3c9ab1c52fb6c5a4a6f0e7a2a1b2ad6a7c6b4f1f0f5d5c1e4a1d8f3b6a2e9c10",
+           *           "isolation": null,
+           *           "isolation_reason": null,
+           *           "deleted_at": null,
+           *           "executions_24h_count": 12,
+           *           "executions_24h_successful_count": 12,
+           *           "executions_24h_failed_count": 0,
+           *           "executions_24h_successful_bins": [
+           *             0,
+           *             0,
+           *             0,
+           *             2,
+           *             4,
+           *             6
+           *           ],
+           *           "executions_24h_failed_bins": [
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0
+           *           ],
+           *           "connections_count": 1,
+           *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "updated_at": "2026-01-01T00:00:00.000Z"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            count: number
+            has_more: boolean
+            models: components["schemas"]["Transformation"][]
+            pagination: {
+              /** @enum {string} */
+              dir: "asc" | "desc"
+              limit: number
+              order_by: string
+            }
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  upsertTransformation: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "name": "add-tenant",
+         *       "code": "addHandler(\"transform\", (request, context) => ({\n  ...request,\n  headers: { ...request.headers, tenant: process.env.TENANT }\n}))",
+         *       "env": {
+         *         "TENANT": "acme"
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["TransformationWrite"]
+      }
+    }
+    responses: {
+      /** @description Transformation */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "trs_01kak1y3q2f6a2j5h0g8e7d9km",
+           *       "team_id": "tm_demo",
+           *       "name": "add-tenant",
+           *       "code": "addHandler(\"transform\", (request, context) => ({\n  ...request,\n  headers: { ...request.headers, tenant: process.env.TENANT }\n}))",
+           *       "env": {
+           *         "TENANT": "acme"
+           *       },
+           *       "runtime": "js-v1",
+           *       "code_hash": "3c9ab1c52fb6c5a4a6f0e7a2a1b2ad6a7c6b4f1f0f5d5c1e4a1d8f3b6a2e9c10",
+           *       "isolation": null,
+           *       "isolation_reason": null,
+           *       "deleted_at": null,
+           *       "executions_24h_count": 12,
+           *       "executions_24h_successful_count": 12,
+           *       "executions_24h_failed_count": 0,
+           *       "executions_24h_successful_bins": [
+           *         0,
+           *         0,
+           *         0,
+           *         2,
+           *         4,
+           *         6
+           *       ],
+           *       "executions_24h_failed_bins": [
+           *         0,
+           *         0,
+           *         0,
+           *         0,
+           *         0,
+           *         0
+           *       ],
+           *       "connections_count": 1,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Transformation"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  createTransformation: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "name": "add-tenant",
+         *       "code": "addHandler(\"transform\", (request, context) => ({\n  ...request,\n  headers: { ...request.headers, tenant: process.env.TENANT }\n}))",
+         *       "env": {
+         *         "TENANT": "acme"
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["TransformationWrite"]
+      }
+    }
+    responses: {
+      /** @description Transformation */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "trs_01kak1y3q2f6a2j5h0g8e7d9km",
+           *       "team_id": "tm_demo",
+           *       "name": "add-tenant",
+           *       "code": "addHandler(\"transform\", (request, context) => ({\n  ...request,\n  headers: { ...request.headers, tenant: process.env.TENANT }\n}))",
+           *       "env": {
+           *         "TENANT": "acme"
+           *       },
+           *       "runtime": "js-v1",
+           *       "code_hash": "3c9ab1c52fb6c5a4a6f0e7a2a1b2ad6a7c6b4f1f0f5d5c1e4a1d8f3b6a2e9c10",
+           *       "isolation": null,
+           *       "isolation_reason": null,
+           *       "deleted_at": null,
+           *       "executions_24h_count": 12,
+           *       "executions_24h_successful_count": 12,
+           *       "executions_24h_failed_count": 0,
+           *       "executions_24h_successful_bins": [
+           *         0,
+           *         0,
+           *         0,
+           *         2,
+           *         4,
+           *         6
+           *       ],
+           *       "executions_24h_failed_bins": [
+           *         0,
+           *         0,
+           *         0,
+           *         0,
+           *         0,
+           *         0
+           *       ],
+           *       "connections_count": 1,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Transformation"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getTransformation: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The transformation's id
+         * @example trs_01kak1y3q2f6a2j5h0g8e7d9km
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Transformation */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "trs_01kak1y3q2f6a2j5h0g8e7d9km",
+           *       "team_id": "tm_demo",
+           *       "name": "add-tenant",
+           *       "code": "addHandler(\"transform\", (request, context) => ({\n  ...request,\n  headers: { ...request.headers, tenant: process.env.TENANT }\n}))",
+           *       "env": {
+           *         "TENANT": "acme"
+           *       },
+           *       "runtime": "js-v1",
+           *       "code_hash": "3c9ab1c52fb6c5a4a6f0e7a2a1b2ad6a7c6b4f1f0f5d5c1e4a1d8f3b6a2e9c10",
+           *       "isolation": null,
+           *       "isolation_reason": null,
+           *       "deleted_at": null,
+           *       "executions_24h_count": 12,
+           *       "executions_24h_successful_count": 12,
+           *       "executions_24h_failed_count": 0,
+           *       "executions_24h_successful_bins": [
+           *         0,
+           *         0,
+           *         0,
+           *         2,
+           *         4,
+           *         6
+           *       ],
+           *       "executions_24h_failed_bins": [
+           *         0,
+           *         0,
+           *         0,
+           *         0,
+           *         0,
+           *         0
+           *       ],
+           *       "connections_count": 1,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Transformation"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  deleteTransformation: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The transformation's id
+         * @example trs_01kak1y3q2f6a2j5h0g8e7d9km
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Deleted */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "trs_01kak1y3q2f6a2j5h0g8e7d9km",
+           *       "deleted": true
+           *     }
+           */
+          "application/json": components["schemas"]["Deleted"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  updateTransformation: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The transformation's id
+         * @example trs_01kak1y3q2f6a2j5h0g8e7d9km
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "env": {
+         *         "TENANT": "acme-2"
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["TransformationPatch"]
+      }
+    }
+    responses: {
+      /** @description Transformation */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "trs_01kak1y3q2f6a2j5h0g8e7d9km",
+           *       "team_id": "tm_demo",
+           *       "name": "add-tenant",
+           *       "code": "addHandler(\"transform\", (request, context) => ({\n  ...request,\n  headers: { ...request.headers, tenant: process.env.TENANT }\n}))",
+           *       "env": {
+           *         "TENANT": "acme-2"
+           *       },
+           *       "runtime": "js-v1",
+           *       "code_hash": "3c9ab1c52fb6c5a4a6f0e7a2a1b2ad6a7c6b4f1f0f5d5c1e4a1d8f3b6a2e9c10",
+           *       "isolation": null,
+           *       "isolation_reason": null,
+           *       "deleted_at": null,
+           *       "executions_24h_count": 12,
+           *       "executions_24h_successful_count": 12,
+           *       "executions_24h_failed_count": 0,
+           *       "executions_24h_successful_bins": [
+           *         0,
+           *         0,
+           *         0,
+           *         2,
+           *         4,
+           *         6
+           *       ],
+           *       "executions_24h_failed_bins": [
+           *         0,
+           *         0,
+           *         0,
+           *         0,
+           *         0,
+           *         0
+           *       ],
+           *       "connections_count": 1,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Transformation"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  listExecutions: {
+    parameters: {
+      query?: {
+        /** @description next_cursor of the page before */
+        cursor?: string
+        /** @description Alias of to: ISO 8601, now, or now-<n><s|m|h|d> */
+        end?: string
+        /** @description Start of the window; a day before its end unless told: ISO 8601, now, or now-<n><s|m|h|d> */
+        from?: string
+        /** @description Rows in a page; more than 255 is taken as 255 */
+        limit?: number
+        /** @description Only those whose highest line is of these; repeat or separate by commas */
+        log_level?: ("debug" | "info" | "warn" | "error" | "fatal")[]
+        /** @description Alias of cursor */
+        next?: string
+        /** @description Alias of from: ISO 8601, now, or now-<n><s|m|h|d> */
+        start?: string
+        /** @description End of the window: ISO 8601, now, or now-<n><s|m|h|d> */
+        to?: string
+      }
+      header?: never
+      path: {
+        /**
+         * @description The transformation's id
+         * @example trs_01kak1y3q2f6a2j5h0g8e7d9km
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "total": 1,
+           *       "total_exact": true,
+           *       "limit": 100,
+           *       "applied_range": {
+           *         "from": "2025-12-31T00:00:00.000Z",
+           *         "to": "2026-01-01T00:00:00.000Z"
+           *       },
+           *       "next_cursor": null,
+           *       "next": null,
+           *       "prev": null,
+           *       "pagination": {
+           *         "order_by": "created_at",
+           *         "dir": "desc",
+           *         "limit": 100
+           *       },
+           *       "count": 1,
+           *       "models": [
+           *         {
+           *           "id": "txe_01kak203r6m1f7q0p5n3k2j4rs",
+           *           "team_id": "tm_demo",
+           *           "event_id": "evt_01kak203r6h8c4m7k2j0g9f1np",
+           *           "webhook_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *           "transformation_id": "trs_01kak1y3q2f6a2j5h0g8e7d9km",
+           *           "original_event_data_id": "edt_01kak203r6g7b3k6j1h9f8e0mn",
+           *           "transformed_event_data_id": "edt_01kak203r6g7b3k6j1h9f8e0mn",
+           *           "runtime": "js-v1",
+           *           "code_hash": "3c9ab1c52fb6c5a4a6f0e7a2a1b2ad6a7c6b4f1f0f5d5c1e4a1d8f3b6a2e9c10",
+           *           "error_code": null,
+           *           "error_message": null,
+           *           "stats": {
+           *             "duration_ms": 0.4,
+           *             "memory_bytes": 123456
+           *           },
+           *           "log_level": "info",
+           *           "logs": [
+           *             {
+           *               "type": "log",
+           *               "message": "hello"
+           *             }
+           *           ],
+           *           "logs_truncated": false,
+           *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "updated_at": "2026-01-01T00:00:00.000Z"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            applied_range: {
+              /**
+               * Format: date-time
+               * @description ISO 8601, UTC, milliseconds
+               * @example 2026-01-01T00:00:00.000Z
+               */
+              from: string
+              /**
+               * Format: date-time
+               * @description ISO 8601, UTC, milliseconds
+               * @example 2026-01-01T00:00:00.000Z
+               */
+              to: string
+            }
+            count: number
+            limit: number
+            models: components["schemas"]["Execution"][]
+            next: string | null
+            next_cursor: string | null
+            pagination: {
+              /** @enum {string} */
+              dir: "asc" | "desc"
+              limit: number
+              order_by: string
+            }
+            prev: string | null
+            total: number
+            total_exact: boolean
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getExecution: {
+    parameters: {
+      query?: {
+        /** @description The request that it ran for; not needed */
+        request_id?: string
+      }
+      header?: never
+      path: {
+        /**
+         * @description The execution's id
+         * @example txe_01kak203r6m1f7q0p5n3k2j4rs
+         */
+        executionId: string
+        /**
+         * @description The transformation's id
+         * @example trs_01kak1y3q2f6a2j5h0g8e7d9km
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description ExecutionDetail */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "txe_01kak203r6m1f7q0p5n3k2j4rs",
+           *       "team_id": "tm_demo",
+           *       "event_id": "evt_01kak203r6h8c4m7k2j0g9f1np",
+           *       "webhook_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *       "connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *       "transformation_id": "trs_01kak1y3q2f6a2j5h0g8e7d9km",
+           *       "original_event_data_id": "edt_01kak203r6g7b3k6j1h9f8e0mn",
+           *       "transformed_event_data_id": "edt_01kak203r6g7b3k6j1h9f8e0mn",
+           *       "runtime": "js-v1",
+           *       "code_hash": "3c9ab1c52fb6c5a4a6f0e7a2a1b2ad6a7c6b4f1f0f5d5c1e4a1d8f3b6a2e9c10",
+           *       "error_code": null,
+           *       "error_message": null,
+           *       "stats": {
+           *         "duration_ms": 0.4,
+           *         "memory_bytes": 123456
+           *       },
+           *       "log_level": "info",
+           *       "logs": [
+           *         {
+           *           "type": "log",
+           *           "message": "hello"
+           *         }
+           *       ],
+           *       "logs_truncated": false,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z",
+           *       "original_event_data": {
+           *         "method": "POST",
+           *         "path": "/orders",
+           *         "query": "",
+           *         "parsed_query": {},
+           *         "headers": {
+           *           "content-type": "application/json",
+           *           "x-shop-signature": "sha256=4f2a"
+           *         },
+           *         "body": {
+           *           "type": "order.created",
+           *           "id": 1
+           *         },
+           *         "content_type": "application/json",
+           *         "size_bytes": 31,
+           *         "is_large_payload": false,
+           *         "encoding": "json"
+           *       },
+           *       "transformed_event_data": {
+           *         "method": "POST",
+           *         "path": "/orders",
+           *         "query": "",
+           *         "parsed_query": {},
+           *         "headers": {
+           *           "content-type": "application/json",
+           *           "x-shop-signature": "sha256=4f2a"
+           *         },
+           *         "body": {
+           *           "type": "order.created",
+           *           "id": 1
+           *         },
+           *         "content_type": "application/json",
+           *         "size_bytes": 31,
+           *         "is_large_payload": false,
+           *         "encoding": "json"
+           *       }
+           *     }
+           */
+          "application/json": components["schemas"]["ExecutionDetail"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  runTransformation: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "code": "addHandler(\"transform\", (request, context) => ({\n  ...request,\n  headers: { ...request.headers, tenant: process.env.TENANT }\n}))",
+         *       "env": {
+         *         "TENANT": "acme"
+         *       },
+         *       "request": {
+         *         "method": "POST",
+         *         "path": "/orders",
+         *         "query": {
+         *           "page": "1"
+         *         },
+         *         "headers": {
+         *           "content-type": "application/json",
+         *           "x-shop-signature": "sha256=4f2a"
+         *         },
+         *         "body": {
+         *           "type": "order.created",
+         *           "id": 1
+         *         }
+         *       },
+         *       "context": {
+         *         "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn"
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["TransformationRunInput"]
+      }
+    }
+    responses: {
+      /** @description TransformationRun */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "transformation_id": null,
+           *       "runtime": "js-v1",
+           *       "stats": {
+           *         "duration_ms": 0.4,
+           *         "memory_bytes": 123456
+           *       },
+           *       "log_level": "info",
+           *       "console": [],
+           *       "warnings": [],
+           *       "request": {
+           *         "method": "POST",
+           *         "path": "/orders",
+           *         "query": {
+           *           "page": "1"
+           *         },
+           *         "parsed_query": {
+           *           "page": "1"
+           *         },
+           *         "headers": {
+           *           "content-type": "application/json",
+           *           "x-shop-signature": "sha256=4f2a",
+           *           "tenant": "acme"
+           *         },
+           *         "body": {
+           *           "type": "order.created",
+           *           "id": 1
+           *         }
+           *       },
+           *       "error": null,
+           *       "transformation_run_time": {
+           *         "started_at": "2026-01-01T00:00:00.000Z",
+           *         "finished_at": "2026-01-01T00:00:00.000Z",
+           *         "duration_ms": 0.4
+           *       }
+           *     }
+           */
+          "application/json": components["schemas"]["TransformationRun"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+}

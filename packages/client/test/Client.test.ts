@@ -1,0 +1,123 @@
+import { describe, expect, it } from "vitest"
+import { Client } from "../src/Client.ts"
+import { retryAfter } from "../src/Retry.ts"
+import { TidegateError } from "../src/TidegateError.ts"
+
+type Reply = Response | Error
+type Told = { readonly method: string; readonly url: string; readonly body: string }
+
+const json = (status: number, body: unknown, headers: Record<string, string> = {}): Response =>
+  new Response(JSON.stringify(body), { status, headers: { "content-type": "application/json", ...headers } })
+const busy = (status: number, after = "0"): Response =>
+  json(status, { error: "x", code: "RATE_LIMITED", status, message: "later" }, { "retry-after": after })
+const gone = new TypeError("fetch failed")
+
+/** A client whose gateway answers these one after the other, and what it has been asked. */
+const talk = (replies: ReadonlyArray<Reply>, options: { readonly retries?: number } = {}) => {
+  const told: Array<Told> = []
+  const fetch = async (request: Request): Promise<Response> => {
+    request.signal.throwIfAborted()
+    const { pathname, search } = new URL(request.url)
+    told.push({ method: request.method, url: pathname + search, body: await request.text() })
+    const reply = replies[told.length - 1] ?? gone
+    if (reply instanceof Error) throw reply
+    return reply
+  }
+  return {
+    client: new Client({ baseUrl: "http://gateway/", key: "gwk_x", fetch, longestWaitMs: 1_000, ...options }),
+    told
+  }
+}
+
+describe("a call", () => {
+  it("is made again with the same body where that is safe, and is answered by the try that succeeds", async () => {
+    const { client, told } = talk([busy(429), busy(503), gone, json(200, { id: "src_1" })])
+    expect(await client.put("/sources", { body: { name: "shop" } })).toEqual({ id: "src_1" })
+    const put = { method: "PUT", url: "/v1/sources", body: '{"name":"shop"}' }
+    expect(told).toEqual([put, put, put, put])
+  })
+
+  it.each<[string, Reply, number]>([
+    ["no answer to a create", gone, 1],
+    ["a create that may have been done", busy(503), 1],
+    ["a create that was not begun", busy(429), 4]
+  ])("is made as often as is safe: %s", async (_, reply, times) => {
+    const { client, told } = talk(Array.from({ length: 9 }, () => (reply instanceof Error ? reply : reply.clone())))
+    await expect(client.post("/sources", { body: { name: "shop" } })).rejects.toThrow()
+    expect(told.length).toBe(times)
+  })
+
+  it("is not made again for what will not change, after a wait that is too long, or when nobody wants it", async () => {
+    const refused = talk([json(404, { error: "Not found", code: "NOT_FOUND", status: 404, message: "no" })])
+    await expect(refused.client.get("/sources")).rejects.toMatchObject({
+      status: 404,
+      code: "NOT_FOUND",
+      message: "no"
+    })
+    const late = talk([busy(429, "2")])
+    await expect(late.client.get("/sources")).rejects.toMatchObject({ status: 429 })
+    const never = talk([busy(429)], { retries: 0 })
+    await expect(never.client.get("/sources")).rejects.toBeInstanceOf(TidegateError)
+    const ended = talk([])
+    await expect(ended.client.get("/sources", { signal: AbortSignal.abort() })).rejects.toThrow("abort")
+    expect([refused, late, never].map(({ told }) => told.length)).toEqual([1, 1, 1])
+    expect(ended.told).toEqual([])
+  })
+
+  it("fails with all that is told of it", async () => {
+    const body = { error: "Internal", code: "INTERNAL_ERROR", status: 500, message: "sorry", data: { a: 1 } }
+    const { client } = talk([json(500, body, { "x-error-id": "err_1" }), new Response("<html>", { status: 400 })])
+    await expect(client.get("/sources")).rejects.toMatchObject({
+      name: "TidegateError",
+      status: 500,
+      code: "INTERNAL_ERROR",
+      message: "sorry",
+      data: { a: 1 },
+      requestId: "err_1"
+    })
+    await expect(client.get("/sources")).rejects.toMatchObject({
+      status: 400,
+      code: "UNKNOWN",
+      data: {},
+      requestId: null
+    })
+  })
+})
+
+describe("a list", () => {
+  it("goes on by either kind of cursor, with the same filters, and not further than it is read", async () => {
+    const { client, told } = talk([
+      json(200, { models: [{ id: 1 }, { id: 2 }], next_cursor: "a b" }),
+      json(200, { models: [], next_cursor: "c" }),
+      json(200, { models: [{ id: 3 }], next_cursor: null }),
+      json(200, { models: [{ id: 4 }], pagination: { next: "d" } })
+    ])
+    const query = { status: ["FAILED" as const, "HOLD" as const] }
+    const found = await Array.fromAsync(client.list("/events", { params: { query } }))
+    expect(found).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }])
+    for await (const attempt of client.list("/attempts")) {
+      expect(attempt).toEqual({ id: 4 })
+      break
+    }
+    const filters = "/v1/events?status=FAILED&status=HOLD"
+    expect(told.map(({ url }) => url)).toEqual([
+      filters,
+      `${filters}&cursor=a%20b`,
+      `${filters}&cursor=c`,
+      "/v1/attempts"
+    ])
+  })
+
+  it("that has more than it can show does not end as if it had not", async () => {
+    const { client } = talk([json(200, { models: [{ id: 1 }], has_more: true })])
+    const sources = client.list("/sources")
+    expect(await sources.next()).toEqual({ done: false, value: { id: 1 } })
+    await expect(sources.next()).rejects.toThrow("narrow it")
+  })
+})
+
+it("Retry-After is seconds or a date", () => {
+  const now = Date.parse("2026-01-01T00:00:00Z")
+  const headers = ["3", "Thu, 01 Jan 2026 00:00:05 GMT", "Wed, 31 Dec 2025 00:00:05 GMT", "soon", null]
+  expect(headers.map((header) => retryAfter(header, now))).toEqual([3_000, 5_000, 0, null, null])
+})

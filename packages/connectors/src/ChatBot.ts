@@ -1,0 +1,95 @@
+import { answered, apiSender, flat, json, judgeCall, refused, rejected } from "./Api.ts"
+import { type Answer, connector, type Verdict } from "./Connector.ts"
+import { filled, filledJson, shortened, template, TemplateText, Unrenderable } from "./Rendering.ts"
+import { needed, pacing, setting } from "./Settings.ts"
+
+/** Longer ones are cut by the API, in the middle of anything. */
+const longestText = 40_000
+const mostBlocks = 50
+
+/** What it says when it is about the credentials, and when the same call may succeed later. */
+const ofCredentials = new Set([
+  "account_inactive",
+  "invalid_auth",
+  "missing_scope",
+  "no_permission",
+  "not_allowed_token_type",
+  "not_authed",
+  "token_expired",
+  "token_revoked"
+])
+const passing = new Set(["fatal_error", "internal_error", "ratelimited", "request_timeout", "service_unavailable"])
+
+/** Messages of a bot in a channel (Slack, chat.postMessage). */
+export const chatBot = connector({
+  type: "CHAT_BOT",
+  description: "Posts to a channel as a bot (Slack).",
+  settings: {
+    channel: needed(
+      TemplateText(256).annotate({
+        description: "Id or name of a channel; an id for private ones",
+        examples: ["C0123456789"]
+      }),
+      "the id or the name of a channel"
+    ),
+    text_template: needed(
+      TemplateText(16_384),
+      "the text of the message, which is shown in notifications where there are blocks"
+    ),
+    blocks_template: setting(
+      TemplateText(65_536).annotate({ description: "JSON: a list of blocks, or an object with `blocks`" }),
+      null
+    ),
+    ...pacing
+  },
+  auths: ["CHAT_BOT_TOKEN"],
+  credentials: "mask",
+  example: {
+    name: "ops-channel",
+    type: "CHAT_BOT",
+    config: {
+      channel: "C0123456789",
+      text_template: "Order {{payload.id}} has arrived",
+      auth_type: "CHAT_BOT_TOKEN",
+      auth: { bot_token: "xoxb-0000-0000" }
+    }
+  },
+  open: ({ blocks_template, channel, text_template }, { headers }, origins) => {
+    const url = `${origins("https://slack.com")}/api/chat.postMessage`
+    const to = template(channel)
+    const text = template(text_template)
+    const layout = blocks_template === null ? null : template(blocks_template)
+    return apiSender({
+      shownUrl: url,
+      judge,
+      call: (fill) => ({
+        url,
+        headers: flat(headers),
+        contentType: json,
+        body: JSON.stringify({
+          channel: filled(fill, to, "channel"),
+          text: shortened(filled(fill, text, "text_template"), longestText),
+          ...(layout === null ? {} : { blocks: blocksOf(filledJson(fill, layout, "blocks_template")) })
+        })
+      })
+    })
+  }
+})
+
+const blocksOf = (made: unknown): ReadonlyArray<unknown> => {
+  const blocks = typeof made === "object" && made !== null && "blocks" in made ? made.blocks : made
+  if (!Array.isArray(blocks)) {
+    throw new Unrenderable("config.blocks_template makes neither a list of blocks nor an object with one")
+  }
+  if (blocks.length > mostBlocks) throw new Unrenderable(`config.blocks_template makes more than ${mostBlocks} blocks`)
+  return blocks
+}
+
+/** It answers 200 and says in the body whether it did what it was asked. */
+const judge = (answer: Answer): Verdict => {
+  const { error, ok } = answered(answer)
+  const verdict = judgeCall(answer, error)
+  if (verdict !== "successful" || ok === true) return verdict
+  if (typeof error !== "string") return refused("no answer that can be read", false)
+  return ofCredentials.has(error) ? rejected("the call", error) : refused(error, !passing.has(error))
+}

@@ -1,0 +1,107 @@
+import { Schema } from "effect"
+import { OneOf } from "@tidegate/signatures/AuthSettings"
+import { maskSecret } from "@tidegate/signatures/Masking"
+import { answered, apiSender, json, judgeCall } from "./Api.ts"
+import { type Answer, connector, type Verdict } from "./Connector.ts"
+import { filled, filledJson, shortened, template, TemplateText, Unrenderable } from "./Rendering.ts"
+import { HttpUrl, needed, pacing, setting } from "./Settings.ts"
+
+/** More is refused by the API. */
+const longestContent = 2_000
+const longestName = 80
+const mostEmbeds = 10
+
+/** Messages through the webhook of a channel (Discord). Who knows its URL may post: it is masked where attempts are recorded. */
+export const chatWebhook = connector({
+  type: "CHAT_WEBHOOK",
+  description: "Posts to a channel through its webhook (Discord).",
+  settings: {
+    url: needed(
+      HttpUrl(2048).annotate({
+        description: "The webhook's execute URL",
+        examples: ["https://discord.com/api/webhooks/1234/token"]
+      }),
+      "the execute URL of a webhook"
+    ),
+    content_template: setting(
+      TemplateText(16_384).annotate({
+        description: `The message; what is beyond ${longestContent} characters is cut off`
+      }),
+      "Event {{event_id}}\n{{payload}}"
+    ),
+    username: setting(TemplateText(256).annotate({ description: "The name it is posted under" }), null),
+    avatar_url: setting(TemplateText(2_048).annotate({ description: "The picture beside it" }), null),
+    embeds: setting(TemplateText(65_536).annotate({ description: "JSON: an embed, or a list of at most ten" }), null),
+    allowed_mentions: setting(
+      Schema.Array(OneOf(["roles", "users", "everyone"]))
+        .annotate({
+          message: "must be a list of roles, users, everyone",
+          description: "Who may be notified by the message"
+        })
+        .check(Schema.isMaxLength(3, { message: "must be at most 3 words" })),
+      [],
+      "must be a list of roles, users, everyone"
+    ),
+    ...pacing
+  },
+  auths: ["NO_AUTH"],
+  credentials: "mask",
+  example: {
+    name: "alerts-channel",
+    type: "CHAT_WEBHOOK",
+    config: { url: "https://discord.com/api/webhooks/1234/token", content_template: "{{payload.message}}" }
+  },
+  open: ({ allowed_mentions, avatar_url, content_template, embeds, url, username }) => {
+    const content = template(content_template)
+    const [name, avatar, layout] = [username, avatar_url, embeds].map((text) => (text === null ? null : template(text)))
+    return apiSender({
+      shownUrl: shownUrlOf(url),
+      judge,
+      call: (fill) => ({
+        url: waiting(url),
+        headers: [],
+        contentType: json,
+        body: JSON.stringify({
+          content: shortened(filled(fill, content, "content_template"), longestContent),
+          ...(name ? { username: shortened(filled(fill, name, "username"), longestName) } : {}),
+          ...(avatar ? { avatar_url: filled(fill, avatar, "avatar_url") } : {}),
+          ...(layout ? { embeds: embedsOf(filledJson(fill, layout, "embeds")) } : {}),
+          // Without it a payload that holds @everyone would notify everyone.
+          allowed_mentions: { parse: allowed_mentions }
+        })
+      })
+    })
+  }
+})
+
+/** It answers with the message only when it is asked to wait for it; else with 204, before it knows. */
+const waiting = (written: string): string => {
+  const url = new URL(written)
+  url.searchParams.set("wait", "true")
+  return url.href
+}
+
+/** The last part of the path is the token. */
+const shownUrlOf = (written: string): string => {
+  const { origin, pathname } = new URL(written)
+  const at = pathname.lastIndexOf("/") + 1
+  return origin + pathname.slice(0, at) + maskSecret(pathname.slice(at))
+}
+
+const embedsOf = (made: unknown): ReadonlyArray<unknown> => {
+  const embeds = Array.isArray(made) ? made : [made]
+  if (!embeds.every((one) => typeof one === "object" && one !== null && !Array.isArray(one))) {
+    throw new Unrenderable("config.embeds makes neither an object nor a list of them")
+  }
+  if (embeds.length > mostEmbeds) throw new Unrenderable(`config.embeds makes more than ${mostEmbeds} embeds`)
+  return embeds
+}
+
+const judge = (answer: Answer): Verdict => {
+  const { code, retry_after } = answered(answer)
+  const verdict = judgeCall(answer, code)
+  // More exact than the header, which is in whole seconds.
+  return verdict !== "successful" && answer.status === 429 && typeof retry_after === "number" && retry_after >= 0
+    ? { ...verdict, retryAfter: Math.ceil(retry_after) }
+    : verdict
+}

@@ -1,0 +1,121 @@
+import { Schema } from "effect"
+import { xmlEscape } from "@tidegate/templates/Escape"
+import {
+  type DeliveryTemplate,
+  type Fill,
+  filled,
+  shortened,
+  template,
+  TemplateText,
+  Unrenderable
+} from "./Rendering.ts"
+import { type FieldErrors, needed, setting, type SettingsOf } from "./Settings.ts"
+
+/** What the types that send e-mail have in common: to whom, and what. */
+
+const mostRecipients = 10
+/** Of a subject, and of a name: one line of a header. */
+const longestLine = 255
+
+const Address = TemplateText(320)
+const oneOrMore = "must be an address or a list of addresses, or templates of them"
+const Recipients = Schema.Union([
+  Address,
+  Schema.Array(Address).check(
+    Schema.isMinLength(1, { message: "must have at least one address" }),
+    Schema.isMaxLength(mostRecipients, { message: `must have at most ${mostRecipients} addresses` })
+  )
+]).annotate({
+  message: oneOrMore,
+  description: `Addresses or templates, each of one address; at most ${mostRecipients} in to, cc and bcc together`
+})
+
+export const mailSettings = {
+  to: needed(Recipients, "the recipients", oneOrMore),
+  cc: setting(Recipients, null, oneOrMore),
+  bcc: setting(Recipients, null, oneOrMore),
+  reply_to: setting(Address.annotate({ description: "Where answers go" }), null),
+  subject: setting(TemplateText(1_024), "Event {{event_id}}"),
+  text_template: setting(
+    TemplateText(65_536).annotate({ description: "The text; without it and html_template, the payload" }),
+    null
+  ),
+  html_template: setting(
+    TemplateText(65_536).annotate({ description: "The same as HTML; what placeholders stand for is escaped" }),
+    null
+  )
+}
+
+type MailSettings = SettingsOf<typeof mailSettings>
+
+const listOf = (recipients: string | ReadonlyArray<string> | null): ReadonlyArray<string> =>
+  recipients === null ? [] : typeof recipients === "string" ? [recipients] : recipients
+
+/** One address, and nothing that could be read as a second one. */
+const isAddress = (text: string): boolean => /^[^\s,;:<>()[\]\\"@\p{Cc}]+@[^\s,;:<>()[\]\\"@\p{Cc}]+$/u.test(text)
+
+/** What is wrong with the recipients together, and with an address that no event changes. */
+export const faultsOfEnvelope = ({
+  bcc,
+  cc,
+  to,
+  ...rest
+}: Pick<MailSettings, "to" | "cc" | "bcc" | "reply_to">): FieldErrors => {
+  const lists = { to: listOf(to), cc: listOf(cc), bcc: listOf(bcc), reply_to: listOf(rest.reply_to) }
+  const faults = Object.entries(lists).flatMap(([name, list]) =>
+    list.some((one) => !one.includes("{{") && !isAddress(one))
+      ? [{ path: `config.${name}`, message: "must be an e-mail address, or a list of them: one address in each text" }]
+      : []
+  )
+  return lists.to.length + lists.cc.length + lists.bcc.length > mostRecipients
+    ? [...faults, { path: "config.to", message: `must be at most ${mostRecipients} recipients with cc and bcc` }]
+    : faults
+}
+
+/** The templates of a letter. */
+export const letter = ({ bcc, cc, html_template, reply_to, subject, text_template, to }: MailSettings) => {
+  const compile = (text: string | null) => (text === null ? null : template(text))
+  return {
+    to: listOf(to).map(template),
+    cc: listOf(cc).map(template),
+    bcc: listOf(bcc).map(template),
+    replyTo: compile(reply_to),
+    subject: template(subject),
+    text: compile(text_template) ?? (html_template === null ? template("{{payload}}") : null),
+    html: compile(html_template),
+    address,
+    line
+  }
+}
+
+type Letter = ReturnType<typeof letter>
+
+const address = (fill: Fill, one: DeliveryTemplate, setting: string): string => {
+  const text = filled(fill, one, setting)
+  // Fails closed: a payload must not add recipients.
+  if (!isAddress(text)) throw new Unrenderable(`config.${setting} does not make one e-mail address of this event`)
+  return text
+}
+
+/** One line, whatever the payload holds. */
+const line = (fill: Fill, one: DeliveryTemplate): string =>
+  shortened(
+    fill(one)
+      .replaceAll(/[\p{Cc}\u2028\u2029]+/gu, " ")
+      .trim(),
+    longestLine
+  )
+
+export const envelope = (fill: Fill, { bcc, cc, replyTo, subject, to }: Letter) => ({
+  to: to.map((one) => address(fill, one, "to")),
+  cc: cc.map((one) => address(fill, one, "cc")),
+  bcc: bcc.map((one) => address(fill, one, "bcc")),
+  replyTo: replyTo === null ? null : address(fill, replyTo, "reply_to"),
+  subject: line(fill, subject) || "(no subject)"
+})
+
+export const bodies = (fill: Fill, { html, text }: Letter) => ({
+  // An empty part is refused by mail APIs.
+  text: text === null ? null : fill(text) || " ",
+  html: html === null ? null : fill(html, xmlEscape) || " "
+})

@@ -1,0 +1,88 @@
+import { Schema } from "effect"
+import { OneOf } from "@tidegate/signatures/AuthSettings"
+import { answered, apiSender, json, judgeCall } from "./Api.ts"
+import { type Answer, connector, type Verdict } from "./Connector.ts"
+import { filled, shortened, template, TemplateText } from "./Rendering.ts"
+import { needed, pacingOf, setting } from "./Settings.ts"
+
+/** More is refused by the API. */
+const longestText = 4_096
+
+const YesOrNo = (description: string) =>
+  setting(Schema.Boolean.annotate({ description }), false, "must be true or false")
+
+/** Messages of a bot to a chat (Telegram, sendMessage). The token is part of the URL, which is why no attempt shows it whole. */
+export const messenger = connector({
+  type: "MESSENGER_MESSAGE",
+  description: "Sends a message to a chat as a bot (Telegram).",
+  settings: {
+    chat_id: needed(
+      TemplateText(256).annotate({
+        description: "Id of a chat, or the @name of a channel",
+        examples: ["-1001234567890"]
+      }),
+      "the id of a chat, or the @name of a channel"
+    ),
+    text_template: needed(
+      TemplateText(16_384).annotate({ description: `What is beyond ${longestText} characters is cut off` }),
+      "the text of the message"
+    ),
+    parse_mode: setting(
+      OneOf(["HTML", "MarkdownV2"]).annotate({ description: "How the text is marked up; null: not at all" }),
+      null
+    ),
+    disable_link_previews: YesOrNo("Whether links are shown without a preview"),
+    disable_notification: YesOrNo("Whether it is sent without a sound"),
+    ...pacingOf(1)
+  },
+  auths: ["CHAT_BOT_TOKEN"],
+  credentials: "mask",
+  example: {
+    name: "ops-chat",
+    type: "MESSENGER_MESSAGE",
+    config: {
+      chat_id: "-1001234567890",
+      text_template: "Order {{payload.id}} has arrived",
+      auth_type: "CHAT_BOT_TOKEN",
+      auth: { bot_token: "123456:token" }
+    }
+  },
+  open: (
+    { chat_id, disable_link_previews, disable_notification, parse_mode, text_template },
+    { settings },
+    origins
+  ) => {
+    const origin = origins("https://api.telegram.org")
+    const token = typeof settings["bot_token"] === "string" ? settings["bot_token"] : ""
+    const to = template(chat_id)
+    const text = template(text_template)
+    return apiSender({
+      shownUrl: `${origin}/bot****/sendMessage`,
+      judge,
+      call: (fill) => ({
+        // A token is one part of the path, whatever is written into it.
+        url: `${origin}/bot${encodeURIComponent(token).replaceAll("%3A", ":")}/sendMessage`,
+        headers: [],
+        contentType: json,
+        body: JSON.stringify({
+          chat_id: filled(fill, to, "chat_id"),
+          text: shortened(filled(fill, text, "text_template"), longestText),
+          ...(parse_mode === null ? {} : { parse_mode }),
+          ...(disable_link_previews ? { link_preview_options: { is_disabled: true } } : {}),
+          disable_notification
+        })
+      })
+    })
+  }
+})
+
+const judge = (answer: Answer): Verdict => {
+  const { error_code, parameters } = answered(answer)
+  const verdict = judgeCall(answer, error_code)
+  const seconds =
+    typeof parameters === "object" && parameters !== null && "retry_after" in parameters ? parameters.retry_after : null
+  // It is said in the body alone.
+  return verdict !== "successful" && typeof seconds === "number" && seconds >= 0
+    ? { ...verdict, retryAfter: Math.ceil(seconds) }
+    : verdict
+}

@@ -1,0 +1,132 @@
+import { Result, Schema } from "effect"
+import { parseJson, utf8 } from "@tidegate/model/JsonText"
+import { type Message, parseQuery } from "@tidegate/model/Message"
+import { type Escape, jsonEscape, textEscape } from "@tidegate/templates/Escape"
+import { compileTemplate, type Template, type TemplateRoots } from "@tidegate/templates/Template"
+import type { AttemptFacts } from "./Connector.ts"
+import { text } from "./Settings.ts"
+
+/** The templates of destinations: what stands in a message to a person, a row or an object is filled from the event. */
+
+/** What a placeholder can begin with. `payload` is the body: its value when it is JSON, else its text. */
+const variables = {
+  event_id: "none",
+  request_id: "none",
+  team_id: "none",
+  source_id: "none",
+  connection_id: "none",
+  destination_id: "none",
+  created_at: "none",
+  payload: "any",
+  headers: "headers",
+  query: "any",
+  path: "none",
+  message: "none",
+  media_url: "none"
+} as const satisfies TemplateRoots<string>
+
+type Variable = keyof typeof variables
+
+/** Fills templates from one message, whose body is parsed at most once. */
+export type Fill = (template: DeliveryTemplate, escape?: Escape) => string
+
+export type DeliveryTemplate = Template<Variable>
+
+/** A setting that holds a template of at most so many characters. */
+export const TemplateText = (longest: number) =>
+  text
+    .check(
+      Schema.isMaxLength(longest, { message: `must be at most ${longest} characters` }).abort(),
+      Schema.makeFilter((written: string) => {
+        const compiled = compileTemplate(written, variables)
+        return Result.isSuccess(compiled) || `must be a template: ${compiled.failure.message}`
+      })
+    )
+    .annotate({
+      description:
+        "Placeholders: {{event_id}}, {{request_id}}, {{team_id}}, {{source_id}}, {{connection_id}}, {{destination_id}}, " +
+        "{{created_at}}, {{payload}}, {{payload.a.b}}, {{headers.x}}, {{query.x}}, {{path}}"
+    })
+
+/** The template of a setting, which has been judged. */
+export const template = (written: string): DeliveryTemplate => Result.getOrThrow(compileTemplate(written, variables))
+
+/** Why a template makes nothing that can be sent. The message holds nothing of the event. */
+export class Unrenderable {
+  readonly message: string
+  constructor(message: string) {
+    this.message = message
+  }
+}
+
+/** Fills templates from this message. Throws `Unrenderable` for a text beyond what a template may make. */
+export const filling = (message: Message, facts: AttemptFacts): Fill => {
+  let parsed: { readonly payload: unknown } | undefined
+  const payload = (): unknown => (parsed ??= { payload: payloadOf(message) }).payload
+  const read = (variable: Variable): unknown => {
+    switch (variable) {
+      case "event_id":
+        return facts.eventId
+      case "request_id":
+        return facts.requestId
+      case "team_id":
+        return facts.teamId
+      case "source_id":
+        return facts.sourceId
+      case "connection_id":
+        return facts.connectionId
+      case "destination_id":
+        return facts.destinationId
+      case "created_at":
+        return new Date(facts.createdAt).toISOString()
+      case "payload":
+        return payload()
+      case "headers":
+        return message.headers
+      case "query":
+        return parseQuery(message.query)
+      case "path":
+        return message.path
+      default:
+        return memberOf(payload(), variable)
+    }
+  }
+  return (template, escape = textEscape) => {
+    const text = template.render(read, escape)
+    if (text === null) throw new Unrenderable("a template makes more text than it may")
+    return text
+  }
+}
+
+/** The value of a JSON body that is cheap enough to parse; else its text. */
+export const payloadOf = ({ body }: Pick<Message, "body">): unknown => {
+  const parsed = parseJson(body)
+  return parsed.kind === "json" ? parsed.value : utf8(body)
+}
+
+const memberOf = (payload: unknown, name: string): unknown =>
+  typeof payload === "object" && payload !== null && Object.hasOwn(payload, name)
+    ? (payload as Readonly<Record<string, unknown>>)[name]
+    : undefined
+
+/** What a template makes of it, which has to be something. */
+export const filled = (fill: Fill, one: DeliveryTemplate, setting: string): string => {
+  const text = fill(one).trim()
+  if (text === "") throw new Unrenderable(`config.${setting} makes an empty text of this event`)
+  return text
+}
+
+/** The JSON that a template makes, whose values stand in it as JSON does. */
+export const filledJson = (fill: Fill, one: DeliveryTemplate, setting: string): unknown => {
+  const parsed = parseJson(fill(one, jsonEscape))
+  if (parsed.kind !== "json") throw new Unrenderable(`config.${setting} does not make JSON of this event`)
+  return parsed.value
+}
+
+/** As many characters as a target takes: cut between characters, with an ellipsis. */
+export const shortened = (text: string, longest: number): string => {
+  if (text.length <= longest) return text
+  const end = longest - 1
+  const isPair = /[\ud800-\udbff]/.test(text[end - 1] ?? "")
+  return `${text.slice(0, isPair ? end - 1 : end)}…`
+}

@@ -1,0 +1,376 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Result } from "effect"
+import { type Answer, type HttpSender, Refusal } from "@tidegate/connectors/Connector"
+import { connectorOf, settingsOf } from "@tidegate/connectors/Connectors"
+import type { Config } from "@tidegate/connectors/Settings"
+import type { Message } from "@tidegate/model/Message"
+import { compileOutboundAuth, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
+import { factsOf } from "./Facts.ts"
+
+/** What the types that call somebody's API send, byte for byte, and what they make of its answers. */
+
+interface Written {
+  readonly auth?: { readonly auth_type: string; readonly auth: Readonly<Record<string, string>> }
+  readonly config: Config
+}
+
+const open = (type: string, { auth, config }: Written): HttpSender => {
+  const row = connectorOf(type)!
+  const checked = Result.getOrThrow(
+    validateOutboundAuth(auth?.auth_type ?? null, auth?.auth ?? {}, row.auths.concat("NO_AUTH"))
+  )
+  const { headers } = compileOutboundAuth(checked)
+  const origins = (origin: string) => origin.replace("https://", "https://stand-in-of-")
+  const sender = row.open(
+    Result.getOrThrow(settingsOf(row, config)),
+    { headers, signing: null, settings: checked.auth },
+    origins
+  )
+  if (sender.kind !== "http") throw new Error("it does not send by HTTP")
+  return sender
+}
+
+const faultsOf = (type: string, config: Config): ReadonlyArray<string> =>
+  Result.match(settingsOf(connectorOf(type)!, config), {
+    onFailure: (faults) => faults.map(({ message, path }) => `${path} ${message}`),
+    onSuccess: () => []
+  })
+
+const event = (payload: unknown, rest: Partial<Message> = {}): Message => ({
+  method: "POST",
+  path: "/in",
+  query: "a=1&a=2",
+  headers: { "content-type": "application/json", "x-tenant": "acme" },
+  body: Buffer.from(typeof payload === "string" ? payload : JSON.stringify(payload)),
+  ...rest
+})
+
+const sent = (sender: HttpSender, message: Message) => {
+  const request = sender.prepare(message, factsOf(message, { createdAt: Date.UTC(2026, 0, 2) }))
+  if (request instanceof Refusal) throw new Error(`${request.code}: ${request.message}`)
+  const headers = Object.fromEntries(
+    request.headers.flatMap((name, i) => (i % 2 === 0 ? [[name, request.headers[i + 1]!]] : []))
+  )
+  return { ...request, headers, text: Buffer.from(request.body).toString() }
+}
+
+const refusalOf = (sender: HttpSender, message: Message): Refusal => {
+  const request = sender.prepare(message, factsOf(message))
+  if (!(request instanceof Refusal)) throw new Error("it is sent")
+  return request
+}
+
+const answer = (status: number, body: unknown = "", headers: Answer["headers"] = {}): Answer => ({
+  status,
+  headers,
+  body: Buffer.from(typeof body === "string" ? body : JSON.stringify(body)),
+  bodyTruncated: false
+})
+
+describe("CHAT_BOT", () => {
+  const auth = { auth_type: "CHAT_BOT_TOKEN", auth: { bot_token: "xoxb-1" } }
+  const bot = (config: Config) =>
+    open("CHAT_BOT", { auth, config: { channel: "C1", text_template: "{{payload.text}}", ...config } })
+
+  it("posts a message as its bot", () => {
+    const { headers, shownUrl, text, url } = sent(bot({}), event({ text: 'a "b" <c>' }))
+    expect([url, shownUrl]).toEqual(Array(2).fill("https://stand-in-of-slack.com/api/chat.postMessage"))
+    expect(headers).toEqual({
+      "user-agent": "event-gateway/1",
+      "content-type": "application/json; charset=utf-8",
+      authorization: "Bearer xoxb-1"
+    })
+    expect(JSON.parse(text)).toEqual({ channel: "C1", text: 'a "b" <c>' })
+  })
+
+  it("lays it out in blocks, which stay JSON whatever the payload holds", () => {
+    const section = { type: "section", text: { type: "mrkdwn", text: "{{payload.text}}" } }
+    for (const layout of [[section], { blocks: [section] }]) {
+      const { text } = sent(bot({ blocks_template: JSON.stringify(layout) }), event({ text: '"}],"x":"\n' }))
+      expect(JSON.parse(text).blocks).toEqual([{ type: "section", text: { type: "mrkdwn", text: '"}],"x":"\n' } }])
+    }
+  })
+
+  it.each([
+    [{ channel: "{{payload.none}}" }, "config.channel makes an empty text of this event"],
+    [{ text_template: " {{payload.none}} " }, "config.text_template makes an empty text of this event"],
+    [{ blocks_template: "[{{payload.text}}" }, "config.blocks_template does not make JSON of this event"],
+    [
+      { blocks_template: "{{payload.text}}" },
+      "config.blocks_template makes neither a list of blocks nor an object with one"
+    ],
+    [{ blocks_template: `[${Array(51).fill("{}").join()}]` }, "config.blocks_template makes more than 50 blocks"]
+  ])("%j is refused, without a word of the event", (config, message) => {
+    const refusal = refusalOf(bot(config), event({ text: "secret of the event" }))
+    expect([refusal.code, refusal.message]).toEqual(["TEMPLATE_ERROR", message])
+  })
+
+  it.each([
+    [200, { ok: true, ts: "1" }, "successful"],
+    [200, { ok: false, error: "channel_not_found" }, ["BAD_RESPONSE", true]],
+    [200, { ok: false, error: "ratelimited" }, ["BAD_RESPONSE", false]],
+    [200, { ok: false, error: "internal_error" }, ["BAD_RESPONSE", false]],
+    [200, { ok: false, error: "token_revoked" }, ["AUTH_REJECTED", false]],
+    [200, "<html>", ["BAD_RESPONSE", false]],
+    [200, { ok: "true" }, ["BAD_RESPONSE", false]],
+    [429, "", ["BAD_RESPONSE", false]],
+    [503, "", ["BAD_RESPONSE", false]]
+  ])("takes %i %j for %j", (status, body, expected) => {
+    const verdict = bot({}).judge(answer(status, body))
+    expect(verdict === "successful" ? verdict : [verdict.code, verdict.final]).toEqual(expected)
+  })
+})
+
+describe("CHAT_WEBHOOK", () => {
+  const url = "https://chat.example.com/api/webhooks/1/t0ken-of-the-webhook?thread_id=5"
+  const webhook = (config: Config = {}) => open("CHAT_WEBHOOK", { config: { url, ...config } })
+
+  it("posts the event, and notifies nobody unless it is told to", () => {
+    const { headers, shownUrl, text, url } = sent(webhook(), event({ a: "@everyone" }))
+    expect(url).toBe("https://chat.example.com/api/webhooks/1/t0ken-of-the-webhook?thread_id=5&wait=true")
+    expect(shownUrl).toBe("https://chat.example.com/api/webhooks/1/****hook")
+    expect(headers).not.toHaveProperty("authorization")
+    expect(JSON.parse(text)).toEqual({ content: 'Event evt_1\n{"a":"@everyone"}', allowed_mentions: { parse: [] } })
+  })
+
+  it("has a name, a picture, embeds and mentions", () => {
+    const { text } = sent(
+      webhook({
+        username: "{{payload.who}}",
+        avatar_url: "https://example.com/{{payload.who}}.png",
+        embeds: '{"title":"{{payload.who}}"}',
+        allowed_mentions: ["users"]
+      }),
+      event({ who: "ada" })
+    )
+    expect(JSON.parse(text)).toMatchObject({
+      username: "ada",
+      avatar_url: "https://example.com/ada.png",
+      embeds: [{ title: "ada" }],
+      allowed_mentions: { parse: ["users"] }
+    })
+  })
+
+  it("cuts what the API would refuse, between characters", () => {
+    const { text } = sent(webhook({ content_template: "{{payload}}" }), event("😀".repeat(1_500)))
+    const { content } = JSON.parse(text) as { readonly content: string }
+    expect(content.length).toBeLessThanOrEqual(2_000)
+    expect(content.isWellFormed()).toBe(true)
+    expect(content.endsWith("…")).toBe(true)
+  })
+
+  it("waits for as long as the body of a 429 says", () => {
+    expect(webhook().judge(answer(429, { message: "limited", retry_after: 1.2 }))).toMatchObject({
+      retryAfter: 2,
+      final: false
+    })
+    expect(webhook().judge(answer(429, { retry_after: "soon" }))).not.toHaveProperty("retryAfter")
+    expect(webhook().judge(answer(404, { code: 10015 }))).toEqual({
+      code: "BAD_RESPONSE",
+      message: "HTTP 404 from the API (10015)",
+      final: true
+    })
+  })
+})
+
+describe("MESSENGER_MESSAGE", () => {
+  const auth = { auth_type: "CHAT_BOT_TOKEN", auth: { bot_token: "123:abc/../x" } }
+  const messenger = (config: Config = {}) =>
+    open("MESSENGER_MESSAGE", {
+      auth,
+      config: { chat_id: "-100{{payload.chat}}", text_template: "{{payload.text}}", ...config }
+    })
+
+  it("sends as its bot, whose token is one part of the path and is not recorded", () => {
+    const { shownUrl, text, url } = sent(messenger(), event({ chat: 7, text: "hello" }))
+    expect(url).toBe("https://stand-in-of-api.telegram.org/bot123:abc%2F..%2Fx/sendMessage")
+    expect(shownUrl).toBe("https://stand-in-of-api.telegram.org/bot****/sendMessage")
+    expect(JSON.parse(text)).toEqual({ chat_id: "-1007", text: "hello", disable_notification: false })
+  })
+
+  it("is marked up, quiet and without previews", () => {
+    const config = { parse_mode: "HTML", disable_link_previews: true, disable_notification: true }
+    expect(JSON.parse(sent(messenger(config), event({ text: "x" })).text)).toMatchObject({
+      parse_mode: "HTML",
+      link_preview_options: { is_disabled: true },
+      disable_notification: true
+    })
+  })
+
+  it("sends one a second unless it is told otherwise", () => {
+    const row = connectorOf("MESSENGER_MESSAGE")!
+    const config = { chat_id: "1", text_template: "x" }
+    expect(Result.getOrThrow(settingsOf(row, config))).toMatchObject({ rate_limit: 1, rate_limit_period: "second" })
+    expect(Result.getOrThrow(settingsOf(row, { ...config, rate_limit: 30 }))).toMatchObject({ rate_limit: 30 })
+  })
+
+  it("waits for as long as the body says, where no header does", () => {
+    const limited = { ok: false, error_code: 429, description: "Too Many Requests", parameters: { retry_after: 31 } }
+    expect(messenger().judge(answer(429, limited))).toEqual({
+      code: "BAD_RESPONSE",
+      message: "HTTP 429 from the API (429)",
+      final: false,
+      retryAfter: 31
+    })
+  })
+})
+
+describe("EMAIL_API_EMAIL", () => {
+  const auth = { auth_type: "EMAIL_API_KEY", auth: { api_key: "SG.1" } }
+  const config = { from: "orders@example.com", to: "ops@example.com" }
+  const mail = (more: Config = {}) => open("EMAIL_API_EMAIL", { auth, config: { ...config, ...more } })
+
+  it("sends the payload as text", () => {
+    const { headers, text, url } = sent(mail(), event({ a: 1 }))
+    expect(url).toBe("https://stand-in-of-api.sendgrid.com/v3/mail/send")
+    expect(headers).toMatchObject({ authorization: "Bearer SG.1" })
+    expect(JSON.parse(text)).toEqual({
+      personalizations: [{ to: [{ email: "ops@example.com" }] }],
+      from: { email: "orders@example.com" },
+      subject: "Event evt_1",
+      content: [{ type: "text/plain", value: '{"a":1}' }]
+    })
+  })
+
+  it("has names, copies, an answer address and HTML, in which the payload is text", () => {
+    const { text, url } = sent(
+      mail({
+        api_base: "https://api.eu.sendgrid.com",
+        from_name: "Orders",
+        to: ["{{payload.to}}", "b@example.com"],
+        cc: "c@example.com",
+        bcc: ["d@example.com"],
+        reply_to: "e@example.com",
+        subject: "New\r\nBcc: evil@example.com {{payload.text}}",
+        html_template: "<p>{{payload.text}}</p>"
+      }),
+      event({ to: "a@example.com", text: "<script>" })
+    )
+    expect(url).toBe("https://stand-in-of-api.eu.sendgrid.com/v3/mail/send")
+    expect(JSON.parse(text)).toEqual({
+      personalizations: [
+        {
+          to: [{ email: "a@example.com" }, { email: "b@example.com" }],
+          cc: [{ email: "c@example.com" }],
+          bcc: [{ email: "d@example.com" }]
+        }
+      ],
+      from: { email: "orders@example.com", name: "Orders" },
+      reply_to: { email: "e@example.com" },
+      subject: "New Bcc: evil@example.com <script>",
+      content: [{ type: "text/html", value: "<p>&lt;script&gt;</p>" }]
+    })
+  })
+
+  it.each(["a@example.com, b@example.com", "a@example.com\r\nBcc: b@example.com", "<a@example.com>", "nobody", ""])(
+    "a payload whose recipient is %j sends nothing",
+    (to) => {
+      const refusal = refusalOf(mail({ to: "{{payload.to}}" }), event({ to }))
+      expect(refusal.code).toBe("TEMPLATE_ERROR")
+      expect(refusal.message).not.toContain("example.com")
+    }
+  )
+
+  it("refuses addresses that are none, and more than ten recipients", () => {
+    expect(faultsOf("EMAIL_API_EMAIL", { ...config, cc: "a@example.com,b@example.com" })).toEqual([
+      "config.cc must be an e-mail address, or a list of them: one address in each text"
+    ])
+    const many = Array.from({ length: 5 }, (_, i) => `${i}@example.com`)
+    expect(faultsOf("EMAIL_API_EMAIL", { ...config, to: many, cc: many })).toEqual([])
+    expect(faultsOf("EMAIL_API_EMAIL", { ...config, to: many, cc: many, bcc: "x@example.com" })).toEqual([
+      "config.to must be at most 10 recipients with cc and bcc"
+    ])
+  })
+
+  it.each([
+    [202, "successful"],
+    [400, ["BAD_RESPONSE", true]],
+    [401, ["AUTH_REJECTED", false]],
+    [413, ["BAD_RESPONSE", true]],
+    [429, ["BAD_RESPONSE", false]],
+    [500, ["BAD_RESPONSE", false]]
+  ])("takes %i for %j", (status, expected) => {
+    const verdict = mail().judge(answer(status, { errors: [{ message: "x" }] }))
+    expect(verdict === "successful" ? verdict : [verdict.code, verdict.final]).toEqual(expected)
+  })
+})
+
+describe("MESSAGING", () => {
+  const auth = { auth_type: "MESSAGING_AUTH_TOKEN", auth: { account_sid: "AC1", auth_token: "token" } }
+  const config = { to: "{{payload.to}}", from: "+15005550001", body_template: "{{message}}/{{payload.message}}" }
+  const payload = { to: "+15005550006", message: "50 % & more", media_url: "https://example.com/a b.png" }
+  const fields = (type: string, more: Config) => {
+    const request = sent(open(type, { auth, config: { ...config, ...more } }), event(payload))
+    return { ...request, fields: [...new URLSearchParams(request.text)] }
+  }
+
+  it("SMS: a form of the account", () => {
+    const { fields: form, headers, url } = fields("MESSAGING_SMS", {})
+    expect(url).toBe("https://stand-in-of-api.twilio.com/2010-04-01/Accounts/AC1/Messages.json")
+    expect(headers).toMatchObject({
+      "content-type": "application/x-www-form-urlencoded; charset=utf-8",
+      authorization: `Basic ${Buffer.from("AC1:token").toString("base64")}`
+    })
+    expect(form).toEqual([
+      ["To", "+15005550006"],
+      ["From", "+15005550001"],
+      ["Body", "50 % & more/50 % & more"]
+    ])
+  })
+
+  it("MMS: with media, each a URL or nothing is sent", () => {
+    const type = "MESSAGING_MMS"
+    const media = ["https://example.com/1.png", "https://example.com/{{payload.to}}.png"]
+    expect(fields(type, { media_urls: media }).fields.slice(3)).toEqual([
+      ["MediaUrl", "https://example.com/1.png"],
+      ["MediaUrl", "https://example.com/+15005550006.png"]
+    ])
+    const sender = open(type, { auth, config: { ...config, media_urls: ["{{media_url}}"] } })
+    for (const media_url of [payload.media_url, "file:///etc/passwd", "javascript:1"]) {
+      expect(refusalOf(sender, event({ ...payload, media_url })).code).toBe("TEMPLATE_ERROR")
+    }
+    expect(faultsOf(type, { ...config, media_urls: ["ftp://example.com/x"] })).toHaveLength(1)
+  })
+
+  it("CHAT: free text, or an approved template with its variables", () => {
+    expect(
+      fields("MESSAGING_CHAT", {
+        body_template: null,
+        messaging_service_sid: "MG1",
+        content_sid: "HX1",
+        content_variables: '{"1":"{{payload.message}}"}'
+      }).fields
+    ).toEqual([
+      ["To", "+15005550006"],
+      ["From", "+15005550001"],
+      ["MessagingServiceSid", "MG1"],
+      ["ContentSid", "HX1"],
+      ["ContentVariables", '{"1":"50 % & more"}']
+    ])
+  })
+
+  it("says what is required with what", () => {
+    const chat = { to: "whatsapp:+1", from: null, body_template: null }
+    expect(faultsOf("MESSAGING_CHAT", chat)).toEqual([
+      "config.from is required: the sender, or config.messaging_service_sid",
+      "config.body_template is required: the text of the message, or config.content_sid"
+    ])
+    expect(faultsOf("MESSAGING_CHAT", { ...chat, from: "x", content_sid: "HX1" })).toEqual([
+      "config.messaging_service_sid is required with config.content_sid"
+    ])
+    expect(faultsOf("MESSAGING_CHAT", { ...chat, from: "x", body_template: "x", content_variables: "{}" })).toEqual([
+      "config.content_variables has no effect without config.content_sid"
+    ])
+    expect(faultsOf("MESSAGING_SMS", { to: "1", body_template: "x", messaging_service_sid: "MG1" })).toEqual([])
+  })
+
+  it("tells the API's own number for what is wrong", () => {
+    const sender = open("MESSAGING_SMS", { auth, config })
+    expect(sender.judge(answer(400, { code: 21211, message: "The 'To' number is not valid" }))).toEqual({
+      code: "BAD_RESPONSE",
+      message: "HTTP 400 from the API (21211)",
+      final: true
+    })
+    expect(sender.judge(answer(201, { sid: "SM1" }))).toBe("successful")
+  })
+})

@@ -1,0 +1,174 @@
+import { Redacted } from "effect"
+import { Redis as Client } from "ioredis"
+import { metrics } from "@tidegate/telemetry/Metrics"
+import type { RedisAddress } from "./RedisAddress.ts"
+
+/** Nobody waits longer for an answer (ms). */
+export const usualDeadlineMs = 250
+/** A connection that owes an answer for so long is given up (ms). */
+const silentMs = 2_000
+/** How often it is asked whether it still answers, when nothing else is asked (ms). */
+const heartbeatMs = 5_000
+/** For how long Redis is not asked after a failure (ms): twice as long each time, unless it has answered for a minute in between. */
+const [shortestHoldMs, longestHoldMs, steadyMs] = [250, 30_000, 60_000] as const
+/** Commands without an answer: a Redis that is slow holds no more. */
+const mostUnderWay = 1_000
+
+export type Reason = "away" | "deadline" | "lost" | "refused" | "busy"
+
+/** Redis did not do what it was asked. Never holds what it was asked, nor what it said. */
+export class Unanswered extends Error {
+  override readonly name = "Unanswered"
+  readonly reason: Reason
+
+  constructor(reason: Reason) {
+    super(`Redis: ${reason}`)
+    this.reason = reason
+  }
+}
+
+/** A connection that comes back by itself, and answers or fails at once while it is not there. */
+export const connect = ({ database, host, isEncrypted, password, port, username }: RedisAddress): Client => {
+  const client = new Client({
+    host,
+    port,
+    db: database,
+    ...(username === null ? {} : { username }),
+    ...(password === null ? {} : { password: Redacted.value(password) }),
+    ...(isEncrypted ? { tls: {} } : {}),
+    lazyConnect: true,
+    connectTimeout: 5_000,
+    disconnectTimeout: 500,
+    socketTimeout: silentMs,
+    enableOfflineQueue: false,
+    autoResubscribe: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    // Of a replica that was the primary: its name leads to another one by now.
+    reconnectOnError: ({ message }) => message.startsWith("READONLY"),
+    retryStrategy: (times) => Math.min(50 * 2 ** times, 2_000) * (0.5 + Math.random() / 2)
+  })
+  // What went wrong shows in what was asked; an error's text may hold what was sent.
+  client.on("error", () => {})
+  client.connect().catch(() => {})
+  return client
+}
+
+/** Listens to whether Redis answers. */
+export interface Listener {
+  readonly up: () => void
+  readonly down: (reason: Reason) => void
+}
+
+/**
+ * Commands to a Redis that may be stopped, frozen or slow. The first that gets no answer in time opens the circuit: from
+ * then on nobody waits, until Redis has answered again.
+ */
+export class RedisConnection {
+  private readonly client: Client
+  private readonly listener: Listener
+  private readonly deadlineMs: number
+  private readonly heartbeat: NodeJS.Timeout
+  private retry: NodeJS.Timeout | undefined
+  private isUp = false
+  private isClosed = false
+  private upAt = 0
+  private holdMs: number = shortestHoldMs
+  private holdsUntil = 0
+  private underWay = 0
+
+  constructor(address: RedisAddress, deadlineMs: number, listener: Listener) {
+    this.listener = listener
+    this.deadlineMs = deadlineMs
+    this.client = connect(address)
+    this.client.on("ready", () => this.probe())
+    this.client.on("close", () => this.fall("lost"))
+    this.heartbeat = setInterval(() => {
+      if (this.isUp) this.send("PING", []).catch(() => {})
+    }, heartbeatMs)
+    metrics.redisUp.set(0)
+  }
+
+  /** Whether Redis is asked. */
+  get answers(): boolean {
+    return this.isUp
+  }
+
+  async send(command: string, args: ReadonlyArray<string>): Promise<unknown> {
+    const reason: Reason | null = this.isUp ? (this.underWay < mostUnderWay ? null : "busy") : "away"
+    if (reason !== null) {
+      metrics.redisUnanswered.at(reason).add()
+      throw new Unanswered(reason)
+    }
+    try {
+      return await this.answer(command, args)
+    } catch (error) {
+      if (error instanceof Error && error.message.startsWith("NOSCRIPT")) throw error
+      const failure = error instanceof Unanswered ? error : new Unanswered(isReply(error) ? "refused" : "lost")
+      metrics.redisUnanswered.at(failure.reason).add()
+      this.fall(failure.reason)
+      throw failure
+    }
+  }
+
+  close(): void {
+    this.isClosed = true
+    clearInterval(this.heartbeat)
+    clearTimeout(this.retry)
+    this.client.disconnect()
+  }
+
+  private async answer(command: string, args: ReadonlyArray<string>): Promise<unknown> {
+    const sent = this.client.call(command, ...args)
+    this.underWay++
+    // It is under way until it is answered or its connection is given up, whoever still waits.
+    const over = (): void => void this.underWay--
+    sent.then(over, over)
+    let timer: NodeJS.Timeout | undefined
+    const deadline = new Promise<never>((_, reject) => {
+      // An answer that came while this process was busy is read before the deadline is held against it.
+      timer = setTimeout(() => setImmediate(() => reject(new Unanswered("deadline"))), this.deadlineMs)
+    })
+    try {
+      return await Promise.race([sent, deadline])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  private fall(reason: Reason): void {
+    if (!this.isUp || this.isClosed) return
+    this.isUp = false
+    metrics.redisUp.set(0)
+    this.holdMs = performance.now() - this.upAt > steadyMs ? shortestHoldMs : Math.min(2 * this.holdMs, longestHoldMs)
+    this.holdsUntil = performance.now() + this.holdMs
+    this.probeLater()
+    this.listener.down(reason)
+  }
+
+  /** Asks whether it answers again, once a hold is over and there is a connection. */
+  private probe(): void {
+    if (this.isUp || this.isClosed) return
+    if (performance.now() < this.holdsUntil || this.client.status !== "ready") return this.probeLater()
+    this.client.ping().then(
+      () => this.rise(),
+      () => this.probeLater()
+    )
+  }
+
+  private probeLater(): void {
+    clearTimeout(this.retry)
+    this.retry = setTimeout(() => this.probe(), this.holdMs)
+  }
+
+  private rise(): void {
+    if (this.isUp || this.isClosed) return
+    clearTimeout(this.retry)
+    this.isUp = true
+    this.upAt = performance.now()
+    metrics.redisUp.set(1)
+    this.listener.up()
+  }
+}
+
+const isReply = (error: unknown): boolean => error instanceof Error && error.name === "ReplyError"

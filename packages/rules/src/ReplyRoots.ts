@@ -1,0 +1,13 @@
+import type { TemplateRoots } from "@tidegate/templates/Template"
+
+/** What the placeholders of a custom response can begin with. */
+export const replyRoots = {
+  body: "any",
+  headers: "headers",
+  query: "any",
+  path: "none",
+  method: "none",
+  request: ["id"]
+} as const satisfies TemplateRoots<string>
+
+export type ReplyRoot = keyof typeof replyRoots

@@ -1,0 +1,95 @@
+import { OpenApi } from "effect/http-api"
+import { Api } from "../../packages/api/src/contract/Api.ts"
+
+/** The document that a gateway serves as `/openapi.json`, made of the contract without one. What is read here is written down. */
+
+/** As much of a JSON schema as the contract has. */
+export interface Schema {
+  readonly $ref?: string
+  readonly type?: string
+  readonly description?: string
+  readonly enum?: ReadonlyArray<unknown>
+  readonly default?: unknown
+  readonly format?: string
+  readonly pattern?: string
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly minItems?: number
+  readonly maxItems?: number
+  readonly maxProperties?: number
+  readonly anyOf?: ReadonlyArray<Schema>
+  readonly allOf?: ReadonlyArray<Schema>
+  readonly items?: Schema
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: ReadonlyArray<string>
+  readonly additionalProperties?: boolean | Schema
+  readonly patternProperties?: Readonly<Record<string, Schema>>
+}
+
+export interface Parameter {
+  readonly name: string
+  readonly in: string
+  readonly required?: boolean
+  readonly description?: string
+  readonly example?: unknown
+  readonly schema: Schema
+}
+
+interface Media {
+  readonly schema: Schema
+  readonly example?: unknown
+}
+
+interface Answer {
+  readonly description: string
+  readonly content?: Readonly<Record<string, Media>>
+}
+
+interface Spec {
+  readonly operationId: string
+  readonly tags: ReadonlyArray<string>
+  readonly summary: string
+  readonly description: string
+  readonly parameters: ReadonlyArray<Parameter>
+  readonly requestBody?: { readonly content: Readonly<Record<string, Media>> }
+  readonly responses: Readonly<Record<string, Answer>>
+  readonly security: ReadonlyArray<Readonly<Record<string, ReadonlyArray<string>>>>
+}
+
+export interface Operation extends Spec {
+  readonly method: string
+  readonly path: string
+}
+
+interface Document {
+  readonly tags: ReadonlyArray<{ readonly name: string; readonly description: string }>
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Spec>>>>
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+}
+
+export const document = OpenApi.fromApi(Api) as unknown as Document
+
+const methods = ["get", "post", "put", "patch", "delete"]
+
+export const operations: ReadonlyArray<Operation> = Object.entries(document.paths).flatMap(([path, item]) =>
+  methods.flatMap((method) => {
+    const spec = item[method]
+    return spec === undefined ? [] : [{ ...spec, method: method.toUpperCase(), path }]
+  })
+)
+
+export const schemas = document.components.schemas
+
+/** The name of the component that a reference points to. */
+export const nameOf = (ref: string): string => ref.split("/").at(-1)!
+
+/** The schema and the example of what is sent. */
+export const bodyOf = ({ requestBody }: Operation): Media | undefined => requestBody?.content["application/json"]
+
+/** The schema and the example of an answer with success. */
+export const successOf = ({ responses }: Operation): { readonly status: string; readonly media: Media | undefined } => {
+  const [status, answer] = Object.entries(responses).find(([status]) => Number(status) < 300)!
+  return { status, media: Object.values(answer.content ?? {})[0] }
+}

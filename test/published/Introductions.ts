@@ -1,0 +1,29 @@
+/** What a page of `docs/api/` says before its calls, by its tag: how the calls play together, and where more is told. */
+export const introductions: Readonly<Record<string, string>> = {
+  Sources:
+    "A source has a URL that senders post to, and says who may. Guide: [sources](../sources.md), [providers](../providers.md). `PUT /sources` creates or updates by name, so a script that sets things up can run again and again.",
+  Destinations:
+    "A destination says where events go, how fast, and how the gateway shows who it is. Guide: [destinations](../destinations.md).",
+  Connections:
+    "A connection sends what a source accepts to a destination, through rules. Guide: [rules](../rules.md). **Paused**, its events are held and go out when it goes on; **disabled**, nothing new becomes an event of it.",
+  Transformations:
+    "Code that makes one request of another; a rule of a connection names it. Guide: [transformations](../transformations.md).",
+  Requests:
+    "Everything that came, accepted or rejected, with its cause. A request's trace shows what became of it. What is retried by hand and in bulk: [operating](../operating.md).",
+  Events:
+    "One event for each connection that a request was routed to. `SCHEDULED` waits for a delay or the next retry, `QUEUED` for its turn, `HOLD` for its connection to go on; `SUCCESSFUL`, `FAILED` and `CANCELLED` are ends. A retry by hand is another event.",
+  Attempts: "An event has as many attempts as deliveries were tried. They are numbered from 1 and never change.",
+  Sessions:
+    "How people sign in, and who a credential belongs to. Guide: [people, teams and keys](../people-and-keys.md).",
+  "Project secrets": "Guide: [how a key is changed without a lost delivery](../operating.md#change-a-key).",
+  Shares:
+    "A link that anybody opens without a credential, to a copy of one request that has none of its secrets. What is taken for a secret: [the control API](../api.md#shares).",
+  Metrics:
+    "Series over a range, and summaries of the last 24 hours. What each measure counts, and how exact it is: [the control API](../api.md#metrics-and-counts).",
+  Fixtures:
+    "A fixture keeps one request for good, and sends it through a connection whenever you like. More in [the control API](../api.md#fixtures).",
+  Streams:
+    "What a bin or a source receives, as it comes. How one is opened from a page, what is told and how it ends: [streams](../streams.md).",
+  Ingress:
+    "What senders call. It takes no API key: the source says what it asks of its senders. Guide: [sources](../sources.md)."
+}

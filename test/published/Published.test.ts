@@ -1,0 +1,78 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { join, resolve } from "node:path"
+import { describe, expect, it } from "vitest"
+import { isNotBuilt } from "../../packages/api/src/NotBuilt.ts"
+import { clientTypes } from "./ClientTypes.ts"
+import { operations } from "./Contract.ts"
+import { allFacts, components, coveragePage, endpointsOf, idleFields } from "./facts/Coverage.ts"
+import { sections } from "./facts/Sections.ts"
+import { introductions } from "./Introductions.ts"
+import { fileOf, referencePage, tags } from "./ReferencePage.ts"
+
+/**
+ * What is made of the contract and kept in the tree is what the contract makes today. A difference fails, and
+ * `npm test -- test/published -u` writes it.
+ */
+
+const docs = resolve(import.meta.dirname, "../../docs")
+
+/** The titles of the tests of a file, as they are written: with their placeholders. */
+const titlesIn = (file: string): ReadonlySet<string> => {
+  const code = readFileSync(resolve(import.meta.dirname, "../..", file), "utf8")
+  const calls = code.matchAll(/(?<!describe)(?<!describe\.each)\(\s*(?:"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`),/g)
+  return new Set([...calls].map(([, quoted, template]) => quoted ?? template ?? ""))
+}
+
+describe("the reference, which -u writes,", () => {
+  it.each(tags.map((tag) => [fileOf(tag.name), tag] as const))("has docs/api/%s as it is here", async (file, tag) => {
+    await expect(await referencePage(tag)).toMatchFileSnapshot(join(docs, "api", file))
+  })
+
+  it("has no other pages, and no other introductions", () => {
+    expect(readdirSync(join(docs, "api")).toSorted()).toEqual(tags.map(({ name }) => fileOf(name)).toSorted())
+    expect(Object.keys(introductions).toSorted()).toEqual(tags.map(({ name }) => name).toSorted())
+  })
+})
+
+describe("the table of what is proven, which -u writes,", () => {
+  it("has every operation, and no other", () => {
+    const built = sections.flatMap(endpointsOf).filter(({ proof }) => !("missing" in proof))
+    const there = operations.map(({ method, path }) => `${method} ${path}`)
+    expect(built.map(({ what }) => what).toSorted()).toEqual(there.toSorted())
+  })
+
+  it("says of what is not built that it is not, and of nothing else", () => {
+    const absent = sections.flatMap(endpointsOf).filter(({ proof }) => "missing" in proof)
+    const wrong = absent.filter(({ what }) => {
+      const [method = "", path = ""] = what.split(" ")
+      return !isNotBuilt(method, path.replaceAll(/\{\w+\}/g, "id"))
+    })
+    expect(wrong).toEqual([])
+  })
+
+  it("has every member of what is sent and answered, and no other", () => {
+    const named = sections.flatMap(({ fields }) => Object.keys(fields).flatMap((names) => names.split(" ")))
+    expect(named.toSorted()).toEqual([...components.keys()].toSorted())
+    expect(allFacts.filter(({ proof }) => proof === null).map(({ what }) => what)).toEqual([])
+    expect(sections.flatMap(idleFields)).toEqual([])
+  })
+
+  it("names tests that there are", () => {
+    const proofs = new Map(
+      allFacts.flatMap(({ proof }) =>
+        proof !== null && "test" in proof ? [[`${proof.file}: ${proof.test}`, proof] as const] : []
+      )
+    )
+    const unknown = [...proofs].filter(([, { file, test }]) => !titlesIn(file).has(test)).map(([name]) => name)
+    expect(unknown).toEqual([])
+  })
+
+  it("is docs/coverage.md", async () => {
+    await expect(await coveragePage()).toMatchFileSnapshot(join(docs, "coverage.md"))
+  })
+})
+
+it("the types of packages/client, which -u writes, are those of the contract", async () => {
+  const file = resolve(import.meta.dirname, "../../packages/client/src/schema.ts")
+  await expect(await clientTypes()).toMatchFileSnapshot(file)
+})

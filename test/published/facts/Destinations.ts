@@ -1,0 +1,124 @@
+import { connectors, notBuilt } from "../../../packages/connectors/src/Connectors.ts"
+import { missing, of, type Row, row, type Section, tests } from "./Facts.ts"
+
+const stored = tests("packages/storage/test/Destinations.test.ts")
+const input = tests("packages/resources/test/Destination.test.ts")
+const delivery = tests("test/contract/Delivery.test.ts")
+const lists = tests("packages/api/test/Lists.test.ts")
+const commands = tests("packages/api/test/Commands.test.ts")
+const presented = tests("test/contract/PresentedSecrets.test.ts")
+const concurrency = tests("test/contract/Concurrency.test.ts")
+
+const conformance = tests("packages/connectors/test/Conformance.test.ts")
+const apis = tests("packages/connectors/test/ApiConnectors.test.ts")
+
+const otherTypes = missing("comes with the other connectors; 400 says so until then")
+
+const calls = tests("test/contract/ApiDestinations.test.ts")(
+  "%s: an event becomes a call of the API, and its trace shows no secret"
+)
+
+const calling = connectors.map(({ type }) => type).filter((type) => type !== "HTTP" && type !== "MOCK_API")
+const authTypes: ReadonlySet<string> = new Set(connectors.flatMap(({ auths }) => auths.map(String)))
+/** Those of the contract beside the ones that have rows of their own. */
+const otherAuths = [
+  "OAUTH2_CLIENT_CREDENTIALS",
+  "OAUTH2_AUTHORIZATION_CODE",
+  "SERVICE_ACCOUNT",
+  "OAUTH_REFRESH_TOKEN",
+  "EMAIL_API_KEY",
+  "CHAT_BOT_TOKEN",
+  "OBJECT_STORE_R_ACCESS_KEY",
+  "OBJECT_STORE_S_ACCESS_KEY",
+  "MESSAGING_AUTH_TOKEN",
+  "DATABASE_PASSWORD"
+]
+
+/** Settings of one type are that connector's own: the suite that every connector passes takes each of its settings. */
+const ownSettings = of("*", conformance("%s: refuses what it cannot be, in words and without the value"))
+
+const config = [
+  of("url", input("wants an absolute http or https URL, without fragment or user")),
+  of("path", input("of a mock API, keeps the path")),
+  of("http_method", delivery("methods")),
+  of("path_forwarding_disabled", delivery("no path and no query where forwarding is disabled")),
+  of(
+    "forward_credentials",
+    presented("a destination that is told not to, stops forwarding it, and goes on when it is told to")
+  ),
+  of(
+    "rate_limit rate_limit_period",
+    tests("test/cluster/rates.test.ts")(
+      "holds in every window, is used up, and is shared equally by connections with a backlog"
+    )
+  ),
+  of(
+    "max_concurrency",
+    concurrency("are never more at once than max_concurrency says, from the next one on after a change")
+  ),
+  of("auth_type auth", input("wants complete auth with an auth_type")),
+  of("auth.header_name auth.value", delivery("CUSTOM_HEADER takes the place of the sender's header")),
+  of("auth.disabled", delivery("CUSTOM_HEADER switched off is not sent"))
+]
+
+export const destinations: Section = {
+  title: "Destinations",
+  endpoints: [
+    row("GET /destinations", lists("resources are listed by id, order and state")),
+    row("POST,PUT /destinations; GET,DELETE /destinations/{id}", commands("the life of one of ${prefix}/${kind}")),
+    row(
+      "PUT,PATCH /destinations/{id}",
+      commands("a replaced destination has the given config alone, a patched one keeps the rest")
+    ),
+    row(
+      "PUT,POST /destinations/{id}/disable; PUT,POST /destinations/{id}/enable",
+      commands("the life of one of ${prefix}/${kind}")
+    )
+  ],
+  fields: {
+    Destination: [
+      of("attempts_24h_count attempts_24h_bins", stored("counts its attempts of the last 24 hours in six bins")),
+      of("disabled_at", stored("is disabled and enabled, again without effect")),
+      of("config", stored("stores a destination and shows it, secrets masked"))
+    ],
+    DestinationConfig: [...config, ownSettings],
+    DestinationWrite: [
+      of("name description type config", input("fills in what is not given")),
+      ...config.map(([members, proof]): Row => [members.map((member) => `config.${member}`), proof]),
+      ownSettings
+    ],
+    DestinationPatch: [of("name description type config", input("merges config by member and leaves the rest"))],
+    DestinationConfigPatch: [...config, ownSettings]
+  },
+  states: [
+    row("disable, enable: disabled_at is set or cleared", stored("is disabled and enabled, again without effect")),
+    row(
+      "a disabled destination gets nothing",
+      tests("test/contract/Routing.test.ts")("a disabled or deleted destination gets nothing")
+    ),
+    row("type HTTP", delivery("what the gateway adds")),
+    row("type MOCK_API", delivery("answers 200 and an echo")),
+    ...calling.map((type) => row(`type ${type}`, calls)),
+    ...[...notBuilt].map((type) => row(`type ${type}, with the members of config that it has`, otherTypes)),
+    row(
+      "a type that is not available is named as such",
+      input("names the types that are not available yet, and refuses unknown ones")
+    ),
+    row("auth_type null, NO_AUTH", input("wants complete auth with an auth_type")),
+    row(
+      "auth_type SERVICE_SIGNATURE",
+      delivery("SERVICE_SIGNATURE verifies with the Standard Webhooks library and by the gateway's own header")
+    ),
+    row("auth_type CUSTOM_HEADER", delivery("CUSTOM_HEADER takes the place of the sender's header")),
+    ...otherAuths.map((auth) => row(`auth_type ${auth}`, authTypes.has(auth) ? calls : otherTypes))
+  ],
+  limits: [
+    row("list limit: 255 at most", lists("a limit beyond the maximum is the maximum")),
+    row(
+      "rate_limit a positive integer; rate_limit_period second, minute, hour, day",
+      input("tells every setting that is wrong")
+    ),
+    row("media URLs 1 to 10 (MESSAGING_MMS)", apis("MMS: with media, each a URL or nothing is sent")),
+    row("connect timeout 1 to 30, default 10 (SQL_DATABASE)", otherTypes)
+  ]
+}

@@ -1,0 +1,37 @@
+import { missing, of, row, type Section, tests } from "./Facts.ts"
+
+const reads = tests("packages/storage/test/reads/Metrics.test.ts")
+const contract = tests("test/contract/Metrics.test.ts")
+
+const series = contract("tell what happened by every dimension, in every granularity")
+const summaries = contract("summarize 24 hours under every name of an id")
+const counted = reads("tell what a count over the rows tells, before and after counts are added up and compacted")
+
+export const metrics: Section = {
+  title: "Metrics",
+  endpoints: [
+    row("GET /metrics/requests; GET /metrics/events", series),
+    row(
+      "GET /metrics/sources; GET /metrics/destinations; GET /metrics/transformations; GET /metrics/connections",
+      summaries
+    ),
+    row("GET /metrics/workflows", missing("comes with the workflows of document 2"))
+  ],
+  fields: {
+    RequestSeries: [of("series series[].* partial granularity date_range date_range.*", counted)],
+    EventSeries: [of("series series[].* partial granularity date_range date_range.*", counted)],
+    SourceMetrics: [of("*", reads("summarize the last 24 hours of each resource, and zeros of what is none"))],
+    DestinationMetrics: [of("*", reads("summarize the last 24 hours of each resource, and zeros of what is none"))],
+    TransformationMetrics: [of("*", reads("summarize the last 24 hours of each resource, and zeros of what is none"))],
+    ConnectionMetrics: [of("*", reads("summarize the last 24 hours of each resource, and zeros of what is none"))]
+  },
+  states: [
+    row("buckets are filled with zeros", counted),
+    row(
+      "bins are six, oldest to newest",
+      reads("summarize the last 24 hours of each resource, and zeros of what is none")
+    ),
+    row("id repeated, with commas, and under its other names", summaries)
+  ],
+  limits: [row("granularities 1s, 5s, 10s, 30s, 1m, 5m, 15m, 1h", series)]
+}

@@ -1,0 +1,95 @@
+import { missing, of, row, type Section, tests } from "./Facts.ts"
+
+const shares_ = tests("test/contract/Shares.test.ts")
+const stored = tests("packages/storage/test/Shares.test.ts")
+const redaction = tests("packages/signatures/test/redaction/Redaction.test.ts")
+const ingress = tests("test/contract/Ingress.test.ts")
+
+const opened = shares_("shows the request without its secrets to whoever has the link")
+const lasting = shares_("lasts as long as it is told, within bounds")
+
+export const shares: Section = {
+  title: "Request shares",
+  endpoints: [
+    row("POST /requests/{id}/share; GET /shares/request/{token}", opened),
+    row("DELETE /requests/{id}/share/{share}", shares_("ends when it is revoked"))
+  ],
+  fields: {
+    ShareWrite: [
+      of("title label redact_keys", opened),
+      of("expires_in_seconds ttl_seconds ttl expires_at", lasting),
+      of("include_body", shares_("has no body where none is asked for, and none that nobody can look into"))
+    ],
+    Share: [
+      of(
+        "access_count last_accessed_at",
+        stored("shows what was redacted, counts its readers, and keeps its token to itself")
+      ),
+      of("revoked_at", stored("ends when it is revoked, and forgets what it showed")),
+      of("expires_at", lasting)
+    ],
+    SharedRequest: [
+      of("body body_truncated", shares_("has no body where none is asked for, and none that nobody can look into"))
+    ],
+    PublicShare: [of("*", opened)]
+  },
+  states: [
+    row("expired: 410", stored("ends at its time, says so for a while, and is gone")),
+    row("revoked: 410", shares_("ends when it is revoked")),
+    row("malformed or unknown token: 404", shares_("that there is not is 404, well-formed or not")),
+    row("secrets are redacted before the snapshot is stored", opened),
+    row("common secrets, in every kind of body", redaction("is not shown: %s"))
+  ],
+  limits: [row("TTL 7 days by default; TTL 30 days at most", lasting)]
+}
+
+export const bins: Section = {
+  title: "Public request bins",
+  endpoints: [
+    row(
+      "POST /public-bins; GET /public-bins/{id}; POST /public-bins/{id}/claim",
+      missing("not built yet: 404, and the message says so")
+    )
+  ],
+  fields: {},
+  states: [
+    row(
+      "one hour after its creation, unless claimed: 410; claim: it moves to the caller's team as a source",
+      missing("not built yet")
+    )
+  ],
+  limits: [row("lifetime one hour unless claimed; creation is rate limited", missing("not built yet"))]
+}
+
+export const ingressUrls: Section = {
+  title: "Ingress URLs",
+  endpoints: [
+    row(
+      "GET,PUT,POST,PATCH,DELETE /e/{source_id}",
+      ingress("GET and HEAD when the source takes them; HEAD is answered without a body")
+    )
+  ],
+  fields: {}
+}
+
+const stream = tests("test/contract/BinStream.test.ts")
+const told = stream("tells every request that is stored, accepted or rejected, once and as the list shows it")
+
+export const streams: Section = {
+  title: "Streams",
+  endpoints: [row("GET /bins/{id}/stream", told)],
+  fields: { StreamFrame: [of("type bin_id request", told)], CapturedRequest: [] },
+  states: [
+    row("a plain request: 426", stream("that is none is answered 426, with or without a credential")),
+    row(
+      "credentials as Sec-WebSocket-Protocol values",
+      stream("is answered with the protocol, or with the team where that is not offered, and never with the token")
+    ),
+    row("who may not is told by the close code", stream("is told by the code of its end why it is not let in")),
+    row(
+      "a reader that does not keep up is dropped",
+      stream("who does not read is dropped, and costs the others nothing")
+    )
+  ],
+  limits: [row("few streams of one source, and of one address", stream("is one of few of a source, and of an address"))]
+}

@@ -1,0 +1,286 @@
+import { of, row, type Section, tests } from "./Facts.ts"
+
+const lists = tests("packages/api/test/Lists.test.ts")
+const replays = tests("test/contract/Replays.test.ts")
+const bulk = tests("test/contract/BulkOperations.test.ts")
+const bulkStored = tests("packages/storage/test/BulkOperations.test.ts")
+const ingress = tests("test/contract/Ingress.test.ts")
+const control = tests("test/contract/Control.test.ts")
+const executions = tests("packages/storage/test/reads/Executions.test.ts")
+const exchanges = tests("packages/storage/test/ProxyExchanges.test.ts")
+const records = tests("test/contract/Records.test.ts")
+const eventRetry = tests("packages/storage/test/EventRetry.test.ts")
+const delivery = tests("test/contract/Delivery.test.ts")
+const attempt = tests("packages/entities/test/Attempt.test.ts")
+const status = tests("packages/storage/test/EventStatus.test.ts")
+const payload = tests("packages/storage/test/reads/Payload.test.ts")
+
+const filtered = lists(
+  '${table} where ${condition({ sources: ["s0", "s1", "s2", "s3"], destinations: [], connections: [] })}'
+)
+const shown = lists("what is shown on request: data, summaries, detail, trace")
+const found = bulk("retries what its filter finds, once each")
+
+const retryMembers = "is_retry retry_kind retry_operation_id"
+
+export const requests: Section = {
+  title: "Requests",
+  endpoints: [
+    row("GET /requests; GET /requests/count", filtered),
+    row("GET /requests/{id}; GET /requests/{id}/trace", shown),
+    row("GET /requests/{id}/body", tests("test/contract/RawBody.test.ts")("HEAD has the same headers and no body")),
+    row("POST /requests/{id}/retry", replays("is a new request of the source, the same in everything")),
+    row(
+      "GET /requests/{id}/events; GET /requests/{id}/ignored_events",
+      control("${list} of a request go on where a page ends")
+    ),
+    row("GET /requests/bulk_operations", bulk("is listed by how far it is")),
+    row(
+      "POST /requests/bulk_operations; GET /requests/bulk_operations/{id}",
+      bulk("replays what its filter finds, once each")
+    ),
+    row("POST /requests/bulk_operations/{id}/cancel", bulk("can be cancelled until it is at its end"))
+  ],
+  fields: {
+    Request: [
+      of("data event_summary event_summary.total proxy_exchange", shown),
+      of("status rejection_cause verified", ingress("source, enabled, method, size, verification")),
+      of("external_id", ingress("the sender's own id: ${name}")),
+      of(
+        "events_count ignored_count",
+        tests("packages/storage/test/Settling.test.ts")(
+          "of several connections are one commit; each is told what it has made"
+        )
+      ),
+      of("cli_events_count", records("of an event and its attempts tell what happened and when")),
+      of(
+        `${retryMembers} retry_parent_request_id retried_at`,
+        replays("is a new request of the source, the same in everything")
+      )
+    ],
+    RequestData: [
+      of("method path query headers", ingress("method, path, query, headers and the sender's address")),
+      of("parsed_query", payload("lists repeated names, and none is special")),
+      of("body content_type size_bytes is_large_payload encoding", shown),
+      of("reason", tests("test/contract/CostlyBodies.test.ts")("is text to rules, is delivered as it is, and says why"))
+    ],
+    ProxyExchange: [of("*", exchanges("stores an exchange, with an answer and without, under the request's id"))],
+    RequestCount: [],
+    IgnoredEvent: [of("cause meta", lists("an ignored request says why"))],
+    Trace: [
+      of(
+        "transformations transformations_by_event_id proxy_exchange",
+        executions("is in the request's trace, with the exchange of a proxy source")
+      )
+    ],
+    TimelineItem: [
+      of("status event_id attempt_id ignored_event_id connection_id destination_id", shown),
+      of(
+        "transformation_execution_id proxy_exchange_id",
+        executions("is in the request's trace, with the exchange of a proxy source")
+      )
+    ],
+    ReplayRequest: [
+      of("method path query headers body", replays("can have another ${what}, and that alone")),
+      of("connection_ids", replays("goes to the connections that are named"))
+    ],
+    ReplayAccepted: [
+      of("replay_mode", replays("is a new request of the source, the same in everything")),
+      of(
+        "original_rejection_cause",
+        replays("lets in what was rejected, and forwards the credential that came with it")
+      )
+    ],
+    RequestBulkRetry: [of("from to q source_id status", bulk("replays what its filter finds, once each"))],
+    Receipt: [],
+    BulkOperation: [
+      of("total_count queued_count done_count failed_count", bulk("counts what it cannot retry as failed")),
+      of("cancelable finished_at", bulk("can be cancelled until it is at its end")),
+      of("requested_by", bulkStored("are planned, and then carried out, each target once"))
+    ],
+    BulkFilter: [
+      of("status source_id", found),
+      of("*", records("of a bulk operation have the whole filter that it was made with"))
+    ]
+  },
+  states: [
+    row("status accepted", ingress("an accepted request is answered with its id, and is there")),
+    row("status rejected", ingress("source, enabled, method, size, verification")),
+    row(
+      "retry: a replay with is_retry true, retry_kind single and its parent",
+      replays("is a new request of the source, the same in everything")
+    ),
+    row("retry_kind bulk", bulk("replays what its filter finds, once each")),
+    row("bulk operation views all, ongoing, history", bulk("is listed by how far it is")),
+    row("bulk operation PLANNED, RUNNING, COMPLETED", found),
+    row("bulk operation FAILED", bulk("counts what it cannot retry as failed")),
+    row(
+      "bulk operation cancel: while it is planned or running, it becomes CANCELLED",
+      bulk("can be cancelled until it is at its end")
+    ),
+    row(
+      "next_cursor null: total is exact; next_cursor present: total is a lower bound",
+      lists("pages have no gap and no repeat while rows come in")
+    ),
+    row(
+      "windows take ISO times and relative ones",
+      tests("packages/storage/test/reads/Window.test.ts")("is the last 24 hours, or those before its end")
+    )
+  ],
+  limits: [row("list limit: 100 by default and at most", lists("a limit beyond the maximum is the maximum"))]
+}
+
+export const events: Section = {
+  title: "Events",
+  endpoints: [
+    row("GET /events; GET /events/count", filtered),
+    row("GET /events/{id}", shown),
+    row(
+      "POST /events/{id}/retry",
+      eventRetry("makes a new event with the same payload, queued and counted, and notes the time on the old one")
+    ),
+    row("GET /events/bulk_operations", bulk("is listed by how far it is")),
+    row("POST /events/bulk_operations; GET /events/bulk_operations/{id}", found),
+    row("POST /events/bulk_operations/{id}/cancel", bulk("can be cancelled until it is at its end"))
+  ],
+  fields: {
+    Event: [
+      of("data", shown),
+      of(
+        "webhook_id cli_id ignored_reason attempts response_status last_attempt_at successful_at next_attempt_at failure_message error_code ingested_at",
+        records("of an event and its attempts tell what happened and when")
+      ),
+      of(`${retryMembers} retry_parent_event_id`, found),
+      of(
+        "retried_at",
+        eventRetry("makes a new event with the same payload, queued and counted, and notes the time on the old one")
+      )
+    ],
+    EventData: [
+      of("request request.* response response.*", records("of an event have what was sent and what was answered")),
+      of(
+        "request.reason",
+        tests("test/contract/CostlyBodies.test.ts")("is text to rules, is delivered as it is, and says why")
+      )
+    ],
+    EventCount: [],
+    RetryAccepted: [],
+    EventBulkRetry: [
+      of(
+        "from to status source_id connection_id destination_id q",
+        records("of a bulk operation have the whole filter that it was made with")
+      )
+    ]
+  },
+  states: [
+    row(
+      "status SCHEDULED, QUEUED, HOLD, SUCCESSFUL, FAILED, CANCELLED",
+      status("a pending event is what its connection, its destination and the time make of it")
+    ),
+    row(
+      "status is the same wherever it is told",
+      status("is the same in SQL and in TypeScript, for every combination of what it looks at")
+    ),
+    row(
+      "retry: the new event has is_retry true, retry_kind single and its parent",
+      eventRetry("makes a new event with the same payload, queued and counted, and notes the time on the old one")
+    ),
+    row(
+      "retry needs an enabled source and connection, and one that is not paused",
+      eventRetry("is refused while its source, connection or destination is off, or the connection paused")
+    ),
+    row(
+      "a bulk operation retries each event once, through a crash too",
+      tests("test/cluster/bulk.test.ts")("leaves nothing out and repeats nothing")
+    )
+  ],
+  limits: [row("list limit: 100 by default and at most", lists("a limit beyond the maximum is the maximum"))]
+}
+
+export const attempts: Section = {
+  title: "Attempts",
+  endpoints: [row("GET /attempts", lists("attempts are read in both directions")), row("GET /attempts/{id}", shown)],
+  fields: {
+    Attempt: [
+      of(
+        "status attempt_number successful_at delivered_at responded_at delivery_latency response_latency requested_url http_method response_status error_code",
+        records("of an event and its attempts tell what happened and when")
+      ),
+      of("trigger", attempt("%s")),
+      of("body body_encoding response_headers", records("of an event and its attempts tell what happened and when")),
+      of("bulk_retry_id", found)
+    ]
+  },
+  states: [
+    row("status SUCCESSFUL, FAILED", delivery("${status} is ${expected}")),
+    row("trigger INITIAL, AUTOMATIC, MANUAL, BULK_RETRY, UNPAUSE", attempt("%s")),
+    row("filters by event, request, destination, status, window and search", filtered),
+    row("one of next and prev", lists("attempts are read in both directions"))
+  ],
+  limits: [row("list limit: 100 by default, 255 at most", lists("a limit beyond the maximum is the maximum"))]
+}
+
+export const fixtures: Section = {
+  title: "Request fixtures",
+  endpoints: [
+    row(
+      "GET /request-fixtures",
+      tests("test/contract/Fixtures.test.ts")("is listed, newest first, by source and by name")
+    ),
+    row(
+      "POST /request-fixtures; GET,PATCH,PUT /request-fixtures/{id}",
+      tests("test/contract/Fixtures.test.ts")("is a copy of a request, with a name that can be changed")
+    ),
+    row(
+      "DELETE /request-fixtures/{id}",
+      tests("test/contract/Fixtures.test.ts")("is refused where it is wrong, and gone when it is deleted")
+    ),
+    row(
+      "GET /request-fixtures/{id}/targets; POST /request-fixtures/{id}/replay",
+      tests("test/contract/Fixtures.test.ts")("happens again on the connection that is chosen, as it was")
+    )
+  ],
+  fields: {
+    Fixture: [
+      of(
+        "snapshot",
+        tests("test/contract/Fixtures.test.ts")("is a copy of a request, with a name that can be changed")
+      ),
+      of(
+        "replay_count last_replayed_at",
+        tests("test/contract/Fixtures.test.ts")("happens again on the connection that is chosen, as it was")
+      )
+    ],
+    "FixtureWrite FixturePatch": [
+      of(
+        "request_id name description",
+        tests("test/contract/Fixtures.test.ts")("is a copy of a request, with a name that can be changed")
+      )
+    ],
+    FixtureTarget: [],
+    FixtureReplay: [
+      of("connection_id", tests("test/contract/Fixtures.test.ts")("is refused for what is none of its targets"))
+    ],
+    FixtureReplayed: []
+  },
+  states: [
+    row(
+      "replay: only to a target, replay_count grows, last_replayed_at is set, 202",
+      tests("test/contract/Fixtures.test.ts")("happens again on the connection that is chosen, as it was")
+    ),
+    row(
+      "the snapshot outlives the request",
+      tests("packages/storage/test/Fixtures.test.ts")("outlives what it is a copy of, and can still be replayed")
+    ),
+    row(
+      "the original request is kept when a fixture is deleted",
+      tests("test/contract/Fixtures.test.ts")("is refused where it is wrong, and gone when it is deleted")
+    )
+  ],
+  limits: [
+    row(
+      "name 120 characters at most; description 500 characters at most",
+      tests("test/contract/Fixtures.test.ts")("is refused where it is wrong, and gone when it is deleted")
+    )
+  ]
+}

@@ -1,0 +1,30 @@
+import { connections } from "./Connections.ts"
+import { destinations } from "./Destinations.ts"
+import type { Section } from "./Facts.ts"
+import { metrics } from "./Metrics.ts"
+import { conventions, projectSecrets, sessions } from "./People.ts"
+import { bins, ingressUrls, shares, streams } from "./Public.ts"
+import { attempts, events, fixtures, requests } from "./Received.ts"
+import { sources } from "./Sources.ts"
+import { capabilities, transformations } from "./Transformations.ts"
+
+/** In the order of the page. */
+export const sections: ReadonlyArray<Section> = [
+  conventions,
+  sessions,
+  projectSecrets,
+  sources,
+  ingressUrls,
+  destinations,
+  connections,
+  transformations,
+  capabilities,
+  requests,
+  events,
+  attempts,
+  fixtures,
+  shares,
+  bins,
+  streams,
+  metrics
+]

@@ -1,0 +1,149 @@
+import { of, row, type Section, sourceTypes, tests } from "./Facts.ts"
+
+const stored = tests("packages/storage/test/Sources.test.ts")
+const input = tests("packages/resources/test/Source.test.ts")
+const answers = tests("test/contract/CustomResponses.test.ts")
+const answerRules = tests("packages/rules/test/CustomResponse.test.ts")
+const proxy = tests("test/contract/Proxy.test.ts")
+const proxyRules = tests("test/contract/ProxyRules.test.ts")
+const ingress = tests("test/contract/Ingress.test.ts")
+const limit = tests("test/contract/IngestLimit.test.ts")
+const lists = tests("packages/api/test/Lists.test.ts")
+const providers = tests("test/contract/Providers.test.ts")
+const commands = tests("packages/api/test/Commands.test.ts")
+
+const auth = of("auth.*", providers("its settings are masked when read, and can be written back"))
+const limits = of("rate_limit rate_limit_period", limit("accepts so many, and counts the others without storing them"))
+
+export const sources: Section = {
+  title: "Sources",
+  endpoints: [
+    row("GET /sources", lists("resources are listed by id, order and state")),
+    row("GET,PUT,PATCH,DELETE /sources/{id}", commands("the life of one of ${prefix}/${kind}")),
+    row("POST /sources", commands("a source created over HTTP is a row, and reads back")),
+    row("PUT /sources", commands("upserts of one name at once all succeed, with one resource")),
+    row(
+      "PUT,POST /sources/{id}/disable; PUT,POST /sources/{id}/enable",
+      commands("the life of one of ${prefix}/${kind}")
+    ),
+    row("GET /sources/{id}/health", limit("of a source without a limit has no period"))
+  ],
+  fields: {
+    Source: [
+      of(
+        "url",
+        tests("test/contract/Slugs.test.ts")("is a second URL of the source, which shows it and has its id's beside")
+      ),
+      of("disabled_at", stored("switches its enabled connections off with it, and on again exactly those"))
+    ],
+    SourceConfig: [
+      auth,
+      limits,
+      of("allowed_http_methods", ingress("GET and HEAD when the source takes them; HEAD is answered without a body")),
+      of("auth_type", providers("auth_type may be left out, be PROVIDER_SIGNATURE, or be what it reads")),
+      of("chat_defer_ephemeral", answers("are deferred, for everybody or for their sender only, and delivered")),
+      of("custom_response", answers("what is stored is what was written, and a change holds from the next request on")),
+      of("mode proxy", proxyRules("defaults are filled in, and kept dormant in webhook mode"))
+    ],
+    "SourceWrite SourcePatch": [
+      of("name description type", input("fills in what is not given")),
+      of("status", stored("an update can switch it off and on as well")),
+      of("url", input("is a slug below the ingress URL")),
+      of("config", input("takes settings inside config and at the top, once")),
+      of("config.allowed_http_methods", input("keeps each method once; at least one")),
+      of("config.custom_response", input("is stored as it was written, whatever the spelling")),
+      of("config.mode config.proxy", input("each implies the other")),
+      of("config.chat_defer_ephemeral", input("is for chat interactions only")),
+      of("config.rate_limit config.rate_limit_period", input("is a whole number of requests in a known period")),
+      of("config.auth.timestamp_header config.auth.tolerance_seconds", ingress("HMAC with a timestamp")),
+      of("config.auth.query_key", ingress("API_KEY in the query")),
+      of(
+        "config.auth.algorithm config.auth.encoding",
+        tests("packages/signatures/test/SignatureScheme.test.ts")("vector ${index + 1}")
+      ),
+      of(
+        "config.auth.verify_token",
+        tests("test/contract/Handshakes.test.ts")("is answered, stored, and delivered to nobody")
+      ),
+      of("config.auth_type config.auth config.auth.*", sourceTypes)
+    ],
+    SourceConfigPatch: [
+      of("allowed_http_methods auth_type auth auth.*", input("merges config by member and leaves the rest")),
+      of("custom_response", input("is replaced whole by a change, and left alone without one")),
+      of("mode", input("a change of the mode wakes the settings up and puts them to sleep")),
+      of(
+        "proxy",
+        input("a change of the settings replaces them whole, in the mode that is stored unless it says otherwise")
+      ),
+      of("chat_defer_ephemeral", input("stays unless it is changed, and ends with the type")),
+      of("rate_limit rate_limit_period", input("stays unless it is changed"))
+    ],
+    CustomResponse: [
+      of("content_type", answerRules("content types fall back to the outer one, and that to JSON")),
+      of("body", answers("placeholders in JSON")),
+      of(
+        "rules rules[].enabled",
+        answers("the first enabled one that matches decides; one without conditions matches everything")
+      ),
+      of("rules[].match rules[].match.*", answerRules("a rule's when all of its conditions hold, else the fallback")),
+      of(
+        "rules[].response rules[].response.content_type rules[].response.body",
+        answerRules("a rule without a body answers without one, whatever the fallback is")
+      ),
+      of("rules[].response.status", answers("${status}, and the request is accepted and routed all the same")),
+      of("rules[].response.headers", answers("headers of its own, which no sender can break open"))
+    ],
+    ConditionOperators: [
+      of("*", tests("packages/rules/test/Filter.test.ts")("${shown(condition)} ← ${shown(document)}: ${expected}"))
+    ],
+    ProxySettings: [
+      of("enabled", input("each implies the other")),
+      of("target_url", input("the target is an absolute http or https URL")),
+      of("path_forwarding query_forwarding", proxy("${JSON.stringify(proxy)} ${base} + ${suffix} is ${called}")),
+      of("timeout_ms", proxy("no answer in time is 504")),
+      of(
+        "capture_response_bytes",
+        proxyRules("${size} bytes by a limit of ${limit}: the caller gets all, ${kept} are kept")
+      )
+    ],
+    ShownProxySettings: [],
+    SourceHealth: [of("*", limit("accepts so many, and counts the others without storing them"))],
+    Deleted: []
+  },
+  states: [
+    row(
+      "disable: disabled_at is set; disable: related connections are disabled too; enable: disabled_at is null, and the connections that it had disabled are back",
+      stored("switches its enabled connections off with it, and on again exactly those")
+    ),
+    row(
+      "a connection disabled by itself stays off when its source is enabled",
+      stored("a connection disabled by itself stays off when its source comes back")
+    ),
+    row("mode webhook, proxy", proxyRules("the mode is switched off and on, from the next request on")),
+    row("auth_type BASIC_AUTH", ingress("BASIC_AUTH")),
+    row("auth_type API_KEY", ingress("API_KEY in a header")),
+    row("auth_type HMAC", ingress("HMAC over the raw bytes")),
+    row("auth_type null", input("turns verification off with an explicit null, whatever auth says")),
+    row("duplicate name: 409 RESOURCE_ALREADY_EXISTS", stored("refuses a name that is taken, naming its holder")),
+    row(
+      "vendor-specific types",
+      providers("a genuine request is verified and goes through byte for byte, a forged one is stored as rejected")
+    ),
+    row(
+      "custom_response content types json, text, xml",
+      answers("${content_type}, which a browser must not take for a page")
+    ),
+    row(
+      "matcher operators $eq, $ne, $contains, $starts_with, $ends_with, $exists, $in, $regex",
+      answerRules("a rule's when all of its conditions hold, else the fallback")
+    )
+  ],
+  limits: [
+    row("list limit: 255 at most", lists("a limit beyond the maximum is the maximum")),
+    row("proxy timeout_ms 1000 to 30000; proxy capture_response_bytes 0 to 65536", input("the settings have limits")),
+    row(
+      "rate_limit a positive integer; rate_limit_period second, minute, hour, day",
+      input("is a whole number of requests in a known period")
+    )
+  ]
+}

@@ -1,0 +1,152 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process"
+import { existsSync } from "node:fs"
+import { mkdir, readdir, rm } from "node:fs/promises"
+import { createServer, type AddressInfo } from "node:net"
+import { connect } from "node:net"
+import { delimiter, join } from "node:path"
+import { promisify } from "node:util"
+import { waitUntil } from "./Waiting.ts"
+
+const run = promisify(execFile)
+const cache = join(import.meta.dirname, "../../node_modules/.cache/redis")
+
+/** A program and where its libraries are. */
+interface Program {
+  readonly file: string
+  readonly libraries: string | null
+}
+
+const onPath = (): Program | null => {
+  const folders = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/bin", "/usr/local/bin"]
+  const file = folders.map((folder) => join(folder, "redis-server")).find((path) => existsSync(path))
+  return file === undefined ? null : { file, libraries: null }
+}
+
+/** What Debian's and Ubuntu's server is made of, beside the C library; not all of them are in every release. */
+const parts = [
+  "redis-server",
+  "redis-tools",
+  "libhiredis0.14",
+  "libhiredis1.1.0",
+  "libjemalloc2",
+  "liblua5.1-0",
+  "liblzf1",
+  "libatomic1",
+  "lua-bitop",
+  "lua-cjson"
+]
+
+/** From the system's packages, unpacked into a folder: that needs no root. */
+const fetched = async (): Promise<Program | null> => {
+  const found = async (): Promise<Program | null> => {
+    const paths = await readdir(cache, { recursive: true }).catch(() => [])
+    const file = paths.find((path) => /bin\/redis-(server|check-rdb)$/.test(path))
+    const library = paths.find((path) => /liblua5\.1\.so/.test(path))
+    return file === undefined
+      ? null
+      : { file: join(cache, file), libraries: library === undefined ? null : join(cache, library, "..") }
+  }
+  const before = await found()
+  if (before !== null) return before
+  const folder = `${cache}.${process.pid}`
+  await mkdir(folder, { recursive: true })
+  for (const part of parts) await run("apt-get", ["download", part], { cwd: folder }).catch(() => {})
+  for (const file of await readdir(folder)) await run("dpkg", ["-x", file, cache], { cwd: folder }).catch(() => {})
+  await rm(folder, { recursive: true, force: true })
+  return found()
+}
+
+const program = onPath() ?? (process.env["REDIS_URL"] === undefined ? await fetched() : null)
+
+/** Why suites with Redis do not run here; null: they do. Printed once where it is asked. */
+export const noRedis: string | null =
+  program === null && process.env["REDIS_URL"] === undefined
+    ? "no redis-server on the PATH, no REDIS_URL, and none could be fetched by apt-get download"
+    : null
+if (noRedis !== null) {
+  if (process.env["REQUIRE_REDIS"] === "1") throw new Error(`REQUIRE_REDIS=1, and ${noRedis}`)
+  process.stderr.write(`skipped what needs Redis: ${noRedis}\n`)
+}
+/** The same for suites that stop and freeze it. */
+export const noOwnRedis = program === null
+
+const password = "a password of the tests"
+
+/** A server of a suite's own, or the one of `REDIS_URL`, which only the suites that do not stop it use. */
+export class Redis {
+  readonly url: string
+  private readonly port: number
+  private child: ChildProcess | null = null
+
+  private constructor(url: string, port: number) {
+    this.url = url
+    this.port = port
+  }
+
+  static async start(): Promise<Redis> {
+    if (program === null) return new Redis(process.env["REDIS_URL"]!, 0)
+    const port = await freePort()
+    const redis = new Redis(`redis://:${encodeURIComponent(password)}@127.0.0.1:${port}/0`, port)
+    await redis.start()
+    return redis
+  }
+
+  /** Starts it again after a stop, or lets it go on after a freeze. */
+  async start(): Promise<void> {
+    if (this.child !== null) return this.thaw()
+    const { file, libraries } = program!
+    const child = spawn(
+      file,
+      ["--port", String(this.port), "--bind", "127.0.0.1", "--save", "", "--requirepass", password],
+      {
+        argv0: "redis-server",
+        stdio: "ignore",
+        env: { ...process.env, ...(libraries === null ? {} : { LD_LIBRARY_PATH: libraries }) }
+      }
+    )
+    this.child = child
+    process.once("exit", () => child.kill("SIGKILL"))
+    await waitUntil("Redis listens", () => listens(this.port))
+  }
+
+  async stop(): Promise<void> {
+    const child = this.child
+    if (child === null) return
+    this.child = null
+    const ended = new Promise((resolve) => child.once("exit", resolve))
+    child.kill("SIGKILL")
+    await ended
+  }
+
+  freeze(): void {
+    this.child?.kill("SIGSTOP")
+  }
+
+  thaw(): void {
+    this.child?.kill("SIGCONT")
+  }
+
+  /** What `redis-cli` would say, a line a reply. */
+  async ask(command: string): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const socket = connect(this.port, "127.0.0.1", () => socket.end(`AUTH "${password}"\r\n${command}\r\nQUIT\r\n`))
+      let said = ""
+      socket.on("data", (data) => (said += data.toString()))
+      socket.on("error", reject).on("close", () => resolve(said))
+    })
+  }
+}
+
+const listens = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => socket.destroy())
+    socket.on("error", () => resolve(false)).on("connect", () => resolve(true))
+  })
+
+const freePort = async (): Promise<number> => {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}

@@ -9,6 +9,7 @@ import type { AnyResource } from "@tidegate/resources/Resource"
 import { type ConnectionState, transitions, write } from "./ConnectionState.ts"
 import { type DestinationRow, Destinations } from "./Destinations.ts"
 import { gathered } from "./Gathered.ts"
+import { presentOf } from "./PresentOf.ts"
 import { Secrets } from "./Secrets.ts"
 import { type SourceRow, Sources } from "./Sources.ts"
 import { makeStore, nobody, type Store, type StoredRow, type Values } from "./Store.ts"
@@ -74,9 +75,9 @@ const make = Effect.gen(function* () {
    */
   const heldEnds = (team_id: string, destination_id: string | null, source_ids: ReadonlyArray<string>) => sql`
     held as materialized (
-      select 1 from destinations where id = ${destination_id} and team_id = ${team_id} and deleted_at is null for share
+      select 1 from destinations where id = ${destination_id} and ${presentOf(sql, team_id)} for share
     ), concerned as materialized (
-      select id from sources where id = any(${source_ids}) and team_id = ${team_id} and deleted_at is null
+      select id from sources where id = any(${source_ids}) and ${presentOf(sql, team_id)}
         and (${destination_id}::text is null or exists (select from held))
       order by id for update
     )`

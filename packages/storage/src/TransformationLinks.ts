@@ -3,6 +3,7 @@ import type { SqlClient, SqlError } from "effect/sql"
 import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import type { Env } from "@tidegate/model/Transformation"
+import { presentOf } from "./PresentOf.ts"
 import type { Secrets } from "./Secrets.ts"
 import { codeHash } from "./Transformations.ts"
 import { sealEnv } from "./TransformationEnv.ts"
@@ -21,7 +22,7 @@ export const holdTransformations = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, GatewayError | SqlError.SqlError> {
   if (ids.length === 0) return
   const held = yield* sql<{ id: string }>`
-    select id from transformations where id = any(${[...ids]}) and team_id = ${team_id} and deleted_at is null
+    select id from transformations where id = any(${[...ids]}) and ${presentOf(sql, team_id)}
     order by id for share`
   const missing = ids.find((id) => !held.some((row) => row.id === id))
   if (missing !== undefined) yield* notFound("transformation", missing)

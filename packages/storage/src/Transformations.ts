@@ -6,6 +6,7 @@ import { type Isolation, runtime, type Transformation } from "@tidegate/model/Tr
 import { transformation, type TransformationFields } from "@tidegate/resources/Transformation"
 import { HotSql } from "./Database.ts"
 import { noCounts, rollupBins, total } from "./RollupBins.ts"
+import { presentOf } from "./PresentOf.ts"
 import { Secrets, type SecretUnreadable } from "./Secrets.ts"
 import { makeStore, type Store, type StoredRow } from "./Store.ts"
 import { isolationNow } from "./PendingRoutes.ts"
@@ -159,7 +160,7 @@ export const loadTransformation = Effect.fnUntraced(function* (
     Pick<TransformationRow, "id" | "team_id" | "name" | "code" | "code_hash" | "env"> & { isolation: Isolation }
   >`
     select id, team_id, name, code, code_hash, env, ${hot.literal(isolationNow)} as isolation from transformations
-    where id = ${id} and team_id = ${team_id} and deleted_at is null`
+    where id = ${id} and ${presentOf(hot, team_id)}`
   if (row === undefined) return null
   const { code, code_hash, isolation, name } = row
   return { id, name, code, code_hash, isolation, env: yield* openEnv(yield* Secrets, row) }

@@ -19,9 +19,8 @@ export const team = "tm_one"
 export const otherTeam = "tm_two"
 export const ingress = "http://ingress.test/e"
 
-const database = Layer.unwrap(
-  Effect.map(freshDatabase, (url) => Database.layer({ url, connections: 6, hotConnections: 1 }))
-)
+const databaseOf = (pools: { readonly connections: number }) =>
+  Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url, hotConnections: 1, ...pools })))
 
 const schema = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -33,13 +32,16 @@ const schema = Layer.effectDiscard(
 
 const secrets = Secrets.layer({ keys: Result.getOrThrow(parseSecretKeys("ab".repeat(32))) })
 
-export const layer = Connections.layer.pipe(
-  Layer.provideMerge(Layer.merge(Sources.layer, Destinations.layer)),
-  Layer.provideMerge(schema),
-  Layer.provideMerge(Layer.mergeAll(database, secrets, Ingress.layer(ingress))),
-  // What is logged on purpose would hide what is not.
-  Layer.provideMerge(Logger.layer([]))
-)
+export const layerOf = (pools: { readonly connections: number }) =>
+  Connections.layer.pipe(
+    Layer.provideMerge(Layer.merge(Sources.layer, Destinations.layer)),
+    Layer.provideMerge(schema),
+    Layer.provideMerge(Layer.mergeAll(databaseOf(pools), secrets, Ingress.layer(ingress))),
+    // What is logged on purpose would hide what is not.
+    Layer.provideMerge(Logger.layer([]))
+  )
+
+export const layer = layerOf({ connections: 6 })
 
 const fresh = (prefix: Prefix): string => newId(prefix, Date.now())
 let count = 0

@@ -67,6 +67,10 @@ export const it = gatewayIt
       const share = await gateway.api("POST", `/requests/${present["req"]!}/share`)
       return { ...present, shr: share.id, rsh: share.token }
     }
+    if (path.startsWith("/public-bins/")) {
+      const bin = await gateway.api("POST", "/public-bins")
+      return { ...present, src: bin.id, pbn: bin.token }
+    }
     if (path.includes("/bulk_operations/{id}"))
       return { ...present, bch: await gateway.heldOperation(path.split("/")[1]!) }
     if (method === "GET" || id.startsWith("run") || id.startsWith("send")) return present
@@ -104,6 +108,7 @@ export const it = gatewayIt
             method,
             headers: {
               ...(spec.security.length > 0 ? { authorization: `Bearer ${await credential(spec)}` } : {}),
+              ...exampleHeaders(spec, ids),
               ...(body === undefined ? {} : { "content-type": "application/json" })
             },
             ...(body === undefined ? {} : { body: JSON.stringify(body) })
@@ -113,6 +118,10 @@ export const it = gatewayIt
         return { status: answer.status, text }
       }
   )
+
+/** The headers that an operation has of its own. */
+export const exampleHeaders = (spec: Body, { pbn = "" }: Present): Readonly<Record<string, string>> =>
+  spec.parameters.some(({ name }: Body) => name === "x-bin-token") ? { "x-bin-token": pbn } : {}
 
 /** The parameters of a query that an example is stated of, without which some calls are refused. */
 export const exampleQuery = (spec: Body, ids: Present, except?: string): string =>

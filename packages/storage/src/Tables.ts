@@ -130,7 +130,7 @@ export const tables = {
     sealed: { presented: { row: "id", of: ["requests", "original_request_id"] } }
   },
   source_periods: { ...owned, softDeleted: false },
-  public_bins: { ...owned, softDeleted: false, secrets: ["token_hash"] },
+  public_bins: { ...owned, softDeleted: false, hashed: ["token_hash"] },
 
   requests: {
     ...grows,

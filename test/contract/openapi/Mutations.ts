@@ -212,7 +212,10 @@ const headerChanges = (call: Call): ReadonlyArray<Call> =>
       ["authorization", "Basic Z3drOg=="],
       ["accept", "text/html"],
       ["content-encoding", "gzip"],
-      ["x-http-method-override", "DELETE"]
+      ["x-http-method-override", "DELETE"],
+      ["x-bin-token", null],
+      ["x-bin-token", "pbn_0"],
+      ["x-bin-token", "x".repeat(201)]
     ] as const
   ).map(([name, value]) =>
     but(call, { name: `${name}: ${value?.slice(0, 40) ?? "left out"}`, headers: withHeader(call, name, value) })

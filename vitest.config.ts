@@ -13,12 +13,13 @@ const dear = [
   "packages/sandbox/test/**/*.test.ts",
   "packages/postgres/test/**/*.test.ts",
   "benchmarks/test/**/*.test.ts",
+  "packages/coordination/test/{Coordination,Outages}.test.ts",
   "packages/entities/test/{Breakdown,ClusterWire,Commands,DeliveryQueue,HandingOver,Lines,Senders,TransformationRuns}.test.ts",
   "packages/egress/test/{AttemptErrorCode,Egress,Stream}.test.ts",
   "packages/doors/test/{IngestLease,ProxyUpstream}.test.ts",
   "packages/storage/test/{Counting,HotPlans,Journal,LockSession,Partitions,Retention,RetentionCutOff,RollupCompaction}.test.ts",
   "packages/storage/test/reads/{Plans,Scan}.test.ts",
-  "packages/api/test/{Commands,Fuzz,Lists,Transformations}.test.ts",
+  "packages/api/test/{Commands,EveryList,Lists,Transformations}.test.ts",
   "packages/telemetry/test/Otlp.test.ts"
 ]
 /** Nothing is kept in their modules: the files of a worker share them, which halves the processor time. */

@@ -41,7 +41,7 @@ export const fullSettings: Settings = {
   backlog: 500_000,
   backlogFill: 200,
   processes: [2, 4, 8],
-  records: [100_000, 1_000_000]
+  records: [100_000, 1_000_000, 5_000_000]
 }
 
 /** A check that everything runs; its figures mean little. */

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto"
 import { describe, expect } from "vitest"
 import { GatewayProcess, type Role, usualSettings } from "../support/GatewayProcess.ts"
 import { it } from "../support/it.ts"
+import { tidegate } from "../support/Tidegate.ts"
 
 const apiKey = "gwk_rolling_keys_test"
 const old = `old:${randomBytes(32).toString("base64")}`
@@ -32,16 +33,40 @@ describe("secret keys that are changed process by process", () => {
       expect(response.status, `${path}: ${await response.clone().text()}`).toBe(200)
       return (await response.json()) as { id: string }
     }
+    const rotate = (keys: string, ...more: ReadonlyArray<string>) =>
+      tidegate(
+        { TIDEGATE_HOME: place.folder, TIDEGATE_SECRET_KEYS: keys, DATABASE_URL: place.databaseUrl },
+        "keys",
+        "rotate",
+        ...more
+      )
     let step = 0
-    // The docs' order: added behind on every process, then moved to the front on every process.
+    const sources: Array<string> = []
+    // The docs' order: added behind on every process, moved to the front on every process, all encrypted anew, taken out on every process.
     for (const [role, keys] of [
       ["runner", old],
       ["edge", old],
       ["runner", `${old},${next}`],
       ["edge", `${old},${next}`],
       ["edge", `${next},${old}`],
-      ["runner", `${next},${old}`]
+      ["runner", `${next},${old}`],
+      ["edge", next],
+      ["runner", next]
     ] as const) {
+      if (step === 5) {
+        const both = `${next},${old}`
+        expect(await rotate(both, "--check")).toMatchObject({
+          code: 1,
+          said: expect.stringContaining("key old: 4 in sources.auth")
+        })
+        expect(await rotate(next)).toMatchObject({
+          code: 1,
+          complained: expect.stringContaining("TIDEGATE_SECRET_KEYS")
+        })
+        const turned = await rotate(both)
+        expect(turned).toMatchObject({ code: 0, said: expect.stringContaining("key old: used nowhere") })
+        expect(await rotate(both, "--check")).toMatchObject({ code: 0 })
+      }
       await begin(role, keys)
       if (living.size < 2) continue
       // Three commands and a delivery, each from the edge to an actor of the runner; a secret of each step is read.
@@ -60,7 +85,19 @@ describe("secret keys that are changed process by process", () => {
       expect(answer.status, await answer.text()).toBe(200)
       await target.next(step)
       expect(target.received.length).toBe(step)
+      expect(target.received.at(-1)?.headers["x-key"]).toBe(`secret-${name}`)
+      sources.push(source.id)
     }
-    expect(step).toBe(5)
+    expect(step).toBe(7)
+    // What the old key had encrypted is read without it.
+    for (const [n, source] of sources.entries()) {
+      const headers = { "x-key": `secret-step-${n}` }
+      const answer = await fetch(`${living.get("edge")!.origin}/e/${source}`, { method: "POST", headers, body: "{}" })
+      expect(answer.status, await answer.text()).toBe(200)
+    }
+    await target.next(2 * step)
+    expect(new Set(target.received.slice(step).map(({ headers }) => headers["x-key"]))).toEqual(
+      new Set(sources.map((_, n) => `secret-step-${n}`))
+    )
   })
 })

@@ -1,26 +1,33 @@
 /**
- * Retries many events in bulk while live traffic runs and a runner is killed:
- * `node test/faults/bulk.ts [events] [live requests a second] [seconds of live traffic alone]`
+ * Retries many events in bulk while live traffic runs, and kills a runner amid one of the operations:
+ * `node test/faults/bulk.ts [events] [live requests a second] [seconds alone]`
+ *
+ * The events are those of ten operations, one after the other, and before each live traffic is alone for a while: whatever else the machine
+ * does, it does to both.
  */
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, Exit, Scope } from "effect"
-import type { BulkOperation } from "@tidegate/model/BulkOperation"
 import { idBound } from "@tidegate/model/Ids"
 import { demoTeam } from "@tidegate/storage/Teams"
 import { Gateways } from "../support/Gateways.ts"
 import { Target } from "../support/Target.ts"
 import { now, waitUntil } from "../support/Waiting.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
+import * as CountingTarget from "./CountingTarget.ts"
 import { standalone } from "./Postgres.ts"
 
-const [events = 100_000, rate = 100, aloneSeconds = 20] = process.argv.slice(2).map(Number)
-const patienceMs = 3_600_000
+const [events = 100_000, rate = 100, secondsAlone = 15] = process.argv.slice(2).map(Number)
+const patienceMs = 600_000
+/** Operations, the one that a runner is killed amid, and how long what a kill delays is left out of the figures (ms). */
+const operations = 10
+const killedAmid = 5
+const recoveryMs = 10_000
 
 const scope = Scope.makeUnsafe()
 const folder = await Effect.runPromise(temporaryFolder.pipe(Scope.provide(scope)))
 const postgres = await standalone(folder)
 const live = await Target.start()
-const target = await Target.start()
+const target = await CountingTarget.start()
 const gateways = await Gateways.start(folder, postgres.url, { a: "runner", b: "runner", door: "edge" })
 
 const route = async (name: string, origin: string) => {
@@ -33,16 +40,17 @@ const route = async (name: string, origin: string) => {
   })
   return { source: source.id, destination: destination.id, connection: connection.id }
 }
+type Route = Awaited<ReturnType<typeof route>>
 
-/** Failed events: 100,000 requests of them share no payload. */
-const seed = async ({ connection, destination, source }: Awaited<ReturnType<typeof route>>) => {
+/** Failed events of requests whose bodies differ. */
+const seed = async ({ connection, destination, source }: Route) => {
   const time = idBound("req_", Date.now() - 60_000).slice(4)
   await gateways.query(
     `insert into requests (id, team_id, source_id, status, verified, method, path, query, headers, body, body_size, events_count,
       ignored_count, ingested_at, created_at, updated_at)
-    select 'req_' || $1 || substr(md5(n::text), 1, 16), $2, $3, 'accepted', false, 'POST', '/', '', '{}',
+    select 'req_' || $1 || substr(md5($3 || n::text), 1, 16), $2, $3, 'accepted', false, 'POST', '/', '', '{}',
       convert_to(rpad(n::text, 500), 'utf8'), 500, 1, 0, now(), now(), now() from generate_series(1, $4) n`,
-    [time, demoTeam, source, events]
+    [time, demoTeam, source, events / operations]
   )
   await gateways.query(
     `insert into events (id, team_id, request_id, connection_id, source_id, destination_id, state, failed, trigger, attempts,
@@ -51,14 +59,14 @@ const seed = async ({ connection, destination, source }: Awaited<ReturnType<type
     from requests where source_id = $3`,
     [connection, destination, source]
   )
-  await gateways.query("analyze events, requests")
 }
 
 const state = { isOver: false }
 let accepted = 0
-const took: Array<{ readonly at: number; readonly ms: number }> = []
+const took: Array<{ readonly sentAt: number; readonly ms: number }> = []
 live.reply = (response, { at, body }) => {
-  took.push({ at, ms: at - Number(body.toString()) })
+  const sentAt = Number(body.toString())
+  took.push({ sentAt, ms: at - sentAt })
   response.end()
 }
 
@@ -75,64 +83,118 @@ const sending = async (source: string): Promise<void> => {
   }
 }
 
-const percentiles = (from: number, to: number) => {
-  const values = took.flatMap(({ at, ms }) => (at >= from && at < to ? [ms] : [])).sort((a, b) => a - b)
-  const at = (share: number) => Number((values[Math.floor(values.length * share)] ?? Number.NaN).toFixed(1))
+/** A stretch of the run (Unix ms). */
+type Phase = readonly [from: number, to: number]
+
+/** From the sender to the target, of what was sent in one of the phases. */
+const percentiles = (phases: ReadonlyArray<Phase>) => {
+  const values = took
+    .flatMap(({ ms, sentAt }) => (phases.some(([from, to]) => sentAt >= from && sentAt < to) ? [ms] : []))
+    .sort((a, b) => a - b)
+  const at = (share: number) => Number((values[Math.floor(values.length * share)] ?? Number.NaN).toFixed(2))
   return { requests: values.length, p50: at(0.5), p95: at(0.95), p99: at(0.99) }
 }
 
+const progress = (line: string) => process.stderr.write(`${((now() - startedAt) / 1_000).toFixed(0)} s: ${line}\n`)
+const startedAt = now()
+
 try {
   await waitUntil("both runners hold shards", async () => (await gateways.readiness("b")).shards > 0)
-  const bulk = await route("bulk", target.origin)
   const alive = await route("live", live.origin)
-  await seed(bulk)
+  const bulk: Array<Route> = []
+  for (let n = 0; n < operations; n++) {
+    bulk.push(await route(`bulk-${n}`, target.origin))
+    await seed(bulk[n]!)
+  }
+  await gateways.query("vacuum analyze events, requests")
+  progress(`${events} failed events`)
   const traffic = sending(alive.source)
   await sleep(5_000)
-  const alone = now()
-  await sleep(aloneSeconds * 1_000)
-  const began = now()
-  const answer = await gateways.call("door", "POST", "/v1/events/bulk_operations", {
-    headers: { authorization: "Bearer gwk_cluster_test_key", "content-type": "application/json" },
-    body: JSON.stringify({ source_id: bulk.source, status: "FAILED" })
-  })
-  const { id } = JSON.parse(answer.body) as BulkOperation
-  const operation = async () => (await gateways.query("select * from bulk_operations where id = $1", [id]))[0]!
-  await waitUntil("half of it is done", async () => Number((await operation())["queued_count"]) >= events / 2, {
-    patienceMs
-  })
-  const killed = now()
-  await gateways.process("a").end("SIGKILL")
-  await gateways.process("a").start()
-  await waitUntil("a has shards again", async () => (await gateways.readiness("a")).shards > 0)
-  const back = now() + 5_000
-  await waitUntil("it has come to its end", async () => (await operation())["finished_at"] !== null, { patienceMs })
-  const ended = now()
+
+  const alone: Array<Phase> = []
+  const beside: Array<Phase> = []
+  const afterTheKill: Array<Phase> = []
+  const made: Array<string> = []
+  let bulkMs = 0
+  for (const [n, { destination, source }] of bulk.entries()) {
+    const before = now()
+    await sleep(secondsAlone * 1_000)
+    const began = now()
+    alone.push([before, began])
+    const { id } = await gateways.api("door", "POST", "/events/bulk_operations", {
+      source_id: source,
+      status: "FAILED"
+    })
+    made.push(id)
+    const row = async () => (await gateways.query("select * from bulk_operations where id = $1", [id]))[0]!
+    const isAt = (what: string, reached: (row: Readonly<Record<string, unknown>>) => boolean) =>
+      waitUntil(what, async () => reached(await row()), { patienceMs, everyMs: 250 })
+    if (n === killedAmid) {
+      await isAt("half of it is done", ({ queued_count }) => Number(queued_count) >= events / operations / 2)
+      const killed = now()
+      await gateways.process("a").end("SIGKILL")
+      await gateways.process("a").start()
+      await waitUntil("a has shards again", async () => (await gateways.readiness("a")).shards > 0)
+      beside.push([began, killed])
+      afterTheKill.push([killed, now() + recoveryMs])
+    }
+    await isAt("it has come to its end", ({ finished_at }) => finished_at !== null)
+    const ended = now()
+    if (n !== killedAmid) beside.push([began, ended])
+    bulkMs += ended - began
+    await waitUntil(
+      "all has been delivered",
+      async () => {
+        const [row] = await gateways.query(
+          "select not exists (select from deliveries where destination_id = $1) as done",
+          [destination]
+        )
+        return row!["done"] === true
+      },
+      { patienceMs }
+    )
+    progress(`operation ${n + 1}: ${Math.round((events / operations / (ended - began)) * 1_000)} events a second`)
+    // What waited behind the kill, and what a new process is slow at, is neither's.
+    if (n === killedAmid) await sleep(Math.max(0, afterTheKill[0]![1] - now()))
+  }
   state.isOver = true
   await traffic
-  const waiting = async () => (await gateways.query("select count(*)::int as count from deliveries"))[0]!["count"]
-  await waitUntil("all has been delivered", async () => (await waiting()) === 0, { patienceMs })
-  const [made] = await gateways.query(
-    `select count(*)::int as retries, count(distinct retry_parent_event_id)::int as parents,
-      count(*) filter (where state = 'SUCCESSFUL')::int as successful from events where retry_operation_id = $1`,
-    [id]
+  await waitUntil(
+    "live traffic has been delivered",
+    async () => {
+      const [row] = await gateways.query("select not exists (select from deliveries) as done")
+      return row!["done"] === true
+    },
+    { patienceMs }
   )
-  const { parents, retries, successful } = made as { parents: number; retries: number; successful: number }
+
+  const [found] = await gateways.query(
+    `select count(*)::int as retries, count(distinct retry_parent_event_id)::int as parents,
+      count(*) filter (where state = 'SUCCESSFUL')::int as successful from events where retry_operation_id = any($1)`,
+    [made]
+  )
+  const { parents, retries, successful } = found as { parents: number; retries: number; successful: number }
+  const arrived = await target.arrived()
+  const figures = { alone: percentiles(alone), beside: percentiles(beside) }
+  const ratio = (of: "p50" | "p99") => Number((figures.beside[of] / figures.alone[of]).toFixed(3))
   process.stdout.write(
     `${JSON.stringify(
       {
         events,
         rate,
-        secondsOfBulk: Math.round((ended - began) / 1_000),
+        secondsOfBulk: Math.round(bulkMs / 1_000),
+        eventsASecond: Math.round((events / bulkMs) * 1_000),
         lost: events - parents,
         repeated: retries - parents,
         undelivered: retries - successful,
-        deliveredTwice: target.received.length - retries,
+        deliveredAgain: arrived.repeated,
         live: {
           accepted,
-          lost: accepted - took.length,
-          alone: percentiles(alone, began),
-          beside: percentiles(began, killed),
-          afterTheKill: percentiles(back, ended)
+          lost: accepted - new Set(took.map(({ sentAt }) => sentAt)).size,
+          ...figures,
+          ratioOfP50: ratio("p50"),
+          ratioOfP99: ratio("p99"),
+          afterTheKill: percentiles(afterTheKill)
         }
       },
       null,
@@ -143,7 +205,7 @@ try {
   state.isOver = true
   await gateways.close()
   await live.close()
-  await target.close()
+  target.close()
   await postgres.close()
   await Effect.runPromise(Scope.close(scope, Exit.void))
 }

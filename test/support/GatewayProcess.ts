@@ -148,7 +148,7 @@ export const clusterSettings = async (folder: string, apiKey: string) => {
 }
 
 /** What the caller's environment says about a gateway is not meant for these. */
-const withoutSettings = (): NodeJS.ProcessEnv =>
+export const withoutSettings = (): NodeJS.ProcessEnv =>
   Object.fromEntries(
     Object.entries(process.env).filter(
       ([name]) => !/^(TIDEGATE_.*|OTEL_.*|DATABASE_URL|PORT|HOST|PUBLIC_URL|NODE_OPTIONS|VITEST.*)$/.test(name)

@@ -27,9 +27,10 @@ export class Gateways<Name extends string> {
   static async start<Name extends string>(
     folder: string,
     databaseUrl: string,
-    roles: Readonly<Record<Name, Role>>
+    roles: Readonly<Record<Name, Role>>,
+    more: Readonly<Record<string, string>> = {}
   ): Promise<Gateways<Name>> {
-    const settings = { ...(await clusterSettings(folder, apiKey)), DATABASE_URL: databaseUrl }
+    const settings = { ...(await clusterSettings(folder, apiKey)), DATABASE_URL: databaseUrl, ...more }
     const processes = new Map<Name, GatewayProcess>()
     for (const [name, role] of Object.entries(roles) as Array<[Name, Role]>) {
       const process = await GatewayProcess.make(name, role, folder, settings)

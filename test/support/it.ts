@@ -48,14 +48,17 @@ export const it = test
     )
     return { folder, databaseUrl: Redacted.value(url) }
   })
-  /** Starts several processes on one database, by the names and roles given. */
+  /** Starts several processes on one database, by the names and roles given, and with settings beside the usual ones. */
   .extend("running", ({ place }, { onCleanup }) => {
     const started: Array<{ readonly close: () => Promise<void> }> = []
     onCleanup(async () => {
       for (const gateways of started) await gateways.close()
     })
-    return async <Name extends string>(roles: Readonly<Record<Name, Role>>): Promise<Gateways<Name>> => {
-      const gateways = await Gateways.start(place.folder, place.databaseUrl, roles)
+    return async <Name extends string>(
+      roles: Readonly<Record<Name, Role>>,
+      settings: Readonly<Record<string, string>> = {}
+    ): Promise<Gateways<Name>> => {
+      const gateways = await Gateways.start(place.folder, place.databaseUrl, roles, settings)
       started.push(gateways)
       return gateways
     }

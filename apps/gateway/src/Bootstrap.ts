@@ -11,6 +11,9 @@ import { type Settings, SettingsError } from "./Settings.ts"
 /** Where the generated API key of the demo team is kept, readable by the owner only. */
 export const apiKeyFile = (home: string): string => join(home, "api-key")
 
+/** Where the embedded database is kept. */
+export const embeddedHome = ({ home }: Settings): string => join(home, "postgres")
+
 /** The key given, or the one generated at the first start. */
 export const loadApiKey = Effect.fnUntraced(function* (settings: Settings) {
   if (settings.apiKey !== null) return settings.apiKey

@@ -28,6 +28,8 @@ export interface Settings {
   readonly apiRateLimit: number
   /** Where the APIs of other people are reached, by the origin that they are known by. */
   readonly apiOrigins: ReadonlyMap<string, string>
+  /** Public bins that live and nobody has claimed, at the most, of all processes; 0: none are made. */
+  readonly publicBins: number
   readonly signIn: SignIn
   readonly retention: RetentionDefaults
 }
@@ -38,12 +40,8 @@ export class SettingsError extends Schema.TaggedError<SettingsError>()("Settings
 export const port = (name: string) =>
   Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: 65535 })), name)
 
-/** A number of calls a minute. */
-const perMinute = (name: string) =>
-  Config.schema(
-    Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: 1_000_000 })),
-    name
-  )
+const upTo = (maximum: number, name: string) =>
+  Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum })), name)
 
 const days = (name: string) =>
   Config.schema(Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 1, maximum: 3650 })), name)
@@ -93,11 +91,12 @@ export const settings = Effect.gen(function* () {
   const role = yield* Config.withDefault(Config.Literals(["all", "edge", "runner"], "TIDEGATE_ROLE"), "all" as const)
   const runnerHost = yield* Config.withDefault(Config.String("TIDEGATE_RUNNER_HOST"), "127.0.0.1")
   const runnerPort = Option.getOrNull(yield* Config.option(port("TIDEGATE_RUNNER_PORT")))
-  const apiRateLimit = yield* Config.withDefault(perMinute("TIDEGATE_API_RATE_LIMIT"), 6_000)
   const apiOrigins = yield* origins(
     "TIDEGATE_API_ORIGINS",
     yield* Config.withDefault(Config.String("TIDEGATE_API_ORIGINS"), "")
   )
+  const apiRateLimit = yield* Config.withDefault(upTo(1_000_000, "TIDEGATE_API_RATE_LIMIT"), 6_000)
+  const publicBins = yield* Config.withDefault(upTo(100_000, "TIDEGATE_PUBLIC_BINS"), 1_000)
   const payloadDays = yield* Config.withDefault(days("TIDEGATE_PAYLOAD_RETENTION_DAYS"), retentionDefaults.payloadDays)
   const recordDays = yield* Config.withDefault(days("TIDEGATE_RECORD_RETENTION_DAYS"), retentionDefaults.recordDays)
   const allow = Option.getOrNull(yield* Config.option(Config.String("TIDEGATE_EGRESS_ALLOW")))
@@ -154,6 +153,7 @@ export const settings = Effect.gen(function* () {
     egressByDefault,
     apiRateLimit,
     apiOrigins,
+    publicBins,
     signIn: {
       // Anybody who reaches it is an owner of the demo team: unless it is asked for, that is who is on this machine.
       demo: demoLogin === null ? loopback.has(host) : demoLogin === "on",

@@ -1,10 +1,10 @@
 import { hkdfSync } from "node:crypto"
-import { join } from "node:path"
 import { NodeHttpServer, NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Effect, Layer, Logger, Redacted } from "effect"
 import { HttpRouter } from "effect/http"
 import * as ApiRoutes from "@tidegate/api/ApiRoutes"
 import { ApiOrigins } from "@tidegate/connectors/Origins"
+import { PublicBins } from "@tidegate/api/PublicBins"
 import { RateLimits } from "@tidegate/api/RateLimit"
 import { SignInSettings } from "@tidegate/api/SignInSettings"
 import * as Coordination from "@tidegate/coordination/Coordination"
@@ -107,8 +107,10 @@ const publicServer = (settings: Settings, telemetry: TelemetrySettings) =>
   ApiRoutes.drainStreams.pipe(
     Layer.provideMerge(HttpRouter.serve(Layer.merge(ApiRoutes.layer, watching(settings, telemetry)), serving)),
     Layer.provide([DoorServer.layer({ host: settings.host, port: settings.port }), NodeHttpServer.layerHttpServices]),
+    Layer.provide(ApiRoutes.streams),
     Layer.provide(Layer.succeed(SignInSettings, settings.signIn)),
     Layer.provide(Layer.succeed(RateLimits, { perKey: settings.apiRateLimit, failedPerAddress: 60 })),
+    Layer.provide(Layer.succeed(PublicBins, { most: settings.publicBins })),
     Layer.provide(Doors.layer)
   )
 
@@ -123,7 +125,7 @@ const gateway = Effect.gen(function* () {
   const telemetry = yield* telemetrySettings
   if (given.role !== "runner") yield* ApiRoutes.prepare
   const postgres =
-    given.databaseUrl === null ? yield* EmbeddedPostgres.start({ home: join(given.home, "postgres") }) : null
+    given.databaseUrl === null ? yield* EmbeddedPostgres.start({ home: Bootstrap.embeddedHome(given) }) : null
   const url = postgres?.url ?? given.databaseUrl!
   const keys = yield* Bootstrap.loadKeys(given)
   const port = given.role === "edge" ? 0 : yield* Bootstrap.pickRunnerPort(given)

@@ -18,6 +18,7 @@ import * as FixtureHandlers from "./handlers/FixtureHandlers.ts"
 import * as MetricsHandlers from "./handlers/MetricsHandlers.ts"
 import * as Plain from "./handlers/Plain.ts"
 import * as ProjectSecretHandlers from "./handlers/ProjectSecretHandlers.ts"
+import * as PublicBinHandlers from "./handlers/PublicBinHandlers.ts"
 import * as RequestHandlers from "./handlers/RequestHandlers.ts"
 import * as ShareHandlers from "./handlers/ShareHandlers.ts"
 import * as SourceHandlers from "./handlers/SourceHandlers.ts"
@@ -36,7 +37,7 @@ import * as UnmatchedRoutes from "./UnmatchedRoutes.ts"
 type Platform = Etag.Generator | FileSystem.FileSystem | HttpPlatform.HttpPlatform | Path.Path
 
 /** What the API works with. */
-type Needed = Egress | Platform | RateLimiter | Secrets | Sharding | Stores
+type Needed = Egress | Platform | RateLimiter | Secrets | Sharding | Stores | Streams
 
 /**
  * Makes `/openapi.json`, which is kept from then on. It takes a quarter of a second, for which nobody's call may hold the
@@ -44,8 +45,8 @@ type Needed = Egress | Platform | RateLimiter | Secrets | Sharding | Stores
  */
 export const prepare: Effect.Effect<void> = Effect.sync(() => void OpenApi.fromApi(Api))
 
-/** Built once, for the routes and for their end. */
-const streams = Layer.provide(Streams.layer, Watches.layer)
+/** The open streams: of the routes, and of `drainStreams`. */
+export const streams: Layer.Layer<Streams, never, Database> = Layer.provide(Streams.layer, Watches.layer)
 
 const idTokens = Layer.unwrap(Effect.map(SignInSettings, ({ issuer }) => IdTokens.layer(issuer)))
 
@@ -69,15 +70,15 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     AttemptHandlers.layer,
     AuthHandlers.layer,
     ShareHandlers.layer,
+    PublicBinHandlers.layer,
     MetricsHandlers.layer,
     FixtureHandlers.layer,
     ProjectSecretHandlers.layer,
     StreamHandlers.layer
   ]),
   Layer.provide(Authorization.layer),
-  Layer.provide([Credentials.layer, idTokens]),
-  Layer.provide(streams)
+  Layer.provide([Credentials.layer, idTokens])
 )
 
-/** Ends the streams before the server waits for its connections to end: it is provided with the server that has `layer`'s routes. */
-export const drainStreams: Layer.Layer<never, never, Database> = Layer.provide(Streams.layerDraining, streams)
+/** Ends the streams before the server waits for its connections to end: it is built behind the server. */
+export const drainStreams: Layer.Layer<never, never, Streams> = Streams.layerDraining

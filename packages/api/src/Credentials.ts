@@ -11,6 +11,7 @@ import { read } from "./handlers/Calls.ts"
 import { perMinute, RateLimits } from "./RateLimit.ts"
 import { isSiteAdmin, SignInSettings } from "./SignInSettings.ts"
 
+const hourMs = 3_600_000
 /** Whole seconds, rounded up: who waits that long has waited long enough. */
 const seconds = (ms: number): number => Math.ceil(ms / 1_000)
 
@@ -18,7 +19,8 @@ const seconds = (ms: number): number => Math.ceil(ms / 1_000)
 const spent = {
   key: { what: "calls with this API key", told: "api_key" },
   session: { what: "calls of this user", told: "session" },
-  address: { what: "calls without a valid credential from this address", told: "address" }
+  address: { what: "calls without a valid credential from this address", told: "address" },
+  maker: { what: "bins made from this address", told: "address" }
 } as const
 
 /** Lets the answer tell what is left; fails when nothing is. */
@@ -40,11 +42,15 @@ export const spend = Effect.fnUntraced(function* (
   )
   if (!allowed) {
     const { told, what } = spent[scope]
-    yield* fail("RATE_LIMITED", `there are at most ${limit} ${what} a minute; repeat the call after ${retry} s`, {
-      retry_after_seconds: retry,
-      limit,
-      scope: told
-    })
+    yield* fail(
+      "RATE_LIMITED",
+      `there are at most ${limit} ${what} ${windowMs < hourMs ? "a minute" : "an hour"}; repeat the call after ${retry} s`,
+      {
+        retry_after_seconds: retry,
+        limit,
+        scope: told
+      }
+    )
   }
 })
 

@@ -4,9 +4,6 @@
  * the message says that it is not the caller's mistake.
  */
 const routes: ReadonlyArray<string> = [
-  "POST /public-bins",
-  "GET /public-bins/{}",
-  "POST /public-bins/{}/claim",
   "GET /metrics/workflows",
   "GET /transformations/capabilities",
   "PUT /transformations/validate",

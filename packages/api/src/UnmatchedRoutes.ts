@@ -1,27 +1,30 @@
-import { Cause, Effect, type Layer, type Types } from "effect"
+import { Cause, Context, Effect, type Layer, type Types } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"
 import { fail, GatewayError, invalid, toResponse } from "@tidegate/model/GatewayError"
 import { withoutSecretLooks } from "@tidegate/signatures/Redaction"
 import { fault } from "@tidegate/telemetry/Faults"
 import { Api } from "./contract/Api.ts"
+import { AnyOrigin } from "./contract/Authorization.ts"
 import { fieldFaults } from "./FieldFaults.ts"
 import { isNotBuilt } from "./NotBuilt.ts"
 
 interface KnownPath {
   readonly pattern: RegExp
   readonly methods: ReadonlyArray<string>
+  readonly anyOrigin: boolean
 }
 
 /** The paths there are and what may be done there; matched as the router does, whatever the case and a last slash. */
 const knownPaths: ReadonlyArray<KnownPath> = [
   ...Object.values(Api.groups)
     .flatMap((group) => Object.values(group.endpoints))
-    .map(({ method, path }) => ({
+    .map(({ annotations, method, path }) => ({
       pattern: new RegExp(`^${path.replaceAll(/:[a-z]+/gi, "[^/]+")}/?$`, "i"),
-      methods: [method]
+      methods: [method],
+      anyOrigin: Context.getOrUndefined(annotations, AnyOrigin) === true
     })),
-  { pattern: /^\/(?:openapi\.json|docs(?:\/scalar-\w+\.js)?)?\/?$/i, methods: ["GET"] }
+  { pattern: /^\/(?:openapi\.json|docs(?:\/scalar-\w+\.js)?)?\/?$/i, methods: ["GET"], anyOrigin: false }
 ]
 
 /** What `Allow` says of a path; null when there is no such path. */
@@ -30,6 +33,33 @@ const allowedOn = (path: string): string | null => {
   if (methods.size === 0) return null
   if (methods.has("GET")) methods.add("HEAD")
   return [...methods, "OPTIONS"].join(", ")
+}
+
+/** The methods that pages of any origin may use of a path. */
+const openOn = (path: string): ReadonlyArray<string> =>
+  knownPaths.flatMap(({ anyOrigin, methods, pattern }) => (anyOrigin && pattern.test(path) ? methods : []))
+
+/** It is for whoever has its token or link: a page of anybody may show it, and no search engine lists it. */
+const openly = {
+  "access-control-allow-origin": "*",
+  "access-control-expose-headers": "retry-after",
+  "x-robots-tag": "noindex, nofollow"
+}
+
+/** What is said of that beside the answer. Nothing of any other path: pages of other origins cannot read it. */
+const sharing = ({ headers, method }: HttpServerRequest.HttpServerRequest, path: string): Record<string, string> => {
+  const methods = openOn(path)
+  if (methods.length === 0) return {}
+  const asked = method === "OPTIONS" ? headers["access-control-request-method"] : method === "HEAD" ? "GET" : method
+  if (asked === undefined || !methods.includes(asked)) return {}
+  return method === "OPTIONS"
+    ? {
+        ...openly,
+        "access-control-allow-methods": methods.join(", "),
+        "access-control-allow-headers": "authorization, content-type, x-bin-token",
+        "access-control-max-age": "600"
+      }
+    : openly
 }
 
 const respond = (error: GatewayError, headers: Record<string, string> = {}): HttpServerResponse.HttpServerResponse => {
@@ -140,7 +170,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter> = HttpRoute
               (error) => respond(error)
             )
           }),
-          Effect.map(withHeaders)
+          Effect.map((response) => HttpServerResponse.setHeaders(withHeaders(response), sharing(request, path)))
         )
       }
     )

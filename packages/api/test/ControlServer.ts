@@ -88,6 +88,7 @@ const entities = Layer.mergeAll(
 
 /** The control API on a free port, over real entities and a real database. */
 const server = HttpRouter.serve(ApiRoutes.layer, { disableLogger: true, disableListenLog: true }).pipe(
+  Layer.provide(ApiRoutes.streams),
   Layer.provideMerge(entities),
   Layer.provideMerge(TestRunner.layer),
   Layer.provideMerge(stores),

@@ -7,6 +7,7 @@ import { newId } from "@tidegate/model/Ids"
 import type { Permission } from "@tidegate/model/Permission"
 import { replaceSecrets } from "@tidegate/storage/ProjectSecrets"
 import { hashToken } from "@tidegate/storage/Secrets"
+import { binsTeam } from "@tidegate/storage/Teams"
 import { idOf, makeOldDays, type OldDays, resourcesOf } from "../../storage/test/OldDays.ts"
 import { type Table, tables } from "../../storage/src/Tables.ts"
 import { Api } from "../src/contract/Api.ts"
@@ -40,6 +41,10 @@ const world = Layer.effectDiscard(
     const sql = yield* SqlClient.SqlClient
     yield* makeOldDays(old)
     yield* sql`insert into teams (id, name) values (${mine}, ${mine})`
+    yield* sql`insert into sources (id, team_id, name, type, config, created_at, updated_at)
+      select ${bin}, team_id, 'bin', type, config, now(), now() from sources where team_id = ${other} limit 1`
+    yield* sql`insert into public_bins (source_id, team_id, token_hash, minute, expires_at, claimed_at, created_at)
+      values (${bin}, ${other}, ${hashToken("pbn_of_far")}, now(), now(), now(), now())`
     for (const team of [mine, other]) {
       yield* replaceSecrets(team, { api_key: keyOf(team) })
     }
@@ -78,6 +83,10 @@ const foreign = (prefix: string): string => {
 const idPattern = /\b([a-z]{2,3})_[0-9a-z]{26}\b/g
 const fill = (text: string): string => text.replaceAll(idPattern, (_, prefix: string) => foreign(prefix))
 
+/** A bin that the other team has claimed. It is told by its id that it is there, as its URL tells: what it needs is its token. */
+const bin = "src_0000000000far0000b1nb1nb1n"
+const isOfBin = (path: string): boolean => path.startsWith("/public-bins/")
+
 interface Route {
   readonly name: string
   readonly method: string
@@ -102,7 +111,7 @@ const routes: ReadonlyArray<Route> = Object.values(Api.groups).flatMap((group) =
     return {
       name: `${method} ${path}`,
       method,
-      path: path.replaceAll(/:(\w+)/g, (_: string, name: string) => fill(ids.get(name) ?? "")),
+      path: path.replaceAll(/:(\w+)/g, (_: string, name: string) => (isOfBin(path) ? bin : fill(ids.get(name) ?? ""))),
       permission: permissionOf(endpoint),
       body: example === undefined ? undefined : JSON.parse(fill(JSON.stringify(example)))
     }
@@ -202,7 +211,8 @@ layer(world, { timeout: "120 seconds", excludeTestServices: true })("every route
             const { body, method, name, path, permission } = route
             const answer = yield* call(method, path, { key: yield* credentialOf(who), body })
             const refused = refusedWith(permission, who)
-            if (refused === null) {
+            if (isOfBin(path)) expect([answer.status, answer.body.code], name).toEqual([401, "INVALID_BIN_TOKEN"])
+            else if (refused === null) {
               expect([401, 403], `${name}: ${JSON.stringify(answer.body)}`).not.toContain(answer.status)
               expect(answer.status, name).toBeLessThan(500)
               if (/\/[a-z]{2,3}_[0-9a-z]{26}/.test(path)) expect(answer.status, name).toBe(404)
@@ -213,6 +223,18 @@ layer(world, { timeout: "120 seconds", excludeTestServices: true })("every route
         })
     )
   }
+
+  it.effect("is shut to everybody who names the team of the bins that nobody has claimed", () =>
+    Effect.gen(function* () {
+      for (const { body, method, name, path } of secured) {
+        for (const who of ["key", "owner", "admin"] as const) {
+          const headers = { "x-team-id": binsTeam }
+          const answer = yield* call(method, path, { key: yield* credentialOf(who), body, headers })
+          expect([answer.status, answer.body.code], `${name} by ${who}`).toEqual([403, "TEAM_FORBIDDEN"])
+        }
+      }
+    })
+  )
 
   for (const who of ["key", "owner", "member"] as const) {
     it.effect(`is shut to a ${who} that names another team, or one that there is not`, () =>

@@ -7,7 +7,7 @@ import { call, layer as server } from "./ControlServer.ts"
 layer(server, { timeout: "60 seconds", excludeTestServices: true })("routes that are not built yet", (it) => {
   for (const [method, path] of [
     ["GET", "/workflows"],
-    ["POST", "/public-bins/src_1/claim"],
+    ["POST", "/workflows/wf_1/test"],
     ["GET", "/sources/channels"],
     ["POST", "/sources/src_1/channel-retry"],
     ["PUT", "/workflows/aggregate"],

@@ -73,3 +73,15 @@ export const laterTurn: Effect.Effect<void> = Effect.callback<void>((resume) => 
 /** Between two parts of long work that went on since then: waits for the next turn when this one is over. */
 export const takeTurn = (since: number): Effect.Effect<void> =>
   Effect.suspend(() => (isTurnOver(since) ? laterTurn : Effect.void))
+
+/** Long work that yields between its parts, each of a few milliseconds, gone on with in as many turns as it takes. */
+export const inTurns = <A>(work: Iterator<void, A, void>): Effect.Effect<A> =>
+  Effect.suspend(() => {
+    if (isTurnOver()) return Effect.andThen(laterTurn, inTurns(work))
+    const since = performance.now()
+    for (;;) {
+      const part = work.next()
+      if (part.done === true) return Effect.as(takeTurn(since), part.value)
+      if (isTurnOver(since)) return Effect.andThen(laterTurn, inTurns(work))
+    }
+  })

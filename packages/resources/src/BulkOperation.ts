@@ -14,6 +14,16 @@ import { ids } from "./Story.ts"
 const day = 86_400_000
 const longest = 200
 
+const valuesOf = (...given: ReadonlyArray<string | ReadonlyArray<string> | undefined>): ReadonlyArray<string> => [
+  ...new Set(
+    given
+      .flat()
+      .flatMap((one) => one?.split(",") ?? [])
+      .map((one) => one.trim())
+      .filter((one) => one !== "")
+  )
+]
+
 const short = text.check(
   Schema.makeFilter(
     (value: string) => (value.length <= longest && isStorable(value)) || `must be at most ${longest} characters`
@@ -22,10 +32,13 @@ const short = text.check(
 const Moment = text.check(
   Schema.makeFilter((at: string) => parseTime(at, 0) !== null || "must be ISO 8601, now, or now-<n><s|m|h|d>")
 )
-/** One value, or several: as a list, or separated by commas. */
-const Values = Schema.Union([short, Schema.Array(short)]).annotate({
-  message: "must be a string, or a list of strings"
-})
+/**
+ * One value, or several: as a list, or separated by commas. None is no value: a filter that its caller left blank by mistake would
+ * retry everything.
+ */
+const Values = Schema.Union([short, Schema.Array(short)])
+  .annotate({ message: "must be a string, or a list of strings" })
+  .check(Schema.makeFilter((given) => valuesOf(given).length > 0 || "must name one at least"))
 
 const window = {
   from: optional(Moment),
@@ -46,16 +59,6 @@ const Input = Schema.Struct({
   destination_id: optional(Values)
 })
 type Input = typeof Input.Type
-
-const valuesOf = (...given: ReadonlyArray<Input["status"]>): ReadonlyArray<string> => [
-  ...new Set(
-    given
-      .flat()
-      .flatMap((one) => one?.split(",") ?? [])
-      .map((one) => one.trim())
-      .filter((one) => one !== "")
-  )
-]
 
 const wordsOf: { readonly [kind in BulkKind]: ReadonlyArray<string> } = {
   request_bulk_retry: RequestStatus.literals,
@@ -101,6 +104,8 @@ const inTime = (
 const values = <S extends Schema.Top>(description: string, item: S) =>
   optional(Schema.Union([item, Schema.Array(item).check(Schema.isMaxLength(maxValues))]).annotate({ description }))
 
+const searched = (description: string) => Schema.String.check(Schema.isMaxLength(longest)).annotate({ description })
+
 const shownTimes = {
   from: optional(
     Schema.String.annotate({
@@ -108,9 +113,11 @@ const shownTimes = {
     })
   ),
   to: optional(Schema.String.annotate({ description: "End of the window, at the latest now", default: "now" })),
-  q: optional(
-    Schema.String.check(Schema.isMaxLength(longest)).annotate({ description: "Looks for this as the list does" })
-  ),
+  q: optional(searched("Looks for this as the list does")),
+  start: optional(Schema.String.annotate({ description: "Alias of from" })),
+  end: optional(Schema.String.annotate({ description: "Alias of to" })),
+  search: optional(searched("Alias of q")),
+  search_term: optional(searched("Alias of q")),
   source_id: values("Of these sources", Schema.String)
 }
 
@@ -130,6 +137,7 @@ const EventBulkRetry = Schema.Struct({
   ...shownTimes,
   status: values("Of these states", EventStatus),
   connection_id: values("Of these connections", Schema.String),
+  webhook_id: values("Alias of connection_id", Schema.String),
   destination_id: values("To these destinations", Schema.String)
 }).annotate({
   identifier: "EventBulkRetry",

@@ -17,6 +17,7 @@ export const ids = {
   fixture: "fix_01kak29d27s6m2w5v0t8r7q9xy",
   share: "shr_0123456789abcdef01234567",
   shareToken: "rsh_0123456789abcdef0123456789abcdef0123456789abcdef",
+  binToken: "pbn_0123456789abcdef0123456789abcdef0123456789abcdef",
   replay: "evt_01kak25zt4n2g8r1q6p4m3k5st",
   replayRequest: "req_01kak27b05q4j0t3s8r6p5n7vw",
   replayMessage: "rpl_01kak27b05q4j0t3s8r6p5n7vw",

@@ -120,7 +120,7 @@ const ShownSample = Schema.Struct({
   )
 }).annotate({ identifier: "RequestSample" })
 
-const id = setting(AnyId)
+const id = setting(Schema.String.check(Schema.isMaxLength(100)))
 
 const TransformationRunInput = Schema.Struct({
   transformation_id: setting(AnyId.annotate({ description: "A stored transformation; goes before code" })),

@@ -2,7 +2,7 @@ import type { Schema } from "effect"
 import { parseQuery, type Values } from "@tidegate/model/Message"
 import type { RequestData } from "@tidegate/model/Request"
 import { Redactor } from "./redaction/Redactor.ts"
-import { redacted } from "./redaction/SecretValues.ts"
+import { atOnce, redacted } from "./redaction/SecretValues.ts"
 
 export { withoutSecretLooks } from "./redaction/SecretValues.ts"
 
@@ -29,57 +29,65 @@ const textAtMost = 64 * 1024
 /** JSON of more bytes is left out: half of it cannot be judged, and to judge all of it would keep everybody waiting. */
 const jsonAtMost = 128 * 1024
 
-/** `secretNames`: names that are secret in this request, beside those that always are. */
-export const redact = (
-  data: RequestData,
-  options: { readonly secretNames: ReadonlyArray<string>; readonly includeBody: boolean }
-): Redacted => {
+interface Options {
+  /** Names that are secret in this request, beside those that always are. */
+  readonly secretNames: ReadonlyArray<string>
+  readonly includeBody: boolean
+}
+
+/** The work in parts of a few milliseconds, because it may be long: between two of them others may have their turn (`inTurns`). */
+export function* redaction(data: RequestData, options: Options): Generator<void, Redacted, void> {
   const redactor = new Redactor(options.secretNames)
-  const path = redactPath(redactor, data.path)
+  const path = yield* redactPath(redactor, data.path)
   return {
     method: data.method,
     path,
-    url: data.query === "" ? path : `${path}?${redactor.form(data.query)}`,
-    headers: redactValues(redactor, data.headers),
-    query: redactValues(redactor, parseQuery(data.query)),
-    ...(options.includeBody ? redactBody(redactor, data) : { body: null, body_truncated: false })
+    url: data.query === "" ? path : `${path}?${yield* redactor.form(data.query)}`,
+    headers: yield* redactValues(redactor, data.headers),
+    query: yield* redactValues(redactor, parseQuery(data.query)),
+    ...(options.includeBody ? yield* redactBody(redactor, data) : { body: null, body_truncated: false })
   }
 }
 
-const redactValues = (redactor: Redactor, values: Values): Values =>
-  Object.fromEntries(
-    Object.entries(values).map(([name, value]) => {
-      const one = (text: string) => redactor.named(name, text) as string
-      // A parameter without a value may be all there is: `?eyJ…`.
-      return [redactor.text(name), typeof value === "string" ? one(value) : value.map(one)]
-    })
-  )
+/** The same at once. */
+export const redact = (data: RequestData, options: Options): Redacted => atOnce(redaction(data, options))
+
+function* redactValues(redactor: Redactor, values: Values): Generator<void, Values, void> {
+  const shown: Array<readonly [string, string | ReadonlyArray<string>]> = []
+  for (const [name, value] of Object.entries(values)) {
+    const all: Array<string> = []
+    for (const one of typeof value === "string" ? [value] : value)
+      all.push((yield* redactor.named(name, one)) as string)
+    // A parameter without a value may be all there is: `?eyJ…`.
+    shown.push([yield* redactor.text(name), typeof value === "string" ? all[0]! : all])
+  }
+  return Object.fromEntries(shown)
+}
 
 /** What follows a step that is called like a secret is one: `/reset-password/x`. */
-const redactPath = (redactor: Redactor, path: string): string => {
+function* redactPath(redactor: Redactor, path: string): Generator<void, string, void> {
   let isSecret = false
-  return redactor.text(
-    path
-      .split("/")
-      .map((step) => {
-        const shown = isSecret && step !== "" ? redacted : redactor.text(step)
-        isSecret = step !== "" && redactor.isSecret(step)
-        return shown
-      })
-      .join("/")
-  )
+  const steps: Array<string> = []
+  for (const step of path.split("/")) {
+    steps.push(isSecret && step !== "" ? redacted : yield* redactor.text(step))
+    isSecret = step !== "" && redactor.isSecret(step)
+  }
+  return yield* redactor.text(steps.join("/"))
 }
 
 const leftOut = { body: null, body_truncated: true }
 
-const redactBody = (redactor: Redactor, data: RequestData): Pick<Redacted, "body" | "body_truncated"> => {
+function* redactBody(
+  redactor: Redactor,
+  data: RequestData
+): Generator<void, Pick<Redacted, "body" | "body_truncated">, void> {
   if (data.encoding === "base64") return data.size_bytes === 0 ? { body: "", body_truncated: false } : leftOut
   if (data.encoding === "json") {
-    return data.size_bytes > jsonAtMost ? leftOut : { body: redactor.value(data.body), body_truncated: false }
+    return data.size_bytes > jsonAtMost ? leftOut : { body: yield* redactor.value(data.body), body_truncated: false }
   }
   // JSON that was too costly to parse is not told from its text.
   if (typeof data.body !== "string" || data.reason !== undefined) return leftOut
   const isCut = data.body.length > textAtMost
   const text = isCut ? data.body.slice(0, textAtMost) : data.body
-  return { body: redactor.text(text.toWellFormed()), body_truncated: isCut || data.is_large_payload }
+  return { body: yield* redactor.text(text.toWellFormed()), body_truncated: isCut || data.is_large_payload }
 }

@@ -28,3 +28,12 @@ export const agreement = Effect.fnUntraced(function* (
     shards: Number(stored.get("shards"))
   }
 })
+
+/** Whether these keys open what the processes of this database seal. Looks, and agrees to nothing. */
+export const keysFit: Effect.Effect<boolean, SqlError.SqlError, SqlClient.SqlClient | Secrets> = Effect.gen(
+  function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [row] = yield* sql<{ value: string }>`select value from settings where name = ${canary.id}`
+    return row !== undefined && (yield* Effect.isSuccess((yield* Secrets).decrypt(canary, row.value)))
+  }
+)

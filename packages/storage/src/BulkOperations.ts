@@ -23,6 +23,8 @@ import { query } from "./Transaction.ts"
 
 /** Rows of a page of the plan. */
 const plannedAtOnce = 500
+/** Requests that are replayed at once where what a step makes is to come due little by little: their routes all come due now. */
+const replayedAtOnce = 10
 /** Bodies of requests that are replayed by one step, in bytes (the first always is). */
 const bytesAtOnce = 2 * 1024 * 1024
 /** For how long a finished operation can be looked up. */
@@ -206,10 +208,17 @@ const nothing: Made = { events: [], requests: [] }
 const retry = Effect.fnUntraced(function* (
   { id, team_id, type }: Row,
   targets: ReadonlyArray<string>,
+  overMs: number,
   routing: Routing
 ): Effect.fn.Return<Made & { readonly left: ReadonlyArray<string> }, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
   if (type === "event_bulk_retry") {
-    const events = yield* retryEvents({ team_id, event_ids: targets, operation_id: id, shardOf: routing.shardOf })
+    const events = yield* retryEvents({
+      team_id,
+      event_ids: targets,
+      operation_id: id,
+      overMs,
+      shardOf: routing.shardOf
+    })
     return { ...nothing, events, left: [] }
   }
   const { found, left } = yield* originals(team_id, targets, bytesAtOnce)
@@ -223,8 +232,10 @@ const retry = Effect.fnUntraced(function* (
   return { ...nothing, requests, left }
 })
 
-const work = Effect.fnUntraced(function* (row: Row, batch: number, routing: Routing) {
+const work = Effect.fnUntraced(function* (row: Row, { overMs, targets: most }: Share, routing: Routing) {
   const sql = yield* SqlClient.SqlClient
+  const batch = row.type === "request_bulk_retry" && overMs > 0 ? Math.min(most, replayedAtOnce) : most
+  const part = batch / most
   const targets = yield* sql<{ target_id: string }>`
     select target_id from bulk_targets where operation_id = ${row.id} order by target_id limit ${batch}`
   const { left, ...made } =
@@ -233,6 +244,7 @@ const work = Effect.fnUntraced(function* (row: Row, batch: number, routing: Rout
       : yield* retry(
           row,
           targets.map(({ target_id }) => target_id),
+          overMs,
           routing
         )
   const taken = targets.map(({ target_id }) => target_id).filter((id) => !left.includes(id))
@@ -242,18 +254,26 @@ const work = Effect.fnUntraced(function* (row: Row, batch: number, routing: Rout
   yield* sql`update bulk_operations set queued_count = ${queued}, failed_count = ${failed} where id = ${row.id}`
   const isOver = targets.length < batch && left.length === 0
   if (isOver) yield* finish(row.id, queued === 0 && failed > 0 ? "FAILED" : "COMPLETED")
-  return { ...made, isOver }
+  return { ...made, isOver, part }
 })
+
+/** What a step may do: retry so many targets, whose events come due one after the other over so long (ms). */
+export interface Share {
+  readonly targets: number
+  readonly overMs: number
+}
 
 /** What a step has come to. */
 export interface Step extends Made {
   readonly isOver: boolean
+  /** How much of its share it has taken, from 0 to 1. */
+  readonly part: number
 }
 
 /** Takes the operation one step further: a page of its plan, or a batch of its targets. */
 export const stepOperation = Effect.fnUntraced(function* (
   id: string,
-  batch: number,
+  share: Share,
   routing: Routing
 ): Effect.fn.Return<Step, GatewayError, SqlClient.SqlClient | Secrets> {
   const sql = yield* SqlClient.SqlClient
@@ -263,8 +283,10 @@ export const stepOperation = Effect.fnUntraced(function* (
         Effect.gen(function* () {
           const [row] = yield* sql<Row>`
             select * from bulk_operations where id = ${id} and finished_at is null for update`
-          if (row === undefined) return { ...nothing, isOver: true }
-          return row.status === "PLANNED" ? { ...nothing, isOver: yield* plan(row) } : yield* work(row, batch, routing)
+          if (row === undefined) return { ...nothing, isOver: true, part: 0 }
+          return row.status === "PLANNED"
+            ? { ...nothing, isOver: yield* plan(row), part: 1 }
+            : yield* work(row, share, routing)
         })
       )
     )

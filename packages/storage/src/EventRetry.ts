@@ -101,6 +101,8 @@ const parentsOf = Effect.fnUntraced(function* (
 interface Retry {
   readonly id: string
   readonly parent: Parent
+  /** Unix ms. */
+  readonly due: number
 }
 
 /**
@@ -121,13 +123,13 @@ const make = (
       select * from unnest(${Columns.text(retries.map(({ id }) => id))}, ${Columns.text(parents.map(({ id }) => id))},
         ${Columns.text(parents.map(({ destination_id }) => destination_id))},
         ${Columns.int2(parents.map(({ destination_id }) => shardOf(destination_id)))},
-        ${Columns.bool(parents.map(({ in_order }) => in_order))}
-      ) with ordinality as a (id, parent_id, destination_id, shard, in_order, nth)
+        ${Columns.bool(parents.map(({ in_order }) => in_order))}, ${Columns.timestamptz(retries.map(({ due }) => due))}
+      ) with ordinality as a (id, parent_id, destination_id, shard, in_order, due_at, nth)
     ), created as (
       insert into events (id, team_id, request_id, connection_id, source_id, destination_id, event_data_id, state, trigger,
         due_at, ordering_key, root_event_id, retry_kind, retry_parent_event_id, retry_operation_id, ingested_at, created_at, updated_at)
       select a.id, e.team_id, e.request_id, e.connection_id, e.source_id, a.destination_id, e.event_data_id, 'PENDING',
-        ${operation === null ? "MANUAL" : "BULK_RETRY"}, ${now}::timestamptz, case when a.in_order then e.ordering_key end,
+        ${operation === null ? "MANUAL" : "BULK_RETRY"}, a.due_at, case when a.in_order then e.ordering_key end,
         coalesce(e.root_event_id, e.id), ${operation === null ? "single" : "bulk"}, e.id, ${operation}, e.ingested_at, ${now}, ${now}
       from asked a join events e on e.id = a.parent_id
       where e.id >= ${first} and e.id <= ${last} and ${payloadStored(sql)}
@@ -136,10 +138,10 @@ const make = (
     ), queued as (
       insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at, ordering_key, place, ready_at)
       select c.id, c.team_id, c.shard, c.destination_id, c.connection_id,
-        case when c.ordering_key is null then ${now} else ${sql.literal(inLine)} end, c.ordering_key,
+        case when c.ordering_key is null then c.due_at else ${sql.literal(inLine)} end, c.ordering_key,
         case when c.ordering_key is not null then ${sql.literal(nextPlace)} end,
         case when c.ordering_key is not null then ${now}::timestamptz end
-      from (select c.*, a.shard from created c join asked a on a.id = c.id order by a.nth) c
+      from (select c.*, a.shard, a.due_at from created c join asked a on a.id = c.id order by a.nth) c
     ), counted as (
       ${sql.literal(writeCounts(createdCounts))}
     )
@@ -184,7 +186,7 @@ export const retryEvent = Effect.fnUntraced(function* (options: {
   if (made !== undefined) return { ...made, shard: shardOf(made.destination_id) }
   const refused = refusal(parent)
   if (refused !== null) return yield* refused
-  const rows = yield* query(withPartitions(sql)(make(sql, [{ id, parent }], now, shardOf, null)))
+  const rows = yield* query(withPartitions(sql)(make(sql, [{ id, parent, due: now.getTime() }], now, shardOf, null)))
   if (rows.length === 0 && (yield* stored(team_id, event_id, id)) === undefined) return yield* payloadUnavailable
   const { connection_id, destination_id } = parent
   return {
@@ -197,14 +199,18 @@ export const retryEvent = Effect.fnUntraced(function* (options: {
   }
 })
 
+/** So many of a bulk operation come due at a time: their attempts share a commit. */
+const dueTogether = 4
+
 /**
- * Retries events for a bulk operation, in the order given, and answers the new ones; the rest cannot be retried now. To be run in the transaction that takes
- * them off the operation's targets.
+ * Retries events for a bulk operation, in the order given, and answers the new ones; the rest cannot be retried now. They come due a few at a time
+ * over `overMs`, so that nothing else waits behind many. To be run in the transaction that takes them off the operation's targets.
  */
 export const retryEvents = Effect.fnUntraced(function* (options: {
   readonly team_id: string
   readonly event_ids: ReadonlyArray<string>
   readonly operation_id: string
+  readonly overMs: number
   readonly shardOf: (destination_id: string) => number
 }): Effect.fn.Return<
   ReadonlyArray<{ readonly id: string; readonly destination_id: string }>,
@@ -212,13 +218,16 @@ export const retryEvents = Effect.fnUntraced(function* (options: {
   SqlClient.SqlClient
 > {
   const sql = yield* SqlClient.SqlClient
-  const { event_ids, operation_id, shardOf, team_id } = options
+  const { event_ids, operation_id, overMs, shardOf, team_id } = options
   const nowMs = yield* Clock.currentTimeMillis
   const now = new Date(nowMs)
   const parents = new Map((yield* parentsOf(team_id, event_ids, now)).map((parent) => [parent.id, parent]))
-  const retries = event_ids.flatMap((event_id) => {
+  const dueAt = (nth: number): number => nowMs + Math.floor((overMs * (nth - (nth % dueTogether))) / event_ids.length)
+  const retries = event_ids.flatMap((event_id, nth) => {
     const parent = parents.get(event_id)
-    return parent === undefined || refusal(parent) !== null ? [] : [{ id: newId(prefixes.event, nowMs), parent }]
+    return parent === undefined || refusal(parent) !== null
+      ? []
+      : [{ id: newId(prefixes.event, nowMs), parent, due: dueAt(nth) }]
   })
   if (retries.length === 0) return []
   const made = new Set((yield* make(sql, retries, now, shardOf, operation_id)).map(({ id }) => id))

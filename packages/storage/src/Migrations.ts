@@ -18,6 +18,7 @@ import counts from "./migrations/0015_counts.ts"
 import shared from "./migrations/0016_shared.ts"
 import startedDeliveries from "./migrations/0017_started_deliveries.ts"
 import publicBins from "./migrations/0018_public_bins.ts"
+import expectedUsers from "./migrations/0019_expected_users.ts"
 import { ensurePartitions } from "./Partitions.ts"
 
 /** In order, forward only: what has been released is never changed, a mistake is corrected by the next one. */
@@ -39,7 +40,8 @@ const migrations = Migrator.fromRecord({
   "0015_counts": counts,
   "0016_shared": shared,
   "0017_started_deliveries": startedDeliveries,
-  "0018_public_bins": publicBins
+  "0018_public_bins": publicBins,
+  "0019_expected_users": expectedUsers
 })
 
 /**

@@ -24,7 +24,7 @@ export const demoUser = "usr_demo"
 /** The oldest of a user's sessions ends when there would be more. */
 const mostSessions = 1_000
 /** Of one user: what a session answers is bounded by it. */
-const mostMemberships = 1_000
+export const mostMemberships = 1_000
 
 const sessionMs = 7 * 24 * 3_600_000
 const demoSessionMs = 24 * 3_600_000
@@ -126,7 +126,22 @@ const recordUser = Effect.fnUntraced(function* (who: Identity, now: number) {
       name = case when users.named then users.name else excluded.name end, picture_url = excluded.picture_url,
       updated_at = excluded.updated_at
     returning id`
+  if (who.email !== null && who.email_verified) yield* takePlaceOfExpected(user!.id, who.issuer, who.email)
   return user!.id
+})
+
+/** Gives a user what somebody with that address was expected for. Only the issuer's word that the address is theirs makes them that. */
+const takePlaceOfExpected = Effect.fnUntraced(function* (user: string, issuer: string, email: string) {
+  const sql = yield* SqlClient.SqlClient
+  const [expected] = yield* sql<{ id: string }>`
+    select id from users where issuer = ${issuer} and subject is null and email = ${email.toLowerCase()} for update`
+  if (expected === undefined) return
+  yield* sql`
+    insert into memberships (team_id, user_id, role, created_at)
+    select team_id, ${user}, role, created_at from memberships where user_id = ${expected.id}
+    on conflict (team_id, user_id) do update set role = 'owner' where excluded.role = 'owner'`
+  yield* sql`delete from memberships where user_id = ${expected.id}`
+  yield* sql`delete from users where id = ${expected.id}`
 })
 
 /** The team that a session acts on where a call names none. */

@@ -12,6 +12,7 @@ import type { KeyObject } from "node:crypto"
 import { join } from "node:path"
 import { Context, Effect, FileSystem, Layer, Result, Schema } from "effect"
 import { idTime } from "@tidegate/model/Ids"
+import { sealedColumns } from "./Tables.ts"
 
 /** A key that secrets at rest are encrypted with. Its bytes stay in a key object, out of logs and dumps of this. */
 export interface SecretKey {
@@ -91,7 +92,15 @@ const makeDayKeys = (): KeyOfPlace => {
   }
 }
 
+const declared: ReadonlySet<string> = new Set(sealedColumns.map(({ column, table }) => `${table}.${column}`))
+
+/** A value in a column that is not declared would be forgotten by the next rotation of keys, and be lost with the old one. */
+const inDeclared = ({ column, table }: SecretAddress): void => {
+  if (!declared.has(`${table}.${column}`)) throw new Error(`${table}.${column} is not declared to be sealed`)
+}
+
 const encrypt = (version: Version, id: string, key: KeyObject, address: SecretAddress, plaintext: string): string => {
+  inDeclared(address)
   const nonce = randomBytes(nonceBytes)
   const encryption = createCipheriv(cipher, key, nonce, { authTagLength: tagBytes })
   encryption.setAAD(bytesOf(address))
@@ -143,6 +152,10 @@ export class Secrets extends Context.Service<
     /** The same at once and for any number of values, each of a row whose id is a generated one: for the event path. */
     readonly seal: (address: SecretAddress, plaintext: string) => string
     readonly open: (address: SecretAddress, value: string) => Result.Result<string, SecretUnreadable>
+    /** A value of either kind, encrypted anew by the first key. */
+    readonly renew: (address: SecretAddress, value: string) => Result.Result<string, SecretUnreadable>
+    /** What values name the keys by, newest first: the id, and what they were named by while they had none. */
+    readonly names: ReadonlyArray<{ readonly id: string; readonly fingerprint: string }>
   }
 >()("@tidegate/storage/Secrets") {
   static readonly layer = ({ keys }: { readonly keys: KeyRing }): Layer.Layer<Secrets> => {
@@ -153,11 +166,18 @@ export class Secrets extends Context.Service<
     ])
     const [{ id, key }] = keys
     const dayKey = makeDayKeys()
+    const renewed = (version: Version, keyOf: KeyOfPlace, address: SecretAddress, value: string) =>
+      Result.map(decrypt(version, byId, keyOf, address, value), (text) =>
+        encrypt(version, id, keyOf(key, address), address, text)
+      )
     return Layer.succeed(Secrets, {
       encrypt: (address, plaintext) => Effect.sync(() => encrypt("v1", id, key, address, plaintext)),
       decrypt: (address, value) => Effect.suspend(() => Effect.fromResult(decrypt("v1", byId, itself, address, value))),
       seal: (address, plaintext) => encrypt("v2", id, dayKey(key, address), address, plaintext),
-      open: (address, value) => decrypt("v2", byId, dayKey, address, value)
+      open: (address, value) => decrypt("v2", byId, dayKey, address, value),
+      renew: (address, value) =>
+        value.startsWith("v2.") ? renewed("v2", dayKey, address, value) : renewed("v1", itself, address, value),
+      names: keys.map(({ fingerprint, id }) => ({ id, fingerprint }))
     })
   }
 }

@@ -3,9 +3,9 @@ import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { bodyLimits, parseJson } from "@tidegate/model/JsonText"
-import { takeTurn } from "@tidegate/model/LoopTurn"
+import { inTurns } from "@tidegate/model/LoopTurn"
 import type { PublicShare, Share, SharedRequest } from "@tidegate/model/Share"
-import { redact } from "@tidegate/signatures/Redaction"
+import { redaction } from "@tidegate/signatures/Redaction"
 import * as RequestReads from "./reads/RequestReads.ts"
 import { hashToken } from "./Secrets.ts"
 
@@ -39,9 +39,8 @@ export const share = Effect.fnUntraced(function* (
   if (data === null) return yield* fail("PAYLOAD_UNAVAILABLE", "the payload of the request is no longer stored")
 
   // Long work on what a stranger sent; what is looked at is bounded there.
-  const since = performance.now()
-  const request: SharedRequest = { id, status, verified, created_at, ...redact(data, { secretNames, includeBody }) }
-  yield* takeTurn(since)
+  const shown = yield* inTurns(redaction(data, { secretNames, includeBody }))
+  const request: SharedRequest = { id, status, verified, created_at, ...shown }
 
   const now = new Date(yield* Clock.currentTimeMillis)
   const shareId = `shr_${randomBytes(12).toString("hex")}`

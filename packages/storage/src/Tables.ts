@@ -11,8 +11,18 @@ import { resources } from "@tidegate/resources/Resources"
 interface Declared {
   /** The column that names the row's team; null: the row is nobody's. */
   readonly team: "team_id" | "id" | null
-  /** Columns with something encrypted or hashed in them. */
-  readonly secrets?: ReadonlyArray<string>
+  /** Columns with hashes of secrets in them. */
+  readonly hashed?: ReadonlyArray<string>
+  /** Columns with something encrypted in them. Into no other anything can be (`Secrets`), so that a rotation of keys finds all there is. */
+  readonly sealed?: Readonly<Record<string, Sealed>>
+}
+
+/** What an encrypted value belongs to. */
+export interface Sealed {
+  /** The column of the primary key. */
+  readonly row: string
+  /** Of a copy: the table that it is sealed for, and the column that names the row there. Else it is sealed for its own place. */
+  readonly of?: readonly [table: string, id: string]
 }
 
 /** Grows without bound: partitioned by the day inside an id, and kept for so many days as its team says. */
@@ -86,8 +96,8 @@ type ResourceTables = { readonly [R in (typeof resources)[number] as R["plural"]
 /** The tables of the resources, as they are declared. */
 const ofResources = Object.fromEntries(
   (resources as ReadonlyArray<AnyResource>).map(({ columns, plural }) => {
-    const secrets = Object.keys(columns).filter((column) => columns[column] === "sealed")
-    return [plural, secrets.length === 0 ? owned : { ...owned, secrets }]
+    const sealed = Object.keys(columns).flatMap((name) => (columns[name] === "sealed" ? [[name, { row: "id" }]] : []))
+    return [plural, sealed.length === 0 ? owned : { ...owned, sealed: Object.fromEntries(sealed) }]
   })
 ) as unknown as ResourceTables
 
@@ -96,7 +106,8 @@ export const payloadGone = ""
 
 /** What others refer to stands before them: days are dropped from the end of this list to its beginning. */
 export const tables = {
-  settings: ofAll,
+  // One of them, by which a process finds out whether it has the right keys.
+  settings: { ...ofAll, sealed: { value: { row: "name" } } },
   migrations: ofAll,
   cluster_runners: ofAll,
   cluster_runner_migrations: ofAll,
@@ -106,15 +117,20 @@ export const tables = {
   project_secrets: {
     ...owned,
     softDeleted: false,
-    secrets: ["api_key_hash", "configured_key_hash", "signing_secret", "previous_signing_secret"]
+    hashed: ["api_key_hash", "configured_key_hash"],
+    sealed: { signing_secret: { row: "team_id" }, previous_signing_secret: { row: "team_id" } }
   },
   users: ofAll,
   memberships: { ...owned, softDeleted: false },
-  sessions: { ...team, kind: "expires", at: "expires_at", secrets: ["token_hash"] },
+  sessions: { ...team, kind: "expires", at: "expires_at", hashed: ["token_hash"] },
   ...ofResources,
-  request_fixtures: { ...owned, softDeleted: false, secrets: ["presented"] },
+  request_fixtures: {
+    ...owned,
+    softDeleted: false,
+    sealed: { presented: { row: "id", of: ["requests", "original_request_id"] } }
+  },
   source_periods: { ...owned, softDeleted: false },
-  public_bins: { ...owned, softDeleted: false, secrets: ["token_hash"] },
+  public_bins: { ...owned, softDeleted: false, hashed: ["token_hash"] },
 
   requests: {
     ...grows,
@@ -122,7 +138,7 @@ export const tables = {
     key: ["id"],
     keptAs: "record",
     payload: { path: "''", query: "''", headers: `'${payloadGone}'`, presented: "null", body: "null" },
-    secrets: ["presented"]
+    sealed: { presented: { row: "id" } }
   },
   // Half of a page is kept free for the updates that deliveries make: with it 94 % stay in their page, with a quarter 51 %.
   events: { ...grows, by: ["id", prefixes.event], key: ["id"], keptAs: "record", fillFactor: 50 },
@@ -146,7 +162,7 @@ export const tables = {
 
   deliveries: { ...team, kind: "waits", about: ["event_id", "events"], key: ["event_id"] },
   pending_routes: { ...team, kind: "waits", about: ["request_id", "requests"], key: ["connection_id", "request_id"] },
-  request_shares: { ...team, kind: "expires", at: "forgotten_at" },
+  request_shares: { ...team, kind: "expires", at: "forgotten_at", hashed: ["token_hash"] },
   dedupe_keys: { ...team, kind: "expires", at: "expires_at" },
   bulk_operations: { ...team, kind: "expires", at: "expires_at" },
   bulk_targets: {
@@ -169,6 +185,18 @@ export const tablesThat = <Kind extends Table["kind"]>(
 ): ReadonlyArray<OfKind<Kind> & { readonly name: TableName }> =>
   Object.entries<Table>(tables).flatMap(([name, table]) =>
     table.kind === kind ? [{ ...(table as OfKind<Kind>), name: name as TableName }] : []
+  )
+
+/** Every column with something encrypted in it, and in whose name it is. What is copied from another stands behind that. */
+export const sealedColumns: ReadonlyArray<
+  Required<Sealed> & { readonly table: TableName; readonly column: string; readonly team: string | null }
+> = Object.entries<Table>(tables)
+  .toReversed()
+  .flatMap(([name, { sealed = {}, team }]) =>
+    Object.entries(sealed).map(([column, { of, row }]) => {
+      const table = name as TableName
+      return { table, column, row, team, of: of ?? [table, row] }
+    })
   )
 
 export type GrowingTable = Grows & { readonly name: TableName }

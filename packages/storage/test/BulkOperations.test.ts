@@ -33,9 +33,11 @@ const operation = Effect.fnUntraced(function* (connection: { readonly id: string
 const failed = (connection: Parameters<typeof insertEvent>[0], count: number) =>
   Effect.forEach(Array.from({ length: count }), () => insertEvent(connection, { state: "FAILED" }))
 
+const quickly = (targets: number) => ({ targets, overMs: 0 })
+
 /** Steps to the end of it. */
 const carryOut = Effect.fnUntraced(function* (id: string, batch: number) {
-  while (!(yield* stepOperation(id, batch, routing)).isOver) continue
+  while (!(yield* stepOperation(id, quickly(batch), routing)).isOver) continue
   return yield* getOperation({ team_id: team, type, id })
 })
 
@@ -54,12 +56,12 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
       yield* insertEvent(connection, { state: "SUCCESSFUL" })
       const { id, status } = yield* operation(connection)
       expect(status).toBe("PLANNED")
-      const planned = yield* stepOperation(id, 10, routing)
-      expect(planned).toEqual({ events: [], requests: [], isOver: false })
+      const planned = yield* stepOperation(id, quickly(10), routing)
+      expect(planned).toEqual({ events: [], requests: [], isOver: false, part: 1 })
       expect(yield* getOperation({ team_id: team, type, id })).toMatchObject({ status: "RUNNING", total_count: 25 })
       // What fails after the plan is no part of it.
       yield* failed(connection, 2)
-      const made = yield* stepOperation(id, 10, routing)
+      const made = yield* stepOperation(id, quickly(10), routing)
       expect(made.events.map(({ destination_id }) => destination_id)).toEqual(
         Array.from({ length: 10 }, () => connection.destination_id)
       )
@@ -76,6 +78,23 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
       // Retries of its own are younger than all that it could find.
       const again = yield* operation(connection)
       expect(yield* carryOut(again.id, 100)).toMatchObject({ total_count: 27 })
+    })
+  )
+
+  it.effect("make what comes due little by little, when they are told to", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const connection = yield* createConnection()
+      yield* failed(connection, 20)
+      const { id } = yield* operation(connection)
+      const share = { targets: 20, overMs: 1_000 }
+      yield* stepOperation(id, share, routing)
+      expect((yield* stepOperation(id, share, routing)).part).toBe(1)
+      const due = yield* sql<{ late: number; count: number }>`
+        select (extract(epoch from d.due_at - e.created_at) * 1000)::int4 as late, count(*)::int4 as count
+        from events e join deliveries d on d.event_id = e.id and d.due_at = e.due_at where e.retry_operation_id = ${id}
+        group by 1 order by 1`
+      expect(due).toEqual([0, 200, 400, 600, 800].map((late) => ({ late, count: 4 })))
     })
   )
 
@@ -101,8 +120,10 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
       for (let n = 1; !over; n++) {
         let count = 0
         tries++
-        const step = Effect.provideService(stepOperation(id, 2, routing), Statement.CurrentTransformer, (statement) =>
-          ++count < n ? Effect.succeed(statement) : Effect.die("cut off")
+        const step = Effect.provideService(
+          stepOperation(id, quickly(2), routing),
+          Statement.CurrentTransformer,
+          (statement) => (++count < n ? Effect.succeed(statement) : Effect.die("cut off"))
         )
         over = yield* Effect.matchCause(step, { onFailure: () => false, onSuccess: ({ isOver }) => isOver })
         const done = yield* retriesOf(id)
@@ -121,10 +142,10 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
       yield* failed(connection, 5)
       const { id } = yield* operation(connection)
       const which = { team_id: team, type, id }
-      yield* stepOperation(id, 2, routing)
-      yield* stepOperation(id, 2, routing)
+      yield* stepOperation(id, quickly(2), routing)
+      yield* stepOperation(id, quickly(2), routing)
       expect(yield* cancelOperation(which)).toMatchObject({ status: "CANCELLED", queued_count: 2, cancelable: false })
-      expect(yield* stepOperation(id, 2, routing)).toEqual({ events: [], requests: [], isOver: true })
+      expect(yield* stepOperation(id, quickly(2), routing)).toEqual({ events: [], requests: [], isOver: true, part: 0 })
       expect((yield* retriesOf(id)).length).toBe(2)
       expect(yield* sql`select from bulk_targets where operation_id = ${id}`).toEqual([])
       expect((yield* Effect.flip(cancelOperation(which))).code).toBe("BULK_OPERATION_NOT_CANCELABLE")

@@ -8,7 +8,7 @@ import { resources } from "@tidegate/resources/Resources"
 import { freshDatabase } from "../../../test/postgres.ts"
 import * as Database from "../src/Database.ts"
 import { migrate } from "../src/Migrations.ts"
-import { type Table, tables, tablesThat } from "../src/Tables.ts"
+import { type Sealed, type Table, tables, tablesThat } from "../src/Tables.ts"
 
 interface Column {
   readonly table: string
@@ -80,7 +80,7 @@ layer(catalogue, { excludeTestServices: true })("the declared tables", (it) => {
           kind: "owned",
           team: "team_id",
           softDeleted: true,
-          ...(sealed.length === 0 ? {} : { secrets: sealed })
+          ...(sealed.length === 0 ? {} : { sealed: Object.fromEntries(sealed.map((name) => [name, { row: "id" }])) })
         })
       }
     })
@@ -117,7 +117,9 @@ layer(catalogue, { excludeTestServices: true })("the declared tables", (it) => {
       const { columns, tables: found } = yield* Catalogue
       const has = (table: string, name: string) => columns.some((one) => one.table === table && one.name === name)
       const columnsOf = (table: Table): ReadonlyArray<string> => [
-        ...(table.secrets ?? []),
+        ...(table.hashed ?? []),
+        ...Object.keys(table.sealed ?? {}),
+        ...Object.values<Sealed>(table.sealed ?? {}).flatMap(({ of, row }) => [row, of?.[1] ?? row]),
         ...(table.kind === "grows" ? Object.keys(table.payload ?? {}) : []),
         ...(table.kind === "waits" ? [table.about[0]] : []),
         ...(table.kind === "expires" ? [table.at] : [])

@@ -36,7 +36,9 @@ const quick = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 
 const slow = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200, 43_200]
 const sizes = [1, 2, 5, 10, 20, 50, 100, 200, 400]
 
-const statuses = [...new Set([101, 200, 201, 202, 204, 304, ...Object.values(statusOf)])].sort((a, b) => a - b).map(String)
+const statuses = [...new Set([101, 200, 201, 202, 204, 304, ...Object.values(statusOf)])]
+  .sort((a, b) => a - b)
+  .map(String)
 
 /** Destinations that are told apart by their backlog; what the others have is one sum. */
 export const worstDestinations = 20

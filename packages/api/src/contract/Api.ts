@@ -12,6 +12,7 @@ import { groupOf } from "./Group.ts"
 import { MetricsApi } from "./MetricsApi.ts"
 import * as Parameters from "./Parameters.ts"
 import { ProjectSecretsApi } from "./ProjectSecretsApi.ts"
+import { PublicBinsApi } from "./PublicBinsApi.ts"
 import { RequestsApi } from "./RequestsApi.ts"
 import { SharesApi } from "./SharesApi.ts"
 import { SourcesApi } from "./SourcesApi.ts"
@@ -41,6 +42,7 @@ export class Api extends HttpApi.make("tidegate")
     AuthApi,
     ProjectSecretsApi,
     SharesApi,
+    PublicBinsApi,
     MetricsApi,
     FixturesApi,
     StreamsApi

@@ -13,6 +13,9 @@ export class CurrentTeam extends Context.Service<
 /** Who may call an endpoint. Each has it by `operation`; one without it is let nobody in. */
 export class CallableBy extends Context.Service<CallableBy, Permission>()("@tidegate/api/CallableBy") {}
 
+/** Endpoints that pages of any origin may call: no credential of a team is sent to them. */
+export class AnyOrigin extends Context.Service<AnyOrigin, boolean>()("@tidegate/api/AnyOrigin") {}
+
 export const permissionOf = ({
   annotations,
   identifier

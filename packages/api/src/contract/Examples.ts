@@ -327,6 +327,28 @@ const sharedRequest = {
   body_truncated: false
 } as const
 
+const bin = {
+  id: ids.source,
+  endpoint: `https://hooks.example.com/e/${ids.source}`,
+  expires_at: "2026-01-01T01:00:00.000Z",
+  ttl_seconds: 3600
+} as const
+
+export const newBin = { ...bin, token: ids.binToken } as const
+
+export const publicBin = {
+  ...bin,
+  requests: [{ id: ids.request, status: "accepted", created_at: at, data }],
+  next_cursor: null
+} as const
+
+export const claimedBin = {
+  claimed: true,
+  id: ids.source,
+  team_id: ids.team,
+  source: SourceExample.example.record
+} as const
+
 const shareUrl = `http://localhost:3000/v1/shares/request/${ids.shareToken}`
 
 export const publicShare = {

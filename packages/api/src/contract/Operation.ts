@@ -3,13 +3,15 @@ import { OpenApi } from "effect/http-api"
 import { type ErrorCode, statusOf } from "@tidegate/model/GatewayError"
 import type { Permission } from "@tidegate/model/Permission"
 import { schemaNameOf, whenOf } from "./ApiError.ts"
-import { CallableBy } from "./Authorization.ts"
+import { AnyOrigin, CallableBy } from "./Authorization.ts"
 
 /** What the document says of one operation beyond its schemas. */
 export interface About {
   /** The name it has in generated clients. */
   readonly id: string
   readonly permission: Permission
+  /** Whether pages of any origin may make the call; not unless told. */
+  readonly anyOrigin?: boolean
   readonly summary: string
   readonly description: string
   /** A body that is answered with success, where there is a body. */
@@ -118,13 +120,9 @@ export const describe =
 
 /** The annotations of an endpoint. */
 export const operation = (about: About): Context.Context<never> =>
-  Context.add(
-    OpenApi.annotations({
-      identifier: about.id,
-      summary: about.summary,
-      description: about.description,
-      transform: (generated) => describe(about)(generated as OperationJson)
-    }),
-    CallableBy,
-    about.permission
-  )
+  OpenApi.annotations({
+    identifier: about.id,
+    summary: about.summary,
+    description: about.description,
+    transform: (generated) => describe(about)(generated as OperationJson)
+  }).pipe(Context.add(CallableBy, about.permission), Context.add(AnyOrigin, about.anyOrigin === true))

@@ -187,6 +187,8 @@ export const requests = {
 
 export const requestCount = requestFilters
 
+export const bin = { limit: limit(100, 100), cursor: text("next_cursor of the page before", 2000) }
+
 const eventFilters = {
   ...team,
   ...window,

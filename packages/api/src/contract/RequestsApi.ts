@@ -135,7 +135,7 @@ export class RequestsApi extends HttpApiGroup.make("requests")
         summary: "List the events of a request",
         description: "Oldest first.",
         answer: subList(event),
-        errors: ["NOT_FOUND"]
+        errors: ["NOT_FOUND", "INVALID_CURSOR"]
       })
     ),
     HttpApiEndpoint.get("ignoredEvents", "/requests/:id/ignored_events", {
@@ -149,7 +149,7 @@ export class RequestsApi extends HttpApiGroup.make("requests")
         summary: "List what a request did not become, and why",
         description: "One for each connection whose rules kept it from becoming an event.",
         answer: subList(ignoredEvent),
-        errors: ["NOT_FOUND"]
+        errors: ["NOT_FOUND", "INVALID_CURSOR"]
       })
     )
   )

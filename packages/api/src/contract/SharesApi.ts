@@ -63,6 +63,7 @@ export class SharesApi extends HttpApiGroup.make("shares")
       operation({
         id: "openShare",
         permission: "public",
+        anyOrigin: true,
         summary: "Open a share",
         description: "Without a credential: the link is one. At most 120 a minute from one address.",
         answer: publicShare,

@@ -1,6 +1,7 @@
 import { Effect, type Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { ConnectionEntity } from "@tidegate/entities/Connection/ConnectionProtocol"
+import { invalid } from "@tidegate/model/GatewayError"
 import { connection } from "@tidegate/resources/Connection"
 import { Connections } from "@tidegate/storage/Connections"
 import * as RequestReads from "@tidegate/storage/reads/RequestReads"
@@ -31,6 +32,9 @@ export const layer = HttpApiBuilder.group(
     const handled = yield* handle(handlers, connection, connections, yield* ConnectionEntity.client, {
       /** The one that the body names: by its id, else by its source and name. */
       find: (team_id, body) => {
+        if (!["string", "undefined"].includes(typeof (body["id"] ?? undefined))) {
+          return Effect.fail(invalid([{ path: "id", message: "must be an id" }]))
+        }
         const id = textOf(body, "id")
         if (id !== null) return Effect.as(connections.get(team_id, id), id)
         const source_id = textOf(body, "source_id") ?? idIn(body["source"])

@@ -10,7 +10,7 @@ import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { askOwner, type ById, reader, type Stores, type WithBody } from "./Calls.ts"
 import { readJsonObject } from "./JsonBody.ts"
-import { searchOf, valuesOf } from "./ListInput.ts"
+import { limitOf, refuseCursors, searchOf, valuesOf } from "./ListInput.ts"
 
 const listed = <Model>(models: ReadonlyArray<Model>) => ({ count: models.length, models })
 
@@ -50,8 +50,9 @@ export const layer = HttpApiBuilder.group(
       .handle("list", ({ query }) =>
         Effect.gen(function* () {
           const { id: team } = yield* CurrentTeam
+          yield* refuseCursors
           const sources = yield* valuesOf("source_id", query.source_id)
-          const limit = Math.min(query.limit ?? 100, 255)
+          const limit = limitOf(query.limit, 255)
           return listed(yield* reading(Fixtures.listFixtures(team, { sources, search: searchOf(query), limit })))
         })
       )
@@ -75,9 +76,10 @@ export const layer = HttpApiBuilder.group(
         })
       )
       .handle("targets", ({ params }) =>
-        Effect.flatMap(CurrentTeam, ({ id: team }) =>
-          Effect.map(reading(Fixtures.fixtureTargets(team, params.id)), listed)
-        )
+        Effect.gen(function* () {
+          yield* refuseCursors
+          return listed(yield* reading(Fixtures.fixtureTargets((yield* CurrentTeam).id, params.id)))
+        })
       )
       .handleRaw("replay", replayOne)
   })

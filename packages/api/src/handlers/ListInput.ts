@@ -102,7 +102,7 @@ export const pageOf = (
 }
 
 /** Lists without pages have no cursors: one that was ignored would read the same rows for ever. */
-const refuseCursors = Effect.gen(function* () {
+export const refuseCursors = Effect.gen(function* () {
   const written = yield* HttpServerRequest.ParsedSearchParams
   for (const path of ["cursor", "next", "prev"]) {
     if (written[path] !== undefined) {

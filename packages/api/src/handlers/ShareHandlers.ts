@@ -1,5 +1,4 @@
 import { Clock, Effect } from "effect"
-import { HttpEffect, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { RateLimiter } from "@tidegate/coordination/RateLimiter"
 import { Ingress, ingressPath } from "@tidegate/model/Ingress"
@@ -14,9 +13,6 @@ import { readJsonObjectIfAny } from "./JsonBody.ts"
 
 /** How often a client address may open shares. */
 const opened = perMinute("opened_shares", 120)
-
-/** It is for whoever has the link: no search engine lists it, and a page of anybody may show it. */
-const openly = { "x-robots-tag": "noindex, nofollow", "access-control-allow-origin": "*" }
 
 export const layer = HttpApiBuilder.group(
   Api,
@@ -48,9 +44,6 @@ export const layer = HttpApiBuilder.group(
       )
       .handle("open", ({ params }) =>
         Effect.gen(function* () {
-          yield* HttpEffect.appendPreResponseHandler((_, response) =>
-            Effect.succeed(HttpServerResponse.setHeaders(response, openly))
-          )
           // Counted whatever is found: guessing costs like opening.
           yield* spend("address", yield* limiter.take(opened, yield* client))
           return yield* reading(openShare(params.token))

@@ -15,15 +15,28 @@ import { Lease } from "../Lease.ts"
 import { replayRouting } from "../Replay.ts"
 import { shardOf } from "../Shards.ts"
 import { BulkOperationEntity } from "./BulkOperationProtocol.ts"
-import { isCrowded, lookAgain, mostPatienceMs, paceAt } from "./Pace.ts"
+import { isCrowded, lookAgain, mostPatienceMs, Pacing } from "./Pace.ts"
 
-/** The operations of a process take turns: however many there are, live traffic yields to one. */
-const Turn = Context.Reference<Semaphore.Semaphore>("@tidegate/entities/BulkOperation/Turn", {
-  defaultValue: () => Semaphore.makeUnsafe(1)
-})
+/**
+ * The operations of a process take turns, step by step, at one pace: however many there are, live traffic yields to one. While the targets of
+ * one are slow the others go on.
+ */
+const Turns = Context.Reference<{ readonly turn: Semaphore.Semaphore; readonly pacing: Pacing }>(
+  "@tidegate/entities/BulkOperation/Turns",
+  { defaultValue: () => ({ turn: Semaphore.makeUnsafe(1), pacing: new Pacing() }) }
+)
 
+/** Between two steps that nobody else waits for (ms). */
+const restMs = 5
 /** As many are counted as tell the paces apart. */
 const countedAtMost = 20
+
+/** With how long it took (ms, with fractions). */
+const timed = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
+  const since = yield* Clock.currentTimeNanos
+  const value = yield* effect
+  return [value, Number((yield* Clock.currentTimeNanos) - since) / 1e6] as const
+})
 
 /**
  * The actor of a bulk operation. Its memory is nothing but what it has queued last; where it is stands in its rows, and each step is one
@@ -34,7 +47,7 @@ export const layer = BulkOperationEntity.toLayer(
     const { entityId: id } = yield* Entity.CurrentAddress
     const sharding = yield* Sharding.Sharding
     const lease = yield* Lease
-    const turn = yield* Turn
+    const { pacing, turn } = yield* Turns
     const hints = yield* actors
     const routing = yield* replayRouting
     const shard = shardOf(sharding, id)
@@ -71,13 +84,15 @@ export const layer = BulkOperationEntity.toLayer(
 
     /** One step, and the rest after it; answers whether that was the last one. */
     const step = Effect.gen(function* () {
-      const { batch, rest } = paceAt(yield* liveRequests(countedAtMost))
+      const [live, lookMs] = yield* timed(liveRequests(countedAtMost))
+      const { batch, overMs } = pacing.next(live, lookMs)
       // Whoever has it now goes on: what it finds is what is stored.
       if (!lease.isHeld(shard)) return true
-      const since = yield* Clock.currentTimeMillis
-      const { isOver, ...made } = yield* Effect.uninterruptible(stepOperation(id, batch, routing))
+      const [{ isOver, part, ...made }, tookMs] = yield* timed(
+        Effect.uninterruptible(stepOperation(id, { targets: batch, overMs }, routing))
+      )
       yield* tell(made)
-      if (!isOver) yield* Effect.sleep(rest((yield* Clock.currentTimeMillis) - since))
+      if (!isOver) yield* Effect.sleep(overMs === 0 ? restMs : part * overMs - tookMs)
       return isOver
     })
 

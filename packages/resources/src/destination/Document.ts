@@ -88,7 +88,7 @@ const writeOf = (row: Connector): Schema.Top => {
     name: Name,
     description: optional(Description),
     type: isDefault ? optional(type.annotate({ description: `${row.type} unless told` })) : type,
-    config: Object.values(row.settings).some((one) => "needed" in one) ? config : optional(config)
+    config: Object.values(row.settings).some((one) => "needed" in one) ? config : setting(config)
   }).annotate({
     identifier: `${typeName(row.type)}DestinationWrite`,
     description: row.description,
@@ -108,7 +108,7 @@ export const DestinationWrite = Schema.Union(connectors.map(writeOf)).annotate({
   readonly name: string
   readonly description?: string | null
   readonly type?: string
-  readonly config?: Config
+  readonly config?: Config | null
 }>
 
 const every = connectors.map(({ settings }) => settings)
@@ -118,7 +118,7 @@ export const DestinationPatch = Schema.Struct({
   name: optional(Name),
   description: optional(Description),
   type: optional(Schema.Literals(connectors.map(({ type }) => type))),
-  config: optional(
+  config: setting(
     Schema.Struct({
       ...changed(settingsOfAny),
       auth_type: setting(Schema.Literals(outboundAuthTypes.map(({ type }) => type))),
@@ -135,7 +135,7 @@ export const DestinationPatch = Schema.Struct({
   readonly name?: string
   readonly description?: string | null
   readonly type?: string
-  readonly config?: Config
+  readonly config?: Config | null
 }>
 
 /** Settings that not every type has are not in every record. */

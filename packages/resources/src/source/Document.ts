@@ -112,7 +112,7 @@ const ofNoProvider = Schema.String.check(
 const GenericWrite = Schema.Struct({
   ...whole,
   type: optional(ofNoProvider),
-  config: optional(Schema.Union([Open, Basic, ApiKey, Hmac]))
+  config: optional(Schema.Union([Open, Basic, ApiKey, Hmac, Schema.Null]))
 }).annotate({
   identifier: "GenericSourceWrite",
   description: "A source whose own settings say how its senders are verified.",
@@ -132,7 +132,7 @@ const providerWrite = ({ Auth, kind: { authType, name, types } }: (typeof writte
   return Schema.Struct({
     ...whole,
     type: oneOf(types),
-    config: optional(Schema.Union([Config, Open, ...others]))
+    config: optional(Schema.Union([Config, Open, ...others, Schema.Null]))
   }).annotate({ identifier: `${name}SourceWrite`, description: `Sources of the types ${types.join(", ")}.` })
 }
 
@@ -152,7 +152,7 @@ export const SourcePatch = Schema.Struct({
   name: optional(Name),
   ...members,
   type: optional(Type),
-  config: optional(
+  config: setting(
     Schema.Struct({
       ...settings,
       auth_type: setting(Schema.Literals(["BASIC_AUTH", "API_KEY", "HMAC", "PROVIDER_SIGNATURE"])),

@@ -6,13 +6,15 @@ import { redacted } from "./SecretValues.ts"
  * Secrets that are named in text which is no JSON, or broken: `password=x`, `Cookie: x`, `"token":"x"` with its quotes escaped or not,
  * `<secret>x</secret>`. Where a value ends is guessed, and rather too late than too early. Each character is looked at a few times.
  */
-export const withoutNamedSecrets = (text: string, isSecret: IsSecretName): string => {
+export function* namedSecretsRemoved(text: string, isSecret: IsSecretName): Generator<void, string, void> {
   let kept = ""
   let keptTo = 0
   /** A name that stands as a value: `name: "password", value: "x"`. */
   let isNamed = false
-  separators.lastIndex = 0
+  const separators = /=>|[:=<]/g
+  let seen = 0
   for (let found = separators.exec(text); found !== null; found = separators.exec(text)) {
+    if (++seen % inOnePart === 0) yield
     const end = separators.lastIndex
     if (found[0] === "<") {
       const element = elementAt(text, end)
@@ -41,7 +43,8 @@ export const withoutNamedSecrets = (text: string, isSecret: IsSecretName): strin
   return kept + text.slice(keptTo)
 }
 
-const separators = /=>|[:=<]/g
+/** So many separators are looked at in one part of the work. */
+const inOnePart = 256
 const blank = /\s/
 const nothing = /^\\*["'`]?(?:null|true|false|undefined|none|nil)?\\*["'`]?$/i
 

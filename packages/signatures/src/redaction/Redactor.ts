@@ -2,9 +2,9 @@ import { isUtf8 } from "node:buffer"
 import { escape, unescape } from "node:querystring"
 import type { Schema } from "effect"
 import { bodyLimits, parseJson } from "@tidegate/model/JsonText"
-import { nameNames, valueNames, withoutNamedSecrets } from "./NamedValues.ts"
+import { namedSecretsRemoved, nameNames, valueNames } from "./NamedValues.ts"
 import { type IsSecretName, secretNames } from "./SecretNames.ts"
-import { redacted, withoutSecretLooks } from "./SecretValues.ts"
+import { redacted, secretLooksRemoved } from "./SecretValues.ts"
 
 /** So many encodings around each other are looked into; what is in more is taken for a secret. */
 const mostLayers = 6
@@ -16,6 +16,9 @@ const formText = /^[^\s=&<>{"]{1,256}=[^\s&]*(?:&[^\s=&]*(?:=[^\s&]*)?)*$/
 const harmless = /^[\w .-]{0,11}$/
 const multipart = /^--[^\s]{1,100}\r?\n/
 
+/** Work in parts: between two of them others may have their turn. A part is a few milliseconds at the most. */
+type Work<A> = Generator<void, A, void>
+
 /** Takes secrets out of values, by what they are called, what they look like, and what is encoded in them. */
 export class Redactor {
   readonly isSecret: IsSecretName
@@ -26,30 +29,34 @@ export class Redactor {
   }
 
   /** What is named so: a secret is masked, whatever it is; that there is none may be seen. */
-  named(name: string, value: Schema.Json, layer = 0): Schema.Json {
-    return this.isSecret(name) ? masked(value) : this.value(value, layer)
+  *named(name: string, value: Schema.Json, layer = 0): Work<Schema.Json> {
+    return this.isSecret(name) ? masked(value) : yield* this.value(value, layer)
   }
 
   /** A JSON value; itself when nothing in it is secret. */
-  value(value: Schema.Json, layer = 0): Schema.Json {
-    if (typeof value === "string") return this.text(value, layer)
+  *value(value: Schema.Json, layer = 0): Work<Schema.Json> {
+    if (typeof value === "string") return yield* this.text(value, layer)
     if (typeof value !== "object" || value === null) return value
-    if (Array.isArray(value)) return this.#list(value, layer)
-    return this.#members(value as Schema.JsonObject, layer)
+    yield
+    if (Array.isArray(value)) return yield* this.#list(value, layer)
+    return yield* this.#members(value as Schema.JsonObject, layer)
   }
 
-  #list(items: ReadonlyArray<Schema.Json>, layer: number): Schema.Json {
+  *#list(items: ReadonlyArray<Schema.Json>, layer: number): Work<Schema.Json> {
     let isNamed = false
-    const shown = items.map((item) => {
+    let isChanged = false
+    const shown: Array<Schema.Json> = []
+    for (const item of items) {
       // Names and values may follow each other: ["Authorization", "Bearer x"].
-      const next = isNamed ? masked(item) : this.value(item, layer)
+      const next = isNamed ? masked(item) : yield* this.value(item, layer)
       isNamed = !isNamed && typeof item === "string" && item.length <= 128 && this.isSecret(item)
-      return next
-    })
-    return shown.some((item, index) => item !== items[index]) ? shown : items
+      isChanged ||= next !== item
+      shown.push(next)
+    }
+    return isChanged ? shown : items
   }
 
-  #members(members: Schema.JsonObject, layer: number): Schema.Json {
+  *#members(members: Schema.JsonObject, layer: number): Work<Schema.Json> {
     const entries = Object.entries(members)
     // {"name": "password", "value": "x"}
     const isNamed = entries.some(
@@ -57,105 +64,126 @@ export class Redactor {
         typeof value === "string" && value.length <= 128 && nameNames.test(name) && this.isSecret(value)
     )
     let isChanged = false
-    const shown = entries.map(([name, value]) => {
-      const nextName = harmless.test(name) ? name : withoutSecretLooks(name)
-      const next = isNamed && valueNames.test(name) ? masked(value) : this.named(name, value, layer)
+    const shown: Array<readonly [string, Schema.Json]> = []
+    for (const [name, value] of entries) {
+      if (shown.length % 64 === 63) yield
+      const nextName = harmless.test(name) ? name : yield* secretLooksRemoved(name)
+      const next = isNamed && valueNames.test(name) ? masked(value) : yield* this.named(name, value, layer)
       isChanged ||= next !== value || nextName !== name
-      return [nextName, next] as const
-    })
+      shown.push([nextName, next])
+    }
     return isChanged ? Object.fromEntries(shown) : members
   }
 
   /** Any text: JSON, a form, parts of a form, XML, or what people write, and whatever is encoded in it. */
-  text(text: string, layer = 0): string {
+  *text(text: string, layer = 0): Work<string> {
     if (harmless.test(text)) return text
     if (layer > mostLayers) return redacted
+    yield
     return (
-      this.#asJson(text, layer) ?? this.#asLines(text, layer) ?? this.#asForm(text, layer) ?? this.#prose(text, layer)
+      (yield* this.#asJson(text, layer)) ??
+      (yield* this.#asLines(text, layer)) ??
+      (yield* this.#asForm(text, layer)) ??
+      (yield* this.#prose(text, layer))
     )
   }
 
-  #asJson(text: string, layer: number): string | null {
+  *#asJson(text: string, layer: number): Work<string | null> {
     if (!/^\s*[[{"]/.test(text)) return null
     const parsed = parseJson(text, { ...bodyLimits, levels: 200 })
     if (parsed.kind !== "json") return null
     const value = parsed.value as Schema.Json
-    const next = this.value(value, layer + 1)
+    const next = yield* this.value(value, layer + 1)
     return next === value ? text : JSON.stringify(next)
   }
 
   /** One JSON value a line. */
-  #asLines(text: string, layer: number): string | null {
+  *#asLines(text: string, layer: number): Work<string | null> {
     if (!/^\s*[[{]/.test(text) || !text.includes("\n")) return null
     const lines: Array<string> = []
     for (const line of text.split("\n")) {
-      const next = line.trim() === "" ? line : this.#asJson(line, layer)
+      yield
+      const next = line.trim() === "" ? line : yield* this.#asJson(line, layer)
       if (next === null) return null
       lines.push(next)
     }
     return lines.join("\n")
   }
 
-  #asForm(text: string, layer: number): string | null {
-    if (multipart.test(text)) return this.#parts(text, layer)
-    return formText.test(text) ? this.form(text, layer, written) : null
+  *#asForm(text: string, layer: number): Work<string | null> {
+    if (multipart.test(text)) return yield* this.#parts(text, layer)
+    return formText.test(text) ? yield* this.form(text, layer, written) : null
   }
 
   /** A query or a form; what is not secret in it stays as it was written. */
-  form(text: string, layer = 0, write: (value: string) => string = (value) => value): string {
-    return text
-      .split("&")
-      .map((piece) => {
-        const equals = piece.indexOf("=")
-        const plain = (part: string) => unescape(part.replaceAll("+", " "))
-        if (equals < 0) return this.#changed(piece, plain(piece), layer, write)
-        const [name, value] = [piece.slice(0, equals), piece.slice(equals + 1)]
-        const next = this.isSecret(plain(name))
-          ? value === ""
-            ? ""
-            : write(redacted)
-          : this.#changed(value, plain(value), layer, write)
-        return `${this.#changed(name, plain(name), layer, write)}=${next}`
-      })
-      .join("&")
+  *form(text: string, layer = 0, write: (value: string) => string = (value) => value): Work<string> {
+    const plain = (part: string) => unescape(part.replaceAll("+", " "))
+    const pieces: Array<string> = []
+    for (const piece of text.split("&")) {
+      yield
+      const equals = piece.indexOf("=")
+      if (equals < 0) {
+        pieces.push(yield* this.#changed(piece, plain(piece), layer, write))
+        continue
+      }
+      const [name, value] = [piece.slice(0, equals), piece.slice(equals + 1)]
+      const next = this.isSecret(plain(name))
+        ? value === ""
+          ? ""
+          : write(redacted)
+        : yield* this.#changed(value, plain(value), layer, write)
+      pieces.push(`${yield* this.#changed(name, plain(name), layer, write)}=${next}`)
+    }
+    return pieces.join("&")
   }
 
-  #changed(written: string, plain: string, layer: number, write: (value: string) => string): string {
-    const next = this.text(plain, layer + 1)
+  *#changed(written: string, plain: string, layer: number, write: (value: string) => string): Work<string> {
+    const next = yield* this.text(plain, layer + 1)
     return next === plain ? written : write(next)
   }
 
   /** The parts of a form that is sent as such; what has no end is a part to the end. */
-  #parts(text: string, layer: number): string {
+  *#parts(text: string, layer: number): Work<string> {
     const boundary = /^--[^\r\n]+/.exec(text)![0]
-    return text
-      .split(boundary)
-      .map((part) => {
-        const head = /^\r?\n[^]*?\r?\n\r?\n/.exec(part.slice(0, 16_384))?.[0]
-        if (head === undefined) return part.length < 8 ? part : this.#prose(part, layer)
-        const name = /\bname="?([^"\r\n;]{1,256})/i.exec(head)?.[1] ?? ""
-        const content = part.slice(head.length)
-        return withoutSecretLooks(head) + (this.isSecret(name) ? `${redacted}\r\n` : this.text(content, layer + 1))
-      })
-      .join(boundary)
+    const parts: Array<string> = []
+    for (const part of text.split(boundary)) {
+      yield
+      const head = /^\r?\n[^]*?\r?\n\r?\n/.exec(part.slice(0, 16_384))?.[0]
+      if (head === undefined) {
+        parts.push(part.length < 8 ? part : yield* this.#prose(part, layer))
+        continue
+      }
+      const name = /\bname="?([^"\r\n;]{1,256})/i.exec(head)?.[1] ?? ""
+      const content = part.slice(head.length)
+      const shown = this.isSecret(name) ? `${redacted}\r\n` : yield* this.text(content, layer + 1)
+      parts.push((yield* secretLooksRemoved(head)) + shown)
+    }
+    return parts.join(boundary)
   }
 
-  #prose(text: string, layer: number): string {
-    const plain = withoutSecretLooks(withoutNamedSecrets(text, this.isSecret))
+  *#prose(text: string, layer: number): Work<string> {
+    const plain = yield* this.#plain(text)
+    yield
     const decoded = /%[0-9a-f]{2}/i.test(plain)
-      ? plain.replace(percentToken, (token) => this.#changed(token, unescape(token), layer, written))
+      ? yield* replaced(plain, percentToken, (token) => this.#changed(token, unescape(token), layer, written))
       : plain
-    return decoded.replace(base64Token, (token) => this.#base64(token, layer))
+    yield
+    return yield* replaced(decoded, base64Token, (token) => this.#base64(token, layer))
+  }
+
+  *#plain(text: string): Work<string> {
+    const unnamed = yield* namedSecretsRemoved(text, this.isSecret)
+    return yield* secretLooksRemoved(unnamed)
   }
 
   /** A token that may be base64. It is tried as a whole, and by the pieces that a path or line breaks make of it. */
-  #base64(token: string, layer: number): string {
-    const whole = this.#decoded(token, layer)
+  *#base64(token: string, layer: number): Work<string> {
+    const whole = yield* this.#decoded(token, layer)
     if (whole !== token || !/[/\n]/.test(token)) return whole
-    return token.replace(/[^/\r\n]{16,}/g, (piece) => this.#decoded(piece, layer))
+    return yield* replaced(token, /[^/\r\n]{16,}/g, (piece) => this.#decoded(piece, layer))
   }
 
-  #decoded(token: string, layer: number): string {
+  *#decoded(token: string, layer: number): Work<string> {
     // Compressed: nobody sees what is in it.
     if (/^H4sI[\w+/-]{12}/.test(token)) return redacted
     const isUrl = /[_-]/.test(token)
@@ -164,14 +192,27 @@ export class Redactor {
       const plain = bytes.toString("utf8")
       // oxlint-disable-next-line no-control-regex -- what no text has
       if (!/[\u0000-\u0008\u000e-\u001f]/.test(plain)) {
-        const next = this.text(plain, layer + 1)
+        const next = yield* this.text(plain, layer + 1)
         return next === plain ? token : Buffer.from(next).toString(isUrl ? "base64url" : "base64")
       }
     }
     // Bytes, perhaps with text in them, or text of two bytes a character: nothing of it is shown if there is a secret.
+    yield
     const plain = bytes.toString("latin1").replaceAll("\u0000", "")
-    return withoutSecretLooks(withoutNamedSecrets(plain, this.isSecret)) === plain ? token : redacted
+    return (yield* this.#plain(plain)) === plain ? token : redacted
   }
+}
+
+/** A text with each match replaced by what the work on it comes to. */
+function* replaced(text: string, pattern: RegExp, work: (match: string) => Work<string>): Work<string> {
+  let kept = ""
+  let keptTo = 0
+  for (const { 0: match, index } of text.matchAll(pattern)) {
+    kept += text.slice(keptTo, index) + (yield* work(match))
+    keptTo = index + match.length
+    yield
+  }
+  return keptTo === 0 ? text : kept + text.slice(keptTo)
 }
 
 const written = (text: string): string => escape(text.toWellFormed())

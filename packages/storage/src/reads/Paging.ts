@@ -25,7 +25,7 @@ export interface SubPageRequest {
 export const startOf = ({ cursor, key }: SubPageRequest): Result.Result<string, GatewayError> =>
   cursor === undefined ? Result.succeed("") : Result.map(readCursor(key, cursor), ({ id }) => id)
 
-const noWindow: Window = { from: 0, to: 0 }
+export const noWindow: Window = { from: 0, to: 0 }
 
 /** The envelope of such a list; `next` is the id that the page ends with when it is not the last one. */
 export const subList = <Model>({ key, limit }: SubPageRequest, models: ReadonlyArray<Model>, next: string | null) => ({

@@ -1,0 +1,182 @@
+import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import { Console, Effect, Layer, Logger } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import type { GatewayError } from "@tidegate/model/GatewayError"
+import * as EmbeddedPostgres from "@tidegate/postgres/EmbeddedPostgres"
+import { keysFit } from "@tidegate/storage/Agreement"
+import * as Database from "@tidegate/storage/Database"
+import { renewAll, type Renewed, usesOfOldKeys } from "@tidegate/storage/KeyRotation"
+import { createTeam, listMembers, listTeams, putMember, removeMember } from "@tidegate/storage/Members"
+import { Secrets } from "@tidegate/storage/Secrets"
+import { embeddedHome, loadKeys } from "./Bootstrap.ts"
+import { settings, SettingsError } from "./Settings.ts"
+
+/*
+ * `tidegate`: what an operator does with an installation and the API has no call for. It reads the settings that the gateway
+ * reads, works in its database beside it, and needs no gateway that runs.
+ */
+
+/** Two of each: gateways at work have the others. */
+const connections = { connections: 2, hotConnections: 1, journalConnections: 1 }
+
+const installation = Layer.unwrap(
+  Effect.gen(function* () {
+    const given = yield* settings
+    const url = given.databaseUrl ?? (yield* EmbeddedPostgres.start({ home: embeddedHome(given) })).url
+    const secrets = Secrets.layer({ keys: yield* loadKeys(given) })
+    return Layer.merge(Database.layer({ url, ...connections }), secrets)
+  })
+)
+
+/** The issuer by whom members who have not signed in yet will. */
+const issuer = Effect.map(settings, ({ signIn }) => signIn.issuer?.issuer ?? null)
+
+const said = (error: GatewayError) => new SettingsError({ message: error.message })
+
+const holdsKeys = Effect.gen(function* () {
+  if (yield* keysFit) return
+  yield* new SettingsError({
+    message:
+      "TIDEGATE_SECRET_KEYS: the secrets in this database were encrypted with another key; give it here too, behind the new one"
+  })
+})
+
+const progress = ({ column, renewed, table }: Renewed) => Console.error(`${table}.${column}: ${renewed} so far`)
+
+/** Whether the first key is the only one of the ring that is used; says where it is not. */
+const check = Effect.gen(function* () {
+  const { names } = yield* Secrets
+  const uses = yield* usesOfOldKeys
+  for (const { column, isInRing, key, table, values } of uses) {
+    const why = isInRing ? "" : " (not in the ring: they cannot be read)"
+    yield* Console.log(`key ${key}: ${values} in ${table}.${column}${why}`)
+  }
+  const [first, ...others] = names.map(({ id }) => id)
+  const used = new Set(uses.filter(({ isInRing }) => isInRing).map(({ key }) => key))
+  for (const id of others.filter((id) => !used.has(id))) {
+    yield* Console.log(`key ${id}: used nowhere; it can be taken out of the ring`)
+  }
+  process.exitCode = used.size === 0 ? 0 : 1
+  yield* Console.log(
+    used.size === 0
+      ? `everything is encrypted by the key ${first}`
+      : "not everything is encrypted by the first key; see tidegate keys rotate"
+  )
+})
+
+const keys = Command.make("keys").pipe(
+  Command.withDescription("The keys that secrets at rest are encrypted with (TIDEGATE_SECRET_KEYS)"),
+  Command.withSubcommands([
+    Command.make(
+      "rotate",
+      {
+        check: Flag.Boolean("check").pipe(
+          Flag.withDefault(false),
+          Flag.withDescription("Only say whether older keys are still used")
+        )
+      },
+      Effect.fn(function* (asked) {
+        yield* holdsKeys
+        if (!asked.check) {
+          for (const { column, renewed, table, unreadable } of yield* renewAll(progress)) {
+            const left = unreadable === 0 ? "" : `, ${unreadable} cannot be read and stay as they are`
+            yield* Console.log(`${table}.${column}: ${renewed} encrypted anew${left}`)
+          }
+        }
+        yield* check
+      })
+    ).pipe(
+      Command.withDescription(
+        "Encrypts all secrets anew by the first key of the ring, beside gateways at work, then says which keys are used nowhere. " +
+          "Exit code 1: an older key still is. Repeated, it goes on where it was"
+      )
+    )
+  ])
+)
+
+const team = Argument.String("team").pipe(Argument.withDescription("The team's id, tm_…"))
+const user = Argument.String("user").pipe(Argument.withDescription("An address, or a user's id, usr_…"))
+
+const teams = Command.make("teams").pipe(
+  Command.withDescription("The teams of this installation"),
+  Command.withSubcommands([
+    Command.make("list", {}, () =>
+      Effect.flatMap(listTeams, (all) =>
+        Effect.forEach(all, ({ id, members, name }) => Console.log(`${id}\t${members}\t${name}`), { discard: true })
+      )
+    ).pipe(Command.withDescription("Id, number of members, name")),
+    Command.make(
+      "create",
+      {
+        name: Argument.String("name"),
+        owner: Flag.String("owner").pipe(Flag.withDescription("Their address, or user's id"))
+      },
+      Effect.fn(function* ({ name, owner }) {
+        yield* Console.log(yield* createTeam(name, { user: owner, issuer: yield* issuer }))
+      })
+    ).pipe(Command.withDescription("Makes a team with an owner, and says its id"))
+  ])
+)
+
+const members = Command.make("members").pipe(
+  Command.withDescription("Who belongs to a team. A change holds from the next call on"),
+  Command.withSubcommands([
+    Command.make("list", { team }, ({ team }) =>
+      Effect.flatMap(listMembers(team), (all) =>
+        Effect.forEach(
+          all,
+          ({ email, id, isExpected, name, role }) =>
+            Console.log(
+              [id, role, email ?? "", name ?? "", isExpected ? "has not signed in yet" : ""].join("\t").trimEnd()
+            ),
+          { discard: true }
+        )
+      )
+    ).pipe(Command.withDescription("Id, role, address, name")),
+    Command.make(
+      "put",
+      {
+        team,
+        user,
+        role: Flag.Literals("role", ["member", "owner"]).pipe(Flag.withDefault("member" as const))
+      },
+      Effect.fn(function* ({ role, team, user }) {
+        yield* putMember(team, { user, issuer: yield* issuer }, role)
+        yield* Console.log(`${user} is ${role === "owner" ? "an owner" : "a member"} of ${team}`)
+      })
+    ).pipe(
+      Command.withDescription(
+        "Makes somebody a member, or an owner. Whoever is not known yet is let in when they sign in with that address, verified by the issuer"
+      )
+    ),
+    Command.make("remove", { team, user }, ({ team, user }) =>
+      Effect.andThen(removeMember(team, user), Console.log(`${user} is no member of ${team}`))
+    ).pipe(Command.withDescription("Ends somebody's membership. A team keeps an owner"))
+  ])
+)
+
+const tidegate = Command.make("tidegate").pipe(
+  Command.withDescription("Administers a Tidegate installation"),
+  Command.withSubcommands([keys, teams, members]),
+  Command.provide(installation)
+)
+
+NodeRuntime.runMain(
+  Command.run(tidegate, { version: "0.1.0" }).pipe(
+    Effect.catchTag("GatewayError", (error) => Effect.fail(said(error))),
+    Effect.catchTag("SqlError", () =>
+      Effect.fail(
+        new SettingsError({
+          message: "the database cannot be worked in: is it there, and has a gateway of this version made it?"
+        })
+      )
+    ),
+    Effect.catchTag(["SettingsError", "SecretKeyError", "EmbeddedPostgresError"], (error) =>
+      Effect.sync(() => {
+        process.stderr.write(`tidegate: ${error.message}\n`)
+        process.exitCode = 1
+      })
+    ),
+    Effect.provide([NodeServices.layer, Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])])
+  )
+)

@@ -1,0 +1,102 @@
+import { Clock, Effect } from "effect"
+import { HttpEffect, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { RateLimiter } from "@tidegate/coordination/RateLimiter"
+import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import { Ingress, sourceUrl } from "@tidegate/model/Ingress"
+import { binLife } from "@tidegate/model/PublicBin"
+import { claimBin } from "@tidegate/storage/BinClaim"
+import { createBin, openBin } from "@tidegate/storage/Bins"
+import { binRequests } from "@tidegate/storage/reads/BinReads"
+import { filterKey } from "@tidegate/storage/reads/Cursor"
+import { Sources } from "@tidegate/storage/Sources"
+import { client, Credentials, spend } from "../Credentials.ts"
+import { Api } from "../contract/Api.ts"
+import { CurrentTeam } from "../contract/Authorization.ts"
+import { PublicBins } from "../PublicBins.ts"
+import { perMinute } from "../RateLimit.ts"
+import { reader } from "./Calls.ts"
+
+/** How often a client address may make bins, and read them. Both fail open without a Redis: each process counts for itself. */
+const made = { name: "public_bins", calls: 10, windowMs: 3_600_000, mostKeys: 10_000 }
+const opened = perMinute("opened_bins", 120)
+
+const pageSize = 100
+
+/** `Authorization: Bearer <token>`. */
+const bearer = /^bearer +(\S+)$/i
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "public-bins",
+  Effect.fnUntraced(function* (handlers) {
+    const reading = yield* reader
+    const ingress = yield* Ingress
+    const limiter = yield* RateLimiter
+    const sources = yield* Sources
+    const { stranger } = yield* Credentials
+    const { most } = yield* PublicBins
+
+    /** A wrong token, or a bin that there is not, is counted as any credential that is none, and after it was looked for: the right one always opens. */
+    const guarded = <A, R>(effect: Effect.Effect<A, GatewayError, R>) =>
+      Effect.catchIf(
+        effect,
+        ({ code }) => code === "INVALID_BIN_TOKEN" || code === "NOT_FOUND",
+        (error) => Effect.andThen(stranger, error)
+      )
+
+    const noRoom = Effect.fnUntraced(function* (
+      until: Date
+    ): Effect.fn.Return<never, GatewayError, HttpServerRequest.HttpServerRequest> {
+      const retry = Math.max(1, Math.ceil((until.getTime() - (yield* Clock.currentTimeMillis)) / 1_000))
+      yield* HttpEffect.appendPreResponseHandler((_, response) =>
+        Effect.succeed(HttpServerResponse.setHeader(response, "retry-after", String(retry)))
+      )
+      return yield* fail("RATE_LIMITED", `there are as many public bins as there may be; try again after ${retry} s`)
+    })
+
+    return handlers
+      .handle("create", () =>
+        Effect.gen(function* () {
+          if (most === 0) return yield* fail("NOT_FOUND", "no public bins are made here")
+          yield* spend("maker", yield* limiter.take(made, yield* client))
+          const bin = yield* reading(createBin(most))
+          if (bin instanceof Date) return yield* noRoom(bin)
+          const { expiresAt, id, token } = bin
+          return {
+            id,
+            endpoint: sourceUrl(ingress, id),
+            token,
+            expires_at: expiresAt.toISOString(),
+            ttl_seconds: binLife.seconds
+          }
+        })
+      )
+      .handle("retrieve", ({ headers, params: { id }, query, request }) =>
+        Effect.gen(function* () {
+          yield* spend("address", yield* limiter.take(opened, yield* client))
+          const token = headers["x-bin-token"] ?? bearer.exec(request.headers["authorization"] ?? "")?.[1] ?? ""
+          const bin = yield* guarded(reading(openBin(id, token)))
+          const page = {
+            key: filterKey("bin", { id }),
+            cursor: query.cursor,
+            limit: Math.min(query.limit ?? pageSize, pageSize)
+          }
+          return {
+            id,
+            endpoint: sourceUrl(ingress, id),
+            expires_at: bin.expires_at.toISOString(),
+            ttl_seconds: binLife.seconds,
+            ...(yield* reading(binRequests({ id, ...bin }, page)))
+          }
+        })
+      )
+      .handle("claim", ({ headers, params: { id } }) =>
+        Effect.gen(function* () {
+          const { id: team_id } = yield* CurrentTeam
+          yield* guarded(reading(claimBin({ id, token: headers["x-bin-token"] ?? "", team_id })))
+          return { claimed: true as const, id, team_id, source: yield* reading(sources.get(team_id, id)) }
+        })
+      )
+  })
+)

@@ -1,0 +1,260 @@
+import type { World } from "./ListWorld.ts"
+
+/** What is known of every list of the contract: one row each. */
+
+export interface Row {
+  readonly [member: string]: unknown
+}
+
+/** A value of a filter, and which rows of the whole list it leaves. */
+type Filter = (world: World, rows: ReadonlyArray<Row>) => readonly [value: string, holds: (row: Row) => boolean]
+
+export interface List {
+  readonly path: string
+  /** What the path's id is. */
+  readonly id?: (world: World) => string
+  /** Where its rows are, of a list that has pages. */
+  readonly table?: string
+  readonly filters: Readonly<Record<string, Filter>>
+  /** What it takes beside, and what narrows nothing. */
+  readonly also?: ReadonlyArray<string>
+  readonly orders: ReadonlyArray<string>
+  readonly dir: boolean
+  /** The largest limit; null: it has none. */
+  readonly most: number | null
+  readonly cursors: "none" | "onward" | "both"
+  readonly envelope: ReadonlyArray<string>
+}
+
+/** Rows whose member is the one of the row at a place. */
+const as =
+  (member: string, place = 0): Filter =>
+  (_, rows) => {
+    const value = rows.at(place)?.[member]
+    return [String(value), (row) => row[member] === value]
+  }
+
+/** Rows whose member is one of these, separated by commas. */
+const among =
+  (member: string, of: (world: World) => ReadonlyArray<string>): Filter =>
+  (world) => {
+    const values = of(world)
+    return [values.join(","), (row) => values.includes(String(row[member]))]
+  }
+
+const is =
+  (member: string, value: string): Filter =>
+  () => [value, (row) => String(row[member]) === value]
+
+const since: Filter = ({ middle }) => [middle, (row) => String(row["created_at"]) >= middle]
+const until: Filter = ({ middle }) => [middle, (row) => String(row["created_at"]) <= middle]
+
+const window = { from: since, start: since, to: until, end: until }
+const searched = (filter: Filter) => ({ q: filter, search: filter, search_term: filter })
+const connections = (filter: Filter) => ({ connection_id: filter, webhook_id: filter })
+const operations = (filter: Filter) => ({ batch_operation_id: filter, bulk_operation_id: filter })
+
+const firstAndThird =
+  (member: string): Filter =>
+  (_, rows) => {
+    const values = [rows[0]?.[member], rows[2]?.[member]]
+    return [values.join(","), (row) => values.includes(row[member])]
+  }
+
+const resource = {
+  orders: ["name", "created_at", "updated_at"],
+  dir: true,
+  most: 255,
+  cursors: "none",
+  envelope: ["pagination", "count", "has_more", "models"]
+} as const
+
+const listed = { id: firstAndThird("id"), ids: firstAndThird("id"), name: as("name", 1) }
+const enabled: Filter = () => ["false", (row) => row["disabled_at"] === null]
+
+const paged = [
+  "total",
+  "total_exact",
+  "limit",
+  "applied_range",
+  "next_cursor",
+  "next",
+  "prev",
+  "pagination",
+  "count",
+  "models"
+]
+const sub = ["pagination", "next", "prev", "count", "models"]
+
+/** The place of a request's row tells what it went to: the n-th of the history went to the n-th connection. */
+const routed: Filter = ({ connections, request }, rows) => {
+  // The request that became more than the others went to this connection too.
+  const connection = connections[4]!
+  const expected = new Set([
+    ...rows.filter((row) => String(row["external_id"]).match(/^ext-(?:4|24|44)$/)).map(({ id }) => id),
+    request
+  ])
+  return [connection, (row) => expected.has(row["id"])]
+}
+
+export const lists: ReadonlyArray<List> = [
+  {
+    path: "/sources",
+    ...resource,
+    filters: { ...listed, type: is("type", "STRIPE"), include_disabled: enabled }
+  },
+  {
+    path: "/destinations",
+    ...resource,
+    filters: { ...listed, type: is("type", "MOCK_API"), include_disabled: enabled }
+  },
+  {
+    path: "/transformations",
+    ...resource,
+    filters: listed,
+    also: ["include_counts", "include_metrics"]
+  },
+  {
+    path: "/connections",
+    ...resource,
+    filters: {
+      ...listed,
+      include_disabled: enabled,
+      source_id: among("source_id", ({ sources }) => sources.slice(0, 2)),
+      destination_id: among("destination_id", ({ destinations }) => destinations.slice(3, 5)),
+      paused: () => ["true", (row) => row["paused_at"] !== null]
+    },
+    also: ["type"]
+  },
+  {
+    path: "/requests",
+    table: "requests",
+    filters: {
+      ...window,
+      ...searched(as("external_id", 20)),
+      ...connections(routed),
+      ...operations(({ operation }) => [operation, (row) => row["retry_operation_id"] === operation]),
+      status: is("status", "rejected"),
+      verified: is("verified", "true"),
+      source_id: among("source_id", ({ sources }) => sources.slice(1, 3)),
+      is_retry: is("is_retry", "true"),
+      retry_kind: is("retry_kind", "single")
+    },
+    also: ["include"],
+    orders: [],
+    dir: false,
+    most: 100,
+    cursors: "onward",
+    envelope: [...paged, "partial", "unavailable_shard_count"]
+  },
+  {
+    path: "/events",
+    table: "events",
+    filters: {
+      ...window,
+      ...searched(as("id", 20)),
+      ...connections(among("connection_id", ({ connections }) => connections.slice(6, 8))),
+      ...operations(({ operation }) => [operation, (row) => row["retry_operation_id"] === operation]),
+      status: among("status", () => ["FAILED", "CANCELLED"]),
+      request_id: as("request_id", 5),
+      source_id: among("source_id", ({ sources }) => sources.slice(1, 3)),
+      destination_id: among("destination_id", ({ destinations }) => destinations.slice(3, 5))
+    },
+    also: ["include", "batch_operation_scope"],
+    orders: [],
+    dir: false,
+    most: 100,
+    cursors: "onward",
+    envelope: paged
+  },
+  {
+    path: "/attempts",
+    table: "attempts",
+    filters: {
+      ...window,
+      ...searched(is("error_code", "BAD_RESPONSE")),
+      event_id: firstAndThird("event_id"),
+      request_id: as("request_id", 3),
+      destination_id: among("destination_id", ({ destinations }) => destinations.slice(6, 8)),
+      status: is("status", "FAILED")
+    },
+    orders: ["created_at"],
+    dir: true,
+    most: 255,
+    cursors: "both",
+    envelope: ["pagination", "count", "models"]
+  },
+  {
+    path: "/transformations/{id}/executions",
+    id: ({ transformation }) => transformation,
+    table: "executions",
+    filters: { ...window, log_level: is("log_level", "error") },
+    orders: [],
+    dir: false,
+    most: 255,
+    cursors: "onward",
+    envelope: paged
+  },
+  {
+    path: "/requests/{id}/events",
+    id: ({ request }) => request,
+    table: "events",
+    filters: {
+      ...connections(among("connection_id", ({ connections }) => connections.slice(3, 5))),
+      id: firstAndThird("id"),
+      status: is("status", "FAILED"),
+      source_id: among("source_id", ({ sources }) => sources.slice(3, 4)),
+      destination_id: among("destination_id", ({ destinations }) => destinations.slice(0, 1))
+    },
+    orders: [],
+    dir: false,
+    most: 255,
+    cursors: "onward",
+    envelope: sub
+  },
+  {
+    path: "/requests/{id}/ignored_events",
+    id: ({ request }) => request,
+    table: "ignored_events",
+    filters: {
+      ...connections(among("connection_id", ({ connections }) => connections.slice(10, 12))),
+      id: firstAndThird("id")
+    },
+    orders: [],
+    dir: false,
+    most: 255,
+    cursors: "onward",
+    envelope: sub
+  },
+  ...["/requests/bulk_operations", "/events/bulk_operations"].map((path): List => ({
+    path,
+    filters: {
+      bucket: () => ["ongoing", (row) => row["finished_at"] === null],
+      view: () => ["history", (row) => row["finished_at"] !== null]
+    },
+    orders: [],
+    dir: false,
+    most: 255,
+    cursors: "none",
+    envelope: ["count", "models"]
+  })),
+  {
+    path: "/request-fixtures",
+    filters: { ...searched(as("name", 1)), source_id: among("source_id", ({ sources }) => [sources[4]!]) },
+    orders: [],
+    dir: false,
+    most: 255,
+    cursors: "none",
+    envelope: ["count", "models"]
+  },
+  {
+    path: "/request-fixtures/{id}/targets",
+    id: ({ fixture }) => fixture,
+    filters: {},
+    orders: [],
+    dir: false,
+    most: null,
+    cursors: "none",
+    envelope: ["count", "models"]
+  }
+]

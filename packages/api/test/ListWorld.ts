@@ -1,0 +1,140 @@
+import { Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { type History, makeHistory } from "../../storage/test/reads/History.ts"
+import { newId, type Prefix, prefixes } from "@tidegate/model/Ids"
+import { layer as server, teams } from "./ControlServer.ts"
+
+/** Two teams with some of everything that a list shows; their rows differ in all that lists are narrowed to. */
+
+export interface World extends History {
+  readonly transformation: string
+  /** A request that became more than a page of events and of ignored events. */
+  readonly request: string
+  readonly fixture: string
+  /** A bulk operation that made requests and events. */
+  readonly operation: string
+  /** A moment that half of the requests are older than. */
+  readonly middle: string
+}
+
+/** Copies of a row, each with an id of its own of the time of `at`, and with other members where that is said. */
+const copies = Effect.fnUntraced(function* (
+  table: string,
+  of: string,
+  prefix: Prefix,
+  at: number,
+  changes: ReadonlyArray<object>
+) {
+  const sql = yield* SqlClient.SqlClient
+  for (const change of changes) {
+    yield* sql.unsafe(
+      `insert into ${table} select (jsonb_populate_record(t, $1::jsonb)).* from ${table} t where id = $2`,
+      [JSON.stringify({ ...change, id: newId(prefix, at) }), of]
+    )
+  }
+})
+
+const make = Effect.fnUntraced(function* (
+  team: string,
+  to: number
+): Effect.fn.Return<World, unknown, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const from = to - 7_200_000
+  const history = yield* makeHistory({ team, requests: 60, from, to })
+  const [source, other] = history.sources
+  yield* sql`update sources set type = 'STRIPE', name = 'a source', updated_at = now() + interval '1 minute' where id = ${source!}`
+  yield* sql`update sources set disabled_at = now() where id = ${other!}`
+  yield* sql`update destinations set disabled_at = now(), type = 'MOCK_API' where id = ${history.destinations[0]!}`
+  yield* sql`update connections set paused_at = now() where id = ${history.connections[1]!}`
+  yield* sql`update connections set disabled_at = now() where id = ${history.connections[2]!}`
+
+  const [oldest] = yield* sql<{ id: string; at: Date }>`
+    select request_id as id, created_at as at from events where team_id = ${team} and state = 'SUCCESSFUL' order by id limit 1`
+  const request = oldest!.id
+  const made = oldest!.at.getTime()
+  const row = `evt_${request.slice(4)}`
+  yield* copies(
+    "events",
+    row,
+    prefixes.event,
+    made,
+    history.connections.slice(3, 9).map((connection_id, place) => ({
+      connection_id,
+      source_id: history.sources[place % 2 === 0 ? 0 : 3],
+      destination_id: history.destinations[place % 3],
+      state: place === 1 ? "FAILED" : "SUCCESSFUL",
+      failed: place === 1
+    }))
+  )
+  const [ignored] = yield* sql<{ id: string }>`select id from ignored_events where team_id = ${team} limit 1`
+  yield* copies(
+    "ignored_events",
+    ignored!.id,
+    prefixes.ignoredEvent,
+    made,
+    history.connections.slice(9, 16).map((connection_id) => ({ connection_id, request_id: request }))
+  )
+
+  const transformation = newId(prefixes.transformation, from)
+  const codes = [transformation, newId(prefixes.transformation, from), newId(prefixes.transformation, from)]
+  for (const [place, id] of codes.entries()) {
+    yield* sql`insert into transformations (id, team_id, name, code, code_hash, created_at, updated_at)
+      values (${id}, ${team}, ${`t${3 - place}`}, '', '', now(), now())`
+  }
+  yield* sql`insert into executions (id, team_id, transformation_id, request_id, connection_id, source_id, event_id, code_hash,
+      log_level, failed, logs, duration, memory_bytes, created_at)
+    select 'txe_' || right(id, 26), team_id, ${transformation}, request_id, connection_id, source_id, id, '',
+      case when state = 'FAILED' then 'error' else 'info' end, state = 'FAILED', '[]', 1, 1, created_at
+    from events where team_id = ${team} and id like 'evt_%' and destination_id = ${history.destinations[2]!}`
+
+  const operations = (yield* Effect.forEach(["request_bulk_retry", "event_bulk_retry"] as const, (type) =>
+    Effect.forEach([0, 1, 2], (place) => {
+      const id = newId(prefixes.bulkOperation, from + place)
+      return Effect.as(
+        sql`insert into bulk_operations (id, team_id, type, filter, shard, created_at, finished_at) values (${id}, ${team}, ${type},
+          ${JSON.stringify({ from: new Date(from).toISOString(), to: new Date(to).toISOString() })}::jsonb, 0, now(),
+          ${place === 0 ? new Date(to) : null}::timestamptz)`,
+        id
+      )
+    })
+  )).flat()
+  const operation = operations[0]!
+  const [parent, retried, single] = (yield* sql<{ id: string }>`
+    select right(id, 26) as id from requests where team_id = ${team} and status = 'accepted' order by id desc limit 3`).map(
+    ({ id }) => id
+  )
+  yield* sql`update requests set retry_kind = 'bulk', retry_operation_id = ${operation}, retry_parent_request_id = ${`req_${parent}`}
+    where id = ${`req_${retried}`}`
+  yield* sql`update requests set retry_kind = 'single', retry_parent_request_id = ${`req_${parent}`} where id = ${`req_${single}`}`
+  yield* sql`update events set retry_kind = 'bulk', retry_operation_id = ${operation}, retry_parent_event_id = ${`evt_${parent}`}
+    where id = ${`evt_${retried}`}`
+
+  const fixtures = Array.from({ length: 3 }, () => newId(prefixes.fixture, from))
+  for (const [place, id] of fixtures.entries()) {
+    const of = place === 0 ? history.sources[4]! : history.sources[2]!
+    yield* sql`insert into request_fixtures (id, team_id, name, source_id, original_request_id, method, path, query, headers, presented,
+        body, verified, created_at, updated_at)
+      select ${id}, ${team}, ${`fixture ${place}`}, ${of}, id, method, path, query, headers, presented, body, verified, now(), now()
+      from requests where id = ${request}`
+  }
+  return {
+    ...history,
+    transformation,
+    request,
+    fixture: fixtures[0]!,
+    operation,
+    middle: new Date((from + to) / 2).toISOString()
+  }
+})
+
+export class Worlds extends Context.Service<Worlds, { readonly a: World; readonly b: World }>()(
+  "@tidegate/api/test/Worlds"
+) {
+  static readonly layer = Layer.effect(
+    Worlds,
+    Effect.gen(function* () {
+      const to = Date.now()
+      return { a: yield* make(teams.a.id, to), b: yield* make(teams.b.id, to) }
+    })
+  ).pipe(Layer.provideMerge(server), Layer.orDie)
+}

@@ -1,0 +1,201 @@
+import { expect, layer } from "@effect/vitest"
+import { Effect, Layer, Result } from "effect"
+import { SqlClient } from "effect/sql"
+import { prefixes, sibling } from "@tidegate/model/Ids"
+import { agreement } from "../src/Agreement.ts"
+import { createFixture } from "../src/Fixtures.ts"
+import { renewAll, usesOfOldKeys } from "../src/KeyRotation.ts"
+import { sealPresented } from "../src/PresentedColumn.ts"
+import { replaceSecrets } from "../src/ProjectSecrets.ts"
+import { parseSecretKeys, Secrets } from "../src/Secrets.ts"
+import { sealedColumns } from "../src/Tables.ts"
+import { sealEnv } from "../src/TransformationEnv.ts"
+import { sealAuth } from "../src/AuthColumn.ts"
+import * as ControlPlane from "./controlPlane.ts"
+import { idOf, makeOldDays, type OldDays, resourcesOf } from "./OldDays.ts"
+
+const mine = "tm_mine"
+const old: OldDays = {
+  now: Date.now(),
+  days: 2,
+  teams: { [mine]: { payload: null, record: null } },
+  perDay: 40,
+  bodyBytes: 64
+}
+const requests = Array.from({ length: 40 }, (_, n) => sibling(prefixes.request, `req_${idOf(old, mine, 1, n)}`))
+
+const ring = (text: string) => Secrets.layer({ keys: Result.getOrThrow(parseSecretKeys(text)) })
+const [before, after] = [`was:${"ab".repeat(32)}`, `next:${"cd".repeat(32)}`]
+const both = `${after},${before}`
+const by = <A, E, R>(keys: string, effect: Effect.Effect<A, E, R>) => Effect.provide(effect, ring(keys))
+const silent = () => Effect.void
+
+/** Something in every column that is declared to be sealed. One that is added has to be added here. */
+const plant = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const secrets = yield* Secrets
+  const { destination, source, transformation } = resourcesOf(mine)
+  yield* agreement(32)
+  for (const [table, id] of [
+    ["sources", source],
+    ["destinations", destination]
+  ] as const) {
+    yield* sql`update ${sql(table)} set auth = ${yield* sealAuth(secrets, table, { team_id: mine, id }, { api_key: id })}
+      where id = ${id}`
+  }
+  const env = yield* sealEnv(secrets, { team_id: mine, id: transformation }, { A: "b" })
+  yield* sql`update transformations set env = ${env} where id = ${transformation}`
+  yield* replaceSecrets(mine, { signing_secret: "gws_the_first_of_two" })
+  yield* replaceSecrets(mine, { signing_secret: "gws_the_second_of_two" })
+  for (const id of requests) {
+    const presented = { headers: [["x-key", [id]]], query: [] } as const
+    yield* sql`update requests set presented = ${sealPresented(secrets, { team_id: mine, id }, presented)} where id = ${id}`
+  }
+  yield* createFixture({ team_id: mine, request_id: requests[0]!, name: "f", description: null })
+})
+
+/** Every value that is sealed, opened in its place, by table, column and row. */
+const opened = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const secrets = yield* Secrets
+  const texts: Record<string, string> = {}
+  for (const { column, of, row, table, team } of sealedColumns) {
+    const rows = yield* sql<{ row: string; team_id: string; id: string; value: string }>`
+      select ${sql(row)} as row, ${team === null ? sql`''` : sql(team)} as team_id, ${sql(of[1])} as id, ${sql(column)} as value
+      from ${sql(table)} where ${sql(column)} like 'v_.%'`
+    for (const { id, row, team_id, value } of rows) {
+      const address = { team_id, table: of[0], column, id }
+      const text = value.startsWith("v2")
+        ? Result.getOrThrow(secrets.open(address, value))
+        : yield* secrets.decrypt(address, value)
+      texts[`${table}.${column} ${row}`] = text
+    }
+  }
+  return texts
+})
+
+/** Columns in which something looks encrypted. */
+const encryptedColumns = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const columns = yield* sql<{ table: string; column: string }>`
+    select table_name as table, column_name as column from information_schema.columns join pg_class c on c.relname = table_name
+    where table_schema = 'public' and data_type in ('text', 'jsonb', 'bytea') and not c.relispartition and c.relkind in ('r', 'p')`
+  const found: Array<string> = []
+  for (const { column, table } of columns) {
+    const [row] =
+      yield* sql`select from ${sql(table)} where ${sql(column)}::text ~ '^v[12][.][A-Za-z0-9_-]{1,32}[.][A-Za-z0-9_-]{16}[.]' limit 1`
+    if (row !== undefined) found.push(`${table}.${column}`)
+  }
+  return found
+})
+
+const keysInUse = Effect.map(usesOfOldKeys, (uses) => new Set(uses.map(({ key }) => key)))
+
+const world = Layer.effectDiscard(makeOldDays(old)).pipe(Layer.provideMerge(ControlPlane.layer), Layer.orDie)
+
+layer(world, { excludeTestServices: true })("a rotation of keys", (it) => {
+  it.effect("encrypts all there is by the first key, and says that the other is used nowhere", () =>
+    Effect.gen(function* () {
+      yield* by(before, plant)
+      const texts = yield* by(before, opened)
+      const columns = sealedColumns.map(({ column, table }) => `${table}.${column}`)
+      expect(new Set(Object.keys(texts).map((key) => key.split(" ")[0]))).toEqual(new Set(columns))
+      expect(new Set(yield* encryptedColumns)).toEqual(new Set(columns))
+      expect(
+        (yield* by(both, usesOfOldKeys)).map(({ column, isInRing, table, values }) => [
+          `${table}.${column}`,
+          values,
+          isInRing
+        ])
+      ).toEqual(
+        columns.map((name) => [name, Object.keys(texts).filter((key) => key.startsWith(`${name} `)).length, true])
+      )
+
+      const told: Array<number> = []
+      const renewed = yield* by(
+        both,
+        renewAll(({ renewed }) => Effect.sync(() => void told.push(renewed)))
+      )
+      expect(renewed.reduce((sum, one) => sum + one.renewed, 0)).toBe(Object.keys(texts).length)
+      expect(Math.max(...told)).toBe(40)
+      expect(yield* by(both, usesOfOldKeys)).toEqual([])
+      // Without the old key everything says what it said.
+      expect(yield* by(after, opened)).toEqual(texts)
+      expect((yield* by(after, agreement(32))).keysFit).toBe(true)
+      expect((yield* by(before, agreement(32))).keysFit).toBe(false)
+      expect((yield* by(both, renewAll(silent))).every((one) => one.renewed === 0)).toBe(true)
+    })
+  )
+
+  it.effect("leaves what somebody has written meanwhile, and what cannot be read", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* by(before, plant)
+      const [first, second, third] = requests as [string, string, string]
+      yield* sql`update requests set presented = 'v2.gone.AAAAAAAAAAAAAAAA.AAAA' where id = ${first}`
+      yield* sql`update requests set presented = (select presented from requests where id = ${third}) where id = ${second}`
+      const { destination } = resourcesOf(mine)
+      const place = { team_id: mine, id: destination }
+      const mineNow = yield* by(
+        both,
+        Effect.flatMap(Secrets, (secrets) => sealAuth(secrets, "destinations", place, { api_key: "written meanwhile" }))
+      )
+      // Somebody writes it when it has been read, and is about to be written.
+      const meanwhile = Layer.effect(
+        Secrets,
+        Effect.map(Secrets, (secrets) => ({
+          ...secrets,
+          renew: (address: Parameters<typeof secrets.renew>[0], value: string) => {
+            if (address.id !== destination) return secrets.renew(address, value)
+            overtake = true
+            return secrets.renew(address, value)
+          }
+        }))
+      ).pipe(Layer.provide(ring(both)))
+      let overtake = false
+      yield* Effect.provide(
+        renewAll(silent).pipe(
+          Effect.provideService(
+            SqlClient.SqlClient,
+            new Proxy(sql, {
+              apply: (target, self, args: Array<unknown>) => {
+                if (overtake && String(args[0]).includes("update")) {
+                  overtake = false
+                  return Effect.andThen(
+                    sql`update destinations set auth = ${mineNow} where id = ${destination}`,
+                    Reflect.apply(target, self, args) as Effect.Effect<unknown>
+                  )
+                }
+                return Reflect.apply(target, self, args) as unknown
+              }
+            })
+          )
+        ),
+        meanwhile
+      )
+      const [row] = yield* sql<{ auth: string }>`select auth from destinations where id = ${destination}`
+      expect(row?.auth).toBe(mineNow)
+      expect(yield* by(both, keysInUse)).toEqual(new Set(["gone", "was"]))
+      const [lost] = yield* by(both, usesOfOldKeys)
+      expect(lost).toEqual({ table: "requests", column: "presented", key: "gone", isInRing: false, values: 1 })
+      const unread = yield* by(both, renewAll(silent))
+      expect(unread.find(({ table }) => table === "requests")).toEqual({
+        table: "requests",
+        column: "presented",
+        renewed: 0,
+        unreadable: 2
+      })
+    })
+  )
+
+  it.effect("cannot forget a column: nothing is encrypted for one that is not declared", () =>
+    Effect.gen(function* () {
+      const { encrypt, seal } = yield* Secrets
+      const place = { team_id: mine, table: "events", column: "secret", id: "evt_1" }
+      expect(() => seal(place, "x")).toThrow("events.secret is not declared to be sealed")
+      expect(
+        String(yield* Effect.sandbox(Effect.flip(Effect.sandbox(encrypt(place, "x")))).pipe(Effect.orDie))
+      ).toContain("not declared")
+    })
+  )
+})

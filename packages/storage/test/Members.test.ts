@@ -1,0 +1,102 @@
+import { expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { createTeam, listMembers, listTeams, putMember, removeMember } from "../src/Members.ts"
+import { type Admission, type Identity, sessionsByToken, signIn } from "../src/People.ts"
+import * as ControlPlane from "./controlPlane.ts"
+
+const issuer = "https://issuer.test"
+const who = (name: string, more: Partial<Identity> = {}): Identity => ({
+  issuer,
+  subject: `subject-${name}`,
+  email: `${name}@example.com`,
+  email_verified: true,
+  name,
+  picture_url: null,
+  ...more
+})
+const admission: Admission = { isSiteAdmin: false, team_id: null, foundsTeam: false }
+const address = (name: string) => ({ user: `${name}@example.com`, issuer })
+const enter = (name: string, more?: Partial<Identity>) => signIn(who(name, more), `ses_${name}`, admission)
+const codeOf = <R>(effect: Effect.Effect<unknown, unknown, R>) =>
+  Effect.map(Effect.flip(effect), (error) => (error as { readonly code?: string }).code)
+const rolesOf = (team: string) =>
+  Effect.map(listMembers(team), (members) => members.map(({ email, role }) => `${email} ${role}`))
+
+layer(ControlPlane.layer, { excludeTestServices: true })("members", (it) => {
+  it.effect("are let in by the address that they were added by, once their issuer has verified it", () =>
+    Effect.gen(function* () {
+      expect(yield* codeOf(enter("ada"))).toBe("TEAM_FORBIDDEN")
+      const team = yield* createTeam("Engines", address("Ada"))
+      yield* putMember(team, address("grace"), "member")
+      expect((yield* listMembers(team)).map(({ isExpected }) => isExpected)).toEqual([true, true])
+      expect((yield* listTeams).find(({ id }) => id === team)).toEqual({ id: team, name: "Engines", members: 2 })
+
+      expect(yield* codeOf(enter("ada", { email_verified: false }))).toBe("TEAM_FORBIDDEN")
+      expect(yield* codeOf(enter("ada", { issuer: "https://another.test" }))).toBe("TEAM_FORBIDDEN")
+      const ada = yield* enter("ada", { email: "ADA@example.com" })
+      expect(ada.memberships).toEqual([{ team_id: team, role: "owner" }])
+      const grace = yield* enter("grace")
+      expect(grace.memberships).toEqual([{ team_id: team, role: "member" }])
+      expect((yield* listMembers(team)).map(({ id, isExpected }) => [id, isExpected])).toEqual([
+        [ada.user.id, false],
+        [grace.user.id, false]
+      ])
+      // Somebody else with that address later takes nobody's place.
+      expect(yield* codeOf(enter("ada", { subject: "another" }))).toBe("TEAM_FORBIDDEN")
+    })
+  )
+
+  it.effect("a change is felt by the next call of a session that there is", () =>
+    Effect.gen(function* () {
+      const find = yield* sessionsByToken
+      const roles = Effect.map(find("ses_bea"), (session) => session?.memberships.map(({ role }) => role))
+      const team = yield* createTeam("Looms", address("cy"))
+      yield* putMember(team, address("bea"), "member")
+      const bea = yield* enter("bea")
+      expect(yield* roles).toEqual(["member"])
+      yield* putMember(team, { user: bea.user.id, issuer: null }, "owner")
+      expect(yield* roles).toEqual(["owner"])
+      yield* removeMember(team, bea.user.id)
+      expect(yield* roles).toEqual([])
+    })
+  )
+
+  it.effect("a team keeps an owner, also when two leave at once", () =>
+    Effect.gen(function* () {
+      const team = yield* createTeam("Wheels", address("dot"))
+      expect(yield* codeOf(removeMember(team, "dot@example.com"))).toBe("RESOURCE_IN_USE")
+      expect(yield* codeOf(putMember(team, address("dot"), "member"))).toBe("RESOURCE_IN_USE")
+      yield* putMember(team, address("eve"), "owner")
+      const leaving = ["dot", "eve"].map((name) => Effect.exit(removeMember(team, `${name}@example.com`)))
+      const left = yield* Effect.all(leaving, { concurrency: "unbounded" })
+      expect(left.filter(({ _tag }) => _tag === "Success")).toHaveLength(1)
+      expect(yield* rolesOf(team)).toHaveLength(1)
+    })
+  )
+
+  it.effect("one that was only expected is forgotten with the last membership", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const team = yield* createTeam("Cogs", address("fay"))
+      yield* putMember(team, address("gil"), "member")
+      yield* putMember(team, address("gil"), "owner")
+      expect(yield* rolesOf(team)).toEqual(["fay@example.com owner", "gil@example.com owner"])
+      yield* removeMember(team, "GIL@example.com")
+      expect(yield* sql`select from users where email = 'gil@example.com'`).toHaveLength(0)
+    })
+  )
+
+  it.effect("says what is wrong", () =>
+    Effect.gen(function* () {
+      expect(yield* codeOf(listMembers("tm_nowhere"))).toBe("NOT_FOUND")
+      expect(yield* codeOf(putMember("tm_nowhere", address("hal"), "member"))).toBe("NOT_FOUND")
+      const team = yield* createTeam("Gears", address("hal"))
+      expect(yield* codeOf(putMember(team, { user: "usr_nobody", issuer }, "member"))).toBe("NOT_FOUND")
+      expect(yield* codeOf(removeMember(team, "ivy@example.com"))).toBe("NOT_FOUND")
+      expect(yield* codeOf(putMember(team, { user: "ivy@example.com", issuer: null }, "member"))).toBe(
+        "VALIDATION_ERROR"
+      )
+    })
+  )
+})

@@ -1,0 +1,55 @@
+import { WebSocket } from "@effect/platform-node/NodeWS"
+import { expect } from "vitest"
+import { it } from "../support/it.ts"
+import { eventually } from "../support/Waiting.ts"
+
+/** What any process takes in is told by any other, with nothing between them but the database; and a process that ends sends its readers away first. */
+
+const key = "gwk_cluster_test_key"
+
+const watch = (origin: string, id: string, onTestFinished: (end: () => void) => void) => {
+  const socket = new WebSocket(`${origin.replace("http", "ws")}/v1/bins/${id}/stream`, ["bin.v1"], {
+    headers: { authorization: `Bearer ${key}` }
+  })
+  const told: Array<string> = []
+  const reader = { told, closed: null as number | null }
+  socket.on("message", (data: Buffer) => {
+    const frame = JSON.parse(data.toString()) as { readonly type: string; readonly request?: { readonly id: string } }
+    told.push(frame.request?.id ?? frame.type)
+  })
+  socket.on("close", (code) => {
+    reader.closed = code
+  })
+  socket.on("error", () => {})
+  onTestFinished(() => socket.terminate())
+  return reader
+}
+
+it("is told of what other processes take in, once each, and told to come again when its own ends", async ({
+  onTestFinished,
+  running
+}) => {
+  const gateways = await running({ first: "all", second: "all", edge: "edge" })
+  const { id } = await gateways.api("first", "POST", "/sources", { name: "watched" })
+  const readers = gateways.names.map((name) => watch(gateways.process(name).origin, id, onTestFinished))
+  const sent: Array<string> = []
+  for (const reader of readers) await eventually("a greeting", () => reader.told[0])
+  for (let i = 0; i < 10; i++) {
+    for (const name of gateways.names) {
+      const { body } = await gateways.call(name, "POST", `/e/${id}`, { body: "{}" })
+      sent.push((JSON.parse(body) as { request_id: string }).request_id)
+    }
+  }
+  for (const reader of readers) {
+    await eventually("all are told", () => (sent.every((one) => reader.told.includes(one)) ? true : null))
+    expect(reader.told).toHaveLength(sent.length + 1)
+  }
+
+  await gateways.process("first").end("SIGTERM")
+  expect(await eventually("the end", () => readers[0]!.closed)).toBe(1012)
+  const { body } = await gateways.call("second", "POST", `/e/${id}`, { body: "{}" })
+  await eventually("the others go on", () => {
+    const { request_id } = JSON.parse(body) as { request_id: string }
+    return readers[1]!.told.includes(request_id) && readers[2]!.told.includes(request_id) ? true : null
+  })
+}, 120_000)

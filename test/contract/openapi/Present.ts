@@ -1,0 +1,122 @@
+import type { AnyResource } from "@tidegate/resources/Resource"
+import { plain as plainResources } from "@tidegate/resources/Resources"
+import type { Body, Gateway } from "../../support/Gateway.ts"
+import { it as gatewayIt } from "../../support/it.ts"
+import { request } from "../../support/RawHttp.ts"
+import { Document, type Operation } from "./Document.ts"
+
+/** What a call of any operation of the document needs: one of everything that its example names, and a credential. */
+
+/** What the examples' ids stand for in this gateway, by their prefix. */
+export type Present = Record<string, string>
+
+const idPattern = /\b([a-z]{2,3})_(?:[0-9a-z]{26}|[0-9a-f]{24}|[0-9a-f]{48})\b/g
+export const fill = (value: unknown, ids: Present): Body =>
+  JSON.parse(JSON.stringify(value).replaceAll(idPattern, (id, prefix: string) => ids[prefix] ?? id))
+
+const plain: ReadonlyArray<AnyResource> = plainResources
+
+/** A resource of each of these kinds as its example writes it, by its prefix. */
+const examplesOf = async (gateway: Gateway, kinds: ReadonlyArray<AnyResource>): Promise<Present> => {
+  const made: Present = {}
+  for (const { example, name, plural, prefix } of kinds) {
+    const written = Object.assign({}, example.body, { name: gateway.name(name) })
+    made[prefix.slice(0, -1)] = (await gateway.call("POST", `/${plural}`, written)).body.id
+  }
+  return made
+}
+
+export const it = gatewayIt
+  .extend("document", { scope: "file" }, ({ gateway }) => Document.of(gateway))
+  /** One of everything that examples name. */
+  .extend("present", { scope: "file" }, async ({ gateway }): Promise<Present> => {
+    const source = await gateway.source({ allowed_http_methods: ["GET", "POST", "PUT", "PATCH", "DELETE"] })
+    const destination = await gateway.destination({}, "MOCK_API")
+    const transformation = await gateway.api("POST", "/transformations", {
+      name: gateway.name("transformation"),
+      code: "addHandler('transform', (request) => ({ ...request, body: { seen: true } }))"
+    })
+    const connection = await gateway.connection(source, destination, [
+      { type: "transform", transformation_id: transformation.id }
+    ])
+    const sent = await request(gateway.port, { path: `/e/${source.id}`, body: "{}" })
+    const trace = await gateway.eventually("an attempt", async () => {
+      const trace = await gateway.api("GET", `/requests/${JSON.parse(sent.body).request_id}/trace`)
+      return trace.events[0]?.status === "SUCCESSFUL" ? trace : null
+    })
+    return {
+      src: source.id,
+      des: destination.id,
+      web: connection.id,
+      trs: transformation.id,
+      req: trace.request.id,
+      evt: trace.events[0]!.id,
+      att: trace.attempts[0]!.id,
+      fix: (await gateway.api("POST", "/request-fixtures", { request_id: trace.request.id, name: "a fixture" })).id,
+      txe: trace.transformations[0]!.id,
+      ...(await examplesOf(gateway, plain))
+    }
+  })
+  /** The same, but for a resource of its own where the operation changes one. */
+  .extend("presentFor", ({ gateway, present }) => async ({ id, method, path }: Operation): Promise<Present> => {
+    if (path.startsWith("/request-fixtures/")) {
+      const body = { request_id: present["req"]!, name: "a fixture" }
+      return { ...present, fix: (await gateway.api("POST", "/request-fixtures", body)).id }
+    }
+    if (id === "revokeShare" || id === "openShare") {
+      const share = await gateway.api("POST", `/requests/${present["req"]!}/share`)
+      return { ...present, shr: share.id, rsh: share.token }
+    }
+    if (path.includes("/bulk_operations/{id}"))
+      return { ...present, bch: await gateway.heldOperation(path.split("/")[1]!) }
+    if (method === "GET" || id.startsWith("run") || id.startsWith("send")) return present
+    const kind = path.split("/")[1]
+    if (kind === "sources" && path.includes("{id}")) return { ...present, src: (await gateway.source()).id }
+    if (kind === "destinations" && path.includes("{id}")) {
+      return { ...present, des: (await gateway.destination({ url: "http://127.0.0.1:9/" })).id }
+    }
+    if (kind === "connections" && path.includes("{id}")) {
+      return { ...present, web: (await gateway.connection({ id: present["src"]! }, { id: present["des"]! })).id }
+    }
+    if (kind === "transformations" && path.includes("{id}")) {
+      const made = await gateway.api("POST", "/transformations", { name: gateway.name("example"), code: "1" })
+      return { ...present, trs: made.id }
+    }
+    const kinds = plain.filter(({ plural }) => plural === kind && path.includes("{id}"))
+    return { ...present, ...(await examplesOf(gateway, kinds)) }
+  })
+  /** A credential that an operation is said to take: the key, or the session of somebody new. */
+  .extend("credential", ({ gateway }) => async ({ security }: Body): Promise<string> => {
+    return security.some((one: Body) => "bearer" in one) ? gateway.key : gateway.session("owner")
+  })
+  .extend(
+    "send",
+    ({ credential, document, gateway }) =>
+      async ({ method, path, spec }: Operation, ids: Present, body: unknown) => {
+        const url = spec.parameters
+          .filter((parameter: Body) => parameter.in === "path")
+          .reduce((url: string, { example, name }: Body) => url.replace(`{${name}}`, fill(example, ids)), path)
+        const server = spec.servers?.[0].url ?? document.json.servers[0].url
+        const query = exampleQuery(spec, ids)
+        const answer = await fetch(
+          `${gateway.origin}${server === "/" ? "" : server}${url}${query === "" ? "" : `?${query}`}`,
+          {
+            method,
+            headers: {
+              ...(spec.security.length > 0 ? { authorization: `Bearer ${await credential(spec)}` } : {}),
+              ...(body === undefined ? {} : { "content-type": "application/json" })
+            },
+            ...(body === undefined ? {} : { body: JSON.stringify(body) })
+          }
+        )
+        const text = await answer.text()
+        return { status: answer.status, text }
+      }
+  )
+
+/** The parameters of a query that an example is stated of, without which some calls are refused. */
+export const exampleQuery = (spec: Body, ids: Present, except?: string): string =>
+  spec.parameters
+    .filter(({ example, in: place, name }: Body) => place === "query" && example !== undefined && name !== except)
+    .map(({ example, name }: Body) => `${name}=${encodeURIComponent(fill(String(example), ids))}`)
+    .join("&")

@@ -150,6 +150,18 @@ describe("the records", () => {
     expect((await gateway.call("GET", `/events/bulk_operations/${made.body.id}`)).body.filter).toEqual(filter)
   })
 
+  it("of a bulk operation have its filter by the names of lists, whichever it was made with", async ({ gateway }) => {
+    const window = { start: "2026-01-01T00:00:00.000Z", end: "2026-01-02T00:00:00.000Z" }
+    const stored = { from: window.start, to: window.end, q: "order-1" }
+    for (const text of [{ search: "order-1" }, { search_term: "order-1" }]) {
+      const ofRequests = await gateway.call("POST", "/requests/bulk_operations", { ...window, ...text })
+      expect(ofRequests.body.filter).toEqual(stored)
+      const body = { ...window, ...text, webhook_id: ["web_1"] }
+      const ofEvents = await gateway.call("POST", "/events/bulk_operations", body)
+      expect(ofEvents.body.filter).toEqual({ ...stored, connection_id: ["web_1"] })
+    }
+  })
+
   it("of project secrets tell when one was rotated", async ({ gateway }) => {
     const { body } = await gateway.call("POST", "/project-secrets/rotate", { rotate: ["signing_secret"] })
     const read = (await gateway.call("GET", "/project-secrets")).body

@@ -708,6 +708,66 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  "/public-bins": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Make a bin
+     * @description Without a credential and without a body: a URL that takes requests for an hour, and the token to read them by. At most 10 an hour from one address.
+     */
+    post: operations["createPublicBin"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/public-bins/{id}": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Retrieve a bin and what it has received
+     * @description Newest first. The bin's token goes in `x-bin-token`, or as `Authorization: Bearer <token>`. Bodies beyond 64 KiB are left out: a claimed bin's are read like any request's. At most 120 a minute from one address.
+     */
+    get: operations["getPublicBin"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/public-bins/{id}/claim": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Make a bin a source of the team
+     * @description It keeps its URL and what it has received, and ends no more. It needs the bin's token in `x-bin-token`, which is worth nothing afterwards.
+     */
+    post: operations["claimPublicBin"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   "/request-fixtures": {
     parameters: {
       query?: never
@@ -1551,6 +1611,13 @@ export interface components {
       name: string
       /** @enum {string} */
       type: "CHAT_WEBHOOK"
+    }
+    ClaimedBin: {
+      /** @enum {boolean} */
+      claimed: true
+      id: string
+      source: components["schemas"]["Source"]
+      team_id: string
     }
     /** @description What a value has to meet: a plain value (equality), a list (each item is met by some element), or an object of fields and operators. */
     Condition: string | number | boolean | null | unknown[] | components["schemas"]["ConditionOperators"]
@@ -2462,7 +2529,7 @@ export interface components {
      *     }
      */
     DestinationPatch: {
-      config?: components["schemas"]["DestinationConfigPatch"]
+      config?: components["schemas"]["DestinationConfigPatch"] | null
       description?: string | null
       /** @description Printable characters, unique in the team */
       name?: string
@@ -2658,12 +2725,20 @@ export interface components {
       connection_id?: string | string[]
       /** @description To these destinations */
       destination_id?: string | string[]
+      /** @description Alias of to */
+      end?: string
       /** @description Start of the window: ISO 8601, or now-<n><s|m|h|d>; a day before its end unless told */
       from?: string
       /** @description Looks for this as the list does */
       q?: string
+      /** @description Alias of q */
+      search?: string
+      /** @description Alias of q */
+      search_term?: string
       /** @description Of these sources */
       source_id?: string | string[]
+      /** @description Alias of from */
+      start?: string
       /** @description Of these states */
       status?:
         | ("SCHEDULED" | "QUEUED" | "HOLD" | "SUCCESSFUL" | "FAILED" | "CANCELLED")
@@ -2673,6 +2748,8 @@ export interface components {
        * @default now
        */
       to: string
+      /** @description Alias of connection_id */
+      webhook_id?: string | string[]
     }
     EventCount: {
       applied_range: {
@@ -2934,6 +3011,7 @@ export interface components {
         | components["schemas"]["BasicAuthSourceConfig"]
         | components["schemas"]["ApiKeySourceConfig"]
         | components["schemas"]["HmacSourceConfig"]
+        | null
       description?: string | null
       /** @description Printable characters, unique in the team */
       name: string
@@ -3456,7 +3534,7 @@ export interface components {
      *     }
      */
     MockApiDestinationWrite: {
-      config?: components["schemas"]["MockApiDestinationConfig"]
+      config?: components["schemas"]["MockApiDestinationConfig"] | null
       description?: string | null
       /** @description Printable characters, unique in the team */
       name: string
@@ -3465,6 +3543,21 @@ export interface components {
     }
     /** @description What headers or a query have to meet: conditions by name, and operators. */
     NamedCondition: unknown[] | components["schemas"]["ConditionOperators"]
+    NewPublicBin: {
+      /** @description What senders send to */
+      endpoint: string
+      /**
+       * Format: date-time
+       * @description When it ends, unless it is claimed
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      expires_at: string
+      id: string
+      /** @description Shown this once; sent as `x-bin-token: <token>` */
+      token: string
+      /** @description How long a bin lives */
+      ttl_seconds: number
+    }
     /** @description A session that has just begun. */
     NewSession: {
       active_team_id: string
@@ -3589,6 +3682,7 @@ export interface components {
         | components["schemas"]["OpenSourceConfig"]
         | components["schemas"]["BasicAuthSourceConfig"]
         | components["schemas"]["HmacSourceConfig"]
+        | null
       description?: string | null
       /** @description Printable characters, unique in the team */
       name: string
@@ -3627,6 +3721,7 @@ export interface components {
         | components["schemas"]["OpenSourceConfig"]
         | components["schemas"]["BasicAuthSourceConfig"]
         | components["schemas"]["HmacSourceConfig"]
+        | null
       description?: string | null
       /** @description Printable characters, unique in the team */
       name: string
@@ -3668,6 +3763,7 @@ export interface components {
         | components["schemas"]["OpenSourceConfig"]
         | components["schemas"]["BasicAuthSourceConfig"]
         | components["schemas"]["ApiKeySourceConfig"]
+        | null
       description?: string | null
       /** @description Printable characters, unique in the team */
       name: string
@@ -3713,6 +3809,7 @@ export interface components {
         | components["schemas"]["OpenSourceConfig"]
         | components["schemas"]["BasicAuthSourceConfig"]
         | components["schemas"]["ApiKeySourceConfig"]
+        | null
       description?: string | null
       /** @description Printable characters, unique in the team */
       name: string
@@ -3751,6 +3848,7 @@ export interface components {
         | components["schemas"]["OpenSourceConfig"]
         | components["schemas"]["BasicAuthSourceConfig"]
         | components["schemas"]["ApiKeySourceConfig"]
+        | null
       description?: string | null
       /** @description Printable characters, unique in the team */
       name: string
@@ -3792,6 +3890,7 @@ export interface components {
         | components["schemas"]["OpenSourceConfig"]
         | components["schemas"]["BasicAuthSourceConfig"]
         | components["schemas"]["ApiKeySourceConfig"]
+        | null
       description?: string | null
       /** @description Printable characters, unique in the team */
       name: string
@@ -3835,6 +3934,7 @@ export interface components {
         | components["schemas"]["OpenSourceConfig"]
         | components["schemas"]["ApiKeySourceConfig"]
         | components["schemas"]["HmacSourceConfig"]
+        | null
       description?: string | null
       /** @description Printable characters, unique in the team */
       name: string
@@ -3876,6 +3976,7 @@ export interface components {
         | components["schemas"]["OpenSourceConfig"]
         | components["schemas"]["BasicAuthSourceConfig"]
         | components["schemas"]["ApiKeySourceConfig"]
+        | null
       description?: string | null
       /** @description Printable characters, unique in the team */
       name: string
@@ -3923,6 +4024,7 @@ export interface components {
         | components["schemas"]["OpenSourceConfig"]
         | components["schemas"]["BasicAuthSourceConfig"]
         | components["schemas"]["ApiKeySourceConfig"]
+        | null
       description?: string | null
       /** @description Printable characters, unique in the team */
       name: string
@@ -3961,6 +4063,7 @@ export interface components {
         | components["schemas"]["OpenSourceConfig"]
         | components["schemas"]["BasicAuthSourceConfig"]
         | components["schemas"]["ApiKeySourceConfig"]
+        | null
       description?: string | null
       /** @description Printable characters, unique in the team */
       name: string
@@ -4074,6 +4177,22 @@ export interface components {
        */
       target_url: string
       timeout_ms?: number | null
+    }
+    PublicBin: {
+      /** @description What senders send to */
+      endpoint: string
+      /**
+       * Format: date-time
+       * @description When it ends, unless it is claimed
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      expires_at: string
+      id: string
+      /** @description Of the older ones; null: there are none */
+      next_cursor: string | null
+      requests: components["schemas"]["CapturedRequest"][]
+      /** @description How long a bin lives */
+      ttl_seconds: number
     }
     PublicShare: {
       /**
@@ -4216,12 +4335,20 @@ export interface components {
      *     }
      */
     RequestBulkRetry: {
+      /** @description Alias of to */
+      end?: string
       /** @description Start of the window: ISO 8601, or now-<n><s|m|h|d>; a day before its end unless told */
       from?: string
       /** @description Looks for this as the list does */
       q?: string
+      /** @description Alias of q */
+      search?: string
+      /** @description Alias of q */
+      search_term?: string
       /** @description Of these sources */
       source_id?: string | string[]
+      /** @description Alias of from */
+      start?: string
       /** @enum {string} */
       status?: "accepted" | "rejected"
       /**
@@ -4693,7 +4820,7 @@ export interface components {
      *     }
      */
     SourcePatch: {
-      config?: components["schemas"]["SourceConfigPatch"]
+      config?: components["schemas"]["SourceConfigPatch"] | null
       description?: string | null
       /** @description Printable characters, unique in the team */
       name?: string
@@ -9202,6 +9329,201 @@ export interface operations {
            *     }
            */
           "application/json": components["schemas"]["RotatedSecrets"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  createPublicBin: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description NewPublicBin */
+      201: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "endpoint": "https://hooks.example.com/e/src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "expires_at": "2026-01-01T01:00:00.000Z",
+           *       "ttl_seconds": 3600,
+           *       "token": "pbn_0123456789abcdef0123456789abcdef0123456789abcdef"
+           *     }
+           */
+          "application/json": components["schemas"]["NewPublicBin"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getPublicBin: {
+    parameters: {
+      query?: {
+        /** @description next_cursor of the page before */
+        cursor?: string
+        /** @description Rows in a page; more than 100 is taken as 100 */
+        limit?: number
+      }
+      header?: {
+        /** @description The bin's token */
+        "x-bin-token"?: string
+      }
+      path: {
+        /**
+         * @description The bin's id
+         * @example src_01kak1v8m0c3x9f2e7d5b4a6gh
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description PublicBin */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "endpoint": "https://hooks.example.com/e/src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "expires_at": "2026-01-01T01:00:00.000Z",
+           *       "ttl_seconds": 3600,
+           *       "requests": [
+           *         {
+           *           "id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *           "status": "accepted",
+           *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "data": {
+           *             "method": "POST",
+           *             "path": "/orders",
+           *             "query": "",
+           *             "parsed_query": {},
+           *             "headers": {
+           *               "content-type": "application/json",
+           *               "x-shop-signature": "sha256=4f2a"
+           *             },
+           *             "body": {
+           *               "type": "order.created",
+           *               "id": 1
+           *             },
+           *             "content_type": "application/json",
+           *             "size_bytes": 31,
+           *             "is_large_payload": false,
+           *             "encoding": "json"
+           *           }
+           *         }
+           *       ],
+           *       "next_cursor": null
+           *     }
+           */
+          "application/json": components["schemas"]["PublicBin"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  claimPublicBin: {
+    parameters: {
+      query?: never
+      header?: {
+        /** @description The bin's token */
+        "x-bin-token"?: string
+      }
+      path: {
+        /**
+         * @description The bin's id
+         * @example src_01kak1v8m0c3x9f2e7d5b4a6gh
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description ClaimedBin */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "claimed": true,
+           *       "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "team_id": "tm_demo",
+           *       "source": {
+           *         "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "team_id": "tm_demo",
+           *         "name": "shop",
+           *         "description": "Orders of the shop",
+           *         "type": "WEBHOOK",
+           *         "input_type": "webhook",
+           *         "status": "enabled",
+           *         "url": "https://hooks.example.com/e/src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "config": {
+           *           "auth_type": "HMAC",
+           *           "auth": {
+           *             "webhook_secret_key": "****shop",
+           *             "header_key": "x-shop-signature",
+           *             "algorithm": "sha256",
+           *             "encoding": "hex",
+           *             "prefix": "sha256="
+           *           },
+           *           "allowed_http_methods": [
+           *             "POST",
+           *             "PUT",
+           *             "PATCH",
+           *             "DELETE"
+           *           ],
+           *           "custom_response": null,
+           *           "mode": "webhook",
+           *           "proxy": null,
+           *           "chat_defer_ephemeral": false,
+           *           "rate_limit": null,
+           *           "rate_limit_period": null
+           *         },
+           *         "disabled_at": null,
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "updated_at": "2026-01-01T00:00:00.000Z"
+           *       }
+           *     }
+           */
+          "application/json": components["schemas"]["ClaimedBin"]
         }
       }
       /** @description What was wrong */

@@ -116,7 +116,7 @@ export const coveragePage = (): Promise<string> => {
   return page([
     "# What is proven",
     "Every endpoint, member, state and limit of the gateway part of the contract, with a test that proves it. The page is made of the lists in `test/published/facts`, and `npm test -- test/published -u` writes it. A suite holds it to the contract: an operation or member without a row fails, and so does a row whose test there is not.",
-    "Beside the test of its row, each operation has its example sent and its answer judged by its schema (`Document.test.ts`), is sent wrong bodies (`Fuzz.test.ts`), and is called with every kind of credential, for another team's things too (`Isolation.test.ts`).",
+    "Beside the test of its row, each operation has its example sent and its answer judged by its schema (`Document.test.ts`), is sent what is wrong in every way (`Mutated.test.ts`), and is called with every kind of credential, for another team's things too (`Isolation.test.ts`).",
     table(
       ["", "All", "Proven", "Not built"],
       kinds.map(([kind, facts]) => {

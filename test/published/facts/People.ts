@@ -124,6 +124,6 @@ export const conventions: Section = {
       "a route that is not built yet says so",
       tests("packages/api/test/NotBuilt.test.ts")("${method} ${path} says so")
     ),
-    row("no mutated body makes a 5xx", tests("packages/api/test/Fuzz.test.ts")("${method} ${path}"))
+    row("no mutated body makes a 5xx", tests("test/contract/openapi/Mutated.test.ts")("was all of it"))
   ]
 }

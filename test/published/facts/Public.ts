@@ -1,4 +1,4 @@
-import { missing, of, row, type Section, tests } from "./Facts.ts"
+import { of, row, type Section, tests } from "./Facts.ts"
 
 const shares_ = tests("test/contract/Shares.test.ts")
 const stored = tests("packages/storage/test/Shares.test.ts")
@@ -43,22 +43,33 @@ export const shares: Section = {
   limits: [row("TTL 7 days by default; TTL 30 days at most", lasting)]
 }
 
+const bin = tests("test/contract/PublicBins.test.ts")
+const binStored = tests("packages/storage/test/Bins.test.ts")
+
+const claimed = bin("is a source of the team, with its URL and its requests")
+
 export const bins: Section = {
   title: "Public request bins",
   endpoints: [
-    row(
-      "POST /public-bins; GET /public-bins/{id}; POST /public-bins/{id}/claim",
-      missing("not built yet: 404, and the message says so")
-    )
+    row("POST /public-bins", bin("is made without a credential, and takes what comes")),
+    row("GET /public-bins/{id}", bin("is read by its token alone, in a header of its own or as a bearer")),
+    row("POST /public-bins/{id}/claim", claimed)
   ],
-  fields: {},
+  fields: { NewPublicBin: [], PublicBin: [], ClaimedBin: [] },
   states: [
-    row(
-      "one hour after its creation, unless claimed: 410; claim: it moves to the caller's team as a source",
-      missing("not built yet")
-    )
+    row("one hour after its creation, unless claimed: 410", bin("ends after its hour: 410 to senders and readers")),
+    row("claim: it moves to the caller's team as a source, with its requests", claimed),
+    row("claim needs the read token and a team", bin("needs somebody with a team, and the token")),
+    row("the read token is told once", binStored("is opened by its token, which is not stored"))
   ],
-  limits: [row("lifetime one hour unless claimed; creation is rate limited", missing("not built yet"))]
+  limits: [
+    row(
+      "lifetime one hour unless claimed",
+      binStored("ends after an hour to the millisecond, and is forgotten a day later")
+    ),
+    row("creation is rate limited", bin("is made so often an hour from one address")),
+    row("sixty requests a minute; five hundred in all", bin("takes sixty requests a minute, and five hundred in all"))
+  ]
 }
 
 export const ingressUrls: Section = {

@@ -21,6 +21,13 @@ const filtered = lists(
 const shown = lists("what is shown on request: data, summaries, detail, trace")
 const found = bulk("retries what its filter finds, once each")
 
+const aliases = of(
+  "start end search search_term webhook_id",
+  records("of a bulk operation have its filter by the names of lists, whichever it was made with")
+)
+
+const requestAliases = of("start end search search_term", aliases[1])
+
 const retryMembers = "is_retry retry_kind retry_operation_id"
 
 export const requests: Section = {
@@ -91,7 +98,10 @@ export const requests: Section = {
         replays("lets in what was rejected, and forwards the credential that came with it")
       )
     ],
-    RequestBulkRetry: [of("from to q source_id status", bulk("replays what its filter finds, once each"))],
+    RequestBulkRetry: [
+      requestAliases,
+      of("from to q source_id status", bulk("replays what its filter finds, once each"))
+    ],
     Receipt: [],
     BulkOperation: [
       of("total_count queued_count done_count failed_count", bulk("counts what it cannot retry as failed")),
@@ -166,6 +176,7 @@ export const events: Section = {
     EventCount: [],
     RetryAccepted: [],
     EventBulkRetry: [
+      aliases,
       of(
         "from to status source_id connection_id destination_id q",
         records("of a bulk operation have the whole filter that it was made with")

@@ -1,0 +1,84 @@
+import { spawn } from "node:child_process"
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { delimiter, dirname, join, resolve } from "node:path"
+import { describe, expect } from "vitest"
+import { it as gatewayIt } from "../support/it.ts"
+import { patience } from "../support/Waiting.ts"
+
+/** What `docs/operating.md` tells an operator to type, word for word, one part after the other. */
+
+const page = await readFile(resolve(import.meta.dirname, "../../docs/operating.md"), "utf8")
+
+/** The commands of a part, by its heading; of the beginning, by none. */
+const commands = (heading: string | null): string => {
+  const parts = page.split(/^## /m)
+  const part = heading === null ? parts[0] : parts.find((text) => text.startsWith(`${heading}\n`))
+  expect(part, heading ?? "").toBeDefined()
+  return [...part!.matchAll(/^```sh\n(.*?)^```/gms)].map(([, code]) => code).join("\n")
+}
+
+let folder: string
+
+const it = gatewayIt
+  /** Runs the beginning and a part as an operator would, and tells what `about` prints of it afterwards. */
+  .extend("operate", ({ gateway }) => async (heading: string, about = ""): Promise<ReadonlyArray<string>> => {
+    const own = `${commands(null)}\n${commands(heading)}`.replaceAll("http://localhost:8080", gateway.origin)
+    expect(own).toContain(gateway.origin)
+    const PATH = `${dirname(process.execPath)}${delimiter}${process.env["PATH"] ?? ""}`
+    // What the page waits for may never come: then the shell ends, and says so by its signal.
+    const shell = spawn("sh", ["-eu"], { cwd: folder, env: { ...process.env, PATH }, timeout: 2 * patience })
+    shell.stdin.end(`{ ${own}\n} >parts.log\n${about}\n`)
+    const [out, error] = await Promise.all([shell.stdout.toArray(), shell.stderr.toArray()])
+    const code = shell.exitCode ?? (await new Promise<number | null>((end) => shell.once("close", end)))
+    expect([code, Buffer.concat(error).toString()], heading).toEqual([0, ""])
+    return Buffer.concat(out).toString().trim().split("\n")
+  })
+
+it.beforeAll(async ({ gateway }) => {
+  folder = await mkdtemp(join(tmpdir(), "tidegate-operating-"))
+  await mkdir(join(folder, ".tidegate"))
+  await writeFile(join(folder, ".tidegate/api-key"), `${gateway.key}\n`)
+})
+
+it.afterAll(async () => {
+  await rm(folder, { recursive: true, force: true })
+})
+
+describe("docs/operating.md", () => {
+  it("replays a request with an edit", async ({ gateway, operate }) => {
+    const [original, copy] = await operate("Replay a request with an edit", 'echo "$REQ"; echo "$COPY"')
+    const read = async (id: string | undefined) => (await gateway.call("GET", `/requests/${id}`)).body
+    expect((await read(copy)).retry_parent_request_id).toBe(original)
+    expect((await read(copy)).data).toMatchObject({ path: "/orders", body: { order: 7, amount: 12.5 } })
+    expect((await read(original)).data.body).toEqual({ order: 7, amount: "12,50" })
+  })
+
+  it("retries 1,000 failed events in bulk", async ({ gateway, operate }) => {
+    const [id] = await operate("Retry 1,000 failed events in bulk", 'echo "$OP"')
+    expect((await gateway.call("GET", `/events/bulk_operations/${id}`)).body).toMatchObject({
+      status: "COMPLETED",
+      total_count: 1_000,
+      queued_count: 1_000,
+      failed_count: 0
+    })
+  })
+
+  it("shares a request, and ends that", async ({ operate }) => {
+    const log = (await operate("Share a request", "cat parts.log")).join("\n")
+    expect(log).toMatch(/"title":"Order 8".*"sanitized":true.*"acme".*410$/)
+    expect(log).not.toMatch(/hunter2|DE00/)
+  })
+
+  it("changes both keys, and loses no delivery by it", async ({ gateway, operate, target }) => {
+    const { source } = await gateway.route(target, { destination: { auth_type: "SERVICE_SIGNATURE" } })
+    const [secret, key] = await operate("Change a key", 'echo "$SECRET"; echo "$NEW"')
+    expect((await gateway.call("GET", "/sources")).status).toBe(401)
+    const answer = await fetch(`${gateway.origin}/v1/sources`, { headers: { authorization: `Bearer ${key}` } })
+    expect(answer.status).toBe(200)
+    expect((await fetch(source.url, { method: "POST", body: "x" })).status).toBe(200)
+    const [delivery] = await target.next()
+    expect(String(delivery!.headers["webhook-signature"]).split(" ")).toHaveLength(2)
+    expect(await gateway.signingSecret()).toBe(secret)
+  })
+})

@@ -1,7 +1,7 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { newId, prefixes, sibling } from "@tidegate/model/Ids"
+import { newId, prefixes } from "@tidegate/model/Ids"
 import {
   createFixture,
   deleteFixture,

@@ -9389,7 +9389,10 @@ export interface operations {
         limit?: number
       }
       header?: {
-        /** @description The bin's token */
+        /**
+         * @description The bin's token
+         * @example pbn_0123456789abcdef0123456789abcdef0123456789abcdef
+         */
         "x-bin-token"?: string
       }
       path: {
@@ -9461,7 +9464,10 @@ export interface operations {
     parameters: {
       query?: never
       header?: {
-        /** @description The bin's token */
+        /**
+         * @description The bin's token
+         * @example pbn_0123456789abcdef0123456789abcdef0123456789abcdef
+         */
         "x-bin-token"?: string
       }
       path: {

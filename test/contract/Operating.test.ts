@@ -70,6 +70,12 @@ describe("docs/operating.md", () => {
     expect(log).not.toMatch(/hunter2|DE00/)
   })
 
+  it("keeps a bin with what it has received", async ({ gateway, operate }) => {
+    const [id] = await operate("Keep a bin", 'echo "$ID"')
+    expect((await gateway.call("GET", `/sources/${id}`)).status).toBe(200)
+    expect((await gateway.call("GET", `/requests?source_id=${id}`)).body.count).toBe(1)
+  })
+
   it("changes both keys, and loses no delivery by it", async ({ gateway, operate, target }) => {
     const { source } = await gateway.route(target, { destination: { auth_type: "SERVICE_SIGNATURE" } })
     const [secret, key] = await operate("Change a key", 'echo "$SECRET"; echo "$NEW"')

@@ -24,9 +24,9 @@ describe("secret keys that are changed process by process", () => {
       living.set(role, process)
       await process.start()
     }
-    const call = async (path: string, body: unknown): Promise<{ readonly id: string }> => {
+    const call = async (path: string, body: unknown, method = "POST"): Promise<{ readonly id: string }> => {
       const response = await fetch(`${living.get("edge")!.origin}${path}`, {
-        method: "POST",
+        method,
         headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
         body: JSON.stringify(body)
       })
@@ -57,7 +57,7 @@ describe("secret keys that are changed process by process", () => {
         const both = `${next},${old}`
         expect(await rotate(both, "--check")).toMatchObject({
           code: 1,
-          said: expect.stringContaining("key old: 4 in sources.auth")
+          said: expect.stringContaining("key old: 3 in sources.auth")
         })
         expect(await rotate(next)).toMatchObject({
           code: 1,
@@ -69,7 +69,7 @@ describe("secret keys that are changed process by process", () => {
       }
       await begin(role, keys)
       if (living.size < 2) continue
-      // Three commands and a delivery, each from the edge to an actor of the runner; a secret of each step is read.
+      // What the edge creates, two commands and a delivery, each from it to an actor of the runner; a secret of each step is read.
       const name = `step-${step++}`
       const source = await call("/v1/sources", {
         name,
@@ -77,6 +77,8 @@ describe("secret keys that are changed process by process", () => {
       })
       const destination = await call("/v1/destinations", { name, config: { url: `${target.origin}/${name}` } })
       await call("/v1/connections", { name, source_id: source.id, destination_id: destination.id })
+      await call(`/v1/sources/${source.id}`, { description: name }, "PATCH")
+      await call(`/v1/destinations/${destination.id}`, { description: name }, "PATCH")
       const answer = await fetch(`${living.get("edge")!.origin}/e/${source.id}`, {
         method: "POST",
         headers: { "x-key": `secret-${name}` },

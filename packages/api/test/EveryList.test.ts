@@ -22,7 +22,7 @@ const resolved = (schema: any): any =>
 
 /** The paths of all that answers a list. Metrics have `models` too: a row of numbers for each id that is asked for. */
 const declared = Object.keys(document.paths).filter((path) => {
-  const schema = document.paths[path].get?.responses["200"].content?.["application/json"]?.schema
+  const schema = document.paths[path].get?.responses["200"]?.content?.["application/json"]?.schema
   return !path.startsWith("/metrics/") && resolved(schema)?.properties?.models !== undefined
 })
 

@@ -80,3 +80,12 @@ export const holdTeam = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   return (yield* sql`select from teams where id = ${team_id} for no key update`).length > 0
 })
+
+/** The team that a source is of; null: there is no such source. */
+export const teamOfSource = Effect.fnUntraced(function* (
+  id: string
+): Effect.fn.Return<string | null, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ team_id: string }>`select team_id from sources where id = ${id} and deleted_at is null`
+  return row?.team_id ?? null
+})

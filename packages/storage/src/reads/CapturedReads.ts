@@ -29,15 +29,6 @@ export const captured = Effect.fnUntraced(function* (
   }))
 })
 
-/** The team that a source is of; null: there is no such source. */
-export const teamOfSource = Effect.fnUntraced(function* (
-  id: string
-): Effect.fn.Return<string | null, SqlError.SqlError, SqlClient.SqlClient> {
-  const sql = yield* SqlClient.SqlClient
-  const [row] = yield* sql<{ team_id: string }>`select team_id from sources where id = ${id} and deleted_at is null`
-  return row?.team_id ?? null
-})
-
 export interface WatchedSource {
   readonly source: string
   readonly team: string

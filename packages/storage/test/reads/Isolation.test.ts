@@ -8,6 +8,8 @@ import { prefixes, sibling } from "@tidegate/model/Ids"
 import type { AnyResource } from "@tidegate/resources/Resource"
 import { plain as plainResources, resources as declared } from "@tidegate/resources/Resources"
 import * as AttemptReads from "../../src/reads/AttemptReads.ts"
+import * as BinReads from "../../src/reads/BinReads.ts"
+import * as CapturedReads from "../../src/reads/CapturedReads.ts"
 import * as EventReads from "../../src/reads/EventReads.ts"
 import * as ExecutionReads from "../../src/reads/ExecutionReads.ts"
 import * as IgnoredEventReads from "../../src/reads/IgnoredEventReads.ts"
@@ -72,6 +74,8 @@ const world = Layer.effectDiscard(
         values (${team}, array[${connection}], array['created'], array[now()], array[1])`
       yield* sql`insert into source_periods (source_id, team_id, started_at, ends_at, leased, revision)
         values (${source}, ${team}, now(), now(), 1, 1)`
+      yield* sql`insert into public_bins (source_id, team_id, token_hash, minute, expires_at, created_at)
+        values (${source}, ${team}, ${team}, now(), now(), now())`
       yield* sql`insert into project_secrets (team_id, api_key_hash, api_key_masked, signing_secret, signing_secret_masked)
         values (${team}, ${team}, '', '', '')`
       yield* sql`insert into users (id, issuer, subject, created_at, updated_at) values (${team}, '', ${team}, now(), now())`
@@ -198,6 +202,11 @@ const cases: Readonly<Record<string, Case>> = {
   "SummaryReads.connections": (ids) => told(SummaryReads.connections(mine, [(ids ?? idsOf(mine)).connection])),
   "SummaryReads.transformations": (ids) =>
     told(SummaryReads.transformations(mine, [(ids ?? idsOf(mine)).transformation])),
+  "BinReads.binRequests": (ids) =>
+    BinReads.binRequests({ id: (ids ?? idsOf(mine)).source, team_id: mine, expires_at: new Date(old.now) }, sub),
+  "CapturedReads.captured": (ids) => CapturedReads.captured(mine, [req(ids, 6)]),
+  "CapturedReads.newestRequests": (ids) =>
+    CapturedReads.newestRequests([{ source: (ids ?? idsOf(mine)).source, team: mine }], old.now - 86_400_000, 100),
   "ProxyExchangeReads.ofRequest": (ids) => ProxyExchangeReads.ofRequest(mine, req(ids, 2)),
   "TraceReads.get": (ids) => TraceReads.get(mine, req(ids, 0)),
   "Store.list of sources": (ids) => Effect.flatMap(Sources, ({ list }) => list(mine, resources(some(ids?.source)))),

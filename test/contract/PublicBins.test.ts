@@ -1,6 +1,7 @@
 import { request as httpRequest } from "node:http"
 import { describe, expect } from "vitest"
 import { type Body } from "../support/Gateway.ts"
+import { talk } from "../support/RawHttp.ts"
 import { it as gatewayIt } from "../support/it.ts"
 
 /** Strangers make a receiver, send to it, read it by its token, and somebody with a team keeps it. */
@@ -215,6 +216,18 @@ describe("a public bin", () => {
       ["rejected", null, true],
       ["accepted", null, true]
     ])
+  })
+
+  it("holds no room for bodies that are announced and not sent", async ({ gateway, made }) => {
+    const bin = await made()
+    const { port } = new URL(gateway.origin)
+    const { id } = await gateway.source()
+    const announced = `POST /e/${bin.id} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2000000000\r\n\r\n`
+    const refused = Promise.all(Array.from({ length: 30 }, () => talk(Number(port), [announced], { answers: 1 })))
+    for (let n = 0; n < 20; n++) {
+      expect((await fetch(`${gateway.origin}/e/${id}`, { method: "POST", body: "{}" })).status).toBe(200)
+    }
+    expect(new Set((await refused).map(({ final }) => final.status))).toEqual(new Set([413]))
   })
 
   it("takes sixty requests a minute, and five hundred in all", async ({ call, claim, gateway, made, read }) => {

@@ -3,7 +3,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { fileURLToPath } from "node:url"
 
-/** What has arrived: deliveries, and how many of them had another one's id. */
+/** What has arrived: deliveries, and how many of them were of an event that had arrived. */
 export interface Arrived {
   readonly deliveries: number
   readonly repeated: number
@@ -38,7 +38,7 @@ if (process.argv[1] === program) {
   let deliveries = 0
   const server = createServer((request, response) => {
     deliveries++
-    seen.add(String(request.headers["webhook-id"]))
+    seen.add(String(request.headers["x-gateway-event-id"]))
     request.resume()
     request.on("end", () => response.end())
   })

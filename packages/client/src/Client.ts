@@ -32,9 +32,13 @@ type Item<Path extends ListPath> = Answer<Path, "get"> extends { models: Readonl
 interface Page {
   readonly models: ReadonlyArray<unknown>
   readonly next_cursor?: string | null
+  readonly next?: string | null
   readonly has_more?: boolean
   readonly pagination?: { readonly next?: string | null }
 }
+
+/** Rows of a page at the most: a larger `limit` is taken for this one. */
+const longestPage = 255
 
 interface Query {
   readonly params?: { readonly query?: Readonly<Record<string, unknown>> }
@@ -81,17 +85,23 @@ export class Client {
   }
 
   /**
-   * Everything that a list has, page by page as it is asked for. Sources, destinations, connections and transformations have one page
-   * of 255; when there are more, this throws after it, because a list that ends early would be taken for a whole one.
+   * Everything that a list has for the query that is given, page by page as it is asked for. Some lists (sources and the other resources,
+   * fixtures, bulk operations) have one page, of 255 unless `limit` says less; when there may be more, this throws after it, because a
+   * list that ends early would be taken for a whole one.
    */
   async *list<Path extends ListPath>(path: Path, ...[options]: Rest<Options<Path, "get">>): AsyncGenerator<Item<Path>> {
     const { params } = (options ?? {}) as Query
+    const limit = Number(params?.query?.["limit"] ?? longestPage)
     for (let cursor: string | null | undefined; cursor !== null;) {
-      const query = { ...params?.query, ...(cursor === undefined ? {} : { cursor }) }
+      const query = { limit, ...params?.query, ...(cursor === undefined ? {} : { cursor }) }
       const page = (await this.#request("get", path, { ...options, params: { ...params, query } })) as Page
       yield* page.models as ReadonlyArray<Item<Path>>
-      if (page.has_more === true) throw new Error(`${path} has more than its one page shows: narrow it by id or name`)
-      cursor = page.next_cursor ?? page.pagination?.next ?? null
+      const next = [page.next_cursor, page.next, page.pagination?.next]
+      const isOnlyPage = page.has_more === undefined && next.every((one) => one === undefined)
+      if (page.has_more === true || (isOnlyPage && page.models.length >= limit)) {
+        throw new Error(`${path} has more than its one page shows: narrow it by id or name`)
+      }
+      cursor = next.find((one) => typeof one === "string") ?? null
     }
   }
 

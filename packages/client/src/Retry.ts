@@ -13,6 +13,9 @@ export interface RetryOptions {
  */
 const repeatable: ReadonlySet<string> = new Set(["GET", "HEAD", "PUT", "PATCH"])
 
+/** A longer timer would fire at once. */
+const longestTimerMs = 2 ** 31 - 1
+
 const isWorthAnother = (method: string, status: number): boolean =>
   status === 429 || ((status === 502 || status === 503 || status === 504) && repeatable.has(method))
 
@@ -52,7 +55,7 @@ export const retrying =
         const response = await fetch(new Request(isLast ? request : request.clone(), { signal }))
         if (isLast || !isWorthAnother(request.method, response.status)) return response
         const wait = retryAfter(response.headers.get("retry-after"), Date.now()) ?? backoff(attempt)
-        if (wait > longestWaitMs) return response
+        if (wait > Math.min(longestWaitMs, longestTimerMs)) return response
         // Nobody waits for what is not read: a stream may never say that it has ended.
         response.body?.cancel().catch(() => undefined)
         await sleep(wait, request.signal)

@@ -85,6 +85,27 @@ describe("a call", () => {
 })
 
 describe("a list", () => {
+  it("goes on by the cursor that lists of one request have at the top", async () => {
+    const { client, told } = talk([
+      json(200, { models: [{ id: 1 }], next: "n" }),
+      json(200, { models: [{ id: 2 }], next: null })
+    ])
+    const path = { id: "req_1" }
+    const found = await Array.fromAsync(client.list("/requests/{id}/events", { params: { path } }))
+    expect(found).toEqual([{ id: 1 }, { id: 2 }])
+    expect(told.map(({ url }) => url)).toEqual([
+      "/v1/requests/req_1/events?limit=255",
+      "/v1/requests/req_1/events?limit=255&cursor=n"
+    ])
+  })
+
+  it("does not end early in silence where there are no cursors", async () => {
+    const { client } = talk([json(200, { models: [{ id: 1 }, { id: 2 }] }), json(200, { models: [{ id: 1 }] })])
+    const query = { limit: 2 }
+    await expect(Array.fromAsync(client.list("/request-fixtures", { params: { query } }))).rejects.toThrow("more than")
+    expect(await Array.fromAsync(client.list("/request-fixtures", { params: { query } }))).toEqual([{ id: 1 }])
+  })
+
   it("goes on by either kind of cursor, with the same filters, and not further than it is read", async () => {
     const { client, told } = talk([
       json(200, { models: [{ id: 1 }, { id: 2 }], next_cursor: "a b" }),
@@ -99,12 +120,12 @@ describe("a list", () => {
       expect(attempt).toEqual({ id: 4 })
       break
     }
-    const filters = "/v1/events?status=FAILED&status=HOLD"
+    const filters = "/v1/events?limit=255&status=FAILED&status=HOLD"
     expect(told.map(({ url }) => url)).toEqual([
       filters,
       `${filters}&cursor=a%20b`,
       `${filters}&cursor=c`,
-      "/v1/attempts"
+      "/v1/attempts?limit=255"
     ])
   })
 

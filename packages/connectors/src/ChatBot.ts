@@ -1,3 +1,4 @@
+import { type Escape, jsonEscape } from "@tidegate/templates/Escape"
 import { answered, apiSender, flat, json, judgeCall, refused, rejected } from "./Api.ts"
 import { type Answer, connector, type Verdict } from "./Connector.ts"
 import { filled, filledJson, shortened, template, TemplateText, Unrenderable } from "./Rendering.ts"
@@ -9,7 +10,9 @@ const mostBlocks = 50
 
 /** What it says when it is about the credentials, and when the same call may succeed later. */
 const ofCredentials = new Set([
+  "access_denied",
   "account_inactive",
+  "ekm_access_denied",
   "invalid_auth",
   "missing_scope",
   "no_permission",
@@ -18,7 +21,20 @@ const ofCredentials = new Set([
   "token_expired",
   "token_revoked"
 ])
-const passing = new Set(["fatal_error", "internal_error", "ratelimited", "request_timeout", "service_unavailable"])
+const passing = new Set([
+  "fatal_error",
+  "internal_error",
+  "message_limit_exceeded",
+  "rate_limited",
+  "ratelimited",
+  "request_timeout",
+  "service_unavailable"
+])
+
+/** What a value may not be in a message: a mention of somebody, of everybody, or a link under another name. */
+const unmarked = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
+const inText: Escape = { text: unmarked, values: false }
+const inBlocks: Escape = { text: (text) => jsonEscape.text(unmarked(text)), values: false }
 
 /** Messages of a bot in a channel (Slack, chat.postMessage). */
 export const chatBot = connector({
@@ -37,7 +53,9 @@ export const chatBot = connector({
       "the text of the message, which is shown in notifications where there are blocks"
     ),
     blocks_template: setting(
-      TemplateText(65_536).annotate({ description: "JSON: a list of blocks, or an object with `blocks`" }),
+      TemplateText(65_536).annotate({
+        description: "JSON: a list of blocks, or an object with `blocks`; placeholders stand in its texts"
+      }),
       null
     ),
     ...pacing
@@ -68,8 +86,8 @@ export const chatBot = connector({
         contentType: json,
         body: JSON.stringify({
           channel: filled(fill, to, "channel"),
-          text: shortened(filled(fill, text, "text_template"), longestText),
-          ...(layout === null ? {} : { blocks: blocksOf(filledJson(fill, layout, "blocks_template")) })
+          text: shortened(filled(fill, text, "text_template", inText), longestText),
+          ...(layout === null ? {} : { blocks: blocksOf(filledJson(fill, layout, "blocks_template", inBlocks)) })
         })
       })
     })
@@ -87,6 +105,14 @@ const blocksOf = (made: unknown): ReadonlyArray<unknown> => {
 
 /** It answers 200 and says in the body whether it did what it was asked. */
 const judge = (answer: Answer): Verdict => {
+  // It repeats the message, which may be longer than what is kept of an answer.
+  if (
+    answer.bodyTruncated &&
+    answer.status === 200 &&
+    /^\s*\{\s*"ok"\s*:\s*true\b/.test(answer.body.toString("latin1", 0, 64))
+  ) {
+    return "successful"
+  }
   const { error, ok } = answered(answer)
   const verdict = judgeCall(answer, error)
   if (verdict !== "successful" || ok === true) return verdict

@@ -81,11 +81,12 @@ const waiting = (written: string): string => {
   return url.href
 }
 
-/** The last part of the path is the token. */
+/** What follows the webhook's id in the path is its token; of a path of another form nothing is shown. */
 const shownUrlOf = (written: string): string => {
   const { origin, pathname } = new URL(written)
-  const at = pathname.lastIndexOf("/") + 1
-  return origin + pathname.slice(0, at) + maskSecret(pathname.slice(at))
+  const known = /^.*?\/webhooks\/[^/]+\//.exec(pathname)?.[0] ?? "/"
+  const [token = ""] = pathname.slice(known.length).split("/")
+  return origin + known + maskSecret(token)
 }
 
 const embedsOf = (made: unknown): ReadonlyArray<unknown> => {

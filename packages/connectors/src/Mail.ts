@@ -60,8 +60,14 @@ export const faultsOfEnvelope = ({
   cc,
   to,
   ...rest
-}: Pick<MailSettings, "to" | "cc" | "bcc" | "reply_to">): FieldErrors => {
-  const lists = { to: listOf(to), cc: listOf(cc), bcc: listOf(bcc), reply_to: listOf(rest.reply_to) }
+}: Pick<MailSettings, "to" | "cc" | "bcc" | "reply_to"> & { readonly from?: string }): FieldErrors => {
+  const lists = {
+    from: listOf(rest.from ?? null),
+    to: listOf(to),
+    cc: listOf(cc),
+    bcc: listOf(bcc),
+    reply_to: listOf(rest.reply_to)
+  }
   const faults = Object.entries(lists).flatMap(([name, list]) =>
     list.some((one) => !one.includes("{{") && !isAddress(one))
       ? [{ path: `config.${name}`, message: "must be an e-mail address, or a list of them: one address in each text" }]
@@ -106,16 +112,22 @@ const line = (fill: Fill, one: DeliveryTemplate): string =>
     longestLine
   )
 
-export const envelope = (fill: Fill, { bcc, cc, replyTo, subject, to }: Letter) => ({
-  to: to.map((one) => address(fill, one, "to")),
-  cc: cc.map((one) => address(fill, one, "cc")),
-  bcc: bcc.map((one) => address(fill, one, "bcc")),
-  replyTo: replyTo === null ? null : address(fill, replyTo, "reply_to"),
-  subject: line(fill, subject) || "(no subject)"
-})
+export const envelope = (fill: Fill, { bcc, cc, replyTo, subject, to }: Letter) => {
+  // Mail APIs refuse a letter that names somebody twice.
+  const named = new Set<string>()
+  const once = (list: ReadonlyArray<DeliveryTemplate>, setting: string): ReadonlyArray<string> =>
+    list.map((one) => address(fill, one, setting)).filter((one) => named.size < named.add(one.toLowerCase()).size)
+  return {
+    to: once(to, "to"),
+    cc: once(cc, "cc"),
+    bcc: once(bcc, "bcc"),
+    replyTo: replyTo === null ? null : address(fill, replyTo, "reply_to"),
+    subject: line(fill, subject) || "(no subject)"
+  }
+}
 
 export const bodies = (fill: Fill, { html, text }: Letter) => ({
   // An empty part is refused by mail APIs.
-  text: text === null ? null : fill(text) || " ",
-  html: html === null ? null : fill(html, xmlEscape) || " "
+  text: text === null ? null : fill(text).toWellFormed() || " ",
+  html: html === null ? null : fill(html, xmlEscape).toWellFormed() || " "
 })

@@ -1,12 +1,36 @@
 import { Schema } from "effect"
 import { OneOf } from "@tidegate/signatures/AuthSettings"
-import { answered, apiSender, json, judgeCall } from "./Api.ts"
+import { type Escape, xmlEscape } from "@tidegate/templates/Escape"
+import { answered, apiSender, json, judgeCall, rejected } from "./Api.ts"
 import { type Answer, connector, type Verdict } from "./Connector.ts"
-import { filled, shortened, template, TemplateText } from "./Rendering.ts"
+import {
+  type DeliveryTemplate,
+  type Fill,
+  filled,
+  shortened,
+  template,
+  TemplateText,
+  Unrenderable
+} from "./Rendering.ts"
 import { needed, pacingOf, setting } from "./Settings.ts"
 
 /** More is refused by the API. */
 const longestText = 4_096
+
+/** What a value is not taken for in a text that is marked up. */
+const escapes: Readonly<Record<"HTML" | "MarkdownV2", Escape>> = {
+  HTML: xmlEscape,
+  MarkdownV2: { text: (text) => text.replaceAll(/[_*[\]()~`>#+\-=|{}.!\\]/g, String.raw`\$&`), values: false }
+}
+
+/** Cut anywhere, marked up text would be none. */
+const marked = (fill: Fill, one: DeliveryTemplate, mode: keyof typeof escapes): string => {
+  const text = filled(fill, one, "text_template", escapes[mode])
+  if (text.length > longestText) {
+    throw new Unrenderable(`config.text_template makes more than ${longestText} characters of this event`)
+  }
+  return text
+}
 
 const YesOrNo = (description: string) =>
   setting(Schema.Boolean.annotate({ description }), false, "must be true or false")
@@ -24,7 +48,9 @@ export const messenger = connector({
       "the id of a chat, or the @name of a channel"
     ),
     text_template: needed(
-      TemplateText(16_384).annotate({ description: `What is beyond ${longestText} characters is cut off` }),
+      TemplateText(16_384).annotate({
+        description: `What is beyond ${longestText} characters is cut off, unless it is marked up`
+      }),
       "the text of the message"
     ),
     parse_mode: setting(
@@ -66,7 +92,10 @@ export const messenger = connector({
         contentType: json,
         body: JSON.stringify({
           chat_id: filled(fill, to, "chat_id"),
-          text: shortened(filled(fill, text, "text_template"), longestText),
+          text:
+            parse_mode === null
+              ? shortened(filled(fill, text, "text_template"), longestText)
+              : marked(fill, text, parse_mode),
           ...(parse_mode === null ? {} : { parse_mode }),
           ...(disable_link_previews ? { link_preview_options: { is_disabled: true } } : {}),
           disable_notification
@@ -78,7 +107,8 @@ export const messenger = connector({
 
 const judge = (answer: Answer): Verdict => {
   const { error_code, parameters } = answered(answer)
-  const verdict = judgeCall(answer, error_code)
+  // The method is there: what is not found is the bot, by its token.
+  const verdict = answer.status === 404 ? rejected("HTTP 404", error_code) : judgeCall(answer, error_code)
   const seconds =
     typeof parameters === "object" && parameters !== null && "retry_after" in parameters ? parameters.retry_after : null
   // It is said in the body alone.

@@ -1,6 +1,6 @@
 import { Result, Schema } from "effect"
 import { parseJson, utf8 } from "@tidegate/model/JsonText"
-import { type Message, parseQuery } from "@tidegate/model/Message"
+import { type Message, parseQuery, type Values } from "@tidegate/model/Message"
 import { type Escape, jsonEscape, textEscape } from "@tidegate/templates/Escape"
 import { compileTemplate, type Template, type TemplateRoots } from "@tidegate/templates/Template"
 import type { AttemptFacts } from "./Connector.ts"
@@ -62,6 +62,7 @@ export class Unrenderable {
 /** Fills templates from this message. Throws `Unrenderable` for a text beyond what a template may make. */
 export const filling = (message: Message, facts: AttemptFacts): Fill => {
   let parsed: { readonly payload: unknown } | undefined
+  let query: Values | undefined
   const payload = (): unknown => (parsed ??= { payload: payloadOf(message) }).payload
   const read = (variable: Variable): unknown => {
     switch (variable) {
@@ -84,7 +85,7 @@ export const filling = (message: Message, facts: AttemptFacts): Fill => {
       case "headers":
         return message.headers
       case "query":
-        return parseQuery(message.query)
+        return (query ??= parseQuery(message.query))
       case "path":
         return message.path
       default:
@@ -110,15 +111,21 @@ const memberOf = (payload: unknown, name: string): unknown =>
     : undefined
 
 /** What a template makes of it, which has to be something. */
-export const filled = (fill: Fill, one: DeliveryTemplate, setting: string): string => {
-  const text = fill(one).trim()
+export const filled = (fill: Fill, one: DeliveryTemplate, setting: string, escape?: Escape): string => {
+  // Half of a character has no bytes, and is refused by whoever reads JSON strictly.
+  const text = fill(one, escape).trim().toWellFormed()
   if (text === "") throw new Unrenderable(`config.${setting} makes an empty text of this event`)
   return text
 }
 
-/** The JSON that a template makes, whose values stand in it as JSON does. */
-export const filledJson = (fill: Fill, one: DeliveryTemplate, setting: string): unknown => {
-  const parsed = parseJson(fill(one, jsonEscape))
+/** The JSON that a template makes, whose values stand in it as JSON does. `escape` is of what stands in its texts. */
+export const filledJson = (
+  fill: Fill,
+  one: DeliveryTemplate,
+  setting: string,
+  escape: Escape = jsonEscape
+): unknown => {
+  const parsed = parseJson(fill(one, escape).toWellFormed())
   if (parsed.kind !== "json") throw new Unrenderable(`config.${setting} does not make JSON of this event`)
   return parsed.value
 }

@@ -80,7 +80,8 @@ describe("CHAT_BOT", () => {
       "content-type": "application/json; charset=utf-8",
       authorization: "Bearer xoxb-1"
     })
-    expect(JSON.parse(text)).toEqual({ channel: "C1", text: 'a "b" <c>' })
+    // Nobody is notified, and no link hidden, by what a payload holds.
+    expect(JSON.parse(text)).toEqual({ channel: "C1", text: 'a "b" &lt;c&gt;' })
   })
 
   it("lays it out in blocks, which stay JSON whatever the payload holds", () => {
@@ -96,7 +97,7 @@ describe("CHAT_BOT", () => {
     [{ text_template: " {{payload.none}} " }, "config.text_template makes an empty text of this event"],
     [{ blocks_template: "[{{payload.text}}" }, "config.blocks_template does not make JSON of this event"],
     [
-      { blocks_template: "{{payload.text}}" },
+      { blocks_template: '"{{payload.text}}"' },
       "config.blocks_template makes neither a list of blocks nor an object with one"
     ],
     [{ blocks_template: `[${Array(51).fill("{}").join()}]` }, "config.blocks_template makes more than 50 blocks"]
@@ -111,6 +112,7 @@ describe("CHAT_BOT", () => {
     [200, { ok: false, error: "ratelimited" }, ["BAD_RESPONSE", false]],
     [200, { ok: false, error: "internal_error" }, ["BAD_RESPONSE", false]],
     [200, { ok: false, error: "token_revoked" }, ["AUTH_REJECTED", false]],
+    [200, { ok: false, error: "rate_limited" }, ["BAD_RESPONSE", false]],
     [200, "<html>", ["BAD_RESPONSE", false]],
     [200, { ok: "true" }, ["BAD_RESPONSE", false]],
     [429, "", ["BAD_RESPONSE", false]],
@@ -118,6 +120,12 @@ describe("CHAT_BOT", () => {
   ])("takes %i %j for %j", (status, body, expected) => {
     const verdict = bot({}).judge(answer(status, body))
     expect(verdict === "successful" ? verdict : [verdict.code, verdict.final]).toEqual(expected)
+  })
+
+  it("takes a success for one, however long the message is that it repeats", () => {
+    const long = { ...answer(200, `{"ok":true,"message":{"text":"${"x".repeat(70_000)}`), bodyTruncated: true }
+    expect(bot({}).judge(long)).toBe("successful")
+    expect(bot({}).judge({ ...long, body: Buffer.from('{"ok":false,') })).not.toBe("successful")
   })
 })
 
@@ -149,6 +157,14 @@ describe("CHAT_WEBHOOK", () => {
       embeds: [{ title: "ada" }],
       allowed_mentions: { parse: ["users"] }
     })
+  })
+
+  it.each([
+    ["https://chat.example.com/api/webhooks/1/t0ken-of-it/slack", "https://chat.example.com/api/webhooks/1/****f-it"],
+    ["https://chat.example.com/api/webhooks/1/t0ken-of-it/", "https://chat.example.com/api/webhooks/1/****f-it"],
+    ["https://chat.example.com/hook/t0ken-of-it", "https://chat.example.com/****"]
+  ])("%s is recorded as %s", (url, shown) => {
+    expect(sent(webhook({ url }), event({})).shownUrl).toBe(shown)
   })
 
   it("cuts what the API would refuse, between characters", () => {
@@ -194,6 +210,22 @@ describe("MESSENGER_MESSAGE", () => {
       parse_mode: "HTML",
       link_preview_options: { is_disabled: true },
       disable_notification: true
+    })
+  })
+
+  it.each([
+    ["HTML", "<b>{{payload.text}}</b>", "<b>a &lt; b.&quot;*&quot;</b>"],
+    ["MarkdownV2", "*{{payload.text}}*", String.raw`*a < b\."\*"*`]
+  ])("%s: a value is text", (parse_mode, text_template, expected) => {
+    const { text } = sent(messenger({ parse_mode, text_template }), event({ text: 'a < b."*"' }))
+    expect(JSON.parse(text).text).toBe(expected)
+    expect(refusalOf(messenger({ parse_mode }), event({ text: "x".repeat(4_097) })).code).toBe("TEMPLATE_ERROR")
+  })
+
+  it("takes a bot that is not found for a wrong token", () => {
+    expect(messenger().judge(answer(404, { ok: false, error_code: 404 }))).toMatchObject({
+      code: "AUTH_REJECTED",
+      final: false
     })
   })
 
@@ -262,6 +294,14 @@ describe("EMAIL_API_EMAIL", () => {
     })
   })
 
+  it("names nobody twice", () => {
+    const { text } = sent(
+      mail({ to: ["a@example.com", "A@example.com"], cc: "{{payload.to}}" }),
+      event({ to: "a@example.com" })
+    )
+    expect(JSON.parse(text).personalizations).toEqual([{ to: [{ email: "a@example.com" }] }])
+  })
+
   it.each(["a@example.com, b@example.com", "a@example.com\r\nBcc: b@example.com", "<a@example.com>", "nobody", ""])(
     "a payload whose recipient is %j sends nothing",
     (to) => {
@@ -275,6 +315,7 @@ describe("EMAIL_API_EMAIL", () => {
     expect(faultsOf("EMAIL_API_EMAIL", { ...config, cc: "a@example.com,b@example.com" })).toEqual([
       "config.cc must be an e-mail address, or a list of them: one address in each text"
     ])
+    expect(faultsOf("EMAIL_API_EMAIL", { ...config, from: "orders" })).toHaveLength(1)
     const many = Array.from({ length: 5 }, (_, i) => `${i}@example.com`)
     expect(faultsOf("EMAIL_API_EMAIL", { ...config, to: many, cc: many })).toEqual([])
     expect(faultsOf("EMAIL_API_EMAIL", { ...config, to: many, cc: many, bcc: "x@example.com" })).toEqual([

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Semaphore } from "effect"
+import { Cause, Context, Effect, Layer, Semaphore } from "effect"
 import { Feed } from "@tidegate/coordination/Feed"
 import { capturedChannel } from "@tidegate/model/CapturedRequest"
 import type { ErrorCode } from "@tidegate/model/GatewayError"
@@ -74,7 +74,7 @@ export class BinDoor extends Context.Service<
           if (waiting >= mostAtOnce + mostWaiting) return done(full(1_000))
           waiting++
           run(
-            Effect.matchEffect(inTurn(captureInBin(record)), {
+            Effect.matchCauseEffect(inTurn(captureInBin(record)), {
               onSuccess: (captured) => {
                 waiting--
                 if (captured.kind === "full") bin.fullUntil = captured.until
@@ -83,11 +83,12 @@ export class BinDoor extends Context.Service<
                   ? feed.publish(capturedChannel(record.sourceId), record.id)
                   : Effect.void
               },
-              onFailure: (error) => {
+              onFailure: (cause) => {
                 waiting--
+                const error = Cause.findErrorOption(cause)
                 // Who is not told that it is stored comes again, as with any source.
-                done(isTransient(error) ? "unavailable" : "failed")
-                return Effect.logError("a request of a bin could not be stored", { request_id: record.id, error })
+                done(error._tag === "Some" && isTransient(error.value) ? "unavailable" : "failed")
+                return Effect.logError("a request of a bin could not be stored", { request_id: record.id }, cause)
               }
             })
           )

@@ -219,10 +219,10 @@ const make = Effect.gen(function* () {
 
   /** Does the step in a later turn of the loop, because long work has used up this one. */
   const defer = (exchange: Exchange, step: () => void): void => {
-    const { bodySize } = exchange.request
-    bodies.keep(bodySize)
+    const held = heldBy(exchange)
+    bodies.keep(held)
     nextTurn(() => {
-      bodies.keep(-bodySize)
+      bodies.keep(-held)
       attempt(exchange, step)
     })
   }
@@ -295,10 +295,10 @@ const make = Effect.gen(function* () {
     decision: Decision,
     routings: number
   ): void => {
-    const { bodySize } = exchange.request
-    bodies.keep(bodySize)
+    const held = heldBy(exchange)
+    bodies.keep(held)
     bins.store(bin, decision.record, (outcome) => {
-      bodies.keep(-bodySize)
+      bodies.keep(-held)
       if (typeof outcome === "object") return refuseOfBin(exchange.response, outcome)
       conclude(snapshot, exchange, decision, routings, outcome)
     })
@@ -322,9 +322,12 @@ const make = Effect.gen(function* () {
         telemetry.stale()
         snapshots.load(exchange.target.name).then(
           (current) =>
-            attempt(exchange, () =>
-              current === null ? unknownSource(response) : store(current, exchange, routings + 1)
-            ),
+            attempt(exchange, () => {
+              if (current === null) return unknownSource(response)
+              // Cut at the size of a bin, and a source of a team by now: what is missing has to be sent again.
+              if (isCutFor(exchange, snapshot, current)) return shed(response, "source_unknown_yet")
+              store(current, exchange, routings + 1)
+            }),
           () => shed(response, "source_unknown_yet")
         )
         return
@@ -400,7 +403,11 @@ const make = Effect.gen(function* () {
 
   const lookUp = (target: Target, message: FramedMessage, response: ServerResponse): void => {
     snapshots.load(target.name).then(
-      (loaded) => receive(loaded, target, message, response),
+      (loaded) => {
+        // From when it is known, however long that took: else a slow database would be asked over and over.
+        if (loaded !== null && loaded.bin !== null) loaded.bin.lookedUpAt = clock.currentTimeMillisUnsafe()
+        receive(loaded, target, message, response)
+      },
       () => {
         message.discard(response)
         shed(response, "source_unknown_yet")
@@ -457,6 +464,13 @@ interface Exchange {
   readonly message: FramedMessage
   readonly response: ServerResponse
 }
+
+/** Bytes of a body that are in memory: of one that was announced and not read there are none. */
+const heldBy = ({ request }: Exchange): number => request.body?.length ?? 0
+
+/** Whether a body was not read for its size, and is none that the source of today would refuse. */
+const isCutFor = ({ request }: Exchange, before: SourceSnapshot, now: SourceSnapshot): boolean =>
+  before.bin !== null && now.bin === null && request.body === null && request.bodySize <= maxRequestBody
 
 const reply = (response: ServerResponse, { body, contentType, headers, status }: Reply): void => {
   if (response.headersSent || response.destroyed) return

@@ -125,13 +125,21 @@ const kept = (stored: DestinationFields, next: Connector): Config => {
   return Object.fromEntries(Object.entries(stored.config).filter(([name]) => before[name] === next.settings[name]))
 }
 
+const foreign = "is required with another type: what is stored is the credential of another API"
+/** Whether it is something that only one API has given out. */
+const isOfApi = (authType: string | null): boolean =>
+  authType !== null && !["NO_AUTH", "SERVICE_SIGNATURE", "CUSTOM_HEADER"].includes(authType)
+
 /** How a changed destination authenticates. What its writer leaves as it is must be what its type allows. */
 const nextAuth = (config: Body["config"], stored: DestinationFields, connector: Connector) =>
   Result.flatMap(
     changeAuth(config, { auth_type: stored.config.auth_type, auth: stored.auth }, allowedBy(connector)),
     (changed) => {
       const fault = authTypeFault(changed.auth_type, connector.auths)
-      return fault === null ? Result.succeed(changed) : fieldError("config.auth_type", fault)
+      if (fault !== null) return fieldError("config.auth_type", fault)
+      // A header of one's own goes where the destination leads; the credential of an API is nothing to another one.
+      const isForeign = changed.auth === "unchanged" && connector.type !== stored.type && isOfApi(changed.auth_type)
+      return isForeign ? fieldError("config.auth", foreign) : Result.succeed(changed)
     }
   )
 

@@ -222,6 +222,18 @@ describe("a destination", () => {
       ).toStrictEqual(["config.url: is required: an absolute http or https URL"])
     })
 
+    it("takes no credential of one API along to another", () => {
+      const config = { channel: "C1", text_template: "x", auth_type: "CHAT_BOT_TOKEN", auth: { bot_token: "xoxb-1" } }
+      const { auth, config: kept } = created({ name: "a", type: "CHAT_BOT", config })
+      const bot = { ...stored, type: "CHAT_BOT", config: kept, auth: auth as DestinationFields["auth"] }
+      const messenger = { chat_id: "1", text_template: "x" }
+      expect(faults(updateDestination({ type: "MESSENGER_MESSAGE", config: messenger })(bot))).toStrictEqual([
+        "config.auth: is required with another type: what is stored is the credential of another API"
+      ])
+      const own = { ...messenger, auth_type: "CHAT_BOT_TOKEN", auth: { bot_token: "123:abc" } }
+      expect(updated(bot, { type: "MESSENGER_MESSAGE", config: own }).type).toBe("MESSENGER_MESSAGE")
+    })
+
     it("takes a mask for the stored secret; replaces auth whole", () => {
       const masked = { header_name: "x-other", value: "****oken" }
       expect(updated(stored, { auth: masked }).auth).toStrictEqual({ header_name: "x-other", value: "secret-token" })

@@ -2,7 +2,7 @@ import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { BulkBucket, BulkFilter, BulkKind, BulkOperation, BulkStatus } from "@tidegate/model/BulkOperation"
 import { EventStatus } from "@tidegate/model/Event"
-import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
+import { fail, GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { idBound, newId, prefixes } from "@tidegate/model/Ids"
 import { retryEvents } from "./EventRetry.ts"
 import * as Columns from "./journal/Columns.ts"
@@ -25,6 +25,8 @@ import { query, transaction } from "./Transaction.ts"
 const plannedAtOnce = 500
 /** Requests that are replayed at once where what a step makes is to come due little by little: their routes all come due now. */
 const replayedAtOnce = 10
+/** The same where nobody else waits: each may have a route for every connection of its source. */
+const replayedQuietly = 100
 /** Bodies of requests that are replayed by one step, in bytes (the first always is). */
 const bytesAtOnce = 2 * 1024 * 1024
 /** For how long a finished operation can be looked up. */
@@ -143,7 +145,7 @@ export const cancelOperation = Effect.fnUntraced(function* (
 const isStatus = (text: string): text is EventStatus => (EventStatus.literals as ReadonlyArray<string>).includes(text)
 
 /** The next page of the list that the operation's filter narrows. */
-const nextPage = ({ filter, id, plan_cursor, team_id, type }: Row) => {
+const pageFrom = ({ filter, id, plan_cursor, team_id, type }: Row) => {
   const { connection_id = [], destination_id = [], q: search, source_id: sources = [], status = [] } = filter
   const page = {
     key: filterKey("bulk", { id }),
@@ -182,6 +184,17 @@ const nextPage = ({ filter, id, plan_cursor, team_id, type }: Row) => {
     ({ models, next_cursor }) => ({ ids: models.map(({ id }) => id), next_cursor })
   )
 }
+
+/**
+ * A cursor that another version has written may be none any more. Then the plan begins anew: what it has already is not added again, and the
+ * operation does not wait for somebody to cancel it.
+ */
+const nextPage = (row: Row) =>
+  Effect.catchIf(
+    pageFrom(row),
+    (error) => error instanceof GatewayError && error.code === "INVALID_CURSOR" && row.plan_cursor !== null,
+    () => pageFrom({ ...row, plan_cursor: null })
+  )
 
 /** Writes down a page of the plan. Answers whether the operation is over, because there is nothing to retry. */
 const plan = Effect.fnUntraced(function* (row: Row) {
@@ -238,7 +251,7 @@ const retry = Effect.fnUntraced(function* (
 
 const work = Effect.fnUntraced(function* (row: Row, { overMs, targets: most }: Share, routing: Routing) {
   const sql = yield* SqlClient.SqlClient
-  const batch = row.type === "request_bulk_retry" && overMs > 0 ? Math.min(most, replayedAtOnce) : most
+  const batch = row.type === "request_bulk_retry" ? Math.min(most, overMs > 0 ? replayedAtOnce : replayedQuietly) : most
   const part = batch / most
   const targets = yield* sql<{ target_id: string }>`
     select target_id from bulk_targets where operation_id = ${row.id} order by target_id limit ${batch}`

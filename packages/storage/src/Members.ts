@@ -4,7 +4,7 @@ import { fail, type GatewayError, invalid, notFound } from "@tidegate/model/Gate
 import { newId, prefixes } from "@tidegate/model/Ids"
 import type { Role } from "@tidegate/model/Permission"
 import { mostMemberships } from "./People.ts"
-import { holdTeam } from "./Teams.ts"
+import { binsTeam, holdTeam } from "./Teams.ts"
 import { query, transaction } from "./Transaction.ts"
 
 /*
@@ -24,7 +24,7 @@ export const listTeams: Change<ReadonlyArray<Team>> = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   return yield* query(sql<Team>`
     select t.id, t.name, (select count(*)::int from memberships m where m.team_id = t.id) as members
-    from teams t order by t.created_at, t.id`)
+    from teams t where t.id <> ${binsTeam} order by t.created_at, t.id`)
 })
 
 export interface Member {
@@ -50,7 +50,7 @@ export const listMembers = Effect.fnUntraced(function* (
 })
 
 /** The user of that id or address; null: nobody is known by that address. */
-const findUser = Effect.fnUntraced(function* (who: string) {
+const findUser = Effect.fnUntraced(function* (who: string, issuer: string | null = null) {
   const sql = yield* SqlClient.SqlClient
   if (!who.includes("@")) {
     const [user] = yield* sql<{ id: string }>`select id from users where id = ${who}`
@@ -58,7 +58,8 @@ const findUser = Effect.fnUntraced(function* (who: string) {
   }
   // An address that its issuer has not verified is anybody's.
   const users = yield* sql<{ id: string }>`
-    select id from users where lower(email) = ${who.toLowerCase()} and (email_verified or subject is null) order by id limit 5`
+    select id from users where lower(email) = ${who.toLowerCase()} and (email_verified or subject is null)
+      and (${issuer}::text is null or issuer = ${issuer}) order by id limit 5`
   if (users.length > 1) {
     const ids = users.map(({ id }) => id).join(", ")
     yield* invalid([{ path: "user", message: `is the address of more than one; say which by the id: ${ids}` }])
@@ -84,7 +85,9 @@ const expect = Effect.fnUntraced(function* (email: string, issuer: string | null
 
 /** Two owners that leave at once leave one. */
 const hold = (team_id: string) =>
-  Effect.flatMap(holdTeam(team_id), (isThere) => (isThere ? Effect.void : Effect.fail(notFound("team", team_id))))
+  Effect.flatMap(team_id === binsTeam ? Effect.succeed(false) : holdTeam(team_id), (isThere) =>
+    isThere ? Effect.void : Effect.fail(notFound("team", team_id))
+  )
 
 const ownersStay = Effect.fnUntraced(function* (team_id: string) {
   const sql = yield* SqlClient.SqlClient
@@ -113,7 +116,7 @@ export interface Who {
 }
 
 const userOf = ({ issuer, user }: Who) =>
-  Effect.flatMap(findUser(user), (found) => (found === null ? expect(user, issuer) : Effect.succeed(found)))
+  Effect.flatMap(findUser(user, issuer), (found) => (found === null ? expect(user, issuer) : Effect.succeed(found)))
 
 /** A new team, with its first owner. */
 export const createTeam = Effect.fnUntraced(function* (

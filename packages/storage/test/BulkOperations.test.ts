@@ -49,6 +49,18 @@ const retriesOf = Effect.fnUntraced(function* (id: string) {
 })
 
 layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) => {
+  it.effect("plan anew by a cursor that another version has written, each target once", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const connection = yield* createConnection()
+      const events = yield* failed(connection, 3)
+      const { id } = yield* operation(connection)
+      yield* sql`update bulk_operations set plan_cursor = 'eyJmIjoiIn0' where id = ${id}`
+      expect(yield* carryOut(id, 10)).toMatchObject({ status: "COMPLETED", total_count: 3 })
+      expect(yield* retriesOf(id)).toHaveLength(events.length)
+    })
+  )
+
   it.effect("are planned, and then carried out, each target once", () =>
     Effect.gen(function* () {
       const connection = yield* createConnection()

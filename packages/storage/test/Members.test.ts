@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { createTeam, listMembers, listTeams, putMember, removeMember } from "../src/Members.ts"
 import { type Admission, type Identity, sessionsByToken, signIn } from "../src/People.ts"
+import { binsTeam } from "../src/Teams.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
 const issuer = "https://issuer.test"
@@ -44,6 +45,22 @@ layer(ControlPlane.layer, { excludeTestServices: true })("members", (it) => {
       ])
       // Somebody else with that address later takes nobody's place.
       expect(yield* codeOf(enter("ada", { subject: "another" }))).toBe("TEAM_FORBIDDEN")
+    })
+  )
+
+  it.effect("are expected by the issuer of today, whoever was expected by another", () =>
+    Effect.gen(function* () {
+      const team = yield* createTeam("Issuers", address("issuers"))
+      yield* putMember(team, { user: "edith@example.com", issuer: "https://mistyped.test" }, "member")
+      yield* putMember(team, address("edith"), "member")
+      expect((yield* enter("edith")).memberships).toEqual([{ team_id: team, role: "member" }])
+    })
+  )
+
+  it.effect("are never of the team that strangers' bins are of", () =>
+    Effect.gen(function* () {
+      expect(yield* codeOf(putMember(binsTeam, address("ada"), "owner"))).toBe("NOT_FOUND")
+      expect((yield* listTeams).map(({ id }) => id)).not.toContain(binsTeam)
     })
   )
 

@@ -43,7 +43,8 @@ export const admission = Effect.gen(function* () {
         return { source: id, team: team_id, endsAt: expires_at.getTime() }
       }
       const isWrong = opened.failure.code === "INVALID_BIN_TOKEN"
-      if (isWrong) yield* stranger
+      // A credential beside it is counted by itself, when it is wrong too.
+      if (isWrong && credential === null) yield* stranger
       // Once it is claimed, its token is worth nothing, and the credential beside it may be.
       if (credential === null || statusOf[opened.failure.code] >= 429) return yield* opened.failure
     }

@@ -54,10 +54,13 @@ export const credentialsOf = (headers: Headers.Headers, offered: ReadonlyArray<s
   const bearer = /^bearer +(\S{1,2048})$/i.exec(headers["authorization"] ?? "")?.[1] ?? null
   const token = valueOf("token", offered)
   const team = valueOf("team", offered)
-  const given = [headers["x-bin-token"], token, team, bearer].filter((value) => value !== undefined && value !== null)
+  const isNamed = team !== null && isTeam(team)
+  const given = [headers["x-bin-token"], token, isNamed ? null : team, bearer].filter(
+    (value) => value !== undefined && value !== null
+  )
   return {
     bin: given.find(isBinToken) ?? null,
-    caller: given.find((value) => value !== "" && !isBinToken(value) && !isTeam(value)) ?? null,
-    team: team !== null && isTeam(team) ? team : (headers["x-team-id"] ?? null)
+    caller: given.find((value) => value !== "" && !isBinToken(value)) ?? null,
+    team: isNamed ? team : (headers["x-team-id"] ?? null)
   }
 }

@@ -39,6 +39,8 @@ const over = { code: 4410, reason: "BIN_EXPIRED" }
 const restarting = { code: 1012, reason: "the gateway restarts; connect again" }
 const later = { code: 1013, reason: "try again later" }
 
+const everybody = "all"
+
 /** What is open, counted by what it is bounded by. */
 class Places {
   readonly #open = new Map<string, number>()
@@ -106,26 +108,26 @@ const make = Effect.gen(function* () {
   let isDraining = false
 
   /** A place for one more, until the scope ends. */
-  const place = (address: string, bin: string) => {
-    const keys = [`address ${address}`, `bin ${bin}`]
-    return Effect.acquireRelease(
+  const place = (keys: Readonly<Record<string, number>>) =>
+    Effect.acquireRelease(
       Effect.suspend(() => {
         if (isDraining) return fail("QUEUE_UNAVAILABLE", "the gateway restarts; connect again")
-        if (places.of("all") >= mostStreams) return fail("QUEUE_UNAVAILABLE", "too many streams are open here")
-        if (places.of(keys[0]!) >= mostPerAddress || places.of(keys[1]!) >= mostPerBin) {
-          return fail("RATE_LIMITED", "too many streams are open from this address, or of this bin")
+        const taken = Object.entries(keys).find(([key, most]) => places.of(key) >= most)
+        if (taken !== undefined) {
+          return taken[0] === everybody
+            ? fail("QUEUE_UNAVAILABLE", "too many streams are open here")
+            : fail("RATE_LIMITED", "too many streams are open from this address, or of this bin")
         }
-        places.take(["all", ...keys])
-        metrics.streams.set(places.of("all"))
+        places.take(Object.keys(keys))
+        metrics.streams.set(places.of(everybody))
         return Effect.void
       }),
       () =>
         Effect.sync(() => {
-          places.give(["all", ...keys])
-          metrics.streams.set(places.of("all"))
+          places.give(Object.keys(keys))
+          metrics.streams.set(places.of(everybody))
         })
     )
-  }
 
   /** Answers the handshake; null: its client has gone. A WebSocket ends with the scope, whatever the reason. */
   const shakeHands = (message: IncomingMessage) =>
@@ -162,6 +164,8 @@ const make = Effect.gen(function* () {
       // Fails open when it cannot be asked: while the database does not answer, nothing is told either.
       const code = closeCodeOf(admitted.failure)
       if (code !== null) stream.close(code, admitted.failure.code)
+      // Only a credential that is none any more is counted: closed, though what it was cannot be told.
+      else if (statusOf[admitted.failure.code] === 429) stream.close(later.code, later.reason)
     })
     const end =
       endsAt === null
@@ -197,7 +201,11 @@ const make = Effect.gen(function* () {
   ) {
     const { greet, watcher } = watcherOf(stream)
     yield* Effect.acquireRelease(
-      Effect.sync(() => void open.add(stream)),
+      Effect.sync(() => {
+        open.add(stream)
+        // Let in while the others were told to go.
+        if (isDraining) stream.close(restarting.code, restarting.reason)
+      }),
       () =>
         Effect.sync(() => {
           open.delete(stream)
@@ -230,9 +238,12 @@ const make = Effect.gen(function* () {
   return Streams.of({
     open: (message, bin, admit) =>
       Effect.gen(function* () {
-        yield* place(clientOf(message.socket.remoteAddress ?? ""), bin)
+        const address = clientOf(message.socket.remoteAddress ?? "")
+        yield* place({ [everybody]: mostStreams, [`address ${address}`]: mostPerAddress })
         const admitted = yield* Effect.result(admit)
         if (admitted._tag === "Failure" && closeCodeOf(admitted.failure) === null) yield* admitted.failure
+        // Whoever may not watch it takes no place of those who may.
+        if (admitted._tag === "Success") yield* place({ [`bin ${bin}`]: mostPerBin })
         const socket = yield* shakeHands(message)
         if (socket !== null) yield* attended(socket, admitted, admit)
       }).pipe(Effect.scoped),

@@ -1,4 +1,4 @@
-import { Clock, Context, Deferred, Effect, FiberMap, Latch, Layer, Stream } from "effect"
+import { Cause, Clock, Context, Deferred, Effect, FiberMap, Latch, Layer, Stream } from "effect"
 import { Feed } from "@tidegate/coordination/Feed"
 import { capturedChannel, type StreamFrame } from "@tidegate/model/CapturedRequest"
 import type { Database } from "@tidegate/storage/Database"
@@ -118,8 +118,16 @@ const make = Effect.gen(function* () {
 
   const look = Effect.gen(function* () {
     const all = [...watches.values()]
-    // Not further back than before, when the clock was set back: what is not known by then was told long ago.
-    since = Math.max(since, (yield* Clock.currentTimeMillis) - lookBackMs)
+    const now = yield* Clock.currentTimeMillis
+    // A clock that was set back: who watches begins anew, so that nothing is told twice and nobody waits for the time to come again.
+    if (since > now) {
+      since = now - lookBackMs
+      for (const watch of all) {
+        watch.known = null
+        tell(watch, skipped)
+      }
+    }
+    since = Math.max(since, now - lookBackMs)
     const sightings = yield* newestRequests(all, since, mostSeen)
     yield* Effect.forEach(all, (watch, place) => see(watch, sightings[place]!), {
       concurrency: sourcesAtOnce,
@@ -133,9 +141,11 @@ const make = Effect.gen(function* () {
     yield* watches.size === 0 ? wake.await : Effect.timeoutOption(wake.await, everyMs)
     wake.closeUnsafe()
     if (watches.size === 0) return
-    const isSeen = yield* Effect.isSuccess(Effect.timeout(Effect.provideContext(look, database), patience))
+    const seen = yield* Effect.exit(Effect.timeout(Effect.provideContext(look, database), patience))
     // Nobody is told: what was not seen is seen the next time.
-    yield* Effect.sleep(isSeen ? leastMs : pauseMs)
+    if (seen._tag === "Failure" && Cause.hasDies(seen.cause))
+      yield* Effect.logError("streams could not be told", seen.cause)
+    yield* Effect.sleep(seen._tag === "Success" ? leastMs : pauseMs)
   }).pipe(Effect.forever, Effect.forkScoped)
 
   return Watches.of({
@@ -145,7 +155,7 @@ const make = Effect.gen(function* () {
         ...source,
         watchers: new Set(),
         known: null,
-        begun: yield* Deferred.make<void>()
+        begun: Deferred.makeUnsafe<void>()
       }
       watches.set(key, watch)
       watch.watchers.add(watcher)

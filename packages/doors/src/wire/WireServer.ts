@@ -22,6 +22,8 @@ const mostHeaders = 256
 const largestHeaders = 32 * 1024
 
 const sweepEveryMs = 1_000
+/** A client that asked for another protocol and was refused may take so long to close its half (ms). */
+const refusedPatienceMs = 2_000
 
 const limits = {
   // Longer than a load balancer keeps an idle connection, so that it never sends on one that closes.
@@ -126,6 +128,9 @@ export const wireServer = (door: Door | null, capacity: Capacity = usual): Serve
           return true
         }
         if (hasBody(request)) arriving.begin(request)
+        // Answered without becoming a stream, its socket has no timer of Node's any more: who does not close it is cut off.
+        const { socket } = request
+        socket.once("finish", () => void setTimeout(() => socket.destroy(), refusedPatienceMs).unref())
       }
     }
     return emit(event, ...args)

@@ -33,9 +33,9 @@ const countedAtMost = 20
 
 /** With how long it took (ms, with fractions). */
 const timed = Effect.fnUntraced(function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
-  const since = yield* Clock.currentTimeNanos
+  const since = yield* Clock.monotonicTimeNanos
   const value = yield* effect
-  return [value, Number((yield* Clock.currentTimeNanos) - since) / 1e6] as const
+  return [value, Number((yield* Clock.monotonicTimeNanos) - since) / 1e6] as const
 })
 
 /**

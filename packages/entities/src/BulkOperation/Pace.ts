@@ -11,17 +11,17 @@ const quietBatch = 250
 
 /** Targets a second beside live traffic: at the least, so that it comes to an end; and at the most, which is a small part of what a core can do. */
 const floor = 40
-const ceiling = 300
+const ceiling = 160
 /** What a step adds to the rate, and what is left of it where a look takes too long. */
-const grows = 10
+const grows = 4
 const falls = 0.7
 /** A look that takes so many times longer than usual is felt; what is usual is the least of late, which each step lets rise by so much. */
-const felt = 2.5
+const felt = 2
 const forgets = 1.002
 /** What the last look weighs among those before it. */
 const weight = 0.25
 /** Beside live traffic there is a step so often (ms). */
-const stepMs = 250
+const stepMs = 100
 
 export interface Pace {
   /** Targets of the next step. */

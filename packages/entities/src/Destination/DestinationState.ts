@@ -127,7 +127,9 @@ const openAuth = Effect.fnUntraced(function* (
   if (checked === null) return null
   const { headers, signs } = compileOutboundAuth(checked)
   const signing = signs ? yield* signingKeys(team_id) : null
-  return signs && signing === null ? null : { headers, signing, settings: checked.auth }
+  // Switched off: what is stored beside the flag goes to nobody.
+  const settings = checked.auth["disabled"] === true ? {} : checked.auth
+  return signs && signing === null ? null : { headers, signing, settings }
 })
 
 const signingKeys = Effect.fnUntraced(function* (teamId: string) {

@@ -8,6 +8,10 @@ import { redacted, secretLooksRemoved } from "./SecretValues.ts"
 
 /** So many encodings around each other are looked into; what is in more is taken for a secret. */
 const mostLayers = 6
+/** What is nested deeper, encodings counted, is taken for a secret: nobody reads so deep, and looking into it would cost by its depth. */
+const mostLevels = 256
+/** Values between two parts of the work. */
+const valuesAtOnce = 64
 
 const base64Token = /[\w+/-]{16,}(?:\r?\n[\w+/-]+)*={0,2}/g
 const percentToken = /[^\s"'<>]+/g
@@ -22,6 +26,8 @@ type Work<A> = Generator<void, A, void>
 /** Takes secrets out of values, by what they are called, what they look like, and what is encoded in them. */
 export class Redactor {
   readonly isSecret: IsSecretName
+  #level = 0
+  #seen = 0
 
   /** `more`: names that are secret beside those that always are. */
   constructor(more: ReadonlyArray<string> = []) {
@@ -37,9 +43,14 @@ export class Redactor {
   *value(value: Schema.Json, layer = 0): Work<Schema.Json> {
     if (typeof value === "string") return yield* this.text(value, layer)
     if (typeof value !== "object" || value === null) return value
-    yield
-    if (Array.isArray(value)) return yield* this.#list(value, layer)
-    return yield* this.#members(value as Schema.JsonObject, layer)
+    if (this.#level >= mostLevels) return redacted
+    if (++this.#seen % valuesAtOnce === 0) yield
+    this.#level++
+    const shown = Array.isArray(value)
+      ? yield* this.#list(value, layer)
+      : yield* this.#members(value as Schema.JsonObject, layer)
+    this.#level--
+    return shown
   }
 
   *#list(items: ReadonlyArray<Schema.Json>, layer: number): Work<Schema.Json> {

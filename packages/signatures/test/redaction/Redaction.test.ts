@@ -253,7 +253,14 @@ describe("a redaction", () => {
     }
   })
 
+  /** Lists in texts of JSON in lists: as deep as bodies may be, and then as deep as each text may. */
+  const deep = (levels: number, inside: string): string => "[".repeat(levels) + inside + "]".repeat(levels)
+  let nested = deep(150, "1")
+  for (let layer = 0; layer < 6; layer++) nested = deep(150, JSON.stringify(nested))
+
   const costly = [
+    ["texts of JSON in each other", nested.slice(0, 65_000)],
+    ["JSON at the bottom", deep(500, Array.from({ length: 10_000 }, () => "{}").join())],
     ["separators", "=:".repeat(32_000)],
     ["names", "password=".repeat(7_000)],
     ["open brackets", '"secret":{"a":['.repeat(4_000)],

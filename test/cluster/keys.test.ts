@@ -24,9 +24,9 @@ describe("secret keys that are changed process by process", () => {
       living.set(role, process)
       await process.start()
     }
-    const call = async (path: string, body: unknown, method = "POST"): Promise<{ readonly id: string }> => {
+    const call = async (path: string, body: unknown, isChange = false): Promise<{ readonly id: string }> => {
       const response = await fetch(`${living.get("edge")!.origin}${path}`, {
-        method,
+        method: isChange ? "PATCH" : "POST",
         headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
         body: JSON.stringify(body)
       })
@@ -77,8 +77,8 @@ describe("secret keys that are changed process by process", () => {
       })
       const destination = await call("/v1/destinations", { name, config: { url: `${target.origin}/${name}` } })
       await call("/v1/connections", { name, source_id: source.id, destination_id: destination.id })
-      await call(`/v1/sources/${source.id}`, { description: name }, "PATCH")
-      await call(`/v1/destinations/${destination.id}`, { description: name }, "PATCH")
+      await call(`/v1/sources/${source.id}`, { description: name }, true)
+      await call(`/v1/destinations/${destination.id}`, { description: name }, true)
       const answer = await fetch(`${living.get("edge")!.origin}/e/${source.id}`, {
         method: "POST",
         headers: { "x-key": `secret-${name}` },

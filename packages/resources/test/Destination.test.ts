@@ -225,7 +225,7 @@ describe("a destination", () => {
     it("takes no credential of one API along to another", () => {
       const config = { channel: "C1", text_template: "x", auth_type: "CHAT_BOT_TOKEN", auth: { bot_token: "xoxb-1" } }
       const { auth, config: kept } = created({ name: "a", type: "CHAT_BOT", config })
-      const bot = { ...stored, type: "CHAT_BOT", config: kept, auth: auth as DestinationFields["auth"] }
+      const bot = { ...stored, type: "CHAT_BOT", config: kept, auth }
       const messenger = { chat_id: "1", text_template: "x" }
       expect(faults(updateDestination({ type: "MESSENGER_MESSAGE", config: messenger })(bot))).toStrictEqual([
         "config.auth: is required with another type: what is stored is the credential of another API"

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer, Option } from "effect"
-import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { type Headers, HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { RateLimiter, type Verdict } from "@tidegate/coordination/RateLimiter"
 import { clientOf } from "@tidegate/model/ClientAddress"
 import { fail, type GatewayError, statusOf } from "@tidegate/model/GatewayError"
@@ -22,6 +22,10 @@ const spent = {
   address: { what: "calls without a valid credential from this address", told: "address" },
   maker: { what: "bins made from this address", told: "address" }
 } as const
+
+/** The token of `Authorization: Bearer <token>`; null: there is none. */
+export const bearerOf = (headers: Headers.Headers): string | null =>
+  /^bearer +(\S{1,2048})$/i.exec(headers["authorization"] ?? "")?.[1] ?? null
 
 /** Lets the answer tell what is left; fails when nothing is. */
 export const spend = Effect.fnUntraced(function* (

@@ -18,33 +18,33 @@ export interface ApiCall {
   /** Flat: name, value. Those of the authentication among them. */
   readonly headers: ReadonlyArray<string>
   readonly contentType: string
-  readonly body: string | Uint8Array
+  readonly body: string
 }
+
+const method = "POST"
 
 /** POSTs to an API. `shownUrl` is what is recorded of each call: a URL with no secret in it. */
 export const apiSender = ({
   call,
   judge,
-  method = "POST",
   shownUrl
 }: {
   readonly shownUrl: string
-  readonly method?: string
   /** Throws `Unrenderable` when nothing that can be sent is made of this event. */
-  readonly call: (fill: Fill, message: Message, facts: AttemptFacts) => ApiCall
+  readonly call: (fill: Fill) => ApiCall
   readonly judge: (answer: Answer) => Verdict
 }): HttpSender => ({
   kind: "http",
   judge,
   prepare: (message: Message, facts: AttemptFacts): OutboundRequest | Refusal => {
     try {
-      const { body, contentType, headers, url } = call(filling(message, facts), message, facts)
+      const { body, contentType, headers, url } = call(filling(message, facts))
       return {
         method,
         url,
         shownUrl,
         headers: ["user-agent", "event-gateway/1", "content-type", contentType, ...headers],
-        body: typeof body === "string" ? Buffer.from(body) : body
+        body: Buffer.from(body)
       }
     } catch (cause) {
       if (!(cause instanceof Unrenderable)) throw cause
@@ -82,6 +82,12 @@ export const judgeCall = ({ status }: Pick<Answer, "status">, said?: unknown): V
     ? rejected(`HTTP ${status}`, said)
     : { code: "BAD_RESPONSE", message: told(`HTTP ${status} from the API`, said), final: isLasting(status) }
 }
+
+/** The same with the wait that the API asks for in its body, where it does. */
+export const waiting = (verdict: Verdict, seconds: unknown): Verdict =>
+  verdict !== "successful" && typeof seconds === "number" && seconds >= 0
+    ? { ...verdict, retryAfter: Math.ceil(seconds) }
+    : verdict
 
 /** The credentials of the destination are not taken. */
 export const rejected = (what: string, said?: unknown): Failure => ({

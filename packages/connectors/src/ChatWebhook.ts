@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { OneOf } from "@tidegate/signatures/AuthSettings"
 import { maskSecret } from "@tidegate/signatures/Masking"
-import { answered, apiSender, json, judgeCall } from "./Api.ts"
+import { answered, apiSender, json, judgeCall, waiting } from "./Api.ts"
 import { type Answer, connector, type Verdict } from "./Connector.ts"
 import { filled, filledJson, shortened, template, TemplateText, Unrenderable } from "./Rendering.ts"
 import { HttpUrl, needed, pacing, setting } from "./Settings.ts"
@@ -58,7 +58,7 @@ export const chatWebhook = connector({
       shownUrl: shownUrlOf(url),
       judge,
       call: (fill) => ({
-        url: waiting(url),
+        url: confirmed(url),
         headers: [],
         contentType: json,
         body: JSON.stringify({
@@ -75,7 +75,7 @@ export const chatWebhook = connector({
 })
 
 /** It answers with the message only when it is asked to wait for it; else with 204, before it knows. */
-const waiting = (written: string): string => {
+const confirmed = (written: string): string => {
   const url = new URL(written)
   url.searchParams.set("wait", "true")
   return url.href
@@ -102,7 +102,5 @@ const judge = (answer: Answer): Verdict => {
   const { code, retry_after } = answered(answer)
   const verdict = judgeCall(answer, code)
   // More exact than the header, which is in whole seconds.
-  return verdict !== "successful" && answer.status === 429 && typeof retry_after === "number" && retry_after >= 0
-    ? { ...verdict, retryAfter: Math.ceil(retry_after) }
-    : verdict
+  return answer.status === 429 ? waiting(verdict, retry_after) : verdict
 }

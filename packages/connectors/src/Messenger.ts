@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { OneOf } from "@tidegate/signatures/AuthSettings"
 import { type Escape, xmlEscape } from "@tidegate/templates/Escape"
-import { answered, apiSender, json, judgeCall, rejected } from "./Api.ts"
+import { answered, apiSender, json, judgeCall, rejected, waiting } from "./Api.ts"
 import { type Answer, connector, type Verdict } from "./Connector.ts"
 import {
   type DeliveryTemplate,
@@ -112,7 +112,5 @@ const judge = (answer: Answer): Verdict => {
   const seconds =
     typeof parameters === "object" && parameters !== null && "retry_after" in parameters ? parameters.retry_after : null
   // It is said in the body alone.
-  return verdict !== "successful" && typeof seconds === "number" && seconds >= 0
-    ? { ...verdict, retryAfter: Math.ceil(seconds) }
-    : verdict
+  return waiting(verdict, seconds)
 }

@@ -373,7 +373,8 @@ const make = Effect.gen(function* () {
       return limited(response, snapshot.limit!, waitMs)
     }
     // All bins together have as much room as one source.
-    const [counted, largest] = bin === null ? [snapshot.id, maxRequestBody] : ["bins", binLimits.body]
+    const counted = bin === null ? snapshot.id : "bins"
+    const largest = bin === null ? maxRequestBody : binLimits.body
     const reading = bodies.read(message, counted, largest, (outcome) => {
       if (outcome.kind !== "whole") {
         // What is still coming is not wanted: the connection ends with the answer.

@@ -2,18 +2,14 @@ import { randomBytes } from "node:crypto"
 import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
-import { idBound, prefixes } from "@tidegate/model/Ids"
 import { takeTurn } from "@tidegate/model/LoopTurn"
-import { binOf } from "./Bins.ts"
+import { binOf, firstRequestOf } from "./Bins.ts"
 import * as Columns from "./journal/Columns.ts"
 import { minuteOfId, writeCounts } from "./journal/CountStatement.ts"
 import { openPresented, sealPresented } from "./PresentedColumn.ts"
 import { Secrets } from "./Secrets.ts"
 import { binsTeam } from "./Teams.ts"
 import { transaction } from "./Transaction.ts"
-
-/** Clocks of processes that are that far apart still find all requests of a bin. */
-const clocksApartMs = 3_600_000
 
 /**
  * Makes a bin a source of the team, with all that it has received, in one transaction. It holds the bin's row, which each request is counted in
@@ -44,7 +40,7 @@ export const claimBin = Effect.fnUntraced(function* (claimed: {
             select from sources o where o.team_id = ${team_id} and o.name = s.name and o.deleted_at is null
           ) then name || ${`-${randomBytes(4).toString("hex")}`} else name end
         where id = ${id} and team_id = ${binsTeam}`
-      return yield* moveRequests({ id, team_id, since: bin.created_at.getTime() - clocksApartMs })
+      return yield* moveRequests({ id, team_id, from: firstRequestOf(bin.created_at.getTime()) })
     })
   )
 })
@@ -52,19 +48,18 @@ export const claimBin = Effect.fnUntraced(function* (claimed: {
 interface Moved {
   readonly id: string
   readonly team_id: string
-  /** When the first of them can have come (Unix ms). */
-  readonly since: number
+  /** No id of theirs is less. */
+  readonly from: string
 }
 
 /** Gives the team the requests of a bin, with what their senders presented sealed for it, and counts them. */
 const moveRequests = Effect.fnUntraced(function* ({
   id,
-  since,
+  from,
   team_id
 }: Moved): Effect.fn.Return<void, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
   const sql = yield* SqlClient.SqlClient
   const secrets = yield* Secrets
-  const from = idBound(prefixes.request, since)
   const presented = yield* sql<{ id: string; presented: string }>`
     select id, presented from requests
     where source_id = ${id} and team_id = ${binsTeam} and id >= ${from} and presented is not null`

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto"
 import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
-import { isId, newId, prefixes } from "@tidegate/model/Ids"
+import { idBound, isId, newId, prefixes } from "@tidegate/model/Ids"
 import { binLife } from "@tidegate/model/PublicBin"
 import { SourceMethod } from "@tidegate/model/Source"
 import type { SourceConfig } from "@tidegate/resources/Source"
@@ -75,6 +75,12 @@ export interface BinRow {
   readonly claimed_at: Date | null
   readonly created_at: Date
 }
+
+/** Clocks of processes that are that far apart still find all requests of a bin. */
+const clocksApartMs = 3_600_000
+
+/** What the ids of a bin's requests begin with at the least, by when the bin was made (Unix ms). */
+export const firstRequestOf = (madeAt: number): string => idBound(prefixes.request, madeAt - clocksApartMs)
 
 /** An expired bin is forgotten once that was so long ago. */
 export const forgottenBefore = (nowMs: number): Date => new Date(nowMs - rememberedMs)

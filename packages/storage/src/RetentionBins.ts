@@ -1,13 +1,10 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { idBound, prefixes } from "@tidegate/model/Ids"
-import { forgottenBefore } from "./Bins.ts"
+import { firstRequestOf, forgottenBefore } from "./Bins.ts"
 import { binsTeam } from "./Teams.ts"
 
 /** Bins of one statement. */
 const batch = 500
-/** A door whose clock is that far off has still stored nothing before its bin was made. */
-const clocksApartMs = 3_600_000
 
 /** Clears away the bins that nobody has claimed in time: what they have received at once, themselves once they are forgotten. Answers how many rows went. */
 export const removeBins = Effect.fnUntraced(function* (
@@ -39,7 +36,7 @@ const emptyOne = Effect.fnUntraced(function* (now: number) {
       const { captured, created_at, source_id } = bin
       yield* sql`
         delete from requests where source_id = ${source_id} and team_id = ${binsTeam}
-          and id >= ${idBound(prefixes.request, created_at.getTime() - clocksApartMs)}`
+          and id >= ${firstRequestOf(created_at.getTime())}`
       yield* sql`update public_bins set captured = 0 where source_id = ${source_id}`
       return captured
     })

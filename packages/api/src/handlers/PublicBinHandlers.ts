@@ -10,21 +10,19 @@ import { createBin, openBin } from "@tidegate/storage/Bins"
 import { binRequests } from "@tidegate/storage/reads/BinReads"
 import { filterKey } from "@tidegate/storage/reads/Cursor"
 import { Sources } from "@tidegate/storage/Sources"
-import { client, Credentials, spend } from "../Credentials.ts"
+import { bearerOf, client, Credentials, spend } from "../Credentials.ts"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { PublicBins } from "../PublicBins.ts"
 import { perMinute } from "../RateLimit.ts"
 import { reader } from "./Calls.ts"
+import { limitOf } from "./ListInput.ts"
 
 /** How often a client address may make bins, and read them. Both fail open without a Redis: each process counts for itself. */
 const made = { name: "public_bins", calls: 10, windowMs: 3_600_000, mostKeys: 10_000 }
 const opened = perMinute("opened_bins", 120)
 
 const pageSize = 100
-
-/** `Authorization: Bearer <token>`. */
-const bearer = /^bearer +(\S+)$/i
 
 export const layer = HttpApiBuilder.group(
   Api,
@@ -75,12 +73,12 @@ export const layer = HttpApiBuilder.group(
       .handle("retrieve", ({ headers, params: { id }, query, request }) =>
         Effect.gen(function* () {
           yield* spend("address", yield* limiter.take(opened, yield* client))
-          const token = headers["x-bin-token"] ?? bearer.exec(request.headers["authorization"] ?? "")?.[1] ?? ""
+          const token = headers["x-bin-token"] ?? bearerOf(request.headers) ?? ""
           const bin = yield* guarded(reading(openBin(id, token)))
           const page = {
             key: filterKey("bin", { id }),
             cursor: query.cursor,
-            limit: Math.min(query.limit ?? pageSize, pageSize)
+            limit: limitOf(query.limit, pageSize)
           }
           return {
             id,

@@ -1,4 +1,5 @@
 import type { Headers } from "effect/http"
+import { bearerOf } from "../Credentials.ts"
 
 /** The protocol that is spoken, and echoed where it is offered. */
 export const streamProtocol = "bin.v1"
@@ -51,7 +52,7 @@ const valueOf = (name: string, offered: ReadonlyArray<string>): string | null =>
  * token), `team.` the team to act on, as `x-team-id` is, or else that team's credential. Others send the headers that they send to any call.
  */
 export const credentialsOf = (headers: Headers.Headers, offered: ReadonlyArray<string>): StreamCredentials => {
-  const bearer = /^bearer +(\S{1,2048})$/i.exec(headers["authorization"] ?? "")?.[1] ?? null
+  const bearer = bearerOf(headers)
   const token = valueOf("token", offered)
   const team = valueOf("team", offered)
   const isNamed = team !== null && isTeam(team)

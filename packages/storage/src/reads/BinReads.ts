@@ -2,14 +2,12 @@ import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { CapturedRequest } from "@tidegate/model/CapturedRequest"
 import type { GatewayError } from "@tidegate/model/GatewayError"
-import { idBound, prefixes } from "@tidegate/model/Ids"
+import { prefixes } from "@tidegate/model/Ids"
 import { binLife } from "@tidegate/model/PublicBin"
+import { firstRequestOf } from "../Bins.ts"
 import { captured } from "./CapturedReads.ts"
 import { writeCursor } from "./Cursor.ts"
 import { noWindow, startOf, type SubPageRequest } from "./Paging.ts"
-
-/** Clocks of processes may be that far apart. */
-const clocksApartMs = 3_600_000
 
 export interface OpenBin {
   readonly id: string
@@ -28,7 +26,7 @@ export const binRequests = Effect.fnUntraced(function* (
 > {
   const sql = yield* SqlClient.SqlClient
   const before = yield* Effect.fromResult(startOf(page))
-  const from = idBound(prefixes.request, expires_at.getTime() - binLife.seconds * 1_000 - clocksApartMs)
+  const from = firstRequestOf(expires_at.getTime() - binLife.seconds * 1_000)
   const rows = yield* sql<{ id: string }>`
     select id from requests
     where source_id = ${id} and team_id = ${team_id} and id >= ${from} and id < ${before === "" ? `${prefixes.request}~` : before}

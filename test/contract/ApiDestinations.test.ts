@@ -70,7 +70,7 @@ const it = base
       }
   )
 
-const event = { message: "hello", id: 7, media_url: "https://media.example.com/a.png" }
+const event = { message: "hello", id: 7, media_url: "https://93.184.216.34/a.png" }
 
 const calling = rows.filter(({ standIn }) => standIn !== null).map((row) => [row.type, row] as const)
 

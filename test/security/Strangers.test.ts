@@ -198,7 +198,7 @@ it("a stranger that is called costs its attempt, and the others nothing", async 
   }
   const send = async (name: string): Promise<string> => {
     const marker = `stranger-${name}-end`
-    const body = JSON.stringify({ id: marker, message: marker, media_url: "https://media.example.com/a.png" })
+    const body = JSON.stringify({ id: marker, message: marker, media_url: "https://93.184.216.34/a.png" })
     const answer = await fetch(`${gateway.origin}/e/${source.id}`, { method: "POST", body })
     return ((await answer.json()) as { readonly request_id: string }).request_id
   }

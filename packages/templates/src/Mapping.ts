@@ -23,7 +23,7 @@ export const maxLevels = 20
 /** The longest that resolved inputs may be as JSON, in characters. */
 export const maxResolvedLength = 1_048_576
 
-/** Why a value is no mapping, and where: member names and positions with dots between them, empty for the whole. */
+/** Why a value is no mapping, and where: like `body.lines[0].sku`, empty for the whole. */
 export interface MappingInvalid {
   readonly path: string
   readonly message: string
@@ -138,7 +138,7 @@ class Compiler {
     }
     if (level > maxLevels) throw new Refused(path, `is nested deeper than ${maxLevels} levels`)
     if (Array.isArray(value)) {
-      const elements = value.map((element, i) => this.value(element, below(path, String(i)), level + 1))
+      const elements = value.map((element, i) => this.value(element, `${path}[${i}]`, level + 1))
       return (reading) => elements.map((read) => read(reading))
     }
     if (!Predicate.isReadonlyObject(value)) throw new Refused(path, "is not a JSON value")

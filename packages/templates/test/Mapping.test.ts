@@ -120,7 +120,7 @@ describe("a value with tokens in it", () => {
         c: '{{trigger.x ?? ""}}',
         d: { e: "{{trigger.x}}" }
       })
-    ).toEqual(["a.0", "d.e"])
+    ).toEqual(["a[0]", "d.e"])
   })
 
   it("can have any member names", () => {
@@ -134,7 +134,7 @@ describe("a value with tokens in it", () => {
     expect(compiled({ a: "{{steps.one.output}} {{run.id}}", b: ["{{item}}"] }).references).toEqual([
       { root: "steps", member: "one", path: "a" },
       { root: "run", member: "id", path: "a" },
-      { root: "item", member: null, path: "b.0" }
+      { root: "item", member: null, path: "b[0]" }
     ])
   })
 })
@@ -143,7 +143,7 @@ describe("what is no mapping is refused, with its place", () => {
   const table: ReadonlyArray<readonly [value: unknown, path: string, message: RegExp]> = [
     [{ a: "x {{" }, "a", /a path like/],
     [{ a: "{{}}" }, "a", /a path like/],
-    [["{{trigger.a"], "0", /not closed/],
+    [["{{trigger.a"], "[0]", /not closed/],
     [{ a: { b: "{{trigger.a | upper}}" } }, "a.b", /more than a path/],
     ["{{trigger.a + 1}}", "", /more than a path/],
     ["{{trigger.f()}}", "", /more than a path/],

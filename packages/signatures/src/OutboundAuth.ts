@@ -4,6 +4,7 @@ import type { FieldErrors } from "./AuthSettings.ts"
 import { chatBotToken, emailApiKey, messagingAuthToken } from "./outbound/ApiCredentials.ts"
 import { customHeader } from "./outbound/CustomHeader.ts"
 import { noAuth } from "./outbound/NoAuth.ts"
+import { objectStoreRKey, objectStoreSKey } from "./outbound/ObjectStoreKeys.ts"
 import { type DeliveryAuth, nothing, type OutboundAuthType } from "./outbound/OutboundAuthType.ts"
 import { serviceSignature } from "./outbound/ServiceSignature.ts"
 
@@ -16,7 +17,9 @@ export const outboundAuthTypes: ReadonlyArray<OutboundAuthType> = [
   customHeader,
   emailApiKey,
   chatBotToken,
-  messagingAuthToken
+  messagingAuthToken,
+  objectStoreRKey,
+  objectStoreSKey
 ]
 
 const byType: ReadonlyMap<unknown, OutboundAuthType> = new Map(outboundAuthTypes.map((row) => [row.type, row]))
@@ -44,8 +47,6 @@ export const notBuilt: ReadonlyMap<string, ReadonlyArray<string>> = new Map(
     OAUTH2_AUTHORIZATION_CODE: oauth,
     OAUTH_REFRESH_TOKEN: oauth,
     SERVICE_ACCOUNT: ["client_email", "token_uri", "scope"],
-    OBJECT_STORE_R_ACCESS_KEY: ["access_key_id"],
-    OBJECT_STORE_S_ACCESS_KEY: ["access_key_id"],
     DATABASE_PASSWORD: ["username"]
   })
 )

@@ -1,6 +1,6 @@
 import { Cause, Clock, Effect, Exit, Fiber, Latch, Schedule, Scope, Semaphore } from "effect"
 import { Entity, Sharding } from "effect/cluster"
-import { type HttpSender, Refusal, type Verdict } from "@tidegate/connectors/Connector"
+import { type HttpSender, type OutboundRequest, Refusal, type Verdict } from "@tidegate/connectors/Connector"
 import { Egress } from "@tidegate/egress/Egress"
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 import type { RatePeriod } from "@tidegate/model/Destination"
@@ -220,8 +220,11 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     attempt.url = request.shownUrl
     if (request instanceof Refusal) return refuse(attempt, request.code, request.message, true)
     if (sender.kind === "http") {
-      const headers = traceHeaders(attempt.trace, request.headers)
-      egress.deliver({ ...request, headers, mayStart: holdsLease }).then(
+      const exchange = (complete: OutboundRequest) =>
+        egress.deliver({ ...complete, headers: traceHeaders(attempt.trace, complete.headers), mayStart: holdsLease })
+      const exchanged =
+        sender.complete === undefined ? exchange(request) : sender.complete(request, facts).then(exchange)
+      exchanged.then(
         (answer) => guarded(attempt, () => answered(attempt, answer, sender.judge)),
         (cause: unknown) => brokeDown(attempt, cause)
       )

@@ -56,7 +56,7 @@ export const chatWebhook = connector({
     const [name, avatar, layout] = [username, avatar_url, embeds].map((text) => (text === null ? null : template(text)))
     return apiSender({
       shownUrl: shownUrlOf(url),
-      judge,
+      judge: judgeOf(versionOf(url)),
       call: (fill) => ({
         url: confirmed(url),
         headers: [],
@@ -98,9 +98,27 @@ const embedsOf = (made: unknown): ReadonlyArray<unknown> => {
   return embeds
 }
 
-const judge = (answer: Answer): Verdict => {
-  const { code, retry_after } = answered(answer)
-  const verdict = judgeCall(answer, code)
-  // More exact than the header, which is in whole seconds.
-  return answer.status === 429 ? waiting(verdict, retry_after) : verdict
+/** `/api/v10/webhooks/…`; a URL as the channel's settings show it names none, and is taken for the API's default. */
+const defaultVersion = 6
+const versionOf = (url: string): number => {
+  const [, version] = /^\/api\/v(\d{1,3})\//.exec(new URL(url).pathname) ?? []
+  return version === undefined ? defaultVersion : Number(version)
 }
+
+/** What it waits for is in seconds from version 8 on, and in milliseconds before, in its body and in `retry-after` alike. */
+const judgeOf =
+  (version: number) =>
+  (answer: Answer): Verdict => {
+    const { code, retry_after } = answered(answer)
+    const verdict = judgeCall(answer, code)
+    if (answer.status !== 429) return verdict
+    const resetAfter = answer.headers["x-ratelimit-reset-after"]
+    // In seconds in all versions.
+    if (typeof resetAfter === "string" && /^\d{1,9}(\.\d{1,9})?$/.test(resetAfter)) {
+      return waiting(verdict, Number(resetAfter))
+    }
+    // Without it, the answer is not the API's but its proxy's, and keeps to HTTP.
+    if (typeof retry_after !== "number") return verdict
+    // A fraction is one of a second in any case.
+    return waiting(verdict, version < 8 && Number.isInteger(retry_after) ? retry_after / 1000 : retry_after)
+  }

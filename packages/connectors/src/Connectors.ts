@@ -26,15 +26,11 @@ const byType: ReadonlyMap<string, Connector> = new Map(connectors.map((row) => [
 
 export const connectorOf = (type: string): Connector | undefined => byType.get(type)
 
+/** The origins of all APIs that destinations call. */
+export const knownOrigins: ReadonlySet<string> = new Set(connectors.flatMap(({ origins = [] }) => origins))
+
 /** Types that the contract has, and the table does not yet. */
-export const notBuilt: ReadonlySet<string> = new Set([
-  "CLI",
-  "SPREADSHEET",
-  "MAILBOX_EMAIL",
-  "OBJECT_STORE_R",
-  "OBJECT_STORE_S",
-  "SQL_DATABASE"
-])
+export const notBuilt: ReadonlySet<string> = new Set(["CLI", "OBJECT_STORE_R", "OBJECT_STORE_S", "SQL_DATABASE"])
 
 /** The settings of a checked `config`, complete and judged as a whole. */
 export const settingsOf = ({ check, settings }: Connector, config: Config): Result.Result<Config, FieldErrors> =>

@@ -4,24 +4,35 @@ import { maskSecret } from "@tidegate/signatures/Masking"
 import { answered, apiSender, json, judgeCall, waiting } from "./Api.ts"
 import { type Answer, connector, type Verdict } from "./Connector.ts"
 import { filled, filledJson, shortened, template, TemplateText, Unrenderable } from "./Rendering.ts"
-import { HttpUrl, needed, pacing, setting } from "./Settings.ts"
+import { HttpUrl, needed, pacing, secret, setting } from "./Settings.ts"
 
 /** More is refused by the API. */
 const longestContent = 2_000
 const longestName = 80
 const mostEmbeds = 10
 
-/** Messages through the webhook of a channel (Discord). Who knows its URL may post: it is masked where attempts are recorded. */
+/** What follows the webhook's id in the path is its token; of a path of another form nothing is shown. */
+const maskedUrl = (written: string): string => {
+  const { origin, pathname } = new URL(written)
+  const known = /^.*?\/webhooks\/[^/]+\//.exec(pathname)?.[0] ?? "/"
+  const [token = ""] = pathname.slice(known.length).split("/")
+  return origin + known + maskSecret(token)
+}
+
+/** Messages through the webhook of a channel (Discord). Who knows its URL may post: it is a secret. */
 export const chatWebhook = connector({
   type: "CHAT_WEBHOOK",
   description: "Posts to a channel through its webhook (Discord).",
   settings: {
-    url: needed(
-      HttpUrl(2048).annotate({
-        description: "The webhook's execute URL",
-        examples: ["https://discord.com/api/webhooks/1234/token"]
-      }),
-      "the execute URL of a webhook"
+    url: secret(
+      needed(
+        HttpUrl(2048).annotate({
+          description: "The webhook's execute URL. Encrypted at rest, masked on read; writing the mask back keeps it",
+          examples: ["https://discord.com/api/webhooks/1234/token"]
+        }),
+        "the execute URL of a webhook"
+      ),
+      maskedUrl
     ),
     content_template: setting(
       TemplateText(16_384).annotate({
@@ -55,7 +66,7 @@ export const chatWebhook = connector({
     const content = template(content_template)
     const [name, avatar, layout] = [username, avatar_url, embeds].map((text) => (text === null ? null : template(text)))
     return apiSender({
-      shownUrl: shownUrlOf(url),
+      shownUrl: maskedUrl(url),
       judge: judgeOf(versionOf(url)),
       call: (fill) => ({
         url: confirmed(url),
@@ -79,14 +90,6 @@ const confirmed = (written: string): string => {
   const url = new URL(written)
   url.searchParams.set("wait", "true")
   return url.href
-}
-
-/** What follows the webhook's id in the path is its token; of a path of another form nothing is shown. */
-const shownUrlOf = (written: string): string => {
-  const { origin, pathname } = new URL(written)
-  const known = /^.*?\/webhooks\/[^/]+\//.exec(pathname)?.[0] ?? "/"
-  const [token = ""] = pathname.slice(known.length).split("/")
-  return origin + known + maskSecret(token)
 }
 
 const embedsOf = (made: unknown): ReadonlyArray<unknown> => {

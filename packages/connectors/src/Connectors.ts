@@ -7,6 +7,7 @@ import { http } from "./Http.ts"
 import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
 import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
+import { masked } from "./SecretSettings.ts"
 import { completed, type Config, type FieldErrors } from "./Settings.ts"
 
 /** Every type of destinations. The first is what a destination is that names none. */
@@ -47,5 +48,5 @@ export const shownSettings = (type: string, config: Config): Config => {
   const row = connectorOf(type)
   if (row === undefined) return config
   const settings = Result.getOrElse(settingsOf(row, config), () => config)
-  return { ...row.shown, ...settings }
+  return { ...row.shown, ...masked(row, settings) }
 }

@@ -89,6 +89,8 @@ const computing = new Set([
   "node:zlib",
   "effect",
   "effect/net",
+  "nodemailer/lib/mail-composer",
+  "nodemailer/lib/mime-node",
   "re2js"
 ])
 

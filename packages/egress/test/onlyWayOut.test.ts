@@ -52,6 +52,12 @@ const exceptions: ReadonlyArray<{
     reason: "runs at its users, and calls the gateway; no part of the gateway may import it"
   },
   {
+    files: /^packages\/connectors\/src\/Mailbox\.ts$/,
+    from: /^nodemailer\/lib\/mail-composer$/,
+    names: ["*"],
+    reason: "composes a letter of texts and sends nothing; its ways to read files and URLs are switched off"
+  },
+  {
     files: /^packages\/api\/src\/DocsPage\.ts$/,
     from: /^\*$/,
     names: ["*"],

@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, Result, type Schema } from "effect"
+import { Clock, Context, Effect, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { connectorOf, shownSettings } from "@tidegate/connectors/Connectors"
 import { unsealed } from "@tidegate/connectors/SecretSettings"

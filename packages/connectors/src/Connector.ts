@@ -22,7 +22,7 @@ export interface Connector<Own extends Settings = Settings> {
   readonly auths: ReadonlyArray<string>
   /** The origins of the APIs that it calls: those that it asks `Origins` for. */
   readonly origins?: ReadonlyArray<string>
-  /** What a token is asked for, where the destination does not say it. */
+  /** What tokens are asked for when `config.auth.scope` is not written. */
   readonly scope?: string
   /** What becomes of the credentials that senders presented: `mask` where what is sent is kept, or shown to others. */
   readonly credentials: "forward" | "mask" | "omit"
@@ -30,7 +30,7 @@ export interface Connector<Own extends Settings = Settings> {
   readonly shown?: Readonly<Record<string, Schema.Json>>
   /** A body that creates one. */
   readonly example: Schema.JsonObject
-  /** Once per change of a destination. What throws here costs every attempt, and nothing else. */
+  /** Once per change of a destination, and of its token where it has one. What throws here costs every attempt, and nothing else. */
   readonly open: (settings: SettingsOf<Own>, auth: OpenAuth, origins: Origins) => Sender
 }
 
@@ -41,7 +41,7 @@ export const connector = <const Own extends Settings>(row: Connector<Own>): Conn
 
 /** How a destination's deliveries authenticate, opened. */
 export interface OpenAuth {
-  /** Headers that every delivery carries, by lower-case name. */
+  /** Headers that every delivery carries, by lower-case name; `authorization` with a token that was obtained among them. */
   readonly headers: Readonly<Record<string, string>>
   /** The team's signing secrets in force, newest first; null when deliveries are not signed. */
   readonly signing: readonly [SigningSecret, ...ReadonlyArray<SigningSecret>] | null

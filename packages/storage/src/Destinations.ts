@@ -102,6 +102,7 @@ const make = Effect.gen(function* () {
       if (deleted_at === null && !isTurned && before.type === after.type) return nobody
       yield* raiseVersions(id)
       if (deleted_at !== null) {
+        yield* sql`delete from destination_tokens where destination_id = ${id}`
         yield* sql`
           update connections set deleted_at = ${at}, cancel_before = ${at}, updated_at = ${at}
           where destination_id = ${id} and deleted_at is null`

@@ -92,6 +92,8 @@ const computing = new Set([
   "effect",
   "effect/net",
   "@smithy/signature-v4",
+  "nodemailer/lib/mail-composer",
+  "nodemailer/lib/mime-node",
   "re2js"
 ])
 

@@ -3,7 +3,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { mkdtemp, rm } from "node:fs/promises"
 import { describe, expect } from "vitest"
+import type { Config } from "@tidegate/connectors/Settings"
 import { it as base } from "../support/it.ts"
+import { configOf } from "../support/StandIns.ts"
 import { startSwift, swiftIsMissing, swiftKey, swiftRegion } from "../support/Swift.ts"
 
 /** The types that store objects, with a real store that checks every signature: where it is installed. */
@@ -37,23 +39,21 @@ const it = base
   /** The first attempt at storing an event. */
   .extend(
     "stored",
+    // The client has made the bucket.
     ({ client: _, gateway, swift }) =>
-      async (payload: object, config: object = {}, auth: object = {}, type = "OBJECT_STORE_S") => {
-        const destination = await gateway.destination(
-          {
-            ...(type === "OBJECT_STORE_S" ? { region: swiftRegion, force_path_style: true } : { account_id: "a" }),
-            endpoint: swift.origin,
-            bucket,
-            ...config,
-            auth_type: `${type}_ACCESS_KEY`,
-            auth: {
-              access_key_id: swiftKey.accessKeyId,
-              secret_access_key: swiftKey.secretAccessKey,
-              ...auth
-            }
-          } as never,
-          type
-        )
+      async (payload: object, config: Config = {}, auth: Config = {}, type = "OBJECT_STORE_S") => {
+        const where: Config =
+          type === "OBJECT_STORE_S" ? { region: swiftRegion, force_path_style: true } : { account_id: "a" }
+        const key: Config = {
+          access_key_id: swiftKey.accessKeyId,
+          secret_access_key: swiftKey.secretAccessKey
+        }
+        const written = configOf(type, {
+          config: { ...where, endpoint: swift.origin, bucket, ...config },
+          auth_type: `${type}_ACCESS_KEY`,
+          auth: { ...key, ...auth }
+        })
+        const destination = await gateway.destination(written, type)
         const source = await gateway.source()
         await gateway.connection(source, destination)
         const answer = await fetch(`${gateway.origin}/e/${source.id}`, {

@@ -89,6 +89,7 @@ const computing = new Set([
   "node:zlib",
   "effect",
   "effect/net",
+  "@smithy/signature-v4",
   "re2js"
 ])
 

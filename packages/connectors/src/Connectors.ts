@@ -7,6 +7,7 @@ import { http } from "./Http.ts"
 import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
 import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
+import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
 import { completed, type Config, type FieldErrors } from "./Settings.ts"
 
 /** Every type of destinations. The first is what a destination is that names none. */
@@ -19,7 +20,9 @@ export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   messenger,
   messagingChat,
   messagingSms,
-  messagingMms
+  messagingMms,
+  objectStoreR,
+  objectStoreS
 ]
 
 const byType: ReadonlyMap<string, Connector> = new Map(connectors.map((row) => [row.type, row]))
@@ -27,14 +30,7 @@ const byType: ReadonlyMap<string, Connector> = new Map(connectors.map((row) => [
 export const connectorOf = (type: string): Connector | undefined => byType.get(type)
 
 /** Types that the contract has, and the table does not yet. */
-export const notBuilt: ReadonlySet<string> = new Set([
-  "CLI",
-  "SPREADSHEET",
-  "MAILBOX_EMAIL",
-  "OBJECT_STORE_R",
-  "OBJECT_STORE_S",
-  "SQL_DATABASE"
-])
+export const notBuilt: ReadonlySet<string> = new Set(["CLI", "SPREADSHEET", "MAILBOX_EMAIL", "SQL_DATABASE"])
 
 /** The settings of a checked `config`, complete and judged as a whole. */
 export const settingsOf = ({ check, settings }: Connector, config: Config): Result.Result<Config, FieldErrors> =>

@@ -89,6 +89,7 @@ const computing = new Set([
   "node:zlib",
   "effect",
   "effect/net",
+  "@smithy/signature-v4",
   "nodemailer/lib/mail-composer",
   "nodemailer/lib/mime-node",
   "re2js"

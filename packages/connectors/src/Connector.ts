@@ -124,6 +124,8 @@ interface Requesting {
 /** Sends by HTTP. Pure: the guarded way out does it. */
 export interface HttpSender extends Requesting {
   readonly kind: "http"
+  /** Adds what takes its time to be made, a signature of a large body; without it nothing waits. A rejection fails the attempt. */
+  readonly complete?: (request: OutboundRequest, facts: AttemptFacts) => Promise<OutboundRequest>
 }
 
 /** Sends nothing, and answers itself. Pure, and quick: it runs on the loop that everybody shares. */

@@ -65,11 +65,15 @@ export class Unrenderable {
   }
 }
 
-/** Fills templates from this message. Throws `Unrenderable` for a text beyond what a template may make. */
-export const filling = (message: Message, facts: AttemptFacts): Fill => {
+/** `payloadOf` a message, found out when it is asked for, and once. */
+export const lazyPayload = (message: Pick<Message, "body">): (() => unknown) => {
   let parsed: { readonly payload: unknown } | undefined
+  return () => (parsed ??= { payload: payloadOf(message) }).payload
+}
+
+/** Fills templates from this message. Throws `Unrenderable` for a text beyond what a template may make. */
+export const filling = (message: Message, facts: AttemptFacts, payload = lazyPayload(message)): Fill => {
   let query: Values | undefined
-  const payload = (): unknown => (parsed ??= { payload: payloadOf(message) }).payload
   const read = (variable: Variable): unknown => {
     switch (variable) {
       case "event_id":

@@ -5,6 +5,7 @@ import { chatBotToken, emailApiKey, messagingAuthToken } from "./outbound/ApiCre
 import { customHeader } from "./outbound/CustomHeader.ts"
 import { noAuth } from "./outbound/NoAuth.ts"
 import { tokenAuthTypes } from "./outbound/OAuth.ts"
+import { objectStoreRKey, objectStoreSKey } from "./outbound/ObjectStoreKeys.ts"
 import { type DeliveryAuth, nothing, type OutboundAuthType } from "./outbound/OutboundAuthType.ts"
 import { serviceSignature } from "./outbound/ServiceSignature.ts"
 
@@ -18,6 +19,8 @@ export const outboundAuthTypes: ReadonlyArray<OutboundAuthType> = [
   emailApiKey,
   chatBotToken,
   messagingAuthToken,
+  objectStoreRKey,
+  objectStoreSKey,
   ...tokenAuthTypes
 ]
 
@@ -30,8 +33,6 @@ export const outboundAuthOf = (authType: unknown): OutboundAuthType | undefined 
 /** Those that the contract has and the table does not yet, with what of them may be read back. */
 export const notBuilt: ReadonlyMap<string, ReadonlyArray<string>> = new Map(
   Object.entries({
-    OBJECT_STORE_R_ACCESS_KEY: ["access_key_id"],
-    OBJECT_STORE_S_ACCESS_KEY: ["access_key_id"],
     DATABASE_PASSWORD: ["username"]
   })
 )

@@ -1,6 +1,6 @@
 import { Cause, Clock, Effect, Exit, Fiber, Latch, Schedule, Semaphore } from "effect"
 import { Entity, Sharding } from "effect/cluster"
-import { type HttpSender, Refusal, type Verdict } from "@tidegate/connectors/Connector"
+import { type HttpSender, type OutboundRequest, Refusal, type Verdict } from "@tidegate/connectors/Connector"
 import { Egress } from "@tidegate/egress/Egress"
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 import type { RatePeriod } from "@tidegate/model/Destination"
@@ -263,21 +263,27 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     attempt.url = request.shownUrl
     if (request instanceof Refusal) return refuse(attempt, request.code, request.message, true)
     if (sender.kind === "http") {
-      const headers = traceHeaders(attempt.trace, request.headers)
       // Of an attempt that has waited for its token, what is left of its time.
       const timeout = token === null ? {} : { timeoutMs: Math.max(1_000, attemptMs - (now() - attempt.startedAt)) }
-      egress.deliver({ ...request, headers, mayStart: holdsLease, ...timeout }).then(
+      const exchange = (complete: OutboundRequest) => {
+        const headers = traceHeaders(attempt.trace, complete.headers)
+        return egress.deliver({ ...complete, headers, mayStart: holdsLease, ...timeout })
+      }
+      const exchanged =
+        sender.complete === undefined ? exchange(request) : sender.complete(request, facts).then(exchange)
+      const { judge } = sender
+      exchanged.then(
         (answer) =>
           guarded(attempt, () => {
-            if (token === null || answer.status !== 401 || answer.errorCode !== null) {
-              if (token !== null && answer.status !== null) opening.tokens.accepted()
-            } else if (!isRenewed) {
-              return awaiting(attempt, opening.renew(destination, token), answer, (renewed) => {
-                if (renewed === null) answered(attempt, answer, sender.judge)
-                else sendBy(attempt, destination, lane, renewed, true)
-              })
+            if (token === null || answer.status !== 401 || isRenewed) {
+              if (token !== null && answer.status !== null && answer.status !== 401) opening.tokens.accepted()
+              return answered(attempt, answer, judge)
             }
-            answered(attempt, answer, sender.judge)
+            // It takes this token no more: once more, with another one.
+            awaiting(attempt, opening.renew(destination, token), answer, (renewed) => {
+              if (renewed === null) answered(attempt, answer, judge)
+              else sendBy(attempt, destination, lane, renewed, true)
+            })
           }),
         (cause: unknown) => brokeDown(attempt, cause)
       )

@@ -488,6 +488,9 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     reloadIfBegun: Effect.suspend(() => (begun === null ? Effect.void : reload)),
     work,
     offer,
-    wake: () => queue.wake()
+    wake: () => queue.wake(),
+    tokens: opening.tokens,
+    /** How tokens are asked for, once it has begun; null: they are not. */
+    tokenSettings: () => state?.bearer?.settings ?? null
   }
 })

@@ -7,6 +7,7 @@ import { http } from "./Http.ts"
 import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
 import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
+import { sqlDatabase } from "./SqlDatabase.ts"
 import { completed, type Config, type FieldErrors } from "./Settings.ts"
 
 /** Every type of destinations. The first is what a destination is that names none. */
@@ -19,7 +20,8 @@ export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   messenger,
   messagingChat,
   messagingSms,
-  messagingMms
+  messagingMms,
+  sqlDatabase
 ]
 
 const byType: ReadonlyMap<string, Connector> = new Map(connectors.map((row) => [row.type, row]))
@@ -32,13 +34,15 @@ export const notBuilt: ReadonlySet<string> = new Set([
   "SPREADSHEET",
   "MAILBOX_EMAIL",
   "OBJECT_STORE_R",
-  "OBJECT_STORE_S",
-  "SQL_DATABASE"
+  "OBJECT_STORE_S"
 ])
 
 /** The settings of a checked `config`, complete and judged as a whole. */
-export const settingsOf = ({ check, settings }: Connector, config: Config): Result.Result<Config, FieldErrors> =>
-  Result.flatMap(completed(settings, config), (complete) => {
+export const settingsOf = (
+  { aliases, check, settings }: Connector,
+  config: Config
+): Result.Result<Config, FieldErrors> =>
+  Result.flatMap(completed(settings, aliases?.(config) ?? config), (complete) => {
     const faults = check?.(complete) ?? []
     return faults.length === 0 ? Result.succeed(complete as Config) : Result.fail(faults)
   })

@@ -6,7 +6,7 @@ import { type Config, pacing, type Setting, writtenMembers } from "@tidegate/con
 import type { Message } from "@tidegate/model/Message"
 import { compileOutboundAuth, outboundAuthTypes, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
 import { factsOf } from "./Facts.ts"
-import { lineConnector, makeLine } from "./TestConnectors.ts"
+import { lineConnector, makeLine, noSqlServers } from "./TestConnectors.ts"
 
 /**
  * What every type of destinations must keep to: each row of the table runs through it, and one that sends over a session. A new
@@ -245,7 +245,7 @@ describe("a session", () => {
       )
       expect(answer.status).toBe(200)
       expect([line.opened, line.closed]).toEqual([1, 1])
-    })
+    }).pipe(Effect.provide(noSqlServers))
   )
 
   it.effect("can be interrupted while it sends", () =>
@@ -259,6 +259,6 @@ describe("a session", () => {
       yield* Fiber.interrupt(sending)
       expect(Exit.isFailure(yield* Fiber.await(sending))).toBe(true)
       expect(line.closed).toBe(1)
-    })
+    }).pipe(Effect.provide(noSqlServers))
   )
 })

@@ -2,6 +2,7 @@ import { Predicate, Result, Schema } from "effect"
 import { decodeAuth, fieldError } from "./AuthSettings.ts"
 import type { FieldErrors } from "./AuthSettings.ts"
 import { chatBotToken, emailApiKey, messagingAuthToken } from "./outbound/ApiCredentials.ts"
+import { databasePassword } from "./outbound/DatabasePassword.ts"
 import { customHeader } from "./outbound/CustomHeader.ts"
 import { noAuth } from "./outbound/NoAuth.ts"
 import { type DeliveryAuth, nothing, type OutboundAuthType } from "./outbound/OutboundAuthType.ts"
@@ -16,7 +17,8 @@ export const outboundAuthTypes: ReadonlyArray<OutboundAuthType> = [
   customHeader,
   emailApiKey,
   chatBotToken,
-  messagingAuthToken
+  messagingAuthToken,
+  databasePassword
 ]
 
 const byType: ReadonlyMap<unknown, OutboundAuthType> = new Map(outboundAuthTypes.map((row) => [row.type, row]))
@@ -45,8 +47,7 @@ export const notBuilt: ReadonlyMap<string, ReadonlyArray<string>> = new Map(
     OAUTH_REFRESH_TOKEN: oauth,
     SERVICE_ACCOUNT: ["client_email", "token_uri", "scope"],
     OBJECT_STORE_R_ACCESS_KEY: ["access_key_id"],
-    OBJECT_STORE_S_ACCESS_KEY: ["access_key_id"],
-    DATABASE_PASSWORD: ["username"]
+    OBJECT_STORE_S_ACCESS_KEY: ["access_key_id"]
   })
 )
 

@@ -1,6 +1,6 @@
 import { Cause, Clock, Effect, Exit, Fiber, Latch, Schedule, Scope, Semaphore } from "effect"
 import { Entity, Sharding } from "effect/cluster"
-import { type HttpSender, Refusal, type Verdict } from "@tidegate/connectors/Connector"
+import { type HttpSender, Refusal, type SessionServices, type Verdict } from "@tidegate/connectors/Connector"
 import { Egress } from "@tidegate/egress/Egress"
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 import type { RatePeriod } from "@tidegate/model/Destination"
@@ -62,7 +62,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const { connectorOf, slots, watch } = yield* DeliveryRuntime
   const residents = yield* Residents.Destinations
   const scope = yield* Effect.scope
-  const context = yield* Effect.context<Effect.Services<typeof load> | Database>()
+  const context = yield* Effect.context<Effect.Services<typeof load> | Database | SessionServices>()
   const run = Effect.runForkWith(context)
   const shard = shardOf(sharding, id)
   const changed = Latch.makeUnsafe(false)
@@ -93,7 +93,10 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       const next = yield* load
       const pacer = yield* pacerOf(next)
       session?.release()
-      session = next?.sender?.kind === "session" ? yield* Scope.provide(HeldSession.make(next.sender), scope) : null
+      session =
+        next?.sender?.kind === "session"
+          ? yield* HeldSession.make(next.sender).pipe(Scope.provide(scope), Effect.provide(context))
+          : null
       state = next
       for (const connectionId of unknownAt.keys()) if (next?.lanes.has(connectionId)) unknownAt.delete(connectionId)
       queue.configure({

@@ -63,7 +63,8 @@ export const loadDestination = Effect.fnUntraced(function* (
   const { connections, destination } = stored
   const { cancel_before, config, deleted_at, disabled_at, name } = destination
   const limit = config["rate_limit"]
-  const atOnce = config["max_concurrency"]
+  const sender = yield* openSender(destination, connectorOf)
+  const atOnce = sender?.kind === "session" ? sender.atOnce : config["max_concurrency"]
   return {
     id,
     name,
@@ -73,7 +74,7 @@ export const loadDestination = Effect.fnUntraced(function* (
     maxConcurrency: typeof atOnce === "number" ? atOnce : null,
     credentials:
       config["forward_credentials"] === false ? "omit" : (connectorOf(destination.type)?.credentials ?? "mask"),
-    sender: yield* openSender(destination, connectorOf),
+    sender,
     lanes: new Map(connections.map((connection) => [connection.id, laneOf(connection)]))
   }
 })

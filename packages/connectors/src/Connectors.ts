@@ -7,6 +7,8 @@ import { http } from "./Http.ts"
 import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
 import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
+import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
+import { masked } from "./SecretSettings.ts"
 import { sqlDatabase } from "./SqlDatabase.ts"
 import { completed, type Config, type FieldErrors } from "./Settings.ts"
 
@@ -21,6 +23,8 @@ export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   messagingChat,
   messagingSms,
   messagingMms,
+  objectStoreR,
+  objectStoreS,
   sqlDatabase
 ]
 
@@ -28,14 +32,11 @@ const byType: ReadonlyMap<string, Connector> = new Map(connectors.map((row) => [
 
 export const connectorOf = (type: string): Connector | undefined => byType.get(type)
 
+/** The origins of all APIs that destinations call. */
+export const knownOrigins: ReadonlySet<string> = new Set(connectors.flatMap(({ origins = [] }) => origins))
+
 /** Types that the contract has, and the table does not yet. */
-export const notBuilt: ReadonlySet<string> = new Set([
-  "CLI",
-  "SPREADSHEET",
-  "MAILBOX_EMAIL",
-  "OBJECT_STORE_R",
-  "OBJECT_STORE_S"
-])
+export const notBuilt: ReadonlySet<string> = new Set(["CLI"])
 
 /** The settings of a checked `config`, complete and judged as a whole. */
 export const settingsOf = (
@@ -55,5 +56,5 @@ export const shownSettings = (type: string, config: Config): Config => {
   const row = connectorOf(type)
   if (row === undefined) return config
   const settings = Result.getOrElse(settingsOf(row, config), () => config)
-  return { ...row.shown, ...settings }
+  return { ...row.shown, ...masked(row, settings) }
 }

@@ -4,11 +4,13 @@ import { chatBot } from "./ChatBot.ts"
 import { chatWebhook } from "./ChatWebhook.ts"
 import { emailApi } from "./EmailApi.ts"
 import { http } from "./Http.ts"
+import { mailbox } from "./Mailbox.ts"
 import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
 import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
 import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
 import { masked } from "./SecretSettings.ts"
+import { spreadsheet } from "./Spreadsheet.ts"
 import { sqlDatabase } from "./SqlDatabase.ts"
 import { completed, type Config, type FieldErrors } from "./Settings.ts"
 
@@ -16,6 +18,8 @@ import { completed, type Config, type FieldErrors } from "./Settings.ts"
 export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   http,
   mockApi,
+  spreadsheet,
+  mailbox,
   emailApi,
   chatBot,
   chatWebhook,
@@ -32,8 +36,11 @@ const byType: ReadonlyMap<string, Connector> = new Map(connectors.map((row) => [
 
 export const connectorOf = (type: string): Connector | undefined => byType.get(type)
 
-/** The origins of all APIs that destinations call. */
-export const knownOrigins: ReadonlySet<string> = new Set(connectors.flatMap(({ origins = [] }) => origins))
+/** The origins of all APIs that destinations call, and of the one that gives out tokens unless a destination names another. */
+export const knownOrigins: ReadonlySet<string> = new Set([
+  ...connectors.flatMap(({ origins = [] }) => origins),
+  "https://oauth2.googleapis.com"
+])
 
 /** Types that the contract has, and the table does not yet. */
 export const notBuilt: ReadonlySet<string> = new Set(["CLI"])

@@ -126,7 +126,7 @@ describe.each(rows.map((row) => [row.type, row] as const))("%s", (type, row) => 
     })
 
     it.each(settings.map(([name]) => name))("%s: refuses what it cannot be, in words and without the value", (name) => {
-      const wrong: ReadonlyArray<Schema.Json> = [{ is: secret }, [secret], `${secret}\u0000${"x".repeat(1_000_000)}`]
+      const wrong: ReadonlyArray<Schema.Json> = [{ is: secret }, [[secret]], `${secret}\u0000${"x".repeat(1_000_000)}`]
       for (const value of wrong) {
         const faults = faultsOf(row, { ...inExample(row), [name]: value }).join("\n")
         expect(faults).toMatch(/must (?:be|not|begin|contain|have) /)

@@ -67,7 +67,9 @@ const refreshTokenOf = (provider: TokenProvider) =>
       code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
       code_challenge_method: "S256"
     })
-    const back = yield* Effect.promise(() => provider.consent(`${provider.authorizationUrl}?${asked}`, "ada"))
+    const back = yield* Effect.promise(() =>
+      provider.consent(`${provider.authorizationUrl}?${asked.toString()}`, "ada")
+    )
     return back.searchParams.get("code")!
   })
 const verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"

@@ -5,8 +5,8 @@ import { chatBotToken, emailApiKey, messagingAuthToken } from "./outbound/ApiCre
 import { databasePassword } from "./outbound/DatabasePassword.ts"
 import { customHeader } from "./outbound/CustomHeader.ts"
 import { noAuth } from "./outbound/NoAuth.ts"
-import { objectStoreRKey, objectStoreSKey } from "./outbound/ObjectStoreKeys.ts"
 import { tokenAuthTypes } from "./outbound/OAuth.ts"
+import { objectStoreRKey, objectStoreSKey } from "./outbound/ObjectStoreKeys.ts"
 import { type DeliveryAuth, nothing, type OutboundAuthType } from "./outbound/OutboundAuthType.ts"
 import { serviceSignature } from "./outbound/ServiceSignature.ts"
 

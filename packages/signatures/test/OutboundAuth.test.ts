@@ -196,7 +196,7 @@ describe("the types whose token is obtained", () => {
     const written = normalised("SERVICE_ACCOUNT", { service_account_key: JSON.stringify(file), scope: "s" })
     expect(written.auth).toStrictEqual({ ...settings, scope: "s" })
     expect(normalised("SERVICE_ACCOUNT", { service_account_key: file }).auth).toStrictEqual(settings)
-    const spelt = key.toString().replaceAll("\n", "\\n")
+    const spelt = key.replaceAll("\n", "\\n")
     expect(normalised("SERVICE_ACCOUNT", { ...settings, private_key: spelt }).auth).toStrictEqual(settings)
     expect(grantOf("SERVICE_ACCOUNT", { client_email: "a@b.example", private_key: key })?.tokenUrl).toBe(
       "https://oauth2.googleapis.com/token"

@@ -1,6 +1,7 @@
 import { chatBot } from "./ChatBot.ts"
 import { chatWebhook } from "./ChatWebhook.ts"
 import { emailApi } from "./EmailApi.ts"
+import { mailbox, spreadsheet } from "./Google.ts"
 import { http } from "./Http.ts"
 import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
 import { messenger } from "./Messenger.ts"
@@ -13,6 +14,8 @@ import type { ConformanceRow } from "./Row.ts"
 export const rows: ReadonlyArray<ConformanceRow> = [
   http,
   mockApi,
+  spreadsheet,
+  mailbox,
   emailApi,
   chatBot,
   chatWebhook,

@@ -7,6 +7,7 @@ import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
 import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
 import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
+import { sqlDatabase } from "./SqlDatabase.ts"
 import type { ConformanceRow } from "./Row.ts"
 
 /** One of each type. */
@@ -23,7 +24,8 @@ export const rows: ReadonlyArray<ConformanceRow> = [
   messagingSms,
   messagingMms,
   objectStoreR,
-  objectStoreS
+  objectStoreS,
+  sqlDatabase
 ]
 
 const byType: ReadonlyMap<string, ConformanceRow> = new Map(rows.map((row) => [row.type, row]))

@@ -20,13 +20,17 @@ export interface Connector<Own extends Settings = Settings> {
   readonly check?: (settings: SettingsOf<Own>) => FieldErrors
   /** The rows of `OutboundAuth.ts` that it can use. */
   readonly auths: ReadonlyArray<string>
+  /** The origins of the APIs that it calls: those that it asks `Origins` for. */
+  readonly origins?: ReadonlyArray<string>
+  /** What tokens are asked for when `config.auth.scope` is not written. */
+  readonly scope?: string
   /** What becomes of the credentials that senders presented: `mask` where what is sent is kept, or shown to others. */
   readonly credentials: "forward" | "mask" | "omit"
   /** What a read shows in `config` beside the settings. */
   readonly shown?: Readonly<Record<string, Schema.Json>>
   /** A body that creates one. */
   readonly example: Schema.JsonObject
-  /** Once per change of a destination. What throws here costs every attempt, and nothing else. */
+  /** Once per change of a destination, and of its token where it has one. What throws here costs every attempt, and nothing else. */
   readonly open: (settings: SettingsOf<Own>, auth: OpenAuth, origins: Origins) => Sender
 }
 
@@ -37,7 +41,7 @@ export const connector = <const Own extends Settings>(row: Connector<Own>): Conn
 
 /** How a destination's deliveries authenticate, opened. */
 export interface OpenAuth {
-  /** Headers that every delivery carries, by lower-case name. */
+  /** Headers that every delivery carries, by lower-case name; `authorization` with a token that was obtained among them. */
   readonly headers: Readonly<Record<string, string>>
   /** The team's signing secrets in force, newest first; null when deliveries are not signed. */
   readonly signing: readonly [SigningSecret, ...ReadonlyArray<SigningSecret>] | null
@@ -79,6 +83,8 @@ export interface OutboundRequest {
   /** Flat: name, value, name, value. */
   readonly headers: ReadonlyArray<string>
   readonly body: Uint8Array
+  /** URLs that the target is told to fetch itself: each has to lead to a public host, or nothing is sent. */
+  readonly fetched?: ReadonlyArray<string>
 }
 
 /** Why nothing is sent. It would be the same at the next attempt: there is none. Neither text holds a secret. */
@@ -118,6 +124,8 @@ interface Requesting {
 /** Sends by HTTP. Pure: the guarded way out does it. */
 export interface HttpSender extends Requesting {
   readonly kind: "http"
+  /** Adds what takes its time to be made, a signature of a large body; without it nothing waits. A rejection fails the attempt. */
+  readonly complete?: (request: OutboundRequest, facts: AttemptFacts) => Promise<OutboundRequest>
 }
 
 /** Sends nothing, and answers itself. Pure, and quick: it runs on the loop that everybody shares. */

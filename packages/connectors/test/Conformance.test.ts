@@ -4,8 +4,9 @@ import { type Answer, type Connector, type OpenAuth, Refusal, type Sender } from
 import { connectors, notBuilt, settingsOf } from "@tidegate/connectors/Connectors"
 import { type Config, pacing, type Setting, writtenMembers } from "@tidegate/connectors/Settings"
 import type { Message } from "@tidegate/model/Message"
-import { compileOutboundAuth, outboundAuthTypes, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
 import { factsOf } from "./Facts.ts"
+import { authsOf, secret } from "./rows/Auths.ts"
+import { rowOf } from "./rows/Rows.ts"
 import { lineConnector, makeLine } from "./TestConnectors.ts"
 
 /**
@@ -32,19 +33,6 @@ const faultsOf = (row: Connector, config: Config): ReadonlyArray<string> => {
   const complete = settingsOf(row, config)
   return Result.isFailure(complete) ? complete.failure.map(({ message, path }) => `${path} ${message}`) : []
 }
-
-/** An `auth` of each way that a type allows, with this in the place of every secret. */
-const secret = "s3cret-of-the-destination"
-const authsOf = (row: Connector): ReadonlyArray<OpenAuth> =>
-  outboundAuthTypes
-    .filter(({ type }) => row.auths.includes(type))
-    .map(({ readable, settings, type }) => {
-      const auth = Object.fromEntries(
-        Object.keys(settings).map((name) => [name, readable.includes(name) ? "readable" : secret])
-      )
-      const checked = Result.getOrThrow(validateOutboundAuth(type, auth, row.auths))
-      return { headers: compileOutboundAuth(checked).headers, signing: null, settings: checked.auth }
-    })
 
 const open = (row: Connector, auth: OpenAuth): Sender =>
   row.open(Result.getOrThrow(settingsOf(row, inExample(row))), auth, (origin) => origin)
@@ -213,7 +201,8 @@ describe.each(rows.map((row) => [row.type, row] as const))("%s", (type, row) => 
     })
 
     it("judges every answer", () => {
-      expect(sender.judge(answer(200, '{"ok":true}', { "content-type": "application/json" }))).toBe("successful")
+      const { body, headers, status } = rowOf(type).accepted
+      expect(sender.judge(answer(status, body, headers))).toBe("successful")
       for (const status of [301, 400, 401, 403, 404, 410, 413, 429, 500, 502, 503, 599]) {
         for (const body of odd) {
           const verdict = sender.judge(answer(status, body))

@@ -31,5 +31,7 @@ export type AttemptErrorCode =
   | "TEMPLATE_ERROR"
   /** The target does not take the credentials of the destination. */
   | "AUTH_REJECTED"
+  /** No token for the destination can be obtained. */
+  | "OAUTH2_HANDSHAKE_FAILED"
   | "INTERNAL_ERROR"
   | "UNKNOWN"

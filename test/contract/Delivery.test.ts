@@ -418,7 +418,7 @@ describe("outcomes", () => {
     target.reply = (response, { headers }) =>
       void response
         .writeHead(400, { "x-you-sent": String(headers["x-token"]) })
-        .end(JSON.stringify({ headers, error: `wrong token ${headers["x-token"]}` }))
+        .end(JSON.stringify({ headers, error: `wrong token ${String(headers["x-token"])}` }))
     const { source } = await gateway.route(target, {
       destination: { auth_type: "CUSTOM_HEADER", auth: { header_name: "x-token", value } }
     })

@@ -14,7 +14,11 @@ export const mostStreams = 512
 export const mostPerAddress = 128
 export const mostPerBin = 32
 
-const pingEveryMs = 30_000
+/** How often it is looked whether a reader lives, and may still see what it is told (ms). */
+export const PingEveryMs = Context.Reference<number>("@tidegate/api/Streams/PingEveryMs", {
+  defaultValue: () => 30_000
+})
+
 /** How long a reader may take to answer that it is over. */
 const closeMs = 2_000
 /** How long it may take to begin. */
@@ -96,6 +100,7 @@ export class Streams extends Context.Service<
 
 const make = Effect.gen(function* () {
   const watches = yield* Watches
+  const pingEveryMs = yield* PingEveryMs
   const server = new WebSocketServer({
     ...wire,
     noServer: true,

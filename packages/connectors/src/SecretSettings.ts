@@ -34,7 +34,7 @@ export const sealed = (row: Connector, { auth, config }: Stored): Stored => {
     ? { config, auth }
     : {
         config: Object.fromEntries(entries.filter((entry) => !isSecret(entry))),
-        auth: { ...auth, [member]: Object.fromEntries(secrets) }
+        auth: Object.assign({}, auth, { [member]: Object.fromEntries(secrets) })
       }
 }
 

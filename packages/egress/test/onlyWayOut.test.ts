@@ -27,6 +27,12 @@ const exceptions: ReadonlyArray<{
     reason: "the gateway's own database, at an address the operator sets"
   },
   {
+    files: /^packages\/sessions\/src\/PostgresServers\.ts$/,
+    from: /^@effect\/sql-pg\/PgConnection$/,
+    names: ["make"],
+    reason: "speaks to other people's databases over streams that it is given: the guard opens their sockets"
+  },
+  {
     files: /^packages\/entities\/src\/Wire\/ClusterWire\.ts$/,
     from: /^(@effect\/platform-node|effect\/socket|node:tls)$/,
     names: ["NodeSocket", "Socket", "connect"],

@@ -274,18 +274,19 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       }
       const exchanged =
         sender.complete === undefined ? exchange(request) : sender.complete(request, facts).then(exchange)
+      const { judge } = sender
       exchanged.then(
         (answer) =>
           guarded(attempt, () => {
-            if (token === null || answer.status !== 401 || answer.errorCode !== null) {
-              if (token !== null && answer.status !== null) opening.tokens.accepted()
-            } else if (!isRenewed) {
-              return awaiting(attempt, opening.renew(destination, token), answer, (renewed) => {
-                if (renewed === null) answered(attempt, answer, sender.judge)
-                else sendBy(attempt, destination, lane, renewed, true)
-              })
+            if (token === null || answer.status !== 401 || isRenewed) {
+              if (token !== null && answer.status !== null && answer.status !== 401) opening.tokens.accepted()
+              return answered(attempt, answer, judge)
             }
-            answered(attempt, answer, sender.judge)
+            // It takes this token no more: once more, with another one.
+            awaiting(attempt, opening.renew(destination, token), answer, (renewed) => {
+              if (renewed === null) answered(attempt, answer, judge)
+              else sendBy(attempt, destination, lane, renewed, true)
+            })
           }),
         (cause: unknown) => brokeDown(attempt, cause)
       )
@@ -491,6 +492,9 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     reloadIfBegun: Effect.suspend(() => (begun === null ? Effect.void : reload)),
     work,
     offer,
-    wake: () => queue.wake()
+    wake: () => queue.wake(),
+    tokens: opening.tokens,
+    /** How tokens are asked for, once it has begun; null: they are not. */
+    tokenSettings: () => state?.bearer?.settings ?? null
   }
 })

@@ -79,7 +79,8 @@ export const loadDestination = Effect.fnUntraced(function* (
   const { connections, destination } = stored
   const { cancel_before, config, deleted_at, disabled_at, name } = destination
   const limit = config["rate_limit"]
-  const atOnce = config["max_concurrency"]
+  const opened = yield* openSender(destination, connectorOf)
+  const atOnce = opened.sender?.kind === "session" ? opened.sender.atOnce : config["max_concurrency"]
   return {
     id,
     name,
@@ -89,7 +90,7 @@ export const loadDestination = Effect.fnUntraced(function* (
     maxConcurrency: typeof atOnce === "number" ? atOnce : null,
     credentials:
       config["forward_credentials"] === false ? "omit" : (connectorOf(destination.type)?.credentials ?? "mask"),
-    ...(yield* openSender(destination, connectorOf)),
+    ...opened,
     lanes: new Map(connections.map((connection) => [connection.id, laneOf(connection)]))
   }
 })

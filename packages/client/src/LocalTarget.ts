@@ -86,18 +86,14 @@ const bodyOf = async (response: Response): Promise<Pick<Answer, "body" | "body_b
   const bytes = new Uint8Array(mostBody)
   let length = 0
   let isCut = false
-  const reader = response.body?.getReader()
-  while (reader !== undefined) {
-    const { done, value } = (await reader.read()) as { readonly done: boolean; readonly value?: Uint8Array }
-    if (done || value === undefined) break
-    const room = value.subarray(0, mostBody - length)
+  const parts = (response.body ?? []) as AsyncIterable<Uint8Array>
+  // Leaving the loop cancels what is left of the body.
+  for await (const part of parts) {
+    const room = part.subarray(0, mostBody - length)
     bytes.set(room, length)
     length += room.length
-    isCut = room.length < value.length
-    if (isCut) {
-      reader.cancel().catch(() => undefined)
-      break
-    }
+    isCut = room.length < part.length
+    if (isCut) break
   }
   const read = bytes.subarray(0, length)
   const cut = isCut ? ({ body_truncated: true } as const) : {}

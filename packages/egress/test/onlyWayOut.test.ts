@@ -53,6 +53,13 @@ const exceptions: ReadonlyArray<{
       "runs at its users, and calls the gateway, and an app on the same machine for a tunnel; no part of the gateway may import it"
   },
   {
+    files: /^apps\/cli\/src\//,
+    from: /^(global|node:net)$/,
+    names: ["fetch", "connect"],
+    reason:
+      "the command line, a program of its users: posts to a source, and looks whether an app of its machine is there"
+  },
+  {
     files: /^packages\/api\/src\/DocsPage\.ts$/,
     from: /^\*$/,
     names: ["*"],

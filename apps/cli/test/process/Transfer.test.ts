@@ -78,7 +78,7 @@ it("500 connections come in, are the same the second time, and come out as they 
   expect(JSON.parse(again.said)).toEqual({ applied: true, steps: [], kept_secrets: [] })
   // The secrets need not be at hand for what is there already.
   const without = await tidegate(["import", path, "--plan", "--json"])
-  expect(JSON.parse(without.said)).toEqual({ applied: true, steps: [], kept_secrets: ["STRIPE_SECRET"] })
+  expect(JSON.parse(without.said)).toEqual({ applied: true, steps: [], kept_secrets: ["ADD_TENANT", "STRIPE_SECRET"] })
 
   const out = join(folder, "out.yaml")
   expect((await tidegate(["export", out])).code).toBe(0)

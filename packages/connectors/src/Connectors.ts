@@ -2,6 +2,7 @@ import { Result } from "effect"
 import type { Connector } from "./Connector.ts"
 import { chatBot } from "./ChatBot.ts"
 import { chatWebhook } from "./ChatWebhook.ts"
+import { cli } from "./Cli.ts"
 import { emailApi } from "./EmailApi.ts"
 import { http } from "./Http.ts"
 import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
@@ -12,6 +13,7 @@ import { completed, type Config, type FieldErrors } from "./Settings.ts"
 /** Every type of destinations. The first is what a destination is that names none. */
 export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   http,
+  cli,
   mockApi,
   emailApi,
   chatBot,
@@ -28,7 +30,6 @@ export const connectorOf = (type: string): Connector | undefined => byType.get(t
 
 /** Types that the contract has, and the table does not yet. */
 export const notBuilt: ReadonlySet<string> = new Set([
-  "CLI",
   "SPREADSHEET",
   "MAILBOX_EMAIL",
   "OBJECT_STORE_R",

@@ -66,7 +66,7 @@ const exceptions: ReadonlyArray<{
     reason: "loads a script that comes with a package, from its installed file"
   },
   {
-    files: /^packages\/api\/src\/streams\/Streams\.ts$/,
+    files: /^packages\/api\/src\/streams\/Sockets\.ts$/,
     from: /^@effect\/platform-node\/NodeWS$/,
     names: ["WebSocketServer"],
     reason: "answers handshakes on connections that were accepted; it opens none"

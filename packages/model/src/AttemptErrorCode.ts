@@ -31,5 +31,9 @@ export type AttemptErrorCode =
   | "TEMPLATE_ERROR"
   /** The target does not take the credentials of the destination. */
   | "AUTH_REJECTED"
+  /** The client of a tunnel could not reach its own target. */
+  | "CLI"
+  /** No client has held the tunnel open for as long as is waited for one. */
+  | "CLI_UNAVAILABLE"
   | "INTERNAL_ERROR"
   | "UNKNOWN"

@@ -19,6 +19,7 @@ import shared from "./migrations/0016_shared.ts"
 import startedDeliveries from "./migrations/0017_started_deliveries.ts"
 import publicBins from "./migrations/0018_public_bins.ts"
 import expectedUsers from "./migrations/0019_expected_users.ts"
+import tunnels from "./migrations/0021_tunnels.ts"
 import { ensurePartitions } from "./Partitions.ts"
 
 /** In order, forward only: what has been released is never changed, a mistake is corrected by the next one. */
@@ -41,7 +42,8 @@ const migrations = Migrator.fromRecord({
   "0016_shared": shared,
   "0017_started_deliveries": startedDeliveries,
   "0018_public_bins": publicBins,
-  "0019_expected_users": expectedUsers
+  "0019_expected_users": expectedUsers,
+  "0021_tunnels": tunnels
 })
 
 /**

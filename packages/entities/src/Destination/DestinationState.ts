@@ -45,7 +45,7 @@ export interface DestinationState {
   /** Deliveries on the wire at the most; null: as many as the target takes. */
   readonly maxConcurrency: number | null
   readonly credentials: Credentials
-  /** Null when it cannot deliver as configured: its secrets cannot be read. Fails closed: nothing is sent unsigned. */
+  /** Null when it cannot deliver as configured: its secrets cannot be read, or it is gone. Fails closed: nothing is sent unsigned. */
   readonly sender: Sender | null
   readonly lanes: ReadonlyMap<string, LaneSettings>
 }
@@ -73,7 +73,7 @@ export const loadDestination = Effect.fnUntraced(function* (
     maxConcurrency: typeof atOnce === "number" ? atOnce : null,
     credentials:
       config["forward_credentials"] === false ? "omit" : (connectorOf(destination.type)?.credentials ?? "mask"),
-    sender: yield* openSender(destination, connectorOf),
+    sender: deleted_at === null ? yield* openSender(destination, connectorOf) : null,
     lanes: new Map(connections.map((connection) => [connection.id, laneOf(connection)]))
   }
 })

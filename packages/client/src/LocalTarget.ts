@@ -3,7 +3,7 @@ import type { Delivery } from "./Tunnel.ts"
 /** What the gateway is told of a delivery. */
 export interface Answer {
   readonly status: number
-  readonly headers: Readonly<Record<string, string>>
+  readonly headers: Readonly<Record<string, string | ReadonlyArray<string>>>
   readonly body?: string
   readonly body_base64?: string
   readonly body_truncated?: true
@@ -63,14 +63,16 @@ const headersOf = (given: Delivery["request"]["headers"]): Headers => {
 }
 
 /** As many as the gateway keeps. What the platform has decoded is not announced as encoded. */
-const shown = (headers: Headers): Record<string, string> => {
-  const kept: Record<string, string> = {}
+const shown = (headers: Headers): Answer["headers"] => {
+  const kept: Record<string, string | Array<string>> = {}
   let characters = 0
   for (const [name, value] of headers) {
     if (name === "content-encoding" || name === "content-length" || dropped.has(name)) continue
     characters += name.length + value.length
     if (Object.keys(kept).length >= mostHeaders || characters > mostHeaderCharacters) break
-    kept[name] = value
+    const before = kept[name]
+    // Cookies alone come one by one: they cannot be joined.
+    kept[name] = before === undefined ? value : [before, value].flat()
   }
   return kept
 }

@@ -127,20 +127,20 @@ const watched = (target: URL, told: (event: object, words: string) => void, sign
 const wordsOf = (
   event: TunnelEvent,
   paint: (status: number, text: string) => string
-): { readonly json: object; readonly words: string } | null => {
+): { readonly record: object; readonly words: string } | null => {
   switch (event.type) {
     case "connected":
       return null
     case "ready":
       return {
-        json: { type: "ready", cli_id: event.cliId },
+        record: { type: "ready", cli_id: event.cliId },
         words: "ready: events are delivered from here on (Ctrl-C ends it)"
       }
     case "disconnected": {
       const { code, reason, retryInMs } = event
       const why = reason === "" ? "" : ` (${plain(reason)})`
       return {
-        json: { type: "disconnected", code, reason, retry_in_ms: Math.round(retryInMs) },
+        record: { type: "disconnected", code, reason, retry_in_ms: Math.round(retryInMs) },
         words: `the connection is lost${why}: again in ${(retryInMs / 1000).toFixed(1)} s; events wait`
       }
     }
@@ -148,7 +148,17 @@ const wordsOf = (
       const { delivery, error, status, tookMs } = event
       const { attempt_number, event_id, method, path, request_id } = delivery.request
       return {
-        json: { type: "delivered", event_id, request_id, attempt_number, method, path, status, error, took_ms: tookMs },
+        record: {
+          type: "delivered",
+          event_id,
+          request_id,
+          attempt_number,
+          method,
+          path,
+          status,
+          error,
+          took_ms: tookMs
+        },
         words: `${paint(status, String(status))} ${plain(method)} ${plain(path)} ${event_id} ${tookMs} ms${error === null ? "" : ` ${plain(error)}`}`
       }
     }
@@ -201,7 +211,7 @@ export const listen = Command.make(
             signal,
             onEvent: (event) => {
               const line = wordsOf(event, paint)
-              if (line !== null) told(line.json, line.words)
+              if (line !== null) told(line.record, line.words)
             }
           }).finally(() => ending.abort())
         },

@@ -14,6 +14,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/rules": ["templates", "model"],
   "packages/workflows": ["rules", "templates", "model"],
   "packages/signatures": ["model"],
+  "packages/formatter": ["templates", "model"],
   "packages/connectors": ["signatures", "templates", "model"],
   "packages/egress": ["model"],
   "packages/sandbox": ["telemetry", "model"],
@@ -45,6 +46,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
     "model"
   ],
   "packages/api": [
+    "formatter",
     "entities",
     "storage",
     "coordination",
@@ -78,12 +80,14 @@ const pure = [
   "packages/workflows",
   "packages/signatures",
   "packages/connectors",
+  "packages/formatter",
   "packages/resources"
 ]
 
 /** What of the platform computes and does nothing else. */
 const computing = new Set([
   "node:buffer",
+  "node:module",
   "node:crypto",
   "node:querystring",
   "node:string_decoder",
@@ -91,7 +95,16 @@ const computing = new Set([
   "node:zlib",
   "effect",
   "effect/net",
-  "re2js"
+  "re2js",
+  "decimal.js",
+  "libphonenumber-js/max",
+  "chrono-node/en",
+  "markdown-it",
+  "turndown",
+  "htmlparser2",
+  "pluralize",
+  "any-ascii",
+  "linkify-it"
 ])
 
 /** What reads the clock, draws lots or reaches out of the process without being imported. */

@@ -16,6 +16,7 @@ import * as ConnectionHandlers from "./handlers/ConnectionHandlers.ts"
 import * as DestinationHandlers from "./handlers/DestinationHandlers.ts"
 import * as EventHandlers from "./handlers/EventHandlers.ts"
 import * as FixtureHandlers from "./handlers/FixtureHandlers.ts"
+import * as FormatterHandlers from "./handlers/FormatterHandlers.ts"
 import * as MetricsHandlers from "./handlers/MetricsHandlers.ts"
 import * as Plain from "./handlers/Plain.ts"
 import * as ProjectSecretHandlers from "./handlers/ProjectSecretHandlers.ts"
@@ -78,6 +79,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     PublicBinHandlers.layer,
     MetricsHandlers.layer,
     FixtureHandlers.layer,
+    FormatterHandlers.layer,
     ProjectSecretHandlers.layer,
     StreamHandlers.layer
   ]),

@@ -12,9 +12,11 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/coordination": ["telemetry", "model"],
   "packages/templates": ["model"],
   "packages/rules": ["templates", "model"],
+  "packages/workflows": ["rules", "templates", "model"],
   "packages/signatures": ["model"],
   "packages/connectors": ["signatures", "templates", "model"],
   "packages/egress": ["model"],
+  "packages/sessions": ["connectors", "egress", "model"],
   "packages/sandbox": ["telemetry", "model"],
   "packages/postgres": [],
   "packages/resources": ["connectors", "signatures", "rules", "templates", "model"],
@@ -63,6 +65,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
     "coordination",
     "postgres",
     "sandbox",
+    "sessions",
     "egress",
     "telemetry",
     "model"
@@ -74,6 +77,7 @@ const pure = [
   "packages/model",
   "packages/templates",
   "packages/rules",
+  "packages/workflows",
   "packages/signatures",
   "packages/connectors",
   "packages/resources"

@@ -27,6 +27,12 @@ const exceptions: ReadonlyArray<{
     reason: "the gateway's own database, at an address the operator sets"
   },
   {
+    files: /^packages\/sessions\/src\/PostgresServers\.ts$/,
+    from: /^@effect\/sql-pg\/PgConnection$/,
+    names: ["make"],
+    reason: "speaks to other people's databases over streams that it is given: the guard opens their sockets"
+  },
+  {
     files: /^packages\/entities\/src\/Wire\/ClusterWire\.ts$/,
     from: /^(@effect\/platform-node|effect\/socket|node:tls)$/,
     names: ["NodeSocket", "Socket", "connect"],
@@ -48,8 +54,9 @@ const exceptions: ReadonlyArray<{
   {
     files: /^packages\/client\/src\//,
     from: /^(global|openapi-fetch)$/,
-    names: ["fetch", "*"],
-    reason: "runs at its users, and calls the gateway; no part of the gateway may import it"
+    names: ["fetch", "WebSocket", "*"],
+    reason:
+      "runs at its users, and calls the gateway, and an app on the same machine for a tunnel; no part of the gateway may import it"
   },
   {
     files: /^packages\/connectors\/src\/Mailbox\.ts$/,
@@ -64,7 +71,7 @@ const exceptions: ReadonlyArray<{
     reason: "loads a script that comes with a package, from its installed file"
   },
   {
-    files: /^packages\/api\/src\/streams\/Streams\.ts$/,
+    files: /^packages\/api\/src\/streams\/Sockets\.ts$/,
     from: /^@effect\/platform-node\/NodeWS$/,
     names: ["WebSocketServer"],
     reason: "answers handshakes on connections that were accepted; it opens none"

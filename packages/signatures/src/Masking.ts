@@ -1,7 +1,7 @@
 import { Predicate, Result } from "effect"
 import type { Schema } from "effect"
 import type { FieldErrors } from "./AuthSettings.ts"
-import { notBuilt, outboundAuthTypes } from "./OutboundAuth.ts"
+import { outboundAuthTypes } from "./OutboundAuth.ts"
 
 const hmac = ["header_key", "algorithm", "encoding", "prefix", "timestamp_header", "tolerance_seconds"]
 /** What providers that sign are told and is no secret. A test holds these names against their table. */
@@ -16,8 +16,7 @@ const readable: ReadonlyMap<unknown, ReadonlySet<string>> = new Map(
     ["BASIC_AUTH", ["username"]] as const,
     ["API_KEY", ["header_key", "query_key"]] as const,
     ["HMAC", [...hmac, ...ofProviders]] as const,
-    ...outboundAuthTypes.map(({ readable, type }) => [type, readable] as const),
-    ...notBuilt
+    ...outboundAuthTypes.map(({ readable, type }) => [type, readable] as const)
   ].map(([type, names]) => [type, new Set(names)])
 )
 

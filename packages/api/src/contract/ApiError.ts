@@ -43,6 +43,10 @@ const about: Record<ErrorCode, About> = {
   INVALID_TIME_RANGE: { when: "`from` is later than `to`." },
   RULE_INVALID: { when: "One of the rules is wrong.", data: RuleFault },
   EMPTY_FILTER: { when: "The filter asks for nothing." },
+  OAUTH2_STATE_INVALID: {
+    when: "The consent was not begun here, has ended already, or was begun with other settings."
+  },
+  OAUTH2_HANDSHAKE_FAILED: { when: "Whoever was asked to consent, or the provider, has said no." },
   TRANSFORMATION_INVALID: { when: "The code does not compile." },
   UNAUTHENTICATED: { when: "No API key and no session token was sent." },
   INVALID_API_KEY: { when: "The API key is not, or no longer, valid." },

@@ -25,6 +25,8 @@ export interface Attempt {
   readonly trace: AttemptTrace | null
   url: string
   method: string
+  /** The tunnel's session that it went through; null: through none. */
+  cliId: string | null
 }
 
 /** How the exchange with a target ended: `status` is null when nothing was answered. Times are Unix ms. */
@@ -49,7 +51,8 @@ export const beginAttempt = (
   trigger: triggerOf(item, lane),
   trace,
   url: "",
-  method: item.payload.method
+  method: item.payload.method,
+  cliId: null
 })
 
 const triggerOf = (item: DeliveryItem, lane: LaneSettings | undefined): string =>
@@ -132,7 +135,7 @@ export const endingOf = ({ errorCode, status }: Outcome): Ending =>
 
 /** The record of an attempt that is over. `random`: from 0 to 1, spreads retries. */
 export const recordOf = (
-  { item, lane, method, startedAt, trigger, url }: Attempt,
+  { cliId, item, lane, method, startedAt, trigger, url }: Attempt,
   destinationId: string,
   outcome: Outcome,
   verdict: Verdict,
@@ -160,6 +163,7 @@ export const recordOf = (
     requestedUrl: url,
     httpMethod: method,
     bulkRetryId: item.retryOperationId,
+    cliId,
     deliveredAt: outcome.sentAt,
     respondedAt: outcome.status === null ? null : Math.max(outcome.respondedAt, outcome.sentAt),
     deliveryLatency: Math.max(0, outcome.sentAt - startedAt),

@@ -65,6 +65,13 @@ const exceptions: ReadonlyArray<{
     reason: "composes a letter of texts and sends nothing; its ways to read files and URLs are switched off"
   },
   {
+    files: /^apps\/cli\/src\//,
+    from: /^(global|node:net)$/,
+    names: ["fetch", "connect"],
+    reason:
+      "the command line, a program of its users: posts to a source, and looks whether an app of its machine is there"
+  },
+  {
     files: /^packages\/api\/src\/DocsPage\.ts$/,
     from: /^\*$/,
     names: ["*"],

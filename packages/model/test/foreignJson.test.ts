@@ -14,6 +14,7 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
     ["JSON.parse"],
     "in a process of its own, watched for time and memory: what it holds up is the call itself"
   ],
+  [/^packages\/model\/src\/LargeJson\.ts$/, ["JSON.parse"], "parts of a text, bounded by their length"],
   [/^packages\/sandbox\/src\/child\/Guest\.ts$/, ["JSON"], "inside an isolate, which is stopped by force"],
   [
     /^packages\/storage\/src\/(AuthColumn|DeliverySettings|SealedColumn|TransformationEnv)\.ts$/,

@@ -2,6 +2,7 @@ import { Result } from "effect"
 import type { Connector } from "./Connector.ts"
 import { chatBot } from "./ChatBot.ts"
 import { chatWebhook } from "./ChatWebhook.ts"
+import { cli } from "./Cli.ts"
 import { emailApi } from "./EmailApi.ts"
 import { http } from "./Http.ts"
 import { mailbox } from "./Mailbox.ts"
@@ -11,11 +12,13 @@ import { mockApi } from "./MockApi.ts"
 import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
 import { masked } from "./SecretSettings.ts"
 import { spreadsheet } from "./Spreadsheet.ts"
+import { sqlDatabase } from "./SqlDatabase.ts"
 import { completed, type Config, type FieldErrors } from "./Settings.ts"
 
 /** Every type of destinations. The first is what a destination is that names none. */
 export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   http,
+  cli,
   mockApi,
   spreadsheet,
   mailbox,
@@ -27,7 +30,8 @@ export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   messagingSms,
   messagingMms,
   objectStoreR,
-  objectStoreS
+  objectStoreS,
+  sqlDatabase
 ]
 
 const byType: ReadonlyMap<string, Connector> = new Map(connectors.map((row) => [row.type, row]))
@@ -41,11 +45,14 @@ export const knownOrigins: ReadonlySet<string> = new Set([
 ])
 
 /** Types that the contract has, and the table does not yet. */
-export const notBuilt: ReadonlySet<string> = new Set(["CLI", "SQL_DATABASE"])
+export const notBuilt: ReadonlySet<string> = new Set([])
 
 /** The settings of a checked `config`, complete and judged as a whole. */
-export const settingsOf = ({ check, settings }: Connector, config: Config): Result.Result<Config, FieldErrors> =>
-  Result.flatMap(completed(settings, config), (complete) => {
+export const settingsOf = (
+  { aliases, check, settings }: Connector,
+  config: Config
+): Result.Result<Config, FieldErrors> =>
+  Result.flatMap(completed(settings, aliases?.(config) ?? config), (complete) => {
     const faults = check?.(complete) ?? []
     return faults.length === 0 ? Result.succeed(complete as Config) : Result.fail(faults)
   })

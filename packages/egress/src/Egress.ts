@@ -9,7 +9,7 @@ import { InvalidNetwork, makeGuard } from "./Guard.ts"
 import type { Guard, GuardOptions } from "./Guard.ts"
 import { makeOrigins } from "./Origins.ts"
 
-export type { Answer, AttemptErrorCode }
+export type { Answer, AttemptErrorCode, Guard }
 
 /** A request to the outside. */
 export interface Outbound {

@@ -39,7 +39,7 @@ const failures: Failures = {
 const tokensAt = (token_url: string): Written => ({
   config: {},
   auth_type: "OAUTH_REFRESH_TOKEN",
-  auth: { ...authOf("OAUTH_REFRESH_TOKEN"), token_url }
+  auth: Object.assign({}, authOf("OAUTH_REFRESH_TOKEN"), { token_url })
 })
 const addresses: ConformanceRow["addresses"] = { "auth.token_url": ({ url }) => tokensAt(url) }
 

@@ -61,6 +61,11 @@ const schemes = [
 /** Of attempts that connected to nobody. */
 const refused = new Set(["TARGET_NOT_ALLOWED", "INVALID_URL", "TEMPLATE_ERROR", "DNS_LOOKUP_FAILED"])
 
+/** A token that could not be asked for says why at its end. */
+const isRefused = (code: string, message: string | null): boolean =>
+  refused.has(code) ||
+  (code === "OAUTH2_HANDSHAKE_FAILED" && refused.has(/: ([A-Z_]+)$/.exec(message ?? "")?.[1] ?? ""))
+
 const it = base
   // Unless something is allowed, loopback is, for whoever tries a gateway on his own machine.
   .extend("settings", { scope: "file" }, () => ({ TIDEGATE_EGRESS_ALLOW: "203.0.113.0/24" }))
@@ -102,10 +107,16 @@ it.for(settings)("%s leads to nobody that it must not", async ([, type, written]
   expect(led.size).toBeGreaterThan(0)
   await fetch(`${gateway.origin}/e/${source.id}`, { method: "POST", body: '{"id":1,"message":"m"}' })
   const attempts = () =>
-    gateway.sql("select destination_id, error_code, response_status from attempts where source_id = $1", [source.id])
+    gateway.sql(
+      "select a.destination_id, a.error_code, e.failure_message, a.response_status " +
+        "from attempts a join events e on e.id = a.event_id where a.source_id = $1",
+      [source.id]
+    )
   await waitUntil("each has been tried", async () => (await attempts()).length >= led.size, { everyMs: 200 })
-  const wrong = (await attempts()).flatMap(({ destination_id, error_code, response_status }) =>
-    refused.has(error_code) && response_status === null ? [] : [{ url: led.get(destination_id), error_code }]
+  const wrong = (await attempts()).flatMap(({ destination_id, error_code, failure_message, response_status }) =>
+    response_status === null && isRefused(error_code, failure_message)
+      ? []
+      : [{ url: led.get(destination_id), error_code, failure_message }]
   )
   expect(wrong).toEqual([])
   expect(canary.connections()).toBe(0)

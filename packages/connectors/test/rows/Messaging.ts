@@ -37,6 +37,6 @@ export const messagingSms: ConformanceRow = { ...messaging, type: "MESSAGING_SMS
 export const messagingMms: ConformanceRow = {
   ...messaging,
   type: "MESSAGING_MMS",
-  // The API fetches them: told nothing of a private one.
+  // The API fetches them: from the public network alone.
   addresses: { media_urls: ({ url }) => ({ config: { media_urls: [url] } }) }
 }

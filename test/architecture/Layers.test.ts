@@ -12,6 +12,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/coordination": ["telemetry", "model"],
   "packages/templates": ["model"],
   "packages/rules": ["templates", "model"],
+  "packages/workflows": ["rules", "templates", "model"],
   "packages/signatures": ["model"],
   "packages/connectors": ["signatures", "templates", "model"],
   "packages/egress": ["model"],
@@ -74,6 +75,7 @@ const pure = [
   "packages/model",
   "packages/templates",
   "packages/rules",
+  "packages/workflows",
   "packages/signatures",
   "packages/connectors",
   "packages/resources"
@@ -90,6 +92,8 @@ const computing = new Set([
   "effect",
   "effect/net",
   "@smithy/signature-v4",
+  "nodemailer/lib/mail-composer",
+  "nodemailer/lib/mime-node",
   "re2js"
 ])
 

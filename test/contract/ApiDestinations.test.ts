@@ -38,7 +38,7 @@ const calling = connectors.filter(
   ({ auths: [first], type }) => type !== "HTTP" && type !== "MOCK_API" && (first ?? "") in auths
 )
 
-const event = { message: "hello", id: 7, media_url: "https://media.example.com/a.png" }
+const event = { message: "hello", id: 7, media_url: "https://93.184.216.34/a.png" }
 
 it.for(calling.map((row) => [row.type, row] as const))(
   "%s: an event becomes a call of the API, and its trace shows no secret",

@@ -5,8 +5,6 @@
  */
 const routes: ReadonlyArray<string> = [
   "GET /metrics/workflows",
-  "GET /transformations/capabilities",
-  "PUT /transformations/validate",
   "GET /connect",
   "GET,POST /workflows",
   "GET,PUT,PATCH,DELETE /workflows/{}",

@@ -13,11 +13,15 @@ export interface RetryOptions {
  */
 const repeatable: ReadonlySet<string> = new Set(["GET", "HEAD", "PUT", "PATCH"])
 
+/** A change of the team's keys that was done ends the key that it was asked with: asked again, it would be refused. */
+const isRepeatable = ({ method, url }: Request): boolean =>
+  repeatable.has(method) && !(method === "PUT" && new URL(url).pathname.endsWith("/project-secrets"))
+
 /** A longer timer would fire at once. */
 const longestTimerMs = 2 ** 31 - 1
 
-const isWorthAnother = (method: string, status: number): boolean =>
-  status === 429 || ((status === 502 || status === 503 || status === 504) && repeatable.has(method))
+const isWorthAnother = (request: Request, status: number): boolean =>
+  status === 429 || ((status === 502 || status === 503 || status === 504) && isRepeatable(request))
 
 /** The milliseconds of a `Retry-After`; null where there is none that can be read. */
 export const retryAfter = (header: string | null, now: number): number | null => {
@@ -30,7 +34,7 @@ export const retryAfter = (header: string | null, now: number): number | null =>
 /** A quarter of a second, then twice as long each time, by up to a half less, so that callers do not come back together. */
 const backoff = (attempt: number): number => 250 * 2 ** attempt * (0.5 + Math.random() / 2)
 
-const sleep = (milliseconds: number, signal: AbortSignal): Promise<void> =>
+export const sleep = (milliseconds: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve, reject) => {
     const stop = (): void => {
       clearTimeout(timer)
@@ -53,14 +57,14 @@ export const retrying =
       const isLast = attempt >= retries
       try {
         const response = await fetch(new Request(isLast ? request : request.clone(), { signal }))
-        if (isLast || !isWorthAnother(request.method, response.status)) return response
+        if (isLast || !isWorthAnother(request, response.status)) return response
         const wait = retryAfter(response.headers.get("retry-after"), Date.now()) ?? backoff(attempt)
         if (wait > Math.min(longestWaitMs, longestTimerMs)) return response
         // Nobody waits for what is not read: a stream may never say that it has ended.
         response.body?.cancel().catch(() => undefined)
         await sleep(wait, request.signal)
       } catch (cause) {
-        if (isLast || request.signal.aborted || !repeatable.has(request.method)) throw cause
+        if (isLast || request.signal.aborted || !isRepeatable(request)) throw cause
         await sleep(Math.min(backoff(attempt), longestWaitMs), request.signal)
       }
     }

@@ -1,4 +1,7 @@
 export { Client, type ClientOptions } from "./Client.ts"
+export { ConnectionEndedError, type ConnectionChange, type SocketOptions } from "./Socket.ts"
+export { streamRequests, type StreamOptions } from "./Stream.ts"
 export { type ErrorCode, TidegateError } from "./TidegateError.ts"
+export { type Delivery, localTarget, openTunnel, type TunnelEvent, type TunnelOptions } from "./Tunnel.ts"
 export { verify, WebhookVerificationError, type Verified, type WebhookHeaders } from "./verify.ts"
 export type { components, operations, paths } from "./schema.ts"

@@ -47,6 +47,17 @@ describe("a call", () => {
     expect(told.length).toBe(times)
   })
 
+  it("that changes the key it is made with is made once, unless nothing was done", async () => {
+    const body = { api_key: "gwk_another_key" }
+    const lost = talk([gone, json(200, {})])
+    await expect(lost.client.put("/project-secrets", { body })).rejects.toThrow("fetch failed")
+    const later = talk([busy(503), json(200, {})])
+    await expect(later.client.put("/project-secrets", { body })).rejects.toMatchObject({ status: 503 })
+    const limited = talk([busy(429), json(200, {})])
+    expect(await limited.client.put("/project-secrets", { body })).toEqual({})
+    expect([lost, later, limited].map(({ told }) => told.length)).toEqual([1, 1, 2])
+  })
+
   it("is not made again for what will not change, after a wait that is too long, or when nobody wants it", async () => {
     const refused = talk([json(404, { error: "Not found", code: "NOT_FOUND", status: 404, message: "no" })])
     await expect(refused.client.get("/sources")).rejects.toMatchObject({

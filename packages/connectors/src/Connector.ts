@@ -20,6 +20,8 @@ export interface Connector<Own extends Settings = Settings> {
   readonly check?: (settings: SettingsOf<Own>) => FieldErrors
   /** The rows of `OutboundAuth.ts` that it can use. */
   readonly auths: ReadonlyArray<string>
+  /** The origins of the APIs that it calls: those that it asks `Origins` for. */
+  readonly origins?: ReadonlyArray<string>
   /** What tokens are asked for when `config.auth.scope` is not written. */
   readonly scope?: string
   /** What becomes of the credentials that senders presented: `mask` where what is sent is kept, or shown to others. */
@@ -81,6 +83,8 @@ export interface OutboundRequest {
   /** Flat: name, value, name, value. */
   readonly headers: ReadonlyArray<string>
   readonly body: Uint8Array
+  /** URLs that the target is told to fetch itself: each has to lead to a public host, or nothing is sent. */
+  readonly fetched?: ReadonlyArray<string>
 }
 
 /** Why nothing is sent. It would be the same at the next attempt: there is none. Neither text holds a secret. */

@@ -8,6 +8,7 @@ import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
 import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
 import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
+import { masked } from "./SecretSettings.ts"
 import { completed, type Config, type FieldErrors } from "./Settings.ts"
 
 /** Every type of destinations. The first is what a destination is that names none. */
@@ -29,8 +30,11 @@ const byType: ReadonlyMap<string, Connector> = new Map(connectors.map((row) => [
 
 export const connectorOf = (type: string): Connector | undefined => byType.get(type)
 
+/** The origins of all APIs that destinations call. */
+export const knownOrigins: ReadonlySet<string> = new Set(connectors.flatMap(({ origins = [] }) => origins))
+
 /** Types that the contract has, and the table does not yet. */
-export const notBuilt: ReadonlySet<string> = new Set(["CLI", "SPREADSHEET", "MAILBOX_EMAIL", "SQL_DATABASE"])
+export const notBuilt: ReadonlySet<string> = new Set(["CLI", "SQL_DATABASE"])
 
 /** The settings of a checked `config`, complete and judged as a whole. */
 export const settingsOf = ({ check, settings }: Connector, config: Config): Result.Result<Config, FieldErrors> =>
@@ -47,5 +51,5 @@ export const shownSettings = (type: string, config: Config): Config => {
   const row = connectorOf(type)
   if (row === undefined) return config
   const settings = Result.getOrElse(settingsOf(row, config), () => config)
-  return { ...row.shown, ...settings }
+  return { ...row.shown, ...masked(row, settings) }
 }

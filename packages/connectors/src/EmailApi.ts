@@ -1,11 +1,12 @@
 import { OneOf } from "@tidegate/signatures/AuthSettings"
-import { apiSender, flat, json, judgeCall } from "./Api.ts"
-import { connector } from "./Connector.ts"
+import { apiSender, flat, json, judgeCall, untilReset, waiting } from "./Api.ts"
+import { type Answer, connector, type Verdict } from "./Connector.ts"
 import { bodies, envelope, faultsOfEnvelope, letter, mailSettings } from "./Mail.ts"
 import { template, TemplateText } from "./Rendering.ts"
 import { needed, pacingOf, setting } from "./Settings.ts"
 
 const api = "https://api.sendgrid.com"
+const apis = [api, "https://api.eu.sendgrid.com"] as const
 
 /** E-mail by an API (SendGrid, mail/send). Its sender has to be one that the account may send as. */
 export const emailApi = connector({
@@ -18,14 +19,22 @@ export const emailApi = connector({
     ),
     from_name: setting(TemplateText(256).annotate({ description: "The sender's name" }), null),
     ...mailSettings,
-    api_base: setting(
-      OneOf([api, "https://api.eu.sendgrid.com"]).annotate({ description: "The API of the account's region" }),
-      api
-    ),
+    api_base: setting(OneOf(apis).annotate({ description: "The API of the account's region" }), api),
     ...pacingOf(1)
   },
-  check: faultsOfEnvelope,
+  check: ({ from, ...rest }) =>
+    // Who may send as which domain is judged when it is written, and not by what a payload holds.
+    /@[^@{}]+$/.test(from)
+      ? faultsOfEnvelope({ from, ...rest })
+      : [
+          {
+            path: "config.from",
+            message: "must be an e-mail address whose domain is written out: placeholders stand before the @ alone"
+          },
+          ...faultsOfEnvelope(rest)
+        ],
   auths: ["EMAIL_API_KEY"],
+  origins: apis,
   credentials: "mask",
   example: {
     name: "mail-to-ops",
@@ -45,7 +54,7 @@ export const emailApi = connector({
     const name = from_name === null ? null : template(from_name)
     return apiSender({
       shownUrl: url,
-      judge: judgeCall,
+      judge,
       call: (fill) => {
         const { bcc, cc, replyTo, subject, to } = envelope(fill, compiled)
         const { html, text } = bodies(fill, compiled)
@@ -78,3 +87,11 @@ export const emailApi = connector({
     })
   }
 })
+
+const judge = (answer: Answer): Verdict => {
+  const verdict = judgeCall(answer)
+  // It says by a moment of its own when it takes calls again, and not always how long that is.
+  return answer.status === 429 && answer.headers["retry-after"] === undefined
+    ? waiting(verdict, untilReset(answer, "x-ratelimit-reset"))
+    : verdict
+}

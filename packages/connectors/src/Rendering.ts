@@ -32,14 +32,20 @@ export type Fill = (template: DeliveryTemplate, escape?: Escape) => string
 
 export type DeliveryTemplate = Template<Variable>
 
+/** What keeps a text from being a template; null: nothing. */
+export const templateFault = (written: string): string | null => {
+  const compiled = compileTemplate(written, variables)
+  return Result.isSuccess(compiled) ? null : compiled.failure.message
+}
+
 /** A setting that holds a template of at most so many characters. */
 export const TemplateText = (longest: number) =>
   text
     .check(
       Schema.isMaxLength(longest, { message: `must be at most ${longest} characters` }).abort(),
       Schema.makeFilter((written: string) => {
-        const compiled = compileTemplate(written, variables)
-        return Result.isSuccess(compiled) || `must be a template: ${compiled.failure.message}`
+        const fault = templateFault(written)
+        return fault === null || `must be a template: ${fault}`
       })
     )
     .annotate({

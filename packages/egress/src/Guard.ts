@@ -46,6 +46,8 @@ export interface GuardOptions {
 export interface Guard {
   /** Whether an IP address may be connected to. Anything that is not an IP address may not. */
   readonly permits: (address: string) => boolean
+  /** Why a host must not be reached, by somebody else on our behalf either; null when it may. Never rejects. */
+  readonly refusalOf: (host: string) => Promise<GuardError | null>
   /** The connector for an HTTP client: plain or TLS, verified against the host name whatever the environment says. */
   readonly connect: buildConnector.connector
   /**
@@ -173,7 +175,7 @@ export const makeGuard = (options: GuardOptions): Guard => {
   /** An IP address as the host is never looked up, so it has to be judged before. */
   const refusesLiteral = (host: string): boolean => isIP(host) !== 0 && !permits(host)
 
-  const checkedAddresses = callbackify(async (hostname: string) => {
+  const addressesOf = async (hostname: string) => {
     const addresses = await resolve(hostname).catch((error: unknown) => {
       const cause = error instanceof Error && "code" in error ? String(error.code) : String(error)
       throw new GuardError("DNS_LOOKUP_FAILED", `cannot resolve ${hostname}: ${cause}`)
@@ -181,7 +183,8 @@ export const makeGuard = (options: GuardOptions): Guard => {
     if (addresses.length === 0) throw new GuardError("DNS_LOOKUP_FAILED", `${hostname} has no address`)
     if (!addresses.every(permits)) throw refused(hostname)
     return addresses.map((address) => ({ address, family: isIP(address) }))
-  })
+  }
+  const checkedAddresses = callbackify(addressesOf)
 
   // `autoSelectFamily` always asks for all addresses.
   const lookup: LookupFunction = (hostname, _options, callback) =>
@@ -193,10 +196,11 @@ export const makeGuard = (options: GuardOptions): Guard => {
     autoSelectFamilyAttemptTimeout: attemptTimeoutMs
   } as const
 
+  const connectTimeoutMs = options.connectTimeoutMs ?? 10_000
   const connectUnchecked = buildConnector({
     ...addressing,
     allowH2: false,
-    timeout: options.connectTimeoutMs ?? 10_000,
+    timeout: connectTimeoutMs,
     // Said outright, because a variable of the environment can turn the default off.
     rejectUnauthorized: true,
     // One for all connections: building it parses every certificate.
@@ -207,6 +211,19 @@ export const makeGuard = (options: GuardOptions): Guard => {
 
   return {
     permits,
+    refusalOf: async (host) => {
+      if (isIP(host) !== 0) return permits(host) ? null : refused(host)
+      let timer: NodeJS.Timeout | undefined
+      const late = new Promise<GuardError>((resolve) => {
+        const give = () => resolve(new GuardError("DNS_LOOKUP_FAILED", `cannot resolve ${host} in time`))
+        timer = setTimeout(give, connectTimeoutMs)
+      })
+      const looked = addressesOf(host).then(
+        () => null,
+        (error: GuardError) => error
+      )
+      return Promise.race([looked, late]).finally(() => clearTimeout(timer))
+    },
     connect: (target, callback) => {
       if (refusesLiteral(target.hostname)) {
         // Later, as every other outcome: the client is not ready for an answer inside the call.

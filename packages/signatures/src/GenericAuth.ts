@@ -13,7 +13,7 @@ import type { FieldErrors } from "./AuthSettings.ts"
 import { basicCheck, keyCheck } from "./Credentials.ts"
 import type { Check } from "./Provider.ts"
 import { type OwnNames, unknownSettings, unlessRefused } from "./SettingNames.ts"
-import { algorithms, compileScheme, encodings } from "./SignatureScheme.ts"
+import { algorithms, compileScheme, encodings, type SignatureScheme } from "./SignatureScheme.ts"
 
 const BasicAuth = Schema.Struct({
   username: Identifier.check(
@@ -121,24 +121,22 @@ const validate = (authType: GenericAuth["auth_type"], auth: unknown): Result.Res
   }
 }
 
-const hmacCheck = (auth: typeof Hmac.Type): Check | null => {
+/** The scheme that HMAC settings describe. */
+export const hmacScheme = (auth: Omit<typeof Hmac.Type, "webhook_secret_key">): SignatureScheme => {
   const { timestamp_header, tolerance_seconds = defaultTolerance } = auth
   const hasTimestamp = timestamp_header !== undefined
-  return compileScheme(
-    {
-      header: auth.header_key.toLowerCase(),
-      separator: null,
-      prefix: auth.prefix ?? "",
-      algorithm: auth.algorithm,
-      encoding: auth.encoding,
-      content: hasTimestamp ? "{timestamp}.{body}" : "{body}",
-      timestamp: hasTimestamp
-        ? { from: { header: timestamp_header.toLowerCase() }, unit: "seconds", toleranceSeconds: tolerance_seconds }
-        : null,
-      secret: "utf8"
-    },
-    auth.webhook_secret_key
-  )
+  return {
+    header: auth.header_key.toLowerCase(),
+    separator: null,
+    prefix: auth.prefix ?? "",
+    algorithm: auth.algorithm,
+    encoding: auth.encoding,
+    content: hasTimestamp ? "{timestamp}.{body}" : "{body}",
+    timestamp: hasTimestamp
+      ? { from: { header: timestamp_header.toLowerCase() }, unit: "seconds", toleranceSeconds: tolerance_seconds }
+      : null,
+    secret: "utf8"
+  }
 }
 
 /** Prepares the check of a request. Null when the settings yield no usable key. */
@@ -151,6 +149,6 @@ export const compileGenericAuth = (generic: GenericAuth): Check | null => {
       return keyCheck(api_key, { header: header_key, query: query_key })
     }
     default:
-      return hmacCheck(generic.auth)
+      return compileScheme(hmacScheme(generic.auth), generic.auth.webhook_secret_key)
   }
 }

@@ -57,12 +57,12 @@ export type SignatureCheck = (request: SignedRequest) => boolean
 
 const namedParts = ["body", "timestamp", "method", "url", "decodedUrl"] as const
 
-type ContentPart =
+export type ContentPart =
   | { readonly kind: "literal"; readonly text: string }
   | { readonly kind: "header"; readonly name: string }
   | { readonly kind: (typeof namedParts)[number] }
 
-const parseContent = (template: string): ReadonlyArray<ContentPart> =>
+export const parseContent = (template: string): ReadonlyArray<ContentPart> =>
   template
     .split(/(\{[^}]*\})/)
     .filter((text) => text !== "")
@@ -76,7 +76,7 @@ const parseContent = (template: string): ReadonlyArray<ContentPart> =>
     })
 
 /** The URL as HubSpot signs it: these escapes are decoded, and no others. */
-const decodeUrl = (url: string): string =>
+export const decodeUrl = (url: string): string =>
   url.replace(/%(?:3A|2F|3F|40|21|24|27|28|29|2A|2C|3B)/gi, (escape) =>
     String.fromCharCode(Number.parseInt(escape.slice(1), 16))
   )

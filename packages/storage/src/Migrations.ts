@@ -20,6 +20,7 @@ import startedDeliveries from "./migrations/0017_started_deliveries.ts"
 import publicBins from "./migrations/0018_public_bins.ts"
 import expectedUsers from "./migrations/0019_expected_users.ts"
 import destinationTokens from "./migrations/0020_destination_tokens.ts"
+import pairCounts from "./migrations/0022_pair_counts.ts"
 import { ensurePartitions } from "./Partitions.ts"
 
 /** In order, forward only: what has been released is never changed, a mistake is corrected by the next one. */
@@ -43,7 +44,8 @@ const migrations = Migrator.fromRecord({
   "0017_started_deliveries": startedDeliveries,
   "0018_public_bins": publicBins,
   "0019_expected_users": expectedUsers,
-  "0020_destination_tokens": destinationTokens
+  "0020_destination_tokens": destinationTokens,
+  "0022_pair_counts": pairCounts
 })
 
 /**

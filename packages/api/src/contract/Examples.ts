@@ -48,6 +48,16 @@ export const run = {
   transformation_run_time: { started_at: at, finished_at: at, duration_ms: 0.4 }
 } as const
 
+export const validation = {
+  valid: false,
+  runtime: "js-v1",
+  handlers: [],
+  console: [],
+  error: { code: "NO_HANDLER", name: "Error", message: 'the code does not call addHandler("transform", …)', line: null }
+} as const
+
+export { capabilities } from "@tidegate/entities/Transformation/Capabilities"
+
 export const data = {
   method: "POST",
   path: "/orders",

@@ -9,7 +9,8 @@ import { awaitedBy } from "@tidegate/storage/DestinationTokens"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { Credentials } from "../Credentials.ts"
-import { askOwner, reader } from "./Calls.ts"
+import { mayWrite, SenderDomains } from "../SenderDomains.ts"
+import { askOwner, read, reader } from "./Calls.ts"
 import { handle } from "./Resource.ts"
 
 const unknown = fail("OAUTH2_STATE_INVALID", "the consent was not begun here, or has ended already: start it again")
@@ -20,16 +21,22 @@ export const layer = HttpApiBuilder.group(
   "destinations",
   Effect.fnUntraced(function* (handlers) {
     const client = yield* DestinationEntity.client
-    const destinations = yield* Destinations
+    const store = yield* Destinations
+    const own = yield* SenderDomains
     const reading = yield* reader
     const { stranger } = yield* Credentials
-    const handled = yield* handle(handlers, destination, destinations, client)
+    const handled = yield* handle(handlers, destination, store, client, {
+      allowed: (written, id) =>
+        Effect.flatMap(CurrentTeam, ({ caller, id: team_id }) =>
+          mayWrite(own, caller, written, id === null ? null : read(store.get(team_id, id)))
+        )
+    })
 
     return handled
       .handle("startConsent", ({ params }) =>
         Effect.gen(function* () {
           const { id: team_id } = yield* CurrentTeam
-          const { id } = yield* reading(destinations.get(team_id, params.id))
+          const { id } = yield* read(store.get(team_id, params.id))
           return yield* askOwner(client(id).StartConsent({ team_id }))
         })
       )

@@ -27,6 +27,12 @@ const exceptions: ReadonlyArray<{
     reason: "the gateway's own database, at an address the operator sets"
   },
   {
+    files: /^packages\/sessions\/src\/PostgresServers\.ts$/,
+    from: /^@effect\/sql-pg\/PgConnection$/,
+    names: ["make"],
+    reason: "speaks to other people's databases over streams that it is given: the guard opens their sockets"
+  },
+  {
     files: /^packages\/entities\/src\/Wire\/ClusterWire\.ts$/,
     from: /^(@effect\/platform-node|effect\/socket|node:tls)$/,
     names: ["NodeSocket", "Socket", "connect"],
@@ -59,13 +65,20 @@ const exceptions: ReadonlyArray<{
     reason: "composes a letter of texts and sends nothing; its ways to read files and URLs are switched off"
   },
   {
+    files: /^apps\/cli\/src\//,
+    from: /^(global|node:net)$/,
+    names: ["fetch", "connect"],
+    reason:
+      "the command line, a program of its users: posts to a source, and looks whether an app of its machine is there"
+  },
+  {
     files: /^packages\/api\/src\/DocsPage\.ts$/,
     from: /^\*$/,
     names: ["*"],
     reason: "loads a script that comes with a package, from its installed file"
   },
   {
-    files: /^packages\/api\/src\/streams\/Streams\.ts$/,
+    files: /^packages\/api\/src\/streams\/Sockets\.ts$/,
     from: /^@effect\/platform-node\/NodeWS$/,
     names: ["WebSocketServer"],
     reason: "answers handshakes on connections that were accepted; it opens none"

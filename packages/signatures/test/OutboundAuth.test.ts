@@ -1,12 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import { generateKeyPairSync } from "node:crypto"
-import {
-  compileOutboundAuth,
-  notBuilt,
-  outboundAuthTypes,
-  validateOutboundAuth
-} from "@tidegate/signatures/OutboundAuth"
+import { compileOutboundAuth, outboundAuthTypes, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
 
 const normalised = (authType: unknown, auth: unknown) => Result.getOrThrow(validateOutboundAuth(authType, auth))
 const compiled = (authType: unknown, auth: unknown) => compileOutboundAuth(normalised(authType, auth))
@@ -113,14 +108,6 @@ describe("CUSTOM_HEADER", () => {
 })
 
 describe("other types", () => {
-  it.each([...notBuilt.keys()])("%s is refused by name, even disabled", (authType) => {
-    for (const auth of [{}, { disabled: true }]) {
-      expect(errors(authType, auth)).toStrictEqual([
-        { path: "config.auth_type", message: `${authType} is not built yet` }
-      ])
-    }
-  })
-
   it.each(["HMAC", "custom_header", "", 7, {}])("%j is no type", (authType) => {
     expect(errors(authType, {})).toStrictEqual([
       {

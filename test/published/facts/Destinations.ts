@@ -18,7 +18,12 @@ const calls = tests("test/contract/ApiDestinations.test.ts")(
   "%s: an event becomes a call of the API, and its trace shows no secret"
 )
 
-const calling = connectors.map(({ type }) => type).filter((type) => type !== "HTTP" && type !== "MOCK_API")
+const sql = tests("packages/sessions/test/PostgresServers.test.ts")
+const strangers = tests("packages/sessions/test/Strangers.test.ts")
+
+/** Types that have rows of their own. */
+const told = new Set(["HTTP", "MOCK_API", "SQL_DATABASE"])
+const calling = connectors.map(({ type }) => type).filter((type) => !told.has(type))
 const authTypes: ReadonlySet<string> = new Set(connectors.flatMap(({ auths }) => auths.map(String)))
 /** Those of the contract beside the ones that have rows of their own. */
 const otherAuths = [
@@ -30,8 +35,7 @@ const otherAuths = [
   "CHAT_BOT_TOKEN",
   "OBJECT_STORE_R_ACCESS_KEY",
   "OBJECT_STORE_S_ACCESS_KEY",
-  "MESSAGING_AUTH_TOKEN",
-  "DATABASE_PASSWORD"
+  "MESSAGING_AUTH_TOKEN"
 ]
 
 /** Settings of one type are that connector's own: the suite that every connector passes takes each of its settings. */
@@ -131,6 +135,13 @@ export const destinations: Section = {
     ),
     row("type HTTP", delivery("what the gateway adds")),
     row("type MOCK_API", delivery("answers 200 and an echo")),
+    row("type SQL_DATABASE", sql("has the body, and what the destination asks for besides")),
+    row(
+      "type SQL_DATABASE: conflict_mode ERROR, IGNORE",
+      sql("that is there already fails for ever, or is as good as inserted")
+    ),
+    row("type SQL_DATABASE: tls_mode verify-full, disable", sql("is reached ${name}, or not")),
+    row("auth_type DATABASE_PASSWORD", sql("a wrong password, a user that is not there, and one that may not write")),
     ...calling.map((type) => row(`type ${type}`, calls)),
     ...[...notBuilt].map((type) => row(`type ${type}, with the members of config that it has`, otherTypes)),
     row(
@@ -154,6 +165,6 @@ export const destinations: Section = {
       input("tells every setting that is wrong")
     ),
     row("media URLs 1 to 10 (MESSAGING_MMS)", apis("MMS: with media, each a URL or nothing is sent")),
-    row("connect timeout 1 to 30, default 10 (SQL_DATABASE)", otherTypes)
+    row("connect timeout 1 to 30, default 10 (SQL_DATABASE)", strangers("${name} costs one attempt"))
   ]
 }

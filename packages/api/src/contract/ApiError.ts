@@ -82,6 +82,7 @@ const about: Record<ErrorCode, About> = {
   EVENT_NOT_RETRYABLE: { when: "The event is still to be delivered." },
   PAYLOAD_UNAVAILABLE: { when: "Retention took the payload." },
   RESOURCE_IN_USE: { when: "Other resources use it." },
+  TEAM_LIMIT_REACHED: { when: "The team has as many of them as it may; no time is known at which it has fewer." },
   BULK_OPERATION_NOT_CANCELABLE: { when: "The operation has come to its end." },
   PAYLOAD_TOO_LARGE: { when: "The body is larger than is taken here." },
   UNSUPPORTED_CONTENT_TYPE: { when: "The body is not said to be JSON, or is compressed." },

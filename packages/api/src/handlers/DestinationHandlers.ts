@@ -21,14 +21,14 @@ export const layer = HttpApiBuilder.group(
   "destinations",
   Effect.fnUntraced(function* (handlers) {
     const client = yield* DestinationEntity.client
-    const store = yield* Destinations
-    const own = yield* SenderDomains
+    const destinations = yield* Destinations
     const reading = yield* reader
     const { stranger } = yield* Credentials
-    const handled = yield* handle(handlers, destination, store, client, {
+    const own = yield* SenderDomains
+    const handled = yield* handle(handlers, destination, destinations, client, {
       allowed: (written, id) =>
         Effect.flatMap(CurrentTeam, ({ caller, id: team_id }) =>
-          mayWrite(own, caller, written, id === null ? null : read(store.get(team_id, id)))
+          mayWrite(own, caller, written, id === null ? null : read(destinations.get(team_id, id)))
         )
     })
 
@@ -36,7 +36,7 @@ export const layer = HttpApiBuilder.group(
       .handle("startConsent", ({ params }) =>
         Effect.gen(function* () {
           const { id: team_id } = yield* CurrentTeam
-          const { id } = yield* read(store.get(team_id, params.id))
+          const { id } = yield* reading(destinations.get(team_id, params.id))
           return yield* askOwner(client(id).StartConsent({ team_id }))
         })
       )

@@ -56,6 +56,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
     "telemetry",
     "model"
   ],
+  "apps/cli": ["client", "rules", "signatures"],
   "apps/gateway": [
     "api",
     "doors",

@@ -27,6 +27,7 @@ import * as StreamHandlers from "./handlers/StreamHandlers.ts"
 import * as TransformationHandlers from "./handlers/TransformationHandlers.ts"
 import { Credentials } from "./Credentials.ts"
 import { IdTokens } from "./IdTokens.ts"
+import { Sockets } from "./streams/Sockets.ts"
 import { Streams } from "./streams/Streams.ts"
 import { Watches } from "./streams/Watches.ts"
 import { SignInSettings } from "./SignInSettings.ts"
@@ -38,7 +39,7 @@ import * as UnmatchedRoutes from "./UnmatchedRoutes.ts"
 type Platform = Etag.Generator | FileSystem.FileSystem | HttpPlatform.HttpPlatform | Path.Path
 
 /** What the API works with. */
-type Needed = Egress | Platform | RateLimiter | Secrets | Sharding | Stores | Streams
+type Needed = Egress | Platform | RateLimiter | Secrets | Sharding | Sockets | Stores | Streams
 
 /**
  * Makes `/openapi.json`, which is kept from then on. It takes a quarter of a second, for which nobody's call may hold the
@@ -47,7 +48,10 @@ type Needed = Egress | Platform | RateLimiter | Secrets | Sharding | Stores | St
 export const prepare: Effect.Effect<void> = Effect.sync(() => void OpenApi.fromApi(Api))
 
 /** The open streams: of the routes, and of `drainStreams`. */
-export const streams: Layer.Layer<Streams, never, Database | Feed> = Layer.provide(Streams.layer, Watches.layer)
+export const streams: Layer.Layer<Streams | Sockets, never, Database | Feed> = Streams.layer.pipe(
+  Layer.provide(Watches.layer),
+  Layer.provideMerge(Sockets.layer)
+)
 
 const idTokens = Layer.unwrap(Effect.map(SignInSettings, ({ issuer }) => IdTokens.layer(issuer)))
 
@@ -82,4 +86,4 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
 )
 
 /** Ends the streams before the server waits for its connections to end: it is built behind the server. */
-export const drainStreams: Layer.Layer<never, never, Streams> = Streams.layerDraining
+export const drainStreams: Layer.Layer<never, never, Sockets> = Sockets.layerDraining

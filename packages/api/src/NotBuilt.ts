@@ -5,7 +5,6 @@
  */
 const routes: ReadonlyArray<string> = [
   "GET /metrics/workflows",
-  "GET /connect",
   "GET,POST /workflows",
   "GET,PUT,PATCH,DELETE /workflows/{}",
   "PUT /workflows/aggregate",

@@ -30,6 +30,7 @@ import * as FakeSandbox from "../../entities/test/FakeSandbox.ts"
 import * as ApiRoutes from "../src/ApiRoutes.ts"
 import { Api } from "../src/contract/Api.ts"
 import { Authorization } from "../src/contract/Authorization.ts"
+import { noTunnel } from "../../entities/test/NoTunnel.ts"
 
 export const teams = {
   a: { id: "tm_a", key: "gwk_key_of_team_a" },
@@ -50,9 +51,12 @@ const destinationEntity = DestinationEntity.toLayer(
           replay_event_id: retried.id,
           retried_at: retried.created_at.toISOString()
         })),
+      StartConsent: () => Effect.die("no consents here"),
+      EndConsent: () => Effect.die("no consents here"),
       Deliver: () => Effect.void,
       Wake: () => Effect.void,
-      Reload: () => Effect.void
+      Reload: () => Effect.void,
+      ...noTunnel
     })
   })
 )

@@ -44,6 +44,13 @@ export const unsealed = <C extends Config>({ auth, config }: Stored<C>): Stored<
   return isObject(secrets) ? { config: Object.assign({}, config, secrets), auth: rest } : { config, auth }
 }
 
+/** The settings of a config that are secrets. */
+export const secretsIn = (row: Connector, config: Config): ReadonlyArray<string> =>
+  secretNames(row).flatMap((name) => {
+    const value = config[name]
+    return typeof value === "string" ? [value] : []
+  })
+
 /** Settings as a read shows them. */
 export const masked = ({ settings }: Connector, config: Config): Config =>
   Object.fromEntries(

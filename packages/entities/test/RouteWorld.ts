@@ -18,6 +18,7 @@ import { Hints } from "../src/Hints.ts"
 import { Lease } from "../src/Lease.ts"
 import * as Residents from "../src/Residents.ts"
 import { shardOf } from "../src/Shards.ts"
+import { noTunnel } from "./NoTunnel.ts"
 
 export const { createConnection, team, versionOf } = ControlPlane
 
@@ -46,12 +47,15 @@ const destinations = DestinationEntity.toLayer(
       Enable: unused,
       Delete: unused,
       RetryEvent: unused,
+      StartConsent: unused,
+      EndConsent: unused,
       Deliver: ({ payload }) =>
         Effect.sync(() => {
           for (const item of payload.batch.items) handedOver.set(item.eventId, item)
         }),
       Wake: unused,
-      Reload: () => Effect.void
+      Reload: () => Effect.void,
+      ...noTunnel
     })
   )
 )

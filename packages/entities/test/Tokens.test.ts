@@ -118,6 +118,16 @@ layer(world, { timeout: "2 minutes" })("the tokens of a destination", (it) => {
     })
   )
 
+  it.effect("are asked for an audience where one is written", () =>
+    Effect.gen(function* () {
+      const provider = yield* provided()
+      const auth = credentials(provider, { audience: "https://api.example.com" })
+      const { runner } = yield* destination("OAUTH2_CLIENT_CREDENTIALS", auth)
+      yield* (yield* runner()).obtain
+      expect(provider.calls[0]!.form).toMatchObject({ audience: "https://api.example.com", scope: "events:write" })
+    })
+  )
+
   it.effect("go on with another runner, who asks nobody", () =>
     Effect.gen(function* () {
       const provider = yield* provided()

@@ -1,5 +1,5 @@
 import { connectors, notBuilt } from "../../../packages/connectors/src/Connectors.ts"
-import { missing, of, type Row, row, type Section, tests } from "./Facts.ts"
+import { missing, of, type Proof, type Row, row, type Section, tests } from "./Facts.ts"
 
 const stored = tests("packages/storage/test/Destinations.test.ts")
 const input = tests("packages/resources/test/Destination.test.ts")
@@ -41,6 +41,19 @@ const otherAuths = [
 /** Settings of one type are that connector's own: the suite that every connector passes takes each of its settings. */
 const ownSettings = of("*", conformance("%s: refuses what it cannot be, in words and without the value"))
 
+const tokens = tests("test/contract/OutboundTokens.test.ts")
+const consented = tokens(
+  "OAUTH2_AUTHORIZATION_CODE: somebody consents, the refresh token it brings changes with each use, and OAUTH_REFRESH_TOKEN goes on with one"
+)
+const tokenTypes: Readonly<Record<string, Proof>> = {
+  OAUTH2_CLIENT_CREDENTIALS: tokens(
+    "OAUTH2_CLIENT_CREDENTIALS by %s: a hundred deliveries at once carry one token, which is shown nowhere"
+  ),
+  OAUTH2_AUTHORIZATION_CODE: consented,
+  OAUTH_REFRESH_TOKEN: consented,
+  SERVICE_ACCOUNT: tokens("SERVICE_ACCOUNT signs who it is")
+}
+
 const config = [
   of("url", input("wants an absolute http or https URL, without fragment or user")),
   of("path", input("of a mock API, keeps the path")),
@@ -62,6 +75,23 @@ const config = [
   ),
   of("auth_type auth", input("wants complete auth with an auth_type")),
   of("auth.header_name auth.value", delivery("CUSTOM_HEADER takes the place of the sender's header")),
+  of(
+    "auth.token_url auth.client_id auth.client_secret auth.token_auth_method auth.scope auth.refresh_token auth.authorization_url auth.redirect_uri",
+    consented
+  ),
+  of(
+    "auth.code auth.code_verifier",
+    tests("packages/entities/test/Tokens.test.ts")(
+      "of refresh tokens that change: each is stored before it is needed, by whatever runner"
+    )
+  ),
+  of("auth.audience", tests("packages/entities/test/Tokens.test.ts")("are asked for an audience where one is written")),
+  of(
+    "auth.client_email auth.private_key auth.private_key_id auth.token_uri auth.subject",
+    tests("packages/signatures/test/OutboundAuth.test.ts")(
+      "SERVICE_ACCOUNT takes a key file as it is, and a key whose line breaks are spelt out"
+    )
+  ),
   of("auth.disabled", delivery("CUSTOM_HEADER switched off is not sent"))
 ]
 
@@ -77,9 +107,12 @@ export const destinations: Section = {
     row(
       "PUT,POST /destinations/{id}/disable; PUT,POST /destinations/{id}/enable",
       commands("the life of one of ${prefix}/${kind}")
-    )
+    ),
+    row("POST /destinations/{id}/oauth/start; GET /oauth/callback", consented)
   ],
   fields: {
+    ConsentStarted: [],
+    ConsentEnded: [],
     Destination: [
       of("attempts_24h_count attempts_24h_bins", stored("counts its attempts of the last 24 hours in six bins")),
       of("disabled_at", stored("is disabled and enabled, again without effect")),
@@ -121,7 +154,9 @@ export const destinations: Section = {
       delivery("SERVICE_SIGNATURE verifies with the Standard Webhooks library and by the gateway's own header")
     ),
     row("auth_type CUSTOM_HEADER", delivery("CUSTOM_HEADER takes the place of the sender's header")),
-    ...otherAuths.map((auth) => row(`auth_type ${auth}`, authTypes.has(auth) ? calls : otherTypes))
+    ...otherAuths.map((auth) =>
+      row(`auth_type ${auth}`, tokenTypes[auth] ?? (authTypes.has(auth) ? calls : otherTypes))
+    )
   ],
   limits: [
     row("list limit: 255 at most", lists("a limit beyond the maximum is the maximum")),

@@ -28,12 +28,12 @@ export const tokenAddresses = (config: Config): ConformanceRow["addresses"] => (
   "auth.token_url": ({ url }) => ({
     config,
     auth_type: "OAUTH2_CLIENT_CREDENTIALS",
-    auth: { ...particular["OAUTH2_CLIENT_CREDENTIALS"], token_url: url }
+    auth: { ...client, token_url: url }
   }),
   "auth.token_uri": ({ url }) => ({
     config,
     auth_type: "SERVICE_ACCOUNT",
-    auth: { ...particular["SERVICE_ACCOUNT"], token_uri: url }
+    auth: { client_email: "readable", private_key: privateKey, token_uri: url }
   })
 })
 export const tokenNotReached = {

@@ -4,6 +4,7 @@ import { newId, prefixes } from "@tidegate/model/Ids"
 import type { MessageHead } from "@tidegate/model/Message"
 import { nextRetry } from "@tidegate/rules/Retry"
 import type { AttemptRecord } from "@tidegate/storage/journal/AttemptStatement"
+import type { Echoes } from "@tidegate/signatures/Echoes"
 import type { AttemptTrace } from "@tidegate/telemetry/Tracing"
 import type { Ending } from "./ConcurrencyLimit.ts"
 import type { DeliveryItem } from "./DeliveryItem.ts"
@@ -25,6 +26,10 @@ export interface Attempt {
   readonly trace: AttemptTrace | null
   url: string
   method: string
+  /** The tunnel's session that it went through; null: through none. */
+  cliId: string | null
+  /** What was sent with it and is not to be kept; null: nothing. */
+  echoes: Echoes | null
 }
 
 /** How the exchange with a target ended: `status` is null when nothing was answered. Times are Unix ms. */
@@ -49,7 +54,9 @@ export const beginAttempt = (
   trigger: triggerOf(item, lane),
   trace,
   url: "",
-  method: item.payload.method
+  method: item.payload.method,
+  cliId: null,
+  echoes: null
 })
 
 const triggerOf = (item: DeliveryItem, lane: LaneSettings | undefined): string =>
@@ -130,9 +137,24 @@ const tooMuch: ReadonlySet<number | null> = new Set([429, 503])
 export const endingOf = ({ errorCode, status }: Outcome): Ending =>
   errorCode === null && !tooMuch.has(status) ? "answered" : "overloaded"
 
+/** An outcome, and what it means, without what was sent with the attempt. */
+export const withoutEchoes = ({ echoes }: Attempt, outcome: Outcome, verdict: Verdict): readonly [Outcome, Verdict] => {
+  if (echoes === null) return [outcome, verdict]
+  const { body, bodyTruncated, errorMessage, headers } = outcome
+  return [
+    {
+      ...outcome,
+      body: echoes.bytes(body, bodyTruncated),
+      headers: echoes.values(headers),
+      errorMessage: errorMessage === null ? null : echoes.text(errorMessage)
+    },
+    verdict === "successful" ? verdict : { ...verdict, message: echoes.text(verdict.message) }
+  ]
+}
+
 /** The record of an attempt that is over. `random`: from 0 to 1, spreads retries. */
 export const recordOf = (
-  { item, lane, method, startedAt, trigger, url }: Attempt,
+  { cliId, item, lane, method, startedAt, trigger, url }: Attempt,
   destinationId: string,
   outcome: Outcome,
   verdict: Verdict,
@@ -160,6 +182,7 @@ export const recordOf = (
     requestedUrl: url,
     httpMethod: method,
     bulkRetryId: item.retryOperationId,
+    cliId,
     deliveredAt: outcome.sentAt,
     respondedAt: outcome.status === null ? null : Math.max(outcome.respondedAt, outcome.sentAt),
     deliveryLatency: Math.max(0, outcome.sentAt - startedAt),

@@ -6,6 +6,7 @@ import { destination } from "@tidegate/resources/Destination"
 import { protocolOf } from "../Protocol.ts"
 import { batchOf } from "../Batch.ts"
 import type { DeliveryItem } from "./DeliveryItem.ts"
+import { tunnelMessages } from "./TunnelProtocol.ts"
 
 /** What a manual retry answers: a new event, with the old one as its parent. */
 export const EventRetry = Schema.Struct({
@@ -14,10 +15,18 @@ export const EventRetry = Schema.Struct({
   retried_at: Schema.String
 })
 
+/** Where somebody is sent to consent. */
+export const ConsentStarted = Schema.Struct({
+  authorization_url: Schema.String,
+  redirect_uri: Schema.String,
+  expires_at: Schema.String
+})
+
 /**
  * Commands of one destination, and the messages of its delivery queue.
  * `RetryEvent`: retries `event_id` as the event `id`, which joins this destination's queue; repeated, it changes nothing more.
  * `Deliver`: events just committed (a hint: what is lost is found by the sweep). `Wake`: something is due.
+ * `StartConsent` and `EndConsent`: somebody is sent to consent to its tokens, and has come back; a state is good for once.
  * `Reload`: its own row or one of its connections changed; answered once the new state governs every later delivery.
  */
 export const DestinationEntity = protocolOf(destination, [
@@ -26,10 +35,26 @@ export const DestinationEntity = protocolOf(destination, [
     success: EventRetry,
     error: GatewayError
   }),
+  Rpc.make("StartConsent", {
+    payload: { team_id: Schema.String },
+    success: ConsentStarted,
+    error: GatewayError
+  }),
+  Rpc.make("EndConsent", {
+    payload: {
+      team_id: Schema.String,
+      state: Schema.String,
+      code: Schema.NullOr(Schema.String),
+      error: Schema.NullOr(Schema.String)
+    },
+    success: Schema.Struct({ renewable: Schema.Boolean }),
+    error: GatewayError
+  }),
   Rpc.make("Deliver", { payload: { batch: batchOf<DeliveryItem>() } }).annotate(
     ClusterSchema.InterruptOnTermination,
     true
   ),
   Rpc.make("Wake").annotate(ClusterSchema.InterruptOnTermination, true),
-  Rpc.make("Reload")
+  Rpc.make("Reload"),
+  ...tunnelMessages
 ])

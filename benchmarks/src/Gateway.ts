@@ -21,7 +21,9 @@ export class UnknownSetting extends Data.TaggedError("UnknownSetting")<{ readonl
 /** Where a source's events go, one destination and connection for each entry. */
 export interface Route {
   readonly name: string
-  readonly destinations: ReadonlyArray<{ readonly url: string; readonly perSecond?: number }>
+  readonly destinations: ReadonlyArray<
+    { readonly url: string; readonly perSecond?: number } | { readonly type: string; readonly config: object }
+  >
   /** Rules of every connection of the route, as the API takes them. */
   readonly rules: ReadonlyArray<object>
   /** Settings of the source, as the API takes them. */
@@ -55,6 +57,8 @@ export interface GatewayOptions {
   readonly execArgv: ReadonlyArray<string>
   /** The collector it sends traces and metrics to, and it is scraped besides; null: neither. */
   readonly collector: string | null
+  /** Variables of its environment besides. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 const API_KEY = "bench-key-0123456789"
@@ -86,7 +90,8 @@ const launch = (options: GatewayOptions, port: number) =>
           TIDEGATE_API_KEY: API_KEY,
           TIDEGATE_EGRESS_ALLOW: "127.0.0.0/8",
           TIDEGATE_API_RATE_LIMIT: "0",
-          ...(options.collector === null ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT: options.collector })
+          ...(options.collector === null ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT: options.collector }),
+          ...options.env
         }
       })
       closeSync(log)
@@ -116,6 +121,11 @@ const unknownOf = (
 ): string | undefined =>
   Object.keys(settings).find((name) => !(name in answer)) ??
   Object.keys(settings.config ?? {}).find((name) => !(name in (answer.config ?? {})))
+
+const overHttp = ({ perSecond, url }: { readonly url: string; readonly perSecond?: number }) => ({
+  type: "HTTP",
+  config: { url, ...(perSecond === undefined ? {} : { rate_limit: perSecond, rate_limit_period: "second" }) }
+})
 
 /** Starts a gateway and waits until it is ready; closing the scope stops it. */
 export const start = Effect.fnUntraced(function* (
@@ -163,10 +173,9 @@ export const start = Effect.fnUntraced(function* (
 
   const route = Effect.fnUntraced(function* (route: Route) {
     const source = yield* create("sources", { name: route.name, type: "WEBHOOK" }, route.source)
-    const connect = Effect.fnUntraced(function* ({ perSecond, url }: Route["destinations"][number], index: number) {
+    const connect = Effect.fnUntraced(function* (to: Route["destinations"][number], index: number) {
       const name = `${route.name}-${index}`
-      const pacing = perSecond === undefined ? {} : { rate_limit: perSecond, rate_limit_period: "second" }
-      const destination = yield* create("destinations", { name, type: "HTTP", config: { url, ...pacing } })
+      const destination = yield* create("destinations", { name, ...("type" in to ? to : overHttp(to)) })
       const connection = { name, source_id: source, destination_id: destination, rules: route.rules }
       yield* create("connections", connection, route.connection)
     })

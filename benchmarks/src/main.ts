@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: the gateway beside the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
- *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, processes, control, memory, or pipeline (the bare pipeline beside itself)
+ *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, processes, control, connectors, memory, or pipeline (the bare pipeline beside itself)
  *   --only queries      how long counts, series and lists take over more and more records; --records <n,…>: how many
  *   --only rows         everything that events are made to go through, a row each: rate, latency, CPU, memory
  *   --row <text>        of the rows only those whose name has it
@@ -29,6 +29,7 @@ import type { GeneratorCommands } from "./Generator.ts"
 import type { Bench } from "./Measurement.ts"
 import * as Postgres from "./Postgres.ts"
 import { type Outcome, type Plan, fullSettings, quickSettings } from "./Comparison.ts"
+import { connectors } from "./Connectors.ts"
 import { control } from "./Control.ts"
 import { frontDoors } from "./FrontDoors.ts"
 import { memory } from "./Memory.ts"
@@ -54,6 +55,7 @@ const scenarios = {
   memory,
   processes,
   control,
+  connectors,
   queries,
   versions: Scenarios.versions,
   pipeline: Scenarios.pipeline

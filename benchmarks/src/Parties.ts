@@ -1,0 +1,96 @@
+/** Who the connectors talk to on this machine: a server of HTTP that takes the place of every API, and a database. */
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { make } from "@effect/sql-pg/PgConnection"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import { connectors, knownOrigins } from "@tidegate/connectors/Connectors"
+import { authOf } from "../../packages/connectors/test/rows/Auths.ts"
+import type { Answered, Written } from "../../packages/connectors/test/rows/Row.ts"
+import { rowOf } from "../../packages/connectors/test/rows/Rows.ts"
+import type { Postgres } from "./Postgres.ts"
+
+/** A type of destinations, and how one is written that leads to its party; null: it has none here. */
+export interface Party {
+  readonly type: string
+  readonly config: object | null
+  /** What its party answers, where that is a server of HTTP. */
+  readonly accepted: Answered
+}
+
+const token = JSON.stringify({ access_token: "a-token", token_type: "Bearer", expires_in: 3_600 })
+
+/** Says what it is told to say; whoever asks for a token gets one. */
+const standIn = Effect.acquireRelease(
+  Effect.promise(async () => {
+    let answer: Answered = { status: 200 }
+    const server = createServer((request, response) => {
+      request.resume()
+      request.on("end", () => {
+        const { body = "", headers, status } = request.url === "/token" ? { status: 200, body: token } : answer
+        response.writeHead(status, { "content-type": "application/json", ...headers }).end(body)
+      })
+    })
+    server.keepAliveTimeout = 120_000
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    return { origin, server, says: (next: Answered) => void (answer = next) }
+  }),
+  ({ server }) =>
+    Effect.callback<void>((done) => {
+      server.closeAllConnections()
+      server.close(() => done(Effect.void))
+    })
+)
+
+/** A table in a database of its own. */
+const table = Effect.fnUntraced(function* (postgres: Postgres) {
+  const url = new URL(yield* postgres.database("party"))
+  const session = yield* make({ url: Redacted.make(url.href) })
+  yield* session.query("create table received (event_id text primary key, payload jsonb)")
+  // How long a disk takes to be certain is not the connector's.
+  yield* session.query("alter database party set synchronous_commit = off")
+  return {
+    config: {
+      host: url.hostname,
+      port: Number(url.port),
+      database: url.pathname.slice(1),
+      table: "received",
+      event_id_column: "event_id",
+      tls_mode: "disable"
+    },
+    auth: { username: url.username, password: decodeURIComponent(url.password) }
+  }
+})
+
+/** As fast as they take it: types that are paced unless told otherwise are, by more than there is. Media are fetched by nobody. */
+const unpaced = { rate_limit: 1_000_000, rate_limit_period: "second" }
+const media = { media_urls: ["https://93.184.216.34/a.png"] }
+
+/** The parties of all types in the table. */
+export const parties = Effect.fnUntraced(function* (postgres: Postgres) {
+  const { origin, says } = yield* standIn
+  const sql: Written = yield* table(postgres)
+  /** Of types that talk no HTTP. */
+  const others: Readonly<Record<string, Written>> = { MOCK_API: { config: {} }, SQL_DATABASE: sql }
+  return {
+    says,
+    /** What the gateway's environment has to say, so that it calls the server in the place of the APIs. */
+    env: { TIDEGATE_API_ORIGINS: [...knownOrigins].map((known) => `${known}=${origin}`).join(", ") },
+    all: connectors.map(({ auths, example, settings, type }): Party => {
+      const { accepted, standIn } = rowOf(type)
+      const written = standIn === null ? others[type] : standIn(origin)
+      if (written === undefined) return { type, config: null, accepted }
+      const auth_type = written.auth_type ?? auths[0]!
+      const config = {
+        ...(example["config"] as object | undefined),
+        ...("default" in settings["rate_limit"]! && settings["rate_limit"].default !== null ? unpaced : {}),
+        ...("media_urls" in settings ? media : {}),
+        ...written.config,
+        auth_type,
+        auth: written.auth ?? authOf(auth_type)
+      }
+      return { type, config, accepted }
+    })
+  }
+})

@@ -18,7 +18,7 @@ const calls = tests("test/contract/ApiDestinations.test.ts")(
   "%s: an event becomes a call of the API, and its trace shows no secret"
 )
 
-const calling = connectors.map(({ type }) => type).filter((type) => type !== "HTTP" && type !== "MOCK_API")
+const calling = connectors.map(({ type }) => type).filter((type) => !["HTTP", "CLI", "MOCK_API"].includes(type))
 const authTypes: ReadonlySet<string> = new Set(connectors.flatMap(({ auths }) => auths.map(String)))
 /** Those of the contract beside the ones that have rows of their own. */
 const otherAuths = [
@@ -98,6 +98,12 @@ export const destinations: Section = {
     ),
     row("type HTTP", delivery("what the gateway adds")),
     row("type MOCK_API", delivery("answers 200 and an echo")),
+    row(
+      "type CLI",
+      tests("test/contract/Tunnel.test.ts")(
+        "is the request as HTTP destinations are sent it, and its answer is the attempt's"
+      )
+    ),
     ...calling.map((type) => row(`type ${type}`, calls)),
     ...[...notBuilt].map((type) => row(`type ${type}, with the members of config that it has`, otherTypes)),
     row(

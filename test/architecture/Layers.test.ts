@@ -16,6 +16,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/signatures": ["model"],
   "packages/connectors": ["signatures", "templates", "model"],
   "packages/egress": ["model"],
+  "packages/sessions": ["connectors", "egress", "model"],
   "packages/sandbox": ["telemetry", "model"],
   "packages/postgres": [],
   "packages/resources": ["connectors", "signatures", "rules", "templates", "model"],
@@ -55,6 +56,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
     "telemetry",
     "model"
   ],
+  "apps/cli": ["client", "rules", "signatures"],
   "apps/gateway": [
     "api",
     "doors",
@@ -64,6 +66,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
     "coordination",
     "postgres",
     "sandbox",
+    "sessions",
     "egress",
     "telemetry",
     "model"

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http"
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { generateKeyPairSync } from "node:crypto"
 import { decodeJwt, importSPKI, jwtVerify } from "jose"
@@ -22,7 +22,7 @@ const accountKey = generateKeyPairSync("rsa", { modulusLength: 2048 })
 export const accountFile = (tokenUri: string) => ({
   type: "service_account",
   private_key_id: "key-1",
-  private_key: accountKey.privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+  private_key: accountKey.privateKey.export({ type: "pkcs8", format: "pem" }),
   client_email: "gateway@project.example",
   token_uri: tokenUri
 })
@@ -31,6 +31,12 @@ export const accountFile = (tokenUri: string) => ({
 export interface TokenCall {
   readonly authorization: string | null
   readonly form: Readonly<Record<string, string>>
+}
+
+export interface Given {
+  readonly access_token: string
+  readonly refresh_token?: string
+  readonly scope?: string
 }
 
 export interface TokenProviderOptions {
@@ -79,21 +85,28 @@ export class TokenProvider {
     })
     const answer = this.#provider.callback()
     server.on("request", (request, response) => {
-      if (request.method !== "POST" || !request.url!.startsWith("/token")) return void answer(request, response)
+      if (request.method !== "POST" || !request.url!.startsWith("/token")) {
+        answer(request, response)
+        return
+      }
       void bodyOf(request).then((body) => {
         const form = Object.fromEntries(new URLSearchParams(body))
         this.calls.push({ authorization: request.headers.authorization ?? null, form })
-        if (this.instead !== null) return this.instead(request, response)
-        if (form["grant_type"]?.endsWith("jwt-bearer") === true)
-          return void this.#assert(form["assertion"] ?? "", response)
+        if (this.instead !== null) {
+          this.instead(request, response)
+          return
+        }
+        if (form["grant_type"]?.endsWith("jwt-bearer") === true) {
+          void this.#assert(form["assertion"] ?? "", response)
+          return
+        }
         // The provider reads what was read already.
         Object.assign(request, { body })
-        const end = response.end.bind(response)
-        response.end = ((chunk?: unknown, ...rest: Array<never>) => {
-          const text = Buffer.isBuffer(chunk) ? chunk.toString() : typeof chunk === "string" ? chunk : ""
-          if (response.statusCode === 200) this.given.push(JSON.parse(text) as never)
-          return end(chunk as never, ...rest)
-        }) as never
+        const end = response.end.bind(response) as (chunk?: unknown) => typeof response
+        response.end = ((chunk?: unknown) => {
+          if (response.statusCode === 200) this.given.push(JSON.parse(String(chunk)) as Given)
+          return end(chunk)
+        }) as typeof response.end
         answer(request, response)
       })
     })
@@ -126,9 +139,9 @@ export class TokenProvider {
   }
 
   /** Checks what a service account has signed, as a provider does. */
-  async #assert(assertion: string, response: import("node:http").ServerResponse): Promise<void> {
+  async #assert(assertion: string, response: ServerResponse): Promise<void> {
     try {
-      const key = await importSPKI(accountKey.publicKey.export({ type: "spki", format: "pem" }).toString(), "RS256")
+      const key = await importSPKI(accountKey.publicKey.export({ type: "spki", format: "pem" }), "RS256")
       await jwtVerify(assertion, key, {
         issuer: "gateway@project.example",
         audience: this.tokenUrl,

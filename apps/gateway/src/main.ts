@@ -16,6 +16,7 @@ import * as Actors from "@tidegate/entities/Actors"
 import * as Cluster from "@tidegate/entities/Cluster"
 import { Ingress, ingressPath } from "@tidegate/model/Ingress"
 import { Sandbox } from "@tidegate/sandbox/Sandbox"
+import * as PostgresServers from "@tidegate/sessions/PostgresServers"
 import * as Database from "@tidegate/storage/Database"
 import * as EmbeddedPostgres from "@tidegate/postgres/EmbeddedPostgres"
 import { Journal } from "@tidegate/storage/Journal"
@@ -71,7 +72,10 @@ const core = <A, E>(settings: Settings, url: Redacted.Redacted, keys: KeyRing, c
 const actors = ({ apiOrigins, retention }: Settings) =>
   Layer.provide(
     Actors.layer(bounds, retention),
-    Layer.succeed(ApiOrigins, (origin) => apiOrigins.get(origin) ?? origin)
+    Layer.merge(
+      Layer.succeed(ApiOrigins, (origin) => apiOrigins.get(origin) ?? origin),
+      PostgresServers.layer()
+    )
   )
 
 const serving = { disableLogger: true, disableListenLog: true }

@@ -243,12 +243,11 @@ layer(Histories.layer, { timeout: "60 seconds", excludeTestServices: true })("li
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { models } = (yield* call("GET", "/requests?limit=100&include=data,event_summary")).body
-      const attempted = (yield* sql<{ request_id: string }>`select request_id from attempts`).map(
-        ({ request_id }) => request_id
-      )
+      const attempts = yield* sql<{ request_id: string }>`select request_id from attempts`
+      const attempted = new Set(attempts.map(({ request_id }) => request_id))
       const request = models.find(
         (row: { id: string; status: string; events_count: number }) =>
-          row.status === "accepted" && row.events_count === 1 && attempted.includes(row.id)
+          row.status === "accepted" && row.events_count === 1 && attempted.has(row.id)
       )
       expect(request).toMatchObject({
         data: {

@@ -81,10 +81,15 @@ const isLasting = (status: number): boolean =>
  */
 export const judgeCall = ({ status }: Pick<Answer, "status">, said?: unknown): Verdict => {
   if (status >= 200 && status < 300) return "successful"
-  return status === 401 || status === 403
-    ? rejected(`HTTP ${status}`, said)
-    : { code: "BAD_RESPONSE", message: told(`HTTP ${status} from the API`, said), final: isLasting(status) }
+  return status === 401 || status === 403 ? rejected(`HTTP ${status}`, said) : failed(status, said, isLasting(status))
 }
+
+/** An answer that is none of success, and not about the credentials. */
+export const failed = (status: number, said: unknown, final: boolean): Failure => ({
+  code: "BAD_RESPONSE",
+  message: told(`HTTP ${status} from the API`, said),
+  final
+})
 
 /** The same with the wait that the API asks for in its body, where it does. */
 export const waiting = (verdict: Verdict, seconds: unknown): Verdict =>

@@ -3,7 +3,8 @@ import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 import type { Message, MessageHead, Values } from "@tidegate/model/Message"
 import type { SigningSecret } from "@tidegate/signatures/DeliverySignature"
 import type { Origins } from "./Origins.ts"
-import type { FieldErrors, NoSetting, Settings, SettingsOf } from "./Settings.ts"
+import type { Config, FieldErrors, NoSetting, Settings, SettingsOf } from "./Settings.ts"
+import type { SqlServers } from "./SqlServers.ts"
 
 /**
  * What a type of destinations is: its settings, how it may authenticate, and how one of its destinations sends. Everything that
@@ -16,6 +17,8 @@ export interface Connector<Own extends Settings = Settings> {
   readonly settings: Own
   /** Members of a written `config` that would be dropped in silence, and are refused instead, but for these values. */
   readonly none?: Readonly<Record<string, NoSetting>>
+  /** Puts what is written by other names in its place; their own schemas stand in `none`. */
+  readonly aliases?: (written: Config) => Config
   /** What is wrong with the settings as a whole. */
   readonly check?: (settings: SettingsOf<Own>) => FieldErrors
   /** The rows of `OutboundAuth.ts` that it can use. */
@@ -155,8 +158,13 @@ export interface SessionSender {
   /** What an attempt's record has for a method and a URL: no secret in it. */
   readonly method: string
   readonly shownUrl: string
-  readonly connect: Effect.Effect<Session, SessionFailure, Scope.Scope>
+  /** No more sends at once than these, whatever the target takes. */
+  readonly atOnce: number
+  readonly connect: Effect.Effect<Session, SessionFailure, Scope.Scope | SessionServices>
 }
+
+/** What sessions reach their servers by. Who runs them has it. */
+export type SessionServices = SqlServers
 
 /**
  * Sends to a program that holds a tunnel open, which calls a target of its own. Nothing is sent while there is none: the

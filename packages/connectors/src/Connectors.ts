@@ -5,11 +5,14 @@ import { chatWebhook } from "./ChatWebhook.ts"
 import { cli } from "./Cli.ts"
 import { emailApi } from "./EmailApi.ts"
 import { http } from "./Http.ts"
+import { mailbox } from "./Mailbox.ts"
 import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
 import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
 import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
 import { masked } from "./SecretSettings.ts"
+import { spreadsheet } from "./Spreadsheet.ts"
+import { sqlDatabase } from "./SqlDatabase.ts"
 import { completed, type Config, type FieldErrors } from "./Settings.ts"
 
 /** Every type of destinations. The first is what a destination is that names none. */
@@ -17,6 +20,8 @@ export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   http,
   cli,
   mockApi,
+  spreadsheet,
+  mailbox,
   emailApi,
   chatBot,
   chatWebhook,
@@ -25,22 +30,29 @@ export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   messagingSms,
   messagingMms,
   objectStoreR,
-  objectStoreS
+  objectStoreS,
+  sqlDatabase
 ]
 
 const byType: ReadonlyMap<string, Connector> = new Map(connectors.map((row) => [row.type, row]))
 
 export const connectorOf = (type: string): Connector | undefined => byType.get(type)
 
-/** The origins of all APIs that destinations call. */
-export const knownOrigins: ReadonlySet<string> = new Set(connectors.flatMap(({ origins = [] }) => origins))
+/** The origins of all APIs that destinations call, and of the one that gives out tokens unless a destination names another. */
+export const knownOrigins: ReadonlySet<string> = new Set([
+  ...connectors.flatMap(({ origins = [] }) => origins),
+  "https://oauth2.googleapis.com"
+])
 
 /** Types that the contract has, and the table does not yet. */
-export const notBuilt: ReadonlySet<string> = new Set(["SQL_DATABASE"])
+export const notBuilt: ReadonlySet<string> = new Set([])
 
 /** The settings of a checked `config`, complete and judged as a whole. */
-export const settingsOf = ({ check, settings }: Connector, config: Config): Result.Result<Config, FieldErrors> =>
-  Result.flatMap(completed(settings, config), (complete) => {
+export const settingsOf = (
+  { aliases, check, settings }: Connector,
+  config: Config
+): Result.Result<Config, FieldErrors> =>
+  Result.flatMap(completed(settings, aliases?.(config) ?? config), (complete) => {
     const faults = check?.(complete) ?? []
     return faults.length === 0 ? Result.succeed(complete as Config) : Result.fail(faults)
   })

@@ -1,3 +1,4 @@
+import { Schema } from "effect"
 import { OneOf } from "@tidegate/signatures/AuthSettings"
 import { apiSender, flat, json, judgeCall, untilReset, waiting } from "./Api.ts"
 import { type Answer, connector, type Verdict } from "./Connector.ts"
@@ -8,13 +9,22 @@ import { needed, pacingOf, setting } from "./Settings.ts"
 const api = "https://api.sendgrid.com"
 const apis = [api, "https://api.eu.sendgrid.com"] as const
 
+/** Whether the domain is written out, and not for a payload to say. */
+const hasDomain = (from: string): boolean => /@[^@{}]+$/.test(from)
+const noDomain = "must be an e-mail address whose domain is written out: placeholders stand before the @ alone"
+
 /** E-mail by an API (SendGrid, mail/send). Its sender has to be one that the account may send as. */
 export const emailApi = connector({
   type: "EMAIL_API_EMAIL",
   description: "Sends an e-mail by an API (SendGrid).",
   settings: {
     from: needed(
-      TemplateText(320).annotate({ description: "A verified sender", examples: ["orders@example.com"] }),
+      TemplateText(320)
+        .check(Schema.makeFilter((from: string) => !from.includes("{{") || hasDomain(from) || noDomain))
+        .annotate({
+          description: "A verified sender; placeholders stand before the @ alone",
+          examples: ["orders@example.com"]
+        }),
       "the address of a verified sender"
     ),
     from_name: setting(TemplateText(256).annotate({ description: "The sender's name" }), null),
@@ -22,17 +32,11 @@ export const emailApi = connector({
     api_base: setting(OneOf(apis).annotate({ description: "The API of the account's region" }), api),
     ...pacingOf(1)
   },
-  check: ({ from, ...rest }) =>
-    // Who may send as which domain is judged when it is written, and not by what a payload holds.
-    /@[^@{}]+$/.test(from)
-      ? faultsOfEnvelope({ from, ...rest })
-      : [
-          {
-            path: "config.from",
-            message: "must be an e-mail address whose domain is written out: placeholders stand before the @ alone"
-          },
-          ...faultsOfEnvelope(rest)
-        ],
+  // What was stored before is judged as well: who may send as which domain is found out when it is written.
+  check: ({ from, ...rest }) => [
+    ...faultsOfEnvelope({ from, ...rest }),
+    ...(hasDomain(from) || !from.includes("{{") ? [] : [{ path: "config.from", message: noDomain }])
+  ],
   auths: ["EMAIL_API_KEY"],
   origins: apis,
   credentials: "mask",

@@ -1,4 +1,4 @@
-import { answered, judgeCall, refused, waiting } from "./Api.ts"
+import { answered, failed, judgeCall, refused, waiting } from "./Api.ts"
 import type { Answer, Verdict } from "./Connector.ts"
 
 /** What Google's APIs answer when they do not do what they were asked. */
@@ -61,6 +61,6 @@ export const judgeGoogle = (answer: Answer, isDone: (body: Readonly<Record<strin
   }
   const { isTooMany, retryAfter, said } = errorOf(answer)
   // They say it with 403 as well, and without a header.
-  const verdict = judgeCall(isTooMany ? { status: 429 } : answer, said)
+  const verdict = isTooMany ? failed(answer.status, said, false) : judgeCall(answer, said)
   return waiting(verdict, retryAfter)
 }

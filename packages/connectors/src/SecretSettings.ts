@@ -34,7 +34,7 @@ export const sealed = (row: Connector, { auth, config }: Stored): Stored => {
     ? { config, auth }
     : {
         config: Object.fromEntries(entries.filter((entry) => !isSecret(entry))),
-        auth: { ...auth, [member]: Object.fromEntries(secrets) }
+        auth: Object.assign({}, auth, { [member]: Object.fromEntries(secrets) })
       }
 }
 
@@ -43,6 +43,13 @@ export const unsealed = <C extends Config>({ auth, config }: Stored<C>): Stored<
   const { [member]: secrets, ...rest } = auth
   return isObject(secrets) ? { config: Object.assign({}, config, secrets), auth: rest } : { config, auth }
 }
+
+/** The settings of a config that are secrets. */
+export const secretsIn = (row: Connector, config: Config): ReadonlyArray<string> =>
+  secretNames(row).flatMap((name) => {
+    const value = config[name]
+    return typeof value === "string" ? [value] : []
+  })
 
 /** Settings as a read shows them. */
 export const masked = ({ settings }: Connector, config: Config): Config =>

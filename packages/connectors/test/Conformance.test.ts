@@ -7,7 +7,7 @@ import type { Message } from "@tidegate/model/Message"
 import { factsOf } from "./Facts.ts"
 import { authsOf, secret } from "./rows/Auths.ts"
 import { rowOf } from "./rows/Rows.ts"
-import { lineConnector, makeLine } from "./TestConnectors.ts"
+import { lineConnector, makeLine, noSqlServers } from "./TestConnectors.ts"
 
 /**
  * What every type of destinations must keep to: each row of the table runs through it, and one that sends over a session. A new
@@ -126,7 +126,7 @@ describe.each(rows.map((row) => [row.type, row] as const))("%s", (type, row) => 
     })
 
     it.each(settings.map(([name]) => name))("%s: refuses what it cannot be, in words and without the value", (name) => {
-      const wrong: ReadonlyArray<Schema.Json> = [{ is: secret }, [secret], `${secret}\u0000${"x".repeat(1_000_000)}`]
+      const wrong: ReadonlyArray<Schema.Json> = [{ is: secret }, [[secret]], `${secret}\u0000${"x".repeat(1_000_000)}`]
       for (const value of wrong) {
         const faults = faultsOf(row, { ...inExample(row), [name]: value }).join("\n")
         expect(faults).toMatch(/must (?:be|not|begin|contain|have) /)
@@ -234,7 +234,7 @@ describe("a session", () => {
       )
       expect(answer.status).toBe(200)
       expect([line.opened, line.closed]).toEqual([1, 1])
-    })
+    }).pipe(Effect.provide(noSqlServers))
   )
 
   it.effect("can be interrupted while it sends", () =>
@@ -248,6 +248,6 @@ describe("a session", () => {
       yield* Fiber.interrupt(sending)
       expect(Exit.isFailure(yield* Fiber.await(sending))).toBe(true)
       expect(line.closed).toBe(1)
-    })
+    }).pipe(Effect.provide(noSqlServers))
   )
 })

@@ -9,7 +9,7 @@ import { InvalidNetwork, makeGuard } from "./Guard.ts"
 import type { Guard, GuardOptions } from "./Guard.ts"
 import { makeOrigins } from "./Origins.ts"
 
-export type { Answer, AttemptErrorCode }
+export type { Answer, AttemptErrorCode, Guard }
 
 /** A request to the outside. */
 export interface Outbound {
@@ -243,7 +243,7 @@ export class Egress extends Context.Service<
      * - One budget covers everything, waiting for a free connection included.
      * - Nothing is sent twice: a connection that the target closes as it is reused ends as SOCKET_CLOSED or
      *   CONNECTION_RESET, because the request may have had its effect; whether to repeat it is up to the retry rule.
-     * - A target that says "100 Continue" unasked is PROTOCOL_ERROR (the HTTP client's limit); other 1xx are passed over.
+     * - A target that says "100 Continue" unasked is PROTOCOL_ERROR (the HTTP client's limit); other 1xx are passed over, as far as they are few.
      *
      * It runs outside Effect, since it is called for every delivery. In an effect:
      * `Effect.promise((signal) => egress.deliver({ ...outbound, signal }))`.

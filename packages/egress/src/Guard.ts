@@ -2,7 +2,8 @@ import { Result, Schema } from "effect"
 import * as IpNetwork from "effect/net/IpNetwork"
 import { BlockList, connect, isIP, Socket, SocketAddress } from "node:net"
 import type { LookupFunction } from "node:net"
-import { createSecureContext, getCACertificates } from "node:tls"
+import { connect as connectTls, createSecureContext, getCACertificates } from "node:tls"
+import type { TLSSocket } from "node:tls"
 import { callbackify } from "node:util"
 import { buildConnector } from "undici"
 import { makeResolver } from "./Resolver.ts"
@@ -55,6 +56,8 @@ export interface Guard {
    * refusal arrives as its `error` event (a `GuardError`). How long connecting may take is up to the caller.
    */
   readonly openSocket: (target: { readonly host: string; readonly port: number }) => Socket
+  /** TLS over such a socket, when both sides have agreed on it: verified against the host as `connect` does. */
+  readonly secure: (socket: Socket, host: string) => TLSSocket
 }
 
 /** The loopback networks, for tests and for development on one machine. */
@@ -197,16 +200,20 @@ export const makeGuard = (options: GuardOptions): Guard => {
   } as const
 
   const connectTimeoutMs = options.connectTimeoutMs ?? 10_000
-  const connectUnchecked = buildConnector({
-    ...addressing,
-    allowH2: false,
-    timeout: connectTimeoutMs,
+  const verifying = {
     // Said outright, because a variable of the environment can turn the default off.
     rejectUnauthorized: true,
     // One for all connections: building it parses every certificate.
     secureContext: createSecureContext(
       options.ca === undefined ? {} : { ca: [...getCACertificates("default"), ...options.ca] }
     )
+  }
+
+  const connectUnchecked = buildConnector({
+    ...addressing,
+    allowH2: false,
+    timeout: connectTimeoutMs,
+    ...verifying
   })
 
   return {
@@ -235,6 +242,11 @@ export const makeGuard = (options: GuardOptions): Guard => {
       connectUnchecked(dotted ? { ...target, servername: target.hostname.slice(0, -1) } : target, callback)
     },
     openSocket: ({ host, port }) =>
-      refusesLiteral(host) ? new Socket().destroy(refused(host)) : connect({ ...addressing, host, port })
+      refusesLiteral(host) ? new Socket().destroy(refused(host)) : connect({ ...addressing, host, port }),
+    secure: (socket, host) => {
+      const name = host.endsWith(".") ? host.slice(0, -1) : host
+      // An address has no name to ask for, and is verified as one.
+      return connectTls({ ...verifying, socket, host: name, servername: isIP(name) === 0 ? name : "" })
+    }
   }
 }

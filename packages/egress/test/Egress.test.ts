@@ -149,6 +149,24 @@ describe("an answer", () => {
     }
   )
 
+  it("that never comes for all the 1xx before it is none, and costs no more than some of them", async () => {
+    await using target = await rawTarget((socket) => {
+      const again = (): void => {
+        while (!socket.destroyed && socket.write("HTTP/1.1 102 Processing\r\n\r\n".repeat(1_000)));
+        socket.once("drain", again)
+      }
+      again()
+    })
+    await using egress = await openEgress()
+    const answer = await egress.deliver({ method: "POST", url: target.url, body: "x" })
+    expect(answer).toMatchObject({
+      status: null,
+      errorCode: "PROTOCOL_ERROR",
+      errorMessage: "more than 32 interim answers"
+    })
+    await target.allClosed()
+  })
+
   it("after 1xx is the one that counts", async () => {
     await using target = await rawTarget((socket) =>
       socket.write(`HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${ok}`)

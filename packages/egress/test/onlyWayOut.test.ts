@@ -27,6 +27,12 @@ const exceptions: ReadonlyArray<{
     reason: "the gateway's own database, at an address the operator sets"
   },
   {
+    files: /^packages\/sessions\/src\/PostgresServers\.ts$/,
+    from: /^@effect\/sql-pg\/PgConnection$/,
+    names: ["make"],
+    reason: "speaks to other people's databases over streams that it is given: the guard opens their sockets"
+  },
+  {
     files: /^packages\/entities\/src\/Wire\/ClusterWire\.ts$/,
     from: /^(@effect\/platform-node|effect\/socket|node:tls)$/,
     names: ["NodeSocket", "Socket", "connect"],
@@ -57,6 +63,13 @@ const exceptions: ReadonlyArray<{
     from: /^nodemailer\/lib\/mail-composer$/,
     names: ["*"],
     reason: "composes a letter of texts and sends nothing; its ways to read files and URLs are switched off"
+  },
+  {
+    files: /^apps\/cli\/src\//,
+    from: /^(global|node:net)$/,
+    names: ["fetch", "connect"],
+    reason:
+      "the command line, a program of its users: posts to a source, and looks whether an app of its machine is there"
   },
   {
     files: /^packages\/api\/src\/DocsPage\.ts$/,

@@ -67,7 +67,9 @@ const refreshTokenOf = (provider: TokenProvider) =>
       code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
       code_challenge_method: "S256"
     })
-    const back = yield* Effect.promise(() => provider.consent(`${provider.authorizationUrl}?${asked}`, "ada"))
+    const back = yield* Effect.promise(() =>
+      provider.consent(`${provider.authorizationUrl}?${asked.toString()}`, "ada")
+    )
     return back.searchParams.get("code")!
   })
 const verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
@@ -113,6 +115,16 @@ layer(world, { timeout: "2 minutes" })("the tokens of a destination", (it) => {
       // The provider's clock is real, and the assertion's is the test's.
       expect((yield* (yield* runner()).obtain).value).toBe(provider.given[0]!.access_token)
       expect(provider.given[0]!.scope).toBe("events:write")
+    })
+  )
+
+  it.effect("are asked for an audience where one is written", () =>
+    Effect.gen(function* () {
+      const provider = yield* provided()
+      const auth = credentials(provider, { audience: "https://api.example.com" })
+      const { runner } = yield* destination("OAUTH2_CLIENT_CREDENTIALS", auth)
+      yield* (yield* runner()).obtain
+      expect(provider.calls[0]!.form).toMatchObject({ audience: "https://api.example.com", scope: "events:write" })
     })
   )
 

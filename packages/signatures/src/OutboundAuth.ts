@@ -2,10 +2,11 @@ import { Predicate, Result, Schema } from "effect"
 import { decodeAuth, fieldError } from "./AuthSettings.ts"
 import type { FieldErrors } from "./AuthSettings.ts"
 import { chatBotToken, emailApiKey, messagingAuthToken } from "./outbound/ApiCredentials.ts"
+import { databasePassword } from "./outbound/DatabasePassword.ts"
 import { customHeader } from "./outbound/CustomHeader.ts"
 import { noAuth } from "./outbound/NoAuth.ts"
-import { objectStoreRKey, objectStoreSKey } from "./outbound/ObjectStoreKeys.ts"
 import { tokenAuthTypes } from "./outbound/OAuth.ts"
+import { objectStoreRKey, objectStoreSKey } from "./outbound/ObjectStoreKeys.ts"
 import { type DeliveryAuth, nothing, type OutboundAuthType } from "./outbound/OutboundAuthType.ts"
 import { serviceSignature } from "./outbound/ServiceSignature.ts"
 
@@ -21,6 +22,7 @@ export const outboundAuthTypes: ReadonlyArray<OutboundAuthType> = [
   messagingAuthToken,
   objectStoreRKey,
   objectStoreSKey,
+  databasePassword,
   ...tokenAuthTypes
 ]
 
@@ -29,13 +31,6 @@ const byType: ReadonlyMap<unknown, OutboundAuthType> = new Map(outboundAuthTypes
 /** The way of an `auth_type`; null is none. */
 export const outboundAuthOf = (authType: unknown): OutboundAuthType | undefined =>
   authType === null ? noAuth : byType.get(authType)
-
-/** Those that the contract has and the table does not yet, with what of them may be read back. */
-export const notBuilt: ReadonlyMap<string, ReadonlyArray<string>> = new Map(
-  Object.entries({
-    DATABASE_PASSWORD: ["username"]
-  })
-)
 
 /** How the deliveries to a destination authenticate, in canonical names. `disabled: true` switches it off. */
 export interface OutboundAuth {
@@ -60,7 +55,6 @@ const everyType: ReadonlyArray<string> = outboundAuthTypes.map(({ type }) => typ
 
 /** Why an `auth_type` cannot be where these are allowed; null when it can. Null is NO_AUTH. */
 export const authTypeFault = (authType: unknown, allowed: ReadonlyArray<string>): string | null => {
-  if (typeof authType === "string" && notBuilt.has(authType)) return `${authType} is not built yet`
   const row = outboundAuthOf(authType)
   return row !== undefined && allowed.includes(row.type)
     ? null

@@ -79,17 +79,17 @@ export const beginConsent = Effect.fnUntraced(function* (
     set consent = excluded.consent, state_hash = excluded.state_hash, consent_until = excluded.consent_until`
 })
 
-/** Whether a consent waits for this state. */
-export const isAwaited = Effect.fnUntraced(function* (
+/** Whose consent waits for this state; null: nobody's. */
+export const awaitedBy = Effect.fnUntraced(function* (
   destinationId: string,
   state: string,
   now: Date
-): Effect.fn.Return<boolean, SqlError.SqlError, SqlClient.SqlClient> {
+): Effect.fn.Return<Owner | null, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  const rows = yield* sql`
-    select from destination_tokens
+  const [row] = yield* sql<Owner>`
+    select destination_id as id, team_id from destination_tokens
     where destination_id = ${destinationId} and state_hash = ${hashToken(state)} and consent_until > ${now}`
-  return rows.length > 0
+  return row ?? null
 })
 
 /** What the consent of a state was begun with, once; null: there is none, or its time is over. */

@@ -103,7 +103,11 @@ layer(world, { excludeTestServices: true })("a share", (it) => {
         select count(*)::int as count from request_shares where team_id = ${mine}`) as [{ count: number }]
       yield* sql`insert into request_shares select (json_populate_record(s, json_build_object('id', 'shr_' || n, 'token_hash', n::text))).*
         from request_shares s, generate_series(1, ${mostShares - count - 2}::int) n where s.id = ${id}`
-      expect(yield* atOnce(Array.from({ length: 6 }, () => shared()))).toEqual({ made: 2, codes: ["RATE_LIMITED"] })
+      expect(yield* atOnce(Array.from({ length: 6 }, () => shared()))).toEqual({
+        made: 2,
+        codes: ["TEAM_LIMIT_REACHED"]
+      })
+      expect(yield* codeOf(shared())).toBe("TEAM_LIMIT_REACHED")
     })
   )
 })

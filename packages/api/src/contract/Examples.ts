@@ -457,3 +457,11 @@ export const rotatedSecrets = {
   ...projectSecrets,
   signing_secret: { ...signingSecret, value: `gws_${"0123456789abcdef".repeat(4)}` }
 } as const
+
+export const consentStarted = {
+  authorization_url: `https://id.example.com/authorize?response_type=code&client_id=gateway&state=${ids.destination}.…`,
+  redirect_uri: "https://gateway.example.com/v1/oauth/callback",
+  expires_at: later
+} as const
+
+export const consentEnded = { authorized: true, destination_id: ids.destination, renewable: true } as const

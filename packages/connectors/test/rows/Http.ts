@@ -1,3 +1,4 @@
+import { tokenAddresses, tokenNotReached } from "./Auths.ts"
 import type { ConformanceRow, Failing } from "./Row.ts"
 
 /** Whatever it is, a target may think better of it: the retry rule says which statuses are final. */
@@ -13,6 +14,10 @@ export const http: ConformanceRow = {
     refused: [status(301), status(400), status(404), status(410), status(413)],
     trouble: [status(500), status(502), status(504)]
   },
-  addresses: { url: ({ url }) => ({ config: { url } }) },
+  addresses: {
+    url: ({ url }) => ({ config: { url } }),
+    ...tokenAddresses({ url: "https://target.example.com/hooks" })
+  },
+  notReached: tokenNotReached,
   triedWith: "servers of node:http, raw sockets and TLS with good and bad certificates"
 }

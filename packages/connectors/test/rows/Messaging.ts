@@ -12,9 +12,16 @@ const messaging: Omit<ConformanceRow, "type"> = {
   standIn: () => ({ config: {} }),
   accepted: { status: 201, body: '{"sid":"SM1","status":"queued"}' },
   failures: {
-    credentials: [said(401, 20_003, "AUTH_REJECTED", false), said(403, 20_403, "AUTH_REJECTED", false)],
-    tooMuch: [said(429, 20_429, "BAD_RESPONSE", false)],
-    refused: [said(400, 21_211, "BAD_RESPONSE", true), said(404, 20_404, "BAD_RESPONSE", true)],
+    credentials: [
+      said(401, 20_003, "AUTH_REJECTED", false),
+      said(403, 20_403, "AUTH_REJECTED", false),
+      said(404, 20_404, "AUTH_REJECTED", false)
+    ],
+    tooMuch: [said(429, 20_429, "BAD_RESPONSE", false), said(400, 21_611, "BAD_RESPONSE", false)],
+    refused: [
+      said(400, 21_211, "BAD_RESPONSE", true),
+      { status: 201, body: '{"sid":"SM1","status":"failed","error_code":30007}', code: "BAD_RESPONSE", final: true }
+    ],
     trouble: [said(500, 20_500, "BAD_RESPONSE", false), said(503, 20_503, "BAD_RESPONSE", false)]
   },
   addresses: {},
@@ -30,5 +37,5 @@ export const messagingSms: ConformanceRow = { ...messaging, type: "MESSAGING_SMS
 export const messagingMms: ConformanceRow = {
   ...messaging,
   type: "MESSAGING_MMS",
-  addresses: { media_urls: ({ url }) => ({ config: { media_urls: [url] } }) }
+  notReached: { media_urls: "told to the API, which fetches them" }
 }

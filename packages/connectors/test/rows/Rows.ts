@@ -2,11 +2,13 @@ import { chatBot } from "./ChatBot.ts"
 import { chatWebhook } from "./ChatWebhook.ts"
 import { cli } from "./Cli.ts"
 import { emailApi } from "./EmailApi.ts"
+import { mailbox, spreadsheet } from "./Google.ts"
 import { http } from "./Http.ts"
 import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
 import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
 import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
+import { sqlDatabase } from "./SqlDatabase.ts"
 import type { ConformanceRow } from "./Row.ts"
 
 /** One of each type. */
@@ -14,6 +16,8 @@ export const rows: ReadonlyArray<ConformanceRow> = [
   http,
   cli,
   mockApi,
+  spreadsheet,
+  mailbox,
   emailApi,
   chatBot,
   chatWebhook,
@@ -22,7 +26,8 @@ export const rows: ReadonlyArray<ConformanceRow> = [
   messagingSms,
   messagingMms,
   objectStoreR,
-  objectStoreS
+  objectStoreS,
+  sqlDatabase
 ]
 
 const byType: ReadonlyMap<string, ConformanceRow> = new Map(rows.map((row) => [row.type, row]))

@@ -9,6 +9,7 @@ import { cancelPending } from "@tidegate/storage/CancelPending"
 import type { Database } from "@tidegate/storage/Database"
 import { recentStarts } from "@tidegate/storage/DeliveryRows"
 import { Journal } from "@tidegate/storage/Journal"
+import { Echoes } from "@tidegate/signatures/Echoes"
 import { Secrets } from "@tidegate/storage/Secrets"
 import { traceHeaders, Tracing } from "@tidegate/telemetry/Tracing"
 import { Lease } from "../Lease.ts"
@@ -23,7 +24,8 @@ import {
   recordOf,
   retryOf,
   unanswered,
-  verdictOf
+  verdictOf,
+  withoutEchoes
 } from "./Attempt.ts"
 import type { Ending } from "./ConcurrencyLimit.ts"
 import type { Batch } from "../Batch.ts"
@@ -254,6 +256,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     const { item } = attempt
     const { credentials } = destination
     const { sender, session, token } = opened
+    attempt.echoes = token === null ? destination.echoes : Echoes.with(destination.echoes, token)
     const message = withCredentials(secrets, credentials, item)
     if (message === null) {
       return refuse(attempt, "INTERNAL_ERROR", "the credentials that the sender presented cannot be read", false)
@@ -279,18 +282,19 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       }
       const exchanged =
         sender.complete === undefined ? exchange(request) : sender.complete(request, facts).then(exchange)
+      const { judge } = sender
       exchanged.then(
         (answer) =>
           guarded(attempt, () => {
-            if (token === null || answer.status !== 401 || answer.errorCode !== null) {
-              if (token !== null && answer.status !== null) opening.tokens.accepted()
-            } else if (!isRenewed) {
-              return awaiting(attempt, opening.renew(destination, token), answer, (renewed) => {
-                if (renewed === null) answered(attempt, answer, sender.judge)
-                else sendBy(attempt, destination, lane, renewed, true)
-              })
+            if (token === null || answer.status !== 401 || isRenewed) {
+              if (token !== null && answer.status !== null && answer.status !== 401) opening.tokens.accepted()
+              return answered(attempt, answer, judge)
             }
-            answered(attempt, answer, sender.judge)
+            // It takes this token no more: once more, with another one.
+            awaiting(attempt, opening.renew(destination, token), answer, (renewed) => {
+              if (renewed === null) answered(attempt, answer, judge)
+              else sendBy(attempt, destination, lane, renewed, true)
+            })
           }),
         (cause: unknown) => brokeDown(attempt, cause)
       )
@@ -361,8 +365,9 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   }
 
   /** Hands an attempt in to be recorded. Throws only when it did not. */
-  const finish = (attempt: Attempt, outcome: Outcome, verdict: Verdict, how: Ending): void => {
+  const finish = (attempt: Attempt, answer: Outcome, judged: Verdict, how: Ending): void => {
     const { item } = attempt
+    const [outcome, verdict] = withoutEchoes(attempt, answer, judged)
     const record = recordOf(attempt, id, outcome, verdict, now(), Math.random())
     journal.record(record, (recorded) => {
       unrecorded.delete(item.eventId)
@@ -538,6 +543,9 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     work,
     offer,
     wake: () => queue.wake(),
+    tokens: opening.tokens,
+    /** How tokens are asked for, once it has begun; null: they are not. */
+    tokenSettings: () => state?.bearer?.settings ?? null,
     attach: (localUrl: string | null): string | null => tunnel?.attach(localUrl) ?? null,
     listen,
     answered: (sessionId: string, results: ReadonlyArray<TunnelResult>): number =>

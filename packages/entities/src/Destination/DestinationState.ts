@@ -2,10 +2,13 @@ import { Cause, Effect, Redacted, Result } from "effect"
 import type { SqlError } from "effect/sql"
 import type { Connector, OpenAuth, Sender } from "@tidegate/connectors/Connector"
 import { settingsOf } from "@tidegate/connectors/Connectors"
+import { secretsIn as settingsIn } from "@tidegate/connectors/SecretSettings"
 import { ApiOrigins } from "@tidegate/connectors/Origins"
 import type { RatePeriod } from "@tidegate/model/Destination"
 import type { RetryPolicy } from "@tidegate/rules/Retry"
 import { compileRules } from "@tidegate/rules/RuleSet"
+import { Echoes } from "@tidegate/signatures/Echoes"
+import { secretsIn } from "@tidegate/signatures/Masking"
 import { compileOutboundAuth, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
 import type { Grant } from "@tidegate/signatures/outbound/Grant"
 import { prepareSigningSecret, type SigningSecret } from "@tidegate/signatures/DeliverySignature"
@@ -61,6 +64,8 @@ export interface DestinationState {
   readonly sender: Sender | null
   /** What opens its sender, where a token does. */
   readonly bearer: Bearer | null
+  /** Hides its credentials in what is kept of an answer; null: it has none. */
+  readonly echoes: Echoes | null
   readonly lanes: ReadonlyMap<string, LaneSettings>
 }
 
@@ -77,7 +82,8 @@ export const loadDestination = Effect.fnUntraced(function* (
   const { connections, destination } = stored
   const { cancel_before, config, deleted_at, disabled_at, name } = destination
   const limit = config["rate_limit"]
-  const atOnce = config["max_concurrency"]
+  const opened = deleted_at === null ? yield* openSender(destination, connectorOf) : neither
+  const atOnce = opened.sender?.kind === "session" ? opened.sender.atOnce : config["max_concurrency"]
   return {
     id,
     name,
@@ -87,7 +93,7 @@ export const loadDestination = Effect.fnUntraced(function* (
     maxConcurrency: typeof atOnce === "number" ? atOnce : null,
     credentials:
       config["forward_credentials"] === false ? "omit" : (connectorOf(destination.type)?.credentials ?? "mask"),
-    ...(deleted_at === null ? yield* openSender(destination, connectorOf) : neither),
+    ...opened,
     lanes: new Map(connections.map((connection) => [connection.id, laneOf(connection)]))
   }
 })
@@ -105,9 +111,9 @@ const laneOf = (row: DeliveringConnection): LaneSettings => ({
   retry: Result.getOrNull(Result.map(compileRules(row.rules), (rules) => rules.retry))
 })
 
-type Opens = Pick<DestinationState, "sender" | "bearer">
+type Opens = Pick<DestinationState, "sender" | "bearer" | "echoes">
 
-const neither: Opens = { sender: null, bearer: null }
+const neither: Opens = { sender: null, bearer: null, echoes: null }
 
 /** The sender of a destination, or what opens it; neither when it cannot be opened, which operators are told. */
 const openSender = Effect.fnUntraced(function* (
@@ -129,6 +135,11 @@ const openSender = Effect.fnUntraced(function* (
   }
   const origins = yield* ApiOrigins
   const { auth, grant } = found
+  const echoes = Echoes.of([
+    ...secretsIn(destination.config.auth_type, auth.settings),
+    ...Object.values(auth.headers).map((value) => value.replace(/^\S+ /, "")),
+    ...settingsIn(connector, destination.config)
+  ])
   if (grant !== null) {
     const { id, team_id } = destination
     const url = new URL(grant.tokenUrl)
@@ -138,10 +149,10 @@ const openSender = Effect.fnUntraced(function* (
       const headers = { ...auth.headers, authorization: `Bearer ${token}` }
       return connector.open(settings.success, { ...auth, headers }, origins)
     }
-    return { sender: null, bearer: { settings: { owner: { id, team_id }, grant, endpoint, scope }, open } }
+    return { sender: null, bearer: { settings: { owner: { id, team_id }, grant, endpoint, scope }, open }, echoes }
   }
   try {
-    return { sender: connector.open(settings.success, auth, origins), bearer: null }
+    return { sender: connector.open(settings.success, auth, origins), bearer: null, echoes }
   } catch (cause) {
     yield* Effect.logError("a destination cannot deliver: its sender broke down", about, Cause.die(cause))
     return neither

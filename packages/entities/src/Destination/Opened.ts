@@ -1,5 +1,5 @@
 import { Effect, Scope } from "effect"
-import type { Sender } from "@tidegate/connectors/Connector"
+import type { Sender, SessionSender, SessionServices } from "@tidegate/connectors/Connector"
 import type { Database } from "@tidegate/storage/Database"
 import type { Secrets } from "@tidegate/storage/Secrets"
 import type { DestinationState } from "./DestinationState.ts"
@@ -23,11 +23,14 @@ export interface Opened {
  */
 export const makeOpening = Effect.fnUntraced(function* (scope: Scope.Scope, mayAsk: () => boolean) {
   const tokens = yield* makeTokens(mayAsk)
+  const services = yield* Effect.context<SessionServices>()
   let state: DestinationState | null = null
   let opened: Opened | null = null
 
+  const held = (sender: SessionSender) => HeldSession.make(sender).pipe(Scope.provide(scope), Effect.provide(services))
+
   const open = Effect.fnUntraced(function* (sender: Sender, token: Token | null) {
-    const session = sender.kind === "session" ? yield* Scope.provide(HeldSession.make(sender), scope) : null
+    const session = sender.kind === "session" ? yield* held(sender) : null
     opened?.session?.release()
     opened = { sender, session, token: token?.value ?? null, until: token?.until ?? Number.POSITIVE_INFINITY }
     return opened
@@ -38,7 +41,7 @@ export const makeOpening = Effect.fnUntraced(function* (scope: Scope.Scope, mayA
     if (state === of && opened?.token === token.value) return (opened = { ...opened, until: token.until })
     const sender = of.bearer!.open(token.value)
     if (state === of) return yield* open(sender, token)
-    const session = sender.kind === "session" ? yield* Scope.provide(HeldSession.make(sender), scope) : null
+    const session = sender.kind === "session" ? yield* held(sender) : null
     session?.release()
     return { sender, session, token: token.value, until: token.until }
   })

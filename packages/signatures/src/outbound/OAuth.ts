@@ -177,7 +177,7 @@ const expandKeyFile = (auth: Schema.JsonObject): Result.Result<Schema.JsonObject
 /** A key that went through an environment variable has its line breaks spelt out. */
 const unescaped = (auth: Schema.JsonObject): Schema.JsonObject => {
   const key = auth["private_key"]
-  return typeof key === "string" ? { ...auth, private_key: key.replaceAll("\\n", "\n") } : auth
+  return typeof key === "string" ? Object.assign({}, auth, { private_key: key.replaceAll("\\n", "\n") }) : auth
 }
 
 export const serviceAccount = authType({

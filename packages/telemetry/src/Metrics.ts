@@ -105,7 +105,7 @@ export const metrics = {
   streams: gauge("tidegate_streams_open", "WebSocket streams that are open at this process."),
   tunnelResults: counters(
     "tidegate_tunnel_results_total",
-    "What clients of tunnels have said, by what it was: the result of a delivery, one that came too late, or nothing that was asked for.",
+    "Frames of tunnels' clients: results that were taken, that came too late, and what nobody had asked for.",
     [["outcome", ["taken", "late", "unexpected"]]]
   ),
 

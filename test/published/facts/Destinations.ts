@@ -22,7 +22,7 @@ const sql = tests("packages/sessions/test/PostgresServers.test.ts")
 const strangers = tests("packages/sessions/test/Strangers.test.ts")
 
 /** Types that have rows of their own. */
-const told = new Set(["HTTP", "MOCK_API", "SQL_DATABASE"])
+const told = new Set(["HTTP", "CLI", "MOCK_API", "SQL_DATABASE"])
 const calling = connectors.map(({ type }) => type).filter((type) => !told.has(type))
 const authTypes: ReadonlySet<string> = new Set(connectors.flatMap(({ auths }) => auths.map(String)))
 /** Those of the contract beside the ones that have rows of their own. */
@@ -135,6 +135,12 @@ export const destinations: Section = {
     ),
     row("type HTTP", delivery("what the gateway adds")),
     row("type MOCK_API", delivery("answers 200 and an echo")),
+    row(
+      "type CLI",
+      tests("test/contract/Tunnel.test.ts")(
+        "is the request as HTTP destinations are sent it, and its answer is the attempt's"
+      )
+    ),
     row("type SQL_DATABASE", sql("has the body, and what the destination asks for besides")),
     row(
       "type SQL_DATABASE: conflict_mode ERROR, IGNORE",

@@ -86,10 +86,22 @@ export const ingressUrls: Section = {
 const stream = tests("test/contract/BinStream.test.ts")
 const told = stream("tells every request that is stored, accepted or rejected, once and as the list shows it")
 
+const tunnel = tests("test/contract/Tunnel.test.ts")
+const delivered = tunnel("is the request as HTTP destinations are sent it, and its answer is the attempt's")
+const admitted = tunnel("is let in by keys and by sessions, by headers and by subprotocols")
+
 export const streams: Section = {
   title: "Streams",
-  endpoints: [row("GET /bins/{id}/stream", told)],
-  fields: { StreamFrame: [of("type bin_id request", told)], CapturedRequest: [] },
+  endpoints: [row("GET /bins/{id}/stream", told), row("GET /connect", delivered)],
+  fields: {
+    StreamFrame: [of("type bin_id request", told)],
+    CapturedRequest: [],
+    TunnelFrame: [
+      of("type cli_id destination_id heartbeat_seconds max_in_flight", admitted),
+      of("job_id timeout_ms request.body request.body_base64", tunnel("carries any bytes both ways")),
+      of("request", delivered)
+    ]
+  },
   states: [
     row("a plain request: 426", stream("that is none is answered 426, with or without a credential")),
     row(
@@ -98,9 +110,40 @@ export const streams: Section = {
     ),
     row("who may not is told by the close code", stream("is told by the code of its end why it is not let in")),
     row(
+      "tunnel:connect, a team's key or session: 4401, 4403, 4404",
+      tunnel("is told by the code of its end why it is not let in")
+    ),
+    row(
+      "a newer session takes over: 4409",
+      tunnel("is taken over by a newer one, which is sent what the older one has not answered")
+    ),
+    row(
+      "the destination is deleted: 4404",
+      tunnel("ends with 4404 when its destination is deleted, or is none any more")
+    ),
+    row("binary bodies in base64", tunnel("carries any bytes both ways")),
+    row(
+      "a failure of the local program: 502 with an error, CLI",
+      tunnel("fails as its answer says, and is tried again by the retry rule")
+    ),
+    row("no session: QUEUED", tunnel("events wait, and are delivered in the order of their arrival when one comes")),
+    row(
+      "no session for two minutes: CLI_UNAVAILABLE",
+      tests("packages/entities/test/Tunnel.test.ts")(
+        "fails when nobody has come for two minutes, and its retry waits likewise"
+      )
+    ),
+    row(
+      "a client that goes, a runner or an edge that is killed: sent again",
+      tests("test/cluster/tunnel.test.ts")("loses no event while runners and the edge that holds it are killed")
+    ),
+    row(
       "a reader that does not keep up is dropped",
       stream("who does not read is dropped, and costs the others nothing")
     )
   ],
-  limits: [row("few streams of one source, and of one address", stream("is one of few of a source, and of an address"))]
+  limits: [
+    row("50 deliveries at once", tunnel("is one of fifty that a client holds")),
+    row("few streams of one source, and of one address", stream("is one of few of a source, and of an address"))
+  ]
 }

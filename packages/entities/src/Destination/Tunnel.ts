@@ -38,7 +38,7 @@ interface Session {
   readonly id: string
   readonly localUrl: string | null
   /** What its process held when it asked last. */
-  holding: ReadonlySet<string>
+  holding: Set<string>
   room: number
   /** Answers the question that is open. */
   answer: ((heard: Heard) => void) | null
@@ -129,7 +129,10 @@ export class Tunnel implements Presence {
   answered(sessionId: string, results: ReadonlyArray<TunnelResult>): number {
     let ignored = 0
     for (const result of results) {
-      const pending = sessionId === this.#session?.id ? this.#jobs.get(result.job_id) : undefined
+      const isOurs = sessionId === this.#session?.id
+      const pending = isOurs ? this.#jobs.get(result.job_id) : undefined
+      // Sent by the last owner of the shard, and not begun here yet: its process forgets it now.
+      if (isOurs) this.#session!.holding.delete(result.job_id)
       if (pending === undefined) ignored++
       else this.#over(pending, { kind: "answered", result, handedAt: pending.handedAt })
     }

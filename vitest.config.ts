@@ -10,6 +10,8 @@ const inPackages = ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts"]
  * hundreds of random runs.
  */
 const dear = [
+  "apps/cli/test/process/**/*.test.ts",
+  "apps/gateway/test/Admin.test.ts",
   "packages/sandbox/test/**/*.test.ts",
   "packages/postgres/test/**/*.test.ts",
   "benchmarks/test/**/*.test.ts",

@@ -1,5 +1,5 @@
 /**
- * The way into the project: `node infra/launch.mjs start|tidegate|test|quick|faults|bench|check|format [arguments]`.
+ * The way into the project: `node infra/launch.mjs start|admin|tidegate|pack|test|quick|faults|bench|check|format [arguments]`.
  *
  * Any Node from 20 on runs this file. It installs what is missing and runs the rest with the Node version the project is
  * written for, which comes with the dependencies and needs no install script. Nothing has to be built.
@@ -26,7 +26,9 @@ const check = [
 /** What each name runs: programs and their arguments, one after the other, however the ones before them end. */
 const targets = {
   start: [["apps/gateway/src/main.ts", ...rest]],
-  tidegate: [["apps/gateway/src/tidegate.ts", ...rest]],
+  admin: [["apps/gateway/src/admin.ts", ...rest]],
+  tidegate: [["apps/cli/src/main.ts", ...rest]],
+  pack: [["apps/cli/pack.mjs", ...rest]],
   // Node strips types without reading them: a suite can pass that does not compile. Suites that are named run alone.
   test: [...(rest.length === 0 ? check : []), ["node_modules/vitest/vitest.mjs", "run", ...rest]],
   // Alone on the machine, and waited for: on all cores, where a whole run leaves one to what it tests.
@@ -44,7 +46,7 @@ if (!Object.hasOwn(targets, name ?? "")) {
   fail(`Usage: node infra/launch.mjs ${Object.keys(targets).join("|")} [arguments]`)
 }
 
-await ensureInstalled(root, { development: name !== "start" && name !== "tidegate" })
+await ensureInstalled(root, { development: !["start", "admin", "tidegate"].includes(name) })
 const node = findNode()
 /** The gateway in less memory: 16 MB for new objects instead of 32, and two arenas for its threads instead of eight a core. */
 const lean = {

@@ -14,6 +14,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/rules": ["templates", "model"],
   "packages/workflows": ["rules", "templates", "model"],
   "packages/signatures": ["model"],
+  "packages/formatter": ["templates", "model"],
   "packages/connectors": ["signatures", "templates", "model"],
   "packages/egress": ["model"],
   "packages/sessions": ["connectors", "egress", "model"],
@@ -46,6 +47,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
     "model"
   ],
   "packages/api": [
+    "formatter",
     "entities",
     "storage",
     "coordination",
@@ -56,6 +58,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
     "telemetry",
     "model"
   ],
+  "apps/cli": ["client", "rules", "signatures"],
   "apps/gateway": [
     "api",
     "doors",
@@ -80,12 +83,14 @@ const pure = [
   "packages/workflows",
   "packages/signatures",
   "packages/connectors",
+  "packages/formatter",
   "packages/resources"
 ]
 
 /** What of the platform computes and does nothing else. */
 const computing = new Set([
   "node:buffer",
+  "node:module",
   "node:crypto",
   "node:querystring",
   "node:string_decoder",
@@ -96,7 +101,16 @@ const computing = new Set([
   "@smithy/signature-v4",
   "nodemailer/lib/mail-composer",
   "nodemailer/lib/mime-node",
-  "re2js"
+  "re2js",
+  "decimal.js",
+  "libphonenumber-js/max",
+  "chrono-node/en",
+  "markdown-it",
+  "turndown",
+  "htmlparser2",
+  "pluralize",
+  "any-ascii",
+  "linkify-it"
 ])
 
 /** What reads the clock, draws lots or reaches out of the process without being imported. */

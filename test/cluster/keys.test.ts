@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto"
 import { describe, expect } from "vitest"
 import { GatewayProcess, type Role, usualSettings } from "../support/GatewayProcess.ts"
 import { it } from "../support/it.ts"
-import { tidegate } from "../support/Tidegate.ts"
+import { admin } from "../support/Admin.ts"
 
 const apiKey = "gwk_rolling_keys_test"
 const old = `old:${randomBytes(32).toString("base64")}`
@@ -34,7 +34,7 @@ describe("secret keys that are changed process by process", () => {
       return (await response.json()) as { id: string }
     }
     const rotate = (keys: string, ...more: ReadonlyArray<string>) =>
-      tidegate(
+      admin(
         { TIDEGATE_HOME: place.folder, TIDEGATE_SECRET_KEYS: keys, DATABASE_URL: place.databaseUrl },
         "keys",
         "rotate",

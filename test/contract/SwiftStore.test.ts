@@ -40,7 +40,8 @@ const it = base
   .extend(
     "stored",
     // The client has made the bucket.
-    ({ client: _, gateway, swift }) =>
+    // oxlint-disable-next-line no-unused-vars -- asked for, it is made
+    ({ client: _client, gateway, swift }) =>
       async (payload: object, config: Config = {}, auth: Config = {}, type = "OBJECT_STORE_S") => {
         const where: Config =
           type === "OBJECT_STORE_S" ? { region: swiftRegion, force_path_style: true } : { account_id: "a" }

@@ -22,6 +22,8 @@ export const introductions: Readonly<Record<string, string>> = {
     "Series over a range, and summaries of the last 24 hours. What each measure counts, and how exact it is: [the control API](../api.md#metrics-and-counts).",
   Fixtures:
     "A fixture keeps one request for good, and sends it through a connection whenever you like. More in [the control API](../api.md#fixtures).",
+  Formatter:
+    "Shapes a value: trims, splits, calculates, formats a date. What each operation does, and the formula language: [formatter](../formatter.md).",
   "Public bins": "A URL without an account, for an hour. How one is made, watched and kept: [public bins](../bins.md).",
   Streams:
     "What a bin or a source receives, as it comes. How one is opened from a page, what is told and how it ends: [streams](../streams.md).",

@@ -1,4 +1,4 @@
-import { connectorOf } from "@tidegate/connectors/Connectors"
+import { connectorOf, knownOrigins } from "@tidegate/connectors/Connectors"
 import type { Config } from "@tidegate/connectors/Settings"
 import { authOf } from "../../packages/connectors/test/rows/Auths.ts"
 import type { Written } from "../../packages/connectors/test/rows/Row.ts"
@@ -7,11 +7,9 @@ import type { DestinationConfig } from "./Contract.ts"
 
 /** Destinations of any type whose calls come to a server of a test. */
 
-const apis = ["https://slack.com", "https://api.telegram.org", "https://api.sendgrid.com", "https://api.twilio.com"]
-
 /** Settings of a gateway that calls this origin in the place of the APIs that types have built in. */
 export const standingIn = (origin: string): Readonly<Record<string, string>> => ({
-  TIDEGATE_API_ORIGINS: apis.map((api) => `${api}=${origin}`).join(", ")
+  TIDEGATE_API_ORIGINS: [...knownOrigins].map((api) => `${api}=${origin}`).join(", ")
 })
 
 /** A `config` of a type, complete: that of its example, with what its row says. */

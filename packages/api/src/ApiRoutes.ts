@@ -16,6 +16,7 @@ import * as ConnectionHandlers from "./handlers/ConnectionHandlers.ts"
 import * as DestinationHandlers from "./handlers/DestinationHandlers.ts"
 import * as EventHandlers from "./handlers/EventHandlers.ts"
 import * as FixtureHandlers from "./handlers/FixtureHandlers.ts"
+import * as FormatterHandlers from "./handlers/FormatterHandlers.ts"
 import * as MetricsHandlers from "./handlers/MetricsHandlers.ts"
 import * as Plain from "./handlers/Plain.ts"
 import * as ProjectSecretHandlers from "./handlers/ProjectSecretHandlers.ts"
@@ -27,6 +28,7 @@ import * as StreamHandlers from "./handlers/StreamHandlers.ts"
 import * as TransformationHandlers from "./handlers/TransformationHandlers.ts"
 import { Credentials } from "./Credentials.ts"
 import { IdTokens } from "./IdTokens.ts"
+import { Sockets } from "./streams/Sockets.ts"
 import { Streams } from "./streams/Streams.ts"
 import { Watches } from "./streams/Watches.ts"
 import { SignInSettings } from "./SignInSettings.ts"
@@ -38,7 +40,7 @@ import * as UnmatchedRoutes from "./UnmatchedRoutes.ts"
 type Platform = Etag.Generator | FileSystem.FileSystem | HttpPlatform.HttpPlatform | Path.Path
 
 /** What the API works with. */
-type Needed = Egress | Platform | RateLimiter | Secrets | Sharding | Stores | Streams
+type Needed = Egress | Platform | RateLimiter | Secrets | Sharding | Sockets | Stores | Streams
 
 /**
  * Makes `/openapi.json`, which is kept from then on. It takes a quarter of a second, for which nobody's call may hold the
@@ -47,7 +49,10 @@ type Needed = Egress | Platform | RateLimiter | Secrets | Sharding | Stores | St
 export const prepare: Effect.Effect<void> = Effect.sync(() => void OpenApi.fromApi(Api))
 
 /** The open streams: of the routes, and of `drainStreams`. */
-export const streams: Layer.Layer<Streams, never, Database | Feed> = Layer.provide(Streams.layer, Watches.layer)
+export const streams: Layer.Layer<Streams | Sockets, never, Database | Feed> = Streams.layer.pipe(
+  Layer.provide(Watches.layer),
+  Layer.provideMerge(Sockets.layer)
+)
 
 const idTokens = Layer.unwrap(Effect.map(SignInSettings, ({ issuer }) => IdTokens.layer(issuer)))
 
@@ -74,6 +79,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     PublicBinHandlers.layer,
     MetricsHandlers.layer,
     FixtureHandlers.layer,
+    FormatterHandlers.layer,
     ProjectSecretHandlers.layer,
     StreamHandlers.layer
   ]),
@@ -82,4 +88,4 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
 )
 
 /** Ends the streams before the server waits for its connections to end: it is built behind the server. */
-export const drainStreams: Layer.Layer<never, never, Streams> = Streams.layerDraining
+export const drainStreams: Layer.Layer<never, never, Sockets> = Sockets.layerDraining

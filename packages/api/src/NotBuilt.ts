@@ -5,7 +5,6 @@
  */
 const routes: ReadonlyArray<string> = [
   "GET /metrics/workflows",
-  "GET /connect",
   "GET,POST /workflows",
   "GET,PUT,PATCH,DELETE /workflows/{}",
   "PUT /workflows/aggregate",
@@ -18,8 +17,6 @@ const routes: ReadonlyArray<string> = [
   "GET /workflow-templates",
   "GET /workflow-templates/{}",
   "POST /workflow-templates/{}/instantiate",
-  "GET /workflow-formatter/catalog",
-  "POST /workflow-formatter/test",
   "GET,POST /actions",
   "GET,PUT,PATCH,DELETE /actions/{}",
   "PUT,POST /actions/{}/enable",

@@ -30,6 +30,7 @@ import * as FakeSandbox from "../../entities/test/FakeSandbox.ts"
 import * as ApiRoutes from "../src/ApiRoutes.ts"
 import { Api } from "../src/contract/Api.ts"
 import { Authorization } from "../src/contract/Authorization.ts"
+import { noTunnel } from "../../entities/test/NoTunnel.ts"
 
 export const teams = {
   a: { id: "tm_a", key: "gwk_key_of_team_a" },
@@ -54,7 +55,8 @@ const destinationEntity = DestinationEntity.toLayer(
       EndConsent: () => Effect.die("no consents here"),
       Deliver: () => Effect.void,
       Wake: () => Effect.void,
-      Reload: () => Effect.void
+      Reload: () => Effect.void,
+      ...noTunnel
     })
   })
 )

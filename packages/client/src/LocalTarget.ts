@@ -3,7 +3,7 @@ import type { Delivery } from "./Tunnel.ts"
 /** What the gateway is told of a delivery. */
 export interface Answer {
   readonly status: number
-  readonly headers: Readonly<Record<string, string>>
+  readonly headers: Readonly<Record<string, string | ReadonlyArray<string>>>
   readonly body?: string
   readonly body_base64?: string
   readonly body_truncated?: true
@@ -63,14 +63,16 @@ const headersOf = (given: Delivery["request"]["headers"]): Headers => {
 }
 
 /** As many as the gateway keeps. What the platform has decoded is not announced as encoded. */
-const shown = (headers: Headers): Record<string, string> => {
-  const kept: Record<string, string> = {}
+const shown = (headers: Headers): Answer["headers"] => {
+  const kept: Record<string, string | Array<string>> = {}
   let characters = 0
   for (const [name, value] of headers) {
     if (name === "content-encoding" || name === "content-length" || dropped.has(name)) continue
     characters += name.length + value.length
     if (Object.keys(kept).length >= mostHeaders || characters > mostHeaderCharacters) break
-    kept[name] = value
+    const before = kept[name]
+    // Cookies alone come one by one: they cannot be joined.
+    kept[name] = before === undefined ? value : [before, value].flat()
   }
   return kept
 }
@@ -86,18 +88,14 @@ const bodyOf = async (response: Response): Promise<Pick<Answer, "body" | "body_b
   const bytes = new Uint8Array(mostBody)
   let length = 0
   let isCut = false
-  const reader = response.body?.getReader()
-  while (reader !== undefined) {
-    const { done, value } = (await reader.read()) as { readonly done: boolean; readonly value?: Uint8Array }
-    if (done || value === undefined) break
-    const room = value.subarray(0, mostBody - length)
+  const parts = (response.body ?? []) as AsyncIterable<Uint8Array>
+  // Leaving the loop cancels what is left of the body.
+  for await (const part of parts) {
+    const room = part.subarray(0, mostBody - length)
     bytes.set(room, length)
     length += room.length
-    isCut = room.length < value.length
-    if (isCut) {
-      reader.cancel().catch(() => undefined)
-      break
-    }
+    isCut = room.length < part.length
+    if (isCut) break
   }
   const read = bytes.subarray(0, length)
   const cut = isCut ? ({ body_truncated: true } as const) : {}

@@ -10,7 +10,7 @@ interface Result {
   readonly type: string
   readonly job_id: string
   readonly status: number
-  readonly headers: Record<string, string>
+  readonly headers: Record<string, string | Array<string>>
   readonly body?: string
   readonly body_base64?: string
   readonly body_truncated?: boolean
@@ -128,7 +128,8 @@ const it = test
 
 describe("a tunnel", () => {
   it("is opened by subprotocols that say who asks, delivers, and ends cleanly", async ({ app, gateway, open }) => {
-    app.answer = (_, response) => void response.writeHead(201, { "x-app": "1" }).end("made")
+    app.answer = (_, response) =>
+      void response.writeHead(201, { "x-app": "1", "set-cookie": ["a=1", "b=2"] }).end("made")
     const tunnel = open({ team: "tm_1" })
     const peer = await gateway.peers.take()
     const url = new URL(peer.url, gateway.origin)
@@ -146,7 +147,7 @@ describe("a tunnel", () => {
     })
     const { headers, ...result } = await peer.results.take()
     expect(result).toEqual({ type: "delivery_result", job_id: "1", status: 201, body: "made" })
-    expect(headers["x-app"]).toBe("1")
+    expect([headers["x-app"], headers["set-cookie"]]).toEqual(["1", ["a=1", "b=2"]])
     expect(
       app.asked.map(({ body, headers, method, url }) => [method, url, body.toString(), headers["x-many"]])
     ).toEqual([["PUT", "/hooks/a?b=1", "Grüße", "1, 2"]])

@@ -166,7 +166,17 @@ export interface SessionSender {
 /** What sessions reach their servers by. Who runs them has it. */
 export type SessionServices = SqlServers
 
-export type Sender = HttpSender | LocalSender | SessionSender
+/**
+ * Sends to a program that holds a tunnel open, which calls a target of its own. Nothing is sent while there is none: the
+ * destination's actor waits for it. Pure.
+ */
+export interface TunnelSender extends Requesting {
+  readonly kind: "tunnel"
+  /** The origin of what is prepared, in the place of the target's own: its client knows that. */
+  readonly origin: string
+}
+
+export type Sender = HttpSender | LocalSender | SessionSender | TunnelSender
 
 /** What an HTTP status means: 2xx is success. A retry rule may say that others are final. */
 export const judgeStatus = ({ status }: Pick<Answer, "status">): Verdict =>

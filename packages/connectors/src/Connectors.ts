@@ -2,6 +2,7 @@ import { Result } from "effect"
 import type { Connector } from "./Connector.ts"
 import { chatBot } from "./ChatBot.ts"
 import { chatWebhook } from "./ChatWebhook.ts"
+import { cli } from "./Cli.ts"
 import { emailApi } from "./EmailApi.ts"
 import { http } from "./Http.ts"
 import { mailbox } from "./Mailbox.ts"
@@ -17,6 +18,7 @@ import { completed, type Config, type FieldErrors } from "./Settings.ts"
 /** Every type of destinations. The first is what a destination is that names none. */
 export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   http,
+  cli,
   mockApi,
   spreadsheet,
   mailbox,
@@ -43,7 +45,7 @@ export const knownOrigins: ReadonlySet<string> = new Set([
 ])
 
 /** Types that the contract has, and the table does not yet. */
-export const notBuilt: ReadonlySet<string> = new Set(["CLI"])
+export const notBuilt: ReadonlySet<string> = new Set([])
 
 /** The settings of a checked `config`, complete and judged as a whole. */
 export const settingsOf = (

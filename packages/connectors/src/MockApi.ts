@@ -3,25 +3,20 @@ import { maxCapturedBytes } from "@tidegate/model/BodyLimits"
 import { maskSecret } from "@tidegate/signatures/Masking"
 import { type Answer, connector, judgeStatus, type OutboundRequest } from "./Connector.ts"
 import { forward } from "./HttpDelivery.ts"
-import { forwarding, pacing, setting, text } from "./Settings.ts"
+import { forwarding, pacing, Path, setting } from "./Settings.ts"
 
 /** The URL of every mock. It names nobody: the gateway itself makes the answers. */
 export const mockUrl = "https://mock.invalid/"
 
-const Path = text
-  .check(
-    Schema.isPattern(/^\/[^\s#\p{Cc}\p{Cs}]{0,2047}$/u, {
-      message: "must begin with / and be at most 2048 characters without spaces or a fragment",
-      toJsonSchema: () => ({ pattern: String.raw`^\/[^\s#]{0,2047}$` })
-    })
-  )
-  .annotate({ description: "What the mock is called with; `/status/{code}` makes it answer that" })
+const MockPath = Path.annotate({
+  description: "What the mock is called with; `/status/{code}` makes it answer that"
+})
 
 /** A target that is always there: an echo, to try things with. */
 export const mockApi = connector({
   type: "MOCK_API",
   description: "Delivers to nobody: it answers 200, and echoes.",
-  settings: { path: setting(Path, "/"), ...forwarding, ...pacing },
+  settings: { path: setting(MockPath, "/"), ...forwarding, ...pacing },
   none: {
     url: Schema.NullOr(Schema.Literal(mockUrl)).annotate({
       message: "is fixed for MOCK_API destinations; use config.path"

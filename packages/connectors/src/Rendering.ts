@@ -1,8 +1,9 @@
 import { Result, Schema } from "effect"
 import { parseJson, utf8 } from "@tidegate/model/JsonText"
+import { LargeJson, mostParsedBytes, tooLarge } from "@tidegate/model/LargeJson"
 import { type Message, parseQuery, type Values } from "@tidegate/model/Message"
 import { type Escape, jsonEscape, textEscape } from "@tidegate/templates/Escape"
-import { compileTemplate, type Template, type TemplateRoots } from "@tidegate/templates/Template"
+import { compileTemplate, type Template, type TemplateRoots, valueAt } from "@tidegate/templates/Template"
 import type { AttemptFacts } from "./Connector.ts"
 import { text } from "./Settings.ts"
 
@@ -71,8 +72,15 @@ export const lazyPayload = (message: Pick<Message, "body">): (() => unknown) => 
   return () => (parsed ??= { payload: payloadOf(message) }).payload
 }
 
+/** The same of a body that is too large to be parsed as a whole: only what is asked for is. Its text is more than a template may make. */
+const lazyParts = (message: Pick<Message, "body">): (() => unknown) => {
+  if (message.body.length <= mostParsedBytes) return lazyPayload(message)
+  let parts: LargeJson | typeof tooLarge | undefined
+  return () => (parts ??= LargeJson.of(message.body) ?? tooLarge)
+}
+
 /** Fills templates from this message. Throws `Unrenderable` for a text beyond what a template may make. */
-export const filling = (message: Message, facts: AttemptFacts, payload = lazyPayload(message)): Fill => {
+export const filling = (message: Message, facts: AttemptFacts, payload = lazyParts(message)): Fill => {
   let query: Values | undefined
   const read = (variable: Variable): unknown => {
     switch (variable) {
@@ -99,7 +107,7 @@ export const filling = (message: Message, facts: AttemptFacts, payload = lazyPay
       case "path":
         return message.path
       default:
-        return memberOf(payload(), variable)
+        return valueAt(payload(), [{ kind: "key", key: variable }])
     }
   }
   return (template, escape = textEscape) => {
@@ -114,11 +122,6 @@ export const payloadOf = ({ body }: Pick<Message, "body">): unknown => {
   const parsed = parseJson(body)
   return parsed.kind === "json" ? parsed.value : utf8(body)
 }
-
-const memberOf = (payload: unknown, name: string): unknown =>
-  typeof payload === "object" && payload !== null && Object.hasOwn(payload, name)
-    ? (payload as Readonly<Record<string, unknown>>)[name]
-    : undefined
 
 /** What a template makes of it, which has to be something. */
 export const filled = (fill: Fill, one: DeliveryTemplate, setting: string, escape?: Escape): string => {

@@ -73,6 +73,14 @@ export const HttpUrl = (longest: number) =>
     })
   )
 
+/** A path behind an origin that the type itself has. */
+export const Path = text.check(
+  Schema.isPattern(/^\/[^\s#\p{Cc}\p{Cs}]{0,2047}$/u, {
+    message: "must begin with / and be at most 2048 characters without spaces or a fragment",
+    toJsonSchema: () => ({ pattern: String.raw`^\/[^\s#]{0,2047}$` })
+  })
+)
+
 const wholeNumber = "must be a positive whole number or null"
 const Positive = Schema.Number.annotate({ message: wholeNumber }).check(
   Schema.isInt({ message: wholeNumber }).abort(),

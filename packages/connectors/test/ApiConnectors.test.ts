@@ -129,6 +129,28 @@ describe("CHAT_BOT", () => {
   })
 })
 
+describe("a body of more than a megabyte", () => {
+  const auth = { auth_type: "CHAT_BOT_TOKEN", auth: { bot_token: "xoxb-1" } }
+  const bot = (text_template: string) => open("CHAT_BOT", { auth, config: { channel: "C1", text_template } })
+  const long = "x".repeat(2 * 1024 * 1024)
+  const large = (payload: object) => event({ ...payload, long })
+
+  it("fills templates by its parts", () => {
+    const message = large({ id: 7, message: "hello", items: [{ sku: "a" }, { sku: "b", n: [1] }] })
+    const template = "{{payload.id}} {{message}} {{payload.items[1].sku}} {{payload.items[1]}} [{{payload.none}}]"
+    expect(JSON.parse(sent(bot(template), message).text).text).toBe('7 hello b {"sku":"b","n":[1]} []')
+  })
+
+  it.each(["{{payload}}", "{{payload.long}}"])("is more than %s may make", (template) => {
+    expect(refusalOf(bot(template), large({})).message).toBe("a template makes more text than it may")
+  })
+
+  it("that is no JSON has no parts, and is more than a template may make", () => {
+    expect(refusalOf(bot("{{payload}}"), event(long)).code).toBe("TEMPLATE_ERROR")
+    expect(JSON.parse(sent(bot("a{{payload.id}}{{message}}"), event(`{"id":7,${long}`)).text).text).toBe("a")
+  })
+})
+
 describe("CHAT_WEBHOOK", () => {
   const url = "https://chat.example.com/api/webhooks/1/t0ken-of-the-webhook?thread_id=5"
   const webhook = (config: Config = {}) => open("CHAT_WEBHOOK", { config: { url, ...config } })

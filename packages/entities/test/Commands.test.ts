@@ -21,6 +21,7 @@ import * as SourceBehaviour from "../src/Source/SourceBehaviour.ts"
 import { destination } from "@tidegate/resources/Destination"
 import type { Members } from "@tidegate/resources/Input"
 import { SourceEntity } from "../src/Source/SourceProtocol.ts"
+import { noTunnel } from "./NoTunnel.ts"
 
 const { insertEvent, otherTeam, team: team_id, unique } = ControlPlane
 
@@ -76,7 +77,8 @@ const destinationsThatListen = DestinationEntity.toLayer(
             and disabled_at is null and paused_at is null and deleted_at is null order by id`.pipe(
           Effect.orDie,
           Effect.flatMap((rows) => reloads.add({ id, open: rows.map((row) => row.id) }))
-        )
+        ),
+      ...noTunnel
     })
   })
 )

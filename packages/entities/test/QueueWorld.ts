@@ -4,7 +4,7 @@ import { DeliveryQueue, horizonMs } from "@tidegate/entities/Destination/Deliver
 import type { Ending } from "../src/Destination/ConcurrencyLimit.ts"
 import type { LineReads } from "../src/Destination/Lines.ts"
 import type { Pacer } from "../src/Destination/Pacer.ts"
-import type { LaneRules, LaneState, LinesRead } from "../src/Destination/QueueHost.ts"
+import type { LaneRules, LaneState, LinesRead, Presence } from "../src/Destination/QueueHost.ts"
 import { type Share, Slots } from "../src/Destination/Slots.ts"
 
 /** An event's row as SQL has it. */
@@ -85,6 +85,7 @@ export class QueueWorld {
   #destination: LaneRules = { state: "open", cancelBefore: 0 }
   #pacer: Pacer | null = null
   #maxConcurrency: number | null = null
+  #presence: Presence | null = null
   readonly #attempted = new Set<string>()
 
   constructor(
@@ -93,6 +94,7 @@ export class QueueWorld {
       readonly slots?: number
       readonly pacer?: Pacer
       readonly maxConcurrency?: number
+      readonly presence?: Presence
       readonly order?: "block" | "skip"
     } = {}
   ) {
@@ -104,6 +106,7 @@ export class QueueWorld {
     }
     this.#pacer = options.pacer ?? null
     this.#maxConcurrency = options.maxConcurrency ?? null
+    this.#presence = options.presence ?? null
     this.queue = this.#start()
   }
 
@@ -251,7 +254,8 @@ export class QueueWorld {
       ...this.#destination,
       lanes: new Map(this.#lanes),
       pacer: this.#pacer,
-      maxConcurrency: this.#maxConcurrency
+      maxConcurrency: this.#maxConcurrency,
+      presence: this.#presence
     })
   }
 
@@ -306,6 +310,11 @@ export class QueueWorld {
   marked(index = 0, marked = true): void {
     const [mark] = this.marks.splice(index, 1)
     mark?.done(marked)
+  }
+
+  /** What was on the wire was not begun after all: it may be again. */
+  forget(items: ReadonlyArray<DeliveryItem>): void {
+    for (const { attempts, eventId } of items) this.#attempted.delete(`${eventId}/${attempts}`)
   }
 
   end(index = 0, successful = true, how: Ending = "answered"): void {

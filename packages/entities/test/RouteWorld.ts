@@ -18,6 +18,7 @@ import { Hints } from "../src/Hints.ts"
 import { Lease } from "../src/Lease.ts"
 import * as Residents from "../src/Residents.ts"
 import { shardOf } from "../src/Shards.ts"
+import { noTunnel } from "./NoTunnel.ts"
 
 export const { createConnection, team, versionOf } = ControlPlane
 
@@ -53,7 +54,8 @@ const destinations = DestinationEntity.toLayer(
           for (const item of payload.batch.items) handedOver.set(item.eventId, item)
         }),
       Wake: unused,
-      Reload: () => Effect.void
+      Reload: () => Effect.void,
+      ...noTunnel
     })
   )
 )

@@ -31,6 +31,10 @@ export type AttemptErrorCode =
   | "TEMPLATE_ERROR"
   /** The target does not take the credentials of the destination. */
   | "AUTH_REJECTED"
+  /** The client of a tunnel could not reach its own target. */
+  | "CLI"
+  /** No client has held the tunnel open for as long as is waited for one. */
+  | "CLI_UNAVAILABLE"
   /** No token for the destination can be obtained. */
   | "OAUTH2_HANDSHAKE_FAILED"
   | "INTERNAL_ERROR"

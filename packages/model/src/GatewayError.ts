@@ -1,4 +1,11 @@
 import { Schema } from "effect"
+import { type FormatterCode, formatterCodes } from "./FormatterCode.ts"
+
+/** The codes of the formatter all are of one status: the call is right, and the step is not. */
+const ofFormatter = Object.fromEntries(Object.keys(formatterCodes).map((code) => [code, 422])) as Record<
+  FormatterCode,
+  422
+>
 
 /** Every machine-readable code an answer of the control API or of an ingress URL may carry, with its HTTP status. */
 export const statusOf = {
@@ -10,6 +17,8 @@ export const statusOf = {
   EMPTY_FILTER: 400,
   TRANSFORMATION_INVALID: 400,
   OAUTH2_STATE_INVALID: 400,
+  FORMATTER_ENVELOPE_INVALID: 400,
+  FORMATTER_ANCHOR_INVALID: 400,
   UNAUTHENTICATED: 401,
   INVALID_API_KEY: 401,
   SESSION_EXPIRED: 401,
@@ -43,8 +52,10 @@ export const statusOf = {
   SHARE_REVOKED: 410,
   BIN_EXPIRED: 410,
   PAYLOAD_TOO_LARGE: 413,
+  FORMATTER_BODY_TOO_LARGE: 413,
   UNSUPPORTED_CONTENT_TYPE: 415,
   EXPECTATION_FAILED: 417,
+  ...ofFormatter,
   UPGRADE_REQUIRED: 426,
   RATE_LIMITED: 429,
   HEADERS_TOO_LARGE: 431,
@@ -69,6 +80,7 @@ const labels: Record<number, string> = {
   413: "Payload too large",
   415: "Unsupported media type",
   417: "Expectation failed",
+  422: "Formatter error",
   426: "Upgrade required",
   429: "Too many requests",
   431: "Request headers too large",

@@ -20,6 +20,7 @@ export const prefixes = {
   bulkOperation: "bch_",
   replayMessage: "rpl_",
   fixture: "fix_",
+  tunnelSession: "cli_",
   team: "tm_",
   user: "usr_"
 } as const

@@ -7,7 +7,7 @@
 export type Role = "member" | "owner"
 
 /** What a project key can be given. None implies another; `control:execute` needs the exact route among the key's grants too. */
-export type Scope = "control:read" | "control:edit" | "control:execute"
+export type Scope = "control:read" | "control:edit" | "control:execute" | "tunnel:connect"
 
 export interface Principals {
   /**
@@ -32,6 +32,8 @@ export const reading = members("control:read")
 export const editing = members("control:edit")
 /** Of what makes something happen with what is there. */
 export const executing = members("control:execute")
+/** Of holding a tunnel open, by which somebody's own machine receives what a destination is sent. */
+export const tunneling = members("tunnel:connect")
 /** Of what only those who answer for the team may do. */
 export const administering: Principals = { user: "owner", teamKey: true, scope: null }
 /** Of what concerns the signed-in user alone. */

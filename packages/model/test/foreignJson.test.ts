@@ -14,6 +14,7 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
     ["JSON.parse"],
     "in a process of its own, watched for time and memory: what it holds up is the call itself"
   ],
+  [/^packages\/model\/src\/LargeJson\.ts$/, ["JSON.parse"], "parts of a text, bounded by their length"],
   [/^packages\/sandbox\/src\/child\/Guest\.ts$/, ["JSON"], "inside an isolate, which is stopped by force"],
   [
     /^packages\/storage\/src\/(AuthColumn|DeliverySettings|SealedColumn|TransformationEnv)\.ts$/,
@@ -47,6 +48,16 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
     /^packages\/client\/src\/Socket\.ts$/,
     ["JSON.parse"],
     "runs at the gateway's users, and reads what the gateway says"
+  ],
+  [
+    /^apps\/cli\/src\/(Credentials|commands\/listen)\.ts$/,
+    ["JSON.parse", "fromJsonString"],
+    "the command line's own file, bounded, and an argument of its user"
+  ],
+  [
+    /^packages\/entities\/src\/Destination\/tokens\/TokenEndpoint\.ts$/,
+    ["json"],
+    "writes what was read behind the guard for the library, which reads it again"
   ],
   [/^packages\/postgres\/src\/Binaries\.ts$/, ["fromJsonString"], "a file of an installed package"]
 ]

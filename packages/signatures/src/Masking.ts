@@ -33,7 +33,7 @@ export const maskSecret = (secret: string): string => {
 }
 
 /** Anything a mask could be, or could have been cut to. */
-const looksMasked = /^\*{4}[^]{0,4}$/u
+export const looksMasked = /^\*{4}[^]{0,4}$/u
 
 /** The mask of a value that is not readable. Numbers show nothing; what is null or a flag is no secret. */
 const maskLeaf = (value: string | number | boolean | null): string | boolean | null => {

@@ -89,3 +89,13 @@ export const teamOfSource = Effect.fnUntraced(function* (
   const [row] = yield* sql<{ team_id: string }>`select team_id from sources where id = ${id} and deleted_at is null`
   return row?.team_id ?? null
 })
+
+/** The team that a destination is of which a tunnel leads to; null: there is no such destination. */
+export const teamOfTunnel = Effect.fnUntraced(function* (
+  id: string
+): Effect.fn.Return<string | null, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ team_id: string }>`
+    select team_id from destinations where id = ${id} and type = 'CLI' and deleted_at is null`
+  return row?.team_id ?? null
+})

@@ -19,6 +19,7 @@ export const attemptRecord = (given: Pick<AttemptRecord, Ends> & Partial<Attempt
     requestedUrl: "http://127.0.0.1/",
     httpMethod: "POST",
     bulkRetryId: null,
+    cliId: null,
     deliveredAt: now,
     respondedAt: now,
     deliveryLatency: 1,

@@ -103,6 +103,11 @@ export const metrics = {
   heldBodyBytes: gauge("tidegate_held_body_bytes", "Bytes of bodies that the doors hold in memory.", "By"),
 
   streams: gauge("tidegate_streams_open", "WebSocket streams that are open at this process."),
+  tunnelResults: counters(
+    "tidegate_tunnel_results_total",
+    "What clients of tunnels have said, by what it was: the result of a delivery, one that came too late, or nothing that was asked for.",
+    [["outcome", ["taken", "late", "unexpected"]]]
+  ),
 
   // What requests become.
   events: counters("tidegate_events_total", "Events, by what became of them.", [

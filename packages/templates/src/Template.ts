@@ -1,4 +1,5 @@
 import { maxPathLength, parsePath, type PathSegment, positionOf } from "@tidegate/model/JsonPath"
+import { LargeJson, tooLarge } from "@tidegate/model/LargeJson"
 import { Predicate, Result } from "effect"
 import type { Escape } from "./Escape.ts"
 
@@ -118,6 +119,7 @@ const render = <Root extends string>(
   let rendered = before
   for (const { after, inString, rest, root } of placeholders) {
     const value = valueAt(read(root), rest)
+    if (value === tooLarge) return null
     const asValue = escape.values && !inString
     const text = asValue ? jsonOf(value ?? null) : textOf(value)
     // Before it is escaped: a body of megabytes is not worth copying to find out that it is too long.
@@ -142,8 +144,10 @@ const jsonOf = (value: unknown): string | null => {
   }
 }
 
-const valueAt = (root: unknown, path: ReadonlyArray<PathSegment>): unknown => {
-  let value = root
+/** What is at a path; of a large text, it may be too large. */
+export const valueAt = (root: unknown, from: ReadonlyArray<PathSegment>): unknown => {
+  const [reached, path] = root instanceof LargeJson ? root.reach(from) : [root, from]
+  let value: unknown = reached
   for (const segment of path) {
     if (Array.isArray(value)) {
       value = value[segment.kind === "index" ? segment.index : segment.kind === "key" ? positionOf(segment.key) : -1]

@@ -1,6 +1,7 @@
 import { connections } from "./Connections.ts"
 import { destinations } from "./Destinations.ts"
 import type { Section } from "./Facts.ts"
+import { formatter } from "./Formatter.ts"
 import { metrics } from "./Metrics.ts"
 import { conventions, projectSecrets, sessions } from "./People.ts"
 import { bins, ingressUrls, shares, streams } from "./Public.ts"
@@ -26,5 +27,6 @@ export const sections: ReadonlyArray<Section> = [
   shares,
   bins,
   streams,
-  metrics
+  metrics,
+  formatter
 ]

@@ -8,6 +8,7 @@ import { DestinationsApi } from "./DestinationsApi.ts"
 import { completeDocument } from "./Document.ts"
 import { EventsApi } from "./EventsApi.ts"
 import { FixturesApi } from "./FixturesApi.ts"
+import { FormatterApi } from "./FormatterApi.ts"
 import { groupOf } from "./Group.ts"
 import { MetricsApi } from "./MetricsApi.ts"
 import { ProjectSecretsApi } from "./ProjectSecretsApi.ts"
@@ -44,6 +45,7 @@ export class Api extends HttpApi.make("tidegate")
     PublicBinsApi,
     MetricsApi,
     FixturesApi,
+    FormatterApi,
     StreamsApi
   )
   .annotateMerge(

@@ -1,5 +1,7 @@
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiSchema } from "effect/http-api"
+import { FormatterFault } from "@tidegate/model/Formatter"
+import { type FormatterCode, formatterCodes } from "@tidegate/model/FormatterCode"
 import { type ErrorCode, GatewayError, statusOf, toResponse } from "@tidegate/model/GatewayError"
 import { describedAs } from "@tidegate/resources/DescribedAs"
 
@@ -35,6 +37,10 @@ interface About {
   readonly data?: Schema.Top
 }
 
+const ofFormatter = Object.fromEntries(
+  Object.entries(formatterCodes).map(([code, { when }]): [string, About] => [code, { when, data: FormatterFault }])
+) as Record<FormatterCode, About>
+
 /** When each code is answered, and its data. */
 const about: Record<ErrorCode, About> = {
   INVALID_JSON: { when: "The body is no JSON." },
@@ -48,6 +54,13 @@ const about: Record<ErrorCode, About> = {
   },
   OAUTH2_HANDSHAKE_FAILED: { when: "Whoever was asked to consent, or the provider, has said no." },
   TRANSFORMATION_INVALID: { when: "The code does not compile." },
+  FORMATTER_ENVELOPE_INVALID: { when: "The body says no trial of the formatter.", data: Fields },
+  FORMATTER_ANCHOR_INVALID: { when: "`anchor_at` is no time with its offset.", data: Fields },
+  FORMATTER_BODY_TOO_LARGE: {
+    when: "The body is larger than the formatter takes.",
+    data: Schema.Struct({ limit_bytes: Schema.Int })
+  },
+  ...ofFormatter,
   UNAUTHENTICATED: { when: "No API key and no session token was sent." },
   INVALID_API_KEY: { when: "The API key is not, or no longer, valid." },
   SESSION_EXPIRED: { when: "The session is over: its time is, or its user has signed out." },

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http"
 import { NodeHttpServerRequest } from "@effect/platform-node"
 import { Effect } from "effect"
-import { HttpServerResponse } from "effect/http"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { RateLimiter } from "@tidegate/coordination/RateLimiter"
 import { fail, invalid } from "@tidegate/model/GatewayError"
@@ -11,11 +11,16 @@ import { perMinute } from "../RateLimit.ts"
 import { admission } from "../streams/Admission.ts"
 import { credentialsOf, offeredProtocols } from "../streams/StreamCredentials.ts"
 import { Streams } from "../streams/Streams.ts"
+import { localUrlOf } from "../tunnels/LocalUrl.ts"
+import { tunnelAdmission } from "../tunnels/TunnelAdmission.ts"
+import { tunnels } from "../tunnels/Tunnels.ts"
 
 /** How often a client address may open streams. */
 const opened = perMinute("opened_streams", 120)
 
 const noHandshake = fail("UPGRADE_REQUIRED", "this is a WebSocket: open it by a handshake of version 13")
+
+const localOnly = "must be an http or https URL of localhost, without a query, a fragment, a user name or a password"
 
 /** What is wrong with a handshake, so that nothing is answered in another shape than everywhere. */
 const faultOf = ({ headers, method, upgrade }: IncomingMessage & { readonly upgrade?: boolean }) => {
@@ -36,22 +41,42 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const streams = yield* Streams
     const admit = yield* admission
+    const connect = yield* tunnels
+    const admitTunnel = yield* tunnelAdmission
     const limiter = yield* RateLimiter
 
-    return handlers.handleRaw("watch", ({ params, request }) =>
-      Effect.gen(function* () {
-        const message = NodeHttpServerRequest.toIncomingMessage(request) as IncomingMessage
-        const fault = faultOf(message)
-        if (fault !== null) return yield* fault
-        const offered = offeredProtocols(request.headers)
-        if (offered === null) {
-          return yield* invalid([{ path: "sec-websocket-protocol", message: "must be a few subprotocols, each once" }])
-        }
-        yield* spend("address", yield* limiter.take(opened, yield* client))
-        yield* streams.open(message, params.id, admit(params.id, credentialsOf(request.headers, offered)))
-        // Written by nobody: by then the connection is over.
-        return HttpServerResponse.empty({ status: 101 })
-      })
-    )
+    /** A handshake that may be answered, and what it brings. */
+    const handshake = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+      const message = NodeHttpServerRequest.toIncomingMessage(request) as IncomingMessage
+      const fault = faultOf(message)
+      if (fault !== null) return yield* fault
+      const offered = offeredProtocols(request.headers)
+      if (offered === null) {
+        return yield* invalid([{ path: "sec-websocket-protocol", message: "must be a few subprotocols, each once" }])
+      }
+      yield* spend("address", yield* limiter.take(opened, yield* client))
+      return { message, credentials: credentialsOf(request.headers, offered) }
+    })
+    /** Written by nobody: by then the connection is over. */
+    const over = HttpServerResponse.empty({ status: 101 })
+
+    return handlers
+      .handleRaw("watch", ({ params, request }) =>
+        Effect.gen(function* () {
+          const { credentials, message } = yield* handshake(request)
+          yield* streams.open(message, params.id, admit(params.id, credentials))
+          return over
+        })
+      )
+      .handleRaw("connect", ({ query, request }) =>
+        Effect.gen(function* () {
+          const { credentials, message } = yield* handshake(request)
+          const localUrl = localUrlOf(query.local_url)
+          if (localUrl === undefined) return yield* invalid([{ path: "local_url", message: localOnly }])
+          const caller = credentials.caller ?? request.headers["x-api-key"] ?? null
+          yield* connect(message, localUrl, admitTunnel(query.destination_id, { ...credentials, caller }))
+          return over
+        })
+      )
   })
 )

@@ -1,8 +1,9 @@
 import type { Headers } from "effect/http"
 import { bearerOf } from "../Credentials.ts"
 
-/** The protocol that is spoken, and echoed where it is offered. */
-export const streamProtocol = "bin.v1"
+/** The protocols that are spoken, and echoed where they are offered. */
+const streamProtocol = "bin.v1"
+const tunnelProtocol = "tunnel.v1"
 
 /** What a handshake brings to be let in by. */
 export interface StreamCredentials {
@@ -38,7 +39,11 @@ export const offeredProtocols = (headers: Headers.Headers): ReadonlyArray<string
  */
 export const echoed = (offered: Iterable<string>): string | null => {
   const names = [...offered]
-  return names.find((name) => name === streamProtocol) ?? names.find((name) => name.startsWith("team.")) ?? null
+  return (
+    names.find((name) => name === streamProtocol || name === tunnelProtocol) ??
+    names.find((name) => name.startsWith("team.")) ??
+    null
+  )
 }
 
 /** The value of a subprotocol of the form `name.<base64url>`. */

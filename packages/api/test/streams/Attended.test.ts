@@ -6,6 +6,7 @@ import { Effect, Layer } from "effect"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { eventually } from "../../../../test/support/Waiting.ts"
 import type { Admitted } from "../../src/streams/Admission.ts"
+import { Sockets } from "../../src/streams/Sockets.ts"
 import { PingEveryMs, Streams } from "../../src/streams/Streams.ts"
 import { Watches } from "../../src/streams/Watches.ts"
 
@@ -14,7 +15,7 @@ import { Watches } from "../../src/streams/Watches.ts"
 const bin = { source: "src_1", team: "tm_a", endsAt: null }
 
 const watches = Layer.succeed(Watches, { watch: () => Effect.void, unwatch: () => {} })
-const world = Streams.layer.pipe(Layer.provide([watches, Layer.succeed(PingEveryMs, 250)]))
+const world = Streams.layer.pipe(Layer.provide([watches, Sockets.layer, Layer.succeed(PingEveryMs, 250)]))
 
 interface Reader {
   readonly socket: WebSocket

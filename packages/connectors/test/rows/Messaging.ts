@@ -37,5 +37,6 @@ export const messagingSms: ConformanceRow = { ...messaging, type: "MESSAGING_SMS
 export const messagingMms: ConformanceRow = {
   ...messaging,
   type: "MESSAGING_MMS",
-  notReached: { media_urls: "told to the API, which fetches them" }
+  // The API fetches them: told nothing of a private one.
+  addresses: { media_urls: ({ url }) => ({ config: { media_urls: [url] } }) }
 }

@@ -1,5 +1,6 @@
 import { chatBot } from "./ChatBot.ts"
 import { chatWebhook } from "./ChatWebhook.ts"
+import { cli } from "./Cli.ts"
 import { emailApi } from "./EmailApi.ts"
 import { mailbox, spreadsheet } from "./Google.ts"
 import { http } from "./Http.ts"
@@ -13,6 +14,7 @@ import type { ConformanceRow } from "./Row.ts"
 /** One of each type. */
 export const rows: ReadonlyArray<ConformanceRow> = [
   http,
+  cli,
   mockApi,
   spreadsheet,
   mailbox,

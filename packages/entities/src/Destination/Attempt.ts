@@ -26,6 +26,8 @@ export interface Attempt {
   readonly trace: AttemptTrace | null
   url: string
   method: string
+  /** The tunnel's session that it went through; null: through none. */
+  cliId: string | null
   /** What was sent with it and is not to be kept; null: nothing. */
   echoes: Echoes | null
 }
@@ -53,6 +55,7 @@ export const beginAttempt = (
   trace,
   url: "",
   method: item.payload.method,
+  cliId: null,
   echoes: null
 })
 
@@ -151,7 +154,7 @@ export const withoutEchoes = ({ echoes }: Attempt, outcome: Outcome, verdict: Ve
 
 /** The record of an attempt that is over. `random`: from 0 to 1, spreads retries. */
 export const recordOf = (
-  { item, lane, method, startedAt, trigger, url }: Attempt,
+  { cliId, item, lane, method, startedAt, trigger, url }: Attempt,
   destinationId: string,
   outcome: Outcome,
   verdict: Verdict,
@@ -179,6 +182,7 @@ export const recordOf = (
     requestedUrl: url,
     httpMethod: method,
     bulkRetryId: item.retryOperationId,
+    cliId,
     deliveredAt: outcome.sentAt,
     respondedAt: outcome.status === null ? null : Math.max(outcome.respondedAt, outcome.sentAt),
     deliveryLatency: Math.max(0, outcome.sentAt - startedAt),

@@ -40,6 +40,9 @@ import { readRefill } from "./Refill.ts"
 import { makeOpening, type Opened } from "./Opened.ts"
 import type { SendExit } from "./Sessions.ts"
 import type { NotObtained } from "./tokens/TokenEndpoint.ts"
+import { mostThroughTunnel, type Returned, Tunnel, type TunnelEnding } from "./Tunnel.ts"
+import { jobOf, outcomeOf } from "./TunnelJob.ts"
+import type { Heard, Listening, TunnelResult } from "./TunnelProtocol.ts"
 
 /** An actor that is told to stop waits this long for what it has on the wire, so that the next one need not repeat it. */
 const drainPatience = "10 seconds"
@@ -76,6 +79,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const holdsLease = (): boolean => lease.isHeld(shard)
 
   let state: DestinationState | null = null
+  let tunnel: Tunnel | null = null
   let pump: Fiber.Fiber<void> | null = null
   let pacing: { readonly limit: number; readonly period: RatePeriod; readonly pacer: Pacer } | null = null
   /** Deliveries started and not yet recorded, by event; and those started since the last reload began. */
@@ -100,13 +104,17 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       const pacer = yield* pacerOf(next)
       yield* opening.apply(next)
       state = next
+      const isTunnel = next?.sender?.kind === "tunnel"
+      if (isTunnel) tunnel ??= new Tunnel({ now, after, changed: tunnelChanged })
+      tunnel?.configure(isTunnel)
       for (const connectionId of unknownAt.keys()) if (next?.lanes.has(connectionId)) unknownAt.delete(connectionId)
       queue.configure({
         state: next?.state ?? "cancelled",
         cancelBefore: next?.cancelBefore ?? 0,
         lanes: next?.lanes ?? new Map<string, LaneSettings>(),
         pacer,
-        maxConcurrency: next?.maxConcurrency ?? null
+        maxConcurrency: isTunnel ? mostThroughTunnel : (next?.maxConcurrency ?? null),
+        presence: isTunnel ? tunnel : null
       })
       passed("reload")
     }).pipe(
@@ -292,6 +300,15 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       )
       return
     }
+    if (sender.kind === "tunnel") {
+      const { origin } = sender
+      const { id: cliId, localUrl } = tunnel!.session ?? { id: null, localUrl: null }
+      attempt.cliId = cliId
+      if (localUrl !== null) attempt.url = localUrl + request.shownUrl.slice(origin.length)
+      const headers = traceHeaders(attempt.trace, request.headers)
+      const job = jobOf({ ...request, headers }, request.url.slice(origin.length), facts, localUrl)
+      return tunnel!.send(job, (ending) => wentThrough(attempt, ending, sender.judge))
+    }
     const answer = sender.answer(request)
     const outcome = { ...answer, errorCode: null, errorMessage: null, sentAt: attempt.startedAt, respondedAt: now() }
     soon(attempt, () => answered(attempt, outcome, sender.judge))
@@ -318,6 +335,19 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     const outcome = unanswered(code, message, attempt.startedAt, at)
     if (isOver(outcome)) abandon(attempt)
     else finish(attempt, outcome, { code, message, final }, broken ? "overloaded" : "answered")
+  }
+
+  /** What was sent through the tunnel has ended. */
+  const wentThrough = (attempt: Attempt, ending: TunnelEnding | Returned, judge: HttpSender["judge"]): void => {
+    if (ending.kind === "returned") {
+      unrecorded.delete(attempt.item.eventId)
+      return queue.returned(attempt.item)
+    }
+    soon(attempt, () => {
+      const outcome = outcomeOf(ending, attempt.startedAt, now())
+      // Whether it has come or not says nothing of how many may be under way: that is fixed.
+      finish(attempt, outcome, verdictOf(outcome, judge), ending.kind === "away" ? "unsent" : "answered")
+    })
   }
 
   /** Whether it waited for its connection until the shard was somebody else's: not an attempt, and no longer ours. */
@@ -432,9 +462,12 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     )
   )
 
+  const startPump = Effect.gen(function* () {
+    if (pump === null && queue.nextAt !== null) pump = yield* Effect.forkIn(runPump, scope)
+  })
   /** Keeps the actor in memory while its queue is at work: a running handler does, a forked fiber does not. */
   const work = Effect.gen(function* () {
-    if (pump === null && queue.nextAt !== null) pump = yield* Effect.forkIn(runPump, scope)
+    yield* startPump
     if (!held) yield* hold
   })
   const hold = Effect.suspend(() => {
@@ -463,12 +496,29 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     return true
   })
 
+  /** Calls back later, unless it is told not to. */
+  const after = (ms: number, then: () => void): (() => void) => {
+    const timer = run(Effect.andThen(Effect.sleep(ms), Effect.sync(then)))
+    return () => timer.interruptUnsafe()
+  }
+  const tunnelChanged = (): void => {
+    queue.wake()
+    run(startPump)
+  }
+  /** What somebody asks who holds the tunnel open. */
+  const listen = (listening: Listening): Effect.Effect<Heard> =>
+    Effect.callback<Heard>((resume) => {
+      if (tunnel === null) return resume(Effect.succeed({ jobs: [], ended: "gone" }))
+      const withdraw = tunnel.listen(listening, (heard) => resume(Effect.succeed(heard)))
+      return Effect.sync(withdraw)
+    })
+
   yield* Effect.addFinalizer(() =>
-    Effect.callback<void>((resume) => queue.stop(() => resume(Effect.void))).pipe(
-      Effect.timeout(drainPatience),
-      Effect.ignore,
-      Effect.ensuring(Effect.sync(opening.cancel))
-    )
+    Effect.callback<void>((resume) => {
+      queue.stop(() => resume(Effect.void))
+      // The next owner is asked for what is under way there.
+      tunnel?.stop()
+    }).pipe(Effect.timeout(drainPatience), Effect.ignore, Effect.ensuring(Effect.sync(opening.cancel)))
   )
 
   /** Null: nothing has been read yet, and so no change can make it stale. */
@@ -495,6 +545,11 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     wake: () => queue.wake(),
     tokens: opening.tokens,
     /** How tokens are asked for, once it has begun; null: they are not. */
-    tokenSettings: () => state?.bearer?.settings ?? null
+    tokenSettings: () => state?.bearer?.settings ?? null,
+    attach: (localUrl: string | null): string | null => tunnel?.attach(localUrl) ?? null,
+    listen,
+    answered: (sessionId: string, results: ReadonlyArray<TunnelResult>): number =>
+      tunnel?.answered(sessionId, results) ?? results.length,
+    leave: (sessionId: string): void => tunnel?.leave(sessionId)
   }
 })

@@ -5,7 +5,7 @@ import { DeliveryWindow } from "./DeliveryWindow.ts"
 import type { Lane } from "./Lane.ts"
 import type { LineReads } from "./Lines.ts"
 import type { Pacer } from "./Pacer.ts"
-import type { AttemptResult, LaneRules, LaneState, LinesRead, QueueHost, QueueReads } from "./QueueHost.ts"
+import type { AttemptResult, LaneRules, LaneState, LinesRead, Presence, QueueHost, QueueReads } from "./QueueHost.ts"
 import type { Share } from "./Slots.ts"
 
 /** So many lines are read at least, when some are. */
@@ -43,6 +43,7 @@ export class DeliveryQueue {
   #destinationState: LaneState = "open"
   #destinationCancelBefore = 0
   #pacer: Pacer | null = null
+  #presence: Presence | null = null
   #turn = 0
   #onWire = 0
   #unrecorded = 0
@@ -97,11 +98,14 @@ export class DeliveryQueue {
     readonly pacer: Pacer | null
     /** Deliveries on the wire at the most; null: as many as the target takes. */
     readonly maxConcurrency: number | null
+    /** Of a target that may be away. */
+    readonly presence?: Presence | null
   }): void {
     this.#destinationState = options.state
     this.#destinationCancelBefore = options.cancelBefore
     this.#rules = options.lanes
     this.#pacer = options.pacer
+    this.#presence = options.presence ?? null
     if (options.maxConcurrency !== this.#maxConcurrency) {
       this.#maxConcurrency = options.maxConcurrency
       this.#limit = new ConcurrencyLimit(options.maxConcurrency)
@@ -256,6 +260,17 @@ export class DeliveryQueue {
     this.tick()
   }
 
+  /** Nobody was there to take it any more: it is the first again. Nothing starts meanwhile, because its target is away. */
+  returned(item: DeliveryItem): void {
+    // Of a line, only SQL tells who is first.
+    if (item.orderingKey !== null || this.#stopped || this.#stateOf(item.connectionId) !== "open") {
+      return this.abandoned(item)
+    }
+    this.#arrived(item, "unsent")
+    this.#window.putBack(item)
+    this.tick()
+  }
+
   /** The attempt broke down and left no record: the event is still in SQL, and is looked for after a pause. */
   lost(item: DeliveryItem): void {
     this.#arrived(item, "unsent")
@@ -332,6 +347,10 @@ export class DeliveryQueue {
   #start(now: number): number | null {
     let next = Number.POSITIVE_INFINITY
     let ready = 0
+    const awaySince = this.#presence?.awaySince ?? null
+    const patience = this.#patience
+    // Nothing has waited for long enough before the target was away for that long.
+    const waitsUntil = awaySince === null ? now : awaySince + patience
     const open: Array<Lane> = []
     for (const [id, lane] of this.#window.lanes) {
       if (lane.size === 0 && !lane.behind && lane.lines.isEmpty && this.#rules.get(id)?.order === undefined) {
@@ -339,9 +358,10 @@ export class DeliveryQueue {
         continue
       }
       if (this.#stateOf(id) !== "open") continue
-      lane.ripen(now)
-      if (lane.nextDue !== null) next = Math.min(next, lane.nextDue)
-      if (lane.readyCount > 0) {
+      lane.ripen(now - patience)
+      if (lane.nextDue !== null) next = Math.min(next, Math.max(lane.nextDue + patience, waitsUntil))
+      if (lane.readyCount > 0 && waitsUntil > now) next = Math.min(next, waitsUntil)
+      else if (lane.readyCount > 0) {
         open.push(lane)
         ready += lane.readyCount
       }
@@ -372,11 +392,13 @@ export class DeliveryQueue {
       ready--
       this.#startOne(item, now)
     }
-    const dueAt = this.#look ? now : this.#runsShort() ? Math.max(now, this.#refillAt) : Number.POSITIVE_INFINITY
+    // Whoever waits with some for a target that is away need not know of more.
+    const looks = this.#look && (awaySince === null || this.#window.isEmpty)
+    const dueAt = looks ? now : this.#runsShort() ? Math.max(now, this.#refillAt) : Number.POSITIVE_INFINITY
     const refillAt = Math.min(dueAt, this.#linesDue(now))
     if (!this.#refilling && refillAt <= now) {
       this.#mayLook = this.#look || now >= this.#refillAt
-      this.#look = false
+      this.#look &&= !looks
       this.#refilling = true
       this.#readsDue = dueAt <= now
       if (this.#readsDue) for (const lane of this.#window.lanes.values()) lane.missed = false
@@ -453,7 +475,12 @@ export class DeliveryQueue {
     if (this.#window.has(item)) return true
     if (!this.#rules.has(item.connectionId)) this.#host.unknown(item.connectionId)
     if (this.#stopped || this.#stateOf(lane.connectionId) !== "open") return false
-    return item.dueAt > now + horizonMs || this.#window.add(lane, item, now)
+    return item.dueAt > now + horizonMs || this.#window.add(lane, item, now - this.#patience)
+  }
+
+  /** How long what is due waits for its target. */
+  get #patience(): number {
+    return this.#presence === null || this.#presence.awaySince === null ? 0 : this.#presence.patience
   }
 
   #stateOf(connectionId: string): LaneState {

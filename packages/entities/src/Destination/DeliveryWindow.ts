@@ -93,6 +93,12 @@ export class DeliveryWindow {
     this.#waiting--
   }
 
+  /** One that was under way is the first of its lane again. */
+  putBack(item: DeliveryItem): void {
+    this.#waiting++
+    this.lane(item.connectionId).putBack(item)
+  }
+
   /** One that was under way leaves memory. */
   drop(item: DeliveryItem): void {
     this.#known.delete(item.eventId)

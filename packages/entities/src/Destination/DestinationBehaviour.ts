@@ -73,7 +73,11 @@ export const layer = DestinationEntity.toLayer(
             deliveries.work
           )
         ),
-      Reload: () => deliveries.reload
+      Reload: () => deliveries.reload,
+      Attach: ({ payload }) => begun(Effect.sync(() => deliveries.attach(payload.local_url))),
+      Listen: ({ payload }) => begun(deliveries.listen(payload)),
+      Answer: ({ payload }) => begun(Effect.sync(() => deliveries.answered(payload.cli_id, payload.results))),
+      Leave: ({ payload }) => begun(Effect.sync(() => deliveries.leave(payload.cli_id)))
     })
   }),
   { concurrency: "unbounded", maxIdleTime }

@@ -6,6 +6,7 @@ import { destination } from "@tidegate/resources/Destination"
 import { protocolOf } from "../Protocol.ts"
 import { batchOf } from "../Batch.ts"
 import type { DeliveryItem } from "./DeliveryItem.ts"
+import { tunnelMessages } from "./TunnelProtocol.ts"
 
 /** What a manual retry answers: a new event, with the old one as its parent. */
 export const EventRetry = Schema.Struct({
@@ -54,5 +55,6 @@ export const DestinationEntity = protocolOf(destination, [
     true
   ),
   Rpc.make("Wake").annotate(ClusterSchema.InterruptOnTermination, true),
-  Rpc.make("Reload")
+  Rpc.make("Reload"),
+  ...tunnelMessages
 ])

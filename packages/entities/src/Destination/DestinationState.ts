@@ -57,7 +57,10 @@ export interface DestinationState {
   /** Deliveries on the wire at the most; null: as many as the target takes. */
   readonly maxConcurrency: number | null
   readonly credentials: Credentials
-  /** Null when it cannot deliver as configured: its secrets cannot be read. Fails closed: nothing is sent unsigned. Null with a bearer, too. */
+  /**
+   * Null when it cannot deliver as configured: its secrets cannot be read, or it is gone. Fails closed: nothing is sent unsigned. Null with a
+   * bearer, too.
+   */
   readonly sender: Sender | null
   /** What opens its sender, where a token does. */
   readonly bearer: Bearer | null
@@ -79,7 +82,7 @@ export const loadDestination = Effect.fnUntraced(function* (
   const { connections, destination } = stored
   const { cancel_before, config, deleted_at, disabled_at, name } = destination
   const limit = config["rate_limit"]
-  const opened = yield* openSender(destination, connectorOf)
+  const opened = deleted_at === null ? yield* openSender(destination, connectorOf) : neither
   const atOnce = opened.sender?.kind === "session" ? opened.sender.atOnce : config["max_concurrency"]
   return {
     id,

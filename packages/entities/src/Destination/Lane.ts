@@ -66,6 +66,12 @@ export class Lane {
     return item
   }
 
+  /** What was taken by `shift` was not begun after all: it is the first again. Not for events that are kept in order. */
+  putBack(item: DeliveryItem): void {
+    if (this.#head > 0) this.#ready[--this.#head] = item
+    else this.#ready.unshift(item)
+  }
+
   /** What was taken by `shift` is not under way any more: the next of its line may go. Answers what leaves memory with it. */
   end({ orderingKey }: DeliveryItem, how: LineEnding, now: number): ReadonlyArray<DeliveryItem> {
     if (orderingKey === null) return []

@@ -14,6 +14,14 @@ export interface LaneRules {
   readonly order?: "block" | "skip" | "none"
 }
 
+/** A target that may be away. */
+export interface Presence {
+  /** Since when it is (Unix ms); null: it is there. */
+  readonly awaySince: number | null
+  /** How long an event that is due waits for it (ms), before its attempt is made all the same. */
+  readonly patience: number
+}
+
 /** What became of an attempt once it is recorded. */
 export type AttemptResult =
   | { readonly kind: "finished" }

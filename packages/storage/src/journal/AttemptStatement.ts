@@ -24,6 +24,8 @@ export interface AttemptRecord {
   readonly requestedUrl: string
   readonly httpMethod: string
   readonly bulkRetryId: string | null
+  /** The tunnel's session that it went through; null: through none. */
+  readonly cliId: string | null
   /** When the request had been prepared and was sent, and when its response was complete. */
   readonly deliveredAt: number
   readonly respondedAt: number | null
@@ -54,14 +56,15 @@ const types = [
   "bool", // successful
   "text", // error_code
   "text", // failure_message
-  "timestamptz" // retry_at
+  "timestamptz", // retry_at
+  "text" // cli_id
 ] as const
 
 const columns = `id, event_id, n, status, body, response_headers, requested_url, delivered_at, responded_at, delivery_latency,
-  finished_at, event_minute, http_method, trigger, bulk_retry_id, successful, error_code, failure_message, retry_at`
+  finished_at, event_minute, http_method, trigger, bulk_retry_id, successful, error_code, failure_message, retry_at, cli_id`
 
 /** So many of these columns, the last ones, say the same of most attempts: the first one, and it succeeded. */
-const mostlyUniform = 7
+const mostlyUniform = 8
 
 /** Whose the attempt is stands in its event, which the statement has at hand. */
 const ofEvent = ["team_id", "request_id", "connection_id", "source_id", "destination_id", "state", "cancelled_at"]
@@ -100,6 +103,7 @@ with e as (
     first_attempt_at = coalesce(events.first_attempt_at, i.delivered_at),
     last_attempt_at = i.delivered_at,
     successful_at = case when i.successful then i.finished_at end,
+    cli_id = coalesce(i.cli_id, events.cli_id),
     updated_at = i.finished_at
   from ${rows}
   where ${single ? "" : `events.id = any($2::text[]) and events.id >= $${types.length + 1} and events.id <= $${types.length + 2} and `}
@@ -188,7 +192,8 @@ export const attemptCommit = (
       item.successful,
       item.errorCode,
       item.failureMessage,
-      item.retryAt
+      item.retryAt,
+      item.cliId
     ]
     for (let c = 0; c < row.length; c++) table[c]!.push(row[c])
   }

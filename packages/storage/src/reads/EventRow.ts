@@ -12,6 +12,7 @@ export interface EventRow {
   readonly connection_id: string
   readonly source_id: string
   readonly destination_id: string
+  readonly cli_id: string | null
   readonly event_data_id: string | null
   readonly status: EventStatus
   readonly state: string
@@ -37,7 +38,7 @@ export const eventTable = (sql: SqlClient.SqlClient, now: number): Table & { rea
   return {
     name: "events",
     alias: "e",
-    columns: sql`e.id, e.team_id, e.request_id, e.connection_id, e.source_id, e.destination_id, e.event_data_id,
+    columns: sql`e.id, e.team_id, e.request_id, e.connection_id, e.source_id, e.destination_id, e.cli_id, e.event_data_id,
       e.state, e.attempts, e.due_at, e.response_status, e.error_code, e.failure_message, e.last_attempt_at,
       e.successful_at, e.retry_kind, e.retry_parent_event_id, e.retry_operation_id, e.retried_at, e.ingested_at,
       e.created_at, e.updated_at, ${status} as status`,
@@ -59,7 +60,7 @@ export const toEvent = (row: EventRow, shown: Pick<Event, "data"> = {}): Event =
     webhook_id: row.connection_id,
     source_id: row.source_id,
     destination_id: row.destination_id,
-    cli_id: null,
+    cli_id: row.cli_id,
     event_data_id: row.event_data_id ?? sibling(prefixes.eventData, row.request_id),
     status: row.status,
     rejection_cause: null,

@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs"
+import { join } from "node:path"
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Console, Effect, Layer, Logger } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -9,19 +11,37 @@ import { renewAll, type Renewed, usesOfOldKeys } from "@tidegate/storage/KeyRota
 import { createTeam, listMembers, listTeams, putMember, removeMember } from "@tidegate/storage/Members"
 import { Secrets } from "@tidegate/storage/Secrets"
 import { embeddedHome, loadKeys } from "./Bootstrap.ts"
-import { settings, SettingsError } from "./Settings.ts"
+import { type Settings, settings, SettingsError } from "./Settings.ts"
 
 /*
- * `tidegate`: what an operator does with an installation and the API has no call for. It reads the settings that the gateway
+ * `npm run admin`: what an operator does with an installation and the API has no call for. It reads the settings that the gateway
  * reads, works in its database beside it, and needs no gateway that runs.
  */
 
 /** Two of each: gateways at work have the others. */
 const connections = { connections: 2, hotConnections: 1, journalConnections: 1 }
 
+/**
+ * There is something to administer. In a wrong folder one would otherwise make an installation, find nobody in it, and believe it:
+ * so what is missing is not made here, but refused.
+ */
+const isInstalled = Effect.fnUntraced(function* (given: Settings) {
+  const missing = [
+    ...(given.databaseUrl === null ? [join(embeddedHome(given), "data")] : []),
+    ...(given.secretKeys === null ? [join(given.home, "secrets.key")] : [])
+  ].find((path) => !existsSync(path))
+  if (missing === undefined) return
+  yield* new SettingsError({
+    message:
+      `there is no installation here: ${missing} is missing. Run this where the gateway was started, ` +
+      "or with its TIDEGATE_HOME, or its DATABASE_URL and TIDEGATE_SECRET_KEYS"
+  })
+})
+
 const installation = Layer.unwrap(
   Effect.gen(function* () {
     const given = yield* settings
+    yield* isInstalled(given)
     const url = given.databaseUrl ?? (yield* EmbeddedPostgres.start({ home: embeddedHome(given) })).url
     const secrets = Secrets.layer({ keys: yield* loadKeys(given) })
     return Layer.merge(Database.layer({ url, ...connections }), secrets)
@@ -60,7 +80,7 @@ const check = Effect.gen(function* () {
   yield* Console.log(
     used.size === 0
       ? `everything is encrypted by the key ${first}`
-      : "not everything is encrypted by the first key; see tidegate keys rotate"
+      : "not everything is encrypted by the first key; see keys rotate"
   )
 })
 
@@ -155,14 +175,14 @@ const members = Command.make("members").pipe(
   ])
 )
 
-const tidegate = Command.make("tidegate").pipe(
-  Command.withDescription("Administers a Tidegate installation"),
+const admin = Command.make("admin").pipe(
+  Command.withDescription("Administers a Tidegate installation, on the machine that has its settings"),
   Command.withSubcommands([keys, teams, members]),
   Command.provide(installation)
 )
 
 NodeRuntime.runMain(
-  Command.run(tidegate, { version: "0.1.0" }).pipe(
+  Command.run(admin, { version: "0.1.0" }).pipe(
     Effect.catchTag("GatewayError", (error) => Effect.fail(said(error))),
     Effect.catchTag("SqlError", () =>
       Effect.fail(
@@ -173,7 +193,7 @@ NodeRuntime.runMain(
     ),
     Effect.catchTag(["SettingsError", "SecretKeyError", "EmbeddedPostgresError"], (error) =>
       Effect.sync(() => {
-        process.stderr.write(`tidegate: ${error.message}\n`)
+        process.stderr.write(`admin: ${error.message}\n`)
         process.exitCode = 1
       })
     ),

@@ -2,10 +2,10 @@ import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { withoutSettings } from "./GatewayProcess.ts"
 
-const program = fileURLToPath(new URL("../../apps/gateway/src/tidegate.ts", import.meta.url))
+const program = fileURLToPath(new URL("../../apps/gateway/src/admin.ts", import.meta.url))
 
-/** Runs the command `tidegate` to its end. */
-export const tidegate = (
+/** Runs the operators' command to its end. */
+export const admin = (
   settings: Readonly<Record<string, string>>,
   ...words: ReadonlyArray<string>
 ): Promise<{ readonly code: number; readonly said: string; readonly complained: string }> =>

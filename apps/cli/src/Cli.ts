@@ -1,0 +1,20 @@
+import { Command } from "effect/cli"
+import { bulk } from "./commands/bulk.ts"
+import { exporting } from "./commands/export.ts"
+import { importing } from "./commands/import.ts"
+import { listen } from "./commands/listen.ts"
+import { login, logout } from "./commands/login.ts"
+import { events, requests } from "./commands/records.ts"
+import { retry } from "./commands/retry.ts"
+import { send } from "./commands/send.ts"
+import { tail } from "./commands/tail.ts"
+import { Team, Url } from "./Gateway.ts"
+import { Json } from "./Output.ts"
+
+export const tidegate = Command.make("tidegate").pipe(
+  Command.withDescription(
+    "Works with a Tidegate gateway from a shell. Exit codes and files: see the documentation, cli.md"
+  ),
+  Command.withSubcommands([login, logout, listen, send, tail, requests, events, retry, bulk, exporting, importing]),
+  Command.withGlobalFlags([Json, Url, Team])
+)

@@ -1,0 +1,103 @@
+import { Effect, Option } from "effect"
+import { Flag, GlobalFlag } from "effect/cli"
+import { Client, type components } from "@tidegate/client/source"
+import { readCredentials } from "./Credentials.ts"
+import { CliFailure, failureOf, usage } from "./Failure.ts"
+
+export const Url = GlobalFlag.Setting("url")({
+  flag: Flag.String("url").pipe(
+    Flag.optional,
+    Flag.withDescription("The gateway's URL (TIDEGATE_URL; else the one signed in to, else http://localhost:8080)")
+  )
+})
+
+export const Team = GlobalFlag.Setting("team")({
+  flag: Flag.String("team").pipe(
+    Flag.optional,
+    Flag.withDescription("The team to act on, tm_… (TIDEGATE_TEAM; else the credential's own)")
+  )
+})
+
+const usualUrl = "http://localhost:8080"
+
+const given = (name: string): Option.Option<string> => {
+  const value = process.env[name]?.trim()
+  return value === undefined || value === "" ? Option.none() : Option.some(value)
+}
+
+/** Without what stands behind its path, so that two spellings of one gateway are the same. */
+export const gatewayUrl = (text: string): Effect.Effect<string, CliFailure> => {
+  const url = URL.parse(text)
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.search !== "" || url.hash !== "") {
+    return Effect.fail(usage(`${text} is no URL of a gateway: write http://… or https://…, without credentials`))
+  }
+  return Effect.succeed(url.href.replace(/\/+$/, ""))
+}
+
+/** Where the gateway is and who asks. */
+export interface Access {
+  readonly baseUrl: string
+  readonly key: string
+  readonly team?: string
+}
+
+/** The URL that was asked for, and the key that is given in the environment or was signed in with there. */
+export const access: Effect.Effect<Access, CliFailure, GlobalFlag.Setting.Identifier<"url" | "team">> = Effect.gen(
+  function* () {
+    const asked = Option.orElse(yield* Url, () => given("TIDEGATE_URL"))
+    const key = given("TIDEGATE_API_KEY")
+    const stored = Option.isSome(key) ? null : yield* readCredentials
+    const baseUrl = yield* gatewayUrl(Option.getOrElse(asked, () => stored?.url ?? usualUrl))
+    if (Option.isNone(key) && stored?.url !== baseUrl) {
+      // The key of one gateway is never shown to another.
+      return yield* new CliFailure({
+        code: "forbidden",
+        message: `no credentials for ${baseUrl}: tidegate login --url ${baseUrl}, or set TIDEGATE_API_KEY`
+      })
+    }
+    const team = Option.getOrUndefined(Option.orElse(yield* Team, () => given("TIDEGATE_TEAM"))) ?? stored?.team
+    return { baseUrl, key: Option.getOrElse(key, () => stored!.key), ...(team === undefined ? {} : { team }) }
+  }
+)
+
+/** A call of the API. */
+export const call = <A>(run: (client: Client, signal: AbortSignal) => Promise<A>) =>
+  Effect.flatMap(access, (who) =>
+    Effect.tryPromise({ try: (signal) => run(new Client(who), signal), catch: failureOf })
+  )
+
+export type Schemas = components["schemas"]
+
+const kinds = {
+  source: { prefix: "src_", path: "/sources" },
+  destination: { prefix: "des_", path: "/destinations" },
+  connection: { prefix: "web_", path: "/connections" }
+} as const
+
+interface Kinds {
+  readonly source: Schemas["Source"]
+  readonly destination: Schemas["Destination"]
+  readonly connection: Schemas["Connection"]
+}
+
+/** The one of this name, or of this id; null when there is none. */
+export const lookUp = <Kind extends keyof Kinds>(kind: Kind, nameOrId: string) =>
+  call(async (client, signal): Promise<Kinds[Kind] | null> => {
+    const { path, prefix } = kinds[kind]
+    const query = nameOrId.startsWith(prefix) ? { id: [nameOrId] } : { name: nameOrId }
+    const { models } = await client.get(path, { params: { query }, signal })
+    return (models[0] as Kinds[Kind] | undefined) ?? null
+  })
+
+export const find = <Kind extends keyof Kinds>(kind: Kind, nameOrId: string) =>
+  Effect.flatMap(lookUp(kind, nameOrId), (found) =>
+    found === null
+      ? Effect.fail(new CliFailure({ code: "missing", message: `there is no ${kind} ${nameOrId}` }))
+      : Effect.succeed(found)
+  )
+
+/** The ids of those that a flag names. */
+export const idsOf = (kind: keyof Kinds, names: ReadonlyArray<string>) =>
+  Effect.forEach(names, (name) =>
+    name.startsWith(kinds[kind].prefix) ? Effect.succeed(name) : Effect.map(find(kind, name), ({ id }) => id)
+  )

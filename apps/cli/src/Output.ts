@@ -1,0 +1,77 @@
+import { Console, Context, Effect } from "effect"
+import { Flag, GlobalFlag } from "effect/cli"
+
+export const Json = GlobalFlag.Setting("json")({
+  flag: Flag.Boolean("json").pipe(
+    Flag.withDefault(false),
+    Flag.withDescription("JSON for programs: one document, or one a line where there are several")
+  )
+})
+
+/** What a terminal would obey, or show as what it is not: names and bodies are written by strangers. */
+// oxlint-disable-next-line no-control-regex
+const obeyed = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+
+/** A text that is safe to be shown in one line. */
+export const plain = (text: string): string =>
+  text.replace(obeyed, (character) => (character === "\n" ? " " : "\ufffd"))
+
+/** Whether there is somebody who reads along. */
+export class Screen extends Context.Service<
+  Screen,
+  { readonly isTerminal: boolean; readonly canColor: boolean; readonly showsProgress: boolean }
+>()("tidegate/cli/Screen") {}
+
+const colors = { green: 32, red: 31, yellow: 33, dim: 2 } as const
+
+export const colored = (color: keyof typeof colors, text: string): Effect.Effect<string, never, Screen> =>
+  Effect.map(Screen, ({ canColor }) => (canColor ? `\u001b[${colors[color]}m${text}\u001b[0m` : text))
+
+/** A line for people on standard error, where it is in nobody's way. */
+export const say = (text: string): Effect.Effect<void> => Console.error(text)
+
+/** How far something is. Shown to people only, each in place of the one before. */
+export const progress = (text: string): Effect.Effect<void, never, Screen> =>
+  Effect.flatMap(Screen, ({ showsProgress }) =>
+    Effect.sync(() => {
+      if (showsProgress) process.stderr.write(`\r\u001b[K${plain(text)}`)
+    })
+  )
+
+export const progressOver: Effect.Effect<void, never, Screen> = Effect.flatMap(Screen, ({ showsProgress }) =>
+  Effect.sync(() => {
+    if (showsProgress) process.stderr.write("\r\u001b[K")
+  })
+)
+
+/** One thing: as JSON for programs, or in these words. */
+export const tell = (value: unknown, words: string) =>
+  Effect.flatMap(Json, (isJson) => Console.log(isJson ? JSON.stringify(value) : words))
+
+export const document = (value: unknown): Effect.Effect<void> => Console.log(JSON.stringify(value, null, 2))
+
+/** What a row shows, by the heads of its columns. */
+export type Row = Readonly<Record<string, string | number | boolean | null | undefined>>
+
+const cell = (value: Row[string]): string => (value === null || value === undefined ? "-" : plain(String(value)))
+
+/** Rows for people have a head and columns; for other programs tabs between, or JSON. */
+export const rows = <A>(items: ReadonlyArray<A>, show: (item: A) => Row) =>
+  Effect.gen(function* () {
+    if (yield* Json) return yield* Effect.forEach(items, (item) => Console.log(JSON.stringify(item)), { discard: true })
+    const { isTerminal } = yield* Screen
+    const lines = items.map((item) => Object.values(show(item)).map(cell))
+    const first = items[0]
+    if (first === undefined) return yield* say("nothing found")
+    if (!isTerminal) return yield* Effect.forEach(lines, (line) => Console.log(line.join("\t")), { discard: true })
+    const table = [Object.keys(show(first)), ...lines]
+    const widths = table[0]!.map((_, column) => Math.max(...table.map((line) => line[column]!.length)))
+    const print = (line: ReadonlyArray<string>) =>
+      Console.log(
+        line
+          .map((text, column) => text.padEnd(widths[column]!))
+          .join("  ")
+          .trimEnd()
+      )
+    return yield* Effect.forEach(table, print, { discard: true })
+  })

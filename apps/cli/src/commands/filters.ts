@@ -1,0 +1,43 @@
+import { Flag } from "effect/cli"
+
+/*
+ * The flags that lists and bulk retries are narrowed by.
+ */
+
+const many = (name: string, described: string) =>
+  Flag.String(name).pipe(
+    Flag.atMost(100),
+    Flag.withMetavar("name|id"),
+    Flag.withDescription(`${described}; can be repeated`)
+  )
+
+const window = {
+  from: Flag.String("from").pipe(
+    Flag.optional,
+    Flag.withDescription("Since when: a time (ISO 8601), now, or now-<n><s|m|h|d>")
+  ),
+  to: Flag.String("to").pipe(Flag.optional, Flag.withDescription("Until when, in the same way")),
+  search: Flag.String("search").pipe(
+    Flag.optional,
+    Flag.withDescription("Only what has this in its ids and further fields")
+  )
+}
+
+export const sources = many("source", "Only of this source")
+
+export const requestFilters = {
+  source: sources,
+  status: Flag.Literals("status", ["accepted", "rejected"]).pipe(Flag.optional, Flag.withDescription("Only those")),
+  ...window
+}
+
+export const eventFilters = {
+  source: sources,
+  destination: many("destination", "Only to this destination"),
+  connection: many("connection", "Only of this connection"),
+  status: Flag.Literals("status", ["SCHEDULED", "QUEUED", "HOLD", "SUCCESSFUL", "FAILED", "CANCELLED"]).pipe(
+    Flag.atMost(6),
+    Flag.withDescription("Only events of this state; can be repeated")
+  ),
+  ...window
+}

@@ -1,0 +1,93 @@
+import { Console, Effect } from "effect"
+import { Argument, Command, Flag, Prompt } from "effect/cli"
+import { CliFailure, failureOf, usage } from "../Failure.ts"
+import { call } from "../Gateway.ts"
+import { readFileAt } from "../Input.ts"
+import { colored, Json, plain, progress, progressOver, say, Screen } from "../Output.ts"
+import type { Step } from "../transfer/Plan.ts"
+
+const flags = {
+  file: Argument.String("file").pipe(Argument.withDescription("A file as export writes it; -: standard input")),
+  plan: Flag.Boolean("plan").pipe(
+    Flag.withDefault(false),
+    Flag.withDescription("Only say what would be done; exit code 6 when there is something")
+  ),
+  yes: Flag.Boolean("yes").pipe(Flag.withAlias("y"), Flag.withDefault(false), Flag.withDescription("Do not ask"))
+}
+
+const marks = { create: ["green", "+"], update: ["yellow", "~"], unchanged: ["dim", " "] } as const
+
+const line = ({ action, changed, kind, wanted }: Step) => {
+  const [color, mark] = marks[action]
+  const what = changed.length === 0 ? "" : ` (${changed.join(", ")})`
+  return colored(color, `${mark} ${kind.slice(0, -1)} ${plain(wanted.name)}${what}`)
+}
+
+export const importing = Command.make(
+  "import",
+  flags,
+  Effect.fn(function* (asked) {
+    const { largestFile, parseYaml } = yield* Effect.promise(() => import("../transfer/Yaml.ts"))
+    const { planOf } = yield* Effect.promise(() => import("../transfer/Plan.ts"))
+    const { takeInventory } = yield* Effect.promise(() => import("../transfer/Inventory.ts"))
+    const { apply } = yield* Effect.promise(() => import("../transfer/Apply.ts"))
+    const name = asked.file === "-" ? "standard input" : asked.file
+    const bytes = yield* readFileAt(asked.file, largestFile)
+    const parsed = yield* Effect.try({ try: () => parseYaml(bytes, name), catch: failureOf })
+    const inventory = yield* call(takeInventory)
+    const plan = yield* Effect.try({ try: () => planOf(parsed, name, inventory, process.env), catch: failureOf })
+    const todo = plan.steps.filter(({ action }) => action !== "unchanged")
+    const count = (action: Step["action"]) => plan.steps.filter((step) => step.action === action).length
+    const summary = `${count("create")} to create, ${count("update")} to change, ${count("unchanged")} as they are`
+
+    const isJson = yield* Json
+    if (!isJson) {
+      for (const step of todo) yield* Console.log(yield* line(step))
+      if (plan.kept.length > 0) {
+        yield* say(`these variables are not set, and the secrets stay as the gateway has them: ${plan.kept.join(", ")}`)
+      }
+      yield* say(summary)
+    }
+    const told = todo.map(({ action, changed, kind, wanted }) => ({
+      action,
+      kind: kind.slice(0, -1),
+      name: wanted.name,
+      changed
+    }))
+    const tellPlan = (isApplied: boolean) =>
+      isJson ? Console.log(JSON.stringify({ applied: isApplied, steps: told, kept_secrets: plan.kept })) : Effect.void
+    if (todo.length === 0) return yield* tellPlan(true)
+    if (asked.plan) {
+      yield* tellPlan(false)
+      return yield* new CliFailure({ code: "differs", message: "the gateway is not as the file says" })
+    }
+    if (!asked.yes) {
+      if (!process.stdin.isTTY || asked.file === "-") return yield* usage(`${summary}: say --yes to do it`)
+      const isAgreed = yield* Prompt.run(Prompt.Confirm({ message: "Do this?" }))
+      if (!isAgreed) return yield* new CliFailure({ code: "failed", message: "nothing was done" })
+    }
+    let done = 0
+    const { showsProgress } = yield* Screen
+    const services = yield* Effect.context<Screen>()
+    yield* call((client, signal) =>
+      apply(
+        client,
+        plan,
+        inventory,
+        name,
+        () => {
+          done++
+          if (showsProgress) Effect.runSync(Effect.provideContext(progress(`${done} of ${todo.length}`), services))
+        },
+        signal
+      )
+    ).pipe(
+      Effect.ensuring(progressOver),
+      Effect.tapError(() => say(`${done} of ${todo.length} were done: import again to go on`))
+    )
+    yield* tellPlan(true)
+    return yield* isJson ? Effect.void : say(`${done} done`)
+  })
+).pipe(
+  Command.withDescription("Makes the gateway as a file says: what it names is created or changed, nothing is deleted")
+)

@@ -1,0 +1,231 @@
+import { connect } from "node:net"
+import { userInfo } from "node:os"
+import { Console, Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { localTarget, openTunnel, type TunnelEvent } from "@tidegate/client/source"
+import { failureOf, usage } from "../Failure.ts"
+import { access, call, lookUp, type Schemas } from "../Gateway.ts"
+import { colored, Json, plain, say, Screen } from "../Output.ts"
+import { untilStopped } from "../Stopping.ts"
+import { sleeping } from "../Waiting.ts"
+
+/** How often the local app is looked at: while it is there, and while it is not. */
+const healthyMs = 15_000
+const downMs = 5_000
+
+const flags = {
+  target: Argument.String("port").pipe(
+    Argument.withDescription("The app's port, or its URL on this machine: 3000, http://localhost:3000/base")
+  ),
+  source: Flag.String("source").pipe(
+    Flag.optional,
+    Flag.withMetavar("name|id"),
+    Flag.withDescription("Whose events are wanted; made where there is none of this name. local-<user> unless told")
+  ),
+  path: Flag.String("path").pipe(
+    Flag.withDefault("/"),
+    Flag.withDescription("Comes before the path that senders post to")
+  ),
+  filter: Flag.String("filter").pipe(
+    Flag.optional,
+    Flag.withMetavar("json"),
+    Flag.withDescription('Only what meets this filter rule: {"body":{"type":"order.created"}}')
+  ),
+  name: Flag.String("name").pipe(
+    Flag.optional,
+    Flag.withDescription("Whose listener this is, cli-<user> unless told: one of a name listens at a time")
+  ),
+  maxConnections: Flag.Int("max-connections").pipe(
+    Flag.withDefault(50),
+    Flag.filter(
+      (count) => count >= 1 && count <= 50,
+      () => "must be from 1 to 50"
+    ),
+    Flag.withDescription("Deliveries to the app at once")
+  ),
+  healthcheck: Flag.Boolean("healthcheck").pipe(
+    Flag.withDefault(true),
+    Flag.withDescription("--no-healthcheck: do not look whether the app is there")
+  )
+}
+
+const user = (): string => {
+  const name = userInfo()
+    .username.toLowerCase()
+    .replace(/[^a-z0-9-]+/g, "-")
+  return name === "" ? "somebody" : name
+}
+
+const localUrl = (target: string) =>
+  Effect.try({
+    try: () => localTarget(/^\d{1,5}$/.test(target) ? `http://localhost:${target}` : target),
+    catch: (error) => usage((error as Error).message)
+  })
+
+/** A filter rule. The gateway judges what is in it. */
+const filterRule = (text: string) =>
+  Effect.try({
+    try: (): Schemas["ConnectionRule"] => {
+      const filter: unknown = JSON.parse(text)
+      if (typeof filter !== "object" || filter === null || Array.isArray(filter)) throw new Error()
+      return { ...filter, type: "filter" }
+    },
+    catch: () => usage('--filter must be a JSON object such as {"body":{"type":"order.created"}}')
+  })
+
+/**
+ * The source, and a destination and a connection of this listener's own, as they have to be: those that are there already
+ * under their names are used again. The filter is a rule of that connection: the gateway applies it, so that what it leaves
+ * out is recorded as ignored, and never comes here.
+ */
+const wired = (
+  source: Schemas["Source"] | null,
+  asked: { source: string; name: string; path: string; rules: Array<Schemas["ConnectionRule"]> }
+) =>
+  call(async (client, signal) => {
+    const from = source ?? (await client.put("/sources", { body: { name: asked.source }, signal }))
+    const name = `${asked.name}-${from.name}`.slice(0, 155)
+    const config = { path: asked.path }
+    const destination = await client.put("/destinations", { body: { name, type: "CLI", config } as never, signal })
+    const body = { name, source_id: from.id, destination_id: destination.id, rules: asked.rules, disabled_at: null }
+    const connection = await client.put("/connections", { body, signal })
+    return { source: from, destination, connection }
+  })
+
+const isThere = (target: URL): Promise<boolean> =>
+  new Promise((resolve) => {
+    const port = target.port === "" ? (target.protocol === "https:" ? 443 : 80) : Number(target.port)
+    const socket = connect({ host: target.hostname.replace(/^\[|\]$/g, ""), port, timeout: 2_000 })
+    const over = (isOpen: boolean): void => {
+      socket.destroy()
+      resolve(isOpen)
+    }
+    socket.once("connect", () => over(true))
+    socket.once("error", () => over(false))
+    socket.once("timeout", () => over(false))
+  })
+
+/** Says when the app comes and goes. */
+const watched = (target: URL, told: (event: object, words: string) => void, signal: AbortSignal) =>
+  (async () => {
+    for (let before: boolean | null = null; !signal.aborted;) {
+      const is = await isThere(target)
+      if (is !== before) {
+        if (!is)
+          told(
+            { type: "app", reachable: false },
+            `nothing listens at ${target.href} yet: events fail with 502 until it does`
+          )
+        else if (before !== null) told({ type: "app", reachable: true }, `the app at ${target.href} is there`)
+      }
+      before = is
+      await sleeping(is ? healthyMs : downMs, signal)
+    }
+  })()
+
+/** In words, and as JSON. */
+const wordsOf = (
+  event: TunnelEvent,
+  paint: (status: number, text: string) => string
+): { readonly record: object; readonly words: string } | null => {
+  switch (event.type) {
+    case "connected":
+      return null
+    case "ready":
+      return {
+        record: { type: "ready", cli_id: event.cliId },
+        words: "ready: events are delivered from here on (Ctrl-C ends it)"
+      }
+    case "disconnected": {
+      const { code, reason, retryInMs } = event
+      const why = reason === "" ? "" : ` (${plain(reason)})`
+      return {
+        record: { type: "disconnected", code, reason, retry_in_ms: Math.round(retryInMs) },
+        words: `the connection is lost${why}: again in ${(retryInMs / 1000).toFixed(1)} s; events wait`
+      }
+    }
+    default: {
+      const { delivery, error, status, tookMs } = event
+      const { attempt_number, event_id, method, path, request_id } = delivery.request
+      return {
+        record: {
+          type: "delivered",
+          event_id,
+          request_id,
+          attempt_number,
+          method,
+          path,
+          status,
+          error,
+          took_ms: tookMs
+        },
+        words: `${paint(status, String(status))} ${plain(method)} ${plain(path)} ${event_id} ${tookMs} ms${error === null ? "" : ` ${plain(error)}`}`
+      }
+    }
+  }
+}
+
+export const listen = Command.make(
+  "listen",
+  flags,
+  Effect.fn(function* (asked) {
+    const target = yield* localUrl(asked.target)
+    const rules = Option.isSome(asked.filter) ? [yield* filterRule(asked.filter.value)] : []
+    const path = asked.path.startsWith("/") ? asked.path : `/${asked.path}`
+    const sourceName = Option.getOrElse(asked.source, () => `local-${user()}`)
+    const name = Option.getOrElse(asked.name, () => `cli-${user()}`)
+    const found = yield* lookUp("source", sourceName)
+    if (found === null && sourceName.startsWith("src_")) return yield* usage(`there is no source ${sourceName}`)
+    const { connection, destination, source } = yield* wired(found, { source: sourceName, name, path, rules })
+    const who = yield* access
+    const isJson = yield* Json
+    const { canColor } = yield* Screen
+    const [good, bad] = [yield* colored("green", "#"), yield* colored("red", "#")]
+    const paint = (status: number, text: string): string =>
+      canColor ? (status < 400 ? good : bad).replace("#", text) : text
+    // Nobody is kept waiting for a reader of our lines.
+    const told = (json: object, words: string): void =>
+      void (isJson ? process.stdout.write(`${JSON.stringify(json)}\n`) : process.stdout.write(`${words}\n`))
+
+    const wiring = {
+      type: "listening",
+      url: source.url,
+      source_id: source.id,
+      destination_id: destination.id,
+      connection_id: connection.id
+    }
+    yield* Console.log(isJson ? JSON.stringify(wiring) : `${source.url} -> ${target.href.replace(/\/$/, "")}${path}`)
+    if (!isJson) yield* say(`source ${plain(source.name)}, destination ${plain(destination.name)}`)
+    return yield* untilStopped(
+      Effect.tryPromise({
+        try: (signal) => {
+          // The one that ends takes the other with it.
+          const ending = new AbortController()
+          const both = AbortSignal.any([signal, ending.signal])
+          if (asked.healthcheck) void watched(target, told, both)
+          return openTunnel({
+            ...who,
+            destinationId: destination.id,
+            localUrl: target.href,
+            maxParallel: asked.maxConnections,
+            signal,
+            onEvent: (event) => {
+              const line = wordsOf(event, paint)
+              if (line !== null) told(line.record, line.words)
+            }
+          }).finally(() => ending.abort())
+        },
+        catch: failureOf
+      })
+    )
+  })
+).pipe(
+  Command.withDescription("Delivers a source's events to an app on this machine, until Ctrl-C"),
+  Command.withExamples([
+    { command: "tidegate listen 3000", description: "A source of your own, to http://localhost:3000" },
+    {
+      command: `tidegate listen 3000 --source shop --path /webhooks --filter '{"body":{"type":"order.created"}}'`,
+      description: "Some of a source's events, beside whoever else gets them"
+    }
+  ])
+)

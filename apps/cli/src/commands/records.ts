@@ -1,0 +1,128 @@
+import { Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { usage } from "../Failure.ts"
+import { call, idsOf, type Schemas } from "../Gateway.ts"
+import { document, rows, type Row } from "../Output.ts"
+import { eventFilters, requestFilters } from "./filters.ts"
+
+const most = 10_000
+
+const limit = Flag.Int("limit").pipe(
+  Flag.withDefault(20),
+  Flag.filter(
+    (limit) => limit >= 1 && limit <= most,
+    () => `must be from 1 to ${most}`
+  ),
+  Flag.withDescription("How many, the newest first")
+)
+
+/** As many of a list as are wanted: its further pages are asked for as far as they are needed. */
+const firstOf = async <A>(list: AsyncIterable<A>, limit: number): Promise<ReadonlyArray<A>> => {
+  const found: Array<A> = []
+  for await (const item of list) {
+    if (found.push(item) >= limit) break
+  }
+  return found
+}
+
+export const requestRow = ({
+  created_at,
+  events_count,
+  id,
+  ignored_count,
+  rejection_cause,
+  source_id,
+  status
+}: Schemas["Request"]): Row => ({
+  id,
+  time: created_at,
+  status,
+  source: source_id,
+  events: events_count,
+  ignored: ignored_count,
+  cause: rejection_cause
+})
+
+export const requests = Command.make(
+  "requests",
+  {
+    id: Argument.String("id").pipe(Argument.optional, Argument.withDescription("One request, req_…, whole, as JSON")),
+    ...requestFilters,
+    limit
+  },
+  Effect.fn(function* ({ from, id, limit, search, source, status, to }) {
+    if (Option.isSome(id)) {
+      return yield* document(
+        yield* call((client, signal) =>
+          client.get("/requests/{id}/trace", { params: { path: { id: id.value } }, signal })
+        )
+      )
+    }
+    const source_id = yield* idsOf("source", source)
+    const query = {
+      limit: Math.min(limit, 100),
+      source_id: [...source_id],
+      ...Option.match(status, { onNone: () => ({}), onSome: (status) => ({ status }) }),
+      ...Option.match(from, { onNone: () => ({}), onSome: (from) => ({ from }) }),
+      ...Option.match(to, { onNone: () => ({}), onSome: (to) => ({ to }) }),
+      ...Option.match(search, { onNone: () => ({}), onSome: (q) => ({ q }) })
+    }
+    return yield* rows(
+      yield* call((client, signal) => firstOf(client.list("/requests", { params: { query }, signal }), limit)),
+      requestRow
+    )
+  })
+).pipe(Command.withDescription("What was received: of the last 24 hours unless told"))
+
+export const eventRow = ({
+  attempts,
+  created_at,
+  destination_id,
+  error_code,
+  id,
+  request_id,
+  response_status,
+  status
+}: Schemas["Event"]): Row => ({
+  id,
+  time: created_at,
+  status,
+  attempts,
+  response: response_status,
+  error: error_code,
+  destination: destination_id,
+  request: request_id
+})
+
+export const events = Command.make(
+  "events",
+  {
+    id: Argument.String("id").pipe(Argument.optional, Argument.withDescription("One event, evt_…, whole, as JSON")),
+    ...eventFilters,
+    request: Flag.String("request").pipe(Flag.optional, Flag.withDescription("Only of this request, req_…")),
+    limit
+  },
+  Effect.fn(function* ({ connection, destination, from, id, limit, request, search, source, status, to }) {
+    if (Option.isSome(id)) {
+      if (!id.value.startsWith("evt_")) return yield* usage(`${id.value} is no event: they begin with evt_`)
+      return yield* document(
+        yield* call((client, signal) => client.get("/events/{id}", { params: { path: { id: id.value } }, signal }))
+      )
+    }
+    const query = {
+      limit: Math.min(limit, 100),
+      status: [...status],
+      source_id: [...(yield* idsOf("source", source))],
+      destination_id: [...(yield* idsOf("destination", destination))],
+      connection_id: [...(yield* idsOf("connection", connection))],
+      ...Option.match(request, { onNone: () => ({}), onSome: (request) => ({ request_id: [request] }) }),
+      ...Option.match(from, { onNone: () => ({}), onSome: (from) => ({ from }) }),
+      ...Option.match(to, { onNone: () => ({}), onSome: (to) => ({ to }) }),
+      ...Option.match(search, { onNone: () => ({}), onSome: (q) => ({ q }) })
+    }
+    return yield* rows(
+      yield* call((client, signal) => firstOf(client.list("/events", { params: { query }, signal }), limit)),
+      eventRow
+    )
+  })
+).pipe(Command.withDescription("What is, was or will be delivered: of the last 24 hours unless told"))

@@ -1,0 +1,140 @@
+import { Effect } from "effect"
+import { Command } from "effect/cli"
+import { Client, streamRequests } from "@tidegate/client/source"
+import { failureOf, usage } from "../Failure.ts"
+import { access, call, idsOf, type Schemas } from "../Gateway.ts"
+import { Json, plain, say } from "../Output.ts"
+import { untilStopped } from "../Stopping.ts"
+import { sleeping } from "../Waiting.ts"
+import { sources } from "./filters.ts"
+
+/** Sources whose streams are open at once: a process of the gateway allows 128 to a client. */
+const mostSources = 32
+const betweenLooksMs = 1_000
+/** How far back each look goes: what is stored late is found by the next one. */
+const lookBackMs = 10_000
+/** Ids that are remembered, so that nothing is told twice. */
+const mostSeen = 20_000
+/** Of one look; a list that is longer than this is cut, and says so. */
+const mostOfALook = 1_000
+
+/** Remembers what it was asked about last. */
+const once = () => {
+  const seen = new Set<string>()
+  return (id: string): boolean => {
+    if (seen.has(id)) return false
+    seen.add(id)
+    for (const oldest of seen) {
+      if (seen.size <= mostSeen) break
+      seen.delete(oldest)
+    }
+    return true
+  }
+}
+
+type Told = (json: object, words: string) => void
+
+const requestTold =
+  (told: Told, source: string) =>
+  (request: Schemas["CapturedRequest"]): void => {
+    const { created_at, data, id, status } = request
+    const size = data === null ? "" : ` ${data.size_bytes} B`
+    const what = data === null ? "" : ` ${data.method} ${data.path === "" ? "/" : data.path}`
+    told({ type: "request", source_id: source, request }, `${created_at} request ${id} ${status}${what}${size}`)
+  }
+
+/** Tells of changed events and new attempts of these sources: what a look finds that none before has found. */
+const watchRecords = async (client: Client, sourceIds: ReadonlyArray<string>, told: Told, signal: AbortSignal) => {
+  const [isNewEvent, isNewAttempt] = [once(), once()]
+  const since = Date.now()
+  const take = async <A>(list: AsyncIterable<A>, each: (item: A) => void): Promise<void> => {
+    let count = 0
+    for await (const item of list) {
+      if (++count > mostOfALook) return told({ type: "skipped" }, "more came than is told here: the lists have it all")
+      each(item)
+    }
+  }
+  const isWanted = new Set(sourceIds)
+  while (!signal.aborted) {
+    const from = new Date(Math.max(since, Date.now() - lookBackMs)).toISOString()
+    try {
+      await take(
+        client.list("/events", { params: { query: { from, source_id: [...sourceIds] } }, signal }),
+        (event) => {
+          if (!isNewEvent(event.id)) return
+          told(
+            { type: "event", event },
+            `${event.created_at} event   ${event.id} of ${event.request_id} to ${event.destination_id}`
+          )
+        }
+      )
+      await take(client.list("/attempts", { params: { query: { from } }, signal }), (attempt) => {
+        if (!isWanted.has(attempt.source_id) || !isNewAttempt(attempt.id)) return
+        const { attempt_number, error_code, event_id, response_status, status } = attempt
+        const answer = error_code ?? String(response_status ?? "")
+        told(
+          { type: "attempt", attempt },
+          `${attempt.delivered_at} attempt ${attempt_number} of ${event_id} ${status} ${answer}`
+        )
+      })
+    } catch (error) {
+      if (signal.aborted) return
+      const failure = failureOf(error)
+      if (failure.code !== "unavailable") throw error
+      told({ type: "unavailable", message: failure.message }, `${failure.message}: again in a moment`)
+    }
+    await sleeping(betweenLooksMs, signal)
+  }
+}
+
+export const tail = Command.make(
+  "tail",
+  { source: sources },
+  Effect.fn(function* ({ source }) {
+    const ids =
+      source.length > 0
+        ? yield* idsOf("source", source)
+        : yield* Effect.map(
+            call((client, signal) => client.get("/sources", { params: { query: { limit: 255 } }, signal })),
+            ({ models }) => models.map(({ id }) => id)
+          )
+    if (ids.length === 0) return yield* usage("there is no source yet")
+    if (ids.length > mostSources)
+      return yield* usage(`more than ${mostSources} sources cannot be watched: name them with --source`)
+    const who = yield* access
+    const isJson = yield* Json
+    const told: Told = (json, words) => void process.stdout.write(`${isJson ? JSON.stringify(json) : plain(words)}\n`)
+    if (!isJson) yield* say(`watching ${ids.length} ${ids.length === 1 ? "source" : "sources"} (Ctrl-C ends it)`)
+    return yield* untilStopped(
+      Effect.tryPromise({
+        try: (signal) => {
+          const ending = new AbortController()
+          const both = AbortSignal.any([signal, ending.signal])
+          const isNew = once()
+          const streams = ids.map((sourceId) => {
+            const tellRequest = requestTold(told, sourceId)
+            return streamRequests({
+              ...who,
+              sourceId,
+              signal: both,
+              onRequest: (request) => {
+                if (isNew(request.id)) tellRequest(request)
+              },
+              onSkipped: () => told({ type: "skipped" }, "more came than is told here: the lists have it all"),
+              onChange: (change) => {
+                if (change.type !== "disconnected")
+                  return told({ type: "watching", source_id: sourceId }, `watching ${sourceId}`)
+                told(
+                  { ...change, source_id: sourceId },
+                  `the connection is lost: again in ${(change.retryInMs / 1000).toFixed(1)} s`
+                )
+              }
+            })
+          })
+          return Promise.all([...streams, watchRecords(new Client(who), ids, told, both)]).finally(() => ending.abort())
+        },
+        catch: failureOf
+      })
+    )
+  })
+).pipe(Command.withDescription("Tells of requests, events and attempts as they come, until Ctrl-C"))

@@ -1,0 +1,112 @@
+import type { Client } from "@tidegate/client/source"
+import { failureOf, CliFailure } from "../Failure.ts"
+import { type Kind, kinds, type Row, singular } from "./Entries.ts"
+import type { Inventory } from "./Inventory.ts"
+import type { Plan, Step } from "./Plan.ts"
+import { isObject, type Json, type JsonObject, textOf } from "./Yaml.ts"
+
+/** Calls at once: enough to be quick, few enough to leave the gateway to its traffic. */
+const atOnce = 6
+
+/** Ids of what there is, as it comes about. */
+type Ids = Readonly<Record<Kind, Map<string, string>>>
+
+const linked = (rules: Json, ids: Ids): Json =>
+  (rules as ReadonlyArray<Json>).map((rule) => {
+    const name = isObject(rule) ? rule["transformation"] : undefined
+    return name === undefined
+      ? rule
+      : { type: "transform", transformation_id: ids.transformations.get(textOf(name)) ?? "" }
+  })
+
+/** Since now, or not at all; of what is so already, nothing. */
+const since = (member: string, wanted: Json | undefined, is: boolean): JsonObject =>
+  wanted === undefined || (wanted === true) === is
+    ? {}
+    : { [member]: wanted === true ? new Date().toISOString() : null }
+
+/** What is written of a step: of what is there already, what differs. */
+const bodyOf = ({ changed, current, kind, wanted }: Step, ids: Ids): JsonObject => {
+  const said = Object.fromEntries(
+    Object.entries(wanted).filter(([name]) => current === null || name === "name" || changed.includes(name))
+  )
+  const { destination, disabled, paused, rules, slug: _, source, ...rest } = said
+  if (kind !== "connections") return rest
+  const before = current?.entry
+  return {
+    ...rest,
+    ...(source === undefined ? {} : { source_id: ids.sources.get(textOf(source)) ?? "" }),
+    ...(destination === undefined ? {} : { destination_id: ids.destinations.get(textOf(destination)) ?? "" }),
+    ...(rules === undefined ? {} : { rules: linked(rules, ids) }),
+    ...since("disabled_at", disabled, before?.["disabled"] === true),
+    ...since("paused_at", paused, before?.["paused"] === true)
+  }
+}
+
+/** Creates by name, which can be repeated; changes in part. */
+const write = async (client: Client, { current, kind }: Step, body: JsonObject, signal: AbortSignal): Promise<Row> => {
+  const id = current?.row.id
+  const answer =
+    id === undefined
+      ? await client.put(`/${kind}`, { body: body as never, signal })
+      : await client.patch(`/${kind}/{id}` as "/sources/{id}", {
+          params: { path: { id } },
+          body,
+          signal
+        })
+  return answer as unknown as Row
+}
+
+/** What the API has calls of its own for, or what can be told only once there is an id. */
+const finish = async (client: Client, { changed, current, kind, wanted }: Step, row: Row, signal: AbortSignal) => {
+  const path = { id: row.id }
+  const isAsked = (member: string): boolean =>
+    wanted[member] !== undefined && (current === null || changed.includes(member))
+  if (kind === "destinations" && isAsked("disabled") && (current !== null || wanted["disabled"] === true)) {
+    const call = wanted["disabled"] === true ? "/destinations/{id}/disable" : "/destinations/{id}/enable"
+    await client.put(call, { params: { path }, signal })
+  }
+  if (kind === "sources" && isAsked("slug") && (current !== null || wanted["slug"] !== null)) {
+    const slug = wanted["slug"]
+    const url = slug === null ? null : `${textOf(row["url"]).replace(/[^/]*$/, "")}${textOf(slug)}`
+    await client.patch("/sources/{id}", { params: { path }, body: { url }, signal })
+  }
+}
+
+/** Does what is planned, kind by kind. `onDone` is told of each step; the first failure ends it, with the line it is about. */
+export const apply = async (
+  client: Client,
+  { steps }: Plan,
+  inventory: Inventory,
+  name: string,
+  onDone: (step: Step) => void,
+  signal: AbortSignal
+): Promise<void> => {
+  const ids = Object.fromEntries(
+    kinds.map((kind) => [kind, new Map([...inventory[kind]].map(([name, { row }]) => [name, row.id]))])
+  ) as unknown as Ids
+  for (const kind of kinds) {
+    const queue = steps.filter((step) => step.kind === kind && step.action !== "unchanged")
+    let failure: CliFailure | null = null
+    const worker = async (): Promise<void> => {
+      for (let step = queue.shift(); step !== undefined && failure === null; step = queue.shift()) {
+        try {
+          const row = await write(client, step, bodyOf(step, ids), signal)
+          ids[kind].set(step.wanted.name, row.id)
+          await finish(client, step, row, signal)
+          onDone(step)
+        } catch (error) {
+          const { code, data, message, reason } = failureOf(error)
+          failure ??= new CliFailure({
+            code,
+            message: `${name}:${step.line}: ${singular[kind]} ${step.wanted.name}: ${message}`,
+            ...(reason === undefined ? {} : { reason }),
+            data
+          })
+        }
+      }
+    }
+    await Promise.all(Array.from({ length: atOnce }, worker))
+    if (failure !== null) throw failure as CliFailure
+  }
+}

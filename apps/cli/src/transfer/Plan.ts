@@ -1,0 +1,157 @@
+import { type CliFailure, usage } from "../Failure.ts"
+import { type Entry, type Kind, kinds, members, needed, normalRules, type Row, singular } from "./Entries.ts"
+import type { Inventory } from "./Inventory.ts"
+import { covers, resolve } from "./Secrets.ts"
+import { isObject, type Json, type JsonObject, type Parsed, type Path, textOf } from "./Yaml.ts"
+
+/** More of one kind than an installation of one team has. */
+const mostEntries = 5_000
+
+/** One resource of the file, beside what the gateway has. */
+export interface Step {
+  readonly kind: Kind
+  readonly action: "create" | "update" | "unchanged"
+  /** As it is wanted, secrets in the clear. */
+  readonly wanted: Entry
+  readonly current: { readonly row: Row; readonly entry: Entry } | null
+  /** The members that differ. */
+  readonly changed: ReadonlyArray<string>
+  readonly line: number
+}
+
+export interface Plan {
+  readonly steps: ReadonlyArray<Step>
+  /** Variables that are not set: the gateway keeps the secrets that it has. */
+  readonly kept: ReadonlyArray<string>
+}
+
+const version = 1
+
+/** Everything that is wrong with a file, each with its line. */
+class Faults {
+  readonly #found: Array<string> = []
+  readonly #name: string
+  readonly #lineOf: Parsed["lineOf"]
+
+  constructor(name: string, lineOf: Parsed["lineOf"]) {
+    this.#name = name
+    this.#lineOf = lineOf
+  }
+
+  add(path: Path, message: string): void {
+    if (this.#found.length < 20) this.#found.push(`${this.#name}:${this.#lineOf(path)}: ${message}`)
+  }
+
+  get failure(): CliFailure | null {
+    return this.#found.length === 0 ? null : usage(this.#found.join("\n"))
+  }
+}
+
+/** The entries of a file by their kinds, as far as they can be judged by themselves. */
+const entriesOf = (value: Json, faults: Faults): Readonly<Record<Kind, ReadonlyArray<Entry | null>>> => {
+  const file: JsonObject = isObject(value) ? value : {}
+  if (!isObject(value)) faults.add([], "the file must have sources, destinations, connections or transformations")
+  else if (value["version"] !== version) faults.add(["version"], `version must be ${version}`)
+  for (const name of Object.keys(file)) {
+    if (name === "filters") faults.add([name], "stored filters are not there yet: write them as rules of connections")
+    else if (name !== "version" && !(kinds as ReadonlyArray<string>).includes(name))
+      faults.add([name], `${name} is not known`)
+  }
+  const entries = (kind: Kind): ReadonlyArray<Entry | null> => {
+    const list = file[kind] ?? []
+    if (!Array.isArray(list)) {
+      faults.add([kind], `${kind} must be a list`)
+      return []
+    }
+    if (list.length > mostEntries) {
+      faults.add([kind], `there may be at most ${mostEntries} ${kind}`)
+      return []
+    }
+    const names = new Set<unknown>()
+    return list.map((entry: Json, index): Entry | null => {
+      const path = [kind, index]
+      if (!isObject(entry)) {
+        faults.add(path, `a ${singular[kind]} must have a name and settings`)
+        return null
+      }
+      for (const name of Object.keys(entry)) {
+        if (!members[kind].includes(name)) faults.add([...path, name], `a ${singular[kind]} has no ${name}`)
+      }
+      const lacking = needed[kind].filter((name) => entry[name] === undefined || entry[name] === null)
+      for (const name of lacking) faults.add(path, `${name} is needed`)
+      const { name } = entry
+      if (typeof name !== "string" || lacking.length > 0) return null
+      if (names.has(name)) faults.add([...path, "name"], `there is another ${singular[kind]} ${name}`)
+      names.add(name)
+      return entry as Entry
+    })
+  }
+  return Object.fromEntries(kinds.map((kind) => [kind, entries(kind)])) as unknown as ReturnType<typeof entriesOf>
+}
+
+/** Rules in the gateway's spelling; what they and the connection itself refer to has to be there, or in the file. */
+const connectionOf = (
+  entry: Entry,
+  path: Path,
+  isKnown: (kind: Kind, name: Json) => boolean,
+  faults: Faults
+): Entry => {
+  for (const [member, kind] of [
+    ["source", "sources"],
+    ["destination", "destinations"]
+  ] as const) {
+    if (!isKnown(kind, entry[member]!)) faults.add([...path, member], `there is no ${member} ${textOf(entry[member])}`)
+  }
+  if (entry["rules"] === undefined) return entry
+  const normal = normalRules(entry["rules"] ?? [])
+  if ("message" in normal) {
+    faults.add([...path, "rules", ...(normal.index === null ? [] : [normal.index])], normal.message)
+    return entry
+  }
+  for (const [index, rule] of normal.rules.entries()) {
+    const transformation = isObject(rule) ? rule["transformation"] : undefined
+    if (transformation !== undefined && !isKnown("transformations", transformation)) {
+      faults.add([...path, "rules", index], `there is no transformation ${textOf(transformation)}`)
+    }
+  }
+  return { ...entry, rules: normal.rules }
+}
+
+/** Rules are replaced whole, so that what one no longer says is a change; of other members, what is not said stays. */
+const isSame = (member: string, current: Json | undefined, wanted: Json): boolean =>
+  covers(current, wanted) && (member !== "rules" || covers(wanted, current ?? []))
+
+/** What has to be done for the gateway to be as the file says. Throws what is wrong with the file, all of it. */
+export const planOf = (
+  { lineOf, value }: Parsed,
+  name: string,
+  inventory: Inventory,
+  environment: NodeJS.ProcessEnv
+): Plan => {
+  const faults = new Faults(name, lineOf)
+  const file = entriesOf(value, faults)
+  const isKnown = (kind: Kind, name: Json): boolean =>
+    typeof name === "string" && (inventory[kind].has(name) || file[kind].some((entry) => entry?.name === name))
+  const kept: Array<string> = []
+  const steps = kinds.flatMap((kind) =>
+    file[kind].flatMap((written, index): ReadonlyArray<Step> => {
+      if (written === null) return []
+      const path = [kind, index]
+      const current = inventory[kind].get(written.name) ?? null
+      const resolved = resolve(written, current?.entry, environment)
+      kept.push(...resolved.kept)
+      for (const { name, path: inside } of resolved.missing) {
+        faults.add([...path, ...inside], `the variable ${name} is not set, and the gateway has no such secret yet`)
+      }
+      const complete = resolved.value as Entry
+      const wanted = kind === "connections" ? connectionOf(complete, path, isKnown, faults) : complete
+      const changed = Object.entries(wanted).flatMap(([member, value]) =>
+        isSame(member, current?.entry[member], value) ? [] : [member]
+      )
+      const action = current === null ? "create" : changed.length > 0 ? "update" : "unchanged"
+      return [{ kind, action, wanted, current, changed: current === null ? [] : changed, line: lineOf(path) }]
+    })
+  )
+  if (faults.failure !== null) throw faults.failure
+  return { steps, kept: [...new Set(kept)] }
+}

@@ -1,0 +1,91 @@
+import { isAlias, isMap, isNode, isScalar, LineCounter, parseDocument, stringify, visit } from "yaml"
+import { CliFailure, usage } from "../Failure.ts"
+
+/** A file that is imported is somebody else's until it is understood: it is bounded before anything is made of it. */
+export const largestFile = 8 * 1024 * 1024
+const mostNodes = 400_000
+const deepest = 64
+
+export type Json = string | number | boolean | null | ReadonlyArray<Json> | { readonly [name: string]: Json }
+export type JsonObject = { readonly [name: string]: Json }
+export type Path = ReadonlyArray<string | number>
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** A value in a message. */
+export const textOf = (value: Json | undefined): string =>
+  typeof value === "string" ? value : (JSON.stringify(value) ?? "")
+
+/** What a file says, and where. */
+export interface Parsed {
+  readonly value: Json
+  /** Of the value at a path, or of the nearest thing around it that is in the file. */
+  readonly lineOf: (path: Path) => number
+}
+
+/** What is nested deeper than anything here is found before it is parsed, because parsing goes down level by level. */
+const isTooDeep = (text: string): boolean => {
+  let open = 0
+  for (let at = 0; at < text.length; at++) {
+    const character = text.charCodeAt(at)
+    // Brackets in texts count, too: a code of unbalanced ones is short of this by far.
+    if (character === 0x5b || character === 0x7b) open++
+    else if ((character === 0x5d || character === 0x7d) && open > 0) open--
+    if (open > 1_000) return true
+  }
+  return false
+}
+
+/** Fails with the line of the first thing that is wrong. */
+export const parseYaml = (bytes: Uint8Array, name: string): Parsed => {
+  const lines = new LineCounter()
+  const at = (offset: number | undefined, message: string): CliFailure =>
+    usage(`${name}:${lines.linePos(offset ?? 0).line}: ${message}`)
+  let text: string
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes)
+  } catch {
+    throw usage(`${name} is not UTF-8 text`)
+  }
+  if (isTooDeep(text)) throw usage(`${name} is nested too deeply`)
+  // Their own look for repeated keys compares each with each: ours is below.
+  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: false, prettyErrors: false, schema: "core" })
+  const [fault] = [...document.errors, ...document.warnings]
+  if (fault !== undefined) throw at(fault.pos[0], fault.message.split("\n", 1)[0]!)
+
+  let nodes = 0
+  visit(document, (key, node, path) => {
+    if (!isNode(node)) return
+    const offset = node.range?.[0]
+    if (++nodes > mostNodes) throw usage(`${name} has more than ${mostNodes} values`)
+    if (path.length > deepest * 2) throw at(offset, `is nested more than ${deepest} levels deep`)
+    // A few of them can stand for more than there is memory, and nothing here is said twice.
+    if (isAlias(node) || ("anchor" in node && node.anchor !== undefined)) {
+      throw at(offset, "anchors and aliases (& and *) are not taken: write it out")
+    }
+    if (key === "key" && !(isScalar(node) && typeof node.value === "string")) throw at(offset, "a name must be a text")
+    if (isScalar(node) && typeof node.value === "number" && !Number.isFinite(node.value))
+      throw at(offset, "is no number")
+    if (!isMap(node)) return
+    const names = new Set<unknown>()
+    for (const { key } of node.items) {
+      const name = isScalar(key) ? key.value : key
+      if (names.has(name)) throw at(isNode(key) ? key.range?.[0] : offset, `${String(name)} is there twice`)
+      names.add(name)
+    }
+  })
+  return {
+    value: document.toJS() as Json,
+    lineOf: (path) => {
+      for (let length = path.length; length > 0; length--) {
+        const node = document.getIn(path.slice(0, length), true)
+        if (isNode(node) && node.range) return lines.linePos(node.range[0]).line
+      }
+      return 1
+    }
+  }
+}
+
+export const printYaml = (value: JsonObject): string =>
+  stringify(value, { lineWidth: 0, aliasDuplicateObjects: false, schema: "core" })

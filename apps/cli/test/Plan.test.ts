@@ -1,0 +1,157 @@
+import { describe, expect, it } from "vitest"
+import type { Entry, Kind, Row } from "../src/transfer/Entries.ts"
+import { kinds, normalRules } from "../src/transfer/Entries.ts"
+import type { Inventory } from "../src/transfer/Inventory.ts"
+import { planOf } from "../src/transfer/Plan.ts"
+import { covers, referrer, resolve } from "../src/transfer/Secrets.ts"
+import { parseYaml } from "../src/transfer/Yaml.ts"
+
+const row = { id: "x_1", name: "x" } as Row
+const inventory = (entries: Partial<Record<Kind, ReadonlyArray<Entry>>> = {}): Inventory =>
+  Object.fromEntries(
+    kinds.map((kind) => [kind, new Map((entries[kind] ?? []).map((entry) => [entry.name, { row, entry }]))])
+  ) as unknown as Inventory
+
+const plan = (text: string, has: Inventory = inventory(), environment: NodeJS.ProcessEnv = {}) =>
+  planOf(parseYaml(Buffer.from(text), "f"), "f", has, environment)
+const faults = (text: string, has?: Inventory): string => {
+  try {
+    plan(text, has)
+  } catch (error) {
+    return (error as Error).message
+  }
+  return "none"
+}
+
+const shop: Entry = {
+  name: "shop",
+  description: null,
+  type: "STRIPE",
+  slug: null,
+  status: "enabled",
+  config: { auth_type: "HMAC", auth: { webhook_secret_key: "****cret" }, mode: "webhook" }
+}
+
+describe("a plan", () => {
+  it("creates, changes and leaves; what is not said stays as it is", () => {
+    const file = [
+      "version: 1",
+      "sources:",
+      "  - name: shop",
+      "    type: STRIPE",
+      "    config: {mode: webhook}",
+      "  - name: till",
+      "destinations:",
+      "  - name: orders",
+      "    config: {url: https://new.example}"
+    ].join("\n")
+    const orders: Entry = { name: "orders", type: "HTTP", config: { url: "https://old.example", http_method: null } }
+    const { steps } = plan(file, inventory({ sources: [shop], destinations: [orders] }))
+    expect(steps.map(({ action, changed, line, wanted }) => [wanted.name, action, changed, line])).toEqual([
+      ["shop", "unchanged", [], 3],
+      ["till", "create", [], 6],
+      ["orders", "update", ["config"], 8]
+    ])
+  })
+
+  it("compares secrets by their masks, and keeps those whose variable is not set", () => {
+    const file = "version: 1\nsources: [{name: shop, config: {auth: {webhook_secret_key: {$env: SHOP}}}}]"
+    const has = inventory({ sources: [shop] })
+    const actions = ["a long secret", "another one", ""].map((SHOP) => {
+      const { kept, steps } = plan(file, has, { SHOP })
+      return [steps[0]!.action, kept]
+    })
+    expect(actions).toEqual([
+      ["unchanged", []],
+      ["update", []],
+      ["unchanged", ["SHOP"]]
+    ])
+    expect(faults(file)).toBe("f:2: the variable SHOP is not set, and the gateway has no such secret yet")
+  })
+
+  it("tells all that is wrong, each with its line", () => {
+    const file = [
+      "version: 2",
+      "filters: []",
+      "webhooks: []",
+      "sources:",
+      "  - name: a",
+      "    secret: x",
+      "  - name: a",
+      "  - config: {}",
+      "connections:",
+      "  - name: c",
+      "    source: a",
+      "    destination: nowhere",
+      "    rules:",
+      "      - {type: filter}",
+      "  - name: d",
+      "    source: a",
+      "    destination: nowhere",
+      "    rules: [{type: transform, transformation: none}]"
+    ].join("\n")
+    expect(faults(file).split("\n")).toEqual([
+      "f:1: version must be 1",
+      "f:2: stored filters are not there yet: write them as rules of connections",
+      "f:3: webhooks is not known",
+      "f:6: a source has no secret",
+      "f:7: there is another source a",
+      "f:8: name is needed",
+      "f:12: there is no destination nowhere",
+      expect.stringMatching(/^f:14: /),
+      "f:17: there is no destination nowhere",
+      "f:18: there is no transformation none"
+    ])
+    expect(faults("[]")).toContain("the file must have")
+    expect(faults("version: 1\nsources: 1")).toBe("f:2: sources must be a list")
+  })
+
+  it("takes rules as the gateway keeps them, so that what is written by hand is the same when it is read back", () => {
+    const written = [
+      { type: "retry", strategy: "linear", count: 3, interval: 1_000 },
+      { type: "transformation", transformation: "add" },
+      { type: "filter", body: { a: 1 }, headers: null }
+    ]
+    const { rules } = normalRules(written) as { rules: ReadonlyArray<object> }
+    expect(rules.map((rule) => (rule as { type: string }).type)).toEqual(["transform", "filter", "retry"])
+    expect(rules[0]).toEqual({ type: "transform", transformation: "add" })
+    expect(normalRules(rules as never)).toEqual({ rules })
+    expect(normalRules([{ type: "transform", transformation: { name: "a", code: "b" } }])).toMatchObject({ index: 0 })
+  })
+})
+
+describe("secrets", () => {
+  it("are replaced by references of different names, and found again", () => {
+    const { hide } = referrer()
+    const config = { auth: { key: "****", name: "ada", list: ["****1234"] }, url: "https://a.example/****" }
+    const hidden = hide(config, ["source", "Ünser Shop!"])
+    expect(hidden).toEqual({
+      auth: {
+        key: { $env: "TIDEGATE_SOURCE_NSER_SHOP_AUTH_KEY" },
+        name: "ada",
+        list: [{ $env: "TIDEGATE_SOURCE_NSER_SHOP_AUTH_LIST_0" }]
+      },
+      url: "https://a.example/****"
+    })
+    expect(hide({ auth: { key: "****" } }, ["source", "nser-shop"])).toEqual({
+      auth: { key: { $env: "TIDEGATE_SOURCE_NSER_SHOP_AUTH_KEY_2" } }
+    })
+    const found = resolve(hidden, config, { TIDEGATE_SOURCE_NSER_SHOP_AUTH_KEY: "k" })
+    expect(found).toMatchObject({ kept: ["TIDEGATE_SOURCE_NSER_SHOP_AUTH_LIST_0"], missing: [] })
+    expect(found.value).toEqual({ ...config, auth: { ...config.auth, key: "k" } })
+  })
+
+  it.each<[unknown, unknown, boolean]>([
+    [{ a: 1, b: 2 }, { a: 1 }, true],
+    [{ a: 1 }, { a: 1, b: null }, true],
+    [{ a: 1 }, { a: 1, b: 2 }, false],
+    [[1, 2], [1], false],
+    [[{ a: 1, b: 1 }], [{ a: 1 }], true],
+    ["****5678", "12345678", true],
+    ["****", "12345678", false],
+    [null, {}, false],
+    [{}, {}, true]
+  ])("%o covers %o: %o", (current, wanted, is) => {
+    expect(covers(current as never, wanted as never)).toBe(is)
+  })
+})

@@ -1,0 +1,59 @@
+import { describe, expect, it } from "vitest"
+import { parseYaml, printYaml } from "../src/transfer/Yaml.ts"
+
+const parse = (text: string) => parseYaml(Buffer.from(text), "file.yaml")
+const refused = (text: string | Uint8Array): string => {
+  try {
+    parseYaml(Buffer.from(text), "file.yaml")
+  } catch (error) {
+    return (error as Error).message
+  }
+  return "taken"
+}
+
+describe("a file", () => {
+  it("is what was printed, and says where things are", () => {
+    const value = {
+      version: 1,
+      sources: [{ name: "a", code: "one\ntwo\n", yes: "yes", number: "012", none: null, on: true }]
+    }
+    expect(parse(printYaml(value)).value).toEqual(value)
+    const { lineOf } = parse("version: 1\nsources:\n  - name: a\n    config:\n      mode: x\n")
+    expect([["version"], ["sources", 0, "config", "mode"], ["sources", 0, "nothing"], ["nowhere"]].map(lineOf)).toEqual(
+      [1, 5, 3, 1]
+    )
+  })
+
+  it.each<[string, string | Uint8Array, string]>([
+    ["no YAML", "version: 1\nsources: [", "file.yaml:2: "],
+    ["a name twice", "version: 1\nversion: 2", "file.yaml:2: version is there twice"],
+    ["an anchor", "a: &x 1\nb: 2", "file.yaml:1: anchors and aliases"],
+    ["an alias", "a: 1\nb: *x", "file.yaml:2: "],
+    ["a tag", "a: !!js/function 'x'", "file.yaml:1: "],
+    ["a name that is none", "? [a]\n: 1", "file.yaml:1: a name must be a text"],
+    ["no number", "a: .inf", "file.yaml:1: is no number"],
+    ["no text", new Uint8Array([0xff, 0xfe]), "file.yaml is not UTF-8 text"]
+  ])("is refused with its line: %s", (_, text, message) => {
+    expect(refused(text)).toContain(message)
+  })
+
+  it("cannot be made to cost more than it weighs", () => {
+    const laughs = [
+      "a: &a [x,x,x,x,x,x,x,x,x]",
+      ..."bcdefgh".split("").map((name, n) => `${name}: &${name} [${`*${"abcdefgh"[n]},`.repeat(9)}]`)
+    ]
+    expect(refused(laughs.join("\n"))).toContain("anchors and aliases")
+    expect(refused("[".repeat(1_000_000))).toBe("file.yaml is nested too deeply")
+    expect(refused(`a: ${"[".repeat(200)}${"]".repeat(200)}`)).toContain("nested more than 64 levels")
+    expect(
+      refused(`${" ".repeat(0)}${Array.from({ length: 300 }, (_, n) => `${"  ".repeat(n)}a:`).join("\n")}`)
+    ).toContain("nested")
+    expect(refused(Array.from({ length: 410_000 }, () => "- 1").join("\n"))).toContain("more than 400000 values")
+    expect(refused(Array.from({ length: 60_000 }, (_, n) => `k${n}: 1`).join("\n"))).toBe("taken")
+  })
+
+  it("names what there is nowhere else", () => {
+    expect(parse("__proto__: {a: 1}").value).toEqual(JSON.parse('{"__proto__":{"a":1}}'))
+    expect(({} as { a?: number }).a).toBeUndefined()
+  })
+})

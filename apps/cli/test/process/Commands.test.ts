@@ -1,0 +1,209 @@
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { chmod, readFile, stat, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { describe, expect } from "vitest"
+import type { Body } from "../../../../test/support/Gateway.ts"
+import { it } from "./it.ts"
+
+/** The commands against a gateway: what they do, what they say to people and to programs, and what they end with. */
+
+const lines = (text: string): ReadonlyArray<Body> =>
+  text
+    .trim()
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line))
+
+describe("signing in", () => {
+  it("keeps a key that is good for its owner alone, and shows it nowhere", async ({ folder, gateway, tidegate }) => {
+    const XDG_CONFIG_HOME = join(folder, "config")
+    const nobody = { XDG_CONFIG_HOME, TIDEGATE_API_KEY: "", TIDEGATE_URL: "" }
+    const wrong = await tidegate(["login", "--url", gateway.origin], { env: nobody, input: "gwk_wrong_key_wrong\n" })
+    expect(wrong.code).toBe(3)
+    expect(wrong.complained).not.toContain("gwk_wrong")
+    const right = await tidegate(["login", "--url", `${gateway.origin}/`], { env: nobody, input: `${gateway.key}\n` })
+    expect(right).toMatchObject({ code: 0 })
+    expect(right.said + right.complained).not.toContain(gateway.key)
+    const file = join(XDG_CONFIG_HOME, "tidegate/credentials.json")
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+    expect(JSON.parse(await readFile(file, "utf8"))).toEqual({ url: gateway.origin, key: gateway.key })
+
+    expect(await tidegate(["events"], { env: nobody })).toMatchObject({ code: 0, said: "" })
+    // The key of one gateway is not shown to another.
+    const elsewhere = await tidegate(["events", "--url", "http://127.0.0.1:9"], { env: nobody })
+    expect(elsewhere).toMatchObject({
+      code: 3,
+      complained: expect.stringContaining("no credentials for http://127.0.0.1:9")
+    })
+    expect((await tidegate(["logout"], { env: nobody })).code).toBe(0)
+    expect((await tidegate(["events"], { env: nobody })).code).toBe(3)
+  })
+
+  it("takes no key from a file that others can read", async ({ folder, gateway, tidegate }) => {
+    const XDG_CONFIG_HOME = join(folder, "open")
+    const env = { XDG_CONFIG_HOME, TIDEGATE_API_KEY: "", TIDEGATE_URL: "" }
+    await tidegate(["login", "--url", gateway.origin], { env, input: gateway.key })
+    const file = join(XDG_CONFIG_HOME, "tidegate/credentials.json")
+    await chmod(file, 0o644)
+    expect(await tidegate(["events"], { env })).toMatchObject({
+      code: 1,
+      complained: expect.stringContaining("can be read by others")
+    })
+  })
+})
+
+describe("exit codes and words", () => {
+  it("tell what was wrong, to people and to programs", async ({ tidegate }) => {
+    const closed = createServer()
+    await new Promise<void>((resolve) => void closed.listen(0, "127.0.0.1", resolve))
+    const { port } = closed.address() as AddressInfo
+    await new Promise((resolve) => closed.close(resolve))
+    const unreachable = await tidegate(["events", "--json"], { env: { TIDEGATE_URL: `http://127.0.0.1:${port}` } })
+    expect(unreachable.code).toBe(5)
+    expect(JSON.parse(unreachable.complained)).toMatchObject({
+      error: "unavailable",
+      message: expect.stringContaining("ECONNREFUSED")
+    })
+    expect((await tidegate(["frobnicate"])).code).toBe(2)
+    expect((await tidegate(["events", "--status", "LATE"])).code).toBe(2)
+    expect((await tidegate(["events", "--url", "localhost:8080"])).code).toBe(2)
+    expect((await tidegate(["retry", "what"])).code).toBe(2)
+    expect(await tidegate(["events", "evt_0"])).toMatchObject({ code: 4, said: "" })
+    expect(await tidegate(["events", "--source", "nowhere"])).toMatchObject({
+      code: 4,
+      complained: "tidegate: there is no source nowhere\n"
+    })
+    expect((await tidegate(["events"], { env: { TIDEGATE_API_KEY: "gwk_of_nobody_at_all" } })).code).toBe(3)
+    expect((await tidegate(["--version"])).said).toMatch(/^tidegate v/)
+    expect((await tidegate(["--completions", "zsh"])).said).toContain("#compdef tidegate")
+  })
+})
+
+describe("records", () => {
+  it("are sent, listed, shown and retried; nothing that a sender wrote is obeyed by a terminal", async ({
+    gateway,
+    target,
+    tidegate
+  }) => {
+    const { destination, source } = await gateway.route(target)
+    const sent = await tidegate(["send", source.name, "--data", '{"a":1}', "--path", "/orders?x=1", "--json"])
+    expect(sent.code).toBe(0)
+    const request = JSON.parse(JSON.parse(sent.said).answer).request_id as string
+    await gateway.eventually("it is delivered", async () => {
+      const { events } = await gateway.api("GET", `/requests/${request}/trace`)
+      return events[0]?.status === "SUCCESSFUL" ? true : null
+    })
+    const listed = await tidegate(["requests", "--source", source.name])
+    expect(listed.said.trim().split("\t").slice(0, 4)).toEqual([request, expect.any(String), "accepted", source.id])
+    const [event] = lines((await tidegate(["events", "--destination", destination.name, "--json"])).said)
+    expect(event).toMatchObject({ request_id: request, status: "SUCCESSFUL" })
+    expect(JSON.parse((await tidegate(["events", event.id])).said).id).toBe(event.id)
+    expect(JSON.parse((await tidegate(["requests", request])).said).request.id).toBe(request)
+
+    const retried = await tidegate(["retry", event.id])
+    expect(retried.said).toMatch(new RegExp(`^${event.id}\tevt_\\w+\n$`))
+    const replayed = await tidegate(["retry", request, "evt_0"])
+    expect(replayed).toMatchObject({ code: 1, said: expect.stringMatching(/^req_\w+\treq_\w+\n$/) })
+    expect(replayed.complained).toContain("evt_0: ")
+
+    const evil = await gateway.api("PUT", "/sources", { name: "shop" })
+    const refused = await tidegate(["send", evil.id, "--data", "x", "--method", "GET"])
+    expect(refused).toMatchObject({ code: 1, complained: expect.stringContaining("405") })
+  })
+
+  it("are retried in bulk, when somebody has agreed to it", async ({ gateway, target, tidegate }) => {
+    target.reply = (response) => void response.writeHead(500).end()
+    const { source } = await gateway.route(target)
+    for (let n = 0; n < 3; n++) await tidegate(["send", source.id, "--data", String(n)])
+    const failed = ["--source", source.id, "--status", "FAILED"]
+    await gateway.eventually("all have failed", async () => {
+      const { said } = await tidegate(["events", ...failed, "--json"])
+      return lines(said).length === 3 ? true : null
+    })
+    expect(await tidegate(["bulk", "events", ...failed])).toMatchObject({
+      code: 2,
+      complained: "tidegate: 3 events would be retried: say --yes\n"
+    })
+    target.reset()
+    const bulk = await tidegate(["bulk", "events", ...failed, "--yes", "--json"])
+    expect(bulk).toMatchObject({ code: 0, complained: "" })
+    const operation = JSON.parse(bulk.said)
+    expect(operation).toMatchObject({ status: "COMPLETED", total_count: 3 })
+    expect(lines((await tidegate(["bulk", "list", "--json"])).said).map(({ id }) => id)).toContain(operation.id)
+    expect((await tidegate(["bulk", "wait", operation.id])).said).toContain("COMPLETED: 3 of 3")
+    expect((await tidegate(["bulk", "cancel", operation.id])).code).toBe(1)
+    const none = await tidegate(["bulk", "requests", "--source", source.id, "--status", "rejected"])
+    expect(none).toMatchObject({ code: 0, complained: "nothing was found: nothing is retried\n" })
+  })
+})
+
+describe("a request that is sent", () => {
+  const secret = "It's a secret to everybody"
+
+  it("is signed as its provider signs, from a file, a pipe or a fixture", async ({ folder, gateway, tidegate }) => {
+    const github = await gateway.api("POST", "/sources", {
+      name: gateway.name("github"),
+      type: "GITHUB",
+      config: { auth: { webhook_secret_key: secret } }
+    })
+    const file = join(folder, "push.json")
+    await writeFile(file, '{"ref":"refs/heads/main"}')
+    const env = { TIDEGATE_SENDER_SECRET: secret }
+    const sent = await tidegate(["send", github.name, file, "-H", "X-GitHub-Event: push", "--json"], { env })
+    expect(sent.code).toBe(0)
+    const id = JSON.parse(JSON.parse(sent.said).answer).request_id as string
+    expect(await gateway.api("GET", `/requests/${id}`)).toMatchObject({ verified: true, status: "accepted" })
+
+    expect(await tidegate(["send", github.id], { env, input: '{"piped":true}' })).toMatchObject({ code: 0 })
+    expect(
+      await tidegate(["send", github.id, "--data", "{}"], { env: { TIDEGATE_SENDER_SECRET: "another one" } })
+    ).toMatchObject({
+      code: 1,
+      complained: expect.stringContaining("401")
+    })
+    const without = await tidegate(["send", github.id, "--data", "{}"])
+    expect(without).toMatchObject({ code: 2, complained: expect.stringContaining("webhook_secret_key") })
+    expect((await tidegate(["send", github.id, "--data", "{}", "--no-sign"])).code).toBe(1)
+
+    const fixture = await gateway.api("POST", "/request-fixtures", { request_id: id, name: "push" })
+    const again = await tidegate(["send", github.id, "--fixture", fixture.id, "--json"], { env })
+    const copy = JSON.parse(JSON.parse(again.said).answer).request_id as string
+    expect(await gateway.api("GET", `/requests/${copy}`)).toMatchObject({
+      verified: true,
+      data: { body: { ref: "refs/heads/main" }, headers: { "x-github-event": "push" } }
+    })
+  })
+
+  it("is not made up where no row says how it is signed", async ({ gateway, tidegate }) => {
+    const source = await gateway.api("POST", "/sources", {
+      name: gateway.name("twilio"),
+      type: "TWILIO",
+      config: { auth: { auth_token: "0123456789abcdef0123456789abcdef" } }
+    })
+    expect(await tidegate(["send", source.id, "--data", "{}"])).toMatchObject({
+      code: 2,
+      complained: expect.stringContaining("TWILIO cannot be signed")
+    })
+  })
+})
+
+it("tail tells of requests, events and attempts, and ends by Ctrl-C as asked", async ({
+  gateway,
+  starting,
+  target
+}) => {
+  const { source } = await gateway.route(target)
+  const tail = starting(["tail", "--source", source.name, "--json"])
+  await tail.line((line) => line.includes('"watching"'))
+  const posted = await fetch(`${gateway.origin}/e/${source.id}/orders`, { method: "POST", body: "hello" })
+  const { request_id } = (await posted.json()) as Body
+  expect(JSON.parse(await tail.line((line) => line.includes('"type":"request"')))).toMatchObject({
+    request: { id: request_id }
+  })
+  const { event } = JSON.parse(await tail.line((line) => line.includes('"type":"event"')))
+  expect(event).toMatchObject({ request_id, source_id: source.id })
+  const { attempt } = JSON.parse(await tail.line((line) => line.includes('"type":"attempt"')))
+  expect(attempt).toMatchObject({ event_id: event.id, status: "SUCCESSFUL" })
+  expect((await tail.interrupt()).code).toBe(0)
+})

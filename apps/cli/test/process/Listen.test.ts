@@ -1,0 +1,149 @@
+import { createServer, type IncomingMessage } from "node:http"
+import type { AddressInfo } from "node:net"
+import { expect } from "vitest"
+import { type WebSocket, WebSocketServer } from "ws"
+import { eventually } from "../../../../test/support/Waiting.ts"
+import { it as base } from "./it.ts"
+
+/**
+ * `listen` beside a stand-in for the gateway that says what the test wants said: what it sets up, how it reads, and what it ends with.
+ */
+
+interface Call {
+  readonly method: string
+  readonly path: string
+  readonly body: { readonly name?: string } & Record<string, unknown>
+}
+
+const ids: Readonly<Record<string, string>> = {
+  "/v1/sources": "src_1",
+  "/v1/destinations": "des_1",
+  "/v1/connections": "web_1"
+}
+
+const textOf = async (request: IncomingMessage): Promise<string> => {
+  const parts: Array<Buffer> = []
+  for await (const part of request as AsyncIterable<Buffer>) parts.push(part)
+  return Buffer.concat(parts).toString()
+}
+
+const it = base.extend("standIn", async ({}, { onCleanup }) => {
+  const calls: Array<Call> = []
+  const sockets: Array<WebSocket> = []
+  const results: Array<Record<string, unknown>> = []
+  const server = createServer((request, response) => {
+    void textOf(request).then((text) => {
+      const { pathname } = new URL(request.url ?? "", "http://gateway")
+      const isList = request.method === "GET"
+      if (!isList) calls.push({ method: request.method ?? "", path: pathname, body: JSON.parse(text) })
+      const record = {
+        ...(isList ? {} : (JSON.parse(text) as object)),
+        id: ids[pathname],
+        url: "http://gateway/e/src_1"
+      }
+      response
+        .writeHead(200, { "content-type": "application/json" })
+        .end(JSON.stringify(isList ? { models: [], count: 0, has_more: false } : record))
+    })
+  })
+  const wss = new WebSocketServer({ server, handleProtocols: () => "tunnel.v1" })
+  wss.on("connection", (socket) => {
+    sockets.push(socket)
+    socket.on("message", (data: Buffer) => results.push(JSON.parse(data.toString())))
+    socket.send(JSON.stringify({ type: "hello", cli_id: `cli_${sockets.length}`, destination_id: "des_1" }))
+  })
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve))
+  onCleanup(() => {
+    for (const client of wss.clients) client.terminate()
+    server.closeAllConnections()
+    server.close()
+  })
+  const deliver = (job_id: string, path: string): void => {
+    const request = {
+      method: "POST",
+      path,
+      headers: {},
+      body: "{}",
+      event_id: "evt_1",
+      request_id: "req_1",
+      attempt_number: 1
+    }
+    sockets.at(-1)!.send(JSON.stringify({ type: "delivery", job_id, timeout_ms: 30_000, request }))
+  }
+  return { calls, sockets, results, deliver, origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+})
+
+it("makes what it needs, says where to post, delivers, comes back, and ends cleanly", async ({
+  standIn,
+  starting,
+  target
+}) => {
+  const filter = { body: { type: "order.created" } }
+  const words = ["listen", String(target.port), "--source", "shop", "--name", "ada", "--path", "hooks"]
+  const listening = starting([...words, "--filter", JSON.stringify(filter), "--json"], {
+    env: { TIDEGATE_URL: standIn.origin }
+  })
+  const first = JSON.parse(await listening.line((line) => line.includes('"listening"')))
+  expect(first).toMatchObject({ url: "http://gateway/e/src_1", source_id: "src_1", destination_id: "des_1" })
+  expect(standIn.calls).toEqual([
+    { method: "PUT", path: "/v1/sources", body: { name: "shop" } },
+    { method: "PUT", path: "/v1/destinations", body: { name: "ada-shop", type: "CLI", config: { path: "/hooks" } } },
+    {
+      method: "PUT",
+      path: "/v1/connections",
+      body: {
+        name: "ada-shop",
+        source_id: "src_1",
+        destination_id: "des_1",
+        rules: [{ ...filter, type: "filter" }],
+        disabled_at: null
+      }
+    }
+  ])
+  await listening.line((line) => line.includes('"cli_1"'))
+  standIn.deliver("1", "/hooks/\u001b[31morders")
+  expect(JSON.parse(await listening.line((line) => line.includes('"delivered"')))).toMatchObject({
+    event_id: "evt_1",
+    status: 200
+  })
+  expect(await eventually("the result", () => standIn.results[0])).toMatchObject({
+    job_id: "1",
+    status: 200,
+    body: "ok"
+  })
+  standIn.sockets[0]!.terminate()
+  await listening.line((line) => line.includes('"disconnected"'))
+  await listening.line((line) => line.includes('"cli_2"'))
+  expect(await listening.interrupt()).toMatchObject({ code: 0, complained: "" })
+})
+
+it("says in plain words what happens, and that nobody is there", async ({ standIn, starting }) => {
+  const nobody = createServer()
+  await new Promise<void>((resolve) => void nobody.listen(0, "127.0.0.1", resolve))
+  const { port } = nobody.address() as AddressInfo
+  await new Promise((resolve) => nobody.close(resolve))
+  const listening = starting(["listen", `http://127.0.0.1:${port}`, "--source", "shop"], {
+    env: { TIDEGATE_URL: standIn.origin }
+  })
+  await listening.line((line) => line === `http://gateway/e/src_1 -> http://127.0.0.1:${port}/`)
+  await listening.line((line) => line.startsWith("nothing listens at"))
+  await listening.line((line) => line.startsWith("ready"))
+  standIn.deliver("1", "/\u001b[31mred")
+  const line = await listening.line((line) => line.startsWith("502 "))
+  expect(line).toMatch(/^502 POST \/\ufffd\[31mred evt_1 \d+ ms ECONNREFUSED/)
+  standIn.sockets.at(-1)!.close(4409, "replaced")
+  expect(await listening.ended).toMatchObject({
+    code: 1,
+    complained: expect.stringContaining("another listener has taken over")
+  })
+})
+
+it.for<[ReadonlyArray<string>, string]>([
+  [["listen", "http://example.com"], "the local URL must be http or https on localhost"],
+  [["listen", "3000", "--filter", "nothing"], "--filter must be a JSON object"],
+  [["listen", "3000", "--max-connections", "51"], "must be from 1 to 50"]
+])("refuses %j", async ([words, message], { standIn, starting }) => {
+  const { code, complained, said } = await starting(words, { env: { TIDEGATE_URL: standIn.origin } }).ended
+  expect(said + complained).toContain(message)
+  expect([code, standIn.calls]).toEqual([2, []])
+})

@@ -1,0 +1,78 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { withoutSettings } from "../../../../test/support/GatewayProcess.ts"
+
+const source = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
+
+export interface Ended {
+  readonly code: number | null
+  readonly said: string
+  readonly complained: string
+}
+
+/** One run of the command line. */
+export class Run {
+  readonly child: ChildProcess
+  readonly ended: Promise<Ended>
+  #said = ""
+  #complained = ""
+  readonly #waiting = new Set<() => void>()
+
+  constructor(program: ReadonlyArray<string>, words: ReadonlyArray<string>, options: RunOptions) {
+    const [command = "", ...before] = program
+    this.child = spawn(command, [...before, ...words], {
+      cwd: options.cwd,
+      env: { ...withoutSettings(), NO_COLOR: "", ...options.env },
+      stdio: ["pipe", "pipe", "pipe"]
+    })
+    this.child.stdout!.on("data", (data: Buffer) => this.#hear(() => (this.#said += data.toString())))
+    this.child.stderr!.on("data", (data: Buffer) => this.#hear(() => (this.#complained += data.toString())))
+    this.child.stdin!.on("error", () => undefined)
+    this.child.stdin!.end(options.input ?? "")
+    this.ended = new Promise((resolve) => {
+      this.child.once("close", (code) => {
+        resolve({ code, said: this.#said, complained: this.#complained })
+        this.#hear(() => undefined)
+      })
+    })
+  }
+
+  #hear(change: () => void): void {
+    change()
+    for (const look of this.#waiting) look()
+  }
+
+  /** The first line on standard output that fits. Fails when it ends without one. */
+  line(fits: (line: string) => boolean): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const look = (): void => {
+        const found = this.#said.split("\n").slice(0, -1).find(fits)
+        if (found === undefined && this.child.exitCode === null && this.child.signalCode === null) return
+        this.#waiting.delete(look)
+        if (found !== undefined) resolve(found)
+        else reject(new Error(`it ended without that line: ${this.#said}${this.#complained}`))
+      }
+      this.#waiting.add(look)
+      look()
+    })
+  }
+
+  interrupt(): Promise<Ended> {
+    this.child.kill("SIGINT")
+    return this.ended
+  }
+}
+
+export interface RunOptions {
+  readonly env?: Readonly<Record<string, string>>
+  readonly input?: string
+  readonly cwd?: string
+  /** What is run instead of the sources. */
+  readonly program?: ReadonlyArray<string>
+}
+
+export const start = (words: ReadonlyArray<string>, options: RunOptions = {}): Run =>
+  new Run(options.program ?? [process.execPath, source], words, options)
+
+export const run = (words: ReadonlyArray<string>, options: RunOptions = {}): Promise<Ended> =>
+  start(words, options).ended

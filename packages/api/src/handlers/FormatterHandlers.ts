@@ -1,0 +1,70 @@
+import { versions as platform } from "node:process"
+import { Clock, Effect, Result } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { maxFormatterBody } from "@tidegate/model/Formatter"
+import { fail, type FieldError, GatewayError } from "@tidegate/model/GatewayError"
+import { inTurns } from "@tidegate/model/LoopTurn"
+import type { TrialFailure, TrialInvalid } from "@tidegate/formatter/Trial"
+import { Api } from "../contract/Api.ts"
+import type { WithBody } from "./Calls.ts"
+import { readJsonObject } from "./JsonBody.ts"
+
+/** The engine is loaded by the first call: a gateway that formats nothing has none of it in memory. */
+const engine = Effect.promise(async () => {
+  const [{ catalog }, { dataVersions }, { trial }] = await Promise.all([
+    import("@tidegate/formatter/Catalog"),
+    import("@tidegate/formatter/Versions"),
+    import("@tidegate/formatter/Trial")
+  ])
+  const versions = dataVersions(platform)
+  const shown = catalog(versions)
+  return { shown, etag: JSON.stringify(shown["catalog_hash"]), trial, versions }
+})
+
+const envelope = (message: string, fields: ReadonlyArray<FieldError>): GatewayError =>
+  fail("FORMATTER_ENVELOPE_INVALID", message, { fields: fields.map(({ message, path }) => ({ path, message })) })
+
+/** What is wrong with a body, in the formatter's own codes. */
+const ownCode = (error: GatewayError): GatewayError => {
+  if (error.code === "PAYLOAD_TOO_LARGE") {
+    return fail("FORMATTER_BODY_TOO_LARGE", error.message, { limit_bytes: maxFormatterBody })
+  }
+  const isOwn = error.code === "INVALID_JSON" || error.code === "VALIDATION_ERROR"
+  return isOwn ? envelope(error.message, [{ path: "body", message: error.message }]) : error
+}
+
+const toError = (failure: TrialInvalid | TrialFailure): GatewayError => {
+  if ("fields" in failure) {
+    const [first] = failure.fields
+    return fail(failure.code, `${first?.path} ${first?.message}`, {
+      fields: failure.fields.map(({ message, path }) => ({ path, message }))
+    })
+  }
+  const { code, details, engine_version, message, operation, resolved_input, stage } = failure
+  return fail(code, message, { stage, operation, engine_version, ...details, resolved_input })
+}
+
+export const layer = HttpApiBuilder.group(Api, "formatter", (handlers) =>
+  handlers
+    .handleRaw("catalog", ({ request }: { readonly request: HttpServerRequest.HttpServerRequest }) =>
+      Effect.gen(function* () {
+        const { etag, shown } = yield* engine
+        const headers = { etag, "cache-control": "private, no-cache" }
+        if (request.headers["if-none-match"] === etag) return HttpServerResponse.empty({ status: 304, headers })
+        return HttpServerResponse.jsonUnsafe(shown, { headers })
+      })
+    )
+    .handleRaw("test", ({ request }: WithBody) =>
+      Effect.gen(function* () {
+        const body = yield* Effect.mapError(readJsonObject(request, maxFormatterBody), ownCode)
+        const { trial, versions } = yield* engine
+        const now = yield* Clock.currentTimeMillis
+        const clock = () => performance.now()
+        const begun = clock()
+        const tried = yield* inTurns(trial(body, { clock, now, versions }))
+        if (Result.isFailure(tried)) return yield* toError(tried.failure)
+        return { ...tried.success, duration_ms: Math.round((clock() - begun) * 1000) / 1000 }
+      })
+    )
+)

@@ -1,0 +1,139 @@
+import { isUtf8 } from "node:buffer"
+import type { TunnelJob, TunnelResult } from "@tidegate/entities/Destination/TunnelProtocol"
+import { maxCapturedBytes } from "@tidegate/model/BodyLimits"
+import { type JsonLimits, parseJson } from "@tidegate/model/JsonText"
+
+/*
+ * What is said over a tunnel, as frames of JSON text. A client is a stranger: what it says is bounded before it is parsed, and what
+ * is taken of it is what an HTTP target could have said.
+ */
+
+/** The largest frame of a client, in bytes: the kept part of a body, in base64 or with what JSON escapes in it. */
+export const largestResult = 512 * 1024
+/** A larger body is sent in base64, text or not: what JSON would escape in it costs the loop. */
+const largestText = 256 * 1024
+const mostHeaders = 100
+const mostHeaderBytes = 16 * 1024
+const longestError = 200
+
+const limits: JsonLimits = { values: 5_000, levels: 8, unlikeMembers: 2_000, escapes: 200_000 }
+
+export const helloFrame = (
+  cliId: string,
+  destination: string,
+  heartbeatSeconds: number,
+  mostUnderWay: number
+): Buffer =>
+  Buffer.from(
+    JSON.stringify({
+      type: "hello",
+      cli_id: cliId,
+      destination_id: destination,
+      heartbeat_seconds: heartbeatSeconds,
+      max_in_flight: mostUnderWay
+    })
+  )
+
+export const pongFrame = Buffer.from('{"type":"pong"}')
+
+/** One delivery. The request is a JSON object already, which its body becomes a member of. */
+export const deliveryFrame = ({ body, job_id, request, timeout_ms }: TunnelJob): Buffer => {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  const member =
+    bytes.length <= largestText && isUtf8(bytes)
+      ? `"body":${JSON.stringify(bytes.toString("utf8"))}`
+      : `"body_base64":"${bytes.toString("base64")}"`
+  return Buffer.from(
+    `{"type":"delivery","job_id":${JSON.stringify(job_id)},"timeout_ms":${timeout_ms},"request":${request.slice(0, -1)},${member}}}`
+  )
+}
+
+export type Said =
+  | { readonly kind: "result"; readonly result: TunnelResult }
+  | { readonly kind: "ping" }
+  | { readonly kind: "unexpected" }
+
+const unexpected: Said = { kind: "unexpected" }
+
+type Members = Readonly<Record<string, unknown>>
+
+const isObject = (value: unknown): value is Members =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** What a client has said. `isUnderWay`: whether a job was sent to it that it has not answered. */
+export const readFrame = (frame: Uint8Array, isUnderWay: (job: string) => boolean): Said => {
+  const parsed = parseJson(frame, limits)
+  if (parsed.kind !== "json" || !isObject(parsed.value)) return unexpected
+  const { job_id, type } = parsed.value
+  if (type === "ping") return { kind: "ping" }
+  if (type !== "delivery_result" || typeof job_id !== "string" || !isUnderWay(job_id)) return unexpected
+  return { kind: "result", result: resultOf(job_id, parsed.value) }
+}
+
+const resultOf = (job_id: string, said: Members): TunnelResult => {
+  const body = bodyOf(said)
+  const status = statusOf(said["status"])
+  if (body === null || status === null) return notUnderstood(job_id)
+  const kept = body.length > maxCapturedBytes ? Buffer.from(body.subarray(0, maxCapturedBytes)) : body
+  const error = said["error"]
+  return {
+    job_id,
+    status,
+    headers: headersOf(said["headers"]),
+    body: kept,
+    body_truncated: said["body_truncated"] === true || kept.length < body.length,
+    failure:
+      typeof error === "string"
+        ? { code: "CLI", message: `the local target could not be reached: ${plain(error)}` }
+        : null
+  }
+}
+
+const notUnderstood = (job_id: string): TunnelResult => ({
+  job_id,
+  status: null,
+  headers: {},
+  body: Buffer.alloc(0),
+  body_truncated: false,
+  failure: { code: "PROTOCOL_ERROR", message: "the tunnel's client answered with what is no result" }
+})
+
+const statusOf = (value: unknown): number | null =>
+  typeof value === "number" && Number.isInteger(value) && value >= 100 && value <= 599 ? value : null
+
+/** Null: it is none. Left out, it is empty. */
+const bodyOf = ({ body, body_base64 }: Members): Buffer | null => {
+  if (typeof body === "string" && (body_base64 ?? null) === null) return Buffer.from(body)
+  if ((body ?? null) !== null) return null
+  if ((body_base64 ?? null) === null) return Buffer.alloc(0)
+  return typeof body_base64 === "string" ? Buffer.from(body_base64, "base64") : null
+}
+
+/** As far as an HTTP target could have sent them. */
+const headersOf = (value: unknown): TunnelResult["headers"] => {
+  const headers = Object.create(null) as Record<string, string | ReadonlyArray<string>>
+  if (!isObject(value)) return headers
+  let room = mostHeaderBytes
+  let left = mostHeaders
+  for (const [name, given] of Object.entries(value)) {
+    const values = (Array.isArray(given) ? given : [given]).filter(isHeaderValue)
+    const bytes = values.reduce((sum, one) => sum + name.length + one.length, 0)
+    left -= values.length
+    room -= bytes
+    if (left < 0 || room < 0) break
+    if (values.length === 0 || !/^[!#$%&'*+.^_`|~0-9a-z-]{1,256}$/i.test(name)) continue
+    headers[name.toLowerCase()] = values.length === 1 ? values[0]! : values
+  }
+  return headers
+}
+
+const isHeaderValue = (value: unknown): value is string =>
+  typeof value === "string" && /^[\t\x20-\x7e\xa0-\xff]*$/.test(value)
+
+/** Of a text that somebody wrote: one short line that can be kept and shown. */
+const plain = (text: string): string =>
+  text
+    .slice(0, longestError)
+    .toWellFormed()
+    .replaceAll(/[\p{Cc}\u2028\u2029]+/gu, " ")
+    .trim()

@@ -1,0 +1,106 @@
+import type { WebSocket } from "@effect/platform-node/NodeWS"
+import type { Held } from "../streams/StreamSocket.ts"
+
+/** Bytes that one client may be behind when more is asked for, and that all clients of a process may be. */
+const mostUnsent = 8 * 1024 * 1024
+const mostUnsentOfAll = 64 * 1024 * 1024
+/** A frame is sent in pieces, one after the other: pings go in between, so that a slow client is not taken for a dead one. */
+const piece = 256 * 1024
+/** Of what was not asked for, between two pings of the gateway. */
+const mostUnexpected = 70
+
+/** One client's WebSocket. Nothing more is asked for while it is behind, so that it holds a bounded part of the process. */
+export class TunnelSocket {
+  readonly #socket: WebSocket
+  readonly #held: Held
+  readonly #queue: Array<Buffer> = []
+  readonly #drained: () => void
+  #sent = 0
+  #isSending = false
+  #unsent = 0
+  #isAlive = true
+  #unexpected = 0
+
+  /** `say` is called with each frame of text; `drained` when it has room again. */
+  constructor(socket: WebSocket, held: Held, say: (frame: Buffer, tunnel: TunnelSocket) => void, drained: () => void) {
+    this.#socket = socket
+    this.#held = held
+    this.#drained = drained
+    socket.on("message", (data: Buffer, isBinary: boolean) => {
+      this.#isAlive = true
+      if (isBinary) this.unexpected()
+      else say(data, this)
+    })
+    socket.on("ping", () => {
+      this.#isAlive = true
+      this.unexpected()
+    })
+    socket.on("pong", () => {
+      this.#isAlive = true
+      this.unexpected()
+    })
+    socket.once("close", () => {
+      held.bytes -= this.#unsent
+      this.#unsent = 0
+      this.#queue.length = 0
+    })
+  }
+
+  /** Bytes that it may be sent now. */
+  get room(): number {
+    return Math.max(0, Math.min(mostUnsent - this.#unsent, mostUnsentOfAll - this.#held.bytes))
+  }
+
+  send(frame: Buffer): void {
+    if (this.#socket.readyState !== 1) return
+    this.#unsent += frame.length
+    this.#held.bytes += frame.length
+    this.#queue.push(frame)
+    if (!this.#isSending) this.#sendPiece()
+  }
+
+  #sendPiece(): void {
+    const frame = this.#queue[0]
+    this.#isSending = frame !== undefined
+    if (frame === undefined) return
+    const end = Math.min(frame.length, this.#sent + piece)
+    const part = frame.subarray(this.#sent, end)
+    this.#sent = end
+    const isLast = end === frame.length
+    this.#socket.send(part, { binary: false, fin: isLast }, (error) => {
+      // What is told of a closed one has been taken off with it.
+      if (error != null || this.#socket.readyState > 1) return
+      this.#unsent -= part.length
+      this.#held.bytes -= part.length
+      this.#isAlive = true
+      if (isLast) {
+        this.#queue.shift()
+        this.#sent = 0
+        this.#drained()
+      }
+      this.#sendPiece()
+    })
+  }
+
+  /** It has said something that nobody waits for. */
+  unexpected(): void {
+    if (++this.#unexpected > mostUnexpected) this.close(1008, "too much was said that nobody waits for")
+  }
+
+  /** Asks whether the client is there; drops the one that has neither said nor taken anything since the last time. */
+  ping(): void {
+    if (!this.#isAlive) return this.#socket.terminate()
+    this.#isAlive = false
+    this.#unexpected = 0
+    if (this.#socket.readyState === 1) this.#socket.ping()
+  }
+
+  /** Ends the tunnel; a client that does not answer that is cut off. */
+  close(code: number, reason: string): void {
+    this.#socket.close(code, reason)
+  }
+
+  drop(): void {
+    this.#socket.terminate()
+  }
+}

@@ -1,0 +1,218 @@
+import type { IncomingMessage } from "node:http"
+import type { WebSocket } from "@effect/platform-node/NodeWS"
+import { Cause, Clock, Effect, Latch, Result, type Scope } from "effect"
+import type { Sharding } from "effect/cluster/Sharding"
+import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
+import type { Heard, TunnelResult } from "@tidegate/entities/Destination/TunnelProtocol"
+import { type GatewayError, statusOf } from "@tidegate/model/GatewayError"
+import { metrics } from "@tidegate/telemetry/Metrics"
+import { askOwner } from "../handlers/Calls.ts"
+import { closeCodeOf, kind, later, Sockets } from "../streams/Sockets.ts"
+import { echoed } from "../streams/StreamCredentials.ts"
+import type { Held } from "../streams/StreamSocket.ts"
+import type { AdmittedTunnel } from "./TunnelAdmission.ts"
+import { deliveryFrame, helloFrame, largestResult, pongFrame, readFrame } from "./TunnelFrames.ts"
+import { TunnelSocket } from "./TunnelSocket.ts"
+
+/** Tunnels of one team at one process. */
+const mostPerTeam = 64
+/** Deliveries that a client has at once: what the destination's actor hands out. */
+const mostUnderWay = 50
+
+/** How often a client has to say something, for its own sake; and how often it is asked whether it is there (ms). */
+const heartbeatSeconds = 30
+const pingEveryMs = 10_000
+/** So many pings go by before it is asked again whether the client may still be there. */
+const pingsPerAdmission = 3
+/** A question to the actor is answered within 5 s; a runner that is taken over, in a few more. */
+const patience = "12 seconds"
+/** Between two questions when the last one was not answered, or told nothing at once (ms). */
+const pauseMs = 250
+/** How long the actor may be out of reach before the session is over (ms). */
+const mostUnreachedMs = 60_000
+/** What a client has not answered so long after its time (ms) is not expected from it any more. */
+const graceMs = 5_000
+/** Results that are told to the actor at once. */
+const mostAtOnce = 50
+
+const wire = { maxPayload: largestResult, maxFragments: 64, maxBufferedChunks: 256 }
+
+const replaced = { code: 4409, reason: "a newer session has taken over" }
+const gone = { code: 4404, reason: "NOT_FOUND" }
+const expired = { code: 4001, reason: "the session is over; connect again" }
+
+type Owner = ReturnType<Effect.Success<typeof DestinationEntity.client>>
+
+/** A client that is connected here, and what is under way with it. */
+interface Line {
+  readonly owner: Owner
+  readonly cliId: string
+  readonly localUrl: string | null
+  readonly tunnel: TunnelSocket
+  /** When what was sent to the client is not expected any more (Unix ms), by job. */
+  readonly underWay: Map<string, number>
+  /** What it has answered, and the actor has not confirmed. */
+  readonly answered: Map<string, TunnelResult>
+  readonly hasAnswers: Latch.Latch
+  readonly hasRoom: Latch.Latch
+}
+
+/** The actor's answer; null: there was none, and it is to be asked again. Its owner may have changed, which interrupts the call. */
+const answerOf = <A, E>(call: Effect.Effect<A, E>): Effect.Effect<A | null> =>
+  Effect.catchCause(call, (cause) =>
+    Cause.hasDies(cause)
+      ? Effect.as(Effect.logWarning("a tunnel could not ask its destination", cause), null)
+      : Effect.succeed(null)
+  )
+
+const nothing: Heard = { jobs: [], ended: null }
+
+/** Asks for what there is. What is lost of a question or its answer is handed out again, because it is not among what is held. */
+const ask = Effect.fnUntraced(function* ({ answered, cliId, hasRoom, localUrl, owner, tunnel, underWay }: Line) {
+  const now = yield* Clock.currentTimeMillis
+  for (const [job, until] of underWay) if (until < now) underWay.delete(job)
+  hasRoom.closeUnsafe()
+  const { room } = tunnel
+  const holding = [...underWay.keys(), ...answered.keys()]
+  const asked = owner.Listen({ cli_id: cliId, local_url: localUrl, holding, room })
+  return yield* Effect.timeout(room > 0 ? asked : Effect.raceFirst(asked, Effect.as(hasRoom.await, nothing)), patience)
+})
+
+const deliver = ({ answered, tunnel, underWay }: Line, { ended, jobs }: Heard, now: number): void => {
+  if (ended === "replaced") tunnel.close(replaced.code, replaced.reason)
+  else if (ended === "gone") tunnel.close(gone.code, gone.reason)
+  for (const job of jobs) {
+    // Its last owner has sent it already.
+    if (underWay.has(job.job_id) || answered.has(job.job_id)) continue
+    underWay.set(job.job_id, now + job.timeout_ms + graceMs)
+    tunnel.send(deliveryFrame(job))
+  }
+}
+
+const listen = Effect.fnUntraced(function* (line: Line) {
+  let reachedAt = yield* Clock.currentTimeMillis
+  while (true) {
+    const askedAt = yield* Clock.currentTimeMillis
+    const heard = yield* answerOf(ask(line))
+    const now = yield* Clock.currentTimeMillis
+    if (heard !== null) {
+      reachedAt = now
+      deliver(line, heard, now)
+      if (heard.jobs.length > 0 || now - askedAt > pauseMs) continue
+    } else if (now - reachedAt > mostUnreachedMs) return line.tunnel.close(expired.code, expired.reason)
+    yield* Effect.sleep(pauseMs)
+  }
+})
+
+/** Tells the actor what was answered until it has heard it, and so frees what the job holds there. */
+const tell = Effect.fnUntraced(function* ({ answered, cliId, hasAnswers, owner }: Line) {
+  while (true) {
+    yield* hasAnswers.await
+    hasAnswers.closeUnsafe()
+    while (answered.size > 0) {
+      const results = [...answered.values()].slice(0, mostAtOnce)
+      const ignored = yield* answerOf(Effect.timeout(owner.Answer({ cli_id: cliId, results }), patience))
+      if (ignored === null) {
+        yield* Effect.sleep(pauseMs)
+        continue
+      }
+      metrics.tunnelResults.at("late").add(ignored)
+      for (const { job_id } of results) answered.delete(job_id)
+    }
+  }
+})
+
+/** Whether the client is there, and may be. */
+const attend = Effect.fnUntraced(function* <R>(
+  tunnel: TunnelSocket,
+  admit: Effect.Effect<AdmittedTunnel, GatewayError, R>
+) {
+  while (true) {
+    for (let pings = 0; pings < pingsPerAdmission; pings++) {
+      yield* Effect.sleep(pingEveryMs)
+      tunnel.ping()
+    }
+    const admitted = yield* Effect.result(admit)
+    if (Result.isSuccess(admitted)) continue
+    // Fails open when it cannot be asked: an outage of the database must not end what waits for it to be over.
+    const code = closeCodeOf(admitted.failure)
+    if (code !== null) tunnel.close(code, admitted.failure.code)
+    else if (statusOf[admitted.failure.code] === 429) tunnel.close(later.code, later.reason)
+  }
+})
+
+/** What becomes of what a client says. */
+const hear =
+  ({ answered, hasAnswers, underWay }: Pick<Line, "answered" | "hasAnswers" | "underWay">) =>
+  (frame: Buffer, tunnel: TunnelSocket): void => {
+    const said = readFrame(frame, (job) => underWay.has(job))
+    if (said.kind === "result") {
+      metrics.tunnelResults.at("taken").add()
+      underWay.delete(said.result.job_id)
+      answered.set(said.result.job_id, said.result)
+      hasAnswers.openUnsafe()
+      return
+    }
+    if (said.kind === "ping") tunnel.send(pongFrame)
+    else metrics.tunnelResults.at("unexpected").add()
+    tunnel.unexpected()
+  }
+
+/**
+ * The process's end of tunnels: it is connected to the client, and asks the destination's actor, wherever that is, for what there is to be
+ * delivered. It keeps nothing that may not be lost: what it holds of a client that goes is sent again by the actor.
+ */
+export const tunnels: Effect.Effect<
+  <R>(
+    message: IncomingMessage,
+    localUrl: string | null,
+    admit: Effect.Effect<AdmittedTunnel, GatewayError, R>
+  ) => Effect.Effect<void, GatewayError, Exclude<R, Scope.Scope>>,
+  never,
+  Sockets | Sharding
+> = Effect.gen(function* () {
+  const sockets = yield* Sockets
+  const destinations = yield* DestinationEntity.client
+  const clients = kind(wire, echoed)
+  const held: Held = { bytes: 0 }
+
+  const serve = <R>(localUrl: string | null, admit: Effect.Effect<AdmittedTunnel, GatewayError, R>) =>
+    Effect.fnUntraced(function* (
+      socket: WebSocket,
+      { destination }: AdmittedTunnel
+    ): Effect.fn.Return<void, GatewayError, R | Scope.Scope> {
+      const owner = destinations(destination)
+      const hasRoom = Latch.makeUnsafe(false)
+      const hearing = {
+        underWay: new Map<string, number>(),
+        answered: new Map<string, TunnelResult>(),
+        hasAnswers: Latch.makeUnsafe(false)
+      }
+      const tunnel = new TunnelSocket(socket, held, hear(hearing), () => hasRoom.openUnsafe())
+      yield* sockets.keep(tunnel)
+      const attached = yield* Effect.result(askOwner(owner.Attach({ local_url: localUrl })))
+      if (Result.isFailure(attached)) tunnel.close(later.code, later.reason)
+      else if (attached.success === null) tunnel.close(gone.code, gone.reason)
+      else {
+        const cliId = attached.success
+        yield* Effect.addFinalizer(() =>
+          Effect.forkDetach(Effect.ignore(Effect.timeout(owner.Leave({ cli_id: cliId }), patience)))
+        )
+        tunnel.send(helloFrame(cliId, destination, heartbeatSeconds, mostUnderWay))
+        const line = { owner, cliId, localUrl, tunnel, hasRoom, ...hearing }
+        yield* Effect.all([listen(line), tell(line), attend(tunnel, admit)], {
+          concurrency: "unbounded",
+          discard: true
+        })
+      }
+    })
+
+  return (message, localUrl, admit) =>
+    sockets.open({
+      message,
+      kind: clients,
+      admit,
+      places: ({ team }) => ({ [`tunnels ${team}`]: mostPerTeam }),
+      serve: serve(localUrl, admit)
+    })
+})

@@ -1,0 +1,216 @@
+import { Result } from "effect"
+import { type FormatterCode, formatterCodes, type FormatterStage } from "@tidegate/model/FormatterCode"
+import { Fault, type FaultDetails } from "./engine/Fault.ts"
+import type { Reading, Warning } from "./engine/Field.ts"
+import { limits } from "./engine/Limits.ts"
+import { linesOf } from "./engine/Lines.ts"
+import { Meter, withinElement, withinOutput } from "./engine/Meter.ts"
+import type { Operation, Output } from "./engine/Operation.ts"
+import { seeded } from "./engine/Random.ts"
+import type { Step } from "./engine/Step.ts"
+import { checkZone } from "./date/Zone.ts"
+import { operations } from "./Operations.ts"
+
+/**
+ * The formatter: `compile` a step once, and `run` it for every event. The same step, inputs and context give the same outcome: there is no clock,
+ * chance or network in it. The caller's clock is asked in one loop alone, where a pattern is looked for again and again, and only to stop it.
+ */
+
+export type { Step } from "./engine/Step.ts"
+
+export const engineVersion = "1.0.0"
+export const supportedVersions: ReadonlyArray<string> = [engineVersion]
+
+export interface StepConfig {
+  readonly operation: string
+  /** What the step was saved with; the current one unless told. */
+  readonly engine_version?: string | undefined
+  readonly options?: Readonly<Record<string, unknown>> | undefined
+}
+
+export interface Context {
+  /** What is now, in milliseconds since 1970: of a run, when its request was received. */
+  readonly anchor: number
+  /** The zone of what names none. */
+  readonly timezone: string
+  /** What chance is drawn from. */
+  readonly seed: string
+  /** Milliseconds that only grow. */
+  readonly clock: () => number
+}
+
+export interface Outcome {
+  readonly output: Output
+  readonly warnings: ReadonlyArray<Warning>
+  readonly lineItems: { readonly applied: boolean; readonly count: number }
+}
+
+export interface Failure {
+  readonly code: FormatterCode
+  readonly stage: FormatterStage
+  readonly message: string
+  readonly details: FaultDetails
+}
+
+const failureOf = (cause: unknown, isConfig: boolean): Failure => {
+  // Anything else is a fault of ours. Fails closed, for this step alone: what the exception says is told to nobody.
+  const fault =
+    cause instanceof Fault ? cause : new Fault("FORMATTER_INPUT_INVALID", "the operation cannot handle this input")
+  const { stage } = formatterCodes[fault.code]
+  return {
+    code: isConfig && stage === "input" ? "FORMATTER_CONFIG_INVALID" : fault.code,
+    stage: isConfig ? "config" : stage === "config" ? "input" : stage,
+    message: fault.message,
+    details: fault.details
+  }
+}
+
+const attempt = <A>(make: () => A, isConfig: boolean): Result.Result<A, Failure> => {
+  try {
+    return Result.succeed(make())
+  } catch (cause) {
+    return Result.fail(failureOf(cause, isConfig))
+  }
+}
+
+/** Judges what a step is set to. */
+export const compile = (config: StepConfig): Result.Result<Step, Failure> =>
+  attempt(() => {
+    const operation = operations.get(config.operation)
+    if (operation === undefined) throw new Fault("FORMATTER_UNKNOWN_OPERATION", "there is no such operation")
+    const version = config.engine_version ?? engineVersion
+    if (!supportedVersions.includes(version)) {
+      throw new Fault("FORMATTER_VERSION_UNSUPPORTED", `the versions are ${supportedVersions.join(", ")}`)
+    }
+    const options = optionsOf(operation, config.options ?? {})
+    return {
+      operation,
+      version,
+      options,
+      lines: operation.linesFor === null ? operation.lines : operation.linesFor(options),
+      inputs: Object.entries(operation.fields).filter(([, { mappable }]) => mappable)
+    }
+  }, true)
+
+const quiet = { timezone: "UTC", warn: () => {} }
+
+const optionsOf = (operation: Operation, given: Readonly<Record<string, unknown>>): Record<string, unknown> => {
+  for (const name of Object.keys(given)) {
+    const field = Object.hasOwn(operation.fields, name) ? operation.fields[name] : undefined
+    if (field === undefined || field.mappable) {
+      const why = field === undefined ? "there is no such option" : "it is an input, and no option"
+      throw new Fault("FORMATTER_CONFIG_INVALID", `${name.slice(0, 64)}: ${why}`, { field: name.slice(0, 64) })
+    }
+  }
+  const options: Record<string, unknown> = {}
+  for (const [name, field] of Object.entries(operation.fields)) {
+    if (field.mappable) continue
+    const value = Object.hasOwn(given, name) ? given[name] : undefined
+    const at = { ...quiet, field: name }
+    if (value !== undefined && value !== null) options[name] = field.read(value, at)
+    else if (field.required) throw new Fault("FORMATTER_CONFIG_INVALID", `${name} is required`, { field: name })
+    else options[name] = field.absent(at)
+  }
+  return options
+}
+
+/** Runs a step. */
+export const run = (
+  step: Step,
+  inputs: Readonly<Record<string, unknown>>,
+  context: Context
+): Result.Result<Outcome, Failure> => {
+  const work = inParts(step, inputs, context)
+  for (;;) {
+    const part = work.next()
+    if (part.done === true) return part.value
+  }
+}
+
+/** The same in parts of a few milliseconds, so that a caller may let others have their turn between them: a part for each line item. */
+export function* inParts(
+  step: Step,
+  inputs: Readonly<Record<string, unknown>>,
+  context: Context
+): Generator<void, Result.Result<Outcome, Failure>, void> {
+  const { operation, options } = step
+  const warnings: Array<Warning> = []
+  let element = -1
+  const warn: Reading["warn"] = (code, message, field) => {
+    if (warnings.length < limits.warnings) {
+      warnings.push({ code, field: field ?? null, line_item_index: element < 0 ? null : element, message })
+    } else if (warnings.length === limits.warnings) {
+      warnings.push({ code: "WARNINGS_CAPPED", field: null, line_item_index: null, message: "there are more" })
+    }
+  }
+  try {
+    checkZone(context.timezone, "timezone")
+    const { count, valueAt } = linesOf(step, inputs, warn)
+    const meter = new Meter()
+    let random: (() => number) | null = null
+    const call = {
+      anchor: context.anchor,
+      clock: context.clock,
+      warn,
+      spend: meter.spend,
+      random: () => (random ??= seeded(context.seed, Math.max(element, 0)))()
+    }
+    const at = { field: "", timezone: context.timezone, warn }
+    const once = (): Output => {
+      const values: Record<string, unknown> = { ...options }
+      let isEmpty = false
+      let length = 0
+      for (const [name, field] of step.inputs) {
+        const given = valueAt(name, element)
+        at.field = name
+        if (given === null || given === undefined) {
+          if (field.required && element < 0) {
+            throw new Fault("FORMATTER_INPUT_REQUIRED", `${name} is required`, { field: name })
+          }
+          isEmpty ||= field.required && field.lines
+          values[name] = field.absent(at)
+        } else {
+          if (typeof given === "string") length += given.length
+          isEmpty ||= given === "" && field.required && field.lines
+          values[name] = field.read(given, at)
+        }
+      }
+      meter.spend(withinElement(operation, length))
+      if (isEmpty) {
+        warn("INPUT_EMPTY", "the input is empty", step.inputs[0]?.[0])
+        if (operation.empty !== null) return operation.empty
+      }
+      return operation.run(values, call)
+    }
+    if (count === null) {
+      const output = once()
+      withinOutput(output)
+      return Result.succeed({ output, warnings, lineItems: { applied: false, count: 0 } })
+    }
+    const outputs: Array<Output> = []
+    for (element = 0; element < count; element++) {
+      if (element > 0) yield
+      outputs.push(once())
+    }
+    element = -1
+    const output = gathered(operation, outputs)
+    withinOutput(output)
+    return Result.succeed({ output, warnings, lineItems: { applied: true, count } })
+  } catch (cause) {
+    const failure = failureOf(cause, false)
+    const details = element < 0 ? failure.details : { ...failure.details, line_item_index: element }
+    return Result.fail({ ...failure, details })
+  }
+}
+
+/** Every member becomes a list of what it was for each element. */
+const gathered = ({ output }: Operation, outputs: ReadonlyArray<Output>): Output => {
+  const names = new Set(Object.keys(output["properties"] as object))
+  for (const one of outputs) for (const name of Object.keys(one)) names.add(name)
+  const members: Record<string, Output[string]> = {}
+  for (const name of names) {
+    const column = outputs.map((one) => one[name] ?? null)
+    if (outputs.length === 0 || outputs.some((one) => name in one)) members[name] = column
+  }
+  return members
+}

@@ -1,0 +1,98 @@
+import { Fault, previewOf, tooMuch } from "../engine/Fault.ts"
+import type { Call } from "../engine/Operation.ts"
+import { noParts, type Parts } from "./Parts.ts"
+import { strictly } from "./Strict.ts"
+import { inWords } from "./Words.ts"
+import { written } from "./Written.ts"
+import { checkZone, inRange, outOfRange, resolved, zonedAt } from "./Zone.ts"
+
+/** Where a date comes from. */
+export interface Origin {
+  readonly field: string
+  /** How it is written; empty: to be found out. */
+  readonly format: string
+  /** The zone of what names none. */
+  readonly zone: string
+  readonly locale: string
+}
+
+export const mostInput = 512
+
+const unparseable = (value: unknown, { field, format }: Origin): Fault =>
+  new Fault("FORMATTER_DATE_UNPARSEABLE", "the value is not a recognisable date", {
+    field,
+    value_preview: previewOf(value),
+    hint: format === "" ? "say how it is written with from_format" : `it is not written as ${format}`
+  })
+
+/** Seconds since 1970, or milliseconds where they are as many as no seconds would be. */
+const ofNumber = (value: number): Parts => ({
+  ...noParts,
+  instant: Math.abs(value) >= 2 ** 32 - 1 ? value : value * 1000
+})
+
+const partsOf = (value: string | number, origin: Origin, call: Call): Parts => {
+  if (origin.format !== "") {
+    const parts = strictly(String(value), origin.format, origin.locale)
+    if (parts === null) throw unparseable(value, origin)
+    return parts
+  }
+  if (typeof value === "number") return ofNumber(value)
+  const text = value.trim()
+  if (/^[+-]?\d{1,16}(?:\.\d{1,9})?$/.test(text)) return ofNumber(Number(text))
+  const found = written(text)
+  if (found === "invalid") throw unparseable(value, origin)
+  if (found !== null) {
+    if (found.isAmbiguous)
+      call.warn("DATE_AMBIGUOUS", "day and month could be either; the month was taken to come first", origin.field)
+    return found.parts
+  }
+  const parts = inWords(text, zonedAt(call.anchor, origin.zone, origin.field), call)
+  if (parts === null) throw unparseable(value, origin)
+  call.warn("DATE_FUZZY", "the date was found in words", origin.field)
+  return parts
+}
+
+/** When that is, on the clocks of the origin's zone. */
+export const parseDate = (value: string | number, origin: Origin, call: Call): Temporal.ZonedDateTime => {
+  const { field, zone } = origin
+  if (typeof value === "string" && value.length > mostInput)
+    throw tooMuch(`${field} is too long for a date`, mostInput, value.length, field)
+  const parts = partsOf(value, origin, call)
+  if (parts.instant !== null) return zonedAt(parts.instant, zone, field)
+  if (parts.hour === null) call.warn("DATE_TIME_ASSUMED", "the date has no time; midnight was taken", field)
+  const today = zonedAt(call.anchor, zone, field)
+  const local = localOf(parts, today)
+  if (local === null) throw unparseable(value, origin)
+  if (local.year < 1 || local.year > 9999) throw outOfRange(field)
+  if (typeof parts.offset === "string")
+    return resolved(local, checkZone(parts.offset, field), field, call).withTimeZone(zone)
+  if (parts.offset === null) return resolved(local, zone, field, call)
+  return inRange(local.toZonedDateTime("UTC").subtract({ minutes: parts.offset }).withTimeZone(zone), field)
+}
+
+/** What clocks show; what is left out is as today, or the first of it. Null: there is no such day or time. */
+const localOf = (
+  { day, hour, minute, month, nanosecond, second, year }: Parts,
+  today: Temporal.ZonedDateTime
+): Temporal.PlainDateTime | null => {
+  try {
+    return Temporal.PlainDateTime.from(
+      {
+        year: year ?? today.year,
+        month: month ?? (year === null ? today.month : 1),
+        day: day ?? (year === null && month === null ? today.day : 1),
+        hour: hour ?? 0,
+        minute,
+        // A leap second is the one before it.
+        second: second === 60 ? 59 : second,
+        millisecond: Math.floor(nanosecond / 1e6),
+        microsecond: Math.floor(nanosecond / 1e3) % 1000,
+        nanosecond: nanosecond % 1000
+      },
+      { overflow: "reject" }
+    )
+  } catch {
+    return null
+  }
+}

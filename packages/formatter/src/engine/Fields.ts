@@ -1,0 +1,368 @@
+import { Predicate, type Schema } from "effect"
+import { numberIn } from "../number/Numerals.ts"
+import { localeOf } from "./Locale.ts"
+import { Fault, previewOf, tooMuch } from "./Fault.ts"
+import type { Choice, Field, FieldType, Reading } from "./Field.ts"
+import { limits } from "./Limits.ts"
+
+/** The kinds of fields that operations are made of. What is mapped and what is an option, the operation's row says. */
+
+interface About {
+  readonly required?: boolean
+  readonly lines?: boolean
+  readonly help?: string
+}
+
+const make = <A>(
+  label: string,
+  type: FieldType,
+  about: Partial<Omit<Field<A>, "label" | "type" | "read" | "absent">>,
+  read: Field<A>["read"],
+  absent: Field<A>["absent"]
+): Field<A> => ({
+  label,
+  type,
+  mappable: true,
+  required: false,
+  default: null,
+  lines: false,
+  choices: null,
+  custom: false,
+  minimum: null,
+  maximum: null,
+  help: null,
+  ...about,
+  read,
+  absent
+})
+
+const invalid = (at: Reading, value: unknown, takes: string): Fault =>
+  new Fault("FORMATTER_INPUT_INVALID", `${at.field} takes ${takes}`, {
+    field: at.field,
+    value_preview: previewOf(value)
+  })
+
+/** Text that PostgreSQL, JSON and every operation can hold: lone surrogates are replaced, and it is bounded. */
+export const bounded = (text: string, at: Reading, bytes: number = limits.string_bytes): string => {
+  if (text.length * 3 > bytes) {
+    const actual = text.length > bytes ? text.length : Buffer.byteLength(text)
+    if (actual > bytes) throw tooMuch(`${at.field} is too long`, bytes, actual, at.field)
+  }
+  return text.isWellFormed() ? text : text.toWellFormed()
+}
+
+/** A scalar as text: a number or a boolean as JSON writes it. */
+const textOf = (value: unknown, at: Reading, bytes?: number): string => {
+  if (typeof value === "string") return bounded(value, at, bytes)
+  if (typeof value === "number" || typeof value === "boolean") return String(value)
+  throw invalid(at, value, "a text")
+}
+
+/** A text. A number or a boolean is taken as JSON writes it. */
+export const text = (
+  label: string,
+  about: About & { readonly long?: boolean; readonly bytes?: number } = {}
+): Field<string> => {
+  const { bytes, long, ...rest } = about
+  return make(
+    label,
+    long === true ? "text" : "string",
+    rest,
+    (value, at) => {
+      if (typeof value !== "string" && (typeof value === "number" || typeof value === "boolean")) {
+        at.warn("INPUT_COERCED", `${at.field} was no text`, at.field)
+      }
+      return textOf(value, at, bytes)
+    },
+    () => ""
+  )
+}
+
+/** A text or a number, whichever: no warning is due. */
+export const quantity = (label: string, about: About = {}): Field<string> =>
+  make(label, "string", about, textOf, () => "")
+
+const special: Readonly<Record<string, string>> = {
+  "[:space:]": " ",
+  "[:s:]": " ",
+  "[:tab:]": "\t",
+  "[:t:]": "\t",
+  "[:newline:]": "\n",
+  "[:n:]": "\n",
+  "[:return:]": "\r",
+  "[:r:]": "\r"
+}
+
+/** A text in which `[:space:]` and its like stand for what a form's field cannot hold. */
+export const symbols = (label: string, about: About & { readonly default?: string } = {}): Field<string> => {
+  const absent = (about.default ?? "").replaceAll(/\[:[a-z]+:\]/g, (found) => special[found] ?? found)
+  return make(
+    label,
+    "string",
+    { ...about, default: about.default ?? null },
+    (value, at) => {
+      const read = textOf(value, at)
+      return read.includes("[:") ? read.replaceAll(/\[:[a-z]+:\]/g, (found) => special[found] ?? found) : read
+    },
+    () => absent
+  )
+}
+
+interface Bounds extends About {
+  readonly minimum?: number
+  readonly maximum?: number
+}
+
+const within = (value: number, { maximum, minimum }: Bounds, at: Reading, given: unknown): number => {
+  if ((minimum !== undefined && value < minimum) || (maximum !== undefined && value > maximum)) {
+    throw invalid(at, given, `a number from ${minimum ?? "any"} to ${maximum ?? "any"}`)
+  }
+  return value
+}
+
+const wholeOf = (value: unknown, bounds: Bounds, at: Reading): number => {
+  const read = typeof value === "string" ? Number(value.trim() === "" ? "none" : value) : value
+  if (!Number.isSafeInteger(read)) throw invalid(at, value, "a whole number")
+  return within(read as number, bounds, at, value)
+}
+
+/** A whole number; null where none is given and there is no default. */
+export const integer = <const D extends number | null = null>(
+  label: string,
+  bounds: Bounds & { readonly default?: D } = {}
+): Field<number | (D extends number ? never : null)> =>
+  make<number | null>(
+    label,
+    "integer",
+    { ...bounds, default: bounds.default ?? null },
+    (value, at) => (value === "" ? (bounds.default ?? null) : wholeOf(value, bounds, at)),
+    () => bounds.default ?? null
+  ) as Field<number | (D extends number ? never : null)>
+
+/** A number, as JSON has it or as text; null where none is given and there is no default. */
+export const number = <const D extends number | null = null>(
+  label: string,
+  bounds: Bounds & { readonly default?: D } = {}
+): Field<number | (D extends number ? never : null)> =>
+  make<number | null>(
+    label,
+    "number",
+    { ...bounds, default: bounds.default ?? null },
+    (value, at) => {
+      if (value === "") return bounds.default ?? null
+      const read = typeof value === "string" ? Number(numberIn(value, ".") ?? "none") : value
+      if (typeof read !== "number" || !Number.isFinite(read)) throw invalid(at, value, "a number")
+      return within(read, bounds, at, value)
+    },
+    () => bounds.default ?? null
+  ) as Field<number | (D extends number ? never : null)>
+
+/** Yes or no. */
+export const flag = (label: string, preset = false, help?: string): Field<boolean> =>
+  make(
+    label,
+    "boolean",
+    { default: preset, ...(help === undefined ? {} : { help }) },
+    (value, at) => {
+      if (typeof value === "boolean") return value
+      if (value === "true" || value === "false") return value === "true"
+      throw invalid(at, value, "true or false")
+    },
+    () => preset
+  )
+
+interface Custom<C> {
+  readonly read: (value: unknown, at: Reading) => C | null
+  readonly takes: string
+}
+
+/** One of some values. */
+export const select = <const V extends string>(
+  label: string,
+  values: Readonly<Record<V, string>>,
+  preset: NoInfer<V> | null
+): Field<V> => selectOr<V, never>(label, values, preset, null)
+
+/** One of some values, or what `custom` reads. */
+export const selectOr = <const V extends string, C>(
+  label: string,
+  values: Readonly<Record<V, string>>,
+  preset: NoInfer<V> | null,
+  custom: Custom<C> | null
+): Field<V | C> => {
+  const choices = (Object.entries(values) as Array<[V, string]>).map(([value, name]): Choice => ({
+    value,
+    label: name,
+    sample: null
+  }))
+  const known = new Set<unknown>(choices.map(({ value }) => value))
+  const takes = `one of ${choices.map(({ value }) => value).join(", ")}${custom === null ? "" : `, or ${custom.takes}`}`
+  return make<V | C>(
+    label,
+    "select",
+    { default: preset, choices, custom: custom !== null, required: preset === null },
+    (value, at) => {
+      const read = typeof value === "number" ? String(value) : value
+      if (known.has(read)) return read as V
+      const other = custom?.read(value, at) ?? null
+      if (other === null) throw invalid(at, value, takes)
+      return other
+    },
+    () => preset as V
+  )
+}
+
+/** Whether a value is nothing: an empty text is. */
+export const isEmpty = (value: unknown): boolean => value === null || value === undefined || value === ""
+
+/** Any value. */
+export const any = (label: string, about: About = {}): Field<Schema.Json> =>
+  make<Schema.Json>(
+    label,
+    "any",
+    about,
+    (value, at) => (typeof value === "string" ? bounded(value, at) : (value as Schema.Json)),
+    () => null
+  )
+
+/** A list; one value is a list of one. */
+export const list = (
+  label: string,
+  about: About & { readonly minimum?: number; readonly maximum?: number } = {}
+): Field<ReadonlyArray<Schema.Json>> =>
+  make<ReadonlyArray<Schema.Json>>(
+    label,
+    "list",
+    about,
+    (value, at) => {
+      const read: ReadonlyArray<unknown> = Array.isArray(value) ? value : [value]
+      const most = about.maximum ?? limits.line_items
+      if (read.length > most) throw tooMuch(`${at.field} has too many elements`, most, read.length, at.field)
+      if (read.length < (about.minimum ?? 0)) throw invalid(at, value, `at least ${about.minimum} elements`)
+      return read.map((one) => (typeof one === "string" ? bounded(one, at) : (one as Schema.Json)))
+    },
+    () => []
+  )
+
+export type Pairs = ReadonlyArray<readonly [key: string, value: Schema.Json]>
+
+const pairsOf = (value: unknown): ReadonlyArray<readonly [unknown, unknown]> | null => {
+  if (Array.isArray(value)) {
+    const pairs: Array<readonly [unknown, unknown]> = []
+    for (const pair of value as ReadonlyArray<unknown>) {
+      if (Array.isArray(pair) && pair.length === 2) pairs.push([pair[0], pair[1]])
+      else if (Predicate.isReadonlyObject(pair) && Object.hasOwn(pair, "key")) {
+        pairs.push([pair["key"], Object.hasOwn(pair, "value") ? pair["value"] : null])
+      } else return null
+    }
+    return pairs
+  }
+  return Predicate.isReadonlyObject(value) ? Object.entries(value) : null
+}
+
+/** Keys with values, in their order: an object, or a list of `[key, value]` or `{"key": …, "value": …}`. */
+export const pairs = (
+  label: string,
+  about: About & { readonly minimum?: number; readonly maximum: number }
+): Field<Pairs> =>
+  make<Pairs>(
+    label,
+    "key_value",
+    about,
+    (value, at) => {
+      const read = pairsOf(value)
+      if (read === null) throw invalid(at, value, "keys with values")
+      if (read.length > about.maximum)
+        throw tooMuch(`${at.field} has too many keys`, about.maximum, read.length, at.field)
+      if (read.length < (about.minimum ?? 0)) throw invalid(at, value, "at least one key")
+      return read.map(([key, one]) => [
+        textOf(key, at),
+        typeof one === "string" ? bounded(one, at) : ((one ?? null) as Schema.Json)
+      ])
+    },
+    () => []
+  )
+
+/** A date, however it is written: `dates` reads it. */
+export const moment = (label: string, about: About = {}): Field<string | number | null> =>
+  make<string | number | null>(
+    label,
+    "datetime",
+    about,
+    (value, at) => {
+      if (typeof value === "number") return value
+      if (typeof value !== "string") throw invalid(at, value, "a date")
+      return bounded(value, at)
+    },
+    () => null
+  )
+
+/** A name of a time zone. */
+export const zone = (label: string): Field<string> =>
+  make(
+    label,
+    "timezone",
+    { default: "UTC" },
+    (value, at) => (value === "" ? at.timezone : textOf(value, at)),
+    ({ timezone }) => timezone
+  )
+
+/** A locale, as `en-US` or `en_US`. */
+export const locale = (preset: string): Field<string> =>
+  make(
+    "Locale",
+    "string",
+    { default: preset },
+    (value, at) => localeOf(textOf(value, at), at.field),
+    () => preset
+  )
+
+/** A region of two letters, as phone numbers need it. */
+export const region = (label: string): Field<string> =>
+  make(
+    label,
+    "string",
+    { default: "US", help: "Two letters of ISO 3166" },
+    (value, at) => {
+      const read = textOf(value, at).trim().toUpperCase()
+      if (!/^[A-Z]{2}$/.test(read)) throw invalid(at, value, "a country of two letters")
+      return read
+    },
+    () => "US"
+  )
+
+/** A pattern in the syntax of RE2: it takes time that is linear in the text. */
+export const pattern = (label: string): Field<string> =>
+  make(
+    label,
+    "pattern",
+    { required: true, maximum: 512, help: "RE2: no look-around, no back-references" },
+    (value, at) => {
+      const read = textOf(value, at)
+      if (read.length > 512) throw tooMuch("the pattern is too long", 512, read.length, at.field)
+      return read
+    },
+    () => ""
+  )
+
+export const formula = (label: string): Field<string> =>
+  make(
+    label,
+    "formula",
+    { required: true, maximum: 4096 },
+    (value, at) => {
+      const read = textOf(value, at)
+      if (read.length > 4096) throw tooMuch("the formula is too long", 4096, read.length, at.field)
+      return read
+    },
+    () => ""
+  )
+
+/** The same field as an option: it is set once, and not mapped. */
+export const option = <A>(field: Field<A>): Field<A> => ({ ...field, mappable: false })
+
+/** The same field, which has to be given. */
+export const needed = <A>(field: Field<A>): Field<A> => ({ ...field, required: true })
+
+/** The same field, whose lists are line items. */
+export const mapped = <A>(field: Field<A>): Field<A> => ({ ...field, lines: true })

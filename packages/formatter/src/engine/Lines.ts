@@ -1,0 +1,81 @@
+import { Predicate } from "effect"
+import { Fault, previewOf, tooMuch } from "./Fault.ts"
+import type { Reading } from "./Field.ts"
+import { limits } from "./Limits.ts"
+import type { Step } from "./Step.ts"
+
+/** What the inputs of a step are for each element of their lists. */
+interface Lines {
+  /** How many elements there are; null: there is no list, and one run. */
+  readonly count: number | null
+  readonly valueAt: (name: string, element: number) => unknown
+}
+
+const refused = (field: string, message: string): Fault =>
+  new Fault("FORMATTER_LINE_ITEMS_NOT_SUPPORTED", message, { field })
+
+/** The elements of a list of line items: values that are no lists themselves. */
+const elementsOf = (field: string, value: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
+  if (value.length > limits.line_items)
+    throw tooMuch(`${field} has too many elements`, limits.line_items, value.length, field)
+  if (value.some(Array.isArray)) throw refused(field, `${field}: a list within a list is not taken`)
+  return value
+}
+
+/** Finds the lists among the inputs; several are zipped to the longest, and other values are repeated. */
+export const linesOf = (
+  { inputs: fields, lines }: Pick<Step, "inputs" | "lines">,
+  inputs: Readonly<Record<string, unknown>>,
+  warn: Reading["warn"]
+): Lines => {
+  for (const name of Object.keys(inputs)) {
+    if (!fields.some(([known]) => known === name)) {
+      const field = name.slice(0, 64)
+      throw new Fault("FORMATTER_INPUT_INVALID", `${field}: there is no such input`, {
+        field,
+        value_preview: previewOf(inputs[name])
+      })
+    }
+  }
+  const given = (name: string): unknown => (Object.hasOwn(inputs, name) ? inputs[name] : undefined)
+  const columns = new Map<string, ReadonlyArray<unknown>>()
+  /** Lists that stand under a name of an input that holds names and values. */
+  const inner = new Map<string, ReadonlyMap<string, ReadonlyArray<unknown>>>()
+  for (const [name, field] of fields) {
+    const value = given(name)
+    if (lines === "map" && field.lines && Array.isArray(value) && field.type !== "key_value") {
+      columns.set(name, elementsOf(name, value))
+    } else if (lines === "map" && field.lines && field.type === "key_value" && Predicate.isReadonlyObject(value)) {
+      const lists = Object.entries(value).filter(([, one]) => Array.isArray(one)) as ReadonlyArray<
+        [string, ReadonlyArray<unknown>]
+      >
+      if (lists.length > 0)
+        inner.set(name, new Map(lists.map(([key, one]) => [key, elementsOf(`${name}.${key.slice(0, 64)}`, one)])))
+    } else if (Array.isArray(value) && lines === "reject" && field.type !== "key_value") {
+      throw refused(name, `${name}: this operation takes no list`)
+    }
+  }
+  if (columns.size === 0 && inner.size === 0) return { count: null, valueAt: given }
+  const lists = [...columns.values()]
+  for (const named of inner.values()) lists.push(...named.values())
+  const lengths = lists.map(({ length }) => length)
+  const count = Math.max(...lengths)
+  if (lengths.some((length) => length !== count)) {
+    warn("LINE_ITEM_LENGTH_MISMATCH", "the lists are not of one length; what is missing is empty")
+  }
+  return {
+    count,
+    valueAt: (name, element) => {
+      const column = columns.get(name)
+      if (column !== undefined) return column[element] ?? null
+      const lists = inner.get(name)
+      if (lists === undefined) return given(name)
+      return Object.fromEntries(
+        Object.entries(given(name) as Readonly<Record<string, unknown>>).map(([key, value]) => [
+          key,
+          lists.has(key) ? (lists.get(key)![element] ?? null) : value
+        ])
+      )
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import { Fault, tooMuch } from "../engine/Fault.ts"
+
+export const formulaLimits = {
+  characters: 4096,
+  tokens: 500,
+  depth: 32,
+  arguments: 100,
+  steps: 10_000,
+  text: 131_072
+} as const
+
+export interface Token {
+  readonly kind: "number" | "text" | "name" | "operator" | "end"
+  /** Of a text, what it says; of a variable that is a template, the template with its braces. */
+  readonly text: string
+  readonly position: number
+}
+
+/** A template within a formula: it is a name. */
+export const templateInFormula = /\{\{[^{}]*\}\}/g
+
+export const syntax = (message: string, position: number): Fault =>
+  new Fault("FORMATTER_FORMULA_SYNTAX", message, { field: "formula", position })
+
+const token =
+  /\s*(?:(\d+\.?\d*(?:[eE][+-]?\d{1,3})?|\.\d+(?:[eE][+-]?\d{1,3})?)|"((?:[^"]|"")*)"|(\{\{[^{}]*\}\}|[\p{L}_][\p{L}\p{N}_.]*)|(<=|>=|<>|[-+*/^%&=<>(),;]))/uy
+
+/** The tokens of a formula, with an end behind them. */
+export const tokensOf = (formula: string): ReadonlyArray<Token> => {
+  const text = formula.trimEnd()
+  const tokens: Array<Token> = []
+  let at = /^\s*=?/.exec(text)![0].length
+  while (at < text.length) {
+    token.lastIndex = at
+    const found = token.exec(text)
+    if (found === null) {
+      const space = /\s*/y
+      space.lastIndex = at
+      const position = at + (space.exec(text)?.[0].length ?? 0)
+      throw syntax(
+        text[position] === '"' ? "a quote is not closed" : `${JSON.stringify(text[position])} means nothing here`,
+        position
+      )
+    }
+    const [whole, number, quoted, name, operator] = found
+    const inner = number ?? name ?? operator ?? ""
+    const position = at + whole.length - (quoted === undefined ? inner.length : whole.trimStart().length)
+    if (number !== undefined) tokens.push({ kind: "number", text: number, position })
+    else if (quoted !== undefined) tokens.push({ kind: "text", text: quoted.replaceAll('""', '"'), position })
+    else if (name !== undefined) tokens.push({ kind: "name", text: name, position })
+    else tokens.push({ kind: "operator", text: operator!, position })
+    if (tokens.length > formulaLimits.tokens)
+      throw tooMuch("the formula has too many tokens", formulaLimits.tokens, tokens.length, "formula")
+    at += whole.length
+  }
+  return [...tokens, { kind: "end", text: "", position: text.length }]
+}

@@ -1,0 +1,47 @@
+import { linkify } from "../engine/Libraries.ts"
+
+export interface Place {
+  readonly text: string
+  readonly from: number
+  readonly to: number
+}
+
+const isLocal = /[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]/
+const domain = /[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?){1,10}/y
+
+/**
+ * E-mail addresses in the form that HTML takes, with a dot in the domain. It goes from `@` to `@` and looks at 64 characters before and a domain behind
+ * it: nothing is looked at more than a fixed number of times.
+ */
+export const emailsIn = (input: string): ReadonlyArray<Place> => {
+  const places: Array<Place> = []
+  let least = 0
+  for (let at = input.indexOf("@"); at >= 0; at = input.indexOf("@", at + 1)) {
+    let from = at
+    while (from > least && at - from < 64 && isLocal.test(input[from - 1]!)) from--
+    // Quotes and dots around an address are the sentence's.
+    while (from < at && /[.'`*_{|}~/=?^&%$#!+-]/.test(input[from]!)) from++
+    domain.lastIndex = at + 1
+    const host = from < at && input[at - 1] !== "." ? domain.exec(input) : null
+    if (host === null) continue
+    const to = at + 1 + host[0].length
+    places.push({ text: input.slice(from, to), from, to })
+    least = to
+  }
+  return places
+}
+
+/** URLs as they are written, with and without a scheme; addresses of e-mail are none. */
+export const urlsIn = (input: string): ReadonlyArray<string> => {
+  let rest = ""
+  let from = 0
+  for (const place of emailsIn(input)) {
+    // What a URL begins with may have an `@` of its own.
+    const before = input.slice(Math.max(0, place.from - 12), place.from)
+    if (/:\/\/[^\s]*$/.test(before)) continue
+    rest += `${input.slice(from, place.from)} `
+    from = place.to
+  }
+  rest += input.slice(from)
+  return (linkify().match(rest) ?? []).filter(({ schema }) => schema !== "mailto:").map(({ raw }) => raw)
+}

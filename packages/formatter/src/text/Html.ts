@@ -1,0 +1,57 @@
+import { Fault, tooMuch } from "../engine/Fault.ts"
+import { htmlparser } from "../engine/Libraries.ts"
+
+export const mostNesting = 100
+
+/** Elements whose text is none. */
+const silent = new Set(["script", "style", "head", "template", "noscript", "iframe", "object", "textarea", "title"])
+
+interface Listener {
+  readonly text: (text: string) => void
+  readonly open: (name: string, attributes: Readonly<Record<string, string>>) => void
+  readonly close: (name: string) => void
+}
+
+/** Reads HTML as it comes, without what nobody sees. Every element that is opened is closed; none stands in more than a hundred others. */
+export const readHtml = (
+  html: string,
+  { close, open, text }: Listener,
+  silence: ReadonlySet<string> = silent
+): void => {
+  let depth = 0
+  let quiet = 0
+  const parser = new (htmlparser().Parser)(
+    {
+      ontext: (piece) => {
+        if (quiet === 0) text(piece)
+      },
+      onopentag: (name, attributes) => {
+        if (++depth > mostNesting) throw tooMuch("elements are nested too deep", mostNesting, depth, "input")
+        if (silence.has(name)) quiet++
+        if (quiet === 0) open(name, attributes)
+      },
+      onclosetag: (name) => {
+        depth--
+        if (quiet === 0) close(name)
+        if (silence.has(name)) quiet--
+      }
+    },
+    { decodeEntities: true }
+  )
+  try {
+    parser.end(html)
+  } catch (cause) {
+    throw cause instanceof Fault
+      ? cause
+      : new Fault("FORMATTER_INPUT_INVALID", "the HTML cannot be read", { field: "input" })
+  }
+}
+
+export const safeScheme = (address: string): boolean => {
+  // Browsers leave control characters and white space out of a scheme.
+  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(address.replaceAll(/[\p{Cc}\s]/gu, ""))?.[1]?.toLowerCase()
+  return scheme === undefined || ["http", "https", "mailto", "tel", "ftp", "sms"].includes(scheme)
+}
+
+export const escapeHtml = (text: string): string =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")

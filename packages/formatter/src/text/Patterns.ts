@@ -1,0 +1,86 @@
+import type { RE2JS } from "re2js"
+import { Fault, tooMuch } from "../engine/Fault.ts"
+import { flag, option } from "../engine/Fields.ts"
+import { re2 } from "../engine/Libraries.ts"
+import { memo } from "../engine/Memo.ts"
+import type { Call } from "../engine/Operation.ts"
+
+/**
+ * Patterns in the syntax of RE2. One search takes time that is linear in the text, by the size of the pattern's program; many searches can each
+ * look at all that is left, and are stopped by the caller's clock.
+ */
+
+export const patternLimits = { pattern: 512, subject_bytes: 65_536, program_steps: 2_000_000 } as const
+
+/** Milliseconds of all searches in one text. */
+const searchMillis = 40
+
+/** How a pattern is read. */
+export const patternOptions = {
+  ignore_case: option(flag("Case does not matter")),
+  multi_line: option(flag("^ and $ at every line")),
+  dot_all: option(flag(". takes line breaks, too"))
+}
+
+export interface PatternFlags {
+  readonly ignore_case: boolean
+  readonly multi_line: boolean
+  readonly dot_all: boolean
+}
+
+type Compiled = { readonly pattern: RE2JS; readonly fault: null } | { readonly pattern: null; readonly fault: string }
+
+const compiled = memo(200, (key: string): Compiled => {
+  const { RE2JS } = re2()
+  const flags =
+    (key[0] === "i" ? RE2JS.CASE_INSENSITIVE : 0) |
+    (key[1] === "m" ? RE2JS.MULTILINE : 0) |
+    (key[2] === "s" ? RE2JS.DOTALL : 0)
+  try {
+    return { pattern: RE2JS.compile(key.slice(3), flags), fault: null }
+  } catch {
+    return { pattern: null, fault: "the pattern is not one of RE2 (which has no look-around and no back-references)" }
+  }
+})
+
+/** A search in a text. */
+export const searchIn = (
+  pattern: string,
+  { dot_all, ignore_case, multi_line }: PatternFlags,
+  input: string,
+  call: Call
+) => {
+  if (input.length * 3 > patternLimits.subject_bytes) {
+    const actual = Buffer.byteLength(input)
+    if (actual > patternLimits.subject_bytes)
+      throw tooMuch("the text is too long for a pattern", patternLimits.subject_bytes, actual, "input")
+  }
+  const { fault, pattern: program } = compiled(
+    `${ignore_case ? "i" : "-"}${multi_line ? "m" : "-"}${dot_all ? "s" : "-"}${pattern}`
+  )
+  if (program === null) throw new Fault("FORMATTER_PATTERN_INVALID", fault, { field: "pattern" })
+  const steps = program.programSize() * (input.length + 1)
+  if (steps > patternLimits.program_steps) {
+    throw new Fault("FORMATTER_LIMIT_EXCEEDED", "the pattern is too large for a text of this length", {
+      field: "pattern",
+      limit: patternLimits.program_steps,
+      actual: steps
+    })
+  }
+  call.spend(20 + steps / 100)
+  const matcher = program.matcher(input)
+  const end = call.clock() + searchMillis
+  return {
+    matcher,
+    find: (): boolean => {
+      if (call.clock() > end) {
+        throw new Fault("FORMATTER_TIMEOUT", "the pattern takes too long on this text", {
+          field: "pattern",
+          limit: searchMillis
+        })
+      }
+      return matcher.find()
+    },
+    names: Object.keys(program.namedGroups())
+  }
+}

@@ -1,0 +1,65 @@
+import { tooMuch } from "../engine/Fault.ts"
+import { mapped, option, selectOr, symbols, text } from "../engine/Fields.ts"
+import { array, either, operation, string } from "../engine/Operation.ts"
+
+const mostParts = 1000
+const positions = { first: 0, second: 1, second_last: -2, last: -1 } as const
+
+/** The parts, at most one more than are allowed. Without a separator they are what stands between white space. */
+const partsOf = (input: string, separator: string): ReadonlyArray<string> =>
+  separator === "" ? input.trim().split(/\s+/u, mostParts + 1) : input.split(separator, mostParts + 1)
+
+export const split = operation({
+  key: "text.split",
+  label: "Split text",
+  description: "One part of a text, or all of them",
+  fields: {
+    input: mapped(text("Text", { required: true })),
+    separator: symbols("Separator", { help: "Empty: runs of white space" }),
+    index: option(
+      selectOr(
+        "Which part",
+        {
+          first: "First",
+          second: "Second",
+          second_last: "Second to last",
+          last: "Last",
+          all: "All, as line items",
+          fields: "All, as fields"
+        },
+        "first",
+        {
+          takes: "a whole number, negative from the end",
+          read: (value) => {
+            const read = typeof value === "string" && /^-?\d{1,6}$/.test(value) ? Number(value) : value
+            return Number.isSafeInteger(read) ? (read as number) : null
+          }
+        }
+      )
+    )
+  },
+  lines: "map",
+  linesFor: ({ index }) => (index === "all" || index === "fields" ? "reject" : "map"),
+  output: { result: either(string, array(string)) },
+  others: { "^item_\\d+$": string },
+  optional: ["result"],
+  empty: { result: "" },
+  warnings: ["NO_MATCH"],
+  errors: ["FORMATTER_CONFIG_INVALID"],
+  limits: { parts: mostParts },
+  cost: { character: 80 },
+  sample: { inputs: { input: "a:b", separator: ":" }, options: { index: "last" }, output: { result: "b" } },
+  run: ({ index, input, separator }, call) => {
+    const parts = partsOf(input, separator)
+    if (index === "all" || index === "fields") {
+      if (parts.length > mostParts) throw tooMuch("the text has too many parts", mostParts, parts.length, "input")
+      return index === "all" ? { result: parts } : Object.fromEntries(parts.map((part, at) => [`item_${at + 1}`, part]))
+    }
+    const position = typeof index === "number" ? index : positions[index]
+    const counted =
+      position < 0 && parts.length > mostParts ? input.split(separator === "" ? /\s+/u : separator) : parts
+    const part = counted.at(position)
+    if (part === undefined) call.warn("NO_MATCH", "there is no such part", "input")
+    return { result: part ?? "" }
+  }
+})

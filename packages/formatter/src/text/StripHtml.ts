@@ -1,0 +1,44 @@
+import { flag, mapped, option, text } from "../engine/Fields.ts"
+import { operation, string } from "../engine/Operation.ts"
+import { mostNesting, readHtml } from "./Html.ts"
+
+/** Elements that end a line. */
+const blocks = new Set(
+  "address article aside blockquote br dd div dl dt fieldset figure footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section table tr ul".split(
+    " "
+  )
+)
+
+export const stripHtml = operation({
+  key: "text.strip_html",
+  label: "Remove HTML tags",
+  description: "The text of HTML",
+  fields: {
+    input: mapped(text("HTML", { required: true, long: true })),
+    keep_line_breaks: option(flag("Keep line breaks", false, "Paragraphs and <br> become line breaks"))
+  },
+  lines: "map",
+  output: { result: string },
+  limits: { nesting: mostNesting },
+  cost: { call: 10, character: 300 },
+  sample: { inputs: { input: "<p>Ada &amp; Co</p>" }, options: {}, output: { result: "Ada & Co" } },
+  run: ({ input, keep_line_breaks }) => {
+    let result = ""
+    const breakLine = (name: string): void => {
+      if (keep_line_breaks && blocks.has(name) && result !== "" && !result.endsWith("\n")) result += "\n"
+    }
+    readHtml(input, {
+      text: (piece) => {
+        result += piece
+      },
+      open: (name) => {
+        if (name === "br" && keep_line_breaks) result += "\n"
+        else breakLine(name)
+      },
+      close: (name) => {
+        if (name !== "br") breakLine(name)
+      }
+    })
+    return { result: keep_line_breaks ? result.replace(/\n+$/, "") : result }
+  }
+})

@@ -1,0 +1,29 @@
+import { list, mapped, symbols } from "../engine/Fields.ts"
+import { int, operation, string } from "../engine/Operation.ts"
+import { textOfItem } from "./Items.ts"
+
+const mostShown = 100
+
+export const lineItemsToText = operation({
+  key: "utility.line_items_to_text",
+  label: "Line items to text",
+  description: "The elements of a list in one text, and each by itself",
+  fields: { list: mapped(list("List", { required: true })), separator: symbols("Separator", { default: "," }) },
+  lines: "aggregate",
+  output: { text: string, item_1: string, item_last: string, count: int },
+  others: { "^item_\\d+$": string },
+  warnings: ["OUTPUT_CAPPED"],
+  limits: { fields: mostShown },
+  cost: { call: 20 },
+  sample: {
+    inputs: { list: ["a", "b"] },
+    options: {},
+    output: { text: "a,b", item_1: "a", item_2: "b", item_last: "b", count: 2 }
+  },
+  run: ({ list, separator }, call) => {
+    const items = list.map(textOfItem)
+    if (items.length > mostShown) call.warn("OUTPUT_CAPPED", `only the first ${mostShown} have a field`, "list")
+    const fields = Object.fromEntries(items.slice(0, mostShown).map((item, at) => [`item_${at + 1}`, item]))
+    return { text: items.join(separator), item_1: "", ...fields, item_last: items.at(-1) ?? "", count: items.length }
+  }
+})

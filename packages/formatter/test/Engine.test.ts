@@ -1,0 +1,151 @@
+import { Result } from "effect"
+import { describe, expect, it } from "vitest"
+import { compile, inParts } from "../src/Formatter.ts"
+import { context, outcomeOf, still, tryOut } from "./Run.ts"
+
+const failureOf = (...args: Parameters<typeof tryOut>) => {
+  const tried = tryOut(...args)
+  return Result.isFailure(tried) ? tried.failure : null
+}
+
+describe("line items", () => {
+  it("are run one by one, zipped to the longest", () => {
+    const tried = tryOut("date.compare", {
+      start_date: ["2026-01-01T00:00Z", "2026-01-02T00:00Z"],
+      end_date: ["2026-01-03T00:00Z"]
+    })
+    expect(Result.getOrThrow(tried)).toMatchObject({
+      output: { days: [2, 13] },
+      lineItems: { applied: true, count: 2 },
+      warnings: [{ code: "LINE_ITEM_LENGTH_MISMATCH", line_item_index: null }]
+    })
+  })
+
+  it("of none give none", () => expect(outcomeOf("date.parts", { input: [] }).output?.["year"]).toEqual([]))
+
+  it("name the element that fails", () => {
+    const failure = failureOf(
+      "date.format",
+      { input: ["2026-01-01", "2026-01-02", "32.13.2026"] },
+      { to_format: "YYYY" }
+    )
+    expect(failure).toMatchObject({
+      code: "FORMATTER_DATE_UNPARSEABLE",
+      stage: "execution",
+      details: { field: "input", line_item_index: 2, value_preview: "32.13.2026" }
+    })
+  })
+
+  it("are a part each, so that others have their turn", () => {
+    const step = Result.getOrThrow(compile({ operation: "text.lowercase" }))
+    let parts = 1
+    const work = inParts(step, { input: Array.from({ length: 1000 }, () => "A") }, context)
+    while (work.next().done !== true) parts++
+    expect(parts).toBe(1000)
+  })
+})
+
+describe("failures", () => {
+  it("say at which stage they are", () => {
+    expect(failureOf("text.nothing", {})).toMatchObject({ code: "FORMATTER_UNKNOWN_OPERATION", stage: "config" })
+    expect(failureOf("text.lowercase", { input: "a" }, { locale: "zz" })).toMatchObject({
+      code: "FORMATTER_LOCALE_UNKNOWN",
+      stage: "config"
+    })
+    expect(failureOf("number.formula", { formula: "1+" })).toMatchObject({
+      code: "FORMATTER_FORMULA_SYNTAX",
+      stage: "input",
+      details: { position: 2 }
+    })
+    expect(failureOf("text.find", { input: "a" })).toMatchObject({
+      code: "FORMATTER_INPUT_REQUIRED",
+      stage: "input",
+      details: { field: "find" }
+    })
+    expect(failureOf("number.formula", { formula: "1/0" })).toMatchObject({
+      code: "FORMATTER_DIVISION_BY_ZERO",
+      stage: "execution"
+    })
+    expect(failureOf("text.lowercase", { input: "a" }, {}, { timezone: "Mars" })).toMatchObject({
+      code: "FORMATTER_TIMEZONE_UNKNOWN"
+    })
+    const old = compile({ operation: "text.lowercase", engine_version: "0.9.0" })
+    expect(Result.isFailure(old) && old.failure.code).toBe("FORMATTER_VERSION_UNSUPPORTED")
+  })
+
+  it("say that an input is no option, and that an option is no input", () => {
+    expect(failureOf("text.find", { input: "a", find: "a" }, { offset: 1 })).toMatchObject({
+      code: "FORMATTER_CONFIG_INVALID",
+      details: { field: "offset" }
+    })
+    expect(failureOf("text.find", { input: "a", find: "a", case_sensitive: false })).toMatchObject({
+      code: "FORMATTER_INPUT_INVALID"
+    })
+    expect(failureOf("text.find", { input: "a", find: "a" }, { constructor: 1 })).toMatchObject({
+      code: "FORMATTER_CONFIG_INVALID"
+    })
+  })
+})
+
+describe("limits", () => {
+  it("are refused before the work is begun", () => {
+    const many = Array.from({ length: 1001 }, () => "a")
+    expect(failureOf("text.lowercase", { input: many })).toMatchObject({
+      code: "FORMATTER_LIMIT_EXCEEDED",
+      details: { limit: 1000, actual: 1001 }
+    })
+    expect(failureOf("text.lowercase", { input: "é".repeat(70_000) })).toMatchObject({
+      code: "FORMATTER_LIMIT_EXCEEDED",
+      details: { limit: 131_072, actual: 140_000 }
+    })
+    const large = Array.from({ length: 10 }, () => "a".repeat(100_000))
+    expect(failureOf("text.lowercase", { input: large })).toMatchObject({ code: "FORMATTER_OUTPUT_TOO_LARGE" })
+  })
+
+  it("hold for all elements together", () => {
+    const fuzzy = Array.from({ length: 1000 }, () => "two weeks after the first monday of next month, please")
+    expect(failureOf("date.format", { input: fuzzy }, { to_format: "YYYY" })).toMatchObject({
+      code: "FORMATTER_TIMEOUT",
+      stage: "execution"
+    })
+  })
+
+  it("keep fifty warnings", () => {
+    const { warnings = [] } = outcomeOf("text.lowercase", { input: Array.from({ length: 100 }, (_, at) => at) })
+    expect(warnings).toHaveLength(51)
+    expect(warnings.at(-1)).toBe("WARNINGS_CAPPED")
+  })
+})
+
+describe("chance", () => {
+  const draw = (seed: string) =>
+    outcomeOf("number.random", { upper: 1_000_000, count: 5 }, {}, { seed }).output?.["result"]
+
+  it("is drawn from the seed", () => {
+    expect(draw("a")).toEqual(draw("a"))
+    expect(draw("a")).not.toEqual(draw("b"))
+  })
+
+  it("is another one for each element", () => {
+    const { output } = outcomeOf("number.formula", { formula: "RAND() + 0*x", variables: { x: [1, 2, 3] } })
+    expect(new Set(output?.["result"] as ReadonlyArray<number>).size).toBe(3)
+  })
+
+  it("is even, and has both ends", () => {
+    const seen = new Map<unknown, number>()
+    for (let at = 0; at < 60; at++) {
+      const { output } = outcomeOf("number.random", { lower: 1, upper: 6, count: 100 }, {}, { seed: String(at) })
+      for (const one of (output?.["result"] ?? []) as ReadonlyArray<number>) seen.set(one, (seen.get(one) ?? 0) + 1)
+    }
+    expect([...seen.keys()].map(Number).toSorted((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6])
+    for (const count of seen.values()) expect(Math.abs(count - 1000)).toBeLessThan(150)
+  })
+})
+
+it("a search that goes on for too long is stopped by the caller's clock", () => {
+  let now = 0
+  const clock = () => (now += 10)
+  const inputs = { input: "a".repeat(50), pattern: "a", replace: "b" }
+  expect(failureOf("text.replace_pattern", inputs, {}, { clock })).toMatchObject({ code: "FORMATTER_TIMEOUT" })
+  expect(failureOf("text.replace_pattern", inputs, {}, { clock: still })).toBeNull()
+})

@@ -1,0 +1,104 @@
+import { describe, expect, it } from "vitest"
+import { outcomeOf } from "./Run.ts"
+
+/**
+ * What is made to cost more than it weighs. Each of these once took seconds in a library, or would without its bound; what they take is
+ * measured by the benchmarks, and here only that they come to an end: a fault in a bound takes minutes and not moments.
+ */
+
+const fill = (piece: string, length: number): string => piece.repeat(Math.ceil(length / piece.length)).slice(0, length)
+const clock = () => performance.now()
+const most = 5000
+
+const attempts: ReadonlyArray<readonly [operation: string, inputs: object, options?: object]> = [
+  ...[
+    "(a?){100}[^a]",
+    "(?:a{0,30}){0,30}[^a]",
+    "(.*)(.*)(.*)(.*)[^a]",
+    "(a+)+$",
+    "(?:a[^b]*b|a)",
+    "([a-z]{1,50}){10}[^a-z]"
+  ].map((pattern) => ["text.replace_pattern", { input: fill("a", 21_000), pattern, replace: "x" }] as const),
+  ...["(a?){100}[^a]", "(?:a[^b]*b|a)"].map(
+    (pattern) => ["text.extract_pattern", { input: fill("a", 21_000), pattern }, { which: "all" }] as const
+  ),
+  ...[
+    "<div>",
+    "<b>",
+    "<ul><li>",
+    "<a href=x>",
+    "<p><b a=1>",
+    "<table><tr><td>",
+    "</p>",
+    "<!--",
+    "<b>x</b> ",
+    "&amp;",
+    "<i><p>",
+    "<blockquote>"
+  ].flatMap((piece) => [
+    ["text.html_to_markdown", { input: fill(piece, 16_384) }] as const,
+    ["text.strip_html", { input: fill(piece, 131_072) }] as const
+  ]),
+  ["text.html_to_markdown", { input: `${"<b>".repeat(100)}${fill("x ", 15_000)}` }],
+  ["text.html_to_markdown", { input: `${"<ul><li>".repeat(50)}${fill("x<br>", 15_000)}` }],
+  ...["[", "![", "*a **", "> ", "- ", "`", "[a](", "[a][", "|a|b\n|-|-\n", "<", "*_", "  - a\n", "a**b_"].map(
+    (piece) => ["text.markdown_to_html", { input: fill(piece, 16_384) }, { linkify: true }] as const
+  ),
+  ...["1", "800-555-1212 ", "(800) ", "+1 ", "1 ", "ext. 1 "].map(
+    (piece) => ["text.extract_phone", { input: fill(piece, 8192) }, { which: "all" }] as const
+  ),
+  ...["2 days and ", "3 hours 4 minutes ", "monday ", "12:00 ", "jan ", "1/"].map(
+    (piece) => ["date.format", { input: fill(piece, 512) }, { to_format: "YYYY" }] as const
+  ),
+  ...["http://", "a@b.c ", "www.a.com", "//", "http://a("].map(
+    (piece) => ["text.extract_url", { input: fill(piece, 40_000) }, { which: "all" }] as const
+  ),
+  ...["@", "a@", "a@b.", "a".repeat(100) + "@"].map(
+    (piece) => ["text.extract_email", { input: fill(piece, 131_072) }, { which: "all" }] as const
+  ),
+  ["utility.import_csv", { csv: fill(",", 150_000) }],
+  ["utility.import_csv", { csv: fill('"', 150_000) }],
+  ["utility.import_csv", { csv: fill('""', 149_999) }],
+  [
+    "utility.import_csv",
+    {
+      csv: `${Array.from({ length: 100 }, (_, at) => fill(`h${at}`, 900)).join(",")}\n${fill(`${",".repeat(99)}\n`, 50_000)}`
+    }
+  ],
+  ["number.formula", { formula: "(".repeat(2000) }],
+  ["number.formula", { formula: `${"-".repeat(400)}1` }],
+  [
+    "number.formula",
+    { formula: Array.from({ length: 240 }, () => "UPPER(x)").join("&"), variables: { x: fill("x", 100_000) } }
+  ],
+  ["number.formula", { formula: Array.from({ length: 240 }, () => "9^1000").join("*") }],
+  ["number.formula", { formula: Array.from({ length: 90 }, () => "FACT(170)").join("*") }],
+  ["number.formula", { formula: 'REPT("x",1e8)' }],
+  ["text.replace", { input: fill("a", 131_000), find: "a", replace: fill("b", 1000) }],
+  ["text.split_chunks", { input: fill("a", 131_000), chunk_size: 20_000, overlap: 19_999 }],
+  ["text.split_chunks", { input: fill("a", 131_000), chunk_size: 19_999, overlap: 100 }, { boundary: "sentence" }],
+  ["text.to_ascii", { input: fill("中", 43_000) }],
+  ["text.extract_number", { input: fill("1,", 131_072) }, { which: "all" }],
+  ["date.add_subtract", { input: "2026-01-01", expression: "+999999999 business_days" }],
+  ["date.add_subtract", { input: "2026-01-01", expression: fill("1d", 131_000) }],
+  ["text.trim", { input: fill(" ", 131_072) }, { collapse_inner: true }],
+  ["text.trim", { input: `${fill(" \t", 131_000)}x` }, { collapse_inner: true }],
+  ["text.titlecase", { input: fill("a: ", 131_072) }],
+  ["text.capitalize", { input: fill("!", 131_072) }],
+  ["text.url_decode", { input: fill("%41", 131_072) }]
+]
+
+describe("what is made to cost more than it weighs", () => {
+  it.each(
+    attempts.map(
+      ([operation, inputs, options = {}]) => [operation, JSON.stringify(inputs).slice(0, 60), inputs, options] as const
+    )
+  )("%s %s", (operation, _, inputs, options) => {
+    const begun = clock()
+    const outcome = outcomeOf(operation, inputs as Record<string, unknown>, options as Record<string, unknown>, {
+      clock
+    })
+    expect(clock() - begun).toBeLessThan(most)
+    expect(outcome).not.toEqual({ failed: "FORMATTER_INPUT_INVALID" })
+  })
+})

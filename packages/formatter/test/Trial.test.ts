@@ -1,0 +1,218 @@
+import { Context, Random, Result } from "effect"
+import { describe, expect, it } from "vitest"
+import { operations } from "../src/Operations.ts"
+import { trial } from "../src/Trial.ts"
+import { still } from "./Run.ts"
+
+const versions = { icu: "78.2", cldr: "48.0", tz: "2025c", phone: "1.13.16" }
+const now = Date.parse("2026-01-15T12:30:00Z")
+
+const tryBody = (body: unknown) => {
+  const work = trial(body, { clock: still, now, versions })
+  for (;;) {
+    const part = work.next()
+    if (part.done === true) return part.value
+  }
+}
+
+/** What is answered. */
+const answerTo = (body: unknown) => {
+  const tried = tryBody(body)
+  if (Result.isFailure(tried)) throw new Error(tried.failure.code)
+  return tried.success
+}
+
+const body = {
+  config: { operation: "text.replace", engine_version: "1.0.0", options: {} },
+  inputs: { input: "{{trigger.body.name}}", find: "-", replace: " " },
+  context: { trigger: { body: { name: "ada-lovelace" } }, steps: {} },
+  anchor_at: "2026-01-01T00:00:00.000Z",
+  timezone: "UTC",
+  seed: "test"
+}
+
+const step = (operation: string, inputs: object, more: object = {}) => ({
+  ...body,
+  config: { operation },
+  inputs,
+  ...more
+})
+
+describe("a trial", () => {
+  it("resolves templates, runs the operation, and narrows the schema", () => {
+    expect(answerTo(body)).toEqual({
+      operation: "text.replace",
+      engine_version: "1.0.0",
+      resolved_input: { input: "ada-lovelace", find: "-", replace: " " },
+      output: { result: "ada lovelace" },
+      output_schema: { type: "object", properties: { result: { type: "string" } }, required: ["result"] },
+      warnings: [],
+      line_items: { applied: false, count: 0 },
+      anchor_at: "2026-01-01T00:00:00.000Z",
+      data_versions: versions
+    })
+    const lines = tryBody(
+      step(
+        "text.lowercase",
+        { input: "{{trigger.lines[].sku}}" },
+        { context: { trigger: { lines: [{ sku: "A" }, { sku: "B" }] } } }
+      )
+    )
+    expect(Result.isSuccess(lines) && lines.success).toMatchObject({
+      output: { result: ["a", "b"] },
+      output_schema: { properties: { result: { type: "array", items: { type: "string" } } } },
+      line_items: { applied: true, count: 2 }
+    })
+  })
+
+  it("goes by the anchor, the zone and the seed of the body", () => {
+    const dated = tryBody({
+      ...step("date.format", { input: "tomorrow" }),
+      config: { operation: "date.format", options: { to_format: "YYYY-MM-DD ZZ" } },
+      timezone: "Asia/Tokyo",
+      anchor_at: "2026-01-01T20:00:00Z"
+    })
+    expect(Result.isSuccess(dated) && dated.success.output).toEqual({ result: "2026-01-03 +09:00" })
+    const { anchor_at: _, ...without } = body
+    const at = tryBody(without)
+    expect(Result.isSuccess(at) && at.success.anchor_at).toBe(new Date(now).toISOString())
+    const drawn = (seed: string) => JSON.stringify(tryBody({ ...step("number.random", { upper: 1e9 }), seed }))
+    expect(drawn("a")).not.toBe(drawn("b"))
+  })
+
+  it("says what a template does not find", () => {
+    const { warnings } = answerTo(step("text.length", { input: "{{trigger.nowhere}}" }))
+    expect(warnings).toEqual([
+      {
+        code: "TEMPLATE_VALUE_MISSING",
+        field: "input",
+        line_item_index: null,
+        message: "a template stands for nothing"
+      }
+    ])
+    expect(tryBody(step("text.lowercase", { input: "{{trigger.nowhere}}" }))).toMatchObject({
+      failure: { code: "FORMATTER_INPUT_REQUIRED", stage: "input" }
+    })
+    expect(tryBody(step("text.lowercase", { input: "{{trigger" }))).toMatchObject({
+      failure: { code: "FORMATTER_TEMPLATE_INVALID", stage: "input", details: { field: "input" } }
+    })
+  })
+
+  it("binds a template within a formula as a variable, and never as text", () => {
+    const sample = { trigger: { body: { price: 5, evil: "1)+SUM(100" } } }
+    const priced = tryBody(
+      step("number.formula", { formula: "{{trigger.body.price}} * 2 + x", variables: { x: 1 } }, { context: sample })
+    )
+    expect(Result.isSuccess(priced) && priced.success.output).toEqual({ result: 11 })
+    const evil = tryBody(step("number.formula", { formula: "LEN({{ trigger.body.evil }})" }, { context: sample }))
+    expect(Result.isSuccess(evil) && evil.success.output).toEqual({ result: 10 })
+  })
+
+  it.each([
+    [null, "body"],
+    [[], "body"],
+    [{}, "config"],
+    [{ config: {} }, "config.operation"],
+    [{ ...body, config: { operation: "text.length", options: [] } }, "config.options"],
+    [{ ...body, config: { operation: "text.length", engine_version: 1 } }, "config.engine_version"],
+    [{ ...body, inputs: "x" }, "inputs"],
+    [{ ...body, context: [] }, "context"],
+    [{ ...body, timezone: 1 }, "timezone"],
+    [{ ...body, seed: 1 }, "seed"]
+  ])("of %j is none: %s", (wrong, path) => {
+    expect(tryBody(wrong)).toMatchObject({ failure: { code: "FORMATTER_ENVELOPE_INVALID", fields: [{ path }] } })
+  })
+
+  it.each(["2026-01-01", "2026-01-01T00:00:00", "1899-12-31T00:00:00Z", "now", 5, "2026-13-01T00:00:00Z"])(
+    "has no anchor %j",
+    (anchor_at) => {
+      expect(tryBody({ ...body, anchor_at })).toMatchObject({ failure: { code: "FORMATTER_ANCHOR_INVALID" } })
+    }
+  )
+
+  it("the same body gives the same bytes", () => {
+    for (const operation of operations.values()) {
+      const { options, inputs } = operation.sample
+      const tried = { ...body, config: { operation: operation.key, options }, inputs }
+      expect(JSON.stringify(tryBody(tried))).toBe(JSON.stringify(tryBody(tried)))
+    }
+  })
+})
+
+describe("random bodies", () => {
+  const random = Context.get(Context.empty(), Random.Random)
+  const draw = (below: number) => Math.floor(random.nextDoubleUnsafe() * below)
+  const one = <A>(of: ReadonlyArray<A>): A => of[draw(of.length)]!
+  const texts = [
+    "",
+    " ",
+    "a",
+    "a,b;c",
+    "3,124",
+    "-1.5",
+    "2026-01-31",
+    "31/12/1999 25:00",
+    "tomorrow",
+    "+1 month",
+    "800-555-1212",
+    "<p>x</p>",
+    "# h",
+    "[a](b)",
+    "=1+",
+    "IF(1,2)",
+    "(a+)+$",
+    "\\",
+    "\ud800",
+    "👋",
+    "İ",
+    "{{trigger.x}}",
+    "{{",
+    "__proto__",
+    "US",
+    "EUR",
+    "Europe/Berlin",
+    "YYYY-MM-DD",
+    "9".repeat(400),
+    "x".repeat(3000),
+    "1e400",
+    "null"
+  ]
+  const value = (depth: number): unknown => {
+    const kind = draw(depth > 2 ? 6 : 9)
+    if (kind < 3) return one(texts)
+    if (kind === 3) return one([0, -1, 1.5, 1e21, -1e308, 2 ** 53, NaN, 20, 1000])
+    if (kind === 4) return one([true, false, null])
+    if (kind === 5) return one(texts) + one(texts)
+    if (kind < 8) return Array.from({ length: draw(5) }, () => value(depth + 1))
+    return Object.fromEntries(
+      Array.from({ length: draw(4) }, () => [one([...texts, "a", "price", "quantity"]), value(depth + 1)])
+    )
+  }
+  /** Of an operation: most of its fields, some with what they take. */
+  const written = (): unknown => {
+    const { fields, key } = one([...operations.values()])
+    const of = (mappable: boolean) =>
+      Object.fromEntries(
+        Object.entries(fields)
+          .filter(([, field]) => field.mappable === mappable && draw(10) > 1)
+          .map(([name, { choices }]) => [name, choices !== null && draw(4) > 0 ? one(choices).value : value(0)])
+      )
+    return { config: { operation: key, options: of(false) }, inputs: of(true), context: { trigger: { x: value(0) } } }
+  }
+
+  it("never fail in a way that nobody foresaw", () => {
+    const codes = new Map<string, number>()
+    for (let at = 0; at < 10_000; at++) {
+      const tried = draw(20) === 0 ? value(0) : written()
+      const outcome = tryBody(tried)
+      const code = Result.isSuccess(outcome) ? "OK" : outcome.failure.code
+      codes.set(code, (codes.get(code) ?? 0) + 1)
+      if (Result.isFailure(outcome) && "message" in outcome.failure) {
+        expect(outcome.failure.message, JSON.stringify(tried)).not.toContain("cannot handle this input")
+      }
+    }
+    // They get as far as a value, and as far as most of the errors.
+    expect(codes.get("OK")).toBeGreaterThan(500)
+    expect(codes.size).toBeGreaterThan(12)
+  }, 60_000)
+})

@@ -1,0 +1,88 @@
+import { WebSocket } from "@effect/platform-node/NodeWS"
+import type { Body } from "./Gateway.ts"
+import { eventually } from "./Waiting.ts"
+
+/** What a client says to a delivery; null: nothing. */
+export type Reply = (delivery: Body) => object | null
+
+const ok: Reply = () => ({ status: 200, headers: { "content-type": "text/plain" }, body: "ok" })
+
+/** A client of a tunnel, and all that it was told. It answers each delivery as it is told to, at once. */
+export class TunnelClient {
+  readonly frames: Array<Body> = []
+  readonly socket: WebSocket
+  reply: Reply
+  closed: { readonly code: number; readonly reason: string } | null = null
+  refused: number | null = null
+
+  constructor(
+    origin: string,
+    destination: string,
+    options: {
+      readonly key?: string
+      readonly headers?: Record<string, string>
+      readonly protocols?: ReadonlyArray<string>
+      readonly localUrl?: string
+      readonly reply?: Reply
+      readonly path?: string
+    } = {}
+  ) {
+    const { headers, key, localUrl, path = "/v1/connect", protocols = [], reply = ok } = options
+    this.reply = reply
+    const query = new URLSearchParams({ destination_id: destination })
+    if (localUrl !== undefined) query.set("local_url", localUrl)
+    this.socket = new WebSocket(`${origin.replace("http", "ws")}${path}?${query.toString()}`, [...protocols], {
+      headers: headers ?? (key === undefined ? {} : { authorization: `Bearer ${key}` })
+    })
+    this.socket.on("message", (data: Buffer) => {
+      const frame: Body = JSON.parse(data.toString())
+      this.frames.push(frame)
+      if (frame.type !== "delivery") return
+      const said = this.reply(frame)
+      if (said !== null) this.answer(frame.job_id, said)
+    })
+    this.socket.on("close", (code, reason) => {
+      this.closed = { code, reason: reason.toString() }
+    })
+    this.socket.on("unexpected-response", (_, response) => {
+      this.refused = response.statusCode ?? 0
+      response.resume()
+      this.socket.terminate()
+    })
+    this.socket.on("error", () => {})
+  }
+
+  say(frame: object): void {
+    if (this.socket.readyState === 1) this.socket.send(JSON.stringify(frame))
+  }
+
+  answer(job: string, said: object): void {
+    this.say({ type: "delivery_result", job_id: job, ...said })
+  }
+
+  get deliveries(): ReadonlyArray<Body> {
+    return this.frames.filter(({ type }) => type === "delivery")
+  }
+
+  greeted(): Promise<Body> {
+    return eventually("a hello", () => this.frames.find(({ type }) => type === "hello"))
+  }
+
+  /** The first so many deliveries, once they are there. */
+  delivered(count: number): Promise<ReadonlyArray<Body>> {
+    return eventually(`${count} deliveries`, () => (this.deliveries.length >= count ? this.deliveries : null))
+  }
+
+  ended(): Promise<{ readonly code: number; readonly reason: string }> {
+    return eventually("the end of the tunnel", () => this.closed)
+  }
+
+  /** Goes without a word, as a machine does that is switched off. */
+  drop(): void {
+    this.socket.terminate()
+  }
+
+  leave(): void {
+    this.socket.close(1000, "")
+  }
+}

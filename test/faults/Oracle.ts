@@ -439,6 +439,9 @@ export const checkPace = (findings: Findings, routes: ReadonlyArray<Route>, reco
   }
 }
 
+/** What an event is counted under. */
+const eventKeys = "(connection_id), (source_id), (destination_id), (source_id || '>' || destination_id), (team_id)"
+
 /**
  * Every count, added up or not, is the number of rows it counts, over the whole life of the database.
  */
@@ -450,9 +453,9 @@ export const checkCounts = async (findings: Findings, postgres: Postgres): Promi
       select k.key_id, status as measure, count(*) as n
         from requests cross join lateral (values (source_id), (team_id)) as k (key_id) group by 1, 2
       union all select k.key_id, 'created', count(*) from events
-        cross join lateral (values (connection_id), (source_id), (destination_id), (team_id)) as k (key_id) group by 1
+        cross join lateral (values ${eventKeys}) as k (key_id) group by 1
       union all select k.key_id, lower(state), count(*) from events
-        cross join lateral (values (connection_id), (source_id), (destination_id), (team_id)) as k (key_id)
+        cross join lateral (values ${eventKeys}) as k (key_id)
         where state <> 'PENDING' group by 1, 2
       union all select k.key_id, 'ignored', count(*) from ignored_events
         cross join lateral (values (connection_id), (source_id), (team_id)) as k (key_id) group by 1

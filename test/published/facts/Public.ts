@@ -83,6 +83,7 @@ export const ingressUrls: Section = {
   fields: {}
 }
 
+const attended = tests("packages/api/test/streams/Attended.test.ts")
 const stream = tests("test/contract/BinStream.test.ts")
 const told = stream("tells every request that is stored, accepted or rejected, once and as the list shows it")
 
@@ -109,6 +110,8 @@ export const streams: Section = {
       stream("is answered with the protocol, or with the team where that is not offered, and never with the token")
     ),
     row("who may not is told by the close code", stream("is told by the code of its end why it is not let in")),
+    row("whose right has ended is told by the close code", attended("ends when ${what}")),
+    row("a reader that is silent is let go", attended("ends when its reader is silent")),
     row(
       "tunnel:connect, a team's key or session: 4401, 4403, 4404",
       tunnel("is told by the code of its end why it is not let in")

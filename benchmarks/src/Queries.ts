@@ -3,6 +3,7 @@ import * as PgConnection from "@effect/sql-pg/PgConnection"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { Pool } from "undici"
+import { type Ends, fill } from "./Fill.ts"
 import { atMost, type Outcome, type Plan, single, startProcess } from "./Comparison.ts"
 import { GatewayError } from "./Gateway.ts"
 import { makeRow, type Row } from "./Report.ts"
@@ -11,8 +12,6 @@ import { makeRow, type Row } from "./Report.ts"
 const sources = 5
 const destinations = 10
 const connections = 20
-/** Events that wait, on a connection that is paused. */
-const waiting = 2_000
 /** Each query is asked so often. */
 const times = 15
 
@@ -26,68 +25,6 @@ interface Answer {
   readonly series: ReadonlyArray<{ readonly timestamp: string; readonly count: number }>
   readonly total: number
   readonly total_exact: boolean
-}
-
-interface Ends {
-  readonly team: string
-  readonly sources: ReadonlyArray<string>
-  readonly destinations: ReadonlyArray<string>
-  readonly connections: ReadonlyArray<string>
-}
-
-const idFunction = `create or replace function bench_id(ms bigint, n bigint) returns text immutable language sql return
-  ${Array.from({ length: 10 }, (_, i) => `substr('0123456789abcdefghjkmnpqrstvwxyz', ((ms >> ${5 * (9 - i)}) & 31)::int + 1, 1)`).join(" || ")}
-  || lpad(n::text, 16, '0')`
-
-/**
- * Of a hundred requests one is rejected, one filtered; the others are an event each, of which three have failed. Over the last day. Statements
- * of a group do not need each other.
- */
-const fill = (ends: Ends, rows: number, now: number): ReadonlyArray<ReadonlyArray<string>> => {
-  const list = (ids: ReadonlyArray<string>) => `array[${ids.map((id) => `'${id}'`).join(",")}]`
-  const made = `(
-    select n, bench_id(ms, n) as id, to_timestamp(ms / 1000.0) as at, (${list(ends.sources)})[1 + n % ${sources}] as source,
-      (${list(ends.destinations)})[1 + n % ${destinations}] as destination,
-      (${list(ends.connections)})[1 + case when n < ${waiting} then 0 else 1 + n % ${connections - 1} end] as connection,
-      case when n < ${waiting} then 'PENDING' when n % 100 = 0 then 'rejected' when n % 100 = 1 then 'ignored'
-        when n % 100 < 5 then 'FAILED' else 'SUCCESSFUL' end as outcome
-    from (select n, ${now - 86_000_000}::bigint + n * 85900000 / ${rows} as ms from generate_series(0, ${rows - 1}::bigint) n) t offset 0
-  ) as m`
-  const minute = "date_trunc('minute', created_at)"
-  const counts = (
-    from: string
-  ) => `insert into rollup_batches (team_id, key_ids, source_ids, destination_ids, measures, minutes, counts)
-    select team_id, array_agg(key), array_agg(source), array_agg(destination), array_agg(measure), array_agg(minute), array_agg(n)
-    from (${from}) c (team_id, key, source, destination, measure, minute, n) group by team_id, date_trunc('hour', minute)`
-  return [
-    [
-      `insert into requests (id, team_id, source_id, status, verified, method, path, query, headers, body, body_size, external_id,
-        events_count, ignored_count, ingested_at, created_at, updated_at)
-      select 'req_' || id, '${ends.team}', source, case outcome when 'rejected' then 'rejected' else 'accepted' end, n % 2 = 0, 'POST',
-        '/', '', '{}', '{}', 2, 'ext-' || n, 1, 0, at, at, at from ${made}`,
-      `insert into ignored_events (id, team_id, request_id, connection_id, source_id, cause, meta, created_at)
-      select 'ign_' || id, '${ends.team}', 'req_' || id, connection, source, 'FILTERED', '[]', at from ${made} where outcome = 'ignored'`,
-      `insert into events (id, team_id, request_id, connection_id, source_id, destination_id, state, failed, trigger, attempts, due_at,
-        ingested_at, created_at, updated_at)
-      select 'evt_' || id, '${ends.team}', 'req_' || id, connection, source, destination, outcome, outcome = 'FAILED', 'INITIAL', 1,
-        case outcome when 'PENDING' then at end, at, at, at
-      from ${made} where outcome not in ('rejected', 'ignored')`
-    ],
-    [
-      `insert into deliveries (event_id, team_id, shard, destination_id, connection_id, due_at)
-      select id, team_id, 1, destination_id, connection_id, created_at from events where state = 'PENDING'`,
-      counts(`select team_id, source_id, null, null, status, ${minute}, count(*) from requests group by 1, 2, 5, 6`),
-      counts(
-        `select team_id, connection_id, source_id, null, 'ignored', ${minute}, count(*) from ignored_events group by 1, 2, 3, 6`
-      ),
-      counts(`select team_id, connection_id, source_id, destination_id, measure, ${minute}, count(*)
-      from events cross join lateral (values ('created'), (nullif(lower(state), 'pending'))) v (measure) where measure is not null
-      group by 1, 2, 3, 4, 5, 6`),
-      counts(`select team_id, destination_id, null, null, 'attempt_' || lower(state), ${minute}, count(*)
-      from events where state <> 'PENDING' group by 1, 2, 5, 6`)
-    ],
-    ["vacuum analyze requests", "vacuum analyze events, ignored_events, deliveries"]
-  ]
 }
 
 const day = "from=now-24h&to=now"
@@ -118,23 +55,6 @@ const pathsOf = ({ connections, destinations, sources }: Ends): Readonly<Record<
 })
 
 const sizeName = (rows: number): string => (rows >= 1e6 ? `${rows / 1e6} million` : `${rows / 1e3} thousand`)
-
-/**
- * Until counts are in the rollups, as they are seconds after they were made: whoever counts something adds up what others have left. A day's counts that
- * wait in a few large rows are none that a gateway ever has.
- */
-const addedUp = Effect.fnUntraced(function* (connection: PgConnection.PgConnection, pool: Pool, source: string) {
-  for (let tries = 0; ; tries++) {
-    const [[left] = []] = yield* connection.queryValues("select count(*)::int4 from rollup_batches")
-    if (left === 0) return
-    if (tries === 60) yield* new GatewayError({ message: "counts are not added up" })
-    yield* attempt(async () => {
-      const sent = await pool.request({ method: "POST", path: `/e/${source}`, body: "{}" })
-      await sent.body.dump()
-    })
-    yield* Effect.sleep("3 seconds")
-  }
-})
 
 /** Each query over each number of records. */
 export const queries = Effect.fnUntraced(function* (plan: Plan) {
@@ -180,22 +100,9 @@ export const queries = Effect.fnUntraced(function* (plan: Plan) {
     const ids = (all: ReadonlyArray<{ readonly id: string }>) => all.map(({ id }) => id)
     const ends: Ends = { team: from[0]!.team_id, sources: ids(from), destinations: ids(to), connections: ids(between) }
 
-    yield* connection.query(idFunction, [], false)
     const began = performance.now()
-    for (const group of fill(ends, size, Date.now())) {
-      yield* Effect.forEach(
-        [connection, second],
-        (one, which) =>
-          Effect.forEach(
-            group.filter((_, n) => n % 2 === which),
-            (statement) => one.query(statement, [], false)
-          ),
-        { concurrency: 2 }
-      )
-    }
+    yield* fill(connection, second, ends, size, Date.now())
     yield* plan.progress(`queries: ${sizeName(size)} requests in ${((performance.now() - began) / 1000).toFixed(0)} s`)
-    yield* addedUp(connection, pool, ends.sources[0]!)
-    yield* connection.query("vacuum analyze rollups", [], false)
     yield* plan.bench.postgres.checkpoint
 
     const found: Record<string, Array<number>> = {}

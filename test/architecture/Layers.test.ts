@@ -12,9 +12,11 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/coordination": ["telemetry", "model"],
   "packages/templates": ["model"],
   "packages/rules": ["templates", "model"],
+  "packages/workflows": ["rules", "templates", "model"],
   "packages/signatures": ["model"],
   "packages/connectors": ["signatures", "templates", "model"],
   "packages/egress": ["model"],
+  "packages/sessions": ["connectors", "egress", "model"],
   "packages/sandbox": ["telemetry", "model"],
   "packages/postgres": [],
   "packages/resources": ["connectors", "signatures", "rules", "templates", "model"],
@@ -64,6 +66,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
     "coordination",
     "postgres",
     "sandbox",
+    "sessions",
     "egress",
     "telemetry",
     "model"
@@ -75,6 +78,7 @@ const pure = [
   "packages/model",
   "packages/templates",
   "packages/rules",
+  "packages/workflows",
   "packages/signatures",
   "packages/connectors",
   "packages/resources"
@@ -90,6 +94,9 @@ const computing = new Set([
   "node:zlib",
   "effect",
   "effect/net",
+  "@smithy/signature-v4",
+  "nodemailer/lib/mail-composer",
+  "nodemailer/lib/mime-node",
   "re2js"
 ])
 

@@ -1,11 +1,17 @@
 import { WebSocket } from "@effect/platform-node/NodeWS"
-import { expect } from "vitest"
+import { afterAll, describe, expect } from "vitest"
 import { it } from "../support/it.ts"
+import { noOwnRedis, Redis } from "../support/Redis.ts"
 import { eventually } from "../support/Waiting.ts"
 
-/** What any process takes in is told by any other, with nothing between them but the database; and a process that ends sends its readers away first. */
+/**
+ * What any process takes in is told by any other, with nothing between them but the database, and with a Redis, as long as that is there and when it
+ * is not; and a process that ends sends its readers away first.
+ */
 
 const key = "gwk_cluster_test_key"
+const redis = noOwnRedis ? null : await Redis.start()
+afterAll(() => redis?.stop())
 
 const watch = (origin: string, id: string, onTestFinished: (end: () => void) => void) => {
   const socket = new WebSocket(`${origin.replace("http", "ws")}/v1/bins/${id}/stream`, ["bin.v1"], {
@@ -25,31 +31,51 @@ const watch = (origin: string, id: string, onTestFinished: (end: () => void) => 
   return reader
 }
 
-it("is told of what other processes take in, once each, and told to come again when its own ends", async ({
-  onTestFinished,
-  running
-}) => {
-  const gateways = await running({ first: "all", second: "all", edge: "edge" })
-  const { id } = await gateways.api("first", "POST", "/sources", { name: "watched" })
-  const readers = gateways.names.map((name) => watch(gateways.process(name).origin, id, onTestFinished))
-  const sent: Array<string> = []
-  for (const reader of readers) await eventually("a greeting", () => reader.told[0])
-  for (let i = 0; i < 10; i++) {
-    for (const name of gateways.names) {
-      const { body } = await gateways.call(name, "POST", `/e/${id}`, { body: "{}" })
-      sent.push((JSON.parse(body) as { request_id: string }).request_id)
-    }
-  }
-  for (const reader of readers) {
-    await eventually("all are told", () => (sent.every((one) => reader.told.includes(one)) ? true : null))
-    expect(reader.told).toHaveLength(sent.length + 1)
-  }
+interface World {
+  readonly settings: Readonly<Record<string, string>>
+  /** Done when half of the requests were sent. */
+  readonly amid: () => Promise<unknown>
+}
 
-  await gateways.process("first").end("SIGTERM")
-  expect(await eventually("the end", () => readers[0]!.closed)).toBe(1012)
-  const { body } = await gateways.call("second", "POST", `/e/${id}`, { body: "{}" })
-  await eventually("the others go on", () => {
-    const { request_id } = JSON.parse(body) as { request_id: string }
-    return readers[1]!.told.includes(request_id) && readers[2]!.told.includes(request_id) ? true : null
-  })
-}, 120_000)
+const alone: World = { settings: {}, amid: async () => {} }
+const withRedis: World = { settings: { TIDEGATE_REDIS_URL: redis?.url ?? "" }, amid: async () => {} }
+
+describe.each([
+  ["the database alone", alone],
+  ...(redis === null
+    ? []
+    : ([
+        ["a Redis", withRedis],
+        ["a Redis that stops amid it", { ...withRedis, amid: () => redis.stop() }]
+      ] as const))
+] as ReadonlyArray<readonly [string, World]>)("between processes with %s a stream", (_, { amid, settings }) => {
+  it("is told of what other processes take in, once each, and told to come again when its own ends", async ({
+    onTestFinished,
+    running
+  }) => {
+    const gateways = await running({ first: "all", second: "all", edge: "edge" }, settings)
+    const { id } = await gateways.api("first", "POST", "/sources", { name: "watched" })
+    const readers = gateways.names.map((name) => watch(gateways.process(name).origin, id, onTestFinished))
+    const sent: Array<string> = []
+    for (const reader of readers) await eventually("a greeting", () => reader.told[0])
+    for (let i = 0; i < 10; i++) {
+      if (i === 5) await amid()
+      for (const name of gateways.names) {
+        const { body } = await gateways.call(name, "POST", `/e/${id}`, { body: "{}" })
+        sent.push((JSON.parse(body) as { request_id: string }).request_id)
+      }
+    }
+    for (const reader of readers) {
+      await eventually("all are told", () => (sent.every((one) => reader.told.includes(one)) ? true : null))
+      expect(reader.told).toHaveLength(sent.length + 1)
+    }
+
+    await gateways.process("first").end("SIGTERM")
+    expect(await eventually("the end", () => readers[0]!.closed)).toBe(1012)
+    const { body } = await gateways.call("second", "POST", `/e/${id}`, { body: "{}" })
+    await eventually("the others go on", () => {
+      const { request_id } = JSON.parse(body) as { request_id: string }
+      return readers[1]!.told.includes(request_id) && readers[2]!.told.includes(request_id) ? true : null
+    })
+  }, 120_000)
+})

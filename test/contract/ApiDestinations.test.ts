@@ -1,17 +1,30 @@
 import { expect } from "vitest"
-import { connectors } from "@tidegate/connectors/Connectors"
-import type { DestinationConfig } from "../support/Contract.ts"
+import { secret } from "../../packages/connectors/test/rows/Auths.ts"
+import type { Answered, Failing } from "../../packages/connectors/test/rows/Row.ts"
+import { rows } from "../../packages/connectors/test/rows/Rows.ts"
+import type { Attempt, DestinationConfig, Event } from "../support/Contract.ts"
 import { it as base } from "../support/it.ts"
-import { Target } from "../support/Target.ts"
+import { configAt, configOf, standingIn } from "../support/StandIns.ts"
+import { type Reply, Target } from "../support/Target.ts"
 
-/** Destinations that call somebody's API, with a stand-in in its place. */
+/**
+ * Destinations that send by HTTP, each with a stand-in in the place of what it calls, by its conformance row: what becomes of an
+ * event, of each kind of failure, and what is kept and shown of it.
+ */
 
-const origins = [
-  "https://slack.com",
-  "https://api.telegram.org",
-  "https://api.sendgrid.com",
-  "https://api.twilio.com"
-] as const
+/** Tokens are asked for here, whatever the type. */
+const tokenPath = "/token"
+
+const answering =
+  ({ body = "", headers = {}, status }: Answered): Reply =>
+  (response, { url }) => {
+    if (url.endsWith(tokenPath)) {
+      response.writeHead(200, { "content-type": "application/json" })
+      return void response.end('{"access_token":"t0ken-of-a-provider","token_type":"Bearer","expires_in":3600}')
+    }
+    response.writeHead(status, { "content-type": "application/json", ...headers })
+    return void response.end(body)
+  }
 
 const it = base
   .extend("api", { scope: "file" }, async ({}, { onCleanup }) => {
@@ -19,76 +32,128 @@ const it = base
     onCleanup(() => api.close())
     return api
   })
-  .extend("settings", { scope: "file" }, ({ api }) => ({
-    TIDEGATE_API_ORIGINS: origins.map((origin) => `${origin}=${api.origin}`).join(", ")
-  }))
+  .extend("settings", { scope: "file" }, ({ api }) => standingIn(api.origin))
+  /** Without the calls for tokens. */
+  .extend(
+    "calls",
+    ({ api }) =>
+      () =>
+        api.received.filter(({ url }) => !url.endsWith(tokenPath))
+  )
+  /** Sends an event to a destination of a type, which this is answered, and waits for the end of its first attempt. */
+  .extend(
+    "attempted",
+    ({ api, gateway }) =>
+      async (type: string, answered: Answered, config: Partial<DestinationConfig> = {}) => {
+        api.reset()
+        api.reply = answering(answered)
+        const source = await gateway.source()
+        const retry = { type: "retry", strategy: "linear", interval: 3_600_000, count: 3 } as const
+        const destination = await gateway.destination(
+          { ...configAt(type, api.origin), ...config } as DestinationConfig,
+          type
+        )
+        await gateway.connection(source, destination, [retry])
+        const send = async (): Promise<string> => {
+          const answer = await fetch(`${gateway.origin}/e/${source.id}`, {
+            method: "POST",
+            body: JSON.stringify(event)
+          })
+          return ((await answer.json()) as { readonly request_id: string }).request_id
+        }
+        const request = await send()
+        const { attempts, events } = await gateway.eventually("the end of the attempt", async () => {
+          const trace = await gateway.traced(request)
+          return trace.attempts.length > 0 && trace.events[0]?.attempts === 1 ? trace : null
+        })
+        return { attempt: attempts[0]!, event: events[0]!, send }
+      }
+  )
 
-const auths = {
-  CHAT_BOT_TOKEN: { bot_token: "123456:t0ken-of-a-bot" },
-  EMAIL_API_KEY: { api_key: "SG.k3y-of-an-account" },
-  MESSAGING_AUTH_TOKEN: { account_sid: "AC1", auth_token: "t0ken-of-an-account" },
-  NO_AUTH: {}
-} as const
+const event = { message: "hello", id: 7, media_url: "https://93.184.216.34/a.png" }
 
-type AuthType = keyof typeof auths
+const calling = rows.filter(({ standIn }) => standIn !== null).map((row) => [row.type, row] as const)
 
-const secrets = ["t0ken-of-a-bot", "k3y-of-an-account", "t0ken-of-an-account", "t0ken-of-a-webhook"]
-
-const calling = connectors.filter(
-  ({ auths: [first], type }) => type !== "HTTP" && type !== "MOCK_API" && (first ?? "") in auths
-)
-
-const event = { message: "hello", id: 7, media_url: "https://media.example.com/a.png" }
-
-it.for(calling.map((row) => [row.type, row] as const))(
+it.for(calling)(
   "%s: an event becomes a call of the API, and its trace shows no secret",
-  async ([type, row], { api, gateway }) => {
-    api.reset()
-    api.reply = (response) => void response.writeHead(200, { "content-type": "application/json" }).end('{"ok":true}')
-    const auth_type = row.auths[0] as AuthType
-    const config: DestinationConfig = {
-      ...(row.example["config"] as DestinationConfig),
-      ...(type === "CHAT_WEBHOOK" ? { url: `${api.origin}/webhooks/1/t0ken-of-a-webhook` } : {}),
-      auth_type,
-      auth: auths[auth_type]
-    }
-    const source = await gateway.source()
-    await gateway.connection(source, await gateway.destination(config, type))
-    const answer = await fetch(`${gateway.origin}/e/${source.id}`, { method: "POST", body: JSON.stringify(event) })
-    const { request_id } = (await answer.json()) as { readonly request_id: string }
-    const received = await gateway.eventually("the call", async () => api.received[0] ?? null)
-    expect(received.method).toBe("POST")
-    expect(received.body.length).toBeGreaterThan(0)
-    const { attempts, events } = await gateway.eventually("the end of the attempt", async () => {
-      const trace = await gateway.traced(request_id)
-      return trace.events[0]?.status === "SUCCESSFUL" ? trace : null
+  async ([type, { accepted, secrets = [] }], { api, attempted, calls, gateway }) => {
+    const done = await attempted(type, accepted)
+    expect([done.event.status, done.event.error_code]).toEqual(["SUCCESSFUL", null])
+    const [call, ...more] = calls()
+    expect(more).toEqual([])
+    expect(call!.method).toMatch(/^P(?:OS|U)T$/)
+    expect(call!.body.length).toBeGreaterThan(0)
+    expect(done.attempt).toMatchObject({
+      error_code: null,
+      response_status: accepted.status,
+      http_method: call!.method
     })
-    expect(events[0]?.status).toBe("SUCCESSFUL")
-    const told = JSON.stringify([attempts, events]) + (await gateway.logged())
-    for (const secret of secrets) expect(told).not.toContain(secret)
+    expect(done.attempt.requested_url).toMatch(api.origin)
+    expect(done.attempt.delivery_latency).toBeGreaterThanOrEqual(0)
+    expect(done.attempt.response_latency).toBeGreaterThanOrEqual(0)
+    expect(done.attempt.body ?? "").toBe(accepted.body ?? "")
+    const told = JSON.stringify(done) + (await gateway.logged())
+    for (const hidden of [secret, "t0ken-of-a-provider", ...secrets]) expect(told).not.toContain(hidden)
   }
 )
 
-it("waits for as long as an API says in its body", async ({ api, gateway }) => {
-  api.reset()
-  const limited = { ok: false, error_code: 429, parameters: { retry_after: 3_600 } }
-  api.reply = (response) =>
-    void response.writeHead(429, { "content-type": "application/json" }).end(JSON.stringify(limited))
-  const source = await gateway.source()
-  const config = {
-    chat_id: "1",
-    text_template: "x",
-    auth_type: "CHAT_BOT_TOKEN",
-    auth: auths.CHAT_BOT_TOKEN
-  } as const
-  const retry = { type: "retry", strategy: "linear", interval: 1_000, count: 3 } as const
-  await gateway.connection(source, await gateway.destination(config, "MESSENGER_MESSAGE"), [retry])
-  const answer = await fetch(`${gateway.origin}/e/${source.id}`, { method: "POST", body: "{}" })
-  const { request_id } = (await answer.json()) as { readonly request_id: string }
-  const wait = await gateway.eventually("the attempt", async () => {
-    const [event] = (await gateway.traced(request_id)).events
-    const [last, next] = [event?.last_attempt_at, event?.next_attempt_at]
-    return typeof last === "string" && typeof next === "string" ? Date.parse(next) - Date.parse(last) : null
-  })
-  expect(wait).toBeGreaterThan(3_500_000)
+/** What is told of a failure: the event waits for its retry, or is at its end. */
+const toldOf = ({ attempt, event }: { readonly attempt: Attempt; readonly event: Event }) => ({
+  attempt: [attempt.error_code, attempt.response_status],
+  event: [event.error_code, event.status, event.next_attempt_at === null]
+})
+
+it.for(calling.filter(([, { failures }]) => failures !== null))(
+  "%s: each kind of failure is told by its code, and tried again or not",
+  async ([type, { failures, secrets = [] }], { attempted, gateway }) => {
+    for (const [kind, of] of Object.entries(failures!) as ReadonlyArray<readonly [string, ReadonlyArray<Failing>]>) {
+      for (const failing of of.slice(0, 1)) {
+        // It says again what it was sent, as some do.
+        const { code, final, ...answered } = { ...failing, headers: { ...failing.headers, "x-trouble": "kept" } }
+        const failed = await attempted(type, answered)
+        expect([kind, toldOf(failed)]).toEqual([
+          kind,
+          {
+            attempt: [code, answered.status],
+            event: [code, final ? "FAILED" : "SCHEDULED", final]
+          }
+        ])
+        expect(failed.event.failure_message).not.toBe("")
+        for (const hidden of [secret, ...secrets]) expect(JSON.stringify(failed)).not.toContain(hidden)
+        // Its retry would come in another test.
+        await gateway.api("PUT", `/connections/${failed.event.connection_id}/disable`)
+      }
+    }
+  }
+)
+
+it.for(calling)(
+  "%s: keeps its pace, and what waits is let go",
+  async ([type, { accepted }], { attempted, calls, gateway }) => {
+    const { send } = await attempted(type, accepted, { rate_limit: 1, rate_limit_period: "day" })
+    const waiting = await send()
+    const { connection_id, status } = (await gateway.traced(waiting)).events[0]!
+    expect(["QUEUED", "SCHEDULED"]).toContain(status)
+    await gateway.api("PUT", `/connections/${connection_id}/disable`)
+    const cancelled = await gateway.eventually("the event is cancelled", async () => {
+      const [event] = (await gateway.traced(waiting)).events
+      return event?.status === "CANCELLED" ? event : null
+    })
+    expect([cancelled.attempts, calls().length]).toEqual([0, 1])
+  }
+)
+
+it("waits for as long as an API says in its body", async ({ attempted }) => {
+  const body = JSON.stringify({ ok: false, error_code: 429, parameters: { retry_after: 7_200 } })
+  const { event } = await attempted("MESSENGER_MESSAGE", { status: 429, body })
+  const [last, next] = [event.last_attempt_at, event.next_attempt_at].map((at) => Date.parse(at ?? ""))
+  expect(next! - last!).toBeGreaterThan(7_100_000)
+})
+
+it("shows settings as they were written, and no secret", async ({ gateway }) => {
+  for (const [type, { secrets = [], standIn }] of calling) {
+    const { config } = await gateway.destination(configOf(type, standIn!("https://api.example.com")), type)
+    expect(JSON.stringify(config)).not.toContain(secret)
+    expect(secrets.every((one) => one.length > 8)).toBe(true)
+  }
 })

@@ -407,6 +407,34 @@ describe("outcomes", () => {
     })
   }
 
+  it("what it sends back of the destination's credential is not kept", async ({
+    deliver,
+    event,
+    finished,
+    gateway,
+    target
+  }) => {
+    const value = "a-credential-of-the-target"
+    target.reply = (response, { headers }) =>
+      void response
+        .writeHead(400, { "x-you-sent": String(headers["x-token"]) })
+        .end(JSON.stringify({ headers, error: `wrong token ${String(headers["x-token"])}` }))
+    const { source } = await gateway.route(target, {
+      destination: { auth_type: "CUSTOM_HEADER", auth: { header_name: "x-token", value } }
+    })
+    await deliver(source)
+    const { id } = await event()
+    await finished(id)
+    expect(target.received[0]!.headers["x-token"]).toBe(value)
+    const { models } = await gateway.api("GET", `/attempts?event_id=${id}`)
+    expect(models[0]!.response_headers).toMatchObject({ "x-you-sent": "****rget" })
+    expect(models[0]!.body).toContain("wrong token ****rget")
+    const stored = await gateway.sql("select * from attempts where event_id = $1", [id])
+    expect(stored).toHaveLength(1)
+    expect(JSON.stringify(stored)).not.toContain(value)
+    expect(Buffer.from(stored[0]!["body"] as Buffer).toString()).not.toContain(value)
+  })
+
   it("an answer beyond 64 KiB is kept to there", async ({ deliver, event, finished, gateway, target }) => {
     target.reply = (response) => void response.writeHead(200).end("x".repeat(100_000))
     const { source } = await gateway.route(target)

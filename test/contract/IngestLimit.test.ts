@@ -61,8 +61,11 @@ describe("a source with a limit", () => {
       rejected_24h_count: 0,
       rate_limit: 20,
       rate_limit_period: "hour",
-      period: { remaining: 0, doors: 1 }
+      period: { leased: 20, remaining: 0, doors: 1 }
     })
+    const left = Date.parse(health.period!.ends_at) - Date.now()
+    expect(left).toBeGreaterThan(3_000_000)
+    expect(left).toBeLessThanOrEqual(3_600_000)
     expect(health.last_request_at).not.toBeNull()
   })
 

@@ -347,6 +347,19 @@ for (const provider of providers) {
       expect((await send(written, forge(genuine))).status).toBe(401)
     })
 
+    it("its settings can be taken away and given by a change", async ({ create, gateway, send }) => {
+      const source = await create(provider)
+      const change = (config: object) => gateway.api("PATCH", `/sources/${source.id}`, { config })
+      const genuine = await sign(body, source.url)
+      const forged = forge(genuine)
+      await change({ auth_type: null })
+      expect((await send(source, forged)).status).toBe(200)
+      const given = await change({ auth_type: read.auth_type, auth: provider.auth })
+      expect({ auth_type: given.config.auth_type, auth: given.config.auth }).toEqual(read)
+      expect((await send(source, genuine)).status).toBe(200)
+      expect((await send(source, forged)).status).toBe(401)
+    })
+
     it("auth_type may be left out, be PROVIDER_SIGNATURE, or be what it reads", async ({ create, send }) => {
       for (const auth_type of ["PROVIDER_SIGNATURE", read.auth_type]) {
         const source = await create(provider, auth_type)

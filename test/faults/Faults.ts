@@ -20,6 +20,8 @@ export interface Course {
   readonly crashes: ReadonlyArray<Crash>
   /** Destinations that cannot be delivered to until the fault is mended. */
   readonly disturbed: ReadonlyArray<string>
+  /** Whether connections were paused: what they have delivered cannot be retried meanwhile. */
+  readonly paused?: boolean
   /** Takes the fault back, once deliveries go on. */
   readonly mend?: () => Promise<Mended>
 }
@@ -231,6 +233,7 @@ const pauseAndKill: Fault = {
       limitMs: takeOverMs,
       crashes: [crashed],
       disturbed: [],
+      paused: true,
       mend: startAgain(cluster, "runner-1")
     }
   }

@@ -93,18 +93,19 @@ export const areOver = async (postgres: Postgres): Promise<boolean> => {
   return row?.["over"] === true
 }
 
-/** A success that was written down so shortly before an operation was asked for may have been seen by it or not. */
+/** A success that was written down so shortly before the end of an operation's window may have been seen by it or not. */
 const sameMomentMs = 500
 
 /**
- * Every bulk operation since has come to its end, has made one event of each of its targets, and has left out none that it had to find.
- * Answers how many events they have made.
+ * Every bulk operation since has come to its end, has made one event of each of its targets, and has left out none that it had to find: its window
+ * ends when it was asked for, however late its owner got to hear of it. Where connections were paused, it could not retry all of them, and
+ * has counted those that it could not. Answers how many events they have made.
  */
 export const check = async (
   findings: Findings,
   postgres: Postgres,
   operations: Operations,
-  since: number
+  { paused = false, since }: { readonly paused?: boolean | undefined; readonly since: number }
 ): Promise<number> => {
   for (const refusal of operations.refusals) findings.broke("operators are answered, or told 503", refusal)
   if (operations.answered === 0) findings.broke("operators are answered, or told 503", "no call was answered")
@@ -116,19 +117,20 @@ export const check = async (
       (select count(*)::int4 from events e
         where e.connection_id = o.filter->'connection_id'->>0 and e.id >= $2 and e.state = 'SUCCESSFUL'
           and e.created_at >= (o.filter->>'from')::timestamptz + $3 * interval '1 ms'
-          and e.updated_at < o.created_at - $3 * interval '1 ms' and e.retry_operation_id is distinct from o.id
+          and e.updated_at < (o.filter->>'to')::timestamptz - $3 * interval '1 ms' and e.retry_operation_id is distinct from o.id
           and not exists (select from events r where r.retry_operation_id = o.id and r.retry_parent_event_id = e.id)) as missing
     from bulk_operations o where o.id >= $1`,
     [idBound(prefixes.bulkOperation, since), idBound(prefixes.event, since), sameMomentMs]
   )
   for (const row of rows) {
     const { failed, made, missing, parents, queued, remaining, status, total } = row as Record<string, unknown>
+    const couldNot = paused ? Number(failed) : 0
     if (
-      status !== "COMPLETED" ||
-      failed !== 0 ||
+      status !== (couldNot > 0 && queued === 0 ? "FAILED" : "COMPLETED") ||
+      failed !== couldNot ||
       remaining !== 0 ||
-      missing !== 0 ||
-      [made, parents, queued].some((count) => count !== total)
+      Number(missing) > couldNot ||
+      [made, parents, queued].some((count) => Number(count) + couldNot !== total)
     ) {
       findings.broke("a bulk retry makes one event of each", JSON.stringify(row))
     }

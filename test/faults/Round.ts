@@ -106,7 +106,10 @@ const carryOut = async (world: World, fault: Fault, findings: Findings): Promise
     Oracle.checkPace(findings, routes, records)
     const ordered = Oracle.checkOrder(findings, routes, records, arrivals, load.sent)
     await Oracle.checkCounts(findings, cluster.postgres)
-    const bulk = operations === null ? 0 : await Operators.check(findings, cluster.postgres, operations, beganAt - 5)
+    const bulk =
+      operations === null
+        ? 0
+        : await Operators.check(findings, cluster.postgres, operations, { since: beganAt - 5, paused: course.paused })
     const repetition = checkDuplicates(findings, course, mended, Oracle.duplicatesOf(arrivals))
     if (fault.doorsStayUp) checkDoors(findings, load.sent)
     const deliveryGapMs = checkGaps(findings, course, undisturbed, arrivals, loadEndedAt, world.slack)

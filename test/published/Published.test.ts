@@ -8,6 +8,7 @@ import { allFacts, components, coveragePage, endpointsOf, idleFields } from "./f
 import { sections } from "./facts/Sections.ts"
 import { introductions } from "./Introductions.ts"
 import { fileOf, referencePage, tags } from "./ReferencePage.ts"
+import { titlesIn } from "./TestTitles.ts"
 
 /**
  * What is made of the contract and kept in the tree is what the contract makes today. A difference fails, and
@@ -16,12 +17,8 @@ import { fileOf, referencePage, tags } from "./ReferencePage.ts"
 
 const docs = resolve(import.meta.dirname, "../../docs")
 
-/** The titles of the tests of a file, as they are written: with their placeholders. */
-const titlesIn = (file: string): ReadonlySet<string> => {
-  const code = readFileSync(resolve(import.meta.dirname, "../..", file), "utf8")
-  const calls = code.matchAll(/(?<!describe)(?<!describe\.each)\(\s*(?:"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`),/g)
-  return new Set([...calls].map(([, quoted, template]) => quoted ?? template ?? ""))
-}
+const titlesOf = (file: string): ReadonlySet<string> =>
+  titlesIn(readFileSync(resolve(import.meta.dirname, "../..", file), "utf8"))
 
 describe("the reference, which -u writes,", () => {
   it.each(tags.map((tag) => [fileOf(tag.name), tag] as const))("has docs/api/%s as it is here", async (file, tag) => {
@@ -63,7 +60,7 @@ describe("the table of what is proven, which -u writes,", () => {
         proof !== null && "test" in proof ? [[`${proof.file}: ${proof.test}`, proof] as const] : []
       )
     )
-    const unknown = [...proofs].filter(([, { file, test }]) => !titlesIn(file).has(test)).map(([name]) => name)
+    const unknown = [...proofs].filter(([, { file, test }]) => !titlesOf(file).has(test)).map(([name]) => name)
     expect(unknown).toEqual([])
   })
 

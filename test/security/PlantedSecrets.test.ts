@@ -167,6 +167,13 @@ it("are nowhere after a full run", async ({ collector, gateway, target }) => {
     type: "HTTP",
     config: { url: `http://user:${own}@127.0.0.1/`, auth_type: "CUSTOM_HEADER", auth: { value: own } }
   })
+  const channel = await gateway.destination(
+    {
+      url: `${target.origin}/api/webhooks/1/${planted.plant("webhook of a channel")}`,
+      content_template: "{{payload}}"
+    },
+    "CHAT_WEBHOOK"
+  )
   const signed = await gateway.destination({ url: target.origin, auth_type: "SERVICE_SIGNATURE" })
   const nowhere = await gateway.destination({
     url: "http://127.0.0.1:9/",
@@ -176,6 +183,7 @@ it("are nowhere after a full run", async ({ collector, gateway, target }) => {
   const rules = [{ type: "transform", transformation_id: transformation.body.id }] as const
   const connection = await gateway.connection(source, destination)
   await gateway.connection(source, signed, rules)
+  await gateway.connection(source, channel)
   await gateway.connection(source, nowhere)
   target.reply = (response) => void response.writeHead(500, { "x-said": "no" }).end("no")
   const presented = planted.plant("presented on the run")

@@ -1,5 +1,6 @@
 import { Config, Effect, Option, Redacted, Result, Schema } from "effect"
 import { resolve } from "node:path"
+import { knownOrigins } from "@tidegate/connectors/Connectors"
 import { type RedisAddress, redisAddress } from "@tidegate/coordination/RedisAddress"
 import type { SignIn } from "@tidegate/api/SignInSettings"
 import { type RetentionDefaults, retentionDefaults } from "@tidegate/storage/Retention"
@@ -31,6 +32,8 @@ export interface Settings {
   /** Public bins that live and nobody has claimed, at the most, of all processes; 0: none are made. */
   readonly publicBins: number
   readonly signIn: SignIn
+  /** Domains that the service sends e-mail from itself. */
+  readonly senderDomains: ReadonlySet<string>
   readonly retention: RetentionDefaults
 }
 
@@ -69,9 +72,27 @@ const origins = Effect.fnUntraced(function* (name: string, text: string) {
         message: `${name} must be pairs of http or https origins like https://api.example.com=http://127.0.0.1:9000`
       })
     }
+    // It would be dropped in silence, and the calls go to the API itself.
+    if (!knownOrigins.has(known)) {
+      return yield* new SettingsError({
+        message: `${name} names ${known}, which no destination calls; it knows ${[...knownOrigins].join(", ")}`
+      })
+    }
     pairs.set(known, found)
   }
   return pairs
+})
+
+const domains = Effect.fnUntraced(function* (name: string, text: string) {
+  const found = new Set<string>()
+  for (const domain of listed(text)) {
+    const host = URL.parse(`http://${domain}`)?.hostname
+    if (host === undefined || !host.includes(".") || host !== domain.toLowerCase()) {
+      return yield* new SettingsError({ message: `${name} must be domains like example.com, with commas between them` })
+    }
+    found.add(host)
+  }
+  return found
 })
 
 const optional = (name: string) => Config.option(Config.Redacted(name))
@@ -107,6 +128,11 @@ export const settings = Effect.gen(function* () {
     "refuse" as const
   )
   const siteAdmins = yield* Config.withDefault(Config.String("TIDEGATE_SITE_ADMINS"), "")
+
+  const senderDomains = yield* domains(
+    "TIDEGATE_SENDER_DOMAINS",
+    yield* Config.withDefault(Config.String("TIDEGATE_SENDER_DOMAINS"), "")
+  )
 
   const oidcIssuer = Option.getOrNull(yield* Config.option(Config.String("TIDEGATE_OIDC_ISSUER")))
   const oidcAudience = Option.getOrNull(yield* Config.option(Config.String("TIDEGATE_OIDC_AUDIENCE")))
@@ -162,6 +188,7 @@ export const settings = Effect.gen(function* () {
       foundsTeams: newUsers === "team",
       issuer: oidcIssuer === null || oidcAudience === null ? null : { issuer: oidcIssuer, audience: oidcAudience }
     },
+    senderDomains,
     retention: { payloadDays, recordDays }
   } satisfies Settings
 }).pipe(Effect.catchTag("ConfigError", (error) => Effect.fail(new SettingsError({ message: error.message }))))

@@ -6,6 +6,7 @@ import * as ApiRoutes from "@tidegate/api/ApiRoutes"
 import { ApiOrigins } from "@tidegate/connectors/Origins"
 import { PublicBins } from "@tidegate/api/PublicBins"
 import { RateLimits } from "@tidegate/api/RateLimit"
+import { SenderDomains } from "@tidegate/api/SenderDomains"
 import { SignInSettings } from "@tidegate/api/SignInSettings"
 import * as Coordination from "@tidegate/coordination/Coordination"
 import * as Doors from "@tidegate/doors/Doors"
@@ -15,6 +16,7 @@ import * as Actors from "@tidegate/entities/Actors"
 import * as Cluster from "@tidegate/entities/Cluster"
 import { Ingress, ingressPath } from "@tidegate/model/Ingress"
 import { Sandbox } from "@tidegate/sandbox/Sandbox"
+import * as PostgresServers from "@tidegate/sessions/PostgresServers"
 import * as Database from "@tidegate/storage/Database"
 import * as EmbeddedPostgres from "@tidegate/postgres/EmbeddedPostgres"
 import { Journal } from "@tidegate/storage/Journal"
@@ -70,7 +72,10 @@ const core = <A, E>(settings: Settings, url: Redacted.Redacted, keys: KeyRing, c
 const actors = ({ apiOrigins, retention }: Settings) =>
   Layer.provide(
     Actors.layer(bounds, retention),
-    Layer.succeed(ApiOrigins, (origin) => apiOrigins.get(origin) ?? origin)
+    Layer.merge(
+      Layer.succeed(ApiOrigins, (origin) => apiOrigins.get(origin) ?? origin),
+      PostgresServers.layer()
+    )
   )
 
 const serving = { disableLogger: true, disableListenLog: true }
@@ -109,6 +114,7 @@ const publicServer = (settings: Settings, telemetry: TelemetrySettings) =>
     Layer.provide([DoorServer.layer({ host: settings.host, port: settings.port }), NodeHttpServer.layerHttpServices]),
     Layer.provide(ApiRoutes.streams),
     Layer.provide(Layer.succeed(SignInSettings, settings.signIn)),
+    Layer.provide(Layer.succeed(SenderDomains, settings.senderDomains)),
     Layer.provide(Layer.succeed(RateLimits, { perKey: settings.apiRateLimit, failedPerAddress: 60 })),
     Layer.provide(Layer.succeed(PublicBins, { most: settings.publicBins })),
     Layer.provide(Doors.layer)

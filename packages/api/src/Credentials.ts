@@ -27,27 +27,41 @@ const spent = {
 export const bearerOf = (headers: Headers.Headers): string | null =>
   /^bearer +(\S{1,2048})$/i.exec(headers["authorization"] ?? "")?.[1] ?? null
 
+/** Fails, and lets the answer say after how many seconds to come again. */
+export const refuse = Effect.fnUntraced(function* (
+  retry: number,
+  message: string,
+  data?: Readonly<Record<string, string | number>>
+): Effect.fn.Return<never, GatewayError, HttpServerRequest.HttpServerRequest> {
+  yield* HttpEffect.appendPreResponseHandler((_, response) =>
+    Effect.succeed(HttpServerResponse.setHeader(response, "retry-after", String(retry)))
+  )
+  return yield* fail("RATE_LIMITED", message, data)
+})
+
+/** In how many whole seconds, at least one. */
+export const retryIn = (ms: number): number => Math.max(1, seconds(ms))
+
 /** Lets the answer tell what is left; fails when nothing is. */
 export const spend = Effect.fnUntraced(function* (
   scope: keyof typeof spent,
   { allowed, limit, remaining, resetMs, retryMs, windowMs }: Verdict
 ): Effect.fn.Return<void, GatewayError, HttpServerRequest.HttpServerRequest> {
-  const retry = Math.max(1, seconds(retryMs))
   const headers = {
     "ratelimit-policy": `"${scope}";q=${limit};w=${windowMs / 1_000}`,
     ratelimit: `"${scope}";r=${remaining};t=${seconds(resetMs)}`,
     "x-ratelimit-limit": String(limit),
     "x-ratelimit-remaining": String(remaining),
-    "x-ratelimit-reset": String(seconds(resetMs)),
-    ...(allowed ? {} : { "retry-after": String(retry) })
+    "x-ratelimit-reset": String(seconds(resetMs))
   }
   yield* HttpEffect.appendPreResponseHandler((_, response) =>
     Effect.succeed(HttpServerResponse.setHeaders(response, headers))
   )
   if (!allowed) {
     const { told, what } = spent[scope]
-    yield* fail(
-      "RATE_LIMITED",
+    const retry = retryIn(retryMs)
+    yield* refuse(
+      retry,
       `there are at most ${limit} ${what} ${windowMs < hourMs ? "a minute" : "an hour"}; repeat the call after ${retry} s`,
       {
         retry_after_seconds: retry,

@@ -5,8 +5,6 @@
  */
 const routes: ReadonlyArray<string> = [
   "GET /metrics/workflows",
-  "GET /transformations/capabilities",
-  "PUT /transformations/validate",
   "GET,POST /workflows",
   "GET,PUT,PATCH,DELETE /workflows/{}",
   "PUT /workflows/aggregate",

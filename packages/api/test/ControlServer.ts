@@ -51,6 +51,8 @@ const destinationEntity = DestinationEntity.toLayer(
           replay_event_id: retried.id,
           retried_at: retried.created_at.toISOString()
         })),
+      StartConsent: () => Effect.die("no consents here"),
+      EndConsent: () => Effect.die("no consents here"),
       Deliver: () => Effect.void,
       Wake: () => Effect.void,
       Reload: () => Effect.void,

@@ -241,9 +241,13 @@ layer(Histories.layer, { timeout: "60 seconds", excludeTestServices: true })("li
 
   it.effect("what is shown on request: data, summaries, detail, trace", () =>
     Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
       const { models } = (yield* call("GET", "/requests?limit=100&include=data,event_summary")).body
+      const attempts = yield* sql<{ request_id: string }>`select request_id from attempts`
+      const attempted = new Set(attempts.map(({ request_id }) => request_id))
       const request = models.find(
-        (row: { status: string; events_count: number }) => row.status === "accepted" && row.events_count === 1
+        (row: { id: string; status: string; events_count: number }) =>
+          row.status === "accepted" && row.events_count === 1 && attempted.has(row.id)
       )
       expect(request).toMatchObject({
         data: {
@@ -270,6 +274,13 @@ layer(Histories.layer, { timeout: "60 seconds", excludeTestServices: true })("li
         ...trace.attempts.map(() => "attempt")
       ])
       expect(trace.timeline[0]).toMatchObject({ id: "tl_1", label: "Request accepted", request_id: request.id })
+      const [ofEvent] = trace.events
+      expect(trace.timeline[1]).toMatchObject({
+        event_id: ofEvent.id,
+        status: ofEvent.status,
+        connection_id: ofEvent.connection_id,
+        destination_id: ofEvent.destination_id
+      })
 
       const [event] = (yield* call("GET", `/requests/${request.id}/events`)).body.models
       expect(event).toMatchObject({ request_id: request.id, webhook_id: event.connection_id })
@@ -278,18 +289,23 @@ layer(Histories.layer, { timeout: "60 seconds", excludeTestServices: true })("li
         data: { request: { body: request.data.body } }
       })
       const [attempt] = (yield* call("GET", `/attempts?event_id=${event.id}`)).body.models
-      if (attempt !== undefined) {
-        expect(attempt).toMatchObject({
-          event_id: event.id,
-          body: expect.stringMatching(/^answer /),
-          body_encoding: "text",
-          response_headers: { "content-type": "text/plain" }
-        })
-        for (const hint of ["", `?request_id=${request.id}`, "?request_id=req_wrong"]) {
-          expect((yield* call("GET", `/attempts/${attempt.id}${hint}`)).body).toEqual(attempt)
-        }
-        expect((yield* call("GET", `/attempts?request_id=${request.id}`)).body.models).toEqual([attempt])
+      expect(attempt).toMatchObject({
+        event_id: event.id,
+        body: expect.stringMatching(/^answer /),
+        body_encoding: "text",
+        response_headers: { "content-type": "text/plain" }
+      })
+      for (const hint of ["", `?request_id=${request.id}`, "?request_id=req_wrong"]) {
+        expect((yield* call("GET", `/attempts/${attempt.id}${hint}`)).body).toEqual(attempt)
       }
+      const ofRequest = (yield* call("GET", `/attempts?request_id=${request.id}`)).body.models
+      expect(ofRequest).toContainEqual(attempt)
+      const last = trace.attempts.length - 1
+      expect(trace.timeline[2 + last]).toMatchObject({
+        attempt_id: trace.attempts[last].id,
+        event_id: event.id,
+        status: trace.attempts[last].status
+      })
     })
   )
 
@@ -308,6 +324,8 @@ layer(Histories.layer, { timeout: "60 seconds", excludeTestServices: true })("li
       expect((yield* call("GET", `/requests/${request}/ignored_events?webhook_id=web_other`)).body.count).toBe(0)
       expect((yield* call("GET", `/requests/${request}/trace`)).body.timeline[1]).toMatchObject({
         kind: "ignored_event",
+        ignored_event_id: id,
+        connection_id: body.models[0].connection_id,
         status: "FILTERED"
       })
     })

@@ -192,6 +192,56 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("transformat
     )
   }
 
+  it.effect("code is looked at without running anything through it", () =>
+    Effect.gen(function* () {
+      const validate = (body: object) => call("PUT", "/v1/transformations/validate", { body })
+      const sound = { valid: true, runtime: "js-v1", handlers: ["transform"], error: null }
+      expect(yield* validate({ code: "inline", env: { K: "v" } })).toMatchObject({ status: 200, body: sound })
+      expect(yield* validate({ code: "syntax" })).toMatchObject({
+        status: 200,
+        body: { valid: false, handlers: [], console: [], error: { code: "SYNTAX_ERROR", line: 2 } }
+      })
+      for (const [body, status, code] of [
+        [{}, 400, "VALIDATION_ERROR"],
+        [{ code: "" }, 400, "VALIDATION_ERROR"],
+        [{ code: "inline", env: { "a b": "c" } }, 400, "VALIDATION_ERROR"],
+        [{ code: "busy" }, 503, "QUEUE_UNAVAILABLE"]
+      ] as const) {
+        expect(yield* validate(body)).toMatchObject({ status, body: { code, status } })
+      }
+      expect((yield* call("GET", "/transformations?name=inline")).body.count).toBe(0)
+    })
+  )
+
+  it.effect("what code may use is told", () =>
+    Effect.gen(function* () {
+      const { body, status } = yield* call("GET", "/v1/transformations/capabilities")
+      expect(status).toBe(200)
+      expect(body).toMatchObject({ runtime: "js-v1", handlers: ["transform"], isolations: ["sealed", "fresh"] })
+      expect(body.globals).toContain("crypto.hmac")
+      // As they stand in docs/transformations.md.
+      expect(body.limits).toStrictEqual({
+        time_ms: 1_000,
+        memory_bytes: 64 * 1024 * 1024,
+        code_bytes: 1024 * 1024,
+        variables: 100,
+        variables_bytes: 64 * 1024,
+        output_bytes: 10 * 1024 * 1024,
+        body_values: 100_000,
+        body_depth: 512,
+        headers: 500,
+        headers_bytes: 64 * 1024,
+        header_name_bytes: 256,
+        header_value_bytes: 32 * 1024,
+        path_bytes: 2_048,
+        query_bytes: 16 * 1024,
+        query_values: 1_000,
+        log_lines: 100,
+        log_line_bytes: 4_096
+      })
+    })
+  )
+
   it.effect("code of the largest size is taken, with all that JSON escapes in it", () =>
     Effect.gen(function* () {
       const code = `//${"\n\t".repeat(512 * 1024 - 1)}`

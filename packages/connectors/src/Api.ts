@@ -19,6 +19,8 @@ export interface ApiCall {
   readonly headers: ReadonlyArray<string>
   readonly contentType: string
   readonly body: string
+  /** URLs in it that the API fetches. */
+  readonly fetched?: ReadonlyArray<string>
 }
 
 const method = "POST"
@@ -31,20 +33,21 @@ export const apiSender = ({
 }: {
   readonly shownUrl: string
   /** Throws `Unrenderable` when nothing that can be sent is made of this event. */
-  readonly call: (fill: Fill) => ApiCall
+  readonly call: (fill: Fill, facts: AttemptFacts) => ApiCall
   readonly judge: (answer: Answer) => Verdict
 }): HttpSender => ({
   kind: "http",
   judge,
   prepare: (message: Message, facts: AttemptFacts): OutboundRequest | Refusal => {
     try {
-      const { body, contentType, headers, url } = call(filling(message, facts))
+      const { body, contentType, fetched, headers, url } = call(filling(message, facts), facts)
       return {
         method,
         url,
         shownUrl,
         headers: ["user-agent", "event-gateway/1", "content-type", contentType, ...headers],
-        body: Buffer.from(body)
+        body: Buffer.from(body),
+        ...(fetched === undefined ? {} : { fetched })
       }
     } catch (cause) {
       if (!(cause instanceof Unrenderable)) throw cause
@@ -78,16 +81,32 @@ const isLasting = (status: number): boolean =>
  */
 export const judgeCall = ({ status }: Pick<Answer, "status">, said?: unknown): Verdict => {
   if (status >= 200 && status < 300) return "successful"
-  return status === 401 || status === 403
-    ? rejected(`HTTP ${status}`, said)
-    : { code: "BAD_RESPONSE", message: told(`HTTP ${status} from the API`, said), final: isLasting(status) }
+  return status === 401 || status === 403 ? rejected(`HTTP ${status}`, said) : failed(status, said, isLasting(status))
 }
+
+/** An answer that is none of success, and not about the credentials. */
+export const failed = (status: number, said: unknown, final: boolean): Failure => ({
+  code: "BAD_RESPONSE",
+  message: told(`HTTP ${status} from the API`, said),
+  final
+})
 
 /** The same with the wait that the API asks for in its body, where it does. */
 export const waiting = (verdict: Verdict, seconds: unknown): Verdict =>
   verdict !== "successful" && typeof seconds === "number" && seconds >= 0
     ? { ...verdict, retryAfter: Math.ceil(seconds) }
     : verdict
+
+/**
+ * Seconds until the moment (Unix seconds) that a header names. By the answer's own date, so that the clocks of two machines need
+ * not agree; null when it says either not.
+ */
+export const untilReset = ({ headers }: Pick<Answer, "headers">, name: string): number | null => {
+  const [reset, date] = [headers[name], headers["date"]]
+  if (typeof reset !== "string" || !/^\d{1,12}$/.test(reset) || typeof date !== "string") return null
+  const seconds = Number(reset) - Date.parse(date) / 1000
+  return seconds > 0 ? seconds : null
+}
 
 /** The credentials of the destination are not taken. */
 export const rejected = (what: string, said?: unknown): Failure => ({

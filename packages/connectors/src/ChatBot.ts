@@ -4,6 +4,8 @@ import { type Answer, connector, type Verdict } from "./Connector.ts"
 import { filled, filledJson, shortened, template, TemplateText, Unrenderable } from "./Rendering.ts"
 import { needed, pacing, setting } from "./Settings.ts"
 
+const api = "https://slack.com"
+
 /** Longer ones are cut by the API, in the middle of anything. */
 const longestText = 40_000
 const mostBlocks = 50
@@ -61,6 +63,7 @@ export const chatBot = connector({
     ...pacing
   },
   auths: ["CHAT_BOT_TOKEN"],
+  origins: [api],
   credentials: "mask",
   example: {
     name: "ops-channel",
@@ -73,7 +76,7 @@ export const chatBot = connector({
     }
   },
   open: ({ blocks_template, channel, text_template }, { headers }, origins) => {
-    const url = `${origins("https://slack.com")}/api/chat.postMessage`
+    const url = `${origins(api)}/api/chat.postMessage`
     const to = template(channel)
     const text = template(text_template)
     const layout = blocks_template === null ? null : template(blocks_template)

@@ -4,24 +4,35 @@ import { maskSecret } from "@tidegate/signatures/Masking"
 import { answered, apiSender, json, judgeCall, waiting } from "./Api.ts"
 import { type Answer, connector, type Verdict } from "./Connector.ts"
 import { filled, filledJson, shortened, template, TemplateText, Unrenderable } from "./Rendering.ts"
-import { HttpUrl, needed, pacing, setting } from "./Settings.ts"
+import { HttpUrl, needed, pacing, secret, setting } from "./Settings.ts"
 
 /** More is refused by the API. */
 const longestContent = 2_000
 const longestName = 80
 const mostEmbeds = 10
 
-/** Messages through the webhook of a channel (Discord). Who knows its URL may post: it is masked where attempts are recorded. */
+/** What follows the webhook's id in the path is its token; of a path of another form nothing is shown. */
+const maskedUrl = (written: string): string => {
+  const { origin, pathname } = new URL(written)
+  const known = /^.*?\/webhooks\/[^/]+\//.exec(pathname)?.[0] ?? "/"
+  const [token = ""] = pathname.slice(known.length).split("/")
+  return origin + known + maskSecret(token)
+}
+
+/** Messages through the webhook of a channel (Discord). Who knows its URL may post: it is a secret. */
 export const chatWebhook = connector({
   type: "CHAT_WEBHOOK",
   description: "Posts to a channel through its webhook (Discord).",
   settings: {
-    url: needed(
-      HttpUrl(2048).annotate({
-        description: "The webhook's execute URL",
-        examples: ["https://discord.com/api/webhooks/1234/token"]
-      }),
-      "the execute URL of a webhook"
+    url: secret(
+      needed(
+        HttpUrl(2048).annotate({
+          description: "The webhook's execute URL. Encrypted at rest, masked on read; writing the mask back keeps it",
+          examples: ["https://discord.com/api/webhooks/1234/token"]
+        }),
+        "the execute URL of a webhook"
+      ),
+      maskedUrl
     ),
     content_template: setting(
       TemplateText(16_384).annotate({
@@ -55,8 +66,8 @@ export const chatWebhook = connector({
     const content = template(content_template)
     const [name, avatar, layout] = [username, avatar_url, embeds].map((text) => (text === null ? null : template(text)))
     return apiSender({
-      shownUrl: shownUrlOf(url),
-      judge,
+      shownUrl: maskedUrl(url),
+      judge: judgeOf(versionOf(url)),
       call: (fill) => ({
         url: confirmed(url),
         headers: [],
@@ -81,14 +92,6 @@ const confirmed = (written: string): string => {
   return url.href
 }
 
-/** What follows the webhook's id in the path is its token; of a path of another form nothing is shown. */
-const shownUrlOf = (written: string): string => {
-  const { origin, pathname } = new URL(written)
-  const known = /^.*?\/webhooks\/[^/]+\//.exec(pathname)?.[0] ?? "/"
-  const [token = ""] = pathname.slice(known.length).split("/")
-  return origin + known + maskSecret(token)
-}
-
 const embedsOf = (made: unknown): ReadonlyArray<unknown> => {
   const embeds = Array.isArray(made) ? made : [made]
   if (!embeds.every((one) => typeof one === "object" && one !== null && !Array.isArray(one))) {
@@ -98,9 +101,27 @@ const embedsOf = (made: unknown): ReadonlyArray<unknown> => {
   return embeds
 }
 
-const judge = (answer: Answer): Verdict => {
-  const { code, retry_after } = answered(answer)
-  const verdict = judgeCall(answer, code)
-  // More exact than the header, which is in whole seconds.
-  return answer.status === 429 ? waiting(verdict, retry_after) : verdict
+/** `/api/v10/webhooks/…`; a URL as the channel's settings show it names none, and is taken for the API's default. */
+const defaultVersion = 6
+const versionOf = (url: string): number => {
+  const [, version] = /^\/api\/v(\d{1,3})\//.exec(new URL(url).pathname) ?? []
+  return version === undefined ? defaultVersion : Number(version)
 }
+
+/** What it waits for is in seconds from version 8 on, and in milliseconds before, in its body and in `retry-after` alike. */
+const judgeOf =
+  (version: number) =>
+  (answer: Answer): Verdict => {
+    const { code, retry_after } = answered(answer)
+    const verdict = judgeCall(answer, code)
+    if (answer.status !== 429) return verdict
+    const resetAfter = answer.headers["x-ratelimit-reset-after"]
+    // In seconds in all versions.
+    if (typeof resetAfter === "string" && /^\d{1,9}(\.\d{1,9})?$/.test(resetAfter)) {
+      return waiting(verdict, Number(resetAfter))
+    }
+    // Without it, the answer is not the API's but its proxy's, and keeps to HTTP.
+    if (typeof retry_after !== "number") return verdict
+    // A fraction is one of a second in any case.
+    return waiting(verdict, version < 8 && Number.isInteger(retry_after) ? retry_after / 1000 : retry_after)
+  }

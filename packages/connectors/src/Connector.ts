@@ -3,7 +3,8 @@ import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 import type { Message, MessageHead, Values } from "@tidegate/model/Message"
 import type { SigningSecret } from "@tidegate/signatures/DeliverySignature"
 import type { Origins } from "./Origins.ts"
-import type { FieldErrors, NoSetting, Settings, SettingsOf } from "./Settings.ts"
+import type { Config, FieldErrors, NoSetting, Settings, SettingsOf } from "./Settings.ts"
+import type { SqlServers } from "./SqlServers.ts"
 
 /**
  * What a type of destinations is: its settings, how it may authenticate, and how one of its destinations sends. Everything that
@@ -16,17 +17,23 @@ export interface Connector<Own extends Settings = Settings> {
   readonly settings: Own
   /** Members of a written `config` that would be dropped in silence, and are refused instead, but for these values. */
   readonly none?: Readonly<Record<string, NoSetting>>
+  /** Puts what is written by other names in its place; their own schemas stand in `none`. */
+  readonly aliases?: (written: Config) => Config
   /** What is wrong with the settings as a whole. */
   readonly check?: (settings: SettingsOf<Own>) => FieldErrors
   /** The rows of `OutboundAuth.ts` that it can use. */
   readonly auths: ReadonlyArray<string>
+  /** The origins of the APIs that it calls: those that it asks `Origins` for. */
+  readonly origins?: ReadonlyArray<string>
+  /** What tokens are asked for when `config.auth.scope` is not written. */
+  readonly scope?: string
   /** What becomes of the credentials that senders presented: `mask` where what is sent is kept, or shown to others. */
   readonly credentials: "forward" | "mask" | "omit"
   /** What a read shows in `config` beside the settings. */
   readonly shown?: Readonly<Record<string, Schema.Json>>
   /** A body that creates one. */
   readonly example: Schema.JsonObject
-  /** Once per change of a destination. What throws here costs every attempt, and nothing else. */
+  /** Once per change of a destination, and of its token where it has one. What throws here costs every attempt, and nothing else. */
   readonly open: (settings: SettingsOf<Own>, auth: OpenAuth, origins: Origins) => Sender
 }
 
@@ -37,7 +44,7 @@ export const connector = <const Own extends Settings>(row: Connector<Own>): Conn
 
 /** How a destination's deliveries authenticate, opened. */
 export interface OpenAuth {
-  /** Headers that every delivery carries, by lower-case name. */
+  /** Headers that every delivery carries, by lower-case name; `authorization` with a token that was obtained among them. */
   readonly headers: Readonly<Record<string, string>>
   /** The team's signing secrets in force, newest first; null when deliveries are not signed. */
   readonly signing: readonly [SigningSecret, ...ReadonlyArray<SigningSecret>] | null
@@ -79,6 +86,8 @@ export interface OutboundRequest {
   /** Flat: name, value, name, value. */
   readonly headers: ReadonlyArray<string>
   readonly body: Uint8Array
+  /** URLs that the target is told to fetch itself: each has to lead to a public host, or nothing is sent. */
+  readonly fetched?: ReadonlyArray<string>
 }
 
 /** Why nothing is sent. It would be the same at the next attempt: there is none. Neither text holds a secret. */
@@ -118,6 +127,8 @@ interface Requesting {
 /** Sends by HTTP. Pure: the guarded way out does it. */
 export interface HttpSender extends Requesting {
   readonly kind: "http"
+  /** Adds what takes its time to be made, a signature of a large body; without it nothing waits. A rejection fails the attempt. */
+  readonly complete?: (request: OutboundRequest, facts: AttemptFacts) => Promise<OutboundRequest>
 }
 
 /** Sends nothing, and answers itself. Pure, and quick: it runs on the loop that everybody shares. */
@@ -147,8 +158,13 @@ export interface SessionSender {
   /** What an attempt's record has for a method and a URL: no secret in it. */
   readonly method: string
   readonly shownUrl: string
-  readonly connect: Effect.Effect<Session, SessionFailure, Scope.Scope>
+  /** No more sends at once than these, whatever the target takes. */
+  readonly atOnce: number
+  readonly connect: Effect.Effect<Session, SessionFailure, Scope.Scope | SessionServices>
 }
+
+/** What sessions reach their servers by. Who runs them has it. */
+export type SessionServices = SqlServers
 
 /**
  * Sends to a program that holds a tunnel open, which calls a target of its own. Nothing is sent while there is none: the

@@ -5,9 +5,14 @@ import { chatWebhook } from "./ChatWebhook.ts"
 import { cli } from "./Cli.ts"
 import { emailApi } from "./EmailApi.ts"
 import { http } from "./Http.ts"
+import { mailbox } from "./Mailbox.ts"
 import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
 import { messenger } from "./Messenger.ts"
 import { mockApi } from "./MockApi.ts"
+import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
+import { masked } from "./SecretSettings.ts"
+import { spreadsheet } from "./Spreadsheet.ts"
+import { sqlDatabase } from "./SqlDatabase.ts"
 import { completed, type Config, type FieldErrors } from "./Settings.ts"
 
 /** Every type of destinations. The first is what a destination is that names none. */
@@ -15,31 +20,39 @@ export const connectors: readonly [Connector, ...ReadonlyArray<Connector>] = [
   http,
   cli,
   mockApi,
+  spreadsheet,
+  mailbox,
   emailApi,
   chatBot,
   chatWebhook,
   messenger,
   messagingChat,
   messagingSms,
-  messagingMms
+  messagingMms,
+  objectStoreR,
+  objectStoreS,
+  sqlDatabase
 ]
 
 const byType: ReadonlyMap<string, Connector> = new Map(connectors.map((row) => [row.type, row]))
 
 export const connectorOf = (type: string): Connector | undefined => byType.get(type)
 
-/** Types that the contract has, and the table does not yet. */
-export const notBuilt: ReadonlySet<string> = new Set([
-  "SPREADSHEET",
-  "MAILBOX_EMAIL",
-  "OBJECT_STORE_R",
-  "OBJECT_STORE_S",
-  "SQL_DATABASE"
+/** The origins of all APIs that destinations call, and of the one that gives out tokens unless a destination names another. */
+export const knownOrigins: ReadonlySet<string> = new Set([
+  ...connectors.flatMap(({ origins = [] }) => origins),
+  "https://oauth2.googleapis.com"
 ])
 
+/** Types that the contract has, and the table does not yet. */
+export const notBuilt: ReadonlySet<string> = new Set([])
+
 /** The settings of a checked `config`, complete and judged as a whole. */
-export const settingsOf = ({ check, settings }: Connector, config: Config): Result.Result<Config, FieldErrors> =>
-  Result.flatMap(completed(settings, config), (complete) => {
+export const settingsOf = (
+  { aliases, check, settings }: Connector,
+  config: Config
+): Result.Result<Config, FieldErrors> =>
+  Result.flatMap(completed(settings, aliases?.(config) ?? config), (complete) => {
     const faults = check?.(complete) ?? []
     return faults.length === 0 ? Result.succeed(complete as Config) : Result.fail(faults)
   })
@@ -52,5 +65,5 @@ export const shownSettings = (type: string, config: Config): Config => {
   const row = connectorOf(type)
   if (row === undefined) return config
   const settings = Result.getOrElse(settingsOf(row, config), () => config)
-  return { ...row.shown, ...settings }
+  return { ...row.shown, ...masked(row, settings) }
 }

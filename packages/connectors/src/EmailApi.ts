@@ -1,11 +1,17 @@
+import { Schema } from "effect"
 import { OneOf } from "@tidegate/signatures/AuthSettings"
-import { apiSender, flat, json, judgeCall } from "./Api.ts"
-import { connector } from "./Connector.ts"
+import { apiSender, flat, json, judgeCall, untilReset, waiting } from "./Api.ts"
+import { type Answer, connector, type Verdict } from "./Connector.ts"
 import { bodies, envelope, faultsOfEnvelope, letter, mailSettings } from "./Mail.ts"
 import { template, TemplateText } from "./Rendering.ts"
 import { needed, pacingOf, setting } from "./Settings.ts"
 
 const api = "https://api.sendgrid.com"
+const apis = [api, "https://api.eu.sendgrid.com"] as const
+
+/** Whether the domain is written out, and not for a payload to say. */
+const hasDomain = (from: string): boolean => /@[^@{}]+$/.test(from)
+const noDomain = "must be an e-mail address whose domain is written out: placeholders stand before the @ alone"
 
 /** E-mail by an API (SendGrid, mail/send). Its sender has to be one that the account may send as. */
 export const emailApi = connector({
@@ -13,19 +19,26 @@ export const emailApi = connector({
   description: "Sends an e-mail by an API (SendGrid).",
   settings: {
     from: needed(
-      TemplateText(320).annotate({ description: "A verified sender", examples: ["orders@example.com"] }),
+      TemplateText(320)
+        .check(Schema.makeFilter((from: string) => !from.includes("{{") || hasDomain(from) || noDomain))
+        .annotate({
+          description: "A verified sender; placeholders stand before the @ alone",
+          examples: ["orders@example.com"]
+        }),
       "the address of a verified sender"
     ),
     from_name: setting(TemplateText(256).annotate({ description: "The sender's name" }), null),
     ...mailSettings,
-    api_base: setting(
-      OneOf([api, "https://api.eu.sendgrid.com"]).annotate({ description: "The API of the account's region" }),
-      api
-    ),
+    api_base: setting(OneOf(apis).annotate({ description: "The API of the account's region" }), api),
     ...pacingOf(1)
   },
-  check: faultsOfEnvelope,
+  // What was stored before is judged as well: who may send as which domain is found out when it is written.
+  check: ({ from, ...rest }) => [
+    ...faultsOfEnvelope({ from, ...rest }),
+    ...(hasDomain(from) || !from.includes("{{") ? [] : [{ path: "config.from", message: noDomain }])
+  ],
   auths: ["EMAIL_API_KEY"],
+  origins: apis,
   credentials: "mask",
   example: {
     name: "mail-to-ops",
@@ -45,7 +58,7 @@ export const emailApi = connector({
     const name = from_name === null ? null : template(from_name)
     return apiSender({
       shownUrl: url,
-      judge: judgeCall,
+      judge,
       call: (fill) => {
         const { bcc, cc, replyTo, subject, to } = envelope(fill, compiled)
         const { html, text } = bodies(fill, compiled)
@@ -78,3 +91,11 @@ export const emailApi = connector({
     })
   }
 })
+
+const judge = (answer: Answer): Verdict => {
+  const verdict = judgeCall(answer)
+  // It says by a moment of its own when it takes calls again, and not always how long that is.
+  return answer.status === 429 && answer.headers["retry-after"] === undefined
+    ? waiting(verdict, untilReset(answer, "x-ratelimit-reset"))
+    : verdict
+}

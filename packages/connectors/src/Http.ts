@@ -1,6 +1,7 @@
 import { connector, judgeStatus } from "./Connector.ts"
 import { forward } from "./HttpDelivery.ts"
 import { Schema } from "effect"
+import { tokenAuths } from "@tidegate/signatures/outbound/OAuth"
 import { concurrency, forwarding, HttpUrl, needed, pacing } from "./Settings.ts"
 
 /** Requests forwarded to a URL. */
@@ -20,7 +21,7 @@ export const http = connector({
     ...concurrency
   },
   none: { path: Schema.Null.annotate({ message: "is for MOCK_API destinations; write it into config.url" }) },
-  auths: ["NO_AUTH", "SERVICE_SIGNATURE", "CUSTOM_HEADER"],
+  auths: ["NO_AUTH", "SERVICE_SIGNATURE", "CUSTOM_HEADER", ...tokenAuths],
   credentials: "forward",
   example: { name: "orders-api", type: "HTTP", config: { url: "https://api.example.com/hooks" } },
   open: (settings, auth) => ({ kind: "http", prepare: forward(settings, auth), judge: judgeStatus })

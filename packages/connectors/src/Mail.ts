@@ -107,6 +107,7 @@ const address = (fill: Fill, one: DeliveryTemplate, setting: string): string => 
 const line = (fill: Fill, one: DeliveryTemplate): string =>
   shortened(
     fill(one)
+      .toWellFormed()
       .replaceAll(/[\p{Cc}\u2028\u2029]+/gu, " ")
       .trim(),
     longestLine

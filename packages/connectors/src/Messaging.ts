@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { urlFault } from "@tidegate/model/UrlFault"
-import { answered, apiSender, flat, form, judgeCall } from "./Api.ts"
+import { answered, apiSender, flat, form, judgeCall, refused, rejected } from "./Api.ts"
 import { type Answer, connector, type OpenAuth, type Verdict } from "./Connector.ts"
 import type { Origins } from "./Origins.ts"
 import {
@@ -16,6 +16,8 @@ import {
 import { type FieldErrors, needed, pacing, pacingOf, setting, text } from "./Settings.ts"
 
 /** Text messages by an API (Twilio, Messages). */
+
+const api = "https://api.twilio.com"
 
 /** More is refused by the API. */
 const longestBody = 1_600
@@ -92,23 +94,27 @@ const messages = (
   rest: (fill: Fill) => ReadonlyArray<Field>
 ) => {
   const account = typeof settings["account_sid"] === "string" ? settings["account_sid"] : "-"
-  const url = `${origins("https://api.twilio.com")}/2010-04-01/Accounts/${account}/Messages.json`
+  const url = `${origins(api)}/2010-04-01/Accounts/${account}/Messages.json`
   const recipient = template(to)
   const number = from === null ? null : template(from)
   return apiSender({
     shownUrl: url,
     judge,
-    call: (fill) => ({
-      url,
-      headers: flat(headers),
-      contentType: form,
-      body: new URLSearchParams([
-        ["To", filled(fill, recipient, "to")],
-        ...(number === null ? [] : [["From", filled(fill, number, "from")] as Field]),
-        ...(messaging_service_sid === null ? [] : [["MessagingServiceSid", messaging_service_sid] as Field]),
-        ...rest(fill)
-      ]).toString()
-    })
+    call: (fill) => {
+      const fields = rest(fill)
+      return {
+        url,
+        headers: flat(headers),
+        contentType: form,
+        body: new URLSearchParams([
+          ["To", filled(fill, recipient, "to")],
+          ...(number === null ? [] : [["From", filled(fill, number, "from")] as Field]),
+          ...(messaging_service_sid === null ? [] : [["MessagingServiceSid", messaging_service_sid] as Field]),
+          ...fields
+        ]).toString(),
+        fetched: fields.flatMap(([name, value]) => (name === "MediaUrl" ? [value] : []))
+      }
+    }
   })
 }
 
@@ -117,7 +123,22 @@ const bodyOf = (fill: Fill, one: DeliveryTemplate): Field => [
   shortened(filled(fill, one, "body_template"), longestBody)
 ]
 
-const judge = (answer: Answer): Verdict => judgeCall(answer, answered(answer)["code"])
+/** What it says of a call that may succeed later: its queue of this sender is full, or is sent too fast. */
+const passing: ReadonlySet<unknown> = new Set([14_107, 20_429, 20_500, 20_503, 21_611, 30_001, 63_018])
+
+const judge = (answer: Answer): Verdict => {
+  const { code, error_code, status } = answered(answer)
+  // The resource is there for each account: what is not found is the account.
+  if (answer.status === 404) return rejected("HTTP 404", code)
+  const verdict = judgeCall(answer, code)
+  // It has made a message, and may know already that it will not arrive.
+  if (verdict === "successful") {
+    return typeof error_code === "number" || status === "failed" || status === "undelivered"
+      ? refused(error_code, !passing.has(error_code))
+      : verdict
+  }
+  return passing.has(code) ? { ...verdict, final: false } : verdict
+}
 
 export const messagingSms = connector({
   type: "MESSAGING_SMS",
@@ -125,6 +146,7 @@ export const messagingSms = connector({
   settings: { ...bodied, ...pacing },
   check: faultsOfSender,
   auths,
+  origins: [api],
   credentials: "mask",
   example: { name: "sms", type: "MESSAGING_SMS", config: exampleConfig },
   open: (settings, auth, origins) => {
@@ -154,6 +176,7 @@ export const messagingMms = connector({
       : [])
   ],
   auths,
+  origins: [api],
   credentials: "mask",
   example: {
     name: "mms",
@@ -209,6 +232,7 @@ export const messagingChat = connector({
     ]
   },
   auths,
+  origins: [api],
   credentials: "mask",
   example: {
     name: "chat",

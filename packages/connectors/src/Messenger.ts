@@ -14,6 +14,8 @@ import {
 } from "./Rendering.ts"
 import { needed, pacingOf, setting } from "./Settings.ts"
 
+const api = "https://api.telegram.org"
+
 /** More is refused by the API. */
 const longestText = 4_096
 
@@ -62,6 +64,7 @@ export const messenger = connector({
     ...pacingOf(1)
   },
   auths: ["CHAT_BOT_TOKEN"],
+  origins: [api],
   credentials: "mask",
   example: {
     name: "ops-chat",
@@ -78,7 +81,7 @@ export const messenger = connector({
     { settings },
     origins
   ) => {
-    const origin = origins("https://api.telegram.org")
+    const origin = origins(api)
     const token = typeof settings["bot_token"] === "string" ? settings["bot_token"] : ""
     const to = template(chat_id)
     const text = template(text_template)

@@ -32,14 +32,20 @@ export type Fill = (template: DeliveryTemplate, escape?: Escape) => string
 
 export type DeliveryTemplate = Template<Variable>
 
+/** What keeps a text from being a template; null: nothing. */
+export const templateFault = (written: string): string | null => {
+  const compiled = compileTemplate(written, variables)
+  return Result.isSuccess(compiled) ? null : compiled.failure.message
+}
+
 /** A setting that holds a template of at most so many characters. */
 export const TemplateText = (longest: number) =>
   text
     .check(
       Schema.isMaxLength(longest, { message: `must be at most ${longest} characters` }).abort(),
       Schema.makeFilter((written: string) => {
-        const compiled = compileTemplate(written, variables)
-        return Result.isSuccess(compiled) || `must be a template: ${compiled.failure.message}`
+        const fault = templateFault(written)
+        return fault === null || `must be a template: ${fault}`
       })
     )
     .annotate({
@@ -59,11 +65,15 @@ export class Unrenderable {
   }
 }
 
-/** Fills templates from this message. Throws `Unrenderable` for a text beyond what a template may make. */
-export const filling = (message: Message, facts: AttemptFacts): Fill => {
+/** `payloadOf` a message, found out when it is asked for, and once. */
+export const lazyPayload = (message: Pick<Message, "body">): (() => unknown) => {
   let parsed: { readonly payload: unknown } | undefined
+  return () => (parsed ??= { payload: payloadOf(message) }).payload
+}
+
+/** Fills templates from this message. Throws `Unrenderable` for a text beyond what a template may make. */
+export const filling = (message: Message, facts: AttemptFacts, payload = lazyPayload(message)): Fill => {
   let query: Values | undefined
-  const payload = (): unknown => (parsed ??= { payload: payloadOf(message) }).payload
   const read = (variable: Variable): unknown => {
     switch (variable) {
       case "event_id":

@@ -15,6 +15,8 @@ export type FieldErrors = ReadonlyArray<FieldError>
 interface Described<S extends Schema.Top> {
   readonly schema: S
   readonly kind: string
+  /** Of a secret: what a read shows of it, with `****` in it. It is stored encrypted. */
+  readonly mask?: (secret: string) => string
 }
 
 /** One that may be left out. */
@@ -49,6 +51,12 @@ export const needed = <S extends Schema.Top>(schema: S, what: string, kind = "mu
   schema,
   needed: what,
   kind
+})
+
+/** A setting of text that is a secret itself. */
+export const secret = <One extends Described<Schema.Top>>(one: One, mask: (secret: string) => string): One => ({
+  ...one,
+  mask
 })
 
 export const text = Schema.String.annotate({ message: "must be a string" })

@@ -175,11 +175,24 @@ describe("CHAT_WEBHOOK", () => {
     expect(content.endsWith("…")).toBe(true)
   })
 
-  it("waits for as long as the body of a 429 says", () => {
-    expect(webhook().judge(answer(429, { message: "limited", retry_after: 1.2 }))).toMatchObject({
-      retryAfter: 2,
-      final: false
-    })
+  it.each([
+    ["", 1.2, {}, 2],
+    ["", 64_000, {}, 64],
+    ["", 64_000, { "x-ratelimit-reset-after": "63.4" }, 64],
+    ["/v6", 1_500, { "retry-after": "1500" }, 2],
+    ["/v7", 64_000, {}, 64],
+    ["/v8", 64, {}, 64],
+    ["/v10", 64.57, { "retry-after": "65" }, 65],
+    ["/v10", 0.3, { "x-ratelimit-reset-after": "0.300" }, 1],
+    ["/v10", 3, { "x-ratelimit-reset-after": "soon" }, 3]
+  ])("api%s: a 429 that says %d is waited for (%j) for %i s", (version, retry_after, headers, seconds) => {
+    const sender = webhook({ url: `https://discord.com/api${version}/webhooks/1/t0ken-of-it` })
+    const limited = { message: "You are being rate limited.", retry_after, global: false }
+    expect(sender.judge(answer(429, limited, headers))).toMatchObject({ retryAfter: seconds, final: false })
+  })
+
+  it("takes a proxy's 429 by its header, and tells the API's own number", () => {
+    expect(webhook().judge(answer(429, "<html>", { "retry-after": "600" }))).not.toHaveProperty("retryAfter")
     expect(webhook().judge(answer(429, { retry_after: "soon" }))).not.toHaveProperty("retryAfter")
     expect(webhook().judge(answer(404, { code: 10015 }))).toEqual({
       code: "BAD_RESPONSE",
@@ -292,6 +305,22 @@ describe("EMAIL_API_EMAIL", () => {
       subject: "New Bcc: evil@example.com <script>",
       content: [{ type: "text/html", value: "<p>&lt;script&gt;</p>" }]
     })
+  })
+
+  it("waits until the moment that a 429 names, by the API's own clock", () => {
+    const date = "Fri, 02 Jan 2026 00:00:00 GMT"
+    const reset = String(Date.UTC(2026, 0, 2) / 1000 + 90)
+    const wait = (headers: Answer["headers"]) => mail().judge(answer(429, { errors: [] }, headers))
+    expect(wait({ date, "x-ratelimit-reset": reset })).toMatchObject({ code: "BAD_RESPONSE", retryAfter: 90 })
+    const silent: ReadonlyArray<Answer["headers"]> = [
+      { "x-ratelimit-reset": reset },
+      { date, "x-ratelimit-reset": "1" },
+      { date, "x-ratelimit-reset": "soon" },
+      { date: "yesterday", "x-ratelimit-reset": reset },
+      { date, "x-ratelimit-reset": [reset, reset] },
+      { date, "x-ratelimit-reset": reset, "retry-after": "5" }
+    ]
+    for (const headers of silent) expect(wait(headers)).not.toHaveProperty("retryAfter")
   })
 
   it("names nobody twice", () => {
@@ -413,5 +442,28 @@ describe("MESSAGING", () => {
       final: true
     })
     expect(sender.judge(answer(201, { sid: "SM1" }))).toBe("successful")
+  })
+
+  it.each([
+    [201, { sid: "SM1", status: "queued", error_code: null }, "successful"],
+    [201, { sid: "SM1", status: "failed", error_code: 30007 }, ["BAD_RESPONSE", true]],
+    [201, { sid: "SM1", status: "undelivered", error_code: null }, ["BAD_RESPONSE", true]],
+    [201, { sid: "SM1", status: "failed", error_code: 30001 }, ["BAD_RESPONSE", false]],
+    [400, { code: 21_611 }, ["BAD_RESPONSE", false]],
+    [400, { code: 21_610 }, ["BAD_RESPONSE", true]],
+    [401, { code: 20_003 }, ["AUTH_REJECTED", false]],
+    [404, { code: 20_404 }, ["AUTH_REJECTED", false]],
+    [429, { code: 20_429 }, ["BAD_RESPONSE", false]],
+    [503, "", ["BAD_RESPONSE", false]]
+  ])("takes %i %j for %j", (status, body, expected) => {
+    const verdict = open("MESSAGING_SMS", { auth, config }).judge(answer(status, body))
+    expect(verdict === "successful" ? verdict : [verdict.code, verdict.final]).toEqual(expected)
+  })
+
+  it("MMS: names what the API will fetch, so that it is checked before", () => {
+    const media_urls = ["https://media.example.com/1.png", "{{media_url}}"]
+    const sender = open("MESSAGING_MMS", { auth, config: { ...config, media_urls } })
+    const request = sent(sender, event({ ...payload, media_url: "http://10.0.0.1/a.png" }))
+    expect(request.fetched).toEqual(["https://media.example.com/1.png", "http://10.0.0.1/a.png"])
   })
 })

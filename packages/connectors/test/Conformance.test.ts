@@ -4,9 +4,10 @@ import { type Answer, type Connector, type OpenAuth, Refusal, type Sender } from
 import { connectors, notBuilt, settingsOf } from "@tidegate/connectors/Connectors"
 import { type Config, pacing, type Setting, writtenMembers } from "@tidegate/connectors/Settings"
 import type { Message } from "@tidegate/model/Message"
-import { compileOutboundAuth, outboundAuthTypes, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
 import { factsOf } from "./Facts.ts"
-import { lineConnector, makeLine } from "./TestConnectors.ts"
+import { authsOf, secret } from "./rows/Auths.ts"
+import { rowOf } from "./rows/Rows.ts"
+import { lineConnector, makeLine, noSqlServers } from "./TestConnectors.ts"
 
 /**
  * What every type of destinations must keep to: each row of the table runs through it, and one that sends over a session. A new
@@ -32,19 +33,6 @@ const faultsOf = (row: Connector, config: Config): ReadonlyArray<string> => {
   const complete = settingsOf(row, config)
   return Result.isFailure(complete) ? complete.failure.map(({ message, path }) => `${path} ${message}`) : []
 }
-
-/** An `auth` of each way that a type allows, with this in the place of every secret. */
-const secret = "s3cret-of-the-destination"
-const authsOf = (row: Connector): ReadonlyArray<OpenAuth> =>
-  outboundAuthTypes
-    .filter(({ type }) => row.auths.includes(type))
-    .map(({ readable, settings, type }) => {
-      const auth = Object.fromEntries(
-        Object.keys(settings).map((name) => [name, readable.includes(name) ? "readable" : secret])
-      )
-      const checked = Result.getOrThrow(validateOutboundAuth(type, auth, row.auths))
-      return { headers: compileOutboundAuth(checked).headers, signing: null, settings: checked.auth }
-    })
 
 const open = (row: Connector, auth: OpenAuth): Sender =>
   row.open(Result.getOrThrow(settingsOf(row, inExample(row))), auth, (origin) => origin)
@@ -138,7 +126,7 @@ describe.each(rows.map((row) => [row.type, row] as const))("%s", (type, row) => 
     })
 
     it.each(settings.map(([name]) => name))("%s: refuses what it cannot be, in words and without the value", (name) => {
-      const wrong: ReadonlyArray<Schema.Json> = [{ is: secret }, [secret], `${secret}\u0000${"x".repeat(1_000_000)}`]
+      const wrong: ReadonlyArray<Schema.Json> = [{ is: secret }, [[secret]], `${secret}\u0000${"x".repeat(1_000_000)}`]
       for (const value of wrong) {
         const faults = faultsOf(row, { ...inExample(row), [name]: value }).join("\n")
         expect(faults).toMatch(/must (?:be|not|begin|contain|have) /)
@@ -213,7 +201,8 @@ describe.each(rows.map((row) => [row.type, row] as const))("%s", (type, row) => 
     })
 
     it("judges every answer", () => {
-      expect(sender.judge(answer(200, '{"ok":true}', { "content-type": "application/json" }))).toBe("successful")
+      const { body, headers, status } = rowOf(type).accepted
+      expect(sender.judge(answer(status, body, headers))).toBe("successful")
       for (const status of [301, 400, 401, 403, 404, 410, 413, 429, 500, 502, 503, 599]) {
         for (const body of odd) {
           const verdict = sender.judge(answer(status, body))
@@ -245,7 +234,7 @@ describe("a session", () => {
       )
       expect(answer.status).toBe(200)
       expect([line.opened, line.closed]).toEqual([1, 1])
-    })
+    }).pipe(Effect.provide(noSqlServers))
   )
 
   it.effect("can be interrupted while it sends", () =>
@@ -259,6 +248,6 @@ describe("a session", () => {
       yield* Fiber.interrupt(sending)
       expect(Exit.isFailure(yield* Fiber.await(sending))).toBe(true)
       expect(line.closed).toBe(1)
-    })
+    }).pipe(Effect.provide(noSqlServers))
   )
 })

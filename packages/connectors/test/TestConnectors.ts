@@ -1,6 +1,10 @@
-import { Effect, Schema } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import { type Answer, connector, type Session, type SessionFailure } from "@tidegate/connectors/Connector"
 import { needed, pacing, text } from "@tidegate/connectors/Settings"
+import { SqlServers } from "../src/SqlServers.ts"
+
+/** What a session is opened with where nobody opens one to a database. */
+export const noSqlServers = Layer.succeed(SqlServers, { open: () => Effect.die("there is no database here") })
 
 /** A connection in memory, and what has become of it. */
 export interface Line {
@@ -36,6 +40,7 @@ export const lineConnector = (line: Line) =>
       kind: "session",
       method: "SEND",
       shownUrl: `line:${settings.line}`,
+      atOnce: 50,
       connect: Effect.acquireRelease(
         Effect.map(line.connect, (): Session => {
           line.opened++

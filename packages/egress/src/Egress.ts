@@ -9,7 +9,7 @@ import { InvalidNetwork, makeGuard } from "./Guard.ts"
 import type { Guard, GuardOptions } from "./Guard.ts"
 import { makeOrigins } from "./Origins.ts"
 
-export type { Answer, AttemptErrorCode }
+export type { Answer, AttemptErrorCode, Guard }
 
 /** A request to the outside. */
 export interface Outbound {
@@ -23,6 +23,8 @@ export interface Outbound {
    */
   readonly headers?: ReadonlyArray<string>
   readonly body?: Uint8Array | string | null
+  /** URLs that the target is told to fetch itself. Of `deliver`: nothing is sent unless each leads to a public host. */
+  readonly fetched?: ReadonlyArray<string>
   /** Milliseconds for the whole exchange: waiting for a connection, connecting, sending and the answer to its last byte. */
   readonly timeoutMs?: number
   /** How many bytes of the answer's body are kept. Default `maxCapturedBytes`. */
@@ -172,12 +174,33 @@ const makeEgress = (options: EgressOptions) => {
     return parseUrl(outbound.url)
   }
 
-  const deliver = (outbound: Outbound): Promise<Answer> =>
+  const deliverNow = (outbound: Outbound): Promise<Answer> =>
     new Promise((resolve) => {
       const url = admit(outbound)
       if (url instanceof URL) send(outbound, url, undefined, resolve)
       else resolve(url)
     })
+
+  /**
+   * Why a target must not be told to fetch a URL; null when it may. Whoever fetches it looks the name up again: what is kept from
+   * tenants by this is to have somebody reach for the operator's networks, or for those of the target.
+   */
+  const refusalOf = async (text: string): Promise<Answer | null> => {
+    const url = parseUrl(text)
+    if (!(url instanceof URL)) return url
+    const refused = await guard.refusalOf(url.hostname.replace(/^\[(.*)\]$/, "$1"))
+    return refused === null ? null : refusal(refused.code, refused.message)
+  }
+
+  const deliverChecked = async (outbound: Outbound, fetched: ReadonlyArray<string>): Promise<Answer> => {
+    const refusals = await Promise.all([...new Set(fetched)].map(refusalOf))
+    return refusals.find((one) => one !== null) ?? deliverNow(outbound)
+  }
+
+  const deliver = (outbound: Outbound): Promise<Answer> =>
+    outbound.fetched === undefined || outbound.fetched.length === 0
+      ? deliverNow(outbound)
+      : deliverChecked(outbound, outbound.fetched)
 
   const stream = (outbound: Outbound, reader: AnswerReader): Streaming => {
     // Later, so that it is never called before this returns.
@@ -220,7 +243,7 @@ export class Egress extends Context.Service<
      * - One budget covers everything, waiting for a free connection included.
      * - Nothing is sent twice: a connection that the target closes as it is reused ends as SOCKET_CLOSED or
      *   CONNECTION_RESET, because the request may have had its effect; whether to repeat it is up to the retry rule.
-     * - A target that says "100 Continue" unasked is PROTOCOL_ERROR (the HTTP client's limit); other 1xx are passed over.
+     * - A target that says "100 Continue" unasked is PROTOCOL_ERROR (the HTTP client's limit); other 1xx are passed over, as far as they are few.
      *
      * It runs outside Effect, since it is called for every delivery. In an effect:
      * `Effect.promise((signal) => egress.deliver({ ...outbound, signal }))`.

@@ -27,6 +27,9 @@ const noHeaders: Answer["headers"] = {}
 /** Thrown into the HTTP client to drop a request that has ended while it waited for a connection; nobody reads it. */
 const dropped = new Error("the exchange has ended")
 
+/** 1xx before an answer: each is a few bytes, and costs as much as an answer does. */
+const mostInterim = 32
+
 /** Takes an answer as it comes. */
 export interface AnswerReader {
   /** Once, before any byte of the body: the final status, and the headers as `Answer` has them. */
@@ -66,6 +69,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #settled = false
   #paused = false
   #truncated = false
+  #interim = 0
   #status: number | null = null
   #headers: Answer["headers"] = noHeaders
   readonly #captured: GatheredBytes
@@ -87,7 +91,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Answer["headers"]): void {
     // 1xx: the answer is yet to come.
-    if (status < 200) return
+    if (status < 200) {
+      if (++this.#interim > mostInterim) this.#cancel("PROTOCOL_ERROR", `more than ${mostInterim} interim answers`)
+      return
+    }
     this.#status = status
     this.#headers = headers
     const reader = this.#options.reader

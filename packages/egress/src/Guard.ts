@@ -2,7 +2,8 @@ import { Result, Schema } from "effect"
 import * as IpNetwork from "effect/net/IpNetwork"
 import { BlockList, connect, isIP, Socket, SocketAddress } from "node:net"
 import type { LookupFunction } from "node:net"
-import { createSecureContext, getCACertificates } from "node:tls"
+import { connect as connectTls, createSecureContext, getCACertificates } from "node:tls"
+import type { TLSSocket } from "node:tls"
 import { callbackify } from "node:util"
 import { buildConnector } from "undici"
 import { makeResolver } from "./Resolver.ts"
@@ -46,6 +47,8 @@ export interface GuardOptions {
 export interface Guard {
   /** Whether an IP address may be connected to. Anything that is not an IP address may not. */
   readonly permits: (address: string) => boolean
+  /** Why a host must not be reached, by somebody else on our behalf either; null when it may. Never rejects. */
+  readonly refusalOf: (host: string) => Promise<GuardError | null>
   /** The connector for an HTTP client: plain or TLS, verified against the host name whatever the environment says. */
   readonly connect: buildConnector.connector
   /**
@@ -53,6 +56,8 @@ export interface Guard {
    * refusal arrives as its `error` event (a `GuardError`). How long connecting may take is up to the caller.
    */
   readonly openSocket: (target: { readonly host: string; readonly port: number }) => Socket
+  /** TLS over such a socket, when both sides have agreed on it: verified against the host as `connect` does. */
+  readonly secure: (socket: Socket, host: string) => TLSSocket
 }
 
 /** The loopback networks, for tests and for development on one machine. */
@@ -173,7 +178,7 @@ export const makeGuard = (options: GuardOptions): Guard => {
   /** An IP address as the host is never looked up, so it has to be judged before. */
   const refusesLiteral = (host: string): boolean => isIP(host) !== 0 && !permits(host)
 
-  const checkedAddresses = callbackify(async (hostname: string) => {
+  const addressesOf = async (hostname: string) => {
     const addresses = await resolve(hostname).catch((error: unknown) => {
       const cause = error instanceof Error && "code" in error ? String(error.code) : String(error)
       throw new GuardError("DNS_LOOKUP_FAILED", `cannot resolve ${hostname}: ${cause}`)
@@ -181,7 +186,8 @@ export const makeGuard = (options: GuardOptions): Guard => {
     if (addresses.length === 0) throw new GuardError("DNS_LOOKUP_FAILED", `${hostname} has no address`)
     if (!addresses.every(permits)) throw refused(hostname)
     return addresses.map((address) => ({ address, family: isIP(address) }))
-  })
+  }
+  const checkedAddresses = callbackify(addressesOf)
 
   // `autoSelectFamily` always asks for all addresses.
   const lookup: LookupFunction = (hostname, _options, callback) =>
@@ -193,20 +199,38 @@ export const makeGuard = (options: GuardOptions): Guard => {
     autoSelectFamilyAttemptTimeout: attemptTimeoutMs
   } as const
 
-  const connectUnchecked = buildConnector({
-    ...addressing,
-    allowH2: false,
-    timeout: options.connectTimeoutMs ?? 10_000,
+  const connectTimeoutMs = options.connectTimeoutMs ?? 10_000
+  const verifying = {
     // Said outright, because a variable of the environment can turn the default off.
     rejectUnauthorized: true,
     // One for all connections: building it parses every certificate.
     secureContext: createSecureContext(
       options.ca === undefined ? {} : { ca: [...getCACertificates("default"), ...options.ca] }
     )
+  }
+
+  const connectUnchecked = buildConnector({
+    ...addressing,
+    allowH2: false,
+    timeout: connectTimeoutMs,
+    ...verifying
   })
 
   return {
     permits,
+    refusalOf: async (host) => {
+      if (isIP(host) !== 0) return permits(host) ? null : refused(host)
+      let timer: NodeJS.Timeout | undefined
+      const late = new Promise<GuardError>((resolve) => {
+        const give = () => resolve(new GuardError("DNS_LOOKUP_FAILED", `cannot resolve ${host} in time`))
+        timer = setTimeout(give, connectTimeoutMs)
+      })
+      const looked = addressesOf(host).then(
+        () => null,
+        (error: GuardError) => error
+      )
+      return Promise.race([looked, late]).finally(() => clearTimeout(timer))
+    },
     connect: (target, callback) => {
       if (refusesLiteral(target.hostname)) {
         // Later, as every other outcome: the client is not ready for an answer inside the call.
@@ -218,6 +242,11 @@ export const makeGuard = (options: GuardOptions): Guard => {
       connectUnchecked(dotted ? { ...target, servername: target.hostname.slice(0, -1) } : target, callback)
     },
     openSocket: ({ host, port }) =>
-      refusesLiteral(host) ? new Socket().destroy(refused(host)) : connect({ ...addressing, host, port })
+      refusesLiteral(host) ? new Socket().destroy(refused(host)) : connect({ ...addressing, host, port }),
+    secure: (socket, host) => {
+      const name = host.endsWith(".") ? host.slice(0, -1) : host
+      // An address has no name to ask for, and is verified as one.
+      return connectTls({ ...verifying, socket, host: name, servername: isIP(name) === 0 ? name : "" })
+    }
   }
 }

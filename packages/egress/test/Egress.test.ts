@@ -149,6 +149,24 @@ describe("an answer", () => {
     }
   )
 
+  it("that never comes for all the 1xx before it is none, and costs no more than some of them", async () => {
+    await using target = await rawTarget((socket) => {
+      const again = (): void => {
+        while (!socket.destroyed && socket.write("HTTP/1.1 102 Processing\r\n\r\n".repeat(1_000)));
+        socket.once("drain", again)
+      }
+      again()
+    })
+    await using egress = await openEgress()
+    const answer = await egress.deliver({ method: "POST", url: target.url, body: "x" })
+    expect(answer).toMatchObject({
+      status: null,
+      errorCode: "PROTOCOL_ERROR",
+      errorMessage: "more than 32 interim answers"
+    })
+    await target.allClosed()
+  })
+
   it("after 1xx is the one that counts", async () => {
     await using target = await rawTarget((socket) =>
       socket.write(`HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${ok}`)
@@ -472,5 +490,51 @@ describe("memory", () => {
       }
     }
     expect(target.connections()).toBe(300)
+  })
+})
+
+describe("what a target is told to fetch", () => {
+  const hosts: Readonly<Record<string, ReadonlyArray<string>>> = {
+    "media.example": ["93.184.216.34"],
+    "inner.example": ["10.0.0.1"],
+    "both.example": ["93.184.216.34", "169.254.169.254"]
+  }
+  const resolve = async (host: string) => hosts[host] ?? []
+
+  it("is public, and then sent", async () => {
+    await using target = await echo()
+    await using egress = await openEgress({ resolve })
+    const fetched = ["https://media.example/a.png", "http://media.example:8080/b.png", "https://93.184.216.34/c.png"]
+    const answer = await egress.deliver({ method: "POST", url: target.url, fetched })
+    expect(answer).toMatchObject({ status: 200, errorCode: null })
+  })
+
+  it.each([
+    ["https://inner.example/a.png", "TARGET_NOT_ALLOWED"],
+    ["https://both.example/a.png", "TARGET_NOT_ALLOWED"],
+    ["http://10.0.0.1/a.png", "TARGET_NOT_ALLOWED"],
+    ["http://0x0a000001/a.png", "TARGET_NOT_ALLOWED"],
+    ["http://[::ffff:10.0.0.1]/a.png", "TARGET_NOT_ALLOWED"],
+    ["http://169.254.169.254/latest/meta-data", "TARGET_NOT_ALLOWED"],
+    ["https://nobody.example/a.png", "DNS_LOOKUP_FAILED"],
+    ["ftp://media.example/a.png", "INVALID_URL"],
+    ["https://user:pass@media.example/a.png", "INVALID_URL"],
+    ["no url", "INVALID_URL"]
+  ])("%s is refused, and nothing is sent", async (url, code) => {
+    await using target = await echo()
+    await using egress = await openEgress({ resolve })
+    const fetched = ["https://media.example/a.png", url]
+    const answer = await egress.deliver({ method: "POST", url: target.url, fetched })
+    expect(answer).toMatchObject({ status: null, errorCode: code })
+    expect(answer.errorMessage).not.toMatch(/169\.254\.169\.254 and|pass/)
+    expect(target.connections()).toBe(0)
+  })
+
+  it("is not waited for without end", async () => {
+    await using target = await echo()
+    await using egress = await openEgress({ connectTimeoutMs: 50, resolve: () => new Promise(() => undefined) })
+    const answer = await egress.deliver({ method: "POST", url: target.url, fetched: ["https://media.example/a.png"] })
+    expect(answer.errorCode).toBe("DNS_LOOKUP_FAILED")
+    expect(target.connections()).toBe(0)
   })
 })

@@ -27,6 +27,12 @@ const exceptions: ReadonlyArray<{
     reason: "the gateway's own database, at an address the operator sets"
   },
   {
+    files: /^packages\/sessions\/src\/PostgresServers\.ts$/,
+    from: /^@effect\/sql-pg\/PgConnection$/,
+    names: ["make"],
+    reason: "speaks to other people's databases over streams that it is given: the guard opens their sockets"
+  },
+  {
     files: /^packages\/entities\/src\/Wire\/ClusterWire\.ts$/,
     from: /^(@effect\/platform-node|effect\/socket|node:tls)$/,
     names: ["NodeSocket", "Socket", "connect"],
@@ -53,6 +59,12 @@ const exceptions: ReadonlyArray<{
       "runs at its users, and calls the gateway, and an app on the same machine for a tunnel; no part of the gateway may import it"
   },
   {
+    files: /^packages\/connectors\/src\/Mailbox\.ts$/,
+    from: /^nodemailer\/lib\/mail-composer$/,
+    names: ["*"],
+    reason: "composes a letter of texts and sends nothing; its ways to read files and URLs are switched off"
+  },
+  {
     files: /^apps\/cli\/src\//,
     from: /^(global|node:net)$/,
     names: ["fetch", "connect"],
@@ -76,6 +88,20 @@ const exceptions: ReadonlyArray<{
     from: /^jose$/,
     names: ["createLocalJWKSet", "errors", "jwtVerify"],
     reason: "verifies tokens with keys that it is given; what would fetch them is not used"
+  },
+  {
+    files: /^packages\/entities\/src\/Destination\/tokens\/TokenEndpoint\.ts$/,
+    from: /^(jose|oauth4webapi)$/,
+    names: [
+      "SignJWT",
+      "allowInsecureRequests",
+      "ClientSecretBasic",
+      "ClientSecretPost",
+      "customFetch",
+      "genericTokenEndpointRequest",
+      "processGenericTokenEndpointResponse"
+    ],
+    reason: "asks for tokens through the way out, which it gives the library for its calls; signing reaches nobody"
   },
   {
     files: /^packages\/postgres\/src\/Binaries\.ts$/,

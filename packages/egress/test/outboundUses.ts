@@ -55,7 +55,7 @@ export const loudEffectModules: ReadonlyArray<string> = [...loudNames].flatMap((
 )
 
 /** Packages that reach nothing outside, whatever is imported from them. Any other is taken to, until it stands here. */
-const quietPackages = names("effect re2js yaml")
+const quietPackages = names("effect re2js yaml @smithy/signature-v4")
 
 const isQuiet = (specifier: string, name: string): boolean => {
   if (specifier.startsWith(".") || specifier.startsWith("@tidegate/")) return true

@@ -67,6 +67,8 @@ const destinationsThatListen = DestinationEntity.toLayer(
         settle: ({ cancelled }) => Effect.forEach(cancelled, cancellations.request, { discard: true })
       })),
       RetryEvent: unused,
+      StartConsent: unused,
+      EndConsent: unused,
       Deliver: unused,
       Wake: unused,
       Reload: () =>

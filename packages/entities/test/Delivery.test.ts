@@ -10,6 +10,7 @@ import { next } from "@tidegate/model/TestSignal"
 import type { Rule } from "@tidegate/model/Rule"
 import { Connections } from "@tidegate/storage/Connections"
 import { Journal } from "@tidegate/storage/Journal"
+import { noSqlServers } from "../../connectors/test/TestConnectors.ts"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
 import { Cancellations } from "../src/Cancellations.ts"
 import { Batch } from "../src/Batch.ts"
@@ -101,6 +102,7 @@ const worldUnder = (lease: Layer.Layer<Lease>) =>
         network,
         lease,
         DeliveryRuntime.layer({ deliveries: 1_000, windowBytes: 1e7 }),
+        noSqlServers,
         Cancellations.layer,
         Journal.layer,
         runner

@@ -14,6 +14,10 @@ const run = (call: Call): Effect.Effect<Execution, SandboxUnavailable> => {
     written: null,
     pinned: null
   }
+  if (call.isLoadedOnly === true && call.code.startsWith("syntax")) {
+    const error = { code: "SYNTAX_ERROR" as const, name: "SyntaxError", message: "Unexpected token", line: 2 }
+    return Effect.succeed({ ...times, request: null, error, logs: [], logLevel: "fatal", warnings: [] })
+  }
   if (call.code.startsWith("busy")) return Effect.fail(new SandboxUnavailable({ message: "no room" }))
   if (call.code.startsWith("throw")) {
     const error = { code: "RUNTIME_ERROR" as const, name: "TypeError", message: "no such thing", line: 3 }

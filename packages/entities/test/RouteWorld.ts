@@ -47,6 +47,8 @@ const destinations = DestinationEntity.toLayer(
       Enable: unused,
       Delete: unused,
       RetryEvent: unused,
+      StartConsent: unused,
+      EndConsent: unused,
       Deliver: ({ payload }) =>
         Effect.sync(() => {
           for (const item of payload.batch.items) handedOver.set(item.eventId, item)

@@ -195,6 +195,23 @@ layer(world, { excludeTestServices: true })("the transformation's actor", (it) =
     })
   )
 
+  it.effect("looks at code without running anything through it", () =>
+    Effect.gen(function* () {
+      const target = yield* owner(fresh())
+      const valid = yield* target.Validate({ team_id, input: { code: "inline", env: { K: "v" } } })
+      expect(valid).toMatchObject({ valid: true, runtime: "js-v1", handlers: ["transform"], error: null })
+      expect(valid.console[1]).toBe(team_id)
+      expect(yield* target.Validate({ team_id, input: { code: "syntax" } })).toStrictEqual({
+        valid: false,
+        runtime: "js-v1",
+        handlers: [],
+        console: [],
+        error: { code: "SYNTAX_ERROR", name: "SyntaxError", message: "Unexpected token", line: 2 }
+      })
+      expect(yield* codeOf(target.Validate({ team_id, input: { code: "busy" } }))).toBe("QUEUE_UNAVAILABLE")
+    })
+  )
+
   it.effect("does not run without variables that cannot be read", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

@@ -35,5 +35,7 @@ export type AttemptErrorCode =
   | "CLI"
   /** No client has held the tunnel open for as long as is waited for one. */
   | "CLI_UNAVAILABLE"
+  /** No token for the destination can be obtained. */
+  | "OAUTH2_HANDSHAKE_FAILED"
   | "INTERNAL_ERROR"
   | "UNKNOWN"

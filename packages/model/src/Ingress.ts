@@ -15,6 +15,10 @@ export class Ingress extends Context.Service<
     Layer.succeed(Ingress, { baseUrl: baseUrl.replace(/\/+$/, "") })
 }
 
+/** The gateway's own address under which all its routes answer. */
+export const publicUrl = ({ baseUrl }: Ingress["Service"]): string =>
+  baseUrl.endsWith(ingressPath.slice(0, -1)) ? baseUrl.slice(0, 1 - ingressPath.length) : baseUrl
+
 /**
  * What names a source in its URL beside its id, chosen by its owner. An id has an underscore and a slug has none, so that
  * neither can be taken for the other.

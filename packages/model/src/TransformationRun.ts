@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { ExecutionStats } from "./Execution.ts"
 import { Timestamp } from "./Timestamp.ts"
-import { Runtime } from "./Transformation.ts"
+import { Isolation, Runtime } from "./Transformation.ts"
 import { Values } from "./Message.ts"
 
 /** A request sample as the code returned it: `query` in the form it was sent in, text or object. */
@@ -12,6 +12,14 @@ export const TransformedSample = Schema.Struct({
   parsed_query: Values,
   path: Schema.String,
   method: Schema.String
+})
+
+/** How code has failed; `line` is that of the code, from 1. */
+const CodeProblem = Schema.Struct({
+  code: Schema.String,
+  name: Schema.String,
+  message: Schema.String,
+  line: Schema.NullOr(Schema.Int)
 })
 
 /**
@@ -26,14 +34,7 @@ export const TransformationRun = Schema.Struct({
   console: Schema.Array(Schema.String),
   warnings: Schema.Array(Schema.String),
   request: Schema.NullOr(TransformedSample),
-  error: Schema.NullOr(
-    Schema.Struct({
-      code: Schema.String,
-      name: Schema.String,
-      message: Schema.String,
-      line: Schema.NullOr(Schema.Int)
-    })
-  ),
+  error: Schema.NullOr(CodeProblem),
   transformation_run_time: Schema.Struct({
     started_at: Timestamp,
     finished_at: Timestamp,
@@ -42,3 +43,46 @@ export const TransformationRun = Schema.Struct({
 }).annotate({ identifier: "TransformationRun" })
 
 export interface TransformationRun extends Schema.Schema.Type<typeof TransformationRun> {}
+
+/** Whether code compiles, loads, and has added a handler: `handlers` are those that it has added. */
+export const TransformationValidation = Schema.Struct({
+  valid: Schema.Boolean,
+  runtime: Runtime,
+  handlers: Schema.Array(Schema.Literal("transform")),
+  console: Schema.Array(Schema.String),
+  error: Schema.NullOr(CodeProblem)
+}).annotate({ identifier: "TransformationValidation" })
+
+export interface TransformationValidation extends Schema.Schema.Type<typeof TransformationValidation> {}
+
+const most = Schema.Int
+
+/** What code may use, and what it may come to. Bytes are of UTF-8. */
+export const TransformationCapabilities = Schema.Struct({
+  runtime: Runtime,
+  runtimes: Schema.Array(Runtime),
+  handlers: Schema.Array(Schema.Literal("transform")),
+  isolations: Schema.Array(Isolation),
+  globals: Schema.Array(Schema.String),
+  limits: Schema.Struct({
+    time_ms: most,
+    memory_bytes: most,
+    code_bytes: most,
+    variables: most,
+    variables_bytes: most,
+    output_bytes: most,
+    body_values: most,
+    body_depth: most,
+    headers: most,
+    headers_bytes: most,
+    header_name_bytes: most,
+    header_value_bytes: most,
+    path_bytes: most,
+    query_bytes: most,
+    query_values: most,
+    log_lines: most,
+    log_line_bytes: most
+  })
+}).annotate({ identifier: "TransformationCapabilities" })
+
+export interface TransformationCapabilities extends Schema.Schema.Type<typeof TransformationCapabilities> {}

@@ -1,6 +1,7 @@
 import { Result, Schema } from "effect"
 import type { Connector } from "@tidegate/connectors/Connector"
 import { connectorOf, connectors, notBuilt, settingsOf } from "@tidegate/connectors/Connectors"
+import { hasSecrets, sealed, unmasked } from "@tidegate/connectors/SecretSettings"
 import { type Config, pacing, writtenMembers } from "@tidegate/connectors/Settings"
 import { maxControlBody } from "@tidegate/model/BodyLimits"
 import type { GatewayError } from "@tidegate/model/GatewayError"
@@ -25,7 +26,10 @@ import { type Change, judgedByOwner, type Next, resource } from "./Resource.ts"
 /** `config` as stored: the settings of its type, and how it authenticates; `auth` has a column of its own. */
 export type DestinationConfig = Config & { readonly auth_type: string | null }
 
-/** What a caller can write of a destination, checked and complete; secrets in the clear. */
+/**
+ * What a caller can write of a destination, checked and complete; secrets in the clear. What is to be stored has its secret settings in
+ * `auth` (`SecretSettings.ts`); what is stored is given to a change with them in `config`.
+ */
 export interface DestinationFields {
   readonly name: string
   readonly description: string | null
@@ -94,27 +98,35 @@ const allowedBy =
   (authType: unknown, auth: unknown) =>
     validateOutboundAuth(authType, auth, auths)
 
-const noAuth = { auth_type: null, auth: {} }
+/** The settings of a type, written whole or on top of others, where masks stand for the secrets of `stored`. */
+const settingsOver = (connector: Connector, written: Config, stored: DestinationFields | null, under: Config = {}) =>
+  Result.flatMap(unmasked(connector, written, stored?.type === connector.type ? stored.config : {}), (config) =>
+    settingsOf(connector, { ...under, ...config })
+  )
 
 /** A whole destination as written; masks stand for the secrets of `stored`. */
-const whole = (
-  input: Members,
-  stored: { readonly auth_type: string | null; readonly auth: Schema.JsonObject }
-): Result.Result<DestinationFields, GatewayError> =>
+const whole = (input: Members, stored: DestinationFields | null): Result.Result<DestinationFields, GatewayError> =>
   judge(input, defaultType, ({ config, description, name }, connector) =>
     Result.map(
       every({
         name: required("name", name),
-        auth: checkAuth(config, stored, allowedBy(connector)),
-        config: settingsOf(connector, config)
+        auth: checkAuth(
+          config,
+          { auth_type: stored?.config.auth_type ?? null, auth: stored?.auth ?? {} },
+          allowedBy(connector)
+        ),
+        config: settingsOver(connector, config, stored)
       }),
-      ({ auth: { auth, auth_type }, config, name }): DestinationFields => ({
-        name,
-        description: description ?? null,
-        type: connector.type,
-        config: { ...config, auth_type },
-        auth
-      })
+      ({ auth: { auth, auth_type }, config, name }): DestinationFields => {
+        const storable = sealed(connector, { config, auth })
+        return {
+          name,
+          description: description ?? null,
+          type: connector.type,
+          config: { ...storable.config, auth_type },
+          auth: storable.auth
+        }
+      }
     )
   )
 
@@ -156,15 +168,19 @@ const change =
         every({
           written: isWhole ? settingsOf(connector, config) : Result.void,
           auth: nextAuth(config, stored, connector),
-          config: settingsOf(connector, { ...kept(stored, connector), ...config })
+          config: settingsOver(connector, config, stored, kept(stored, connector))
         }),
-        ({ auth: { auth, auth_type }, config }): DestinationChange => ({
-          name: name ?? stored.name,
-          description: description === undefined ? stored.description : description,
-          type: connector.type,
-          config: { ...config, auth_type },
-          auth
-        })
+        ({ auth: { auth, auth_type }, config }): DestinationChange => {
+          const isKept = auth === "unchanged" && !hasSecrets(connector) && !hasSecrets(connectorOf(stored.type))
+          const storable = sealed(connector, { config, auth: auth === "unchanged" ? stored.auth : auth })
+          return {
+            name: name ?? stored.name,
+            description: description === undefined ? stored.description : description,
+            type: connector.type,
+            config: { ...storable.config, auth_type },
+            auth: isKept ? "unchanged" : storable.auth
+          }
+        }
       )
     )
 
@@ -200,10 +216,10 @@ export const destination = resource({
   write: {
     ...judgedByOwner(DestinationWrite),
     // No actor is started for a body that creates nothing.
-    judge: (input, { id }) => (id === null ? Result.map(whole(input, noAuth), () => input) : Result.succeed(input))
+    judge: (input, { id }) => (id === null ? Result.map(whole(input, null), () => input) : Result.succeed(input))
   },
   patch: judgedByOwner(DestinationPatch),
-  create: (input) => whole(input, noAuth),
+  create: (input) => whole(input, null),
   // `config` is merged by member, `auth` replaced whole.
   change: (input) => change(input, false),
   // It names its target in any case: what it means does not depend on what there is already.
@@ -212,7 +228,7 @@ export const destination = resource({
   replace:
     (input): Next<DestinationFields, typeof columns> =>
     (stored) =>
-      whole(input, { auth_type: stored.config.auth_type, auth: stored.auth }),
+      whole(input, stored),
   columns,
   switches: ["disable", "enable"],
   weight: "octet_length(t.config::text)",

@@ -9,8 +9,8 @@ import { Name, OneOf, text } from "./Members.ts"
 import { type ChangeOf, type FieldsOf, plainBodies, resource } from "./Resource.ts"
 import { ids, times } from "./Story.ts"
 
-const mostVariables = 100
-const largestEnv = 64 * 1024
+export const mostVariables = 100
+export const largestEnv = 64 * 1024
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/u
 
 const bytes = (text: string): number => Buffer.byteLength(text, "utf8")

@@ -169,3 +169,23 @@ export const runOf = (input: RunInput, nowMs: number): RunFields => {
     }
   }
 }
+
+const Validation = Schema.Struct({ code: Code, env: Schema.optionalKey(Env) })
+
+/** What is asked whether it is a transformation. */
+export type ValidationInput = typeof Validation.Type
+
+export const validationExample = { code: transformation.body.code } as const
+
+export const validationBody = {
+  message: Validation,
+  described: Schema.Struct({
+    code: Code,
+    env: optional(Env.annotate({ description: "Variables that it is loaded with" }))
+  }).annotate({
+    identifier: "TransformationValidationInput",
+    description: "Code that is to be looked at.",
+    examples: [validationExample]
+  }),
+  judge: (written: Members) => orInvalid(judgeBody(Validation, written, Result.succeed))
+}

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result, type Schema } from "effect"
-import { connectors, notBuilt } from "@tidegate/connectors/Connectors"
+import { connectorOf, connectors, notBuilt } from "@tidegate/connectors/Connectors"
 import { destination, type DestinationFields } from "../src/Destination.ts"
 import type { Members } from "../src/Input.ts"
 import { faults } from "./written.ts"
@@ -188,8 +188,9 @@ describe("a destination", () => {
       "config.auth.header_name: is required",
       "config.auth.value: is required"
     ])
+    const allowed = connectorOf("HTTP")!.auths.join(", ")
     expect(refused({ name: "a", url, auth_type: "EMAIL_API_KEY", auth: { api_key: "k" } })).toStrictEqual([
-      "config.auth_type: must be one of NO_AUTH, SERVICE_SIGNATURE, CUSTOM_HEADER or null"
+      `config.auth_type: must be one of ${allowed} or null`
     ])
   })
 

@@ -16,15 +16,28 @@ export const decode = <S extends Schema.ConstraintDecoder<unknown>>(
   written: unknown,
   what: string
 ): Result.Result<S["Type"], Complaint> =>
-  Result.mapError(Schema.decodeUnknownResult(schema, { onExcessProperty: "error" })(written), ({ issue }) => {
-    const [first] = SchemaIssue.makeFormatterStandardSchemaV1({
-      leafHook: (leaf) => {
-        if (leaf._tag === "MissingKey") return "is required"
-        if (leaf._tag === "UnexpectedKey") return `is not a field of ${what}`
-        return SchemaIssue.defaultLeafHook(leaf)
-      }
-    })(issue).issues
-    const keys = (first?.path ?? []).map((step) => (Predicate.isObject(step) ? step.key : step))
-    const path = keys.reduce<string>((at, key) => below(at, Predicate.isNumber(key) ? key : String(key)), "")
-    return { path, message: first?.message ?? "is not valid" }
-  })
+  Result.mapError(decodeAll(schema, written, what), ([first]) => first ?? { path: "", message: "is not valid" })
+
+/** Like `decode`, with all that is wrong. */
+export const decodeAll = <S extends Schema.ConstraintDecoder<unknown>>(
+  schema: S,
+  written: unknown,
+  what: string
+): Result.Result<S["Type"], ReadonlyArray<Complaint>> =>
+  Result.mapError(
+    Schema.decodeUnknownResult(schema, { onExcessProperty: "error", errors: "all" })(written),
+    ({ issue }) =>
+      SchemaIssue.makeFormatterStandardSchemaV1({
+        leafHook: (leaf) => {
+          if (leaf._tag === "MissingKey") return "is required"
+          if (leaf._tag === "UnexpectedKey") return `is not a field of ${what}`
+          return SchemaIssue.defaultLeafHook(leaf)
+        }
+      })(issue).issues.map(({ message, path }) => {
+        const keys = (path ?? []).map((step) => (Predicate.isObject(step) ? step.key : step))
+        return {
+          path: keys.reduce<string>((at, key) => below(at, Predicate.isNumber(key) ? key : String(key)), ""),
+          message
+        }
+      })
+  )

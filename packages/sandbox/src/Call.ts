@@ -20,6 +20,8 @@ export interface Call {
   readonly codeHash: string
   /** `fresh`: never in a sealed realm, because its author wants that or it was found to differ there. */
   readonly isolation: Isolation
+  /** The code is loaded, which adds its handler, and is called for nothing: the request comes back as it is. In a fresh world. */
+  readonly isLoadedOnly?: boolean
   /** `process.env` and `context.env` of the code. */
   readonly env: Readonly<Record<string, string>>
   readonly request: TransformRequest

@@ -32,3 +32,20 @@ export const callLimits = {
   /** Characters of all of a returned request but its body, as JSON: what the limits above allow, and more is not parsed. */
   membersLength: 1_048_576
 } as const
+
+/** What code finds beside the language. Part of the public contract, too. */
+export const globals: ReadonlyArray<string> = [
+  "addHandler",
+  "console",
+  "process.env",
+  "URL",
+  "URLSearchParams",
+  "TextEncoder",
+  "TextDecoder",
+  "atob",
+  "btoa",
+  "crypto.hash",
+  "crypto.hmac",
+  "crypto.timingSafeEqual",
+  "crypto.randomUUID"
+]

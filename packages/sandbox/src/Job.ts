@@ -55,11 +55,16 @@ export const runJob = (call: Call, told: (execution: Execution) => void, untold:
     teamId: call.teamId,
     code: call.code,
     key: keyOf(call),
-    path: call.isolation === "fresh" ? "fresh" : null,
+    // One call more or less of its handler would tell nothing of where it runs.
+    path: call.isolation === "fresh" || call.isLoadedOnly === true ? "fresh" : null,
     isAlone: false,
     texts: () => {
       const { body, ...request } = call.request
-      const input: Input = { request, context: { ...call.context, env: call.env } }
+      const input: Input = {
+        request,
+        context: { ...call.context, env: call.env },
+        ...(call.isLoadedOnly === true ? { isLoadedOnly: true } : {})
+      }
       if (isDeeper(body, maxDepth)) throw new RangeError("too deep")
       return [JSON.stringify(input), JSON.stringify(body)]
     },

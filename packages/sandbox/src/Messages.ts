@@ -25,6 +25,7 @@ export type Order =
 export interface Input {
   readonly request: Omit<TransformRequest, "body">
   readonly context: Readonly<Record<string, unknown>>
+  readonly isLoadedOnly?: boolean
 }
 
 /** What a comparison of both paths came to. `noisy`: the code differs from itself, too, and nothing can be said. */

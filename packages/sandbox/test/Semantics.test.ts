@@ -45,6 +45,22 @@ describe("a handler", () => {
     }
   })
 
+  it("is not called by code that is only loaded", async () => {
+    const load = (code: string) => sandbox.run(callOf(code, { isLoadedOnly: true, env: { NAME: "value" } }))
+    const loaded = await load(
+      `console.log(process.env.NAME); ${handler("console.log('called'); throw new Error('called')")}`
+    )
+    expect(loaded).toMatchObject({ error: null, request: original, logs: [{ type: "log", message: "value" }] })
+    for (const [code, error, line] of [
+      ["1 + 1", "NO_HANDLER", null],
+      ["\n}", "SYNTAX_ERROR", 2],
+      ["\n\nthrow new Error('no')", "RUNTIME_ERROR", 3],
+      ["for (;;) {}", "TIMEOUT", null]
+    ] as const) {
+      expect((await load(code)).error).toMatchObject({ code: error, line })
+    }
+  })
+
   it("is refused for other events, and when it is not a function", async () => {
     for (const code of ["addHandler('delete', () => 1)", "addHandler('transform', 1)"]) {
       expect((await sandbox.run(callOf(code))).error).toMatchObject({

@@ -32,12 +32,14 @@ export const callOf = (
     readonly teamId?: string
     readonly env?: Call["env"]
     readonly isolation?: Call["isolation"]
+    readonly isLoadedOnly?: boolean
   } = {}
 ): Call => ({
   teamId: change.teamId ?? "tm_a",
   code,
   codeHash: code,
   isolation: change.isolation ?? "sealed",
+  ...(change.isLoadedOnly === true ? { isLoadedOnly: true } : {}),
   env: change.env ?? {},
   request: {
     headers: { "content-type": "application/json", "x-many": ["a", "b"] },

@@ -1,7 +1,7 @@
 import { Predicate, Result } from "effect"
 import type { Schema } from "effect"
 import type { FieldErrors } from "./AuthSettings.ts"
-import { notBuilt, outboundAuthTypes } from "./OutboundAuth.ts"
+import { outboundAuthTypes } from "./OutboundAuth.ts"
 
 const hmac = ["header_key", "algorithm", "encoding", "prefix", "timestamp_header", "tolerance_seconds"]
 /** What providers that sign are told and is no secret. A test holds these names against their table. */
@@ -16,8 +16,7 @@ const readable: ReadonlyMap<unknown, ReadonlySet<string>> = new Map(
     ["BASIC_AUTH", ["username"]] as const,
     ["API_KEY", ["header_key", "query_key"]] as const,
     ["HMAC", [...hmac, ...ofProviders]] as const,
-    ...outboundAuthTypes.map(({ readable, type }) => [type, readable] as const),
-    ...notBuilt
+    ...outboundAuthTypes.map(({ readable, type }) => [type, readable] as const)
   ].map(([type, names]) => [type, new Set(names)])
 )
 
@@ -60,6 +59,16 @@ const maskAt = (names: ReadonlySet<string>, name: string, value: Schema.Json): S
  * does not know, every value is masked.
  */
 export const maskAuth = (authType: unknown, auth: Schema.Json): Schema.Json => maskAt(readableOf(authType), "", auth)
+
+const textsAt = (names: ReadonlySet<string>, name: string, value: Schema.Json): ReadonlyArray<string> => {
+  if (isArray(value)) return value.flatMap((element) => textsAt(names, name, element))
+  if (isRecord(value)) return Object.entries(value).flatMap(([name, inner]) => textsAt(names, name, inner))
+  return typeof value === "string" && !names.has(name) ? [value] : []
+}
+
+/** The texts of `auth` that a read masks. */
+export const secretsIn = (authType: unknown, auth: Schema.Json): ReadonlyArray<string> =>
+  textsAt(readableOf(authType), "", auth)
 
 /** An object of which nothing may be read back: all names, every value masked. */
 export const maskAll = (settings: Schema.JsonObject): Schema.Json => maskAt(noneReadable, "", settings)

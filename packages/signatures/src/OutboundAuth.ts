@@ -2,8 +2,11 @@ import { Predicate, Result, Schema } from "effect"
 import { decodeAuth, fieldError } from "./AuthSettings.ts"
 import type { FieldErrors } from "./AuthSettings.ts"
 import { chatBotToken, emailApiKey, messagingAuthToken } from "./outbound/ApiCredentials.ts"
+import { databasePassword } from "./outbound/DatabasePassword.ts"
 import { customHeader } from "./outbound/CustomHeader.ts"
 import { noAuth } from "./outbound/NoAuth.ts"
+import { tokenAuthTypes } from "./outbound/OAuth.ts"
+import { objectStoreRKey, objectStoreSKey } from "./outbound/ObjectStoreKeys.ts"
 import { type DeliveryAuth, nothing, type OutboundAuthType } from "./outbound/OutboundAuthType.ts"
 import { serviceSignature } from "./outbound/ServiceSignature.ts"
 
@@ -16,7 +19,11 @@ export const outboundAuthTypes: ReadonlyArray<OutboundAuthType> = [
   customHeader,
   emailApiKey,
   chatBotToken,
-  messagingAuthToken
+  messagingAuthToken,
+  objectStoreRKey,
+  objectStoreSKey,
+  databasePassword,
+  ...tokenAuthTypes
 ]
 
 const byType: ReadonlyMap<unknown, OutboundAuthType> = new Map(outboundAuthTypes.map((row) => [row.type, row]))
@@ -24,31 +31,6 @@ const byType: ReadonlyMap<unknown, OutboundAuthType> = new Map(outboundAuthTypes
 /** The way of an `auth_type`; null is none. */
 export const outboundAuthOf = (authType: unknown): OutboundAuthType | undefined =>
   authType === null ? noAuth : byType.get(authType)
-
-const oauth = [
-  "token_url",
-  "client_id",
-  "scope",
-  "audience",
-  "token_auth_method",
-  "auth_server",
-  "authentication_type",
-  "authorization_url",
-  "redirect_uri"
-]
-
-/** Those that the contract has and the table does not yet, with what of them may be read back. */
-export const notBuilt: ReadonlyMap<string, ReadonlyArray<string>> = new Map(
-  Object.entries({
-    OAUTH2_CLIENT_CREDENTIALS: oauth,
-    OAUTH2_AUTHORIZATION_CODE: oauth,
-    OAUTH_REFRESH_TOKEN: oauth,
-    SERVICE_ACCOUNT: ["client_email", "token_uri", "scope"],
-    OBJECT_STORE_R_ACCESS_KEY: ["access_key_id"],
-    OBJECT_STORE_S_ACCESS_KEY: ["access_key_id"],
-    DATABASE_PASSWORD: ["username"]
-  })
-)
 
 /** How the deliveries to a destination authenticate, in canonical names. `disabled: true` switches it off. */
 export interface OutboundAuth {
@@ -73,7 +55,6 @@ const everyType: ReadonlyArray<string> = outboundAuthTypes.map(({ type }) => typ
 
 /** Why an `auth_type` cannot be where these are allowed; null when it can. Null is NO_AUTH. */
 export const authTypeFault = (authType: unknown, allowed: ReadonlyArray<string>): string | null => {
-  if (typeof authType === "string" && notBuilt.has(authType)) return `${authType} is not built yet`
   const row = outboundAuthOf(authType)
   return row !== undefined && allowed.includes(row.type)
     ? null
@@ -99,10 +80,18 @@ export const validateOutboundAuth = (
   const fault = authTypeFault(authType, allowed)
   if (row === undefined || fault !== null) return fieldError("config.auth_type", fault ?? "")
   const { complete, disabled } = schemas.get(row)!
-  const schema = Predicate.hasProperty(auth, "disabled") && auth.disabled === true ? disabled : complete
-  return Result.map(
-    decodeAuth(schema as Schema.ConstraintDecoder<Schema.JsonObject>, row.aliases, auth),
-    (auth): OutboundAuth => ({ auth_type: authType === null ? null : row.type, auth })
+  const isDisabled = Predicate.hasProperty(auth, "disabled") && auth.disabled === true
+  const schema = (isDisabled ? disabled : complete) as Schema.ConstraintDecoder<Schema.JsonObject>
+  const { aliases, check = () => [], expand = Result.succeed } = row
+  const expanded = Predicate.isObject(auth) ? expand(auth as Schema.JsonObject) : Result.succeed(auth)
+  return Result.flatMap(
+    Result.flatMap(expanded, (auth) => decodeAuth(schema, aliases, auth)),
+    (auth): Result.Result<OutboundAuth, FieldErrors> => {
+      const faults = isDisabled ? [] : check(auth as never)
+      return faults.length === 0
+        ? Result.succeed({ auth_type: authType === null ? null : row.type, auth })
+        : Result.fail(faults)
+    }
   )
 }
 

@@ -1,11 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import {
-  compileOutboundAuth,
-  notBuilt,
-  outboundAuthTypes,
-  validateOutboundAuth
-} from "@tidegate/signatures/OutboundAuth"
+import { generateKeyPairSync } from "node:crypto"
+import { compileOutboundAuth, outboundAuthTypes, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
 
 const normalised = (authType: unknown, auth: unknown) => Result.getOrThrow(validateOutboundAuth(authType, auth))
 const compiled = (authType: unknown, auth: unknown) => compileOutboundAuth(normalised(authType, auth))
@@ -112,14 +108,6 @@ describe("CUSTOM_HEADER", () => {
 })
 
 describe("other types", () => {
-  it.each([...notBuilt.keys()])("%s is refused by name, even disabled", (authType) => {
-    for (const auth of [{}, { disabled: true }]) {
-      expect(errors(authType, auth)).toStrictEqual([
-        { path: "config.auth_type", message: `${authType} is not built yet` }
-      ])
-    }
-  })
-
   it.each(["HMAC", "custom_header", "", 7, {}])("%j is no type", (authType) => {
     expect(errors(authType, {})).toStrictEqual([
       {
@@ -127,5 +115,113 @@ describe("other types", () => {
         message: `must be one of ${outboundAuthTypes.map(({ type }) => type).join(", ")} or null`
       }
     ])
+  })
+})
+
+const key = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ type: "pkcs8", format: "pem" })
+
+describe("the types whose token is obtained", () => {
+  const client = { token_url: "https://id.example.com/token", client_id: "gateway", client_secret: "s3cret" }
+  const grantOf = (authType: string, auth: object) => compiled(authType, auth).grant
+
+  it("say how the client shows who it is, in either spelling", () => {
+    const methods = [
+      [undefined, "client_secret_basic"],
+      ["client_secret_basic", "client_secret_basic"],
+      ["basic", "client_secret_basic"],
+      ["client_secret_post", "client_secret_post"],
+      ["x-www-form-urlencoded", "client_secret_post"]
+    ] as const
+    for (const [written, method] of methods) {
+      const auth = { ...client, token_auth_method: written }
+      expect(grantOf("OAUTH2_CLIENT_CREDENTIALS", auth)?.how).toMatchObject({ client: { method } })
+    }
+    const { token_url, ...rest } = client
+    expect(
+      grantOf("OAUTH2_CLIENT_CREDENTIALS", { ...rest, auth_server: token_url, authentication_type: "basic" })
+    ).toMatchObject({ tokenUrl: token_url, scope: null })
+  })
+
+  it.each([
+    ["OAUTH2_CLIENT_CREDENTIALS", {}, ["token_url", "client_id", "client_secret"]],
+    ["OAUTH_REFRESH_TOKEN", {}, ["token_url", "client_id", "client_secret", "refresh_token"]],
+    ["OAUTH2_AUTHORIZATION_CODE", {}, ["token_url", "client_id", "client_secret"]],
+    ["SERVICE_ACCOUNT", {}, ["client_email", "private_key"]]
+  ])("%s: %j lacks what it needs", (authType, auth, names) => {
+    expect(errors(authType, auth)).toStrictEqual(
+      names.map((name) => ({ path: `config.auth.${name}`, message: "is required" }))
+    )
+  })
+
+  it.each([
+    ["id.example.com/token", "must be an absolute http or https URL"],
+    ["ftp://id.example.com/", "must be an absolute http or https URL"],
+    ["https://id.example.com/#a", "must not have a fragment"],
+    ["https://me:pw@id.example.com/", "must not contain a user name or password"]
+  ])("are refused a token_url of %s", (token_url, message) => {
+    expect(errors("OAUTH2_CLIENT_CREDENTIALS", { ...client, token_url })).toStrictEqual([
+      { path: "config.auth.token_url", message }
+    ])
+  })
+
+  it("OAUTH2_AUTHORIZATION_CODE needs somewhere to consent, or what a consent has brought", () => {
+    expect(errors("OAUTH2_AUTHORIZATION_CODE", client)).toStrictEqual([
+      { path: "config.auth", message: "needs an authorization_url, a code or a refresh_token" }
+    ])
+    expect(errors("OAUTH2_AUTHORIZATION_CODE", { ...client, code: "c" })).toStrictEqual([
+      { path: "config.auth.redirect_uri", message: "is required with a code: it was given out for one" }
+    ])
+    const authorization_url = "https://id.example.com/auth?access_type=offline"
+    for (const auth of [
+      { authorization_url },
+      { refresh_token: "r" },
+      { code: "c", redirect_uri: "https://me.example/" }
+    ]) {
+      expect(normalised("OAUTH2_AUTHORIZATION_CODE", { ...client, ...auth }).auth).toStrictEqual({ ...client, ...auth })
+    }
+    expect(normalised("OAUTH2_AUTHORIZATION_CODE", { ...client, disabled: true }).auth).toMatchObject({
+      disabled: true
+    })
+  })
+
+  it("SERVICE_ACCOUNT takes a key file as it is, and a key whose line breaks are spelt out", () => {
+    const file = {
+      type: "service_account",
+      project_id: "p",
+      private_key: key,
+      client_email: "a@b.example",
+      token_uri: client.token_url
+    }
+    const settings = { private_key: key, client_email: "a@b.example", token_uri: client.token_url }
+    const written = normalised("SERVICE_ACCOUNT", { service_account_key: JSON.stringify(file), scope: "s" })
+    expect(written.auth).toStrictEqual({ ...settings, scope: "s" })
+    expect(normalised("SERVICE_ACCOUNT", { service_account_key: file }).auth).toStrictEqual(settings)
+    const spelt = key.replaceAll("\n", "\\n")
+    expect(normalised("SERVICE_ACCOUNT", { ...settings, private_key: spelt }).auth).toStrictEqual(settings)
+    expect(grantOf("SERVICE_ACCOUNT", { client_email: "a@b.example", private_key: key })?.tokenUrl).toBe(
+      "https://oauth2.googleapis.com/token"
+    )
+  })
+
+  it.each(["", "{", "[]", "7", '{"client_email":"a"}', "x".repeat(40_000)])(
+    "SERVICE_ACCOUNT takes no key file of %.20j",
+    (text) => {
+      expect(errors("SERVICE_ACCOUNT", { service_account_key: text })).toStrictEqual([
+        { path: "config.auth.service_account_key", message: "must be the JSON of a service account's key" }
+      ])
+    }
+  )
+
+  it("SERVICE_ACCOUNT takes no key that signs nothing, and says nothing of it", () => {
+    const short = generateKeyPairSync("rsa", { modulusLength: 1024 }).privateKey.export({
+      type: "pkcs8",
+      format: "pem"
+    })
+    const curve = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ type: "pkcs8", format: "pem" })
+    for (const private_key of ["s3cret", short, curve]) {
+      expect(errors("SERVICE_ACCOUNT", { client_email: "a@b.example", private_key })).toStrictEqual([
+        { path: "config.auth.private_key", message: "must be an RSA private key of at least 2048 bits, in PEM" }
+      ])
+    }
   })
 })

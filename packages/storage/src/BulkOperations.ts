@@ -110,7 +110,9 @@ export const createOperation = Effect.fnUntraced(function* (
     getOperation(of),
     ({ code }) => code === "NOT_FOUND",
     () =>
-      Effect.fail(fail("RATE_LIMITED", `a team can have ${mostOngoing} bulk operations under way; wait for one to end`))
+      Effect.fail(
+        fail("TEAM_LIMIT_REACHED", `a team can have ${mostOngoing} bulk operations under way; wait for one to end`)
+      )
   )
 })
 
@@ -253,21 +255,22 @@ const work = Effect.fnUntraced(function* (row: Row, { overMs, targets: most }: S
   const sql = yield* SqlClient.SqlClient
   const batch = row.type === "request_bulk_retry" ? Math.min(most, overMs > 0 ? replayedAtOnce : replayedQuietly) : most
   const part = batch / most
-  const targets = yield* sql<{ target_id: string }>`
-    select target_id from bulk_targets where operation_id = ${row.id} order by target_id limit ${batch}`
+  // Whoever holds the operation's row is alone with them.
+  const targets = (yield* sql<{ target_id: string }>`
+    delete from bulk_targets where operation_id = ${row.id} and target_id = any(array(
+      select target_id from bulk_targets where operation_id = ${row.id} order by target_id limit ${batch}
+    )) returning target_id`)
+    .map(({ target_id }) => target_id)
+    .toSorted()
   const { left, ...made } =
-    targets.length === 0
-      ? { ...nothing, left: [] }
-      : yield* retry(
-          row,
-          targets.map(({ target_id }) => target_id),
-          overMs,
-          routing
-        )
-  const taken = targets.map(({ target_id }) => target_id).filter((id) => !left.includes(id))
-  yield* sql`delete from bulk_targets where operation_id = ${row.id} and target_id = any(${Columns.text(taken)})`
+    targets.length === 0 ? { ...nothing, left: [] } : yield* retry(row, targets, overMs, routing)
+  if (left.length > 0) {
+    yield* sql`
+      insert into bulk_targets (operation_id, target_id, team_id)
+      select ${row.id}, target_id, ${row.team_id} from unnest(${Columns.text(left)}) as t (target_id)`
+  }
   const queued = row.queued_count + made.events.length + made.requests.length
-  const failed = row.failed_count + taken.length - made.events.length - made.requests.length
+  const failed = row.failed_count + targets.length - left.length - made.events.length - made.requests.length
   yield* sql`update bulk_operations set queued_count = ${queued}, failed_count = ${failed} where id = ${row.id}`
   const isOver = targets.length < batch && left.length === 0
   if (isOver) yield* finish(row.id, queued === 0 && failed > 0 ? "FAILED" : "COMPLETED")

@@ -52,11 +52,28 @@ const planned = {
   random_page_cost: "1.1"
 }
 
+/**
+ * A transaction that ends badly is rolled back, and a session that has been lost meanwhile cannot even do that: the client makes a defect of it,
+ * which nobody takes for passing. Here it is the failure that it is, so that the transaction is taken again.
+ */
+const losingSessions = <Client extends SqlClient.SqlClient>(sql: Client): Client => {
+  const { withTransaction } = sql
+  return Object.assign(sql, {
+    withTransaction: <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError.SqlError, R> =>
+      Effect.catchDefect(withTransaction(effect), (defect) =>
+        SqlError.isSqlError(defect) ? Effect.fail(defect) : Effect.die(defect)
+      )
+  })
+}
+
 export const layer = (
   options: DatabaseOptions
 ): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient | HotSql | JournalSql, SqlError.SqlError> => {
   const client = (applicationName: string, maxConnections: number, startupParameters: Record<string, string>) =>
-    PgClient.make({ url: options.url, maxConnections, applicationName, transformJson: false, startupParameters })
+    Effect.map(
+      PgClient.make({ url: options.url, maxConnections, applicationName, transformJson: false, startupParameters }),
+      losingSessions
+    )
   return Layer.mergeAll(
     PgClient.layerFrom(
       client("tidegate", options.connections ?? 12, {
@@ -76,7 +93,10 @@ export const layer = (
 
 /** The cluster's own connections: one holds the shard locks for life, and no list or report may delay its refresh. */
 export const layerCluster = (url: Redacted.Redacted): Layer.Layer<SqlClient.SqlClient, SqlError.SqlError> =>
-  Layer.effect(SqlClient.SqlClient, Effect.map(SqlClient.SqlClient, withLockSession)).pipe(
+  Layer.effect(
+    SqlClient.SqlClient,
+    Effect.map(SqlClient.SqlClient, (sql) => withLockSession(losingSessions(sql)))
+  ).pipe(
     Layer.provide(
       PgClient.layer({
         url,
@@ -116,6 +136,10 @@ export const tryPools: Effect.Effect<void, SqlError.SqlError, Database> = Effect
  * (53), the server stopping, crashing or starting (57P), input and output (58), a session ended for its transaction (25P).
  */
 const passing = /^(08|25P0[34]|53|57P|58)/
+
+/** Whether the session is gone, or there was none: the server ended it, crashed, or is about to start. */
+export const isSessionLost = ({ reason }: SqlError.SqlError): boolean =>
+  reason._tag === "ConnectionError" || /^(08|57P)/.test(sqlStateOf(reason.cause))
 
 /**
  * Whether the database could not be reached or gave up for a passing reason: the same call may work later. Whatever keeps a

@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
 import type { SqlError } from "effect/sql"
+import { unsealed } from "@tidegate/connectors/SecretSettings"
 import type { Ordering } from "@tidegate/model/Ordering"
 import type { Rule } from "@tidegate/model/Rule"
 import type { DestinationConfig } from "@tidegate/resources/Destination"
@@ -78,5 +79,8 @@ export const readDeliverySettings = Effect.fnUntraced(function* (
           Effect.flatMap(decode),
           Effect.orElseSucceed(() => null)
         )
-  return { destination: { ...row, auth }, connections }
+  return {
+    destination: auth === null ? { ...row, auth } : { ...row, ...unsealed({ config: row.config, auth }) },
+    connections
+  }
 })

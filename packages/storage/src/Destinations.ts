@@ -1,9 +1,11 @@
 import { Clock, Context, Effect, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
-import { shownSettings } from "@tidegate/connectors/Connectors"
+import { connectorOf, shownSettings } from "@tidegate/connectors/Connectors"
+import { unsealed } from "@tidegate/connectors/SecretSettings"
 import type { Destination } from "@tidegate/model/Destination"
 import { destination, type DestinationConfig } from "@tidegate/resources/Destination"
-import { showAuth } from "./AuthColumn.ts"
+import { openAuth } from "./AuthColumn.ts"
+import { maskAuth } from "@tidegate/signatures/Masking"
 import { gathered } from "./Gathered.ts"
 import { noCounts, rollupBins, total } from "./RollupBins.ts"
 import { Secrets } from "./Secrets.ts"
@@ -60,7 +62,8 @@ const make = Effect.gen(function* () {
     show: Effect.fnUntraced(function* (rows, options) {
       const counts = options.counts && rows.length > 0 ? yield* attemptsOf(rows.map((row) => row.id)) : null
       return yield* Effect.forEach(rows, (row) =>
-        Effect.map(showAuth(secrets, "destinations", row), (auth): Destination => {
+        Effect.map(openAuth(secrets, "destinations", row), (sealed): Destination => {
+          const { auth, config } = unsealed({ auth: sealed, config: row.config })
           const attempts = counts?.get(row.id) ?? noCounts()
           return {
             id: row.id,
@@ -68,7 +71,12 @@ const make = Effect.gen(function* () {
             name: row.name,
             description: row.description,
             type: row.type,
-            config: { ...shownSettings(row.type, row.config), auth_type: row.config.auth_type, auth },
+            config: {
+              // Of a type that this process does not know, nobody can tell what may be shown.
+              ...shownSettings(row.type, connectorOf(row.type) === undefined ? row.config : config),
+              auth_type: row.config.auth_type,
+              auth: maskAuth(row.config.auth_type, auth)
+            },
             disabled_at: row.disabled_at?.toISOString() ?? null,
             attempts_24h_count: total(attempts),
             attempts_24h_bins: attempts,
@@ -78,6 +86,7 @@ const make = Effect.gen(function* () {
         })
       )
     }),
+    fields: (fields) => ({ ...fields, ...unsealed(fields) }),
     // Enabling cancels too: what waited meanwhile does not come back.
     turn: ({ disabled_at }, to, at) =>
       Result.succeed(
@@ -93,6 +102,7 @@ const make = Effect.gen(function* () {
       if (deleted_at === null && !isTurned && before.type === after.type) return nobody
       yield* raiseVersions(id)
       if (deleted_at !== null) {
+        yield* sql`delete from destination_tokens where destination_id = ${id}`
         yield* sql`
           update connections set deleted_at = ${at}, cancel_before = ${at}, updated_at = ${at}
           where destination_id = ${id} and deleted_at is null`

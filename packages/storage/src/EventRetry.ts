@@ -199,12 +199,10 @@ export const retryEvent = Effect.fnUntraced(function* (options: {
   }
 })
 
-/** So many of a bulk operation come due at a time: their attempts share a commit. */
-const dueTogether = 4
-
 /**
- * Retries events for a bulk operation, in the order given, and answers the new ones; the rest cannot be retried now. They come due a few at a time
- * over `overMs`, so that nothing else waits behind many. To be run in the transaction that takes them off the operation's targets.
+ * Retries events for a bulk operation, in the order given, and answers the new ones; the rest cannot be retried now. They come due one after
+ * the other over `overMs`: what comes meanwhile waits behind one and not behind several, and that is worth more than that several would share a
+ * commit. Those in a line wait for their turn there. To be run in the transaction that takes them off the operation's targets.
  */
 export const retryEvents = Effect.fnUntraced(function* (options: {
   readonly team_id: string
@@ -222,12 +220,12 @@ export const retryEvents = Effect.fnUntraced(function* (options: {
   const nowMs = yield* Clock.currentTimeMillis
   const now = new Date(nowMs)
   const parents = new Map((yield* parentsOf(team_id, event_ids, now)).map((parent) => [parent.id, parent]))
-  const dueAt = (nth: number): number => nowMs + Math.floor((overMs * (nth - (nth % dueTogether))) / event_ids.length)
+  const dueAt = (nth: number): number => nowMs + Math.floor((overMs * nth) / event_ids.length)
   const retries = event_ids.flatMap((event_id, nth) => {
     const parent = parents.get(event_id)
     return parent === undefined || refusal(parent) !== null
       ? []
-      : [{ id: newId(prefixes.event, nowMs), parent, due: dueAt(nth) }]
+      : [{ id: newId(prefixes.event, nowMs), parent, due: parent.in_order ? nowMs : dueAt(nth) }]
   })
   if (retries.length === 0) return []
   const made = new Set((yield* make(sql, retries, now, shardOf, operation_id)).map(({ id }) => id))

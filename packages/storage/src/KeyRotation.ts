@@ -1,6 +1,7 @@
 import { Clock, Effect, Result } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { GatewayError } from "@tidegate/model/GatewayError"
+import * as Columns from "./journal/Columns.ts"
 import { type SecretAddress, Secrets } from "./Secrets.ts"
 import { sealedColumns } from "./Tables.ts"
 import { query } from "./Transaction.ts"
@@ -44,7 +45,7 @@ const pageOf = Effect.fnUntraced(function* (
     last as (select max(row) as row from page)
     select page.row, last.row as last, page.team_id, page.id, page.value from last left join page
       on page.value ~ '^v[0-9]+[.]' and split_part(page.value, '.', 2) <> all(${names})
-    where last.row is not null`
+    where last.row is not null order by page.row`
   return {
     last: rows[0]?.last ?? null,
     found: rows.flatMap(({ id, row, team_id, value }) =>
@@ -111,17 +112,23 @@ export interface Renewed {
   readonly unreadable: number
 }
 
-/** Writes each value that is still what it was: what somebody else has written meanwhile is by the first key already. */
+/**
+ * Writes each value that is still what it was: what somebody else has written meanwhile is by the first key already. Between the first and
+ * the last of the rows, so that no day is looked into that has none of them.
+ */
 const write = Effect.fnUntraced(function* (
   { column, row, table }: Column,
   next: ReadonlyArray<readonly [row: string, was: string, value: string]>
 ) {
   const sql = yield* SqlClient.SqlClient
+  const ids = next.map(([id]) => id)
+  const [first, last] = Columns.bounds(ids)
   return (yield* query(sql`
     update ${sql(table)} t set ${sql(column)} = n.value
-    from unnest(${next.map(([row]) => row)}::text[], ${next.map(([, was]) => was)}::text[],
+    from unnest(${ids}::text[], ${next.map(([, was]) => was)}::text[],
       ${next.map(([, , value]) => value)}::text[]) n (id, was, value)
-    where t.${sql(row)} = n.id and t.${sql(column)} = n.was returning 1`)).length
+    where t.${sql(row)} = n.id and t.${sql(row)} collate "C" >= ${first} and t.${sql(row)} collate "C" <= ${last} and t.${sql(column)} = n.was
+    returning 1`)).length
 })
 
 const renewColumn = Effect.fnUntraced(function* (of: Column, tell: (soFar: Renewed) => Effect.Effect<void>) {

@@ -19,7 +19,9 @@ import shared from "./migrations/0016_shared.ts"
 import startedDeliveries from "./migrations/0017_started_deliveries.ts"
 import publicBins from "./migrations/0018_public_bins.ts"
 import expectedUsers from "./migrations/0019_expected_users.ts"
+import destinationTokens from "./migrations/0020_destination_tokens.ts"
 import tunnels from "./migrations/0021_tunnels.ts"
+import pairCounts from "./migrations/0022_pair_counts.ts"
 import { ensurePartitions } from "./Partitions.ts"
 
 /** In order, forward only: what has been released is never changed, a mistake is corrected by the next one. */
@@ -43,7 +45,9 @@ const migrations = Migrator.fromRecord({
   "0017_started_deliveries": startedDeliveries,
   "0018_public_bins": publicBins,
   "0019_expected_users": expectedUsers,
-  "0021_tunnels": tunnels
+  "0020_destination_tokens": destinationTokens,
+  "0021_tunnels": tunnels,
+  "0022_pair_counts": pairCounts
 })
 
 /**

@@ -21,6 +21,11 @@ const rememberedMs = 7 * 86_400_000
 /** Of one team, those that have ended and are not forgotten yet counted too. */
 export const mostShares = 10_000
 
+const tooMany = fail(
+  "TEAM_LIMIT_REACHED",
+  `a team can have ${mostShares} shares; those that have ended count for 7 days more`
+)
+
 const idPattern = /^shr_[0-9a-f]{24}$/
 const tokenPattern = /^rsh_[0-9a-f]{48}$/
 
@@ -41,6 +46,9 @@ export const share = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   const { created_at, data = null, id, source_id, status, verified } = yield* RequestReads.detail(team_id, request_id)
   if (data === null) return yield* fail("PAYLOAD_UNAVAILABLE", "the payload of the request is no longer stored")
+  // Asked before the long work, and again by the statement that makes it.
+  const isFull = yield* sql`select from request_shares where team_id = ${team_id} offset ${mostShares - 1} limit 1`
+  if (isFull.length > 0) return yield* tooMany
 
   // Long work on what a stranger sent; what is looked at is bounded there.
   const shown = yield* inTurns(redaction(data, { secretNames, includeBody }))
@@ -59,12 +67,7 @@ export const share = Effect.fnUntraced(function* (
         where (select count(*) from request_shares where team_id = ${team_id}) < ${mostShares} returning 1`
     )
   )
-  if (made.length === 0) {
-    return yield* fail(
-      "RATE_LIMITED",
-      `a team can have ${mostShares} shares; those that have ended count for 7 days more`
-    )
-  }
+  if (made.length === 0) return yield* tooMany
   const url = urlOf(token)
   return {
     id: shareId,

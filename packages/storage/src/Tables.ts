@@ -130,6 +130,12 @@ export const tables = {
     sealed: { presented: { row: "id", of: ["requests", "original_request_id"] } }
   },
   source_periods: { ...owned, softDeleted: false },
+  destination_tokens: {
+    ...owned,
+    softDeleted: false,
+    hashed: ["state_hash"],
+    sealed: { held: { row: "destination_id" }, consent: { row: "destination_id" } }
+  },
   public_bins: { ...owned, softDeleted: false, hashed: ["token_hash"] },
 
   requests: {

@@ -2,18 +2,13 @@ import { Effect, Schedule } from "effect"
 import { type SqlClient, SqlError } from "effect/sql"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { fault } from "@tidegate/telemetry/Faults"
-import { isTransient } from "./Database.ts"
+import { isSessionLost, isTransient } from "./Database.ts"
 
 /**
- * What the same transaction may do better a moment later: it lost a lock cycle or its connection, or somebody was faster
+ * What the same transaction may do better a moment later: it lost a lock cycle or its session, or somebody was faster
  * (a name taken between look-up and write is found by the next look-up).
  */
-const passing: ReadonlySet<string> = new Set([
-  "DeadlockError",
-  "SerializationError",
-  "ConnectionError",
-  "UniqueViolation"
-])
+const passing: ReadonlySet<string> = new Set(["DeadlockError", "SerializationError", "UniqueViolation"])
 
 /** Fails a transaction so that it is taken again from its beginning: what it read has changed under it. */
 export const overtaken = (message: string): SqlError.SqlError =>
@@ -39,7 +34,8 @@ const toGatewayError = (cause: SqlError.SqlError): Effect.Effect<never, GatewayE
   )
 
 const again = {
-  while: (error: GatewayError | SqlError.SqlError) => SqlError.isSqlError(error) && passing.has(error.reason._tag),
+  while: (error: GatewayError | SqlError.SqlError) =>
+    SqlError.isSqlError(error) && (passing.has(error.reason._tag) || isSessionLost(error)),
   times: 5,
   schedule: Schedule.jittered(Schedule.exponential("20 millis"))
 }
@@ -53,7 +49,7 @@ export const query = <A, R>(
 ): Effect.Effect<A, GatewayError, R> => Effect.catchTag(Effect.retry(effect, again), "SqlError", toGatewayError)
 
 /**
- * Runs a control call's statements in one transaction. It is taken again when it lost a deadlock or its connection, so
+ * Runs a control call's statements in one transaction. It is taken again when it lost a deadlock or its session, so
  * it has to come to the same end when it had been committed already.
  */
 export const transaction =

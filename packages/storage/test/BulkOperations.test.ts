@@ -106,7 +106,24 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
         select (extract(epoch from d.due_at - e.created_at) * 1000)::int4 as late, count(*)::int4 as count
         from events e join deliveries d on d.event_id = e.id and d.due_at = e.due_at where e.retry_operation_id = ${id}
         group by 1 order by 1`
-      expect(due).toEqual([0, 200, 400, 600, 800].map((late) => ({ late, count: 4 })))
+      expect(due).toEqual(Array.from({ length: 20 }, (_, n) => ({ late: n * 50, count: 1 })))
+    })
+  )
+
+  it.effect("make what waits in a line for its turn there, and for no time of its own", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const connection = yield* createConnection()
+      yield* failed(connection, 6)
+      yield* sql`update events set ordering_key = 'line' where connection_id = ${connection.id}`
+      yield* sql`update connections set ordering = '{"key":"body.id"}' where id = ${connection.id}`
+      const { id } = yield* operation(connection)
+      yield* stepOperation(id, { targets: 6, overMs: 600 }, routing)
+      yield* stepOperation(id, { targets: 6, overMs: 600 }, routing)
+      const made = yield* sql`
+        select e.due_at = e.created_at as due, d.ready_at = e.created_at as ready, d.place is not null as placed
+        from events e join deliveries d on d.event_id = e.id where e.retry_operation_id = ${id}`
+      expect(made).toEqual(Array.from({ length: 6 }, () => ({ due: true, ready: true, placed: true })))
     })
   )
 
@@ -189,7 +206,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("BulkOperations", (it) 
         { concurrency: 10 }
       )
       expect(asked.filter(Exit.isSuccess).length).toBe(50)
-      expect((yield* Effect.flip(operation(connection))).code).toBe("RATE_LIMITED")
+      expect((yield* Effect.flip(operation(connection))).code).toBe("TEAM_LIMIT_REACHED")
       yield* sql`update bulk_operations set finished_at = now()`
     })
   )

@@ -26,7 +26,9 @@ const disagreements = Effect.gen(function* () {
       select k.key_id, status as measure, ${sql.literal(minuteOfId("id"))} as minute, team_id, count(*)::int4 as n
         from requests cross join lateral (values (source_id), (team_id)) as k (key_id) group by 1, 2, 3, 4
       union all select k.key_id, m.measure, ${sql.literal(minuteOfId("id"))}, team_id, count(*)::int4
-        from events cross join lateral (values (connection_id), (source_id), (destination_id), (team_id)) as k (key_id)
+        from events cross join lateral (values
+            (connection_id), (source_id), (destination_id), (source_id || '>' || destination_id), (team_id)
+          ) as k (key_id)
           cross join lateral (values ('created'), (nullif(lower(state), 'pending'))) as m (measure)
         where m.measure is not null group by 1, 2, 3, 4
       union all select k.key_id, 'attempt_' || lower(status), date_trunc('minute', created_at), team_id, count(*)::int4

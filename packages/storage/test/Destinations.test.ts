@@ -56,6 +56,30 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
     })
   )
 
+  it.effect("reads its counts by a plan that is made once", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`insert into rollups (key_id, measure, minute, slot, team_id, count)
+        select 'des_' || n, 'attempt_failed', date_trunc('minute', now()) - m * interval '1 minute', 1, ${team}, 1
+        from generate_series(1, 40) n, generate_series(0, 60) m`
+      yield* sql`analyze rollups`
+      // One connection, as those of the pool are in the long run.
+      const plans = yield* sql.withTransaction(
+        Effect.gen(function* () {
+          for (let n = 1; n <= 12; n++) {
+            const found = yield* rollupBins(sql, [`des_${n}`], ["attempt_successful", "attempt_failed"], Date.now())
+            expect(found.get(`des_${n}`)?.reduce((sum, count) => sum + count, 0)).toBe(61)
+          }
+          return yield* sql<{ generic: number; custom: number }>`
+            select generic_plans::int4 as generic, custom_plans::int4 as custom from pg_prepared_statements
+            where statement like '%from counted cross join lateral%' and statement not like '%pg_prepared_statements%'`
+        })
+      )
+      expect(plans).toHaveLength(1)
+      expect(plans[0]!.generic).toBeGreaterThanOrEqual(6)
+    })
+  )
+
   it.effect("refuses a name that is taken, also to creates at once", () =>
     Effect.gen(function* () {
       const destinations = yield* Destinations

@@ -94,7 +94,10 @@ layer(world, { excludeTestServices: true })("a fixture", (it) => {
         select count(*)::int as count from request_fixtures where team_id = ${mine}`) as [{ count: number }]
       yield* sql`insert into request_fixtures select (json_populate_record(f, json_build_object('id', 'fix_' || n))).*
         from request_fixtures f, generate_series(1, ${mostFixtures - count - 2}::int) n where f.id = ${id}`
-      expect(yield* atOnce(Array.from({ length: 6 }, () => made(0)))).toEqual({ made: 2, codes: ["RATE_LIMITED"] })
+      expect(yield* atOnce(Array.from({ length: 6 }, () => made(0)))).toEqual({
+        made: 2,
+        codes: ["TEAM_LIMIT_REACHED"]
+      })
     })
   )
 })

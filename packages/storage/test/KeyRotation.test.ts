@@ -3,6 +3,7 @@ import { Effect, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { prefixes, sibling } from "@tidegate/model/Ids"
 import { agreement } from "../src/Agreement.ts"
+import { beginConsent, claimTokens, storeTokens } from "../src/DestinationTokens.ts"
 import { createFixture } from "../src/Fixtures.ts"
 import { renewAll, usesOfOldKeys } from "../src/KeyRotation.ts"
 import { sealPresented } from "../src/PresentedColumn.ts"
@@ -43,6 +44,10 @@ const plant = Effect.gen(function* () {
     yield* sql`update ${sql(table)} set auth = ${yield* sealAuth(secrets, table, { team_id: mine, id }, { api_key: id })}
       where id = ${id}`
   }
+  const owner = { team_id: mine, id: destination }
+  yield* claimTokens(owner, "claim", 1_000)
+  yield* storeTokens(owner, "claim", { refresh: "r3fresh" })
+  yield* beginConsent(owner, "state", { verifier: "v3rifier" }, new Date())
   const env = yield* sealEnv(secrets, { team_id: mine, id: transformation }, { A: "b" })
   yield* sql`update transformations set env = ${env} where id = ${transformation}`
   yield* replaceSecrets(mine, { signing_secret: "gws_the_first_of_two" })

@@ -33,8 +33,10 @@ layer(world, { excludeTestServices: true })("a share", (it) => {
         sanitized: true,
         request: made.request
       })
+      const before = new Date()
       yield* openShare(made.token)
-      const [row] = yield* sql`select * from request_shares where id = ${made.id}`
+      const [row] = yield* sql<{ last_accessed_at: Date }>`select * from request_shares where id = ${made.id}`
+      expect(row!.last_accessed_at.getTime()).toBeGreaterThanOrEqual(before.getTime())
       expect(row).toMatchObject({ access_count: 2n, token_hash: hashToken(made.token) })
       expect(JSON.stringify({ ...row, access_count: 0 })).not.toContain(made.token)
     })
@@ -47,10 +49,15 @@ layer(world, { excludeTestServices: true })("a share", (it) => {
       expect(yield* codeOf(revokeShare(other, request_id, id))).toBe("NOT_FOUND")
       expect(yield* codeOf(revokeShare(mine, requestOf(mine, 1), id))).toBe("NOT_FOUND")
       expect((yield* openShare(token)).title).toBe("t")
+      const revoked = sql`select revoked_at, snapshot from request_shares where id = ${id}`
+      expect(yield* revoked).toEqual([{ revoked_at: null, snapshot: expect.any(String) }])
       yield* revokeShare(mine, request_id, id)
+      const first = yield* revoked
+      expect(first).toEqual([{ revoked_at: expect.any(Date), snapshot: null }])
+      // It was revoked when it first was.
       yield* revokeShare(mine, request_id, id)
+      expect(yield* revoked).toEqual(first)
       expect(yield* codeOf(openShare(token))).toBe("SHARE_REVOKED")
-      expect((yield* sql`select snapshot from request_shares where id = ${id}`)[0]).toEqual({ snapshot: null })
     })
   )
 
@@ -96,7 +103,11 @@ layer(world, { excludeTestServices: true })("a share", (it) => {
         select count(*)::int as count from request_shares where team_id = ${mine}`) as [{ count: number }]
       yield* sql`insert into request_shares select (json_populate_record(s, json_build_object('id', 'shr_' || n, 'token_hash', n::text))).*
         from request_shares s, generate_series(1, ${mostShares - count - 2}::int) n where s.id = ${id}`
-      expect(yield* atOnce(Array.from({ length: 6 }, () => shared()))).toEqual({ made: 2, codes: ["RATE_LIMITED"] })
+      expect(yield* atOnce(Array.from({ length: 6 }, () => shared()))).toEqual({
+        made: 2,
+        codes: ["TEAM_LIMIT_REACHED"]
+      })
+      expect(yield* codeOf(shared())).toBe("TEAM_LIMIT_REACHED")
     })
   )
 })

@@ -89,6 +89,12 @@ export const it = gatewayIt
     if (method === "GET" || id.startsWith("run") || id.startsWith("send")) return present
     const kind = path.split("/")[1]
     if (kind === "sources" && path.includes("{id}")) return { ...present, src: (await gateway.source()).id }
+    if (id === "startDestinationConsent") {
+      const client = { token_url: "https://id.example.com/token", client_id: "gateway", client_secret: "s3cret-of-it" }
+      const auth = { ...client, authorization_url: "https://id.example.com/authorize" }
+      const config = { url: "http://127.0.0.1:9/", auth_type: "OAUTH2_AUTHORIZATION_CODE", auth }
+      return { ...present, des: (await gateway.destination(config as never)).id }
+    }
     if (kind === "destinations" && path.includes("{id}")) {
       return { ...present, des: (await gateway.destination({ url: "http://127.0.0.1:9/" })).id }
     }

@@ -1,5 +1,5 @@
 import { connectors, notBuilt } from "../../../packages/connectors/src/Connectors.ts"
-import { missing, of, type Row, row, type Section, tests } from "./Facts.ts"
+import { missing, of, type Proof, type Row, row, type Section, tests } from "./Facts.ts"
 
 const stored = tests("packages/storage/test/Destinations.test.ts")
 const input = tests("packages/resources/test/Destination.test.ts")
@@ -18,7 +18,12 @@ const calls = tests("test/contract/ApiDestinations.test.ts")(
   "%s: an event becomes a call of the API, and its trace shows no secret"
 )
 
-const calling = connectors.map(({ type }) => type).filter((type) => type !== "HTTP" && type !== "MOCK_API")
+const sql = tests("packages/sessions/test/PostgresServers.test.ts")
+const strangers = tests("packages/sessions/test/Strangers.test.ts")
+
+/** Types that have rows of their own. */
+const told = new Set(["HTTP", "MOCK_API", "SQL_DATABASE"])
+const calling = connectors.map(({ type }) => type).filter((type) => !told.has(type))
 const authTypes: ReadonlySet<string> = new Set(connectors.flatMap(({ auths }) => auths.map(String)))
 /** Those of the contract beside the ones that have rows of their own. */
 const otherAuths = [
@@ -30,12 +35,24 @@ const otherAuths = [
   "CHAT_BOT_TOKEN",
   "OBJECT_STORE_R_ACCESS_KEY",
   "OBJECT_STORE_S_ACCESS_KEY",
-  "MESSAGING_AUTH_TOKEN",
-  "DATABASE_PASSWORD"
+  "MESSAGING_AUTH_TOKEN"
 ]
 
 /** Settings of one type are that connector's own: the suite that every connector passes takes each of its settings. */
 const ownSettings = of("*", conformance("%s: refuses what it cannot be, in words and without the value"))
+
+const tokens = tests("test/contract/OutboundTokens.test.ts")
+const consented = tokens(
+  "OAUTH2_AUTHORIZATION_CODE: somebody consents, the refresh token it brings changes with each use, and OAUTH_REFRESH_TOKEN goes on with one"
+)
+const tokenTypes: Readonly<Record<string, Proof>> = {
+  OAUTH2_CLIENT_CREDENTIALS: tokens(
+    "OAUTH2_CLIENT_CREDENTIALS by %s: a hundred deliveries at once carry one token, which is shown nowhere"
+  ),
+  OAUTH2_AUTHORIZATION_CODE: consented,
+  OAUTH_REFRESH_TOKEN: consented,
+  SERVICE_ACCOUNT: tokens("SERVICE_ACCOUNT signs who it is")
+}
 
 const config = [
   of("url", input("wants an absolute http or https URL, without fragment or user")),
@@ -58,6 +75,23 @@ const config = [
   ),
   of("auth_type auth", input("wants complete auth with an auth_type")),
   of("auth.header_name auth.value", delivery("CUSTOM_HEADER takes the place of the sender's header")),
+  of(
+    "auth.token_url auth.client_id auth.client_secret auth.token_auth_method auth.scope auth.refresh_token auth.authorization_url auth.redirect_uri",
+    consented
+  ),
+  of(
+    "auth.code auth.code_verifier",
+    tests("packages/entities/test/Tokens.test.ts")(
+      "of refresh tokens that change: each is stored before it is needed, by whatever runner"
+    )
+  ),
+  of("auth.audience", tests("packages/entities/test/Tokens.test.ts")("are asked for an audience where one is written")),
+  of(
+    "auth.client_email auth.private_key auth.private_key_id auth.token_uri auth.subject",
+    tests("packages/signatures/test/OutboundAuth.test.ts")(
+      "SERVICE_ACCOUNT takes a key file as it is, and a key whose line breaks are spelt out"
+    )
+  ),
   of("auth.disabled", delivery("CUSTOM_HEADER switched off is not sent"))
 ]
 
@@ -73,9 +107,12 @@ export const destinations: Section = {
     row(
       "PUT,POST /destinations/{id}/disable; PUT,POST /destinations/{id}/enable",
       commands("the life of one of ${prefix}/${kind}")
-    )
+    ),
+    row("POST /destinations/{id}/oauth/start; GET /oauth/callback", consented)
   ],
   fields: {
+    ConsentStarted: [],
+    ConsentEnded: [],
     Destination: [
       of("attempts_24h_count attempts_24h_bins", stored("counts its attempts of the last 24 hours in six bins")),
       of("disabled_at", stored("is disabled and enabled, again without effect")),
@@ -98,6 +135,13 @@ export const destinations: Section = {
     ),
     row("type HTTP", delivery("what the gateway adds")),
     row("type MOCK_API", delivery("answers 200 and an echo")),
+    row("type SQL_DATABASE", sql("has the body, and what the destination asks for besides")),
+    row(
+      "type SQL_DATABASE: conflict_mode ERROR, IGNORE",
+      sql("that is there already fails for ever, or is as good as inserted")
+    ),
+    row("type SQL_DATABASE: tls_mode verify-full, disable", sql("is reached ${name}, or not")),
+    row("auth_type DATABASE_PASSWORD", sql("a wrong password, a user that is not there, and one that may not write")),
     ...calling.map((type) => row(`type ${type}`, calls)),
     ...[...notBuilt].map((type) => row(`type ${type}, with the members of config that it has`, otherTypes)),
     row(
@@ -110,7 +154,9 @@ export const destinations: Section = {
       delivery("SERVICE_SIGNATURE verifies with the Standard Webhooks library and by the gateway's own header")
     ),
     row("auth_type CUSTOM_HEADER", delivery("CUSTOM_HEADER takes the place of the sender's header")),
-    ...otherAuths.map((auth) => row(`auth_type ${auth}`, authTypes.has(auth) ? calls : otherTypes))
+    ...otherAuths.map((auth) =>
+      row(`auth_type ${auth}`, tokenTypes[auth] ?? (authTypes.has(auth) ? calls : otherTypes))
+    )
   ],
   limits: [
     row("list limit: 255 at most", lists("a limit beyond the maximum is the maximum")),
@@ -119,6 +165,6 @@ export const destinations: Section = {
       input("tells every setting that is wrong")
     ),
     row("media URLs 1 to 10 (MESSAGING_MMS)", apis("MMS: with media, each a URL or nothing is sent")),
-    row("connect timeout 1 to 30, default 10 (SQL_DATABASE)", otherTypes)
+    row("connect timeout 1 to 30, default 10 (SQL_DATABASE)", strangers("${name} costs one attempt"))
   ]
 }

@@ -66,9 +66,9 @@ export const requests: Section = {
       )
     ],
     RequestData: [
-      of("method path query headers", ingress("method, path, query, headers and the sender's address")),
+      of("method path query headers size_bytes", ingress("method, path, query, headers and the sender's address")),
       of("parsed_query", payload("lists repeated names, and none is special")),
-      of("body content_type size_bytes is_large_payload encoding", shown),
+      of("body content_type is_large_payload encoding", shown),
       of("reason", tests("test/contract/CostlyBodies.test.ts")("is text to rules, is delivered as it is, and says why"))
     ],
     ProxyExchange: [of("*", exchanges("stores an exchange, with an answer and without, under the request's id"))],
@@ -81,7 +81,8 @@ export const requests: Section = {
       )
     ],
     TimelineItem: [
-      of("status event_id attempt_id ignored_event_id connection_id destination_id", shown),
+      of("status event_id attempt_id connection_id destination_id", shown),
+      of("ignored_event_id", lists("an ignored request says why")),
       of(
         "transformation_execution_id proxy_exchange_id",
         executions("is in the request's trace, with the exchange of a proxy source")

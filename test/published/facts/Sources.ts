@@ -68,7 +68,8 @@ export const sources: Section = {
       of("config.auth_type config.auth config.auth.*", sourceTypes)
     ],
     SourceConfigPatch: [
-      of("allowed_http_methods auth_type auth auth.*", input("merges config by member and leaves the rest")),
+      of("allowed_http_methods", input("merges config by member and leaves the rest")),
+      of("auth_type auth auth.*", providers("its settings can be taken away and given by a change")),
       of("custom_response", input("is replaced whole by a change, and left alone without one")),
       of("mode", input("a change of the mode wakes the settings up and puts them to sleep")),
       of(

@@ -23,6 +23,8 @@ export const transformations: Section = {
       api("the life of one of ${prefix}/transformations")
     ),
     row("POST,PUT /transformations/run", api("${method} runs code against a sample")),
+    row("PUT /transformations/validate", api("code is looked at without running anything through it")),
+    row("GET /transformations/capabilities", api("what code may use is told")),
     row(
       "GET /transformations/{id}/executions; GET /transformations/{id}/executions/{executionId}",
       api("its executions, page by page and one by one")
@@ -54,6 +56,13 @@ export const transformations: Section = {
         "context context.*",
         actor("runs what is stored with its variables, or with those of the call; code beside it is not used")
       )
+    ],
+    TransformationValidationInput: [of("code env", actor("looks at code without running anything through it"))],
+    TransformationValidation: [
+      of("valid runtime handlers console error error.*", actor("looks at code without running anything through it"))
+    ],
+    TransformationCapabilities: [
+      of("runtime runtimes handlers isolations globals limits limits.*", api("what code may use is told"))
     ],
     RequestSample: [
       of("headers body query path method", actor("runs code that is not stored, against a sample or without one"))

@@ -1,16 +1,15 @@
 import { HttpApi, OpenApi } from "effect/http-api"
-import { destination } from "@tidegate/resources/Destination"
 import type { AnyResource } from "@tidegate/resources/Resource"
 import { plain } from "@tidegate/resources/Resources"
 import { AttemptsApi } from "./AttemptsApi.ts"
 import { AuthApi } from "./AuthApi.ts"
 import { ConnectionsApi } from "./ConnectionsApi.ts"
+import { DestinationsApi } from "./DestinationsApi.ts"
 import { completeDocument } from "./Document.ts"
 import { EventsApi } from "./EventsApi.ts"
 import { FixturesApi } from "./FixturesApi.ts"
 import { groupOf } from "./Group.ts"
 import { MetricsApi } from "./MetricsApi.ts"
-import * as Parameters from "./Parameters.ts"
 import { ProjectSecretsApi } from "./ProjectSecretsApi.ts"
 import { PublicBinsApi } from "./PublicBinsApi.ts"
 import { RequestsApi } from "./RequestsApi.ts"
@@ -32,7 +31,7 @@ const plainGroups = (plain as ReadonlyArray<AnyResource>).map((resource) => grou
 export class Api extends HttpApi.make("tidegate")
   .add(
     SourcesApi,
-    groupOf(destination, { query: Parameters.resources }),
+    DestinationsApi,
     ConnectionsApi,
     TransformationsApi,
     ...plainGroups,

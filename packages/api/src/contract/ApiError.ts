@@ -43,6 +43,10 @@ const about: Record<ErrorCode, About> = {
   INVALID_TIME_RANGE: { when: "`from` is later than `to`." },
   RULE_INVALID: { when: "One of the rules is wrong.", data: RuleFault },
   EMPTY_FILTER: { when: "The filter asks for nothing." },
+  OAUTH2_STATE_INVALID: {
+    when: "The consent was not begun here, has ended already, or was begun with other settings."
+  },
+  OAUTH2_HANDSHAKE_FAILED: { when: "Whoever was asked to consent, or the provider, has said no." },
   TRANSFORMATION_INVALID: { when: "The code does not compile." },
   UNAUTHENTICATED: { when: "No API key and no session token was sent." },
   INVALID_API_KEY: { when: "The API key is not, or no longer, valid." },
@@ -78,6 +82,7 @@ const about: Record<ErrorCode, About> = {
   EVENT_NOT_RETRYABLE: { when: "The event is still to be delivered." },
   PAYLOAD_UNAVAILABLE: { when: "Retention took the payload." },
   RESOURCE_IN_USE: { when: "Other resources use it." },
+  TEAM_LIMIT_REACHED: { when: "The team has as many of them as it may; no time is known at which it has fewer." },
   BULK_OPERATION_NOT_CANCELABLE: { when: "The operation has come to its end." },
   PAYLOAD_TOO_LARGE: { when: "The body is larger than is taken here." },
   UNSUPPORTED_CONTENT_TYPE: { when: "The body is not said to be JSON, or is compressed." },

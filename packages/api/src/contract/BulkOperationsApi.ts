@@ -57,7 +57,7 @@ export const bulkOperations = <const Of extends "requests" | "events", Body exte
           `create${Name}BulkOperation`,
           of === "events" ? "Retry all events that a filter finds" : "Replay all requests that a filter finds",
           "What it finds is written down first (PLANNED), then retried (RUNNING) at a pace that live traffic does not notice. At most 50 at a time.",
-          ["INVALID_TIME_RANGE"]
+          ["INVALID_TIME_RANGE", "TEAM_LIMIT_REACHED"]
         ),
         permission: executing,
         body: body.example

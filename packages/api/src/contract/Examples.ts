@@ -48,6 +48,16 @@ export const run = {
   transformation_run_time: { started_at: at, finished_at: at, duration_ms: 0.4 }
 } as const
 
+export const validation = {
+  valid: false,
+  runtime: "js-v1",
+  handlers: [],
+  console: [],
+  error: { code: "NO_HANDLER", name: "Error", message: 'the code does not call addHandler("transform", …)', line: null }
+} as const
+
+export { capabilities } from "@tidegate/entities/Transformation/Capabilities"
+
 export const data = {
   method: "POST",
   path: "/orders",
@@ -447,3 +457,11 @@ export const rotatedSecrets = {
   ...projectSecrets,
   signing_secret: { ...signingSecret, value: `gws_${"0123456789abcdef".repeat(4)}` }
 } as const
+
+export const consentStarted = {
+  authorization_url: `https://id.example.com/authorize?response_type=code&client_id=gateway&state=${ids.destination}.…`,
+  redirect_uri: "https://gateway.example.com/v1/oauth/callback",
+  expires_at: later
+} as const
+
+export const consentEnded = { authorized: true, destination_id: ids.destination, renewable: true } as const

@@ -49,7 +49,7 @@ export class FixturesApi extends HttpApiGroup.make("request-fixtures")
         description: "A copy of what was received, which outlives the request.",
         body: example.body,
         answer: fixtureDetail,
-        errors: ["NOT_FOUND", "PAYLOAD_UNAVAILABLE"]
+        errors: ["NOT_FOUND", "PAYLOAD_UNAVAILABLE", "TEAM_LIMIT_REACHED"]
       })
     ),
     HttpApiEndpoint.get("retrieve", "/request-fixtures/:id", { ...one, success: Fixture }).annotateMerge(

@@ -27,7 +27,7 @@ export class SharesApi extends HttpApiGroup.make("shares")
           "A link that anybody may open until it ends: after 7 days unless told, 30 at most. What is secret is taken out before it is stored; the link is told once. A body of bytes, and JSON beyond 128 KiB, is left out.",
         body: example,
         answer: share,
-        errors: ["NOT_FOUND", "PAYLOAD_UNAVAILABLE"]
+        errors: ["NOT_FOUND", "PAYLOAD_UNAVAILABLE", "TEAM_LIMIT_REACHED"]
       })
     ),
     HttpApiEndpoint.delete("revoke", "/requests/:id/share/:share", {

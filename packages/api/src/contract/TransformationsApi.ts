@@ -2,10 +2,14 @@ import { HttpApiEndpoint } from "effect/http-api"
 import { Execution, ExecutionDetail } from "@tidegate/model/Execution"
 import { EventList } from "@tidegate/model/Lists"
 import { executing, reading } from "@tidegate/model/Permission"
-import { TransformationRun } from "@tidegate/model/TransformationRun"
+import {
+  TransformationCapabilities,
+  TransformationRun,
+  TransformationValidation
+} from "@tidegate/model/TransformationRun"
 import { transformation } from "@tidegate/resources/Transformation"
-import { example, runBody } from "@tidegate/resources/TransformationRun"
-import { execution, executionDetail, pageOf, run as ran } from "./Examples.ts"
+import { example, runBody, validationBody, validationExample } from "@tidegate/resources/TransformationRun"
+import { capabilities, execution, executionDetail, pageOf, run as ran, validation } from "./Examples.ts"
 import { groupOf } from "./Group.ts"
 import { operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
@@ -28,6 +32,33 @@ export class TransformationsApi extends groupOf(transformation, { query: Paramet
   ),
   HttpApiEndpoint.put("runByPut", "/transformations/run", run).annotateMerge(
     operation({ id: "runTransformationByPut", ...trial })
+  ),
+  HttpApiEndpoint.put("validate", "/transformations/validate", {
+    query: Parameters.onlyTeam,
+    payload: validationBody.described,
+    success: TransformationValidation
+  }).annotateMerge(
+    operation({
+      id: "validateTransformation",
+      permission: executing,
+      summary: "Whether code is a transformation",
+      description:
+        "The code is compiled and loaded, and no request is run through it. What is wrong is answered 200, with `valid` false and `error`.",
+      body: validationExample,
+      answer: validation
+    })
+  ),
+  HttpApiEndpoint.get("capabilities", "/transformations/capabilities", {
+    query: Parameters.onlyTeam,
+    success: TransformationCapabilities
+  }).annotateMerge(
+    operation({
+      id: "getTransformationCapabilities",
+      permission: reading,
+      summary: "What code may use",
+      description: "The runtime, what code finds beside the language, and the limits of a call.",
+      answer: capabilities
+    })
   ),
   HttpApiEndpoint.get("executions", "/transformations/:id/executions", {
     params: Parameters.pathOf("transformation"),

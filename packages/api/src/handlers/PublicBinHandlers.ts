@@ -1,5 +1,4 @@
 import { Clock, Effect } from "effect"
-import { HttpEffect, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { RateLimiter } from "@tidegate/coordination/RateLimiter"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
@@ -10,7 +9,7 @@ import { createBin, openBin } from "@tidegate/storage/Bins"
 import { binRequests } from "@tidegate/storage/reads/BinReads"
 import { filterKey } from "@tidegate/storage/reads/Cursor"
 import { Sources } from "@tidegate/storage/Sources"
-import { bearerOf, client, Credentials, spend } from "../Credentials.ts"
+import { bearerOf, client, Credentials, refuse, retryIn, spend } from "../Credentials.ts"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { PublicBins } from "../PublicBins.ts"
@@ -43,14 +42,9 @@ export const layer = HttpApiBuilder.group(
         (error) => Effect.andThen(stranger, error)
       )
 
-    const noRoom = Effect.fnUntraced(function* (
-      until: Date
-    ): Effect.fn.Return<never, GatewayError, HttpServerRequest.HttpServerRequest> {
-      const retry = Math.max(1, Math.ceil((until.getTime() - (yield* Clock.currentTimeMillis)) / 1_000))
-      yield* HttpEffect.appendPreResponseHandler((_, response) =>
-        Effect.succeed(HttpServerResponse.setHeader(response, "retry-after", String(retry)))
-      )
-      return yield* fail("RATE_LIMITED", `there are as many public bins as there may be; try again after ${retry} s`)
+    const noRoom = Effect.fnUntraced(function* (until: Date) {
+      const retry = retryIn(until.getTime() - (yield* Clock.currentTimeMillis))
+      return yield* refuse(retry, `there are as many public bins as there may be; try again after ${retry} s`)
     })
 
     return handlers

@@ -29,6 +29,8 @@ interface Special<R extends AnyResource> {
   /** What a list is narrowed to beyond what every list is. */
   // oxlint-disable-next-line typescript/no-explicit-any -- the query of its own group
   readonly listed?: (query: any) => Effect.Effect<Partial<ResourceQuery>, GatewayError>
+  /** Fails when this caller may not write that. `id`: of what is changed; null for a new one. */
+  readonly allowed?: (written: Schema.JsonObject, id: string | null) => Effect.Effect<void, GatewayError, CurrentTeam>
   /** Whether a create takes what only an actor has, beyond the store. */
   readonly needsActor?: (input: R["write"]["message"]["Type"]) => boolean
 }
@@ -74,6 +76,7 @@ export const handle = Effect.fnUntraced(function* <
   store: Store<R>,
   client: (id: string) => unknown,
   {
+    allowed = () => Effect.void,
     find,
     listed = () => Effect.succeed({}),
     needsActor = () => false,
@@ -108,12 +111,14 @@ export const handle = Effect.fnUntraced(function* <
     return yield* carriedThrough(store.create(team_id, id, fields))
   })
   const create = Effect.fnUntraced(function* (written: Schema.JsonObject) {
+    yield* allowed(written, null)
     const input = yield* judged(resource.write, written, null)
     return yield* shown(needsActor(input) ? send(yield* fresh, "Create", input) : createHere(input))
   })
   const writeOne = (message: string, body: Body<Schema.Codec<unknown>>) =>
     Effect.fnUntraced(function* (id: string, written: Schema.JsonObject) {
       const to = yield* owner(id)
+      yield* allowed(written, id)
       return yield* shown(send(to, message, yield* judged(body, written, id)))
     })
   const update = writeOne("Update", resource.patch)

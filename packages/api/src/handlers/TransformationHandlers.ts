@@ -1,12 +1,13 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { capabilities } from "@tidegate/entities/Transformation/Capabilities"
 import { TransformationEntity } from "@tidegate/entities/Transformation/TransformationProtocol"
 import { prefixes } from "@tidegate/model/Ids"
-import { maxRunBody } from "@tidegate/model/BodyLimits"
+import { maxCodeBody, maxRunBody } from "@tidegate/model/BodyLimits"
 import type { Role } from "@tidegate/model/Permission"
 import type { Transformation } from "@tidegate/model/Transformation"
 import { transformation } from "@tidegate/resources/Transformation"
-import { runBody } from "@tidegate/resources/TransformationRun"
+import { runBody, validationBody } from "@tidegate/resources/TransformationRun"
 import { maskSecret } from "@tidegate/signatures/Masking"
 import * as ExecutionReads from "@tidegate/storage/reads/ExecutionReads"
 import { Transformations } from "@tidegate/storage/Transformations"
@@ -48,9 +49,17 @@ export const layer = HttpApiBuilder.group(
       return yield* askOwner(runner.Run({ team_id, input }))
     })
 
+    const validate = Effect.fnUntraced(function* ({ request }: WithBody) {
+      const { id: team_id } = yield* CurrentTeam
+      const input = yield* Effect.fromResult(validationBody.judge(yield* readJsonObject(request, maxCodeBody)))
+      return yield* askOwner((yield* fresh).Validate({ team_id, input }))
+    })
+
     return handled
       .handleRaw("run", run)
       .handleRaw("runByPut", run)
+      .handleRaw("validate", validate)
+      .handle("capabilities", () => Effect.succeed(capabilities))
       .handle("executions", ({ params, query }) =>
         Effect.gen(function* () {
           const { id: team } = yield* CurrentTeam

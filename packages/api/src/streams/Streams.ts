@@ -11,7 +11,10 @@ import { frameOf, type Watcher, Watches } from "./Watches.ts"
 /** Streams of one bin. */
 export const mostPerBin = 32
 
-const pingEveryMs = 30_000
+/** How often it is looked whether a reader lives, and may still see what it is told (ms). */
+export const PingEveryMs = Context.Reference<number>("@tidegate/api/Streams/PingEveryMs", {
+  defaultValue: () => 30_000
+})
 /** How long it may take to begin. */
 const patience = "15 seconds"
 
@@ -40,6 +43,7 @@ export class Streams extends Context.Service<
 
 const make = Effect.gen(function* () {
   const watches = yield* Watches
+  const pingEveryMs = yield* PingEveryMs
   const sockets = yield* Sockets
   const readers = kind(wire, echoed)
   const held: Held = { bytes: 0 }

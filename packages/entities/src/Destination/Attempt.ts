@@ -4,6 +4,7 @@ import { newId, prefixes } from "@tidegate/model/Ids"
 import type { MessageHead } from "@tidegate/model/Message"
 import { nextRetry } from "@tidegate/rules/Retry"
 import type { AttemptRecord } from "@tidegate/storage/journal/AttemptStatement"
+import type { Echoes } from "@tidegate/signatures/Echoes"
 import type { AttemptTrace } from "@tidegate/telemetry/Tracing"
 import type { Ending } from "./ConcurrencyLimit.ts"
 import type { DeliveryItem } from "./DeliveryItem.ts"
@@ -27,6 +28,8 @@ export interface Attempt {
   method: string
   /** The tunnel's session that it went through; null: through none. */
   cliId: string | null
+  /** What was sent with it and is not to be kept; null: nothing. */
+  echoes: Echoes | null
 }
 
 /** How the exchange with a target ended: `status` is null when nothing was answered. Times are Unix ms. */
@@ -52,7 +55,8 @@ export const beginAttempt = (
   trace,
   url: "",
   method: item.payload.method,
-  cliId: null
+  cliId: null,
+  echoes: null
 })
 
 const triggerOf = (item: DeliveryItem, lane: LaneSettings | undefined): string =>
@@ -132,6 +136,21 @@ const tooMuch: ReadonlySet<number | null> = new Set([429, 503])
 /** What the end of an exchange tells of how many its target takes. No full answer: it timed out, was cut off or not taken. */
 export const endingOf = ({ errorCode, status }: Outcome): Ending =>
   errorCode === null && !tooMuch.has(status) ? "answered" : "overloaded"
+
+/** An outcome, and what it means, without what was sent with the attempt. */
+export const withoutEchoes = ({ echoes }: Attempt, outcome: Outcome, verdict: Verdict): readonly [Outcome, Verdict] => {
+  if (echoes === null) return [outcome, verdict]
+  const { body, bodyTruncated, errorMessage, headers } = outcome
+  return [
+    {
+      ...outcome,
+      body: echoes.bytes(body, bodyTruncated),
+      headers: echoes.values(headers),
+      errorMessage: errorMessage === null ? null : echoes.text(errorMessage)
+    },
+    verdict === "successful" ? verdict : { ...verdict, message: echoes.text(verdict.message) }
+  ]
+}
 
 /** The record of an attempt that is over. `random`: from 0 to 1, spreads retries. */
 export const recordOf = (

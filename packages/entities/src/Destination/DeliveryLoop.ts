@@ -1,6 +1,6 @@
-import { Cause, Clock, Effect, Exit, Fiber, Latch, Schedule, Scope, Semaphore } from "effect"
+import { Cause, Clock, Effect, Exit, Fiber, Latch, Schedule, Semaphore } from "effect"
 import { Entity, Sharding } from "effect/cluster"
-import { type HttpSender, Refusal, type Verdict } from "@tidegate/connectors/Connector"
+import { type HttpSender, type OutboundRequest, Refusal, type Verdict } from "@tidegate/connectors/Connector"
 import { Egress } from "@tidegate/egress/Egress"
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 import type { RatePeriod } from "@tidegate/model/Destination"
@@ -9,6 +9,7 @@ import { cancelPending } from "@tidegate/storage/CancelPending"
 import type { Database } from "@tidegate/storage/Database"
 import { recentStarts } from "@tidegate/storage/DeliveryRows"
 import { Journal } from "@tidegate/storage/Journal"
+import { Echoes } from "@tidegate/signatures/Echoes"
 import { Secrets } from "@tidegate/storage/Secrets"
 import { traceHeaders, Tracing } from "@tidegate/telemetry/Tracing"
 import { Lease } from "../Lease.ts"
@@ -23,7 +24,8 @@ import {
   recordOf,
   retryOf,
   unanswered,
-  verdictOf
+  verdictOf,
+  withoutEchoes
 } from "./Attempt.ts"
 import type { Ending } from "./ConcurrencyLimit.ts"
 import type { Batch } from "../Batch.ts"
@@ -35,13 +37,17 @@ import { withCredentials } from "./ForwardedCredentials.ts"
 import { Pacer } from "./Pacer.ts"
 import type { QueueHost } from "./QueueHost.ts"
 import { readRefill } from "./Refill.ts"
-import { HeldSession, type SendExit } from "./Sessions.ts"
+import { makeOpening, type Opened } from "./Opened.ts"
+import type { SendExit } from "./Sessions.ts"
+import type { NotObtained } from "./tokens/TokenEndpoint.ts"
 import { mostThroughTunnel, type Returned, Tunnel, type TunnelEnding } from "./Tunnel.ts"
 import { jobOf, outcomeOf } from "./TunnelJob.ts"
 import type { Heard, Listening, TunnelResult } from "./TunnelProtocol.ts"
 
 /** An actor that is told to stop waits this long for what it has on the wire, so that the next one need not repeat it. */
 const drainPatience = "10 seconds"
+/** An attempt by HTTP takes no longer (ms), waiting for a token included. */
+const attemptMs = 30_000
 /** Without work it is kept awake for so long, once or twice: what comes meanwhile needs no message. */
 const linger = "1 second"
 /** A connection that stays unknown is asked about no more often than this (ms). */
@@ -73,7 +79,6 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const holdsLease = (): boolean => lease.isHeld(shard)
 
   let state: DestinationState | null = null
-  let session: HeldSession | null = null
   let tunnel: Tunnel | null = null
   let pump: Fiber.Fiber<void> | null = null
   let pacing: { readonly limit: number; readonly period: RatePeriod; readonly pacer: Pacer } | null = null
@@ -88,6 +93,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const unknownAt = new Map<string, number>()
 
   const load = loadDestination(id, shard, connectorOf)
+  const opening = yield* makeOpening(scope, holdsLease)
 
   /** One at a time: what was read later is applied later. */
   const loadAndApply = Semaphore.makeUnsafe(1).withPermits(1)(
@@ -96,8 +102,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       startedMeanwhile = pacing === null ? [...unrecorded.values()] : []
       const next = yield* load
       const pacer = yield* pacerOf(next)
-      session?.release()
-      session = next?.sender?.kind === "session" ? yield* Scope.provide(HeldSession.make(next.sender), scope) : null
+      yield* opening.apply(next)
       state = next
       const isTunnel = next?.sender?.kind === "tunnel"
       if (isTunnel) tunnel ??= new Tunnel({ now, after, changed: tunnelChanged })
@@ -205,12 +210,53 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   }
 
   const send = (attempt: Attempt): void => {
-    const { item, lane } = attempt
+    const { lane } = attempt
     const destination = state
-    if (destination === null || lane === undefined || destination.sender === null) {
-      return refuse(attempt, "INTERNAL_ERROR", "the destination's stored settings cannot be read", false)
-    }
-    const { credentials, sender } = destination
+    if (destination === null || lane === undefined) return unreadable(attempt)
+    const opened = opening.current(attempt.startedAt)
+    if (opened !== null) return sendBy(attempt, destination, lane, opened, false)
+    if (destination.bearer === null) return unreadable(attempt)
+    awaiting(attempt, opening.obtain(destination), null, (opened) => sendBy(attempt, destination, lane, opened, false))
+  }
+
+  const unreadable = (attempt: Attempt): void =>
+    refuse(attempt, "INTERNAL_ERROR", "the destination's stored settings cannot be read", false)
+
+  /** Goes on when a token is there. Without one the attempt has failed; `outcome`: what the target has said to the last one. */
+  const awaiting = <A>(
+    attempt: Attempt,
+    obtaining: Effect.Effect<A, NotObtained, Database | Secrets>,
+    outcome: Outcome | null,
+    then: (opened: A) => void
+  ): void => {
+    run(obtaining).addObserver((exit) =>
+      soon(attempt, () => {
+        if (Exit.isSuccess(exit)) return then(exit.value)
+        const failure = Cause.findErrorOption(exit.cause)
+        // Told to stop, or no owner any more: not an attempt.
+        if (Cause.hasInterruptsOnly(exit.cause) || !holdsLease()) return abandon(attempt)
+        if (failure._tag === "None") return brokeDown(attempt, exit.cause)
+        const { message, waitMs } = failure.value
+        const retryAfter = waitMs === null ? {} : { retryAfter: Math.ceil(waitMs / 1_000) }
+        const verdict = { code: "OAUTH2_HANDSHAKE_FAILED", message, final: false, ...retryAfter } as const
+        if (outcome === null)
+          finish(attempt, unanswered(verdict.code, message, attempt.startedAt, now()), verdict, "unsent")
+        else finish(attempt, outcome, verdict, "answered")
+      })
+    )
+  }
+
+  const sendBy = (
+    attempt: Attempt,
+    destination: DestinationState,
+    lane: LaneSettings,
+    opened: Opened,
+    isRenewed: boolean
+  ): void => {
+    const { item } = attempt
+    const { credentials } = destination
+    const { sender, session, token } = opened
+    attempt.echoes = token === null ? destination.echoes : Echoes.with(destination.echoes, token)
     const message = withCredentials(secrets, credentials, item)
     if (message === null) {
       return refuse(attempt, "INTERNAL_ERROR", "the credentials that the sender presented cannot be read", false)
@@ -228,9 +274,28 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     attempt.url = request.shownUrl
     if (request instanceof Refusal) return refuse(attempt, request.code, request.message, true)
     if (sender.kind === "http") {
-      const headers = traceHeaders(attempt.trace, request.headers)
-      egress.deliver({ ...request, headers, mayStart: holdsLease }).then(
-        (answer) => guarded(attempt, () => answered(attempt, answer, sender.judge)),
+      // Of an attempt that has waited for its token, what is left of its time.
+      const timeout = token === null ? {} : { timeoutMs: Math.max(1_000, attemptMs - (now() - attempt.startedAt)) }
+      const exchange = (complete: OutboundRequest) => {
+        const headers = traceHeaders(attempt.trace, complete.headers)
+        return egress.deliver({ ...complete, headers, mayStart: holdsLease, ...timeout })
+      }
+      const exchanged =
+        sender.complete === undefined ? exchange(request) : sender.complete(request, facts).then(exchange)
+      const { judge } = sender
+      exchanged.then(
+        (answer) =>
+          guarded(attempt, () => {
+            if (token === null || answer.status !== 401 || isRenewed) {
+              if (token !== null && answer.status !== null && answer.status !== 401) opening.tokens.accepted()
+              return answered(attempt, answer, judge)
+            }
+            // It takes this token no more: once more, with another one.
+            awaiting(attempt, opening.renew(destination, token), answer, (renewed) => {
+              if (renewed === null) answered(attempt, answer, judge)
+              else sendBy(attempt, destination, lane, renewed, true)
+            })
+          }),
         (cause: unknown) => brokeDown(attempt, cause)
       )
       return
@@ -300,8 +365,9 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   }
 
   /** Hands an attempt in to be recorded. Throws only when it did not. */
-  const finish = (attempt: Attempt, outcome: Outcome, verdict: Verdict, how: Ending): void => {
+  const finish = (attempt: Attempt, answer: Outcome, judged: Verdict, how: Ending): void => {
     const { item } = attempt
+    const [outcome, verdict] = withoutEchoes(attempt, answer, judged)
     const record = recordOf(attempt, id, outcome, verdict, now(), Math.random())
     journal.record(record, (recorded) => {
       unrecorded.delete(item.eventId)
@@ -452,7 +518,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       queue.stop(() => resume(Effect.void))
       // The next owner is asked for what is under way there.
       tunnel?.stop()
-    }).pipe(Effect.timeout(drainPatience), Effect.ignore, Effect.ensuring(Effect.sync(() => session?.cancel())))
+    }).pipe(Effect.timeout(drainPatience), Effect.ignore, Effect.ensuring(Effect.sync(opening.cancel)))
   )
 
   /** Null: nothing has been read yet, and so no change can make it stale. */
@@ -477,6 +543,9 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     work,
     offer,
     wake: () => queue.wake(),
+    tokens: opening.tokens,
+    /** How tokens are asked for, once it has begun; null: they are not. */
+    tokenSettings: () => state?.bearer?.settings ?? null,
     attach: (localUrl: string | null): string | null => tunnel?.attach(localUrl) ?? null,
     listen,
     answered: (sessionId: string, results: ReadonlyArray<TunnelResult>): number =>

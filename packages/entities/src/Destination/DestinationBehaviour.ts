@@ -1,6 +1,7 @@
 import { Effect, Fiber } from "effect"
 import { Sharding } from "effect/cluster"
 import type { GatewayError } from "@tidegate/model/GatewayError"
+import { Ingress } from "@tidegate/model/Ingress"
 import { destination } from "@tidegate/resources/Destination"
 import type { Database } from "@tidegate/storage/Database"
 import { Destinations } from "@tidegate/storage/Destinations"
@@ -11,6 +12,7 @@ import { Cancellations } from "../Cancellations.ts"
 import { shardOf } from "../Shards.ts"
 import { makeDeliveryLoop } from "./DeliveryLoop.ts"
 import { DestinationEntity } from "./DestinationProtocol.ts"
+import { endConsent, startConsent } from "./tokens/Consent.ts"
 
 /** How long an actor without work stays in memory. Coming back costs it three queries. */
 const maxIdleTime = "2 minutes"
@@ -21,6 +23,7 @@ export const layer = DestinationEntity.toLayer(
     const sharding = yield* Sharding.Sharding
     const scope = yield* Effect.scope
     const deliveries = yield* makeDeliveryLoop
+    const ingress = yield* Ingress
 
     /** A command has changed the row: from here on deliveries go by it, also when the caller has gone away. */
     const thenReload = Effect.fnUntraced(function* <A>(command: Effect.Effect<A, GatewayError, Database | Secrets>) {
@@ -52,6 +55,10 @@ export const layer = DestinationEntity.toLayer(
             retried_at: retried.created_at.toISOString()
           }
         }).pipe(begun),
+      StartConsent: ({ payload }) =>
+        begun(Effect.suspend(() => startConsent(deliveries.tokenSettings(), payload.team_id, ingress))),
+      EndConsent: ({ payload }) =>
+        begun(Effect.suspend(() => endConsent(deliveries.tokenSettings(), deliveries.tokens, payload))),
       Deliver: ({ payload }) =>
         begun(
           Effect.andThen(

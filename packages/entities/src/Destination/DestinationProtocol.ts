@@ -15,16 +15,39 @@ export const EventRetry = Schema.Struct({
   retried_at: Schema.String
 })
 
+/** Where somebody is sent to consent. */
+export const ConsentStarted = Schema.Struct({
+  authorization_url: Schema.String,
+  redirect_uri: Schema.String,
+  expires_at: Schema.String
+})
+
 /**
  * Commands of one destination, and the messages of its delivery queue.
  * `RetryEvent`: retries `event_id` as the event `id`, which joins this destination's queue; repeated, it changes nothing more.
  * `Deliver`: events just committed (a hint: what is lost is found by the sweep). `Wake`: something is due.
+ * `StartConsent` and `EndConsent`: somebody is sent to consent to its tokens, and has come back; a state is good for once.
  * `Reload`: its own row or one of its connections changed; answered once the new state governs every later delivery.
  */
 export const DestinationEntity = protocolOf(destination, [
   Rpc.make("RetryEvent", {
     payload: { team_id: Schema.String, event_id: Schema.String, id: Schema.String },
     success: EventRetry,
+    error: GatewayError
+  }),
+  Rpc.make("StartConsent", {
+    payload: { team_id: Schema.String },
+    success: ConsentStarted,
+    error: GatewayError
+  }),
+  Rpc.make("EndConsent", {
+    payload: {
+      team_id: Schema.String,
+      state: Schema.String,
+      code: Schema.NullOr(Schema.String),
+      error: Schema.NullOr(Schema.String)
+    },
+    success: Schema.Struct({ renewable: Schema.Boolean }),
     error: GatewayError
   }),
   Rpc.make("Deliver", { payload: { batch: batchOf<DeliveryItem>() } }).annotate(

@@ -2,11 +2,15 @@ import { Cause, Effect, Redacted, Result } from "effect"
 import type { SqlError } from "effect/sql"
 import type { Connector, OpenAuth, Sender } from "@tidegate/connectors/Connector"
 import { settingsOf } from "@tidegate/connectors/Connectors"
+import { secretsIn as settingsIn } from "@tidegate/connectors/SecretSettings"
 import { ApiOrigins } from "@tidegate/connectors/Origins"
 import type { RatePeriod } from "@tidegate/model/Destination"
 import type { RetryPolicy } from "@tidegate/rules/Retry"
 import { compileRules } from "@tidegate/rules/RuleSet"
+import { Echoes } from "@tidegate/signatures/Echoes"
+import { secretsIn } from "@tidegate/signatures/Masking"
 import { compileOutboundAuth, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
+import type { Grant } from "@tidegate/signatures/outbound/Grant"
 import { prepareSigningSecret, type SigningSecret } from "@tidegate/signatures/DeliverySignature"
 import {
   type DeliveringConnection,
@@ -18,6 +22,7 @@ import type { Secrets } from "@tidegate/storage/Secrets"
 import { signingSecrets } from "@tidegate/storage/ProjectSecrets"
 import type { LaneState } from "./QueueHost.ts"
 import type { Credentials } from "./ForwardedCredentials.ts"
+import type { TokenSettings } from "./tokens/Tokens.ts"
 
 /** What a destination knows of one connection that delivers to it. */
 export interface LaneSettings {
@@ -35,6 +40,13 @@ export interface LaneSettings {
   readonly retry: RetryPolicy | null
 }
 
+/** A sender that is opened by a token, and how that is asked for. */
+export interface Bearer {
+  readonly settings: TokenSettings
+  /** What throws here costs an attempt. */
+  readonly open: (token: string) => Sender
+}
+
 /** A destination as its actor holds it: read from SQL at activation and on every `Reload`. */
 export interface DestinationState {
   readonly id: string
@@ -45,8 +57,15 @@ export interface DestinationState {
   /** Deliveries on the wire at the most; null: as many as the target takes. */
   readonly maxConcurrency: number | null
   readonly credentials: Credentials
-  /** Null when it cannot deliver as configured: its secrets cannot be read, or it is gone. Fails closed: nothing is sent unsigned. */
+  /**
+   * Null when it cannot deliver as configured: its secrets cannot be read, or it is gone. Fails closed: nothing is sent unsigned. Null with a
+   * bearer, too.
+   */
   readonly sender: Sender | null
+  /** What opens its sender, where a token does. */
+  readonly bearer: Bearer | null
+  /** Hides its credentials in what is kept of an answer; null: it has none. */
+  readonly echoes: Echoes | null
   readonly lanes: ReadonlyMap<string, LaneSettings>
 }
 
@@ -63,7 +82,8 @@ export const loadDestination = Effect.fnUntraced(function* (
   const { connections, destination } = stored
   const { cancel_before, config, deleted_at, disabled_at, name } = destination
   const limit = config["rate_limit"]
-  const atOnce = config["max_concurrency"]
+  const opened = deleted_at === null ? yield* openSender(destination, connectorOf) : neither
+  const atOnce = opened.sender?.kind === "session" ? opened.sender.atOnce : config["max_concurrency"]
   return {
     id,
     name,
@@ -73,7 +93,7 @@ export const loadDestination = Effect.fnUntraced(function* (
     maxConcurrency: typeof atOnce === "number" ? atOnce : null,
     credentials:
       config["forward_credentials"] === false ? "omit" : (connectorOf(destination.type)?.credentials ?? "mask"),
-    sender: deleted_at === null ? yield* openSender(destination, connectorOf) : null,
+    ...opened,
     lanes: new Map(connections.map((connection) => [connection.id, laneOf(connection)]))
   }
 })
@@ -91,30 +111,51 @@ const laneOf = (row: DeliveringConnection): LaneSettings => ({
   retry: Result.getOrNull(Result.map(compileRules(row.rules), (rules) => rules.retry))
 })
 
-/** The sender of a destination; null when it cannot be opened, which operators are told. */
+type Opens = Pick<DestinationState, "sender" | "bearer" | "echoes">
+
+const neither: Opens = { sender: null, bearer: null, echoes: null }
+
+/** The sender of a destination, or what opens it; neither when it cannot be opened, which operators are told. */
 const openSender = Effect.fnUntraced(function* (
   destination: DeliveringDestination,
   connectorOf: Lookup
-): Effect.fn.Return<Sender | null, SqlError.SqlError, Database | Secrets> {
+): Effect.fn.Return<Opens, SqlError.SqlError, Database | Secrets> {
   const about = { destination_id: destination.id }
   const connector = connectorOf(destination.type)
   if (connector === undefined) {
     // Written by a newer version of the gateway.
     yield* Effect.logError("a destination cannot deliver: its type is not known here", about)
-    return null
+    return neither
   }
-  const auth = yield* openAuth(destination, connector)
+  const found = yield* openAuth(destination, connector)
   const settings = settingsOf(connector, destination.config)
-  if (auth === null || Result.isFailure(settings)) {
+  if (found === null || Result.isFailure(settings)) {
     yield* Effect.logError("a destination cannot deliver: its settings or secrets cannot be read", about)
-    return null
+    return neither
   }
   const origins = yield* ApiOrigins
+  const { auth, grant } = found
+  const echoes = Echoes.of([
+    ...secretsIn(destination.config.auth_type, auth.settings),
+    ...Object.values(auth.headers).map((value) => value.replace(/^\S+ /, "")),
+    ...settingsIn(connector, destination.config)
+  ])
+  if (grant !== null) {
+    const { id, team_id } = destination
+    const url = new URL(grant.tokenUrl)
+    const endpoint = origins(url.origin) + url.pathname + url.search
+    const scope = grant.scope ?? connector.scope ?? null
+    const open = (token: string): Sender => {
+      const headers = { ...auth.headers, authorization: `Bearer ${token}` }
+      return connector.open(settings.success, { ...auth, headers }, origins)
+    }
+    return { sender: null, bearer: { settings: { owner: { id, team_id }, grant, endpoint, scope }, open }, echoes }
+  }
   try {
-    return connector.open(settings.success, auth, origins)
+    return { sender: connector.open(settings.success, auth, origins), bearer: null, echoes }
   } catch (cause) {
     yield* Effect.logError("a destination cannot deliver: its sender broke down", about, Cause.die(cause))
-    return null
+    return neither
   }
 })
 
@@ -122,14 +163,14 @@ const openSender = Effect.fnUntraced(function* (
 const openAuth = Effect.fnUntraced(function* (
   { auth, config, team_id }: DeliveringDestination,
   { auths }: Connector
-): Effect.fn.Return<OpenAuth | null, SqlError.SqlError, Database | Secrets> {
+): Effect.fn.Return<{ auth: OpenAuth; grant: Grant | null } | null, SqlError.SqlError, Database | Secrets> {
   const checked = auth === null ? null : Result.getOrNull(validateOutboundAuth(config.auth_type, auth, auths))
   if (checked === null) return null
-  const { headers, signs } = compileOutboundAuth(checked)
+  const { grant = null, headers, signs } = compileOutboundAuth(checked)
   const signing = signs ? yield* signingKeys(team_id) : null
   // Switched off: what is stored beside the flag goes to nobody.
   const settings = checked.auth["disabled"] === true ? {} : checked.auth
-  return signs && signing === null ? null : { headers, signing, settings }
+  return signs && signing === null ? null : { auth: { headers, signing, settings }, grant }
 })
 
 const signingKeys = Effect.fnUntraced(function* (teamId: string) {

@@ -4,6 +4,7 @@ import {
   type AttemptFacts,
   type Session,
   SessionFailure,
+  type SessionServices,
   type SessionSender
 } from "@tidegate/connectors/Connector"
 import type { Message } from "@tidegate/model/Message"
@@ -56,7 +57,7 @@ export class HeldSession {
   /** In the scope of its destination's actor. */
   static readonly make = Effect.fnUntraced(function* (
     sender: SessionSender
-  ): Effect.fn.Return<HeldSession, never, Scope.Scope> {
+  ): Effect.fn.Return<HeldSession, never, Scope.Scope | SessionServices> {
     const scope = yield* Scope.fork(yield* Effect.scope)
     const held = yield* Scope.provide(RcRef.make({ acquire: sender.connect, idleTimeToLive: idle }), scope)
     return new HeldSession(sender, held, scope, Effect.runForkWith(yield* Effect.context()))

@@ -3,9 +3,9 @@ import { Entity } from "effect/cluster"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { isUnwieldy } from "@tidegate/model/JsonText"
 import { runtime } from "@tidegate/model/Transformation"
-import type { TransformationRun } from "@tidegate/model/TransformationRun"
+import type { TransformationRun, TransformationValidation } from "@tidegate/model/TransformationRun"
 import { transformation } from "@tidegate/resources/Transformation"
-import { type RunFields, type RunInput, runOf } from "@tidegate/resources/TransformationRun"
+import { type RunFields, type RunInput, runOf, type ValidationInput } from "@tidegate/resources/TransformationRun"
 import { type Execution, Sandbox, type TransformRequest } from "@tidegate/sandbox/Sandbox"
 import type { Database } from "@tidegate/storage/Database"
 import type { Secrets } from "@tidegate/storage/Secrets"
@@ -59,12 +59,30 @@ export const layer = TransformationEntity.toLayer(
       return toRun(fields, yield* available(sandbox.run(call)))
     })
 
+    const validate = Effect.fnUntraced(function* (team_id: string, { code, env }: ValidationInput) {
+      const fields = runOf({ code }, yield* Clock.currentTimeMillis)
+      const execution = yield* available(
+        sandbox.run({
+          teamId: team_id,
+          code,
+          codeHash: codeHash(code),
+          isolation: "fresh",
+          isLoadedOnly: true,
+          env: env ?? {},
+          request: fields.request,
+          context: { ...fields.context, team_id }
+        })
+      )
+      return toValidation(execution)
+    })
+
     const commands = yield* actorOf(transformation, yield* Transformations, {
       check: ({ code }) => (code === undefined ? Effect.void : check(code))
     })
     return TransformationEntity.of({
       ...commands,
-      Run: ({ payload }) => carryThrough(run(payload.team_id, payload.input))
+      Run: ({ payload }) => carryThrough(run(payload.team_id, payload.input)),
+      Validate: ({ payload }) => carryThrough(validate(payload.team_id, payload.input))
     })
   }),
   { concurrency: "unbounded", maxIdleTime }
@@ -100,6 +118,22 @@ const shown = (request: TransformRequest, queryAsText: boolean): TransformationR
   }
 }
 
+const linesOf = ({ logs }: Execution): ReadonlyArray<string> => logs.map(({ message }) => message)
+
+const problemOf = (error: Execution["error"]): TransformationRun["error"] =>
+  error === null ? null : { code: error.code, name: error.name, message: error.message, line: error.line }
+
+const toValidation = (execution: Execution): TransformationValidation => {
+  const error = problemOf(execution.error)
+  return {
+    valid: error === null,
+    runtime,
+    handlers: error === null ? ["transform"] : [],
+    console: linesOf(execution),
+    error
+  }
+}
+
 const toRun = (fields: RunFields, execution: Execution): TransformationRun => {
   const { durationMs, finishedAt, logLevel, memoryBytes, startedAt } = execution
   const tooMany = execution.request !== null && isUnwieldy([execution.request.headers, execution.request.parsed_query])
@@ -111,13 +145,13 @@ const toRun = (fields: RunFields, execution: Execution): TransformationRun => {
     stats: { duration_ms: durationMs, memory_bytes: memoryBytes },
     // A run knows no level above error; the execution of a real request does.
     log_level: logLevel === "fatal" || tooMany ? "error" : logLevel,
-    console: execution.logs.map(({ message }) => message),
+    console: linesOf(execution),
     warnings:
       request === null || request.body === execution.request?.body
         ? execution.warnings
         : [...execution.warnings, asText],
     request,
-    error: error === null ? null : { code: error.code, name: error.name, message: error.message, line: error.line },
+    error: problemOf(error),
     transformation_run_time: {
       started_at: new Date(startedAt).toISOString(),
       finished_at: new Date(finishedAt).toISOString(),

@@ -381,7 +381,7 @@ export const guest = (
         handler = fn
       }
       const console = consoleOf(call)
-      const { request, context } = parse(input)
+      const { context, isLoadedOnly, request } = parse(input)
       const process = { env: { ...context.env } }
       sourcesOfCall?.begin()
       if (renew === undefined) {
@@ -396,6 +396,7 @@ export const guest = (
       if (typeof handler !== "function") {
         return ["NO_HANDLER", "Error", 'the code does not call addHandler("transform", …)', ""]
       }
+      if (isLoadedOnly === true) return ["ok", "{}", ""]
       const { headers, query, parsed_query, path, method } = request
       const given = { headers, body: parse(body), query, parsed_query, path, method }
       const result: unknown = apply(handler, undefined, [given, context])

@@ -1,4 +1,6 @@
-import type { Schema } from "effect"
+import type { FieldError } from "@tidegate/model/GatewayError"
+import type { Result, Schema } from "effect"
+import type { Grant } from "./Grant.ts"
 
 /** What a destination's deliveries carry, prepared once per change of its settings. */
 export interface DeliveryAuth {
@@ -6,6 +8,8 @@ export interface DeliveryAuth {
   readonly headers: Readonly<Record<string, string>>
   /** Whether deliveries are signed with the team's signing secret. */
   readonly signs: boolean
+  /** How the bearer token is obtained that every delivery carries beside; left out: none is. */
+  readonly grant?: Grant
 }
 
 export const nothing: DeliveryAuth = { headers: {}, signs: false }
@@ -19,12 +23,16 @@ export interface OutboundAuthType<Fields extends Schema.Struct.Fields = Schema.S
   readonly settings: Fields
   /** Other names that are accepted on write, and what they stand for. */
   readonly aliases: Readonly<Record<string, string>>
+  /** What is written in one setting and stands for several: they take its place, before anything is judged. */
+  readonly expand?: (auth: Schema.JsonObject) => Result.Result<Schema.JsonObject, ReadonlyArray<FieldError>>
+  /** What is wrong with complete settings as a whole. */
+  readonly check?: (auth: Schema.Struct.Type<Fields>) => ReadonlyArray<FieldError>
   /** The settings that may be read back; all others are masked. */
   readonly readable: ReadonlyArray<string>
   readonly compile: (auth: Schema.Struct.Type<Fields>) => DeliveryAuth
 }
 
 /** A row, whatever its settings are. */
-export const authType = <Fields extends Schema.Struct.Fields>(row: OutboundAuthType<Fields>): OutboundAuthType =>
+export const authType = <const Fields extends Schema.Struct.Fields>(row: OutboundAuthType<Fields>): OutboundAuthType =>
   // What it is given went through its own schema.
   row as unknown as OutboundAuthType

@@ -8,7 +8,7 @@ import { alphabet } from "@tidegate/model/Ids"
 
 /**
  * A part of a statement: writes down the rows `from` of (key_id, source_id, destination_id, measure, minute, team_id, n), the second and
- * third null where there is none. Each is counted under all of its ids and its team's. `minute` is that of the time in the id of
+ * third null where there is none. Each is counted under all of its ids, under `pairKey` of these two, and under its team's. `minute` is that of the time in the id of
  * what is counted, by which lists find it.
  *
  * Of a source: accepted, rejected. Of a connection, with its source and destination: created, successful, failed, cancelled, in the
@@ -20,6 +20,9 @@ export const writeCounts = (from: string): string =>
     select team_id, array_agg(key_id), array_agg(source_id), array_agg(destination_id), array_agg(measure), array_agg(minute),
       array_agg(n)
     from ${from} group by team_id`
+
+/** What is counted of a source and has a destination is counted under this, too: as it stands in the statement below, and in the view. */
+export const pairKey = (source: string, destination: string): string => `${source}>${destination}`
 
 /** The minute in a generated id with three letters before the underscore, as an expression. */
 export const minuteOfId = (id: string): string =>
@@ -40,7 +43,9 @@ with gone as (
   from gone
     cross join lateral unnest(gone.key_ids, gone.source_ids, gone.destination_ids, gone.measures, gone.minutes, gone.counts)
       as one (key_id, source_id, destination_id, measure, minute, count)
-    cross join lateral (values (one.key_id), (one.source_id), (one.destination_id), (gone.team_id)) as k (key_id)
+    cross join lateral (values
+      (one.key_id), (one.source_id), (one.destination_id), (one.source_id || '>' || one.destination_id), (gone.team_id)
+    ) as k (key_id)
   where k.key_id is not null
   group by k.key_id, one.measure, one.minute, gone.team_id
   order by k.key_id, one.measure, one.minute

@@ -4,14 +4,17 @@ import type { EventStatus } from "@tidegate/model/Event"
 import type { EventMeasure } from "@tidegate/model/Metrics"
 import { prefixes } from "@tidegate/model/Ids"
 import * as Columns from "../journal/Columns.ts"
+import { pairKey } from "../journal/CountStatement.ts"
 import { type EventFilter, plan } from "./EventPlan.ts"
 import { eventTable } from "./EventRow.ts"
 import {
   bucketOf,
   type Buckets,
+  countAtMost,
   type Counted,
   countParts,
   idsOf,
+  type Kept,
   readAtMost,
   rolledPart,
   rolledSeries,
@@ -32,12 +35,23 @@ type Fragment = Statement.Fragment
  * what is to be delivered by the rows of `deliveries`. One statement, so that an event is in one of them.
  */
 
-/** Whose rollups tell of a filter: one kind of owner at the most; null: they do not. */
-const keysOf = (team: string, filter: EventFilter): ReadonlyArray<string> | null => {
+/** Pairs of sources and destinations that are looked up; more are counted by their rows. */
+const mostPairs = 500
+
+interface Keys {
+  readonly ids: ReadonlyArray<string>
+  readonly kept: Kept
+}
+
+/** Whose rollups tell of a filter: those of one kind of owner, or of sources and destinations together; null: none. */
+const keysOf = (team: string, filter: EventFilter): Keys | null => {
   const { connections, destinations, operation, requests = [], search, sources } = filter
   if (requests.length > 0 || operation !== undefined || search !== undefined) return null
   const owners = [connections, destinations, sources].filter((ids) => ids.length > 0)
-  return owners.length === 0 ? [team] : owners.length === 1 ? owners[0]! : null
+  if (owners.length <= 1) return { ids: owners[0] ?? [team], kept: "counts" }
+  if (connections.length > 0 || sources.length * destinations.length > mostPairs) return null
+  const pairs = sources.flatMap((source) => destinations.map((destination) => pairKey(source, destination)))
+  return { ids: pairs, kept: "pairs" }
 }
 
 const measureOf = { SUCCESSFUL: "successful", FAILED: "failed", CANCELLED: "cancelled" } as const
@@ -118,7 +132,7 @@ export const countEvents = Effect.fnUntraced(function* (
   team: string,
   filter: EventFilter,
   whole: Stretch,
-  atMost: number = readAtMost
+  atMost: number = countAtMost
 ): Effect.fn.Return<Counted, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const now = yield* Clock.currentTimeMillis
@@ -129,12 +143,13 @@ export const countEvents = Effect.fnUntraced(function* (
   const state = statuses.length === 0 ? sql.literal("true") : sql`e.state = any(${Columns.text(ended)})`
 
   return yield* countParts(
-    { team, whole, rolled: keys !== null, atMost },
+    { team, whole, rolled: keys?.kept ?? null, atMost },
     Effect.fnUntraced(function* (parts) {
       const made: Array<Fragment> = []
       if (measures.length > 0) {
         const { rolled } = parts
-        if (rolled !== null && keys !== null) made.push(rolledPart(rolledSum(sql, team, keys, measures, rolled), sql))
+        if (rolled !== null && keys !== null)
+          made.push(rolledPart(rolledSum(sql, team, keys.ids, measures, rolled), sql))
         for (const [sign, stretch] of signed(parts)) {
           const { residual, rows } = yield* rowsOf(team, filter, stretch, atMost)
           made.push(rowsPart(sql, sign, rows, sql.and([state, ...residual])))
@@ -202,8 +217,8 @@ export const eventBuckets = Effect.fnUntraced(function* (
   const parts: Array<Fragment> = []
   if (statuses.length > 0 && !statuses.some(isEnded)) {
     // Only what waits.
-  } else if (keys !== null && tells(buckets, yield* rolledSince(team, now))) {
-    parts.push(rolledSeries(sql, team, keys, ["created", "successful", "failed", "cancelled"], buckets))
+  } else if (keys !== null && tells(buckets, yield* rolledSince(team, now, keys.kept))) {
+    parts.push(rolledSeries(sql, team, keys.ids, ["created", "successful", "failed", "cancelled"], buckets))
   } else {
     const { residual, rows } = yield* rowsOf(team, filter, buckets, atMost)
     parts.push(sql`select lower(e.state) as kind, ${bucketOf(sql, sql.literal("e.id"), prefixes.event, buckets)} as bucket,

@@ -8,6 +8,7 @@ import { likePrefix } from "./Relations.ts"
 import {
   bucketOf,
   type Buckets,
+  countAtMost,
   type Counted,
   countParts,
   idsOf,
@@ -85,11 +86,11 @@ export const countRequests = Effect.fnUntraced(function* (
   team: string,
   filter: RequestFilter,
   whole: Stretch,
-  atMost: number = readAtMost
+  atMost: number = countAtMost
 ): Effect.fn.Return<Counted, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const keys = keysOf(team, filter)
-  return yield* countParts({ team, whole, rolled: keys !== null, atMost }, (parts) => {
+  return yield* countParts({ team, whole, rolled: keys === null ? null : "counts", atMost }, (parts) => {
     const { rolled } = parts
     const told = rolled === null || keys === null ? [] : [rolledSum(sql, team, keys, measuresOf(filter), rolled)]
     return Effect.succeed([

@@ -10,10 +10,12 @@ const minute = 60_000
 const hour = 60 * minute
 
 /**
- * A count, or a series, that the rollups do not hold is read from at most so many rows. A quarter of a second of the database's
- * time: whoever wants more narrows the window.
+ * A series that the rollups do not hold is read from at most so many rows: half a second of the database's time. Whoever wants more narrows
+ * the window.
  */
 export const readAtMost = 500_000
+/** A count, which then says that there are at least so many. */
+export const countAtMost = 100_000
 
 /** From when on (Unix ms, whole hours) the rollups hold what there is: by the hour, and by the minute. */
 export interface Since {
@@ -24,19 +26,26 @@ export interface Since {
 const floor = (at: number, unit: number): number => Math.floor(at / unit) * unit
 const ceil = (at: number, unit: number): number => Math.ceil(at / unit) * unit
 
+/** What rollups are asked for: counts under ids, or under pairs of them, which are counted since later. */
+export type Kept = "counts" | "pairs"
+
+/** When the rollups became exact, by the migration that made them so. */
+const exactFrom: Readonly<Record<Kept, string>> = { counts: "counts_exact_from", pairs: "pair_counts_exact_from" }
+
 /**
  * Rollups are kept for a time of their own, records for that of their team: where either is gone, or the version before has counted,
  * rows are counted. An hour is left for retention at work.
  */
 export const rolledSince = Effect.fnUntraced(function* (
   team: string,
-  now: number
+  now: number,
+  kept: Kept = "counts"
 ): Effect.fn.Return<Since, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const { hoursForDays, minutesForHours } = tables.rollups
   const [row] = yield* sql<{ at: number }>`
     select greatest(0,
-      (select value::float8 from settings where name = 'counts_exact_from'),
+      (select max(value::float8) from settings where name in (${exactFrom.counts}, ${exactFrom[kept]})),
       (select extract(epoch from records_cleared_to) * 1000 from teams where id = ${team}),
       (select extract(epoch from to_date(min(right(c.relname, 8)), 'YYYYMMDD')) * 1000
         from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'events'::regclass)
@@ -183,11 +192,11 @@ export const together = (sql: SqlClient.SqlClient, parts: ReadonlyArray<Statemen
   sql.join(" union all ", false)(parts)
 
 /**
- * Counts a stretch by its parts, of which `read` makes the rows above. `rolled`: whether the rollups tell of it at all. A unit that would
+ * Counts a stretch by its parts, of which `read` makes the rows above. `rolled`: which rollups tell of it, if any do. A unit that would
  * have to be looked through to take rows off, and has too many, is left out.
  */
 export const countParts = Effect.fnUntraced(function* <R>(
-  options: { readonly team: string; readonly whole: Stretch; readonly rolled: boolean; readonly atMost: number },
+  options: { readonly team: string; readonly whole: Stretch; readonly rolled: Kept | null; readonly atMost: number },
   read: (parts: Parts) => Effect.Effect<ReadonlyArray<Statement.Fragment>, SqlError.SqlError, R>
 ) {
   const sql = yield* SqlClient.SqlClient
@@ -200,8 +209,8 @@ export const countParts = Effect.fnUntraced(function* <R>(
       exact: found.every(({ examined }) => examined <= atMost)
     } satisfies Counted
   })
-  if (!options.rolled) return yield* counted({ rolled: null, added: [whole], removed: [] })
-  const since = yield* rolledSince(team, now)
+  if (options.rolled === null) return yield* counted({ rolled: null, added: [whole], removed: [] })
+  const since = yield* rolledSince(team, now, options.rolled)
   const parts = partsOf(whole, since, now, true)
   const answer = yield* counted(parts)
   return answer.exact || parts.removed.length === 0 ? answer : yield* counted(partsOf(whole, since, now, false))

@@ -106,7 +106,8 @@ const eventFilterOf = (random: Random, made: Made): EventReads.EventFilter => {
         connections.map(({ id }) => id)
       )
     },
-    { ...filter, sources: [sources[0]], destinations: [destinations[1]] },
+    { ...filter, sources: [sources[0]], destinations: some(random, destinations) },
+    { ...filter, sources: some(random, sources), destinations: [destinations[1]] },
     { ...filter, search: random.of(made.events).id.slice(0, 10 + random.below(6)) }
   ])
 }
@@ -230,6 +231,35 @@ layer(world, { timeout: "2 minutes", excludeTestServices: true })("counts and se
       yield* sql`insert into settings (name, value) values ('counts_exact_from', ${String(since)})`
       yield* askAll(random, made, 25)
       yield* sql`delete from settings where name = 'counts_exact_from'`
+    })
+  )
+
+  it.effect("of a source and a destination are told by counts of their own, from when they are kept", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const made = make("tm_pair", [
+        { at: now - 3 * hour, connection: 0, becomes: "successful" },
+        { at: now - hour, connection: 1, becomes: "successful" },
+        { at: now - hour, connection: 0, becomes: "failed" }
+      ])
+      yield* makeTeam(made.team)
+      yield* store(made)
+      yield* addUp(1)
+      const { destinations, sources } = endsOf(made.team)
+      const pair = { ...anyEvent, sources: [sources[0]], destinations: [destinations[0]] }
+      const count = countEvents(made.team, pair, { from: now - 5 * hour, to: now }, 1)
+      // No row is looked through.
+      expect(yield* count).toEqual({ total: 2, exact: true })
+      const setFrom = (at: number) =>
+        sql`insert into settings (name, value) values ('pair_counts_exact_from', ${String(at)})`
+      const over = sql`delete from settings where name = 'pair_counts_exact_from'`
+      const older = sql`update rollups set count = count + 3
+        where team_id = ${made.team} and key_id like '%>%' and minute < ${new Date(clock(hour, 2 * hour))}`
+      yield* older
+      yield* setFrom(clock(hour, 2 * hour))
+      expect(yield* count).toEqual({ total: 2, exact: true })
+      yield* over
+      expect(yield* count).toEqual({ total: 5, exact: true })
     })
   )
 

@@ -1,0 +1,66 @@
+import { answered, failed, judgeCall, refused, waiting } from "./Api.ts"
+import type { Answer, Verdict } from "./Connector.ts"
+
+/** What Google's APIs answer when they do not do what they were asked. */
+
+/** Of a 403: it is not the credentials, but too many calls. */
+const tooMany = new Set([
+  "dailyLimitExceeded",
+  "quotaExceeded",
+  "rateLimitExceeded",
+  "userRateLimitExceeded",
+  "RATE_LIMIT_EXCEEDED"
+])
+
+interface GoogleError {
+  /** `RESOURCE_EXHAUSTED`, or an older `rateLimitExceeded`. */
+  readonly said: unknown
+  readonly isTooMany: boolean
+  /** In seconds. */
+  readonly retryAfter: number | null
+}
+
+const listOf = (value: unknown): ReadonlyArray<Readonly<Record<string, unknown>>> =>
+  Array.isArray(value) ? value.slice(0, 10).filter((one) => typeof one === "object" && one !== null) : []
+
+/** `30s` or `0.5s`. */
+const secondsOf = (duration: unknown): number | null => {
+  const [, seconds] = (typeof duration === "string" && /^(\d{1,9}(?:\.\d{1,9})?)s$/.exec(duration)) || []
+  return seconds === undefined ? null : Number(seconds)
+}
+
+/** "Retry after 2026-01-02T03:04:05.000Z": a moment, of which the answer's own date tells how far it is. */
+const untilMoment = (message: unknown, date: unknown): number | null => {
+  const [, moment] =
+    (typeof message === "string" && /\bretry after (\d{4}-\d\d-\d\dT[\d:.]{5,15}Z)/i.exec(message.slice(0, 1_000))) ||
+    []
+  if (moment === undefined || typeof date !== "string") return null
+  const seconds = (Date.parse(moment) - Date.parse(date)) / 1000
+  return seconds >= 0 ? seconds : null
+}
+
+const errorOf = (answer: Answer): GoogleError => {
+  const { error } = answered(answer)
+  const { details, errors, message, status } = (typeof error === "object" && error !== null ? error : {}) as Readonly<
+    Record<string, unknown>
+  >
+  const reasons = [...listOf(errors), ...listOf(details)].map(({ reason }) => reason)
+  return {
+    said: status ?? reasons.find((reason) => typeof reason === "string"),
+    isTooMany: status === "RESOURCE_EXHAUSTED" || reasons.some((reason) => tooMany.has(String(reason))),
+    retryAfter:
+      listOf(details).reduce<number | null>((found, { retryDelay }) => found ?? secondsOf(retryDelay), null) ??
+      untilMoment(message, answer.headers["date"])
+  }
+}
+
+/** `isDone`: whether a 2xx says that it was. It need not be read in full. */
+export const judgeGoogle = (answer: Answer, isDone: (body: Readonly<Record<string, unknown>>) => boolean): Verdict => {
+  if (answer.status >= 200 && answer.status < 300) {
+    return answer.bodyTruncated || isDone(answered(answer)) ? "successful" : refused("nothing was done", false)
+  }
+  const { isTooMany, retryAfter, said } = errorOf(answer)
+  // They say it with 403 as well, and without a header.
+  const verdict = isTooMany ? failed(answer.status, said, false) : judgeCall(answer, said)
+  return waiting(verdict, retryAfter)
+}

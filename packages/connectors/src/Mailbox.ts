@@ -1,0 +1,104 @@
+import MailComposer from "nodemailer/lib/mail-composer"
+import type MimeNode from "nodemailer/lib/mime-node"
+import { apiSender, flat, json } from "./Api.ts"
+import { connector } from "./Connector.ts"
+import { judgeGoogle } from "./Google.ts"
+import { bodies, envelope, faultsOfEnvelope, letter, mailSettings } from "./Mail.ts"
+import { pacingOf } from "./Settings.ts"
+
+const api = "https://gmail.googleapis.com"
+
+/** E-mail from somebody's own mailbox (Gmail, messages.send), which is its sender. */
+export const mailbox = connector({
+  type: "MAILBOX_EMAIL",
+  description: "Sends an e-mail from a mailbox (Gmail).",
+  settings: { ...mailSettings, ...pacingOf(1) },
+  check: faultsOfEnvelope,
+  auths: ["OAUTH_REFRESH_TOKEN", "OAUTH2_AUTHORIZATION_CODE"],
+  scope: "https://www.googleapis.com/auth/gmail.send",
+  origins: [api],
+  credentials: "mask",
+  example: {
+    name: "mail-from-ops",
+    type: "MAILBOX_EMAIL",
+    config: {
+      to: "ops@example.com",
+      text_template: "Order {{payload.id}} has arrived",
+      auth_type: "OAUTH_REFRESH_TOKEN",
+      auth: {
+        client_id: "0000.apps.googleusercontent.com",
+        client_secret: "secret-of-the-client",
+        refresh_token: "1//token-of-the-account",
+        token_url: "https://oauth2.googleapis.com/token"
+      }
+    }
+  },
+  open: (settings, { headers }, origins) => {
+    const url = `${origins(api)}/gmail/v1/users/me/messages/send`
+    const compiled = letter(settings)
+    return apiSender({
+      shownUrl: url,
+      judge: (answer) => judgeGoogle(answer, ({ id }) => typeof id === "string"),
+      call: (fill, { createdAt, webhookId }) => ({
+        url,
+        headers: flat(headers),
+        contentType: json,
+        body: JSON.stringify({
+          raw: Buffer.from(
+            written({
+              ...envelope(fill, compiled),
+              ...bodies(fill, compiled),
+              id: webhookId,
+              date: new Date(createdAt)
+            })
+          ).toString("base64url")
+        })
+      })
+    })
+  }
+})
+
+interface Mail extends ReturnType<typeof envelope>, ReturnType<typeof bodies> {
+  /** The same for every attempt: a letter that was sent twice is one to whoever reads it. */
+  readonly id: string
+  readonly date: Date
+}
+
+/**
+ * The letter as it is sent (RFC 5322). The library composes it, and so folds and encodes what stands in headers; its own way to write it is a
+ * stream, which this has no need of. It is given texts alone, and reads no file and no URL.
+ */
+const written = ({ bcc, cc, date, html, id, replyTo, subject, text, to }: Mail): string => {
+  const composer = new MailComposer({
+    to: [...to],
+    cc: [...cc],
+    bcc: [...bcc],
+    ...(replyTo === null ? {} : { replyTo }),
+    subject,
+    date,
+    messageId: `<${id}@tidegate.invalid>`,
+    baseBoundary: id,
+    alternatives: [
+      ...(text === null ? [] : [{ ...encoded, contentType: "text/plain; charset=utf-8", content: text }]),
+      ...(html === null ? [] : [{ ...encoded, contentType: "text/html; charset=utf-8", content: html }])
+    ],
+    disableFileAccess: true,
+    disableUrlAccess: true
+  })
+  const root = composer.compile()
+  // The API takes those who get a hidden copy from the letter, and takes them out of it.
+  root.keepBcc = true
+  return partOf(root)
+}
+
+/** No line of a text can be taken for a part's end, or be too long. */
+const encoded = { contentTransferEncoding: "base64" } as const
+
+const partOf = (node: MimeNode): string => {
+  const head = `${node.buildHeaders()}\r\n\r\n`
+  if (!node.boundary) return head + lines(Buffer.from(node.content as string).toString("base64"))
+  const parts = node.childNodes.map((child) => `--${node.boundary}\r\n${partOf(child)}\r\n`)
+  return `${head}${parts.join("")}--${node.boundary}--\r\n`
+}
+
+const lines = (base64: string): string => base64.replaceAll(/.{76}(?=.)/g, "$&\r\n")

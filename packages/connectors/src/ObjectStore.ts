@@ -1,0 +1,291 @@
+import { Schema } from "effect"
+import { isUtf8 } from "node:buffer"
+import type { Message } from "@tidegate/model/Message"
+import { type Escape, jsonEscape, textEscape, xmlEscape } from "@tidegate/templates/Escape"
+import { judgeObjectStore } from "./ObjectStoreAnswers.ts"
+import {
+  type AttemptFacts,
+  connector,
+  type HttpSender,
+  type OpenAuth,
+  type OutboundRequest,
+  Refusal
+} from "./Connector.ts"
+import {
+  type Fill,
+  filled,
+  filledJson,
+  filling,
+  lazyPayload,
+  template,
+  TemplateText,
+  Unrenderable
+} from "./Rendering.ts"
+import { concurrency, type FieldErrors, HttpUrl, needed, pacing, setting, type SettingsOf, text } from "./Settings.ts"
+import { signer } from "./SignedRequest.ts"
+
+/** Object stores that speak S3: each event becomes an object, and a repeated delivery writes the same object again. */
+
+const longestKeyBytes = 1_024
+
+/**
+ * Why an object cannot have this key; null when it can. Stores take more than this, but what an XML listing cannot hold could
+ * not be found again, and a step up would be taken on the way there: the object would be another one.
+ */
+const keyFault = (key: string): string | null => {
+  if (Buffer.byteLength(key) > longestKeyBytes) return `has more than ${longestKeyBytes} bytes`
+  if (/[\p{Cc}\ufffe\uffff]/u.test(key)) return "has control characters"
+  return key.split("/").some((part) => part === "." || part === "..") ? 'has "." or ".." between slashes' : null
+}
+
+const Bucket = text
+  .check(
+    Schema.isPattern(/^(?!.*\.\.)[A-Za-z\d][\w.-]{1,253}[A-Za-z\d]$/, {
+      message: "must be the name of a bucket: 3 to 255 letters, digits, dots, dashes and underscores"
+    })
+  )
+  .annotate({ examples: ["webhook-archive"] })
+
+const Endpoint = HttpUrl(512).check(
+  Schema.makeFilter((written: string) => {
+    const url = URL.parse(written)
+    return (url?.pathname === "/" && url.search === "") || "must be an origin: without a path and a query"
+  })
+)
+const endpointOf = (description: string) => setting(Endpoint.annotate({ description }), null)
+
+const mediaType =
+  /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:[ \t]*;[ \t]*[\w!#$&^.+-]{1,64}=[\w!#$&^.+-]{1,64}){0,4}$/
+
+const stored = {
+  bucket: needed(Bucket, "the bucket"),
+  key_template: setting(
+    TemplateText(1_024).annotate({
+      description: `The object's key, at most ${longestKeyBytes} bytes; of keys that are the same the last object stays`
+    }),
+    "archives/{{team_id}}/{{source_id}}/{{event_id}}.json"
+  ),
+  content_type: setting(
+    text
+      .check(Schema.isPattern(mediaType, { message: "must be a media type" }))
+      .annotate({ description: "The objects' media type; by it placeholders of body_template are escaped" }),
+    "application/json"
+  ),
+  body_template: setting(
+    TemplateText(65_536).annotate({
+      description: "What an object holds; without it, the payload"
+    }),
+    null
+  ),
+  include_metadata: setting(
+    Schema.Boolean.annotate({
+      description:
+        "Whether the object says which event it is of: in x-amz-meta headers and, without body_template, in a JSON object around the payload"
+    }),
+    true,
+    "must be true or false"
+  ),
+  ...pacing,
+  ...concurrency
+}
+
+type Stored = SettingsOf<typeof stored>
+
+/** What is wrong with a key that no event changes. */
+const faultsOfKey = ({ key_template }: Pick<Stored, "key_template">): FieldErrors => {
+  const fault = key_template.includes("{{") ? null : keyFault(key_template)
+  return fault === null
+    ? []
+    : [{ path: "config.key_template", message: `must be a key that can be stored: it ${fault}` }]
+}
+
+/** One part of a path, as signatures have it: encoded by the letter of RFC 3986. */
+const encoded = (part: string): string =>
+  encodeURIComponent(part).replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+
+/** The URL of a bucket. Its name is a part of the path where it cannot be one of the host that a certificate is for. */
+const bucketUrl = (endpoint: string, bucket: string, isPathStyle: boolean): string => {
+  const { host, hostname, origin, protocol } = new URL(endpoint)
+  const isAddress = hostname.startsWith("[") || /^[\d.]+$/.test(hostname)
+  return isPathStyle || isAddress || !/^[a-z\d][a-z\d-]{1,61}[a-z\d]$/.test(bucket)
+    ? `${origin}/${encoded(bucket)}`
+    : `${protocol}//${bucket}.${host}`
+}
+
+/** How values stand in a document of this media type. */
+const escapeOf = (contentType: string): Escape => {
+  const [type = ""] = contentType.toLowerCase().split(/[; \t]/)
+  if (/[/+](?:json|x-ndjson|jsonl)$/.test(type)) return jsonEscape
+  return /[/+](?:xml|html)$/.test(type) ? xmlEscape : textEscape
+}
+
+const metadataOf = (facts: AttemptFacts) => ({
+  event_id: facts.eventId,
+  request_id: facts.requestId,
+  team_id: facts.teamId,
+  source_id: facts.sourceId,
+  connection_id: facts.connectionId,
+  destination_id: facts.destinationId,
+  created_at: new Date(facts.createdAt).toISOString()
+})
+
+/** The payload, in an object with what event it is of. JSON stands in it as it came, text as text, and other bytes as base64. */
+const envelopeOf = (body: Uint8Array, payload: () => unknown, facts: AttemptFacts): Uint8Array => {
+  const head = JSON.stringify(metadataOf(facts)).slice(0, -1)
+  if (!isUtf8(body)) {
+    return Buffer.from(`${head},"payload_encoding":"base64","payload":"${Buffer.from(body).toString("base64")}"}`)
+  }
+  const value = payload()
+  return typeof value === "string"
+    ? Buffer.from(`${head},"payload":${JSON.stringify(value)}}`)
+    : Buffer.concat([Buffer.from(`${head},"payload":`), body, Buffer.from("}")])
+}
+
+const method = "PUT"
+
+/** PUTs objects into a bucket. `region`: that of the signature. */
+const putting = (
+  { body_template, content_type, include_metadata, key_template }: Stored,
+  bucket: string,
+  region: string,
+  { settings: auth }: OpenAuth
+): HttpSender => {
+  const key = template(key_template)
+  const body = body_template === null ? null : template(body_template)
+  const escape = escapeOf(content_type)
+  const isJson = /\bjson$/.test(content_type.split(";")[0]!.trim())
+
+  const keyFor = (fill: Fill): string => {
+    const text = filled(fill, key, "key_template")
+    const fault = keyFault(text)
+    if (fault !== null) throw new Unrenderable(`the key that config.key_template makes of this event ${fault}`)
+    return text
+  }
+
+  const objectOf = (
+    fill: Fill,
+    message: Pick<Message, "body">,
+    payload: () => unknown,
+    facts: AttemptFacts
+  ): Uint8Array => {
+    if (body === null) return include_metadata ? envelopeOf(message.body, payload, facts) : message.body
+    return Buffer.from(
+      isJson ? JSON.stringify(filledJson(fill, body, "body_template", escape)) : fill(body, escape).toWellFormed()
+    )
+  }
+
+  const sign =
+    typeof auth["access_key_id"] === "string" && typeof auth["secret_access_key"] === "string"
+      ? signer(
+          {
+            accessKeyId: auth["access_key_id"],
+            secretAccessKey: auth["secret_access_key"],
+            ...(typeof auth["session_token"] === "string" ? { sessionToken: auth["session_token"] } : {})
+          },
+          region
+        )
+      : null
+
+  return {
+    kind: "http",
+    judge: judgeObjectStore,
+    prepare: (message: Message, facts: AttemptFacts): OutboundRequest | Refusal => {
+      try {
+        const payload = lazyPayload(message)
+        const fill = filling(message, facts, payload)
+        const url = `${bucket}/${keyFor(fill).split("/").map(encoded).join("/")}`
+        const headers = ["user-agent", "event-gateway/1", "content-type", content_type]
+        if (include_metadata) {
+          for (const [name, value] of Object.entries(metadataOf(facts))) {
+            headers.push(`x-amz-meta-${name.replaceAll("_", "-")}`, value)
+          }
+        }
+        return { method, url, shownUrl: url, headers, body: objectOf(fill, message, payload, facts) }
+      } catch (cause) {
+        if (!(cause instanceof Unrenderable)) throw cause
+        return new Refusal({ code: "TEMPLATE_ERROR", message: cause.message, method, shownUrl: bucket })
+      }
+    },
+    ...(sign === null ? {} : { complete: (request, facts) => sign(request, facts.timestampSeconds) })
+  }
+}
+
+const exampleKey = { access_key_id: "AKIA0000000000000000", secret_access_key: "secret" }
+
+/** Objects in a bucket of R2. */
+export const objectStoreR = connector({
+  type: "OBJECT_STORE_R",
+  description: "Stores each event as an object (Cloudflare R2).",
+  settings: {
+    account_id: needed(
+      text
+        .check(Schema.isPattern(/^[A-Za-z\d][A-Za-z\d-]{0,62}$/, { message: "must be at most 63 letters and digits" }))
+        .annotate({ examples: ["0123456789abcdef0123456789abcdef"] }),
+      "the id of the account"
+    ),
+    endpoint: endpointOf("Where the store is; null: https://{account_id}.r2.cloudflarestorage.com"),
+    ...stored
+  },
+  check: faultsOfKey,
+  auths: ["OBJECT_STORE_R_ACCESS_KEY"],
+  credentials: "mask",
+  example: {
+    name: "archive",
+    type: "OBJECT_STORE_R",
+    config: {
+      account_id: "0123456789abcdef0123456789abcdef",
+      bucket: "webhook-archive",
+      auth_type: "OBJECT_STORE_R_ACCESS_KEY",
+      auth: exampleKey
+    }
+  },
+  open: ({ account_id, endpoint, ...settings }, auth) => {
+    const store = endpoint ?? `https://${account_id.toLowerCase()}.r2.cloudflarestorage.com`
+    return putting(settings, bucketUrl(store, settings.bucket, true), "auto", auth)
+  }
+})
+
+/** Objects in a bucket of S3, and of what speaks like it. */
+export const objectStoreS = connector({
+  type: "OBJECT_STORE_S",
+  description: "Stores each event as an object (Amazon S3 and kin).",
+  settings: {
+    region: needed(
+      text
+        .check(
+          Schema.isPattern(/^[a-z\d][a-z\d-]{0,62}$/, {
+            message: "must be at most 63 small letters, digits and dashes"
+          })
+        )
+        .annotate({ description: "The bucket's region, which signatures name", examples: ["eu-central-1"] }),
+      "the region of the bucket"
+    ),
+    endpoint: endpointOf("Where the store is; null: Amazon's of the region"),
+    force_path_style: setting(
+      Schema.Boolean.annotate({
+        description: "Whether the bucket is named in the path of the URL, and not in its host"
+      }),
+      false,
+      "must be true or false"
+    ),
+    ...stored
+  },
+  check: faultsOfKey,
+  auths: ["OBJECT_STORE_S_ACCESS_KEY"],
+  credentials: "mask",
+  example: {
+    name: "archive",
+    type: "OBJECT_STORE_S",
+    config: {
+      region: "eu-central-1",
+      bucket: "webhook-archive",
+      auth_type: "OBJECT_STORE_S_ACCESS_KEY",
+      auth: exampleKey
+    }
+  },
+  open: ({ endpoint, force_path_style, region, ...settings }, auth) => {
+    const domain = region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com"
+    const store = endpoint ?? `https://s3.${region}.${domain}`
+    return putting(settings, bucketUrl(store, settings.bucket, force_path_style), region, auth)
+  }
+})

@@ -1,0 +1,244 @@
+import { Effect, Schema } from "effect"
+import { parseJson, utf8 } from "@tidegate/model/JsonText"
+import type { Message } from "@tidegate/model/Message"
+import { OneOf } from "@tidegate/signatures/AuthSettings"
+import { type Answer, type AttemptFacts, connector, type Session, SessionFailure } from "./Connector.ts"
+import { type Config, concurrency, type FieldErrors, needed, pacing, setting, text } from "./Settings.ts"
+import { SqlServers } from "./SqlServers.ts"
+import { failureOf } from "./SqlState.ts"
+
+/** Connections, and so rows on their way, of a destination that says nothing; and of any. */
+const usualConnections = 4
+const mostConnections = 20
+
+/** A body that is not JSON is stored as a JSON string, which takes time by its length. */
+const longestText = 1024 * 1024
+
+const identifier = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/
+const notIdentifier = "must be a name of at most 63 letters, digits and underscores that begins with no digit"
+const Identifier = (description: string) =>
+  text.annotate({ description }).check(Schema.isPattern(identifier, { message: notIdentifier }))
+
+const address = /^(?:[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9_])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$/
+const notAddress = "must be a host name or an IP address, without a port"
+const notDatabase = "must be 1 to 63 characters, none of them a control character"
+const database = /^\P{Cc}{1,63}$/u
+const notPort = "must be a whole number from 1 to 65535"
+const notSeconds = "must be a whole number from 1 to 30"
+
+const endpoint = /^(?:\[([^\]]*)\]|([^/:[\]]*))(?::(\d{1,5}))?\/(.*)$/su
+
+/** What `host[:port]/database` says, with the brackets that an IPv6 address has before a port; null: it is none. */
+const partsOf = (written: string) => {
+  const [, v6, name, digits, named = ""] = endpoint.exec(written) ?? []
+  const host = v6 ?? name ?? ""
+  const port = digits === undefined ? null : Number(digits)
+  const isPort = port === null || (port >= 1 && port <= 65_535)
+  return isPort && address.test(host) && database.test(named) ? { host, port, database: named } : null
+}
+
+/** Its parts in their own places; it wins over them, as it is written for all of them. */
+const spelledOut = ({ endpoint, ...config }: Config): Config => ({
+  ...config,
+  ...(typeof endpoint === "string" ? partsOf(endpoint) : null)
+})
+
+const wholeNumber = (minimum: number, maximum: number, message: string) =>
+  Schema.Number.annotate({ message }).check(
+    Schema.isInt({ message }).abort(),
+    Schema.isBetween({ minimum, maximum }, { message })
+  )
+
+interface Columns {
+  readonly payload_column: string
+  readonly event_id_column: string | null
+  readonly metadata_column: string | null
+  readonly delivered_at_column: string | null
+  readonly conflict_mode: string
+}
+
+const faultsOf = (settings: Columns): FieldErrors => {
+  const columns = (["payload_column", "event_id_column", "metadata_column", "delivered_at_column"] as const).flatMap(
+    (name) => (settings[name] === null ? [] : [{ name, column: settings[name] }])
+  )
+  const twice = columns.filter(({ column }, i) => columns.findIndex((other) => other.column === column) < i)
+  return [
+    ...twice.map(({ name }) => ({ path: `config.${name}`, message: "must be a column of its own" })),
+    ...(settings.conflict_mode === "IGNORE" && settings.event_id_column === null
+      ? [{ path: "config.event_id_column", message: "is required with conflict_mode IGNORE" }]
+      : [])
+  ]
+}
+
+/** Fails closed: as text it would take as long to write as nothing foreign may. */
+const tooLong = new SessionFailure({
+  code: "REQUEST_TOO_LARGE",
+  message: "the body is not JSON, and too long to be stored as a text",
+  final: true,
+  broken: false
+})
+
+/**
+ * A body as JSON: as it came where it is some; else its text as a string, whose zero bytes no column of PostgreSQL can hold. One that
+ * costs too much to be looked at goes as it is, for the server to judge.
+ */
+const jsonOf = (body: Uint8Array): string | SessionFailure => {
+  if (body.length === 0) return "null"
+  const { kind } = parseJson(body)
+  if (kind !== "invalid") return utf8(body)
+  return body.length > longestText ? tooLong : JSON.stringify(utf8(body).replaceAll("\0", "\ufffd"))
+}
+
+const metadataOf = ({ headers, method, path, query }: Message, facts: AttemptFacts): string =>
+  JSON.stringify({
+    event_id: facts.eventId,
+    request_id: facts.requestId,
+    team_id: facts.teamId,
+    source_id: facts.sourceId,
+    source_name: facts.sourceName,
+    connection_id: facts.connectionId,
+    destination_id: facts.destinationId,
+    webhook_id: facts.webhookId,
+    attempt_number: facts.attemptNumber,
+    trigger: facts.trigger,
+    verified: facts.verified,
+    created_at: new Date(facts.createdAt).toISOString(),
+    method,
+    path,
+    query,
+    headers
+  })
+
+const answerOf = (rows: number): Answer => ({
+  status: 200,
+  headers: { "content-type": "application/json" },
+  body: Buffer.from(JSON.stringify({ inserted: rows })),
+  bodyTruncated: false
+})
+
+/** Rows of a table of somebody's PostgreSQL. */
+export const sqlDatabase = connector({
+  type: "SQL_DATABASE",
+  description: "Inserts a row into a table of a PostgreSQL database.",
+  settings: {
+    host: needed(
+      text
+        .annotate({ description: "Host name or IP address of the server", examples: ["db.example.com"] })
+        .check(Schema.isPattern(address, { message: notAddress })),
+      "the host name or address of the server"
+    ),
+    port: setting(wholeNumber(1, 65_535, notPort), 5_432, notPort),
+    database: needed(
+      text.annotate({ examples: ["shop"] }).check(Schema.isPattern(database, { message: notDatabase })),
+      "the name of the database"
+    ),
+    schema: setting(Identifier("The table's schema"), "public"),
+    table: needed(Identifier("Upper and lower case count, as in the columns"), "the name of the table"),
+    payload_column: setting(
+      Identifier("Of type jsonb: gets the body; one that is not JSON as a JSON string"),
+      "payload"
+    ),
+    event_id_column: setting(
+      Identifier("Of type text: gets the event's id, the same in every attempt and retry"),
+      null
+    ),
+    metadata_column: setting(
+      Identifier("Of type jsonb: gets the ids, the method, the path, the query and the headers"),
+      null
+    ),
+    delivered_at_column: setting(Identifier("Of type timestamptz: gets the server's time"), null),
+    conflict_mode: setting(
+      OneOf(["ERROR", "IGNORE"]).annotate({
+        description:
+          "A row that is there already: a failure, or as good as inserted. IGNORE wants event_id_column, and a UNIQUE constraint on it"
+      }),
+      "ERROR"
+    ),
+    tls_mode: setting(
+      OneOf(["verify-full", "disable"]).annotate({
+        description: "verify-full: encrypted, the server's certificate verified against host; disable: in the clear"
+      }),
+      "verify-full"
+    ),
+    connect_timeout: setting(
+      wholeNumber(1, 30, notSeconds).annotate({ description: "Seconds to connect and sign in" }),
+      10,
+      notSeconds
+    ),
+    ...pacing,
+    ...concurrency
+  },
+  none: {
+    endpoint: text.annotate({ description: "host[:port]/database: another way to write the three" }).check(
+      Schema.isMaxLength(340, { message: "must be at most 340 characters" }).abort(),
+      Schema.makeFilter((written: string) => partsOf(written) !== null || "must be host[:port]/database", {
+        toJsonSchema: () => ({ pattern: String.raw`^.+\/.+$`, maxLength: 340 })
+      })
+    )
+  },
+  aliases: spelledOut,
+  check: faultsOf,
+  auths: ["DATABASE_PASSWORD"],
+  credentials: "mask",
+  example: {
+    name: "orders-table",
+    type: "SQL_DATABASE",
+    config: {
+      host: "db.example.com",
+      database: "shop",
+      table: "orders",
+      event_id_column: "event_id",
+      conflict_mode: "IGNORE",
+      auth_type: "DATABASE_PASSWORD",
+      auth: { username: "tidegate", password: "a-password" }
+    }
+  },
+  open: (config, { settings }) => {
+    const { username, password } = settings
+    const secret = typeof password === "string" ? password : ""
+    const { delivered_at_column, event_id_column, host, metadata_column, port } = config
+    const connections = Math.min(config.max_concurrency ?? usualConnections, mostConnections)
+    const table = {
+      host,
+      port,
+      database: config.database,
+      username: typeof username === "string" ? username : "",
+      password: secret,
+      tls: config.tls_mode === "verify-full",
+      connectTimeout: config.connect_timeout,
+      connections,
+      schema: config.schema,
+      table: config.table,
+      columns: [config.payload_column, event_id_column, metadata_column].filter((column) => column !== null),
+      timed: delivered_at_column === null ? [] : [delivered_at_column],
+      unique: config.conflict_mode === "IGNORE" ? event_id_column : null
+    }
+    const rowOf = (message: Message, facts: AttemptFacts): ReadonlyArray<string> | SessionFailure => {
+      const payload = jsonOf(message.body)
+      if (payload instanceof SessionFailure) return payload
+      return [
+        payload,
+        ...(event_id_column === null ? [] : [facts.webhookId]),
+        ...(metadata_column === null ? [] : [metadataOf(message, facts)])
+      ]
+    }
+    return {
+      kind: "session",
+      method: "INSERT",
+      shownUrl: `postgresql://${host.includes(":") ? `[${host}]` : host}:${port}/${encodeURIComponent(config.database)}`,
+      atOnce: connections,
+      connect: Effect.gen(function* () {
+        const insert = yield* (yield* SqlServers).open(table)
+        const send: Session["send"] = Effect.fnUntraced(function* (message, facts) {
+          const row = rowOf(message, facts)
+          if (row instanceof SessionFailure) return yield* row
+          return yield* insert(row).pipe(
+            Effect.map(answerOf),
+            Effect.catchTag("SqlRefusal", (refusal) => Effect.fail(failureOf(refusal, secret)))
+          )
+        })
+        return { send }
+      })
+    }
+  }
+})

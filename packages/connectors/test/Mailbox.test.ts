@@ -1,0 +1,155 @@
+import { describe, expect, it } from "@effect/vitest"
+import PostalMime from "postal-mime"
+import type { Config } from "@tidegate/connectors/Settings"
+import { event, faultsOf, opened, refusalOf, sent } from "./Opened.ts"
+
+const to = "ops@example.com"
+const mailbox = (config: Config = {}) => opened("MAILBOX_EMAIL", { to, ...config })
+
+/** The letter of an event: its bytes, and as another library reads them. */
+const letter = async (config: Config, payload: unknown) => {
+  const { text } = sent(mailbox(config), event(payload))
+  const { raw, ...rest } = JSON.parse(text) as { readonly raw: string }
+  expect(rest).toEqual({})
+  expect(raw).toMatch(/^[\w-]+$/)
+  const written = Buffer.from(raw, "base64url").toString()
+  const [head = ""] = written.split("\r\n\r\n", 1)
+  return {
+    written,
+    names: [...head.matchAll(/^([\w-]+):/gm)].map(([, name]) => name),
+    read: await PostalMime.parse(written)
+  }
+}
+
+const hostile = [
+  "x\r\nBcc: evil@example.com",
+  "x\nBcc: evil@example.com\n\nbody",
+  "x\rBcc: evil@example.com",
+  "x\u2028Bcc: evil@example.com",
+  "x\u0085Bcc: evil@example.com",
+  "=?utf-8?Q?x=0D=0ABcc:_evil@example.com?=",
+  "é\r\n Bcc: evil@example.com\u0000",
+  `${"é ".repeat(300)}\r\nBcc: evil@example.com`
+]
+
+describe("MAILBOX_EMAIL", () => {
+  it("sends the payload as text, from whom its mailbox is", async () => {
+    const { headers, method, shownUrl, url } = sent(mailbox(), event({ a: 1 }))
+    expect([method, shownUrl, url]).toEqual([
+      "POST",
+      ...Array<string>(2).fill("https://stand-in-of-gmail.googleapis.com/gmail/v1/users/me/messages/send")
+    ])
+    expect(headers).toMatchObject({ authorization: "Bearer t0ken-of-an-account" })
+    const { names, read } = await letter({}, { a: 1 })
+    expect(read).toMatchObject({
+      to: [{ address: to }],
+      subject: "Event evt_1",
+      text: '{"a":1}',
+      date: "2026-01-02T00:00:00.000Z",
+      messageId: "<evt_1@tidegate.invalid>"
+    })
+    expect(read.from).toBeUndefined()
+    expect(new Set(names)).toEqual(
+      new Set(["Content-Transfer-Encoding", "Content-Type", "Date", "MIME-Version", "Message-ID", "Subject", "To"])
+    )
+  })
+
+  it("has copies, an answer address, text and HTML, in which the payload is text", async () => {
+    const text = `— ${"длинный текст ".repeat(200)}\r\n.\r\n--evt_1`
+    const { read } = await letter(
+      {
+        to: ["{{payload.to}}", "b@example.com"],
+        cc: "c@example.com",
+        bcc: ["d@example.com"],
+        reply_to: "e@example.com",
+        subject: "Заказ {{payload.id}} 😀",
+        text_template: "{{payload.text}}",
+        html_template: "<p>{{payload.html}}</p>"
+      },
+      { to: "a@example.com", id: 7, text, html: "<script>" }
+    )
+    expect(read.to?.map(({ address }) => address)).toEqual(["a@example.com", "b@example.com"])
+    expect([read.cc, read.bcc, read.replyTo].map((list) => list?.map(({ address }) => address))).toEqual([
+      ["c@example.com"],
+      ["d@example.com"],
+      ["e@example.com"]
+    ])
+    expect(read.subject).toBe("Заказ 7 😀")
+    expect(read.text?.trim()).toBe(text)
+    expect(read.html?.trim()).toBe("<p>&lt;script&gt;</p>")
+    expect(read.attachments).toEqual([])
+  })
+
+  it("is the same letter at each attempt", async () => {
+    const config = { html_template: "<p>{{payload.id}}</p>", text_template: "x" }
+    const [first, second] = [await letter(config, { id: 1 }), await letter(config, { id: 1 })]
+    expect(first.written).toBe(second.written)
+  })
+
+  it.each(hostile.map((text) => [text.slice(0, 50), text] as const))(
+    "%j in a subject stays in the subject",
+    async (_, text) => {
+      const { names, read } = await letter(
+        { subject: "New {{payload.text}}", html_template: "{{payload.text}}" },
+        { text }
+      )
+      expect(names).not.toContain("Bcc")
+      expect(new Set(names).size).toBe(names.length)
+      expect(read.to?.map(({ address }) => address)).toEqual([to])
+      expect(read.bcc).toBeUndefined()
+    }
+  )
+
+  const nobody = ["a@example.com, b@example.com", "A <a@example.com>", "a@example.com\u0000", "", "a@b@c.example"]
+  it.each([...hostile, ...nobody].map((text) => [text.slice(0, 50), text] as const))(
+    "%j is no recipient",
+    (_, text) => {
+      for (const name of ["to", "cc", "bcc", "reply_to"]) {
+        const refusal = refusalOf(mailbox({ [name]: "{{payload.text}}" }), event({ text }))
+        expect(refusal.code).toBe("TEMPLATE_ERROR")
+        expect(refusal.message).not.toContain("example.com")
+      }
+    }
+  )
+
+  it("has a line of no more than 998 bytes, whatever it is made of", async () => {
+    const local = `${"a".repeat(60)}@example.com`
+    const { written } = await letter(
+      {
+        to: Array.from({ length: 10 }, (_, i) => `${i}${local}`),
+        subject: "{{payload}}",
+        text_template: "{{payload}}"
+      },
+      "é".repeat(20_000)
+    )
+    for (const line of written.split("\r\n")) expect(Buffer.byteLength(line)).toBeLessThanOrEqual(998)
+    expect(written.replaceAll("\r\n", "")).not.toMatch(/[\r\n]/)
+  })
+
+  it("refuses more than ten recipients, and addresses that are none", () => {
+    const many = Array.from({ length: 11 }, (_, i) => `${i}@example.com`)
+    expect(faultsOf("MAILBOX_EMAIL", { to: many.slice(5), cc: many.slice(0, 5) })).toEqual([
+      "config.to must be at most 10 recipients with cc and bcc"
+    ])
+    expect(faultsOf("MAILBOX_EMAIL", { to, reply_to: "nobody" })).toHaveLength(1)
+  })
+
+  it.each([
+    [200, { id: "18c", threadId: "18c", labelIds: ["SENT"] }, "successful"],
+    [200, {}, ["BAD_RESPONSE", false]],
+    [400, { error: { code: 400, status: "FAILED_PRECONDITION" } }, ["BAD_RESPONSE", true]],
+    [401, { error: { code: 401, status: "UNAUTHENTICATED" } }, ["AUTH_REJECTED", false]],
+    [403, { error: { code: 403, errors: [{ reason: "insufficientPermissions" }] } }, ["AUTH_REJECTED", false]],
+    [403, { error: { code: 403, errors: [{ reason: "rateLimitExceeded" }] } }, ["BAD_RESPONSE", false]],
+    [429, { error: { code: 429, errors: [{ reason: "rateLimitExceeded" }] } }, ["BAD_RESPONSE", false]],
+    [500, { error: { code: 500, status: "INTERNAL" } }, ["BAD_RESPONSE", false]]
+  ])("takes %i %j for %j", (status, body, expected) => {
+    const verdict = mailbox().judge({
+      status,
+      headers: {},
+      body: Buffer.from(JSON.stringify(body)),
+      bodyTruncated: false
+    })
+    expect(verdict === "successful" ? verdict : [verdict.code, verdict.final]).toEqual(expected)
+  })
+})

@@ -1,0 +1,22 @@
+import type { ConformanceRow } from "./Row.ts"
+
+const token = "t0ken-of-a-webhook"
+
+export const chatWebhook: ConformanceRow = {
+  type: "CHAT_WEBHOOK",
+  standIn: (origin) => ({ config: { url: `${origin}/webhooks/1/${token}` } }),
+  accepted: { status: 200, body: '{"id":"1"}' },
+  failures: {
+    credentials: [{ status: 401, body: '{"code":50027}', code: "AUTH_REJECTED", final: false }],
+    tooMuch: [{ status: 429, body: '{"retry_after":1.2}', code: "BAD_RESPONSE", final: false, retryAfter: 2 }],
+    refused: [
+      { status: 404, body: '{"code":10015}', code: "BAD_RESPONSE", final: true },
+      { status: 400, body: '{"code":50006}', code: "BAD_RESPONSE", final: true }
+    ],
+    trouble: [{ status: 502, code: "BAD_RESPONSE", final: false }]
+  },
+  addresses: { url: ({ url }) => ({ config: { url } }) },
+  notReached: { avatar_url: "told to the target, which shows it" },
+  secrets: [token],
+  triedWith: "a stand-in made after the provider's documentation"
+}

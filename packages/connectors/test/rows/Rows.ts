@@ -1,0 +1,40 @@
+import { chatBot } from "./ChatBot.ts"
+import { chatWebhook } from "./ChatWebhook.ts"
+import { cli } from "./Cli.ts"
+import { emailApi } from "./EmailApi.ts"
+import { mailbox, spreadsheet } from "./Google.ts"
+import { http } from "./Http.ts"
+import { messagingChat, messagingMms, messagingSms } from "./Messaging.ts"
+import { messenger } from "./Messenger.ts"
+import { mockApi } from "./MockApi.ts"
+import { objectStoreR, objectStoreS } from "./ObjectStore.ts"
+import { sqlDatabase } from "./SqlDatabase.ts"
+import type { ConformanceRow } from "./Row.ts"
+
+/** One of each type. */
+export const rows: ReadonlyArray<ConformanceRow> = [
+  http,
+  cli,
+  mockApi,
+  spreadsheet,
+  mailbox,
+  emailApi,
+  chatBot,
+  chatWebhook,
+  messenger,
+  messagingChat,
+  messagingSms,
+  messagingMms,
+  objectStoreR,
+  objectStoreS,
+  sqlDatabase
+]
+
+const byType: ReadonlyMap<string, ConformanceRow> = new Map(rows.map((row) => [row.type, row]))
+
+/** What the suites know of a type. Throws where nobody has told them. */
+export const rowOf = (type: string): ConformanceRow => {
+  const row = byType.get(type)
+  if (row === undefined) throw new Error(`${type} has no row in packages/connectors/test/rows`)
+  return row
+}

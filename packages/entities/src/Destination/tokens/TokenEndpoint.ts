@@ -1,0 +1,210 @@
+import { createPrivateKey } from "node:crypto"
+import { Clock, Data, Effect } from "effect"
+import { SignJWT } from "jose"
+import {
+  allowInsecureRequests,
+  type ClientAuth,
+  ClientSecretBasic,
+  ClientSecretPost,
+  customFetch,
+  genericTokenEndpointRequest,
+  processGenericTokenEndpointResponse
+} from "oauth4webapi"
+import type { Egress } from "@tidegate/egress/Egress"
+import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
+import { parseJson } from "@tidegate/model/JsonText"
+import type { Client, Grant } from "@tidegate/signatures/outbound/Grant"
+
+/** For one call: a provider that takes longer has failed. Less than a claim lasts, and than an attempt may take. */
+export const patienceMs = 10_000
+/** Bytes of an answer, characters of a token. */
+const largestAnswer = 65_536
+const longestToken = 16_384
+/** Tokens whose life is not told are taken for as long as is usual. What is told is believed up to a year. */
+const usualLifeMs = 3_600_000
+const longestLifeMs = 31_536_000_000
+const longestWaitMs = 3_600_000
+/** Assertions begin in the past, so that a clock that is behind ours takes them, and may last an hour at the most. */
+const assertionSeconds = { early: 60, life: 3_600 }
+
+/** What a provider has given. */
+export interface Obtained {
+  readonly access: string
+  /** When it is over (Unix ms), by the time at which it was asked for. */
+  readonly expiresAt: number
+  /** The refresh token from now on; null: none came along. */
+  readonly refresh: string | null
+}
+
+/** No token was given. The message holds nothing that the provider has said but its plain error code. */
+export class NotObtained extends Data.TaggedError("NotObtained")<{
+  readonly message: string
+  /** The provider has understood, and says no: it would say so again. */
+  readonly refused: boolean
+  /** Milliseconds that it asks to be left alone. */
+  readonly waitMs: number | null
+}> {}
+
+const failed = (message: string, waitMs: number | null = null): NotObtained =>
+  new NotObtained({ message, refused: false, waitMs })
+
+/** What is asked for, and where. */
+export interface TokenRequest {
+  readonly grant: Grant
+  /** Where the grant's token URL is reached: there, or at a stand-in of the operator's. */
+  readonly endpoint: string
+  /** The scope to ask for; null: none is named. */
+  readonly scope: string | null
+}
+
+/** What is asked with: a grant's own way, a refresh token, or the code of a consent. */
+export type Ask =
+  | { readonly kind: "own" }
+  | { readonly kind: "refresh"; readonly refreshToken: string }
+  | { readonly kind: "code"; readonly code: string; readonly verifier: string | null; readonly redirectUri: string }
+
+type Parameters = readonly [grantType: string, Record<string, string>]
+
+const given = (members: Record<string, string | null>): Record<string, string> =>
+  Object.fromEntries(Object.entries(members).filter((entry): entry is [string, string] => entry[1] !== null))
+
+const assertion = async ({ grant, scope }: TokenRequest, nowMs: number): Promise<string> => {
+  const { how, tokenUrl } = grant
+  if (how.kind !== "assertion") throw failed("this grant signs nothing")
+  const issuedAt = Math.floor(nowMs / 1_000) - assertionSeconds.early
+  const jwt = new SignJWT(given({ scope }))
+    .setProtectedHeader({ alg: "RS256", typ: "JWT", ...(how.keyId === null ? {} : { kid: how.keyId }) })
+    .setIssuer(how.email)
+    .setAudience(tokenUrl)
+    .setIssuedAt(issuedAt)
+    .setExpirationTime(issuedAt + assertionSeconds.life)
+  return (how.subject === null ? jwt : jwt.setSubject(how.subject)).sign(createPrivateKey(how.privateKey))
+}
+
+const parametersOf = async (request: TokenRequest, ask: Ask, nowMs: number): Promise<Parameters> => {
+  const { how } = request.grant
+  if (ask.kind === "code") {
+    return ["authorization_code", given({ code: ask.code, redirect_uri: ask.redirectUri, code_verifier: ask.verifier })]
+  }
+  if (ask.kind === "refresh") {
+    // It is for what was consented to: less is asked for only where that is written.
+    const scope = how.kind === "refresh_token" ? request.grant.scope : null
+    return ["refresh_token", given({ refresh_token: ask.refreshToken, scope })]
+  }
+  return how.kind === "client_credentials"
+    ? ["client_credentials", given({ scope: request.scope, audience: how.audience })]
+    : ["urn:ietf:params:oauth:grant-type:jwt-bearer", { assertion: await assertion(request, nowMs) }]
+}
+
+const authOf = (client: Client | null): ClientAuth => {
+  // An assertion says by itself who asks.
+  if (client === null) return () => undefined
+  return client.method === "client_secret_post" ? ClientSecretPost(client.secret) : ClientSecretBasic(client.secret)
+}
+
+const record = (body: Buffer): Readonly<Record<string, unknown>> | null => {
+  const parsed = parseJson(body)
+  return parsed.kind === "json" && typeof parsed.value === "object" && parsed.value !== null
+    ? (parsed.value as Readonly<Record<string, unknown>>)
+    : null
+}
+
+/** The codes by which a provider refuses what is asked, however often (RFC 6749, 5.2; RFC 8707). */
+const refusals: ReadonlySet<unknown> = new Set([
+  "invalid_grant",
+  "invalid_client",
+  "invalid_request",
+  "invalid_scope",
+  "invalid_target",
+  "unauthorized_client",
+  "unsupported_grant_type",
+  "access_denied"
+])
+
+const waitOf = (header: unknown): number | null => {
+  const seconds = typeof header === "string" && /^\d{1,9}$/.test(header) ? Number(header) : null
+  return seconds === null ? null : Math.min(seconds * 1_000, longestWaitMs)
+}
+
+/** The way out, as the library calls it: only an answer that may be tokens is handed on, with as much of it as is used. */
+const fetchBy =
+  ({ deliver }: Pick<Egress["Service"], "deliver">, mayStart: () => boolean) =>
+  async (
+    url: string,
+    { body, headers }: { readonly body: URLSearchParams; readonly headers: Record<string, string> }
+  ): Promise<Response> => {
+    const answer = await deliver({
+      method: "POST",
+      url,
+      headers: [...Object.entries(headers).flat(), "user-agent", "event-gateway/1"],
+      body: body.toString(),
+      timeoutMs: patienceMs,
+      captureBytes: largestAnswer,
+      mayStart
+    })
+    const { errorCode, status } = answer
+    if (errorCode !== null || status === null) throw failed(unreached(errorCode ?? "UNKNOWN"))
+    if (answer.bodyTruncated) throw failed(`the token endpoint answers more than ${largestAnswer} bytes`)
+    const said = record(answer.body)
+    if (status !== 200) {
+      const { error } = said ?? {}
+      const told = typeof error === "string" && /^[\w.-]{1,64}$/.test(error) ? ` (${error})` : ""
+      const message = `the token endpoint gives no token: HTTP ${status}${told}`
+      const refused = status === 401 || (status < 500 && refusals.has(error))
+      throw new NotObtained({ message, refused, waitMs: waitOf(answer.headers["retry-after"]) })
+    }
+    if (said === null) throw failed("the token endpoint answers no JSON object")
+    // An ID token is for whoever signs in, which nobody does here. A token without a type is a bearer.
+    const { access_token, expires_in, refresh_token, token_type = "Bearer" } = said
+    const kept = {
+      access_token,
+      token_type,
+      expires_in: expires_in ?? undefined,
+      refresh_token: refresh_token ?? undefined
+    }
+    return Response.json(kept)
+  }
+
+const unreached = (code: AttemptErrorCode): string => `the token endpoint could not be asked: ${code}`
+
+const isToken = (text: string): boolean => text.length <= longestToken && /^[\x21-\x7e]+$/.test(text)
+
+/**
+ * Asks a provider for tokens: once, within bounds. `mayStart` is asked when the request is about to be written. Whoever calls it holds the
+ * claim, and stores what comes before using it: a provider that changes refresh tokens takes no old one again.
+ */
+export const askForTokens = (
+  egress: Pick<Egress["Service"], "deliver">,
+  request: TokenRequest,
+  ask: Ask,
+  mayStart: () => boolean
+): Effect.Effect<Obtained, NotObtained> =>
+  Effect.gen(function* () {
+    const askedAt = yield* Clock.currentTimeMillis
+    const { how } = request.grant
+    const client = how.kind === "assertion" ? null : how.client
+    const server = { issuer: request.endpoint, token_endpoint: request.endpoint }
+    const self = { client_id: client?.id ?? "assertion" }
+    const answered = yield* Effect.tryPromise({
+      try: async () => {
+        const [grantType, parameters] = await parametersOf(request, ask, askedAt)
+        const response = await genericTokenEndpointRequest(server, self, authOf(client), grantType, parameters, {
+          [customFetch]: fetchBy(egress, mayStart),
+          // Whether an open line will do is up to whoever writes the address, as of any target; the guard judges where it leads.
+          [allowInsecureRequests]: true
+        })
+        return processGenericTokenEndpointResponse(server, self, response)
+      },
+      // The library's own words may repeat what was answered.
+      catch: (cause) => (cause instanceof NotObtained ? cause : failed("the token endpoint answers no bearer token"))
+    })
+    const { access_token, expires_in, refresh_token } = answered
+    if (answered.token_type !== "bearer" || !isToken(access_token)) {
+      return yield* failed("the token endpoint answers no bearer token")
+    }
+    if (refresh_token !== undefined && !isToken(refresh_token)) {
+      return yield* failed("the token endpoint answers a refresh token that cannot be one")
+    }
+    const lifeMs = expires_in === undefined ? usualLifeMs : Math.min(Math.max(0, expires_in) * 1_000, longestLifeMs)
+    return { access: access_token, expiresAt: askedAt + lifeMs, refresh: refresh_token ?? null }
+  })

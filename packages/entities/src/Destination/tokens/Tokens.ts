@@ -1,0 +1,222 @@
+import { randomUUID } from "node:crypto"
+import { Clock, Effect, Result, Schedule, Semaphore } from "effect"
+import type { SqlError } from "effect/sql"
+import { Egress } from "@tidegate/egress/Egress"
+import type { Database } from "@tidegate/storage/Database"
+import { claimTokens, readTokens, storeTokens } from "@tidegate/storage/DestinationTokens"
+import type { Secrets } from "@tidegate/storage/Secrets"
+import { type Held, heldFor, nextAsk, notObtained, obtained, renewAt, settingsKey } from "./Held.ts"
+import { type Ask, askForTokens, NotObtained, patienceMs, type TokenRequest } from "./TokenEndpoint.ts"
+
+/** Longer than a call may take and its outcome to be stored: who still has a claim then is dead. */
+const claimMs = patienceMs + 5_000
+const pollMs = 250
+/** An attempt waits for a token no longer than this. */
+const patience = "20 seconds"
+/** A token that came instead of one that the target had refused is renewed in its turn after so long, and then ever later while none is taken. */
+const renewalMs = { first: 10_000, most: 600_000 }
+
+/** A token, and until when it is used. */
+export interface Token {
+  readonly value: string
+  readonly until: number
+}
+
+/** Whose tokens they are, and how they are asked for. */
+export interface TokenSettings extends TokenRequest {
+  readonly owner: { readonly id: string; readonly team_id: string }
+}
+
+const failure = (message: string, waitMs: number | null = null): NotObtained =>
+  new NotObtained({ message, refused: false, waitMs })
+
+const noConsent = failure(
+  "nobody has consented yet, or what they have consented to is used up: start a consent for this destination"
+)
+
+/**
+ * The tokens of one destination, which its actor has: whoever wants one while it is asked for waits for the one that comes. What is
+ * obtained is stored before it is used, so that another runner goes on with it; so is a failure, so that a provider that does not
+ * answer, or says no, is left alone by all for a while. Fails closed: without a token nothing is sent.
+ */
+export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean) {
+  const egress = yield* Egress
+  const one = Semaphore.makeUnsafe(1)
+  let settings: (TokenSettings & { readonly key: string }) | null = null
+  /** Null: not read yet. */
+  let held: Held | null = null
+  let refusedByTarget: string | null = null
+  let renewals = { count: 0, at: Number.NEGATIVE_INFINITY }
+  let isAccepted = false
+  /** When the database did not answer: it is not asked for every event that waits. */
+  let brokeDownAt = Number.NEGATIVE_INFINITY
+
+  const usable = ({ access }: Held, now: number): Token | null =>
+    access === null || access.token === refusedByTarget || now >= renewAt(access)
+      ? null
+      : { value: access.token, until: renewAt(access) }
+
+  /** One that is still good, while no other can be had. */
+  const lastingOr = ({ access, failure }: Held, now: number, why: NotObtained): Effect.Effect<Token, NotObtained> =>
+    access === null || access.token === refusedByTarget || now >= access.expires_at
+      ? Effect.fail(why)
+      : Effect.succeed({ value: access.token, until: Math.min(access.expires_at, failure?.until ?? access.expires_at) })
+
+  /** What is known without asking: a token, or why there is none; null: the provider has to be asked. */
+  const found = (of: TokenSettings, what: Held, now: number): Effect.Effect<Token, NotObtained> | null => {
+    const token = usable(what, now)
+    if (token !== null) return Effect.succeed(token)
+    if (what.failure !== null && now < what.failure.until) {
+      const { message, refused, until } = what.failure
+      return lastingOr(what, now, new NotObtained({ message, refused, waitMs: until - now }))
+    }
+    return nextAsk(of, what) === null ? lastingOr(what, now, noConsent) : null
+  }
+
+  /** What is held, once nobody else asks. */
+  const claimed = Effect.fnUntraced(function* (of: TokenSettings, claim: string) {
+    for (let waited = 0; waited <= claimMs; waited += pollMs) {
+      const answer = yield* claimTokens(of.owner, claim, claimMs)
+      if ("held" in answer) return heldFor(of, answer.held)
+      yield* Effect.sleep(pollMs)
+    }
+    return yield* failure("another process is asking for a token")
+  })
+
+  /** Stores it and gives back the claim; for a while against a database that does not answer, because what came cannot be asked for again. */
+  const keep = Effect.fnUntraced(function* (of: TokenSettings, claim: string, next: Held) {
+    const isStored = yield* Effect.retry(storeTokens(of.owner, claim, next), {
+      schedule: Schedule.spaced("250 millis"),
+      times: 100
+    })
+    // Of settings that hold no more nothing stays in memory.
+    if (settings === of) held = isStored ? next : null
+    return isStored
+  })
+
+  /** Asks the provider with the claim in hand. Its answer is kept, whatever becomes of who waits for it; `kept`: what of a failure is. */
+  const asked = (
+    of: TokenSettings,
+    claim: string,
+    before: Held,
+    ask: Ask,
+    kept: (failure: NotObtained, now: number) => Held
+  ) =>
+    Effect.uninterruptible(
+      Effect.gen(function* () {
+        const answer = yield* Effect.result(askForTokens(egress, of, ask, mayAsk))
+        const now = yield* Clock.currentTimeMillis
+        if (Result.isFailure(answer)) {
+          yield* Effect.logWarning(`a destination gets no token: ${answer.failure.message}`, {
+            destination_id: of.owner.id
+          })
+          yield* keep(of, claim, kept(answer.failure, now))
+          return yield* answer.failure
+        }
+        const next = obtained(before, ask, answer.success, now)
+        if (!(yield* keep(of, claim, next))) return yield* failure("another process has asked for a token meanwhile")
+        isAccepted = false
+        // What the target has refused came again: that it is refused again is the target's word, and no reason to ask again.
+        refusedByTarget = null
+        return next.access
+      })
+    )
+
+  const brokeDown = (cause: SqlError.SqlError): Effect.Effect<never, NotObtained> =>
+    Effect.gen(function* () {
+      brokeDownAt = yield* Clock.currentTimeMillis
+      yield* Effect.logWarning("a destination cannot read or store its tokens", cause)
+      return yield* failure("the gateway cannot read its tokens", 1_000)
+    })
+
+  const obtainNow = Effect.gen(function* () {
+    const of = settings
+    if (of === null) return yield* failure("the destination has no tokens")
+    const now = yield* Clock.currentTimeMillis
+    if (now - brokeDownAt < 1_000) return yield* failure("the gateway cannot read its tokens", 1_000)
+    held ??= heldFor(of, yield* readTokens(of.owner))
+    const known = found(of, held, now)
+    if (known !== null) return yield* known
+    const claim = randomUUID()
+    const before = yield* claimed(of, claim)
+    const since = yield* Clock.currentTimeMillis
+    // Somebody else may have asked, with success or without.
+    const foundMeanwhile = found(of, before, since)
+    const ask = nextAsk(of, before)
+    if (foundMeanwhile !== null || ask === null) {
+      yield* keep(of, claim, before)
+      return yield* foundMeanwhile ?? noConsent
+    }
+    const failed = (why: NotObtained, at: number): Held => notObtained(before, why, at, Math.random())
+    return yield* asked(of, claim, before, ask, failed).pipe(
+      Effect.map((access): Token => ({ value: access.token, until: renewAt(access) })),
+      Effect.catchTag("NotObtained", (why) =>
+        Effect.flatMap(
+          Clock.currentTimeMillis,
+          (at) => (held === null ? null : found(of, held, at)) ?? Effect.fail(why)
+        )
+      )
+    )
+  }).pipe(Effect.catchTag("SqlError", brokeDown))
+
+  /** The token to deliver with. */
+  const obtain: Effect.Effect<Token, NotObtained, Database | Secrets> = one
+    .withPermits(1)(obtainNow)
+    .pipe(
+      Effect.timeoutOrElse({
+        duration: patience,
+        orElse: () => Effect.fail(failure(`no token came within ${patience}`))
+      })
+    )
+
+  return {
+    obtain,
+    /** From now on they are asked for like this; null: not at all. */
+    configure: (next: TokenSettings | null): void => {
+      const key = next === null ? "" : settingsKey(next)
+      if (settings !== null && settings.key === key) return
+      settings = next === null ? null : { ...next, key }
+      held = null
+      refusedByTarget = null
+      renewals = { count: 0, at: Number.NEGATIVE_INFINITY }
+    },
+    /** The target has answered to this token otherwise than by refusing it. */
+    accepted: (): void => {
+      isAccepted = true
+    },
+    /**
+     * Another token than this one, which the target has refused; null: the last one was refused as well, and a provider is not asked for
+     * every event that a target does not want.
+     */
+    renewed: (refused: string): Effect.Effect<Token | null, NotObtained, Database | Secrets> =>
+      Effect.gen(function* () {
+        const current = held?.access ?? null
+        if (current !== null && current.token === refused && refused !== refusedByTarget) {
+          const now = yield* Clock.currentTimeMillis
+          const wait = Math.min(renewalMs.first * 2 ** (renewals.count - 1), renewalMs.most)
+          if (renewals.count > 0 && now - renewals.at < wait) return null
+          renewals = { count: isAccepted ? 1 : Math.min(renewals.count + 1, 20), at: now }
+          refusedByTarget = refused
+        }
+        return yield* obtain
+      }),
+    /** Exchanges the code of a consent for these settings. Whether it can be gone on with once its first token is over. */
+    exchange: (
+      of: TokenSettings,
+      ask: Extract<Ask, { kind: "code" }>
+    ): Effect.Effect<boolean, NotObtained, Database | Secrets> =>
+      one.withPermits(1)(
+        Effect.gen(function* () {
+          const claim = randomUUID()
+          const before = yield* claimed(of, claim)
+          // What a failed exchange leaves is what there was.
+          yield* asked(of, claim, { ...before, refresh: null }, ask, () => before)
+          const next: Held = heldFor(of, yield* readTokens(of.owner))
+          held = settings?.key === settingsKey(of) ? next : null
+          return next.refresh !== null
+        }).pipe(Effect.catchTag("SqlError", brokeDown))
+      )
+  }
+})
+
+export type Tokens = Effect.Success<ReturnType<typeof makeTokens>>

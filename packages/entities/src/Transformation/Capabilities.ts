@@ -1,0 +1,32 @@
+import { Isolation, runtime } from "@tidegate/model/Transformation"
+import type { TransformationCapabilities } from "@tidegate/model/TransformationRun"
+import { largestEnv, mostVariables } from "@tidegate/resources/Transformation"
+import { callLimits, globals } from "@tidegate/sandbox/CallLimits"
+
+/** What this version of the sandbox lets code use, and come to. */
+export const capabilities: TransformationCapabilities = {
+  runtime,
+  runtimes: [runtime],
+  handlers: ["transform"],
+  isolations: Isolation.literals,
+  globals,
+  limits: {
+    time_ms: callLimits.ms,
+    memory_bytes: callLimits.memoryMib * 1_048_576,
+    code_bytes: callLimits.codeBytes,
+    variables: mostVariables,
+    variables_bytes: largestEnv,
+    output_bytes: callLimits.outputBytes,
+    body_values: callLimits.values,
+    body_depth: callLimits.depth,
+    headers: callLimits.headers,
+    headers_bytes: callLimits.headersBytes,
+    header_name_bytes: callLimits.headerNameBytes,
+    header_value_bytes: callLimits.headerValueBytes,
+    path_bytes: callLimits.pathBytes,
+    query_bytes: callLimits.queryBytes,
+    query_values: callLimits.queryValues,
+    log_lines: callLimits.logLines,
+    log_line_bytes: callLimits.logLineBytes
+  }
+}

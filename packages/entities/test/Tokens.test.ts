@@ -1,0 +1,359 @@
+import { expect, layer } from "@effect/vitest"
+import { Effect, Layer, Result } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import type { RequestListener } from "node:http"
+import { Egress } from "@tidegate/egress/Egress"
+import { compileOutboundAuth, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
+import { loopbackOnly } from "../../egress/src/Guard.ts"
+import * as ControlPlane from "../../storage/test/controlPlane.ts"
+import {
+  accountFile,
+  clientOf,
+  redirectUri,
+  TokenProvider,
+  type TokenProviderOptions
+} from "../../../test/support/TokenProvider.ts"
+import { askForTokens } from "../src/Destination/tokens/TokenEndpoint.ts"
+import { makeTokens, type TokenSettings } from "../src/Destination/tokens/Tokens.ts"
+
+/** The tokens of destinations, obtained from a real provider and stored in a real database, by a clock of the test's. */
+
+const world = ControlPlane.layer.pipe(
+  Layer.provideMerge(Egress.layer({ allow: loopbackOnly })),
+  Layer.provide(Layer.effectDiscard(TestClock.setTime(Date.now())))
+)
+
+const provided = (options?: TokenProviderOptions) =>
+  Effect.acquireRelease(
+    Effect.promise(() => TokenProvider.start(options)),
+    (provider) => Effect.promise(() => provider.close())
+  )
+
+const settingsOf = (destinationId: string, auth_type: string, auth: object): TokenSettings => {
+  const { grant } = compileOutboundAuth(Result.getOrThrow(validateOutboundAuth(auth_type, auth)))
+  const owner = { id: destinationId, team_id: ControlPlane.team }
+  return { owner, grant: grant!, endpoint: grant!.tokenUrl, scope: grant!.scope }
+}
+
+/** The tokens of a destination of its own, and of a runner that has taken it over. */
+const destination = Effect.fnUntraced(function* (auth_type: string, auth: object) {
+  const { id } = yield* ControlPlane.createDestination()
+  const runner = Effect.fnUntraced(function* (auth_: object = auth) {
+    const tokens = yield* makeTokens(() => true)
+    tokens.configure(settingsOf(id, auth_type, auth_))
+    return tokens
+  })
+  return { id, runner, settings: settingsOf(id, auth_type, auth) }
+})
+
+const basic = clientOf("client_secret_basic")
+const credentials = (provider: TokenProvider, change: object = {}) => ({
+  token_url: provider.tokenUrl,
+  ...basic,
+  scope: "events:write",
+  ...change
+})
+
+/** A refresh token that somebody has given the gateway. */
+const refreshTokenOf = (provider: TokenProvider) =>
+  Effect.gen(function* () {
+    const asked = new URLSearchParams({
+      client_id: basic.client_id,
+      redirect_uri: redirectUri,
+      response_type: "code",
+      scope: "openid offline_access events:write",
+      prompt: "consent",
+      code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+      code_challenge_method: "S256"
+    })
+    const back = yield* Effect.promise(() =>
+      provider.consent(`${provider.authorizationUrl}?${asked.toString()}`, "ada")
+    )
+    return back.searchParams.get("code")!
+  })
+const verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+
+const failure =
+  (code: string): RequestListener =>
+  (_, response) =>
+    void response
+      .writeHead(400, { "content-type": "application/json" })
+      .end(JSON.stringify({ error: code, error_description: basic.client_secret }))
+
+layer(world, { timeout: "2 minutes" })("the tokens of a destination", (it) => {
+  for (const method of ["client_secret_basic", "client_secret_post"] as const) {
+    it.effect(`are obtained by ${method}, once for all that wait, and again a minute before they are over`, () =>
+      Effect.gen(function* () {
+        const provider = yield* provided({ life: 600 })
+        const { runner } = yield* destination("OAUTH2_CLIENT_CREDENTIALS", credentials(provider, clientOf(method)))
+        const tokens = yield* runner()
+        const all = yield* Effect.all(
+          Array.from({ length: 100 }, () => tokens.obtain),
+          { concurrency: "unbounded" }
+        )
+        expect(new Set(all.map(({ value }) => value)).size).toBe(1)
+        expect(provider.given).toEqual([
+          expect.objectContaining({ access_token: all[0]!.value, scope: "events:write" })
+        ])
+        expect(provider.calls.length).toBe(1)
+        expect(provider.calls[0]!.authorization === null).toBe(method === "client_secret_post")
+        yield* TestClock.adjust("530 seconds")
+        expect((yield* tokens.obtain).value).toBe(all[0]!.value)
+        yield* TestClock.adjust("20 seconds")
+        expect((yield* tokens.obtain).value).not.toBe(all[0]!.value)
+        expect(provider.calls.length).toBe(2)
+      })
+    )
+  }
+
+  it.effect("are those of a service account, which signs who it is", () =>
+    Effect.gen(function* () {
+      const provider = yield* provided()
+      const auth = { service_account_key: JSON.stringify(accountFile(provider.tokenUrl)), scope: "events:write" }
+      const { runner } = yield* destination("SERVICE_ACCOUNT", auth)
+      // The provider's clock is real, and the assertion's is the test's.
+      expect((yield* (yield* runner()).obtain).value).toBe(provider.given[0]!.access_token)
+      expect(provider.given[0]!.scope).toBe("events:write")
+    })
+  )
+
+  it.effect("are asked for an audience where one is written", () =>
+    Effect.gen(function* () {
+      const provider = yield* provided()
+      const auth = credentials(provider, { audience: "https://api.example.com" })
+      const { runner } = yield* destination("OAUTH2_CLIENT_CREDENTIALS", auth)
+      yield* (yield* runner()).obtain
+      expect(provider.calls[0]!.form).toMatchObject({ audience: "https://api.example.com", scope: "events:write" })
+    })
+  )
+
+  it.effect("go on with another runner, who asks nobody", () =>
+    Effect.gen(function* () {
+      const provider = yield* provided()
+      const { id, runner } = yield* destination("OAUTH2_CLIENT_CREDENTIALS", credentials(provider))
+      const { value } = yield* (yield* runner()).obtain
+      expect((yield* (yield* runner()).obtain).value).toBe(value)
+      expect(provider.calls.length).toBe(1)
+      const sql = yield* SqlClient.SqlClient
+      const [row] = yield* sql<{ row: string }>`
+        select row_to_json(t)::text as row from destination_tokens t where destination_id = ${id}`
+      expect(row!.row).toContain("v1.")
+      for (const secret of [value, basic.client_secret]) expect(row!.row).not.toContain(secret)
+    })
+  )
+
+  // By the real clock: connections to the database are opened meanwhile.
+  it.effect("are asked for by one of two runners that both believe to be the owner", () =>
+    Effect.gen(function* () {
+      const provider = yield* provided()
+      const { runner } = yield* destination("OAUTH2_CLIENT_CREDENTIALS", credentials(provider))
+      const [one, two] = [yield* runner(), yield* runner()]
+      const [a, b] = yield* TestClock.withLive(Effect.all([one.obtain, two.obtain], { concurrency: 2 }))
+      expect(a.value).toBe(b.value)
+      expect(provider.calls.length).toBe(1)
+    })
+  )
+
+  it.effect("of refresh tokens that change: each is stored before it is needed, by whatever runner", () =>
+    Effect.gen(function* () {
+      const provider = yield* provided({ life: 600 })
+      const code = yield* refreshTokenOf(provider)
+      const auth = { ...credentials(provider), code, code_verifier: verifier, redirect_uri: redirectUri }
+      const { runner } = yield* destination("OAUTH2_AUTHORIZATION_CODE", auth)
+      const first = yield* (yield* runner()).obtain
+      const seen = new Set([first.value])
+      for (let i = 1; i <= 3; i++) {
+        yield* TestClock.adjust("10 minutes")
+        // Each time by a runner that knows only what is stored.
+        seen.add((yield* (yield* runner()).obtain).value)
+      }
+      expect(seen.size).toBe(4)
+      expect(provider.calls.map(({ form }) => form["grant_type"])).toEqual([
+        "authorization_code",
+        "refresh_token",
+        "refresh_token",
+        "refresh_token"
+      ])
+      // Reused, an old one would have ended them all.
+      expect(new Set(provider.calls.map(({ form }) => form["refresh_token"])).size).toBe(4)
+    })
+  )
+
+  it.effect(
+    "outlive a change of the client's secret only as a refresh token, and none of another client's is kept",
+    () =>
+      Effect.gen(function* () {
+        const provider = yield* provided()
+        const code = yield* refreshTokenOf(provider)
+        const auth = { ...credentials(provider), code, code_verifier: verifier, redirect_uri: redirectUri }
+        const { runner } = yield* destination("OAUTH2_AUTHORIZATION_CODE", auth)
+        yield* (yield* runner()).obtain
+        // The same in another way: what is held was obtained with other settings.
+        const changed = yield* runner({ ...auth, scope: "events:write openid" })
+        yield* changed.obtain
+        expect(provider.calls.map(({ form }) => form["grant_type"])).toEqual(["authorization_code", "refresh_token"])
+        const other = yield* runner({ ...auth, ...clientOf("client_secret_post") })
+        const refusal = yield* Effect.flip(other.obtain)
+        expect(refusal.message).toContain("invalid_grant")
+        expect(provider.calls.at(-1)!.form).toMatchObject({ grant_type: "authorization_code" })
+      })
+  )
+
+  it.effect("that a target refuses are renewed once, and then ever later while none is taken", () =>
+    Effect.gen(function* () {
+      const provider = yield* provided()
+      const { runner } = yield* destination("OAUTH2_CLIENT_CREDENTIALS", credentials(provider))
+      const tokens = yield* runner()
+      const first = (yield* tokens.obtain).value
+      const renewed = yield* Effect.all(
+        Array.from({ length: 50 }, () => tokens.renewed(first)),
+        { concurrency: "unbounded" }
+      )
+      expect(new Set(renewed.map((token) => token?.value)).size).toBe(1)
+      expect(provider.calls.length).toBe(2)
+      const second = renewed[0]!.value
+      expect(yield* tokens.renewed(second)).toBe(null)
+      yield* TestClock.adjust("10 seconds")
+      const third = (yield* tokens.renewed(second))!.value
+      expect(provider.calls.length).toBe(3)
+      yield* TestClock.adjust("10 seconds")
+      expect(yield* tokens.renewed(third)).toBe(null)
+      // One that was taken for a while is renewed as soon as the first.
+      yield* TestClock.adjust("10 seconds")
+      const fourth = (yield* tokens.renewed(third))!.value
+      tokens.accepted()
+      yield* TestClock.adjust("40 seconds")
+      expect((yield* tokens.renewed(fourth))!.value).not.toBe(fourth)
+      yield* TestClock.adjust("10 seconds")
+      expect(provider.calls.length).toBe(5)
+    })
+  )
+})
+
+layer(world, { timeout: "2 minutes" })("a provider that gives none", (it) => {
+  const endings: ReadonlyArray<readonly [name: string, instead: RequestListener, message: RegExp]> = [
+    ["says that the client is none", failure("invalid_client"), /HTTP 400 \(invalid_client\)$/],
+    ["answers 500", (_, response) => void response.writeHead(500).end("oops"), /HTTP 500$/],
+    ["answers HTML", (_, response) => void response.end("<html>"), /no JSON object$/],
+    ["answers a list", (_, response) => void response.end("[]"), /no bearer token$/],
+    ["answers no token", (_, response) => void response.end('{"token_type":"bearer"}'), /no bearer token$/],
+    [
+      "answers a token of another kind",
+      (_, response) => void response.end('{"access_token":"a","token_type":"mac"}'),
+      /no bearer token$/
+    ],
+    [
+      "answers a token that no header holds",
+      (_, response) => void response.end('{"access_token":"a\\r\\nx: y"}'),
+      /no bearer token$/
+    ],
+    ["answers nesting without end", (_, response) => void response.end("[".repeat(60_000)), /no JSON object$/],
+    ["answers a megabyte", (_, response) => void response.end(`"${"a".repeat(1_000_000)}"`), /more than 65536 bytes$/],
+    [
+      "leads elsewhere",
+      (_, response) => void response.writeHead(307, { location: "http://127.0.0.1:1/" }).end(),
+      /HTTP 307$/
+    ],
+    ["hangs up", (request) => void request.socket.destroy(), /could not be asked: (SOCKET_CLOSED|CONNECTION_RESET)$/]
+  ]
+  for (const [name, instead, message] of endings) {
+    it.effect(`because it ${name}: the attempt fails, and says no secret`, () =>
+      Effect.gen(function* () {
+        const provider = yield* provided()
+        provider.instead = instead
+        const { runner } = yield* destination("OAUTH2_CLIENT_CREDENTIALS", credentials(provider))
+        const why = yield* Effect.flip((yield* runner()).obtain)
+        expect(why.message).toMatch(message)
+        expect(why.message).not.toContain(basic.client_secret)
+        expect(why.waitMs).toBeGreaterThan(0)
+      })
+    )
+  }
+
+  it.effect("is asked by few of a thousand events, and by none of another runner", () =>
+    Effect.gen(function* () {
+      const provider = yield* provided()
+      provider.instead = (_, response) => void response.writeHead(503).end()
+      const { runner } = yield* destination("OAUTH2_CLIENT_CREDENTIALS", credentials(provider))
+      const tokens = yield* runner()
+      const all = Array.from({ length: 1_000 }, () => Effect.flip(tokens.obtain))
+      yield* Effect.all(all, { concurrency: 50 })
+      expect(provider.calls.length).toBe(1)
+      yield* Effect.flip((yield* runner()).obtain)
+      expect(provider.calls.length).toBe(1)
+      // Twice as long each time: about nine times in five minutes.
+      for (let second = 0; second < 300; second++) {
+        yield* TestClock.adjust("1 second")
+        yield* Effect.flip(tokens.obtain)
+      }
+      expect(provider.calls.length).toBeGreaterThan(6)
+      expect(provider.calls.length).toBeLessThan(11)
+      provider.instead = null
+      yield* TestClock.adjust("10 minutes")
+      expect((yield* tokens.obtain).value).toBe(provider.given[0]!.access_token)
+    })
+  )
+
+  it.effect("because it says no is asked a minute later, and not before", () =>
+    Effect.gen(function* () {
+      const provider = yield* provided()
+      provider.instead = failure("invalid_grant")
+      const auth = { ...credentials(provider), refresh_token: "r3fresh" }
+      const { runner } = yield* destination("OAUTH_REFRESH_TOKEN", auth)
+      const tokens = yield* runner()
+      for (let second = 0; second < 60; second++) {
+        expect((yield* Effect.flip(tokens.obtain)).refused).toBe(true)
+        yield* TestClock.adjust("1 second")
+      }
+      expect(provider.calls.length).toBe(1)
+      // Other settings are another question.
+      tokens.configure(
+        settingsOf((yield* ControlPlane.createDestination()).id, "OAUTH_REFRESH_TOKEN", {
+          ...auth,
+          refresh_token: "an0ther"
+        })
+      )
+      yield* Effect.flip(tokens.obtain)
+      expect(provider.calls.map(({ form }) => form["refresh_token"])).toEqual(["r3fresh", "an0ther"])
+    })
+  )
+
+  it.effect("leaves the last token in use for as long as that is good", () =>
+    Effect.gen(function* () {
+      const provider = yield* provided({ life: 600 })
+      const { runner } = yield* destination("OAUTH2_CLIENT_CREDENTIALS", credentials(provider))
+      const tokens = yield* runner()
+      const first = (yield* tokens.obtain).value
+      provider.instead = (_, response) => void response.writeHead(503).end()
+      yield* TestClock.adjust("550 seconds")
+      expect((yield* tokens.obtain).value).toBe(first)
+      expect((yield* tokens.obtain).value).toBe(first)
+      expect(provider.calls.length).toBe(2)
+      yield* TestClock.adjust("60 seconds")
+      yield* Effect.flip(tokens.obtain)
+    })
+  )
+
+  it.effect("at an address that nobody may go to", () =>
+    Effect.gen(function* () {
+      const egress = yield* Egress
+      const settings = settingsOf("des_x", "OAUTH2_CLIENT_CREDENTIALS", {
+        ...basic,
+        token_url: "http://169.254.169.254/latest"
+      })
+      const why = yield* Effect.flip(askForTokens(egress, settings, { kind: "own" }, () => true))
+      expect(why.message).toBe("the token endpoint could not be asked: TARGET_NOT_ALLOWED")
+    })
+  )
+
+  it.effect("to somebody whom nobody has consented for", () =>
+    Effect.gen(function* () {
+      const provider = yield* provided()
+      const auth = { ...credentials(provider), authorization_url: provider.authorizationUrl }
+      const { runner } = yield* destination("OAUTH2_AUTHORIZATION_CODE", auth)
+      expect((yield* Effect.flip((yield* runner()).obtain)).message).toContain("nobody has consented yet")
+      expect(provider.calls.length).toBe(0)
+    })
+  )
+})

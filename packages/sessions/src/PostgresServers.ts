@@ -1,0 +1,163 @@
+import { make } from "@effect/sql-pg/PgConnection"
+import { Duration, Effect, Exit, Layer, Redacted, Scope, Semaphore } from "effect"
+import type { SqlError } from "effect/sql"
+import { SessionFailure } from "@tidegate/connectors/Connector"
+import { type Insert, SqlRefusal, SqlServers, type SqlTable } from "@tidegate/connectors/SqlServers"
+import { errorCodeOf, errorMessageOf } from "@tidegate/egress/AttemptErrorCode"
+import { Egress, type Guard } from "@tidegate/egress/Egress"
+import { type Idle, Places } from "./Places.ts"
+import { PostgresStream } from "./PostgresStream.ts"
+import { FatalRefusal, ServerFault, stateOf } from "./ServerFrames.ts"
+
+/** Connections of a process to other people's databases, unless told. */
+const usualMost = 256
+
+/** A connection that is signed in. */
+interface Connection extends Idle {
+  readonly insert: (row: ReadonlyArray<string>) => Effect.Effect<number, SqlRefusal | SessionFailure>
+  /** Whether it can be used again. */
+  readonly isOpen: () => boolean
+}
+
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+
+/** The only statement: names are quoted, values are bound, and those that the server has itself are left to it. */
+export const statementOf = ({ columns, schema, table, timed, unique }: SqlTable): string => {
+  const names = [...columns, ...timed].map(quoted).join(", ")
+  const values = [...columns.map((_, i) => `$${i + 1}`), ...timed.map(() => "now()")].join(", ")
+  const conflict = unique === null ? "" : ` on conflict (${quoted(unique)}) do nothing`
+  return `insert into ${quoted(schema)}.${quoted(table)} (${names}) values (${values})${conflict}`
+}
+
+/** What has happened, by what the stream was ended with, or by what the server has answered. */
+const failureOf = ({ reason }: SqlError.SqlError, stream: PostgresStream): SqlRefusal | SessionFailure => {
+  const cause = stream.errored ?? reason.cause
+  if (cause instanceof FatalRefusal) return new SqlRefusal({ state: cause.state, said: cause.said, fatal: true })
+  const broken = { final: false, broken: true }
+  if (cause instanceof ServerFault) return new SessionFailure({ code: cause.code, message: cause.message, ...broken })
+  if (!(cause instanceof Error)) return new SessionFailure({ code: "UNKNOWN", message: "no answer", ...broken })
+  if ("severity" in cause && "code" in cause) {
+    return new SqlRefusal({ state: stateOf(cause.code), said: cause.message, fatal: false })
+  }
+  if (stream.errored !== null) {
+    return new SessionFailure({ code: errorCodeOf(cause), message: errorMessageOf(cause), ...broken })
+  }
+  const [code, message] =
+    reason._tag === "AuthenticationError"
+      ? (["AUTH_REJECTED", "the server's way to sign in is not known, or it cannot prove who it is"] as const)
+      : cause.message === "Connection timed out"
+        ? (["TIMEOUT", "not connected and signed in within config.connect_timeout"] as const)
+        : /^Connection (?:closed|is closed)/.test(cause.message)
+          ? (["SOCKET_CLOSED", "the server has hung up"] as const)
+          : (["PROTOCOL_ERROR", "the server does not keep to the protocol"] as const)
+  return new SessionFailure({ code, message, ...broken })
+}
+
+/** Connects and signs in; what is opened by it is closed with the scope. */
+const connect = Effect.fnUntraced(function* (guard: Guard, table: SqlTable) {
+  const streams: Array<PostgresStream> = []
+  const session = yield* make({
+    // What it opens beside the first one asks the server to stop a statement.
+    stream: () => {
+      const stream = new PostgresStream(guard, table)
+      if (streams.length === 0) streams.push(stream)
+      return stream
+    },
+    // The stream has seen to it.
+    ssl: false,
+    database: table.database,
+    username: table.username,
+    password: Redacted.make(table.password),
+    connectTimeout: Duration.seconds(table.connectTimeout),
+    applicationName: "tidegate"
+  }).pipe(Effect.mapError((error) => failureOf(error, streams[0]!)))
+  return { session, stream: streams[0]! }
+})
+
+const isRefused = (exit: Exit.Exit<number, SqlRefusal | SessionFailure>): boolean => {
+  const [reason, ...more] = Exit.isFailure(exit) ? exit.cause.reasons : []
+  return more.length === 0 && reason?._tag === "Fail" && reason.error._tag === "SqlRefusal"
+}
+
+/** Inserts over the connections of one destination, which live no longer than the scope. */
+const open = Effect.fnUntraced(function* (
+  guard: Guard,
+  places: Places,
+  table: SqlTable
+): Effect.fn.Return<Insert, never, Scope.Scope> {
+  const scope = yield* Effect.scope
+  const statement = statementOf(table)
+  /** The one that was used last is used next. */
+  const idle: Array<Connection> = []
+
+  const opened = Effect.gen(function* () {
+    const own = yield* Scope.fork(scope)
+    const close = Scope.close(own, Exit.void)
+    return yield* Effect.gen(function* () {
+      yield* places.take
+      const { session, stream } = yield* connect(guard, table)
+      const connection: Connection = {
+        // Poolers that share a server's connections know no statement by its name.
+        insert: (row) =>
+          session.query(statement, row, false).pipe(
+            Effect.map(({ rowCount }) => rowCount),
+            Effect.mapError((error) => failureOf(error, stream))
+          ),
+        isOpen: () => !stream.destroyed,
+        leave: () => {
+          const at = idle.indexOf(connection)
+          if (at !== -1) idle.splice(at, 1)
+        },
+        close
+      }
+      yield* Effect.addFinalizer(() =>
+        Effect.sync(() => {
+          places.busy(connection)
+          connection.leave()
+        })
+      )
+      return connection
+    }).pipe(
+      Scope.provide(own),
+      Effect.onExit((exit) => (Exit.isSuccess(exit) ? Effect.void : close))
+    )
+  })
+
+  const taken: typeof opened = Effect.suspend(() => {
+    const connection = idle.pop()
+    if (connection === undefined) return opened
+    places.busy(connection)
+    // Its server has ended it meanwhile.
+    return connection.isOpen() ? Effect.succeed(connection) : Effect.andThen(connection.close, taken)
+  })
+
+  const given = (connection: Connection): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      if (!connection.isOpen() || !places.idle(connection)) return connection.close
+      idle.push(connection)
+      return Effect.void
+    })
+
+  // Who is interrupted keeps its place until its statement has been stopped: its connection is not used again.
+  const own = Semaphore.makeUnsafe(table.connections)
+  return (row) =>
+    own.withPermit(
+      Effect.uninterruptibleMask((restore) =>
+        Effect.flatMap(restore(taken), (connection) =>
+          restore(connection.insert(row)).pipe(
+            Effect.onExit((exit) => (Exit.isSuccess(exit) || isRefused(exit) ? given(connection) : connection.close))
+          )
+        )
+      )
+    )
+})
+
+/** `most`: connections of this process to other people's databases. */
+export const layer = ({ most = usualMost } = {}): Layer.Layer<SqlServers, never, Egress> =>
+  Layer.effect(
+    SqlServers,
+    Effect.map(Egress, ({ guard }) => {
+      const places = new Places(most)
+      return SqlServers.of({ open: (table) => open(guard, places, table) })
+    })
+  )

@@ -1,0 +1,15 @@
+import { Identifier, TextSecret } from "../AuthSettings.ts"
+import { authType, nothing } from "./OutboundAuthType.ts"
+
+/** The user of a database, and its password. */
+export const databasePassword = authType({
+  type: "DATABASE_PASSWORD",
+  description: "The user of a database and its password",
+  settings: {
+    username: Identifier,
+    password: TextSecret.annotate({ description: "Encrypted at rest, masked on read; writing the mask back keeps it" })
+  },
+  aliases: {},
+  readable: ["username"],
+  compile: () => nothing
+})

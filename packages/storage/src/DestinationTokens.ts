@@ -1,0 +1,114 @@
+import { Effect, type Schema } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { type Owner, sealedColumn } from "./SealedColumn.ts"
+import { hashToken, Secrets } from "./Secrets.ts"
+
+/*
+ * What a destination's actor has obtained from a provider of tokens, sealed: whoever takes the actor over goes on with it. Nobody asks a
+ * provider without a claim, which is one row's and ends by the database's clock: two owners of a shard, of which one does not know yet
+ * that it is none, must not use up one refresh token both.
+ */
+
+/** What a destination holds; empty when that cannot be read: then it is obtained anew. */
+type Held = Schema.JsonObject
+
+/** A claim that was taken, with what is held by then; or how long somebody else's may last (ms). */
+export type Claimed = { readonly held: Held } | { readonly waitMs: number }
+
+export const readTokens = Effect.fnUntraced(function* (
+  owner: Owner
+): Effect.fn.Return<Held, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
+  const sql = yield* SqlClient.SqlClient
+  const secrets = yield* Secrets
+  const [row] = yield* sql<{ held: string | null }>`
+    select held from destination_tokens where destination_id = ${owner.id}`
+  return yield* sealedColumn(secrets, "destination_tokens", "held").show(owner, row?.held ?? null)
+})
+
+/** Takes the claim on a destination's tokens for so long. */
+export const claimTokens = Effect.fnUntraced(function* (
+  owner: Owner,
+  claim: string,
+  forMs: number
+): Effect.fn.Return<Claimed, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
+  const sql = yield* SqlClient.SqlClient
+  const secrets = yield* Secrets
+  const until = sql`clock_timestamp() + make_interval(secs => ${forMs / 1_000}::float8)`
+  const [row] = yield* sql<{ held: string | null }>`
+    insert into destination_tokens as t (destination_id, team_id, claim, claimed_until)
+    values (${owner.id}, ${owner.team_id}, ${claim}, ${until})
+    on conflict (destination_id) do update set claim = excluded.claim, claimed_until = excluded.claimed_until
+    where t.claim is null or t.claim = excluded.claim or t.claimed_until <= clock_timestamp()
+    returning held`
+  if (row !== undefined) {
+    return { held: yield* sealedColumn(secrets, "destination_tokens", "held").show(owner, row.held) }
+  }
+  const [taken] = yield* sql<{ ms: number }>`
+    select (extract(epoch from claimed_until - clock_timestamp()) * 1000)::float8 as ms from destination_tokens
+    where destination_id = ${owner.id} and claimed_until is not null`
+  return { waitMs: Math.max(0, taken?.ms ?? 0) }
+})
+
+/** Stores what is held from now on and gives the claim back; false: the claim is somebody else's by now, and nothing was stored. */
+export const storeTokens = Effect.fnUntraced(function* (
+  owner: Owner,
+  claim: string,
+  held: Held
+): Effect.fn.Return<boolean, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
+  const sql = yield* SqlClient.SqlClient
+  const sealed = yield* sealedColumn(yield* Secrets, "destination_tokens", "held").seal(owner, held)
+  const rows = yield* sql`
+    update destination_tokens set held = ${sealed}, claim = null, claimed_until = null
+    where destination_id = ${owner.id} and claim = ${claim} returning 1`
+  return rows.length > 0
+})
+
+/** Stores what a consent is begun with, in the place of one that was begun before. It is found by its state, which is not stored. */
+export const beginConsent = Effect.fnUntraced(function* (
+  owner: Owner,
+  state: string,
+  consent: Schema.JsonObject,
+  until: Date
+): Effect.fn.Return<void, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
+  const sql = yield* SqlClient.SqlClient
+  const sealed = yield* sealedColumn(yield* Secrets, "destination_tokens", "consent").seal(owner, consent)
+  yield* sql`
+    insert into destination_tokens (destination_id, team_id, consent, state_hash, consent_until)
+    values (${owner.id}, ${owner.team_id}, ${sealed}, ${hashToken(state)}, ${until})
+    on conflict (destination_id) do update
+    set consent = excluded.consent, state_hash = excluded.state_hash, consent_until = excluded.consent_until`
+})
+
+/** Whose consent waits for this state; null: nobody's. */
+export const awaitedBy = Effect.fnUntraced(function* (
+  destinationId: string,
+  state: string,
+  now: Date
+): Effect.fn.Return<Owner | null, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<Owner>`
+    select destination_id as id, team_id from destination_tokens
+    where destination_id = ${destinationId} and state_hash = ${hashToken(state)} and consent_until > ${now}`
+  return row ?? null
+})
+
+/** What the consent of a state was begun with, once; null: there is none, or its time is over. */
+export const endConsent = Effect.fnUntraced(function* (
+  owner: Owner,
+  state: string,
+  now: Date
+): Effect.fn.Return<Schema.JsonObject | null, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
+  const sql = yield* SqlClient.SqlClient
+  const secrets = yield* Secrets
+  const [row] = yield* sql<{ consent: string | null }>`
+    with waiting as materialized (
+      select destination_id, consent from destination_tokens
+      where destination_id = ${owner.id} and team_id = ${owner.team_id} and state_hash = ${hashToken(state)}
+        and consent_until > ${now} for update
+    )
+    update destination_tokens t set consent = null, state_hash = null, consent_until = null
+    from waiting where t.destination_id = waiting.destination_id returning waiting.consent`
+  if (row === undefined) return null
+  const consent = yield* sealedColumn(secrets, "destination_tokens", "consent").show(owner, row.consent)
+  return Object.keys(consent).length === 0 ? null : consent
+})

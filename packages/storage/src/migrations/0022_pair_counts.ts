@@ -1,0 +1,30 @@
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+
+/**
+ * Events are counted by their source and destination together, too. A batch names both already: whoever adds it up, or reads it, counts it
+ * under their pair. What was added up before is under no pair, so from some time on these counts are exact, which is noted.
+ */
+export default Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  for (const statement of statements) yield* sql.unsafe(statement)
+})
+
+const statements = [
+  `create or replace view counted as
+    select key_id, measure, minute, team_id, count from rollups
+    union all
+    select k.key_id, one.measure, one.minute, b.team_id, one.count
+    from rollup_batches b
+      cross join lateral unnest(b.key_ids, b.source_ids, b.destination_ids, b.measures, b.minutes, b.counts)
+        as one (key_id, source_id, destination_id, measure, minute, count)
+      cross join lateral (values
+        (one.key_id), (one.source_id), (one.destination_id), (one.source_id || '>' || one.destination_id), (b.team_id)
+      ) as k (key_id)
+    where k.key_id is not null`,
+
+  // Processes of the version before may go on for a while.
+  `insert into settings (name, value)
+    select 'pair_counts_exact_from', (extract(epoch from date_trunc('hour', now()) + interval '2 hours') * 1000)::int8::text
+    where exists (select from rollups)`
+]

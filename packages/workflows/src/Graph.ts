@@ -1,0 +1,184 @@
+import { decodeAll } from "@tidegate/rules/Decode"
+import { Predicate, Result } from "effect"
+import { type Edge, Step, WrittenEdge } from "./Definition.ts"
+import type { Issues } from "./Issue.ts"
+import { limits } from "./Limits.ts"
+import type { StepKind } from "./StepKind.ts"
+import { stepKindOf } from "./StepKinds.ts"
+
+/** The graph of a workflow by its shape alone: nodes, ports, edges, and the order in which steps are started. */
+
+export interface Graph {
+  readonly steps: ReadonlyArray<Step>
+  readonly edges: ReadonlyArray<Edge>
+  /** Every step behind all that lead to it; of several, the one that was written first. */
+  readonly order: ReadonlyArray<Step>
+  readonly kinds: ReadonlyMap<string, StepKind<unknown>>
+}
+
+/** Null when the shape leaves nothing to go on with; what is wrong is in `issues`, then and otherwise. */
+export const readGraph = (
+  writtenSteps: ReadonlyArray<unknown>,
+  writtenEdges: ReadonlyArray<unknown>,
+  issues: Issues
+): Graph | null => {
+  if (writtenSteps.length > limits.steps) {
+    issues.graph("STEP_LIMIT_EXCEEDED", `a workflow has at most ${limits.steps} steps`)
+  }
+  if (writtenEdges.length > limits.edges) {
+    issues.graph("EDGE_LIMIT_EXCEEDED", `a workflow has at most ${limits.edges} edges`)
+  }
+  if (issues.all.length > 0) return null
+  const kinds = new Map<string, StepKind<unknown>>()
+  const steps = writtenSteps.flatMap((written) => readStep(written, kinds, issues))
+  const edges = readEdges(writtenEdges, kinds, steps, issues)
+  const whole = steps.length === writtenSteps.length && edges.length === writtenEdges.length
+  for (const { id } of steps) {
+    if (whole && !edges.some(({ target_step_id }) => target_step_id === id)) {
+      issues.step("STEP_WITHOUT_INPUT", id, null, "no edge leads to this step")
+    }
+  }
+  const order = sorted(steps, edges)
+  if (order.length < steps.length) reportCycle(steps, edges, order, issues)
+  return whole && order.length === steps.length ? { steps, edges, order, kinds } : null
+}
+
+const idOf = (written: unknown): string | null =>
+  Predicate.isReadonlyObject(written) && Predicate.isString(written["id"]) ? written["id"].slice(0, 96) : null
+
+const readStep = (written: unknown, kinds: Map<string, StepKind<unknown>>, issues: Issues): ReadonlyArray<Step> => {
+  const read = decodeAll(Step, written, "a step")
+  if (Result.isFailure(read)) {
+    for (const { message, path } of read.failure) issues.step("STEP_INVALID", idOf(written), path, message)
+    return []
+  }
+  const step = read.success
+  const kind = stepKindOf(step.kind)
+  if (kind === null) {
+    issues.step("STEP_KIND_UNKNOWN", step.id, "kind", "is not a kind of step")
+    return []
+  }
+  if (kinds.has(step.id)) {
+    issues.step("DUPLICATE_STEP_ID", step.id, "id", "another step has this id")
+    return []
+  }
+  kinds.set(step.id, kind)
+  return [{ ...step, kind: kind.kind }]
+}
+
+/** The ports that a step can be left by; `error` where its kind can be configured to go on from a failure. */
+const portsOf = (step: Step, kind: StepKind<unknown>): ReadonlyArray<string> => {
+  const config = decodeAll(kind.config, onlyOwn(step, kind), "config")
+  const ports = Result.isSuccess(config) ? kind.ports(config.success) : []
+  return kind.settings.includes("on_error") ? [...ports, "error"] : ports
+}
+
+/** The members of `config` that are the kind's own. */
+export const onlyOwn = (step: Step, kind: StepKind<unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(step.config).filter(([member]) => Object.hasOwn(kind.config.fields, member)))
+
+const readEdges = (
+  written: ReadonlyArray<unknown>,
+  kinds: ReadonlyMap<string, StepKind<unknown>>,
+  steps: ReadonlyArray<Step>,
+  issues: Issues
+): ReadonlyArray<Edge> => {
+  const ports = new Map(steps.map((step) => [step.id, portsOf(step, kinds.get(step.id)!)]))
+  const ids = new Set<string>()
+  const routes = new Set<string>()
+  return written.flatMap((one, index): ReadonlyArray<Edge> => {
+    const read = decodeAll(WrittenEdge, one, "an edge")
+    if (Result.isFailure(read)) {
+      for (const { message, path } of read.failure) issues.edge("EDGE_INVALID", idOf(one), path, message)
+      return []
+    }
+    const id = read.success.id ?? `e_${String(index).padStart(2, "0")}`
+    const { condition, mapping, position, source_port, source_step_id, source_type, target_step_id } = read.success
+    const before = issues.all.length
+    if (ids.has(id)) issues.edge("DUPLICATE_EDGE_ID", id, "id", "another edge has this id")
+    ids.add(id)
+    const fromTrigger = source_type === "trigger"
+    const known = fromTrigger ? ["out"] : source_step_id === null ? undefined : ports.get(source_step_id)
+    if (fromTrigger && source_step_id !== null) {
+      issues.edge("EDGE_SOURCE_UNKNOWN", id, "source_step_id", "is null where the edge begins at the trigger")
+    } else if (known === undefined) {
+      issues.edge("EDGE_SOURCE_UNKNOWN", id, "source_step_id", "no step has this id")
+    }
+    if (!ports.has(target_step_id)) issues.edge("EDGE_TARGET_UNKNOWN", id, "target_step_id", "no step has this id")
+    const required = source_step_id !== null && (kinds.get(source_step_id)?.portRequired ?? false)
+    const port = source_port ?? (required ? null : (known?.[0] ?? null))
+    if (known !== undefined && (port === null || !known.includes(port))) {
+      const choice = known.length === 0 ? "" : `: one of ${known.join(", ")}`
+      issues.edge("PORT_UNKNOWN", id, "source_port", `is not a port of the step it begins at${choice}`)
+    }
+    const route = JSON.stringify([source_step_id, port, target_step_id])
+    if (routes.has(route)) issues.edge("DUPLICATE_EDGE", id, null, "another edge has the same source, port and target")
+    routes.add(route)
+    if (issues.all.length > before || port === null) return []
+    return [
+      {
+        id,
+        source_type,
+        source_step_id,
+        source_port: port,
+        target_step_id,
+        target_port: "in",
+        mapping: mapping ?? {},
+        condition,
+        position: position ?? index
+      }
+    ]
+  })
+}
+
+/** Kahn's order: of the steps whose sources are all placed, the one that was written first. */
+const sorted = (steps: ReadonlyArray<Step>, edges: ReadonlyArray<Edge>): ReadonlyArray<Step> => {
+  const waiting = new Map(steps.map(({ id }) => [id, 0]))
+  for (const { source_step_id, target_step_id } of edges) {
+    if (source_step_id !== null) waiting.set(target_step_id, (waiting.get(target_step_id) ?? 0) + 1)
+  }
+  const placed: Array<Step> = []
+  const left = [...steps]
+  for (;;) {
+    const next = left.findIndex(({ id }) => waiting.get(id) === 0)
+    if (next < 0) return placed
+    const [step] = left.splice(next, 1)
+    placed.push(step!)
+    for (const { source_step_id, target_step_id } of edges) {
+      if (source_step_id === step!.id) waiting.set(target_step_id, waiting.get(target_step_id)! - 1)
+    }
+  }
+}
+
+const reportCycle = (
+  steps: ReadonlyArray<Step>,
+  edges: ReadonlyArray<Edge>,
+  placed: ReadonlyArray<Step>,
+  issues: Issues
+): void => {
+  const left = new Set(steps.filter((step) => !placed.includes(step)).map(({ id }) => id))
+  // Backwards from any step that is left, there is always another that is left: the walk meets itself.
+  const walked: Array<string> = []
+  let at = [...left][0]!
+  while (!walked.includes(at)) {
+    walked.push(at)
+    at = edges.find(
+      ({ source_step_id, target_step_id }) => target_step_id === at && left.has(source_step_id ?? "")
+    )!.source_step_id!
+  }
+  const cycle = walked.slice(walked.indexOf(at)).toReversed()
+  issues.graph("GRAPH_CYCLE", `these steps lead to each other: ${cycle.join(", ")}`)
+  const reached = new Set(placed.map(({ id }) => id))
+  let grew = edges.some(({ source_step_id }) => source_step_id === null)
+  while (grew) {
+    grew = false
+    for (const { source_step_id, target_step_id } of edges) {
+      if (reached.has(target_step_id) || !(source_step_id === null || reached.has(source_step_id))) continue
+      reached.add(target_step_id)
+      grew = true
+    }
+  }
+  for (const id of left) {
+    if (!reached.has(id)) issues.step("STEP_UNREACHABLE", id, null, "no way leads from the trigger to this step")
+  }
+}

@@ -1,0 +1,112 @@
+import type { Json } from "@tidegate/model/Rule"
+import { jsonLengthWithin } from "@tidegate/templates/JsonLength"
+import type { Mapping } from "@tidegate/templates/Mapping"
+import { limits } from "./Limits.ts"
+import { contextOf, type Facts, type Occurrence, type RunState, type Start } from "./Run.ts"
+import type { Context, Outcome, StepError, Warning } from "./StepKind.ts"
+import type { PlannedStep, Workflow } from "./Workflow.ts"
+
+/** What a step that starts is given, and what comes of one that stays within the process. */
+
+export interface Inputs {
+  readonly values: { readonly [input: string]: Json }
+  readonly warnings: ReadonlyArray<Warning>
+}
+
+/** A step that somebody else carries out, with its inputs. */
+export interface Effect {
+  readonly start: Start
+  readonly step: PlannedStep
+  readonly inputs: Inputs
+  readonly context: Context
+}
+
+export type Performed =
+  | { readonly kind: "occurred"; readonly occurrence: Occurrence }
+  | { readonly kind: "effect"; readonly effect: Effect }
+
+/** Begins `start`: what occurred, where nothing has to leave the process for it. `now` is Unix milliseconds. */
+export const perform = (workflow: Workflow, facts: Facts, state: RunState, start: Start, now: number): Performed => {
+  const step = workflow.plan[start.step]!
+  const context = contextOf(workflow, facts, state.steps, step.ancestors)
+  const refused = (error: StepError): Performed => occurred(start, { kind: "failed", error })
+  const list = step.forEach === null ? null : listOf(step.forEach, context)
+  if (list !== null && !Array.isArray(list)) return refused(list as StepError)
+  if (list !== null && start.iteration === null) {
+    return { kind: "occurred", occurrence: { type: "expanded", step: start.step, count: list.length } }
+  }
+  const within = list === null ? context : { ...context, item: list[start.iteration!]!, item_index: start.iteration! }
+  const inputs = inputsOf(workflow, state, step, within)
+  if ("code" in inputs) return refused(inputs)
+  if (step.evaluate === null) return { kind: "effect", effect: { start, step, inputs, context: within } }
+  const outcome = step.evaluate({ context: within, inputs: inputs.values, now })
+  return occurred(start, outcome, inputs.warnings)
+}
+
+/** What came of a step's attempt, as something that occurred. What its output may be is bounded here, whoever made it. */
+export const occurred = (
+  { attempt, step }: Start,
+  outcome: Outcome,
+  warnings: ReadonlyArray<Warning> = [],
+  random = 0
+): Performed => {
+  if (outcome.kind === "waits") {
+    return { kind: "occurred", occurrence: { type: "waiting", step, until: outcome.until, output: outcome.output } }
+  }
+  const all = [...warnings, ...(outcome.warnings ?? [])]
+  if (outcome.kind === "failed") {
+    return {
+      kind: "occurred",
+      occurrence: { type: "failed", step, attempt, error: outcome.error, random, warnings: all }
+    }
+  }
+  if (jsonLengthWithin(outcome.output, limits.valueLength) === null) {
+    const error = { code: "OUTPUT_TOO_LARGE", message: `the output is longer than ${limits.valueLength} characters` }
+    return { kind: "occurred", occurrence: { type: "failed", step, attempt, error, random, warnings: all } }
+  }
+  const { output, ports } = outcome
+  return { kind: "occurred", occurrence: { type: "succeeded", step, attempt, output, ports, warnings: all } }
+}
+
+const tooLarge: StepError = {
+  code: "INPUT_TOO_LARGE",
+  message: `the inputs are longer than ${limits.valueLength} characters`
+}
+
+const listOf = (forEach: Mapping, context: Context): ReadonlyArray<Json> | StepError => {
+  const resolved = forEach.resolve(context as unknown as Readonly<Record<string, unknown>>)
+  if (resolved.kind === "too_large") return tooLarge
+  if (!Array.isArray(resolved.value)) return { code: "FOR_EACH_NOT_ARRAY", message: "for_each did not give a list" }
+  return resolved.value.length > limits.iterations
+    ? { code: "FOR_EACH_TOO_LARGE", message: `for_each gave more than ${limits.iterations} elements` }
+    : resolved.value
+}
+
+/** The step's own inputs, and over them what the edges that were taken bring along, in their order. */
+const inputsOf = (
+  { planEdges }: Workflow,
+  state: RunState,
+  step: PlannedStep,
+  context: Context
+): Inputs | StepError => {
+  const mappings = [
+    { at: "invocation_inputs", mapping: step.inputs },
+    ...step.incoming.flatMap((edge) =>
+      state.edges[edge] === "taken" ? [{ at: planEdges[edge]!.edge.id, mapping: planEdges[edge]!.mapping }] : []
+    )
+  ]
+  let values: { readonly [input: string]: Json } = {}
+  const warnings: Array<Warning> = []
+  for (const { at, mapping } of mappings) {
+    if (mapping === null) continue
+    const resolved = mapping.resolve(context as unknown as Readonly<Record<string, unknown>>)
+    if (resolved.kind === "too_large") return tooLarge
+    values = Object.fromEntries([...Object.entries(values), ...Object.entries(resolved.value as object)])
+    for (const path of resolved.missing) warnings.push({ code: "TEMPLATE_VALUE_MISSING", field: `${at}.${path}` })
+  }
+  if (jsonLengthWithin(values, limits.valueLength) === null) return tooLarge
+  const missing = step.action?.required.find((input) => (values[input] ?? null) === null)
+  return missing === undefined
+    ? { values, warnings }
+    : { code: "INPUT_REQUIRED", message: `the input ${missing} has no value` }
+}

@@ -1,0 +1,74 @@
+/**
+ * What is wrong with a workflow's graph. All of them are reported at once: whoever draws a graph wants the list, not the
+ * first of it.
+ */
+export const issueCodes = [
+  "STEP_LIMIT_EXCEEDED",
+  "EDGE_LIMIT_EXCEEDED",
+  "DUPLICATE_STEP_ID",
+  "DUPLICATE_EDGE_ID",
+  "DUPLICATE_EDGE",
+  "EDGE_INVALID",
+  "EDGE_SOURCE_UNKNOWN",
+  "EDGE_TARGET_UNKNOWN",
+  "PORT_UNKNOWN",
+  "STEP_WITHOUT_INPUT",
+  "GRAPH_CYCLE",
+  "STEP_UNREACHABLE",
+  "STEP_INVALID",
+  "STEP_KIND_UNKNOWN",
+  "STEP_CONFIG_INVALID",
+  "RETRY_INVALID",
+  "CONDITION_INVALID",
+  "RESOURCE_REQUIRED",
+  "RESOURCE_NOT_FOUND",
+  "RESOURCE_KIND_MISMATCH",
+  "ACTION_UNKNOWN",
+  "TEMPLATE_INVALID",
+  "TEMPLATE_REFERENCE_UNKNOWN",
+  "TEMPLATE_REFERENCE_NOT_UPSTREAM",
+  "FORMATTER_CONFIG_INVALID",
+  "PATH_KEY_DUPLICATE",
+  "PATH_FALLBACK_MULTIPLE",
+  "PATH_LIMIT_EXCEEDED"
+] as const
+
+export type IssueCode = (typeof issueCodes)[number]
+
+export interface Issue {
+  readonly code: IssueCode
+  /** Null where the graph as a whole, or an edge, is at fault. */
+  readonly step_id: string | null
+  readonly edge_id: string | null
+  /** A path like `config.paths[0].key`; null for the whole. */
+  readonly field: string | null
+  readonly message: string
+}
+
+/** More than a person reads; a graph of nonsense must not answer with megabytes. */
+const maxIssues = 200
+
+/** Gathers the issues of one graph. */
+export class Issues {
+  private readonly found: Array<Issue> = []
+
+  step(code: IssueCode, step_id: string | null, field: string | null, message: string): void {
+    this.add({ code, step_id, edge_id: null, field, message })
+  }
+
+  edge(code: IssueCode, edge_id: string | null, field: string | null, message: string): void {
+    this.add({ code, step_id: null, edge_id, field, message })
+  }
+
+  graph(code: IssueCode, message: string): void {
+    this.add({ code, step_id: null, edge_id: null, field: null, message })
+  }
+
+  get all(): ReadonlyArray<Issue> {
+    return this.found
+  }
+
+  private add(issue: Issue): void {
+    if (this.found.length < maxIssues) this.found.push(issue)
+  }
+}

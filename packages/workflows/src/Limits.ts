@@ -1,0 +1,16 @@
+/** What one workflow may amount to. */
+export const limits = {
+  steps: 100,
+  edges: 250,
+  paths: 10,
+  /** Elements that a step with `for_each` runs for, one after the other. */
+  iterations: 500,
+  /** Steps of one run that are on their way at once. */
+  parallelSteps: 5,
+  /** Of the definition as JSON, in bytes. */
+  definitionBytes: 1_048_576,
+  /** Of one step's inputs or output as JSON, in characters. */
+  valueLength: 1_048_576,
+  /** Milliseconds. */
+  longestDelay: 31 * 24 * 60 * 60 * 1_000
+} as const

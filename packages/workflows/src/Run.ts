@@ -1,0 +1,444 @@
+import type { Json } from "@tidegate/model/Rule"
+import { limits } from "./Limits.ts"
+import type { Context, StepError, Warning } from "./StepKind.ts"
+import type { PlannedStep, Workflow } from "./Workflow.ts"
+
+/**
+ * A run of a workflow, as a value: `decide` says what follows from what happened. It reads no clock, does nothing and
+ * rolls no dice; whoever carries a run out brings these along and does what it is told. What does not fit the state
+ * changes nothing, so a message that comes twice, or late, does no harm.
+ *
+ * A step starts when each edge into it is settled and one of them is taken, so at most once in a run. An edge is settled
+ * when the step it comes from has ended, by what could be read there then: what else runs at the time has no say, and a
+ * run comes out the same whatever the order in which its steps end.
+ */
+
+export type StepStatus = "pending" | "running" | "succeeded" | "failed" | "skipped"
+
+export type SkipReason = "filtered" | "path_not_taken" | "condition_false" | "upstream_failed" | "run_stopped"
+
+export interface Wait {
+  readonly kind: "delay" | "retry"
+  /** Unix milliseconds. */
+  readonly until: number
+  /** Of a delay: its output so far. */
+  readonly output?: { readonly [member: string]: Json }
+}
+
+export interface Iterations {
+  readonly count: number
+  /** Of the ones that ended, in order; null for one that failed and was passed over. */
+  readonly items: ReadonlyArray<Json>
+}
+
+export interface StepState {
+  readonly status: StepStatus
+  /** Attempts that have begun, of the iteration under way. */
+  readonly attempt: number
+  /** While it runs: what it waits for. */
+  readonly wait: Wait | null
+  readonly iterations: Iterations | null
+  readonly output: Json
+  readonly ports: ReadonlyArray<string>
+  readonly error: StepError | null
+  /** Whether the run went on from its failure. */
+  readonly handled: boolean
+  readonly skipReason: SkipReason | null
+  readonly warnings: ReadonlyArray<Warning>
+  /** Unix milliseconds. */
+  readonly startedAt: number | null
+  readonly finishedAt: number | null
+}
+
+export type EdgeState = "open" | "taken" | SkipReason
+
+export interface RunState {
+  readonly status: "queued" | "running" | "succeeded" | "failed"
+  readonly outcome: "completed" | "filtered" | "completed_with_errors" | "failed" | "cancelled" | null
+  /** Nothing starts while it is. */
+  readonly held: boolean
+  /** Why nothing starts any more, and the step whose failure it was, if it was one's. */
+  readonly stopped: { readonly error: StepError; readonly step: number | null } | null
+  /** By their position in the plan. */
+  readonly steps: ReadonlyArray<StepState>
+  readonly edges: ReadonlyArray<EdgeState>
+  /** Unix milliseconds. */
+  readonly startedAt: number | null
+  readonly finishedAt: number | null
+}
+
+/** What a run began with, for its context. */
+export type Facts = Omit<Context, "steps" | "item" | "item_index">
+
+export type Occurrence =
+  | { readonly type: "begun" }
+  /** The list that a step with `for_each` runs for. */
+  | { readonly type: "expanded"; readonly step: number; readonly count: number }
+  | {
+      readonly type: "succeeded"
+      readonly step: number
+      readonly attempt: number
+      readonly output: Json
+      readonly ports: ReadonlyArray<string>
+      readonly warnings?: ReadonlyArray<Warning>
+    }
+  | {
+      readonly type: "failed"
+      readonly step: number
+      readonly attempt: number
+      readonly error: StepError
+      /** In [0, 1), for a wait with jitter. */
+      readonly random: number
+      readonly warnings?: ReadonlyArray<Warning>
+    }
+  | {
+      readonly type: "waiting"
+      readonly step: number
+      readonly until: number
+      readonly output: NonNullable<Wait["output"]>
+    }
+  /** What a step waits for is due. */
+  | { readonly type: "due"; readonly step: number }
+  | { readonly type: "held" }
+  | { readonly type: "released" }
+  /** The workflow is disabled or deleted, or the run too old: steps under way end, nothing else begins. */
+  | { readonly type: "stopped"; readonly error: StepError }
+  /** A failed step of an ended run is to run again, with all that follows from it. */
+  | { readonly type: "retried"; readonly step: number }
+  /** The run goes on in another place: what was under way there begins again. */
+  | { readonly type: "recovered" }
+
+/** An attempt of a step to carry out. `iteration` is null for a step that does not run for a list, or has not got it yet. */
+export interface Start {
+  readonly step: number
+  readonly attempt: number
+  readonly iteration: number | null
+}
+
+export interface Decision {
+  readonly state: RunState
+  readonly starts: ReadonlyArray<Start>
+}
+
+const untouched: StepState = {
+  status: "pending",
+  attempt: 0,
+  wait: null,
+  iterations: null,
+  output: null,
+  ports: [],
+  error: null,
+  handled: false,
+  skipReason: null,
+  warnings: [],
+  startedAt: null,
+  finishedAt: null
+}
+
+/** A run that has not begun. */
+export const queuedRun = ({ plan, planEdges }: Workflow, held = false): RunState => ({
+  status: "queued",
+  outcome: null,
+  held,
+  stopped: null,
+  steps: plan.map(() => untouched),
+  edges: planEdges.map(() => "open"),
+  startedAt: null,
+  finishedAt: null
+})
+
+/** What follows from `occurrence`, which happened at `now`, Unix milliseconds. */
+export const decide = (
+  workflow: Workflow,
+  facts: Facts,
+  state: RunState,
+  occurrence: Occurrence,
+  now: number
+): Decision => {
+  const turn = new Turn(workflow, facts, state, now)
+  turn.take(occurrence)
+  return turn.end()
+}
+
+/** What a step reads from: nothing but what led to it. */
+export const contextOf = (
+  { plan }: Workflow,
+  facts: Facts,
+  steps: ReadonlyArray<StepState>,
+  readable: Iterable<number>
+): Context => {
+  const read: Record<string, Context["steps"][string]> = {}
+  for (const index of readable) {
+    const { error, output, status } = steps[index]!
+    if (status === "succeeded" || status === "failed") read[plan[index]!.step.id] = { status, output, error }
+  }
+  return { ...facts, steps: read }
+}
+
+/** One occurrence being taken in. */
+class Turn {
+  private readonly workflow: Workflow
+  private readonly facts: Facts
+  private readonly before: RunState
+  private readonly now: number
+  private readonly steps: Array<StepState>
+  private readonly edges: Array<EdgeState>
+  private readonly starts: Array<Start> = []
+  private state: Omit<RunState, "steps" | "edges">
+  private changed = false
+
+  constructor(workflow: Workflow, facts: Facts, state: RunState, now: number) {
+    this.workflow = workflow
+    this.facts = facts
+    this.before = state
+    this.state = state
+    this.steps = [...state.steps]
+    this.edges = [...state.edges]
+    this.now = now
+  }
+
+  take(occurrence: Occurrence): void {
+    switch (occurrence.type) {
+      case "begun":
+        if (this.state.status !== "queued" || this.state.stopped !== null) return
+        for (const [i, { source }] of this.workflow.planEdges.entries()) if (source === null) this.settle(i, ["out"])
+        return this.run({ status: "running", startedAt: this.now })
+      case "held":
+      case "released":
+        return this.run({ held: occurrence.type === "held" })
+      case "stopped":
+        return this.stop(occurrence.error, null)
+      case "retried":
+        return this.retry(occurrence.step)
+      case "recovered":
+        for (const [step, { attempt, iterations, status, wait }] of this.steps.entries()) {
+          if (status !== "running" || wait !== null) continue
+          this.starts.push({ step, attempt, iteration: iterations?.items.length ?? null })
+        }
+        return
+      case "due":
+        return this.due(occurrence.step)
+    }
+    const step = this.steps[occurrence.step]
+    if (step?.status !== "running" || step.wait !== null) return
+    switch (occurrence.type) {
+      case "expanded":
+        return this.expand(occurrence.step, step, occurrence.count)
+      case "waiting":
+        return this.set(occurrence.step, {
+          wait: { kind: "delay", until: occurrence.until, output: occurrence.output }
+        })
+    }
+    if (occurrence.attempt !== step.attempt) return
+    if (occurrence.warnings !== undefined) this.set(occurrence.step, { warnings: occurrence.warnings })
+    if (occurrence.type === "succeeded") this.succeed(occurrence.step, occurrence.output, occurrence.ports)
+    else this.fail(occurrence.step, occurrence.error, occurrence.random)
+  }
+
+  end(): Decision {
+    if (!this.changed) return { state: this.before, starts: this.starts }
+    this.settleAll()
+    this.startReady()
+    this.finish()
+    return { state: { ...this.state, steps: this.steps, edges: this.edges }, starts: this.starts }
+  }
+
+  private run(change: Partial<RunState>): void {
+    this.state = { ...this.state, ...change }
+    this.changed = true
+  }
+
+  private set(step: number, change: Partial<StepState>): void {
+    this.steps[step] = { ...this.steps[step]!, ...change }
+    this.changed = true
+  }
+
+  private planned(step: number): PlannedStep {
+    return this.workflow.plan[step]!
+  }
+
+  private expand(index: number, step: StepState, count: number): void {
+    if (this.planned(index).forEach === null || step.iterations !== null) return
+    this.set(index, { iterations: { count, items: [] } })
+    this.iterate(index)
+  }
+
+  /** The next element of a list, or the end of the step behind the last. */
+  private iterate(index: number): void {
+    const { iterations } = this.steps[index]!
+    const { count, items } = iterations!
+    if (items.length < count) return this.start(index, 1)
+    this.succeeded(index, { items: [...items], count }, ["out"])
+  }
+
+  private succeed(index: number, output: Json, ports: ReadonlyArray<string>): void {
+    const { iterations } = this.steps[index]!
+    if (iterations === null) return this.succeeded(index, output, ports)
+    this.set(index, { iterations: { ...iterations, items: [...iterations.items, output] } })
+    this.iterate(index)
+  }
+
+  private succeeded(index: number, output: Json, ports: ReadonlyArray<string>): void {
+    this.set(index, { status: "succeeded", output, ports, wait: null, finishedAt: this.now })
+    this.leave(index)
+  }
+
+  private fail(index: number, error: StepError, random: number): void {
+    const { onError, retry } = this.planned(index)
+    const { attempt, iterations } = this.steps[index]!
+    const wait = this.state.stopped === null ? retry.waitAfter(attempt, error, random) : null
+    if (wait !== null) return this.set(index, { error, wait: { kind: "retry", until: this.now + wait } })
+    if (iterations !== null && onError === "continue") {
+      this.set(index, { error, handled: true, iterations: { ...iterations, items: [...iterations.items, null] } })
+      return this.iterate(index)
+    }
+    this.failed(index, error)
+  }
+
+  /** The end of a step that no attempt will mend. */
+  private failed(index: number, error: StepError): void {
+    const { onError } = this.planned(index)
+    const ports = { fail: [], continue: ["out"], branch: ["error"] }[onError]
+    this.set(index, { status: "failed", error, ports, handled: onError !== "fail", wait: null, finishedAt: this.now })
+    if (onError === "fail") this.stop(error, index)
+    this.leave(index)
+  }
+
+  private due(index: number): void {
+    const step = this.steps[index]
+    if (step?.status !== "running" || step.wait === null || this.state.held) return
+    const { wait } = step
+    if (wait.kind === "retry") {
+      this.set(index, { wait: null })
+      return this.start(index, step.attempt + 1)
+    }
+    this.succeeded(index, { ...wait.output, released_at: new Date(this.now).toISOString() }, ["out"])
+  }
+
+  /** Nothing begins any more; what only waits ends now. */
+  private stop(error: StepError, step: number | null): void {
+    if (this.state.stopped !== null || this.state.finishedAt !== null) return
+    this.run({ stopped: { error, step } })
+    for (const [index, { error: last, status, wait }] of this.steps.entries()) {
+      if (status !== "running" || wait === null) continue
+      if (wait.kind === "retry" && last !== null) this.failed(index, last)
+      else if (step === null) this.failed(index, error)
+      else {
+        this.set(index, { status: "skipped", skipReason: "run_stopped", wait: null, finishedAt: this.now })
+        this.leave(index)
+      }
+    }
+  }
+
+  private retry(index: number): void {
+    if (this.state.finishedAt === null || this.steps[index]?.status !== "failed") return
+    const again = ({ ancestors, index: other }: PlannedStep): boolean =>
+      other === index || ancestors.has(index) || this.steps[other]!.skipReason === "run_stopped"
+    // What never ran because the run was stopped runs now; so does what follows from it.
+    const reset = new Set<number>()
+    for (const step of this.workflow.plan) {
+      if (again(step) || [...step.ancestors].some((ancestor) => reset.has(ancestor))) reset.add(step.index)
+    }
+    for (const step of reset) this.set(step, untouched)
+    for (const [i, { source }] of this.workflow.planEdges.entries()) {
+      if (source !== null && reset.has(source)) this.edges[i] = "open"
+    }
+    this.run({ status: "running", outcome: null, stopped: null, finishedAt: null })
+  }
+
+  /** Settles the edges out of a step that has ended. */
+  private leave(index: number): void {
+    const { ports } = this.steps[index]!
+    for (const edge of this.planned(index).outgoing) this.settle(edge, ports)
+  }
+
+  private settle(index: number, ports: ReadonlyArray<string>): void {
+    const { edge, holds, source } = this.workflow.planEdges[index]!
+    if (!ports.includes(edge.source_port)) {
+      this.edges[index] = this.whyNotLeft(source!)
+    } else if (holds === null) {
+      this.edges[index] = "taken"
+    } else {
+      const readable = source === null ? [] : [...this.planned(source).ancestors, source]
+      const context = contextOf(this.workflow, this.facts, this.steps, readable)
+      this.edges[index] = holds(context) ? "taken" : "condition_false"
+    }
+  }
+
+  /** Why a port of a step that ended was not taken. */
+  private whyNotLeft(source: number): SkipReason {
+    const { skipReason, status } = this.steps[source]!
+    if (skipReason !== null) return skipReason
+    if (status === "failed") return "upstream_failed"
+    return this.planned(source).kind.notTaken
+  }
+
+  /** Whether a step can start, has to wait for an edge, or why it never will. */
+  private fate(index: number): "open" | "ready" | SkipReason {
+    const into = this.planned(index).incoming.map((edge) => this.edges[edge]!)
+    if (into.some((state) => state === "open")) return "open"
+    if (into.some((state) => state === "taken")) return "ready"
+    return into.find((state) => state === "upstream_failed") ?? (into[0] as SkipReason)
+  }
+
+  /** Skips what no edge leads to any more; in order, so that one pass finds what follows from each. */
+  private settleAll(): void {
+    for (const { index } of this.workflow.plan) {
+      if (this.steps[index]!.status !== "pending") continue
+      const fate = this.fate(index)
+      if (fate !== "open" && fate !== "ready") this.skip(index, fate)
+    }
+  }
+
+  private skip(index: number, skipReason: SkipReason): void {
+    this.set(index, { status: "skipped", skipReason, finishedAt: this.now })
+    this.leave(index)
+  }
+
+  private startReady(): void {
+    if (this.state.status !== "running" || this.state.held || this.state.stopped !== null) return
+    let running = this.steps.filter(({ status, wait }) => status === "running" && wait === null).length
+    for (const { index } of this.workflow.plan) {
+      if (running >= limits.parallelSteps) return
+      if (this.steps[index]!.status !== "pending" || this.fate(index) !== "ready") continue
+      this.set(index, { status: "running", startedAt: this.now })
+      this.start(index, 1)
+      running++
+    }
+  }
+
+  private start(step: number, attempt: number): void {
+    this.set(step, { attempt })
+    this.starts.push({ step, attempt, iteration: this.steps[step]!.iterations?.items.length ?? null })
+  }
+
+  private finish(): void {
+    const { finishedAt, status, stopped } = this.state
+    if (finishedAt !== null || (status === "queued" && stopped === null)) return
+    if (this.steps.some(({ status }) => status === "running")) return
+    if (stopped !== null) {
+      for (const { index } of this.workflow.plan) {
+        if (this.steps[index]!.status !== "pending") continue
+        const failed = this.planned(index).incoming.some((edge) => this.edges[edge] === "upstream_failed")
+        this.skip(index, failed ? "upstream_failed" : "run_stopped")
+      }
+    }
+    if (this.steps.some(({ status }) => status === "pending")) return
+    const outcome = this.outcome()
+    const ended = outcome === "failed" || outcome === "cancelled" ? "failed" : "succeeded"
+    this.run({ status: ended, outcome, finishedAt: this.now })
+  }
+
+  private outcome(): NonNullable<RunState["outcome"]> {
+    if (this.state.stopped !== null && this.state.stopped.step === null) return "cancelled"
+    // Of a run that was taken up again for one step, another one may still stand as it failed.
+    if (this.steps.some(({ handled, status }) => status === "failed" && !handled)) return "failed"
+    if (this.steps.some(({ handled }) => handled)) return "completed_with_errors"
+    const filteredAt = ({ index, kind }: PlannedStep): boolean =>
+      kind.notTaken === "filtered" && this.steps[index]!.status === "succeeded" && this.steps[index]!.ports.length === 0
+    const reachedEnd = (step: PlannedStep): boolean =>
+      step.outgoing.length === 0 && this.steps[step.index]!.status === "succeeded" && !filteredAt(step)
+    const { plan } = this.workflow
+    return plan.some(filteredAt) && !plan.some(reachedEnd) ? "filtered" : "completed"
+  }
+}

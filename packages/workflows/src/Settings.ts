@@ -1,0 +1,86 @@
+import { compileStatusExpressions } from "@tidegate/rules/StatusExpression"
+import { Result, Schema } from "effect"
+import type { StepError } from "./StepKind.ts"
+
+/** The members of `config` that steps of several kinds have. */
+
+const StepRetry = Schema.Struct({
+  strategy: Schema.optionalKey(Schema.Literals(["linear", "exponential"])),
+  /** Milliseconds. */
+  interval: Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 86_400_000 })),
+  /** Retries after the first attempt. */
+  count: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10 })),
+  max_interval: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 86_400_000 }))),
+  jitter: Schema.optionalKey(Schema.Literals(["none", "full"])),
+  response_status_codes: Schema.optionalKey(
+    Schema.Array(Schema.Union([Schema.String, Schema.Int])).check(Schema.isBetweenLength(1, 10))
+  ),
+  error_codes: Schema.optionalKey(
+    Schema.Array(Schema.String.check(Schema.isPattern(/^[A-Z0-9_]{1,64}$/))).check(Schema.isBetweenLength(1, 20))
+  )
+})
+export type StepRetry = typeof StepRetry.Type
+
+export const onErrorValues = ["fail", "continue", "branch"] as const
+export type OnError = (typeof onErrorValues)[number]
+
+/** By name, as they stand in `config`. */
+export const commonSettings = {
+  timeout_ms: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 120_000 }))),
+  retry: Schema.optionalKey(Schema.NullOr(StepRetry)),
+  on_error: Schema.optionalKey(Schema.Literals(onErrorValues)),
+  /** A template that gives the list the step runs for. */
+  for_each: Schema.optionalKey(Schema.String)
+} as const
+
+/** What every step may have: words for whoever reads the graph. */
+export const note = Schema.optionalKey(Schema.String.check(Schema.isMaxLength(4_000)))
+
+export const defaultTimeoutMs = 30_000
+
+export interface RetryPolicy {
+  /** Attempts in all. */
+  readonly attempts: number
+  /**
+   * Milliseconds until the attempt after `attempt` (1 for the first); null: the failure is final. What the target asked
+   * for replaces the policy's own wait, up to its `max_interval` or a day. `random` is in [0, 1).
+   */
+  readonly waitAfter: (attempt: number, error: StepError, random: number) => number | null
+}
+
+/** Errors that another attempt cannot mend. */
+const neverAgain =
+  /^(?:INPUT_|TEMPLATE_|FORMATTER_|FOR_EACH_|OUTPUT_TOO_LARGE$|SYNTAX_ERROR$|TARGET_NOT_ALLOWED$|RESOURCE_)/
+
+/** Refusals of a request that may be none a moment later. */
+const passing = new Set([408, 409, 425, 429])
+
+const day = 86_400_000
+
+/** Fails with the position of a status expression that is none. */
+export const compileRetry = (
+  retry: StepRetry
+): Result.Result<RetryPolicy, { readonly index: number; readonly message: string }> =>
+  Result.map(compileStatusExpressions(retry.response_status_codes ?? []), (covers) => {
+    const { count, error_codes, interval, jitter, max_interval, response_status_codes, strategy } = retry
+    const longest = max_interval ?? day
+    const again = ({ code, status }: StepError): boolean => {
+      const listed = error_codes?.includes(code) ?? false
+      if (status !== undefined && response_status_codes !== undefined) return covers(status) || listed
+      if (listed) return true
+      if (neverAgain.test(code)) return false
+      if (status !== undefined) return status >= 500 || status < 400 || passing.has(status)
+      return error_codes === undefined
+    }
+    return {
+      attempts: count + 1,
+      waitAfter: (attempt, error, random) => {
+        if (attempt > count || !again(error)) return null
+        if (error.retry_after_ms !== undefined) return Math.min(Math.max(error.retry_after_ms, 1_000), longest)
+        const whole = strategy === "linear" ? interval : interval * 2 ** (attempt - 1)
+        return Math.round(Math.min(whole, longest) * (jitter === "full" ? random : 1))
+      }
+    }
+  })
+
+export const noRetry: RetryPolicy = { attempts: 1, waitAfter: () => null }

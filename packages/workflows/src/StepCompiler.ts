@@ -1,0 +1,240 @@
+import type { Json } from "@tidegate/model/Rule"
+import { decodeAll } from "@tidegate/rules/Decode"
+import { compileConditions, compileFilter, type FilterTarget } from "@tidegate/rules/Filter"
+import { compileMapping, type Mapping } from "@tidegate/templates/Mapping"
+import { Predicate, Result, Schema } from "effect"
+import type { Action, Catalog } from "./Catalog.ts"
+import type { Edge, Step } from "./Definition.ts"
+import { onlyOwn } from "./Graph.ts"
+import type { Issues } from "./Issue.ts"
+import {
+  commonSettings,
+  compileRetry,
+  defaultTimeoutMs,
+  noRetry,
+  note,
+  type OnError,
+  type RetryPolicy,
+  type StepRetry
+} from "./Settings.ts"
+import { type Compiler, type Context, contextRoots, type Evaluate, type StepKind } from "./StepKind.ts"
+
+/** What a step is compiled amid. */
+export interface Surroundings {
+  readonly catalog: Catalog
+  readonly issues: Issues
+  readonly isStep: (id: string) => boolean
+  readonly isUpstream: (id: string) => boolean
+  readonly hasErrorEdge: boolean
+}
+
+export interface CompiledStep {
+  readonly kind: StepKind<unknown>
+  readonly action: Action | null
+  readonly inputs: Mapping | null
+  readonly forEach: Mapping | null
+  readonly onError: OnError
+  readonly retry: RetryPolicy
+  readonly timeoutMs: number
+  readonly evaluate: Evaluate
+  /** Of the edges into it, in the order they were given. */
+  readonly edges: ReadonlyArray<{
+    readonly holds: ((context: Context) => boolean) | null
+    readonly mapping: Mapping | null
+  }>
+}
+
+interface Common {
+  readonly timeout_ms?: number
+  readonly retry?: StepRetry | null
+  readonly on_error?: OnError
+  readonly for_each?: string
+}
+
+/** A step of a graph whose shape is right. What is wrong with it goes to `issues`; what comes back is then of no use. */
+export const compileStep = (
+  step: Step,
+  kind: StepKind<unknown>,
+  incoming: ReadonlyArray<Edge>,
+  around: Surroundings
+): CompiledStep => {
+  const compiler = new StepCompiler(step.id, around)
+  compiler.resource(step, kind)
+  const action = compiler.action(step, kind)
+  const common = compiler.common(step, kind, action)
+  const own = decodeAll(kind.config, onlyOwn(step, kind), "config")
+  if (Result.isFailure(own)) {
+    for (const { message, path } of own.failure) compiler.issue("STEP_CONFIG_INVALID", within("config", path), message)
+  }
+  const evaluate = Result.isSuccess(own) ? kind.compile(step, own.success, compiler) : null
+  const taken = action === null ? kind.inputs : action.inputs
+  compiler.inputNames(step.invocation_inputs, taken, "invocation_inputs")
+  return {
+    kind,
+    action,
+    inputs: step.invocation_inputs === null ? null : compiler.mapping(step.invocation_inputs, "invocation_inputs"),
+    forEach: common.for_each === undefined ? null : compiler.mapping(common.for_each, "config.for_each"),
+    onError: common.on_error ?? "fail",
+    retry: compiler.retry(common.retry ?? null),
+    timeoutMs: common.timeout_ms ?? defaultTimeoutMs,
+    evaluate:
+      action?.evaluate == null
+        ? evaluate
+        : (
+            (run) => (evaluation) =>
+              run(evaluation, step.config)
+          )(action.evaluate),
+    edges: incoming.map((edge) => compiler.edge(edge, taken))
+  }
+}
+
+const within = (outer: string, path: string): string =>
+  path === "" ? outer : path.startsWith("[") ? `${outer}${path}` : `${outer}.${path}`
+
+const envelope: ReadonlyArray<string> = ["headers", "body", "query", "path"] satisfies ReadonlyArray<FilterTarget>
+
+const prefix = /^([a-z]+_)/
+
+class StepCompiler implements Compiler {
+  private readonly id: string
+  private readonly around: Surroundings
+  /** The edge into the step that is looked at, if one is. */
+  private edgeId: string | null = null
+
+  constructor(id: string, around: Surroundings) {
+    this.id = id
+    this.around = around
+  }
+
+  issue: Compiler["issue"] = (code, field, message) => {
+    if (this.edgeId === null) this.around.issues.step(code, this.id, field, message)
+    else this.around.issues.edge(code, this.edgeId, field, message)
+  }
+
+  resource({ action, resource_id }: Step, kind: StepKind<unknown>): void {
+    const isAction = kind.callsAction
+    if (action !== null && !isAction) this.issue("STEP_CONFIG_INVALID", "action", `a ${kind.kind} step calls no action`)
+    if (resource_id === null) {
+      const needs = kind.resource !== null && (!kind.inline || (isAction && action === null))
+      if (needs) this.issue("RESOURCE_REQUIRED", "resource_id", `takes the id of one (${kind.resource}…)`)
+      return
+    }
+    if (kind.resource === null || prefix.exec(resource_id)?.[1] !== kind.resource) {
+      const takes = kind.resource === null ? "takes none" : `takes an id like ${kind.resource}…`
+      this.issue("RESOURCE_KIND_MISMATCH", "resource_id", `a ${kind.kind} step ${takes}`)
+    }
+    if (isAction && action !== null) {
+      this.issue("STEP_CONFIG_INVALID", "action", "has no effect where resource_id names a saved action")
+    }
+  }
+
+  action(step: Step, kind: StepKind<unknown>): Action | null {
+    if (!kind.callsAction || step.action === null || step.resource_id !== null) return null
+    const action = this.around.catalog.action(step.action)
+    if (action === null) {
+      this.issue("ACTION_UNKNOWN", "action", "no provider has this action")
+      return null
+    }
+    for (const { code, field, message } of action.check(step.config)) this.issue(code, field, message)
+    return action
+  }
+
+  common(step: Step, kind: StepKind<unknown>, action: Action | null): Common {
+    const settings = kind.settings.filter((name) => !(action?.pure === true && name === "retry"))
+    const fields = Object.fromEntries(settings.map((name) => [name, commonSettings[name]]))
+    const written = Object.fromEntries(
+      Object.entries(step.config).filter(([member]) => !Object.hasOwn(kind.config.fields, member))
+    )
+    const read = decodeAll(Schema.Struct({ ...fields, note }), written, `a ${kind.kind} step's config`)
+    if (Result.isFailure(read)) {
+      for (const { message, path } of read.failure) {
+        this.issue(path.startsWith("retry") ? "RETRY_INVALID" : "STEP_CONFIG_INVALID", within("config", path), message)
+      }
+      return {}
+    }
+    const common = read.success as Common
+    if (common.on_error === "branch" && !this.around.hasErrorEdge) {
+      this.issue("STEP_CONFIG_INVALID", "config.on_error", "branch needs an edge from the step's error port")
+    }
+    if (common.on_error !== "branch" && this.around.hasErrorEdge) {
+      this.issue(
+        "STEP_CONFIG_INVALID",
+        "config.on_error",
+        "an edge from the error port has no effect unless this is branch"
+      )
+    }
+    return common
+  }
+
+  retry(written: StepRetry | null): RetryPolicy {
+    if (written === null) return noRetry
+    const policy = compileRetry(written)
+    if (Result.isSuccess(policy)) return policy.success
+    this.issue("RETRY_INVALID", `config.retry.response_status_codes[${policy.failure.index}]`, policy.failure.message)
+    return noRetry
+  }
+
+  inputNames(inputs: object | null, taken: ReadonlyArray<string> | null, field: string): void {
+    if (taken === null || inputs === null) return
+    for (const name of Object.keys(inputs)) {
+      if (taken.includes(name)) continue
+      const known = taken.length === 0 ? "takes no inputs" : `takes ${taken.join(", ")}`
+      this.issue("STEP_CONFIG_INVALID", within(field, name), `is no input of this step, which ${known}`)
+    }
+  }
+
+  mapping: Compiler["mapping"] = (value, field) => {
+    const compiled = compileMapping(value, contextRoots)
+    if (Result.isFailure(compiled)) {
+      this.issue("TEMPLATE_INVALID", within(field, compiled.failure.path), compiled.failure.message)
+      return null
+    }
+    for (const { member, path, root } of compiled.success.references) {
+      if (root !== "steps") continue
+      const at = within(field, path)
+      if (member === null || !this.around.isStep(member)) {
+        this.issue("TEMPLATE_REFERENCE_UNKNOWN", at, "names no step of this workflow")
+      } else if (!this.around.isUpstream(member)) {
+        this.issue("TEMPLATE_REFERENCE_NOT_UPSTREAM", at, `the step ${member} does not lead to this one`)
+      }
+    }
+    return compiled.success
+  }
+
+  condition: Compiler["condition"] = (condition, field) => {
+    const short =
+      Predicate.isReadonlyObject(condition) &&
+      Object.keys(condition).length > 0 &&
+      Object.keys(condition).every((key) => envelope.includes(key))
+    if (short) {
+      const filter = compileFilter(condition)
+      if (Result.isSuccess(filter)) {
+        return ({ trigger: { body, headers, path, query } }) =>
+          filter.success.failingTargets({ body: () => body, headers, path, query } as never).length === 0
+      }
+      this.issue("CONDITION_INVALID", within(field, filter.failure.path), filter.failure.message)
+      return never
+    }
+    if (!Predicate.isReadonlyObject(condition)) {
+      this.issue("CONDITION_INVALID", field, "takes an object")
+      return never
+    }
+    const compiled = compileConditions(condition, { subject: "record" })
+    if (Result.isSuccess(compiled)) return (context) => compiled.success(context as unknown as Json)
+    this.issue("CONDITION_INVALID", within(field, compiled.failure.path), compiled.failure.message)
+    return never
+  }
+
+  edge(edge: Edge, taken: ReadonlyArray<string> | null): CompiledStep["edges"][number] {
+    this.edgeId = edge.id
+    this.inputNames(edge.mapping, taken, "mapping")
+    const compiled = {
+      holds: edge.condition === null ? null : this.condition(edge.condition, "condition"),
+      mapping: Object.keys(edge.mapping).length === 0 ? null : this.mapping(edge.mapping, "mapping")
+    }
+    this.edgeId = null
+    return compiled
+  }
+}
+
+const never = (): boolean => false

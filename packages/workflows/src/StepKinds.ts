@@ -1,0 +1,21 @@
+import { actionKind } from "./kinds/Action.ts"
+import { branchKind } from "./kinds/Branch.ts"
+import { delayKind } from "./kinds/Delay.ts"
+import { destinationKind } from "./kinds/Destination.ts"
+import { filterKind } from "./kinds/Filter.ts"
+import { transformationKind } from "./kinds/Transformation.ts"
+import type { StepKind } from "./StepKind.ts"
+
+/** Every kind of step. */
+export const stepKinds: ReadonlyArray<StepKind<unknown>> = [
+  actionKind,
+  destinationKind,
+  transformationKind,
+  filterKind,
+  delayKind,
+  branchKind
+]
+
+/** The kind of this name; `paths` is another name of `branch`. */
+export const stepKindOf = (name: string): StepKind<unknown> | null =>
+  stepKinds.find(({ kind }) => kind === (name === "paths" ? "branch" : name)) ?? null

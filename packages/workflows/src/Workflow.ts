@@ -1,0 +1,124 @@
+import type { Mapping } from "@tidegate/templates/Mapping"
+import { Result } from "effect"
+import type { Action, Catalog } from "./Catalog.ts"
+import type { Edge, Step } from "./Definition.ts"
+import { readGraph } from "./Graph.ts"
+import { type Issue, Issues } from "./Issue.ts"
+import { compileStep } from "./StepCompiler.ts"
+import type { OnError, RetryPolicy } from "./Settings.ts"
+import type { Context, Evaluate, StepKind } from "./StepKind.ts"
+
+/**
+ * A workflow's graph, compiled once: what is wrong with it, or the plan by which its runs go. Steps and edges of a plan are
+ * known by their position in it; steps stand in the order in which they are started, which is the same for every run.
+ */
+
+export interface PlannedStep {
+  readonly index: number
+  readonly step: Step
+  readonly kind: StepKind<unknown>
+  /** Null but for an action that the catalog knows. */
+  readonly action: Action | null
+  /** Null: without inputs. */
+  readonly inputs: Mapping | null
+  readonly forEach: Mapping | null
+  readonly onError: OnError
+  readonly retry: RetryPolicy
+  readonly timeoutMs: number
+  /** Null: it leaves the process, or another one evaluates it. */
+  readonly evaluate: Evaluate
+  /** Positions in `edges`, those into it and those out of it. */
+  readonly incoming: ReadonlyArray<number>
+  readonly outgoing: ReadonlyArray<number>
+  /** Steps that lead to it: what it can read. */
+  readonly ancestors: ReadonlySet<number>
+}
+
+export interface PlannedEdge {
+  readonly edge: Edge
+  /** Null: from the trigger. */
+  readonly source: number | null
+  readonly target: number
+  readonly holds: ((context: Context) => boolean) | null
+  readonly mapping: Mapping | null
+}
+
+export interface Workflow {
+  /** As they were written, with their defaults. */
+  readonly steps: ReadonlyArray<Step>
+  readonly edges: ReadonlyArray<Edge>
+  readonly plan: ReadonlyArray<PlannedStep>
+  readonly planEdges: ReadonlyArray<PlannedEdge>
+}
+
+/** Compiles steps and edges as they were written; all that is wrong with them, otherwise. */
+export const compileWorkflow = (
+  steps: ReadonlyArray<unknown>,
+  edges: ReadonlyArray<unknown>,
+  catalog: Catalog
+): Result.Result<Workflow, ReadonlyArray<Issue>> => {
+  const issues = new Issues()
+  const graph = readGraph(steps, edges, issues)
+  if (graph === null) return Result.fail(issues.all)
+  const indexes = new Map(graph.order.map(({ id }, index) => [id, index]))
+  const sources = graph.edges.map(({ source_step_id }) =>
+    source_step_id === null ? null : indexes.get(source_step_id)!
+  )
+  const ancestors = ancestorsOf(graph.order, graph.edges, indexes)
+  const compiled = graph.order.map((step, index) => {
+    const incoming = graph.edges.flatMap((edge, i) => (edge.target_step_id === step.id ? [i] : []))
+    const readable = new Set([...ancestors[index]!].map((ancestor) => graph.order[ancestor]!.id))
+    const parts = compileStep(
+      step,
+      graph.kinds.get(step.id)!,
+      incoming.map((i) => graph.edges[i]!),
+      {
+        catalog,
+        issues,
+        isStep: (id) => indexes.has(id),
+        isUpstream: (id) => readable.has(id),
+        hasErrorEdge: graph.edges.some((edge) => edge.source_step_id === step.id && edge.source_port === "error")
+      }
+    )
+    return { parts, incoming }
+  })
+  if (issues.all.length > 0) return Result.fail(issues.all)
+  const planEdges = graph.edges.map((edge, i): PlannedEdge => {
+    const target = indexes.get(edge.target_step_id)!
+    const { incoming, parts } = compiled[target]!
+    return { edge, source: sources[i]!, target, ...parts.edges[incoming.indexOf(i)]! }
+  })
+  const plan = graph.order.map((step, index): PlannedStep => {
+    const { incoming, parts } = compiled[index]!
+    const { edges: _, ...own } = parts
+    return {
+      index,
+      step,
+      ...own,
+      incoming: incoming.toSorted(
+        (left, right) => graph.edges[left]!.position - graph.edges[right]!.position || left - right
+      ),
+      outgoing: sources.flatMap((source, i) => (source === index ? [i] : [])),
+      ancestors: ancestors[index]!
+    }
+  })
+  return Result.succeed({ steps: graph.steps, edges: graph.edges, plan, planEdges })
+}
+
+/** Of each step, the steps that lead to it. */
+const ancestorsOf = (
+  order: ReadonlyArray<Step>,
+  edges: ReadonlyArray<Edge>,
+  indexes: ReadonlyMap<string, number>
+): ReadonlyArray<ReadonlySet<number>> => {
+  const ancestors = order.map(() => new Set<number>())
+  for (const [index, step] of order.entries()) {
+    for (const { source_step_id, target_step_id } of edges) {
+      if (target_step_id !== step.id || source_step_id === null) continue
+      const source = indexes.get(source_step_id)!
+      ancestors[index]!.add(source)
+      for (const further of ancestors[source]!) ancestors[index]!.add(further)
+    }
+  }
+  return ancestors
+}

@@ -1,0 +1,17 @@
+import { Schema } from "effect"
+import { envelopeInputs, stepKind } from "../StepKind.ts"
+
+/** Sends to a destination, with its pacing, credentials and guard. */
+export const destinationKind = stepKind({
+  kind: "destination",
+  config: Schema.Struct({}),
+  settings: ["timeout_ms", "retry", "on_error", "for_each"],
+  resource: "des_",
+  callsAction: false,
+  notTaken: "path_not_taken",
+  inline: false,
+  inputs: envelopeInputs,
+  ports: () => ["out"],
+  portRequired: false,
+  compile: () => null
+})

@@ -1,0 +1,38 @@
+import { Schema } from "effect"
+import { stepKind } from "../StepKind.ts"
+
+/** Goes on only where its conditions hold, its own or a stored filter's. What does not match is no failure. */
+export const filterKind = stepKind({
+  kind: "filter",
+  config: Schema.Struct({ conditions: Schema.optionalKey(Schema.Json) }),
+  settings: [],
+  resource: "flt_",
+  callsAction: false,
+  notTaken: "filtered",
+  inline: true,
+  inputs: [],
+  ports: () => ["matched"],
+  portRequired: false,
+  compile: (step, { conditions }, compiler) => {
+    if (step.resource_id !== null) {
+      if (conditions !== undefined) {
+        compiler.issue("STEP_CONFIG_INVALID", "config.conditions", "has no effect where resource_id names a filter")
+      }
+      // A stored filter's conditions are pinned when the run starts: whoever runs the workflow has them.
+      return null
+    }
+    if (conditions === undefined) {
+      compiler.issue("RESOURCE_REQUIRED", "config.conditions", "a filter needs conditions, or resource_id")
+      return null
+    }
+    const holds = compiler.condition(conditions, "config.conditions")
+    return ({ context }) => matched(holds(context))
+  }
+})
+
+/** What comes of a filter, wherever its conditions came from. */
+export const matched = (matched: boolean) => ({
+  kind: "succeeded" as const,
+  output: { matched },
+  ports: matched ? ["matched"] : []
+})

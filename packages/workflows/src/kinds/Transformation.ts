@@ -1,0 +1,17 @@
+import { Schema } from "effect"
+import { envelopeInputs, stepKind } from "../StepKind.ts"
+
+/** Runs a transformation in the sandbox: nothing leaves the installation, but another process evaluates it. */
+export const transformationKind = stepKind({
+  kind: "transformation",
+  config: Schema.Struct({}),
+  settings: ["on_error"],
+  resource: "trs_",
+  callsAction: false,
+  notTaken: "path_not_taken",
+  inline: false,
+  inputs: envelopeInputs,
+  ports: () => ["out"],
+  portRequired: false,
+  compile: () => null
+})

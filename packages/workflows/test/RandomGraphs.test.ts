@@ -1,0 +1,188 @@
+import { describe, expect, it } from "@effect/vitest"
+import { branch, call, compiled, edge, facts, filter } from "./Graphs.ts"
+import { dice, done, fails, Play } from "./Play.ts"
+
+/**
+ * Random graphs, carried out in random orders, beside an oracle that knows no order: what becomes of a step is worked out
+ * from the edges into it, backwards.
+ */
+
+type Written = Readonly<Record<string, unknown>>
+
+interface Graph {
+  readonly steps: ReadonlyArray<Written>
+  readonly edges: ReadonlyArray<Written>
+  /** What becomes of the calls, by id. */
+  readonly failing: ReadonlySet<string>
+}
+
+const portsOf = (step: Written): ReadonlyArray<string> => {
+  if (step["kind"] === "filter") return ["matched"]
+  if (step["kind"] === "branch") {
+    return (step["config"] as { paths: ReadonlyArray<{ key: string }> }).paths.map(({ key }) => `path_${key}`)
+  }
+  return (step["config"] as { on_error?: string }).on_error === "branch" ? ["out", "error"] : ["out"]
+}
+
+/** `stops`: whether a failure may end the run. */
+const randomGraph = (roll: () => number, stops: boolean): Graph => {
+  const pick = <A>(...from: ReadonlyArray<A>): A => from[Math.floor(roll() * from.length)]!
+  const count = 1 + Math.floor(roll() * 14)
+  const failing = new Set<string>()
+  const steps = Array.from({ length: count }, (_, i): Written => {
+    const id = `step_${i}`
+    const kind = roll()
+    if (kind < 0.2) return filter(id, { body: { yes: pick(true, false) } })
+    if (kind < 0.4) {
+      const rules = Array.from({ length: 1 + Math.floor(roll() * 3) }, (_, key) => ({
+        key: `${key}`,
+        ...pick<object>(
+          { rule: "always" },
+          ...[true, false].map((yes) => ({ rule: "conditions", conditions: { body: { yes } } }))
+        )
+      }))
+      return branch(id, roll() < 0.3 ? [...rules, { key: "rest", rule: "fallback" }] : rules)
+    }
+    if (roll() < 0.3) failing.add(id)
+    return call(id, { on_error: pick("continue", "branch", ...(stops ? ["fail"] : [])) })
+  })
+  const edges: Array<Written> = []
+  for (const [i, step] of steps.entries()) {
+    const sources = Array.from({ length: 1 + Math.floor(roll() * 3) }, () => Math.floor(roll() * (i + 1)) - 1)
+    const seen = new Set<string>()
+    for (const source of sources) {
+      const port = source < 0 ? "out" : pick(...portsOf(steps[source]!))
+      if (seen.has(`${source} ${port}`)) continue
+      seen.add(`${source} ${port}`)
+      const condition = roll() < 0.2 ? { condition: { body: { yes: pick(true, false) } } } : {}
+      edges.push(
+        edge(source < 0 ? "" : (steps[source]!["id"] as string), step["id"] as string, {
+          source_port: port,
+          ...condition
+        })
+      )
+    }
+  }
+  // A step that goes on by its error port has an edge there.
+  for (const [i, step] of steps.entries()) {
+    const id = step["id"] as string
+    if (!portsOf(step).includes("error")) continue
+    if (edges.some((one) => one["source_step_id"] === id && one["source_port"] === "error")) continue
+    const target = i + 1 < steps.length ? (steps[i + 1]!["id"] as string) : null
+    if (target === null) (step["config"] as Record<string, unknown>)["on_error"] = "continue"
+    else edges.push(edge(id, target, { source_port: "error" }))
+  }
+  return { steps, edges, failing }
+}
+
+/** Of each step whether it runs, and the ports it is left by; the trigger's body says `yes: true`. */
+const oracle = ({ edges, failing, steps }: Graph): ReadonlyMap<string, ReadonlyArray<string> | null> => {
+  const known = new Map<string, ReadonlyArray<string> | null>()
+  const holds = (condition: unknown): boolean =>
+    condition === undefined || (condition as { body: { yes: boolean } }).body.yes
+  const left = (step: Written): ReadonlyArray<string> => {
+    const config = step["config"] as Record<string, unknown>
+    if (step["kind"] === "filter") return holds(config["conditions"]) ? ["matched"] : []
+    if (step["kind"] === "branch") {
+      const paths = config["paths"] as ReadonlyArray<{ key: string; rule: string; conditions?: unknown }>
+      const matched = paths.filter(({ conditions, rule }) => rule === "conditions" && holds(conditions))
+      return paths
+        .filter(
+          (path) =>
+            path.rule === "always" || matched.includes(path) || (path.rule === "fallback" && matched.length === 0)
+        )
+        .map(({ key }) => `path_${key}`)
+    }
+    if (!failing.has(step["id"] as string)) return ["out"]
+    return { branch: ["error"], continue: ["out"], fail: [] }[config["on_error"] as "branch"]
+  }
+  const outcome = (id: string): ReadonlyArray<string> | null => {
+    if (known.has(id)) return known.get(id)!
+    const runs = edges.some((one) => {
+      if (one["target_step_id"] !== id || !holds(one["condition"])) return false
+      const source = one["source_step_id"] as string | null
+      return source === null || (outcome(source) ?? []).includes(one["source_port"] as string)
+    })
+    const result = runs ? left(steps.find((step) => step["id"] === id)!) : null
+    known.set(id, result)
+    return result
+  }
+  for (const { id } of steps) outcome(id as string)
+  return known
+}
+
+const played = (graph: Graph, seed: number): Play =>
+  new Play(
+    compiled(graph.steps, graph.edges),
+    facts({ yes: true }),
+    (effect) => (graph.failing.has(effect.step.step.id) ? fails() : done()),
+    dice(seed)
+  ).run()
+
+describe("a random graph", () => {
+  it("comes out as an oracle says that knows no order, in any order, and no step runs twice", () => {
+    for (let seed = 0; seed < 200; seed++) {
+      const graph = randomGraph(dice(seed), false)
+      const expected = oracle(graph)
+      for (const order of [seed * 7 + 1, seed * 7 + 2]) {
+        const play = played(graph, order)
+        for (const [i, { step }] of play.workflow.plan.entries()) {
+          const { ports, status } = play.state.steps[i]!
+          const wanted = expected.get(step.id)!
+          expect([seed, step.id, status === "skipped" ? null : ports]).toEqual([seed, step.id, wanted])
+        }
+        expect(new Set(play.begun).size).toBe(play.begun.length)
+        expect(play.state.status).toBe("succeeded")
+      }
+    }
+  })
+
+  it("starts its steps in one order, where one at a time is under way", () => {
+    for (let seed = 0; seed < 50; seed++) {
+      const graph = randomGraph(dice(seed), false)
+      expect(played(graph, 0).begun.length).toBe(played(graph, 1).begun.length)
+      expect(played(graph, 5).begun.toSorted()).toEqual(played(graph, 6).begun.toSorted())
+    }
+  })
+
+  it("ends where a failure stops it: nothing begins behind one that failed for good, and nothing stays open", () => {
+    for (let seed = 0; seed < 200; seed++) {
+      const graph = randomGraph(dice(seed), true)
+      const play = played(graph, seed)
+      const { finishedAt, outcome, steps } = play.state
+      expect(finishedAt).not.toBeNull()
+      expect(steps.filter(({ status }) => status === "pending" || status === "running")).toEqual([])
+      expect(new Set(play.begun).size).toBe(play.begun.length)
+      const fatal = steps.some(({ handled, status }) => status === "failed" && !handled)
+      expect([seed, outcome === "failed"]).toEqual([seed, fatal])
+      const expected = oracle(graph)
+      for (const [i, { step }] of play.workflow.plan.entries()) {
+        const { status } = steps[i]!
+        // What ran would have run without the failure, too.
+        if (status !== "skipped") expect([seed, step.id, expected.get(step.id) !== null]).toEqual([seed, step.id, true])
+      }
+    }
+  })
+
+  it("goes on after any number of restarts as if there had been none", () => {
+    for (let seed = 0; seed < 100; seed++) {
+      const graph = randomGraph(dice(seed), false)
+      const roll = dice(seed + 1)
+      const play = new Play(
+        compiled(graph.steps, graph.edges),
+        facts({ yes: true }),
+        (effect) => (graph.failing.has(effect.step.step.id) ? fails() : done()),
+        roll
+      ).tell({ type: "begun" })
+      do {
+        if (roll() < 0.3) play.tell({ type: "recovered" })
+      } while (play.step())
+      const expected = oracle(graph)
+      for (const [i, { step }] of play.workflow.plan.entries()) {
+        const { ports, status } = play.state.steps[i]!
+        expect([seed, step.id, status === "skipped" ? null : ports]).toEqual([seed, step.id, expected.get(step.id)])
+      }
+      expect(play.begun.every((one) => one.endsWith("/1"))).toBe(true)
+    }
+  })
+})

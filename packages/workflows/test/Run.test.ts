@@ -1,0 +1,397 @@
+import { describe, expect, it } from "@effect/vitest"
+import { branch, call, compiled, delay, echo, edge, facts, filter, send } from "./Graphs.ts"
+import { dice, done, fails, Play } from "./Play.ts"
+import type { Effect } from "../src/Inputs.ts"
+
+const idOf = (effect: Effect): string => effect.step.step.id
+
+describe("a run", () => {
+  it("goes along its edges, and each step reads what was before it", () => {
+    const workflow = compiled(
+      [
+        echo("one1", { name: "{{trigger.body.name}}" }),
+        echo("two2", { greeting: "Hello {{steps.one1.output.name}}", at: "{{run.id}} {{source.name}}" })
+      ],
+      [edge("", "one1"), edge("one1", "two2", { mapping: { extra: "{{steps.one1.status}}" } })]
+    )
+    const play = new Play(workflow, facts({ name: "Ada" })).run()
+    expect(play.ends).toEqual(["one1: succeeded", "two2: succeeded"])
+    expect(play.at("two2").output).toEqual({ greeting: "Hello Ada", at: "wfr_1 shop", extra: "succeeded" })
+    expect(play.state).toMatchObject({ status: "succeeded", outcome: "completed" })
+  })
+
+  it("without steps has succeeded at once", () => {
+    expect(new Play(compiled([], []), facts()).run().state).toMatchObject({ status: "succeeded", outcome: "completed" })
+  })
+
+  it("says which values were missing", () => {
+    const play = new Play(compiled([echo("step", { a: "{{trigger.body.none}}" })], [edge("", "step")]), facts()).run()
+    expect(play.at("step")).toMatchObject({
+      output: { a: null },
+      warnings: [{ code: "TEMPLATE_VALUE_MISSING", field: "invocation_inputs.a" }]
+    })
+  })
+
+  it("joins once, when all edges are settled, and lays what they bring over each other in their order", () => {
+    const workflow = compiled(
+      [call("left"), call("right"), echo("join", { by: "nobody", own: 1 })],
+      [
+        edge("", "left"),
+        edge("", "right"),
+        edge("right", "join", { mapping: { by: "right", right: true }, position: 1 }),
+        edge("left", "join", { mapping: { by: "left", left: true }, position: 0 })
+      ]
+    )
+    for (const seed of [1, 2, 3, 4]) {
+      const play = new Play(workflow, facts(), () => done(), dice(seed)).run()
+      expect(play.at("join").output).toEqual({ by: "right", own: 1, left: true, right: true })
+      expect(play.begun.filter((one) => one.startsWith("join"))).toEqual(["join/1"])
+    }
+  })
+
+  it("is filtered, which is no failure", () => {
+    const workflow = compiled(
+      [filter("only", { body: { status: "paid" } }), echo("next"), echo("last")],
+      [edge("", "only"), edge("only", "next"), edge("next", "last")]
+    )
+    const play = new Play(workflow, facts({ status: "open" })).run()
+    expect(play.ends).toEqual(["only: succeeded", "next: filtered", "last: filtered"])
+    expect(play.state).toMatchObject({ status: "succeeded", outcome: "filtered" })
+    expect(new Play(workflow, facts({ status: "paid" })).run().state.outcome).toBe("completed")
+  })
+
+  it("takes every path that matches, the ones that always are, and the fallback where none matched", () => {
+    const of = (evaluation?: string) =>
+      compiled(
+        [
+          branch(
+            "fork",
+            [
+              { key: "eu", rule: "conditions", conditions: { body: { country: { $in: ["DE", "FR"] } } } },
+              { key: "big", rule: "conditions", conditions: { trigger: { body: { total: { $gte: 100 } } } } },
+              ...(evaluation === "first" ? [] : [{ key: "audit", rule: "always" }]),
+              { key: "rest", rule: "fallback" }
+            ],
+            evaluation
+          ),
+          ...["eu__", "big_", "audit", "rest"].map((id) => echo(id))
+        ],
+        [
+          edge("", "fork"),
+          edge("fork", "eu__", { source_port: "path_eu" }),
+          edge("fork", "big_", { source_port: "path_big" }),
+          ...(evaluation === "first" ? [edge("", "audit")] : [edge("fork", "audit", { source_port: "path_audit" })]),
+          edge("fork", "rest", { source_port: "path_rest" })
+        ]
+      )
+    const taken = (body: object, evaluation?: string) =>
+      new Play(of(evaluation), facts(body as never)).run().at("fork").output
+    expect(taken({ country: "DE", total: 120 })).toEqual({ matched: ["eu", "big", "audit"], fallback: false })
+    expect(taken({ country: "DE", total: 120 }, "first")).toEqual({ matched: ["eu"], fallback: false })
+    expect(taken({ country: "US", total: 1 })).toEqual({ matched: ["audit", "rest"], fallback: true })
+    expect(taken({ country: "US", total: 1 }, "first")).toEqual({ matched: ["rest"], fallback: true })
+    const play = new Play(of(), facts({ country: "US", total: 120 })).run()
+    expect(play.at("eu__").skipReason).toBe("path_not_taken")
+  })
+
+  it("takes an edge only where its condition holds", () => {
+    const workflow = compiled(
+      [call("one1"), echo("yes1"), echo("no11")],
+      [
+        edge("", "one1"),
+        edge("one1", "yes1", { condition: { steps: { one1: { output: { n: { $gt: 1 } } } } } }),
+        edge("one1", "no11", { condition: { headers: { "X-Kind": "open" } } })
+      ]
+    )
+    const play = new Play(workflow, facts(), () => done({ n: 2 })).run()
+    expect(play.ends).toEqual(["one1: succeeded", "yes1: succeeded", "no11: condition_false"])
+  })
+
+  it("has no more than five steps under way", () => {
+    const ids = Array.from({ length: 12 }, (_, i) => `step_${i}`)
+    const play = new Play(
+      compiled(
+        ids.map((id) => call(id)),
+        ids.map((id) => edge("", id))
+      ),
+      facts()
+    )
+    play.tell({ type: "begun" })
+    expect(play.begun).toHaveLength(5)
+    play.step()
+    expect(play.begun).toHaveLength(6)
+    expect(play.finish().begun).toHaveLength(12)
+  })
+})
+
+describe("a step that fails", () => {
+  const two = (config: object) =>
+    compiled(
+      [send("first", config as never), echo("next", { error: "{{steps.first.error.code}}" }), echo("side")],
+      [
+        edge("", "first"),
+        edge("first", "next", (config as { on_error?: string }).on_error === "branch" ? { source_port: "error" } : {}),
+        edge("", "side")
+      ]
+    )
+
+  it("ends the run, and nothing else begins", () => {
+    const play = new Play(two({}), facts(), () => fails()).run()
+    expect(play.ends).toEqual(["first: failed", "next: upstream_failed", "side: succeeded"])
+    expect(play.state).toMatchObject({
+      status: "failed",
+      outcome: "failed",
+      stopped: { error: { code: "BAD_RESPONSE" } }
+    })
+  })
+
+  it("lets others that are under way end, and begins nothing after them", () => {
+    const workflow = compiled(
+      [send("bad1"), call("slow"), echo("after")],
+      [edge("", "bad1"), edge("", "slow"), edge("slow", "after")]
+    )
+    const play = new Play(workflow, facts(), (effect) => (idOf(effect) === "bad1" ? fails() : done())).run()
+    expect(play.ends).toEqual(["bad1: failed", "slow: succeeded", "after: run_stopped"])
+  })
+
+  it.each(["continue", "branch"])("goes on by on_error %s", (on_error) => {
+    const play = new Play(two({ on_error }), facts(), () => fails()).run()
+    expect(play.ends).toEqual(["first: failed", "next: succeeded", "side: succeeded"])
+    expect(play.at("next").output).toEqual({ error: "BAD_RESPONSE" })
+    expect(play.state).toMatchObject({ status: "succeeded", outcome: "completed_with_errors" })
+  })
+
+  it("is tried again as its rule says, by the wait that the target asked for, and not where that cannot help", () => {
+    const retry = { strategy: "exponential", interval: 1_000, count: 3, max_interval: 3_000 }
+    const waits = (config: object, outcome: (attempt: number) => ReturnType<typeof fails>) => {
+      const times: Array<number> = []
+      const play: Play = new Play(
+        compiled([send("step", { retry: { ...retry, ...config } })], [edge("", "step")]),
+        facts(),
+        (effect) => {
+          times.push(play.now)
+          return outcome(effect.start.attempt)
+        }
+      )
+      play.run()
+      return times.map((time) => time - times[0]!)
+    }
+    expect(waits({}, () => fails())).toEqual([0, 1_000, 3_000, 6_000])
+    expect(waits({ strategy: "linear" }, () => fails())).toEqual([0, 1_000, 2_000, 3_000])
+    expect(waits({ jitter: "full" }, () => fails())).toEqual([0, 500, 1_500, 3_000])
+    expect(waits({}, (attempt) => (attempt < 3 ? fails() : done()))).toEqual([0, 1_000, 3_000])
+    const asked = {
+      kind: "failed",
+      error: { code: "BAD_RESPONSE", message: "", status: 429, retry_after_ms: 2_500 }
+    } as const
+    expect(waits({}, () => asked)).toEqual([0, 2_500, 5_000, 7_500])
+    expect(waits({ max_interval: 2_000 }, () => asked)).toEqual([0, 2_000, 4_000, 6_000])
+    expect(waits({}, () => fails("BAD_RESPONSE", 404))).toEqual([0])
+    expect(waits({ count: 1, response_status_codes: ["404"] }, () => fails("BAD_RESPONSE", 404))).toEqual([0, 1_000])
+    expect(waits({ response_status_codes: ["404"] }, () => fails())).toEqual([0])
+    expect(waits({}, () => ({ kind: "failed", error: { code: "INPUT_INVALID", message: "" } }))).toEqual([0])
+    expect(waits({ count: 1 }, () => ({ kind: "failed", error: { code: "TIMEOUT", message: "" } }))).toEqual([0, 1_000])
+  })
+
+  it("and waits to be tried again, fails with its last error when the run is stopped", () => {
+    const workflow = compiled(
+      [send("again", { retry: { interval: 60_000, count: 3 } }), send("bad1")],
+      [edge("", "again"), edge("", "bad1")]
+    )
+    const play = new Play(workflow, facts(), (effect) =>
+      fails(idOf(effect) === "bad1" ? "TIMEOUT" : "BAD_RESPONSE")
+    ).run()
+    expect(play.ends).toEqual(["again: failed", "bad1: failed"])
+    expect(play.at("again").error?.code).toBe("BAD_RESPONSE")
+    expect(play.begun).toEqual(["again/1", "bad1/1"])
+  })
+
+  it("fails where its output is too long, or a required input has no value", () => {
+    const long = new Play(compiled([call("step")], [edge("", "step")]), facts(), () =>
+      done("x".repeat(1_100_000))
+    ).run()
+    expect(long.at("step").error?.code).toBe("OUTPUT_TOO_LARGE")
+    const named = { id: "step", kind: "action", action: { provider_key: "test", action_key: "named" } }
+    const without = new Play(compiled([named], [edge("", "step")]), facts()).run()
+    expect(without.at("step").error?.code).toBe("INPUT_REQUIRED")
+    const large = compiled([echo("step", { a: "{{trigger.body}}", b: "{{trigger.body}}" })], [edge("", "step")])
+    expect(new Play(large, facts("x".repeat(600_000))).run().at("step").error?.code).toBe("INPUT_TOO_LARGE")
+  })
+})
+
+describe("a delay", () => {
+  const until = (config: object, body: unknown = {}) => {
+    const play = new Play(
+      compiled([delay("wait", config as never), echo("next")], [edge("", "wait"), edge("wait", "next")]),
+      facts(body as never)
+    )
+    const from = play.now
+    play.tell({ type: "begun" })
+    while (play.step());
+    const { error, status, wait } = play.at("wait")
+    return error?.code ?? (status === "succeeded" ? 0 : wait!.until - from)
+  }
+  const day = 86_400_000
+
+  it.each([
+    [{ mode: "for", amount: 1, unit: "days" }, {}, day],
+    [{ mode: "for", amount: 31, unit: "days" }, {}, 31 * day],
+    [{ mode: "for", amount: 0, unit: "days" }, {}, 0],
+    [{ mode: "for", amount: "{{trigger.body.n}}", unit: "minutes" }, { n: 2 }, 120_000],
+    [{ mode: "for", amount: "{{trigger.body.n}}", unit: "minutes" }, { n: "1.5" }, 90_000],
+    [{ mode: "for", amount: "{{trigger.body.n}}", unit: "minutes" }, { n: -1 }, 0],
+    [{ mode: "for", amount: "{{trigger.body.n}}", unit: "weeks" }, { n: 5 }, "DELAY_TOO_LONG"],
+    [{ mode: "for", amount: "{{trigger.body.n}}", unit: "weeks" }, { n: "soon" }, "INPUT_INVALID"],
+    [{ mode: "for", amount: "{{trigger.body.n}}", unit: "weeks" }, {}, "INPUT_REQUIRED"],
+    [{ mode: "until", until: "2026-01-02" }, {}, day],
+    [{ mode: "until", until: "2026-01-02T00:00:00Z" }, {}, day],
+    [{ mode: "until", until: "2026-01-02T02:00:00+02:00" }, {}, day],
+    [{ mode: "until", until: "2026-01-02 01:00", timezone: "Europe/Berlin" }, {}, day],
+    [{ mode: "until", until: "2025-12-31" }, {}, 0],
+    [{ mode: "until", until: "2025-12-31", past: "fail" }, {}, "DELAY_IN_PAST"],
+    [{ mode: "until", until: "2026-03-01" }, {}, "DELAY_TOO_LONG"],
+    [{ mode: "until", until: "{{trigger.body.at}}" }, { at: "2026-01-01T00:00:05Z" }, 5_000],
+    [{ mode: "until", until: "{{trigger.body.at}}" }, { at: "2026-13-01" }, "INPUT_INVALID"],
+    [{ mode: "until", until: "{{trigger.body.at}}" }, { at: 7 }, "INPUT_INVALID"]
+  ])("%j with %j", (config, body, expected) => {
+    expect(until(config, body)).toBe(expected)
+  })
+
+  it("goes on when it is due, and says when that was", () => {
+    const workflow = compiled(
+      [delay("wait", { mode: "for", amount: 1, unit: "hours" }), echo("next")],
+      [edge("", "wait"), edge("wait", "next")]
+    )
+    const play = new Play(workflow, facts()).run()
+    expect(play.at("wait").output).toEqual({
+      scheduled_for: "2026-01-01T01:00:00.000Z",
+      released_at: "2026-01-01T01:00:00.000Z"
+    })
+    expect(play.ends).toEqual(["wait: succeeded", "next: succeeded"])
+  })
+})
+
+describe("a list", () => {
+  const each = (config: object = {}) =>
+    compiled(
+      [
+        call("each", { for_each: "{{trigger.body.lines[].n}}", ...config }, { n: "{{item}}", i: "{{item_index}}" }),
+        echo("next", { all: "{{steps.each.output}}" })
+      ],
+      [edge("", "each"), edge("each", "next")]
+    )
+  const lines = (...ns: ReadonlyArray<number>) => facts({ lines: ns.map((n) => ({ n })) })
+
+  it("is run for in order, one element after the other", () => {
+    const play = new Play(each(), lines(5, 6, 7), ({ inputs }) => done(inputs.values)).run()
+    expect(play.begun).toEqual(["each/1", "each[0]/1", "each[1]/1", "each[2]/1", "next/1"])
+    expect(play.at("next").output).toEqual({
+      all: {
+        items: [
+          { n: 5, i: 0 },
+          { n: 6, i: 1 },
+          { n: 7, i: 2 }
+        ],
+        count: 3
+      }
+    })
+  })
+
+  it("of nothing has succeeded", () => {
+    expect(new Play(each(), lines()).run().at("each").output).toEqual({ items: [], count: 0 })
+  })
+
+  it("ends at the first that fails, unless it is to go on", () => {
+    const second = ({ inputs }: Effect) => (inputs.values["i"] === 1 ? fails() : done(inputs.values["n"]))
+    const stops = new Play(each(), lines(5, 6, 7), second).run()
+    expect(stops.at("each")).toMatchObject({ status: "failed", iterations: { count: 3, items: [5] } })
+    const goes = new Play(each({ on_error: "continue" }), lines(5, 6, 7), second).run()
+    expect(goes.at("each")).toMatchObject({ status: "succeeded", output: { items: [5, null, 7], count: 3 } })
+    expect(goes.state.outcome).toBe("completed_with_errors")
+  })
+
+  it("tries each element again by itself", () => {
+    const workflow = each({ retry: { interval: 1_000, count: 1 } })
+    const play = new Play(workflow, lines(5, 6), ({ start }) => (start.attempt === 1 ? fails() : done())).run()
+    expect(play.begun).toEqual(["each/1", "each[0]/1", "each[0]/2", "each[1]/1", "each[1]/2", "next/1"])
+  })
+
+  it("that is none, or too long, fails", () => {
+    expect(new Play(each(), facts({ lines: 7 })).run().at("each").error?.code).toBe("FOR_EACH_NOT_ARRAY")
+    const many = facts({ lines: Array.from({ length: 501 }, () => ({ n: 1 })) })
+    expect(new Play(each(), many).run().at("each").error?.code).toBe("FOR_EACH_TOO_LARGE")
+  })
+})
+
+describe("a run that is interfered with", () => {
+  const chain = compiled(
+    [call("one1"), delay("wait", { mode: "for", amount: 1, unit: "hours" }), call("two2")],
+    [edge("", "one1"), edge("one1", "wait"), edge("wait", "two2")]
+  )
+
+  it("begins nothing while it is held, and goes on where it was", () => {
+    const play = new Play(chain, facts()).tell({ type: "begun" }).tell({ type: "held" })
+    while (play.step());
+    expect(play.ends).toEqual(["one1: succeeded", "wait: pending", "two2: pending"])
+    play.tell({ type: "released" })
+    while (play.step());
+    play.tell({ type: "held" })
+    play.tell({ type: "due", step: 1 })
+    expect(play.at("wait").status).toBe("running")
+    expect(play.tell({ type: "released" }).finish().state.status).toBe("succeeded")
+  })
+
+  it("is stopped: what is under way ends, what waits fails, nothing begins", () => {
+    const stop = {
+      type: "stopped",
+      error: { code: "WORKFLOW_DISABLED", message: "The workflow was disabled" }
+    } as const
+    const early = new Play(chain, facts()).tell(stop)
+    expect(early.state).toMatchObject({ status: "failed", outcome: "cancelled", startedAt: null })
+    const amid = new Play(chain, facts()).tell({ type: "begun" }).tell(stop)
+    expect(amid.state.finishedAt).toBeNull()
+    expect(amid.finish().ends).toEqual(["one1: succeeded", "wait: run_stopped", "two2: run_stopped"])
+    const waiting = new Play(chain, facts()).tell({ type: "begun" })
+    while (waiting.step());
+    expect(waiting.tell(stop).ends).toEqual(["one1: succeeded", "wait: failed", "two2: upstream_failed"])
+    expect(waiting.at("wait").error?.code).toBe("WORKFLOW_DISABLED")
+  })
+
+  it("begins again what was under way, when it goes on elsewhere", () => {
+    const play = new Play(chain, facts()).tell({ type: "begun" }).tell({ type: "recovered" })
+    expect(play.begun).toEqual(["one1/1", "one1/1"])
+    expect(play.finish().state.status).toBe("succeeded")
+  })
+
+  it("runs a failed step again with what follows, and keeps what succeeded", () => {
+    const workflow = compiled(
+      [call("one1"), call("bad1"), call("after"), call("side"), call("late")],
+      [edge("", "one1"), edge("one1", "bad1"), edge("bad1", "after"), edge("", "side"), edge("side", "late")]
+    )
+    let broken = true
+    const play = new Play(workflow, facts(), (effect) => (broken && idOf(effect) === "bad1" ? fails() : done())).run()
+    expect(play.state.status).toBe("failed")
+    const before = play.begun.length
+    broken = false
+    play.tell({ type: "retried", step: play.indexOf("one1") })
+    expect(play.begun).toHaveLength(before)
+    play.tell({ type: "retried", step: play.indexOf("bad1") }).finish()
+    expect(play.state).toMatchObject({ status: "succeeded", outcome: "completed", stopped: null })
+    expect(play.begun.slice(before).every((one) => ["bad1/1", "after/1", "late/1"].includes(one))).toBe(true)
+  })
+
+  it("takes in nothing twice, and nothing that comes too late", () => {
+    const play = new Play(chain, facts()).tell({ type: "begun" })
+    const succeeded = { type: "succeeded", step: 0, attempt: 1, output: 1, ports: ["out"] } as const
+    play.tell(succeeded)
+    const { state } = play
+    play.tell({ ...succeeded, output: 2 })
+    play.tell({ type: "failed", step: 0, attempt: 1, error: { code: "X", message: "" }, random: 0 })
+    play.tell({ type: "begun" })
+    play.tell({ type: "succeeded", step: 2, attempt: 1, output: null, ports: ["out"] })
+    play.tell({ type: "succeeded", step: 9, attempt: 1, output: null, ports: ["out"] })
+    play.tell({ type: "due", step: 2 })
+    play.tell({ type: "retried", step: 0 })
+    expect(play.state).toBe(state)
+  })
+})

@@ -1,0 +1,531 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import { type IssueCode, issueCodes } from "../src/Issue.ts"
+import { compileWorkflow } from "../src/Workflow.ts"
+import { branch, call, catalog, compiled, delay, echo, edge, filter, send } from "./Graphs.ts"
+
+type Written = ReadonlyArray<unknown>
+
+const issuesOf = (steps: Written, edges: Written) => {
+  const result = compileWorkflow(steps, edges, catalog)
+  return Result.isFailure(result) ? result.failure : []
+}
+
+/** One step, led to by the trigger. */
+const alone = (step: { readonly [member: string]: unknown }): readonly [Written, Written] => [
+  [step],
+  [edge("", step["id"] as string)]
+]
+
+const paths = (...keys: ReadonlyArray<string>) =>
+  keys.map((key) => ({ key, rule: "conditions", conditions: { body: {} } }))
+
+describe("what is wrong with a graph", () => {
+  const deep = (levels: number): unknown => (levels === 0 ? 1 : { a: deep(levels - 1) })
+  const table: ReadonlyArray<
+    readonly [
+      name: string,
+      graph: readonly [Written, Written],
+      code: IssueCode,
+      where: string | null,
+      field: string | null
+    ]
+  > = [
+    [
+      "too many steps",
+      [Array.from({ length: 101 }, (_, i) => echo(`step_${i}`)), []],
+      "STEP_LIMIT_EXCEEDED",
+      null,
+      null
+    ],
+    ["too many edges", [[], Array.from({ length: 251 }, () => edge("", "step"))], "EDGE_LIMIT_EXCEEDED", null, null],
+    ["two steps of one id", [[echo("step"), echo("step")], [edge("", "step")]], "DUPLICATE_STEP_ID", "step", "id"],
+    [
+      "two edges of one id",
+      [
+        [echo("one1"), echo("two2")],
+        [edge("", "one1", { id: "edge" }), edge("", "two2", { id: "edge" })]
+      ],
+      "DUPLICATE_EDGE_ID",
+      "edge",
+      "id"
+    ],
+    ["one edge twice", [[echo("step")], [edge("", "step"), edge("", "step")]], "DUPLICATE_EDGE", "e_01", null],
+    ["an edge from nowhere", [[echo("step")], [edge("none", "step")]], "EDGE_SOURCE_UNKNOWN", "e_00", "source_step_id"],
+    [
+      "an edge from the trigger that names a step",
+      [[echo("step")], [edge("", "step", { source_step_id: "step" })]],
+      "EDGE_SOURCE_UNKNOWN",
+      "e_00",
+      "source_step_id"
+    ],
+    [
+      "an edge to nowhere",
+      [[echo("step")], [edge("", "step"), edge("step", "none")]],
+      "EDGE_TARGET_UNKNOWN",
+      "e_01",
+      "target_step_id"
+    ],
+    [
+      "an edge that is none",
+      [[echo("step")], [{ id: "edge", source_type: "wire", target_step_id: "step" }]],
+      "EDGE_INVALID",
+      "edge",
+      "source_type"
+    ],
+    [
+      "an edge with a member nobody knows",
+      [[echo("step")], [edge("", "step", { colour: "red" })]],
+      "EDGE_INVALID",
+      null,
+      "colour"
+    ],
+    [
+      "a port that there is not",
+      [
+        [echo("one1"), echo("two2")],
+        [edge("", "one1"), edge("one1", "two2", { source_port: "matched" })]
+      ],
+      "PORT_UNKNOWN",
+      "e_01",
+      "source_port"
+    ],
+    [
+      "a branch's edge without a port",
+      [
+        [branch("fork", paths("a")), echo("step")],
+        [edge("", "fork"), edge("fork", "step")]
+      ],
+      "PORT_UNKNOWN",
+      "e_01",
+      "source_port"
+    ],
+    [
+      "an error port of a step that cannot fail",
+      [
+        [filter("only", { body: {} }), echo("step")],
+        [edge("", "only"), edge("only", "step", { source_port: "error" })]
+      ],
+      "PORT_UNKNOWN",
+      "e_01",
+      "source_port"
+    ],
+    ["a step that nothing leads to", [[echo("step")], []], "STEP_WITHOUT_INPUT", "step", null],
+    [
+      "a cycle",
+      [
+        [echo("one1"), echo("two2")],
+        [edge("", "one1"), edge("one1", "two2"), edge("two2", "one1")]
+      ],
+      "GRAPH_CYCLE",
+      null,
+      null
+    ],
+    [
+      "a step that leads to itself",
+      [[echo("one1")], [edge("", "one1"), edge("one1", "one1")]],
+      "GRAPH_CYCLE",
+      null,
+      null
+    ],
+    [
+      "a cycle that nothing leads to",
+      [
+        [echo("one1"), echo("two2")],
+        [edge("one1", "two2"), edge("two2", "one1")]
+      ],
+      "STEP_UNREACHABLE",
+      "one1",
+      null
+    ],
+    ["a step that is none", [[7], []], "STEP_INVALID", null, ""],
+    ["an id that is none", alone({ ...echo("a b c") }), "STEP_INVALID", "a b c", "id"],
+    [
+      "a member of a step that nobody knows",
+      alone({ ...echo("step"), colour: "red" }),
+      "STEP_INVALID",
+      "step",
+      "colour"
+    ],
+    ["a kind that there is not", alone({ id: "step", kind: "loop" }), "STEP_KIND_UNKNOWN", "step", "kind"],
+    [
+      "a member of config that nobody knows",
+      alone(echo("step", null, { colour: "red" })),
+      "STEP_CONFIG_INVALID",
+      "step",
+      "config.colour"
+    ],
+    [
+      "a setting of another kind",
+      alone({ id: "step", kind: "filter", config: { conditions: { body: {} }, retry: { interval: 1_000, count: 1 } } }),
+      "RETRY_INVALID",
+      "step",
+      "config.retry"
+    ],
+    [
+      "a retry of what is pure",
+      alone(echo("step", null, { retry: { interval: 1_000, count: 1 } })),
+      "RETRY_INVALID",
+      "step",
+      "config.retry"
+    ],
+    [
+      "a retry too often",
+      alone(send("step", { retry: { interval: 1_000, count: 11 } })),
+      "RETRY_INVALID",
+      "step",
+      "config.retry.count"
+    ],
+    [
+      "a status that is none",
+      alone(send("step", { retry: { interval: 1_000, count: 1, response_status_codes: ["5xx"] } })),
+      "RETRY_INVALID",
+      "step",
+      "config.retry.response_status_codes[0]"
+    ],
+    [
+      "a time-out too long",
+      alone(send("step", { timeout_ms: 121_000 })),
+      "STEP_CONFIG_INVALID",
+      "step",
+      "config.timeout_ms"
+    ],
+    [
+      "on_error branch without an edge",
+      alone(send("step", { on_error: "branch" })),
+      "STEP_CONFIG_INVALID",
+      "step",
+      "config.on_error"
+    ],
+    [
+      "an error edge that is never taken",
+      [
+        [send("step"), echo("next")],
+        [edge("", "step"), edge("step", "next", { source_port: "error" })]
+      ],
+      "STEP_CONFIG_INVALID",
+      "step",
+      "config.on_error"
+    ],
+    [
+      "a condition that is none",
+      alone(filter("step", { body: { a: { $foo: 1 } } })),
+      "CONDITION_INVALID",
+      "step",
+      "config.conditions.body.a.$foo"
+    ],
+    ["a condition nested too deep", alone(filter("step", { trigger: deep(12) })), "CONDITION_INVALID", "step", null],
+    ["a condition that is a list", alone(filter("step", [1])), "CONDITION_INVALID", "step", "config.conditions"],
+    [
+      "an edge's condition",
+      [[echo("step")], [edge("", "step", { condition: { $nope: 1 } })]],
+      "CONDITION_INVALID",
+      "e_00",
+      "condition.$nope"
+    ],
+    [
+      "a filter without conditions",
+      alone({ id: "step", kind: "filter" }),
+      "RESOURCE_REQUIRED",
+      "step",
+      "config.conditions"
+    ],
+    [
+      "a filter with both",
+      alone({ id: "step", kind: "filter", resource_id: "flt_1", config: { conditions: {} } }),
+      "STEP_CONFIG_INVALID",
+      "step",
+      "config.conditions"
+    ],
+    [
+      "a destination step without one",
+      alone({ id: "step", kind: "destination" }),
+      "RESOURCE_REQUIRED",
+      "step",
+      "resource_id"
+    ],
+    [
+      "a destination step that names a source",
+      alone({ id: "step", kind: "destination", resource_id: "src_1" }),
+      "RESOURCE_KIND_MISMATCH",
+      "step",
+      "resource_id"
+    ],
+    [
+      "a delay with a resource",
+      alone({ ...delay("step", { mode: "for", amount: 1, unit: "days" }), resource_id: "des_1" }),
+      "RESOURCE_KIND_MISMATCH",
+      "step",
+      "resource_id"
+    ],
+    [
+      "an action step without an action",
+      alone({ id: "step", kind: "action" }),
+      "RESOURCE_REQUIRED",
+      "step",
+      "resource_id"
+    ],
+    [
+      "an action that there is not",
+      alone({ id: "step", kind: "action", action: { provider_key: "test", action_key: "none" } }),
+      "ACTION_UNKNOWN",
+      "step",
+      "action"
+    ],
+    [
+      "a saved action and another",
+      alone({ ...call("step"), resource_id: "act_1" }),
+      "STEP_CONFIG_INVALID",
+      "step",
+      "action"
+    ],
+    [
+      "a formatter's settings",
+      alone({
+        id: "step",
+        kind: "action",
+        action: { provider_key: "test", action_key: "named" },
+        config: { formatter: { engine_version: "1" } }
+      }),
+      "FORMATTER_CONFIG_INVALID",
+      "step",
+      "config.formatter"
+    ],
+    [
+      "an input that the action does not take",
+      alone({
+        id: "step",
+        kind: "action",
+        action: { provider_key: "test", action_key: "named" },
+        invocation_inputs: { strange: 1 }
+      }),
+      "STEP_CONFIG_INVALID",
+      "step",
+      "invocation_inputs.strange"
+    ],
+    [
+      "an input of a step without inputs",
+      alone({ ...filter("step", { body: {} }), invocation_inputs: { body: 1 } }),
+      "STEP_CONFIG_INVALID",
+      "step",
+      "invocation_inputs.body"
+    ],
+    [
+      "an edge that maps what the target does not take",
+      [[send("step")], [edge("", "step", { mapping: { strange: 1 } })]],
+      "STEP_CONFIG_INVALID",
+      "e_00",
+      "mapping.strange"
+    ],
+    [
+      "a template that is none",
+      alone(echo("step", { a: ["{{trigger.}}"] })),
+      "TEMPLATE_INVALID",
+      "step",
+      "invocation_inputs.a[0]"
+    ],
+    [
+      "a template that names no step",
+      alone(echo("step", { a: "{{steps.none.output}}" })),
+      "TEMPLATE_REFERENCE_UNKNOWN",
+      "step",
+      "invocation_inputs.a"
+    ],
+    [
+      "a template that names itself",
+      alone(echo("step", { a: "{{steps.step.output}}" })),
+      "TEMPLATE_REFERENCE_NOT_UPSTREAM",
+      "step",
+      "invocation_inputs.a"
+    ],
+    [
+      "a template that names a later step",
+      [
+        [echo("one1", { a: "{{steps.two2.output}}" }), echo("two2")],
+        [edge("", "one1"), edge("one1", "two2")]
+      ],
+      "TEMPLATE_REFERENCE_NOT_UPSTREAM",
+      "one1",
+      "invocation_inputs.a"
+    ],
+    [
+      "a template beside it",
+      [
+        [echo("one1", { a: "{{steps.two2.output}}" }), echo("two2")],
+        [edge("", "one1"), edge("", "two2")]
+      ],
+      "TEMPLATE_REFERENCE_NOT_UPSTREAM",
+      "one1",
+      "invocation_inputs.a"
+    ],
+    [
+      "two paths of one key",
+      alone(branch("step", paths("a", "a"))),
+      "PATH_KEY_DUPLICATE",
+      "step",
+      "config.paths[1].key"
+    ],
+    [
+      "two fallbacks",
+      alone(
+        branch("step", [
+          { key: "a", rule: "fallback" },
+          { key: "b", rule: "fallback" }
+        ])
+      ),
+      "PATH_FALLBACK_MULTIPLE",
+      "step",
+      "config.paths"
+    ],
+    [
+      "too many paths",
+      alone(branch("step", paths(...Array.from("abcdefghijk")))),
+      "PATH_LIMIT_EXCEEDED",
+      "step",
+      "config.paths"
+    ],
+    [
+      "a fallback that is never taken",
+      alone(
+        branch(
+          "step",
+          [
+            { key: "a", rule: "always" },
+            { key: "b", rule: "fallback" }
+          ],
+          "first"
+        )
+      ),
+      "STEP_CONFIG_INVALID",
+      "step",
+      "config.paths"
+    ],
+    [
+      "a path without conditions",
+      alone(branch("step", [{ key: "a", rule: "conditions" }])),
+      "CONDITION_INVALID",
+      "step",
+      "config.paths[0].conditions"
+    ],
+    [
+      "conditions of a path that asks for none",
+      alone(branch("step", [{ key: "a", rule: "always", conditions: {} }])),
+      "STEP_CONFIG_INVALID",
+      "step",
+      "config.paths[0].conditions"
+    ],
+    [
+      "a delay of two modes",
+      alone(delay("step", { mode: "for", amount: 1, unit: "days", until: "2026-01-01" })),
+      "STEP_CONFIG_INVALID",
+      "step",
+      "config.until"
+    ],
+    [
+      "a delay too long",
+      alone(delay("step", { mode: "for", amount: 5, unit: "weeks" })),
+      "STEP_CONFIG_INVALID",
+      "step",
+      "config.amount"
+    ],
+    [
+      "a delay until no time",
+      alone(delay("step", { mode: "until", until: "tomorrow" })),
+      "STEP_CONFIG_INVALID",
+      "step",
+      "config.until"
+    ],
+    [
+      "a delay in no zone",
+      alone(delay("step", { mode: "until", until: "2026-01-01", timezone: "Mars/Olympus" })),
+      "STEP_CONFIG_INVALID",
+      "step",
+      "config.timezone"
+    ]
+  ]
+
+  it.each(table)("%s", (_, [steps, edges], code, where, field) => {
+    const issues = issuesOf(steps, edges)
+    expect(issues.map(({ code }) => code)).toContain(code)
+    const issue = issues.find((one) => one.code === code)!
+    if (where !== null) expect(issue.step_id ?? issue.edge_id).toBe(where)
+    if (field !== null) expect(issue.field).toBe(field)
+    expect(issue.message).not.toBe("")
+  })
+
+  it("has a row for each code that needs nothing but the graph", () => {
+    const seen = new Set(table.map(([, , code]) => code))
+    expect(issueCodes.filter((code) => !seen.has(code))).toEqual(["RESOURCE_NOT_FOUND"])
+  })
+
+  it("is told all at once, and bounded", () => {
+    const issues = issuesOf(
+      [echo("one1", { a: "{{x}}" }), filter("two2", 7), { id: "three", kind: "loop" }],
+      [edge("", "one1"), edge("one1", "two2")]
+    )
+    expect(issues.map(({ code, step_id }) => `${code} ${step_id}`)).toEqual(["STEP_KIND_UNKNOWN three"])
+    expect(
+      issuesOf(
+        [echo("one1", { a: "{{x}}" }), filter("two2", 7)],
+        [edge("", "one1"), edge("one1", "two2", { condition: 7 })]
+      ).map(({ code, edge_id, step_id }) => `${code} ${step_id ?? edge_id}`)
+    ).toEqual(["TEMPLATE_INVALID one1", "CONDITION_INVALID two2", "CONDITION_INVALID e_01"])
+    const members = Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`m${i}`, 1]))
+    expect(issuesOf(...alone(echo("step", null, members))).length).toBeLessThanOrEqual(200)
+  })
+
+  it.prop(
+    "nothing that is written makes it throw",
+    [Schema.Array(Schema.Json), Schema.Array(Schema.Json)],
+    ([steps, edges]) => {
+      for (const issue of issuesOf(steps, edges)) expect(issueCodes).toContain(issue.code)
+    }
+  )
+})
+
+describe("a graph that is right", () => {
+  it("is read back with its defaults", () => {
+    const { edges, steps } = compiled(
+      [{ id: "fork", kind: "paths", config: { paths: paths("a") } }, echo("step")],
+      [edge("", "fork"), edge("fork", "step", { source_port: "path_a" })]
+    )
+    expect(steps[0]).toEqual({
+      id: "fork",
+      kind: "branch",
+      name: "",
+      resource_id: null,
+      action: null,
+      action_revision_id: null,
+      invocation_inputs: null,
+      config: { paths: paths("a") },
+      position: { x: 0, y: 0 }
+    })
+    expect(edges[1]).toEqual({
+      id: "e_01",
+      source_type: "step",
+      source_step_id: "fork",
+      source_port: "path_a",
+      target_step_id: "step",
+      target_port: "in",
+      mapping: {},
+      condition: null,
+      position: 1
+    })
+  })
+
+  it("is compiled to the same again from what is read back", () => {
+    const first = compiled([echo("one1"), send("two2")], [edge("", "one1"), edge("one1", "two2")])
+    const again = Result.getOrThrow(compileWorkflow(first.steps, first.edges, catalog))
+    expect(again.steps).toEqual(first.steps)
+    expect(again.edges).toEqual(first.edges)
+  })
+
+  it("starts its steps behind what leads to them, and otherwise as they were written", () => {
+    const { plan } = compiled(
+      [echo("last"), echo("side"), echo("first"), echo("mid1")],
+      [edge("", "first"), edge("", "side"), edge("first", "mid1"), edge("mid1", "last"), edge("side", "last")]
+    )
+    expect(plan.map(({ step }) => step.id)).toEqual(["side", "first", "mid1", "last"])
+    expect(plan[3]!.ancestors).toEqual(new Set([0, 1, 2]))
+  })
+})

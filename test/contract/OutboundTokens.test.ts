@@ -1,0 +1,252 @@
+import { expect } from "vitest"
+import { it as base } from "../support/it.ts"
+import type { DestinationConfig } from "../support/Contract.ts"
+import type { Gateway } from "../support/Gateway.ts"
+import type { Target } from "../support/Target.ts"
+import { accountFile, clientOf, TokenProvider } from "../support/TokenProvider.ts"
+
+/** Deliveries that carry a token, which the gateway obtains from a real provider. */
+
+/** As a gateway calls itself that has not been told its own address. */
+const callbackOf = ({ origin }: Gateway): string => `${origin.replace("127.0.0.1", "localhost")}/v1/oauth/callback`
+
+const it = base.extend("provider", { scope: "file" }, async ({ gateway }, { onCleanup }) => {
+  const provider = await TokenProvider.start({ redirectUris: [callbackOf(gateway)] })
+  onCleanup(() => provider.close())
+  return provider
+})
+
+const basic = clientOf("client_secret_basic")
+
+/** A source and a destination of its own, that authenticates like this. */
+const routed = async (gateway: Gateway, target: Target, auth_type: string, auth: object, rules = retried) => {
+  const source = await gateway.source()
+  const config = { url: target.origin, auth_type, auth } as DestinationConfig
+  const destination = await gateway.destination(config)
+  await gateway.connection(source, destination, rules)
+  const post = async (): Promise<string> => {
+    const answer = await fetch(`${gateway.origin}/e/${source.id}`, { method: "POST", body: "{}" })
+    return ((await answer.json()) as { readonly request_id: string }).request_id
+  }
+  const ended = (requestId: string) =>
+    gateway.eventually("the end of an attempt", async () => {
+      const { attempts } = await gateway.traced(requestId)
+      return attempts.at(-1) ?? null
+    })
+  return { destination, post, ended }
+}
+const retried = [{ type: "retry", strategy: "linear", interval: 3_600_000, count: 3 }] as const
+
+const bearers = (target: Target): ReadonlyArray<string> =>
+  target.received.map(({ headers }) => String(headers["authorization"]).replace(/^Bearer /, ""))
+
+/** The target of a test, and what is in it is nobody else's. */
+const fresh = (provider: TokenProvider, target: Target): void => {
+  target.reset()
+  provider.calls.length = 0
+  provider.given.length = 0
+  provider.instead = null
+}
+
+const secretsOf = (provider: TokenProvider): ReadonlyArray<string> => [
+  basic.client_secret,
+  ...provider.given.flatMap(({ access_token, refresh_token }) => [access_token, refresh_token ?? access_token])
+]
+
+it.for(["client_secret_basic", "client_secret_post"] as const)(
+  "OAUTH2_CLIENT_CREDENTIALS by %s: a hundred deliveries at once carry one token, which is shown nowhere",
+  async (method, { gateway, provider, target }) => {
+    fresh(provider, target)
+    const auth = { token_url: provider.tokenUrl, ...clientOf(method), scope: "events:write" }
+    const { destination, ended, post } = await routed(gateway, target, "OAUTH2_CLIENT_CREDENTIALS", auth)
+    const requests = await Promise.all(Array.from({ length: 100 }, post))
+    await target.next(100)
+    expect(provider.calls.length).toBe(1)
+    expect(new Set(bearers(target))).toEqual(new Set([provider.given[0]!.access_token]))
+    expect(await provider.knows(provider.given[0]!.access_token)).toBe(true)
+    const told = JSON.stringify([
+      await Promise.all(requests.map(ended)),
+      await gateway.call("GET", `/destinations/${destination.id}`)
+    ])
+    const rows = await gateway.sql("select row_to_json(t)::text as row from destination_tokens t")
+    const all = told + JSON.stringify(rows) + (await gateway.logged())
+    for (const secret of [...secretsOf(provider), clientOf(method).client_secret]) expect(all).not.toContain(secret)
+  }
+)
+
+it("SERVICE_ACCOUNT signs who it is", async ({ gateway, provider, target }) => {
+  fresh(provider, target)
+  const auth = { service_account_key: JSON.stringify(accountFile(provider.tokenUrl)), scope: "events:write" }
+  const { destination, post } = await routed(gateway, target, "SERVICE_ACCOUNT", auth)
+  await post()
+  await target.next()
+  expect(bearers(target)).toEqual([provider.given[0]!.access_token])
+  expect(provider.given[0]!.scope).toBe("events:write")
+  expect(destination.config.auth).toMatchObject({ client_email: "gateway@project.example" })
+  expect(JSON.stringify(destination)).not.toContain("PRIVATE KEY")
+})
+
+it("OAUTH2_AUTHORIZATION_CODE: somebody consents, the refresh token it brings changes with each use, and OAUTH_REFRESH_TOKEN goes on with one", async ({
+  gateway,
+  provider,
+  target
+}) => {
+  fresh(provider, target)
+  const auth = {
+    token_url: provider.tokenUrl,
+    authorization_url: `${provider.authorizationUrl}?prompt=consent`,
+    ...basic,
+    scope: "openid offline_access events:write"
+  }
+  const { destination, ended, post } = await routed(gateway, target, "OAUTH2_AUTHORIZATION_CODE", auth)
+  const before = await ended(await post())
+  expect(before).toMatchObject({ error_code: "OAUTH2_HANDSHAKE_FAILED", response_status: null })
+  expect(target.received.length + provider.calls.length).toBe(0)
+
+  const start = () => gateway.call("POST", `/destinations/${destination.id}/oauth/start`)
+  const started = await start()
+  expect(started).toMatchObject({ status: 200, body: { redirect_uri: callbackOf(gateway) } })
+  const back = await provider.consent(started.body.authorization_url, "ada")
+  expect(back.searchParams.get("state")).toMatch(new RegExp(`^${destination.id}\\.[\\w-]{43}$`))
+
+  // A second beginning takes the place of the first.
+  const again = await provider.consent((await start()).body.authorization_url, "ada")
+  expect((await fetch(back)).status).toBe(400)
+  // Whoever knows the destination and not the state has nothing.
+  const guessed = new URL(again)
+  guessed.searchParams.set("state", `${destination.id}.${"A".repeat(43)}`)
+  const refused = await fetch(guessed)
+  expect([refused.status, await refused.json()]).toMatchObject([400, { code: "OAUTH2_STATE_INVALID" }])
+  const answer = await fetch(again)
+  expect([answer.status, await answer.json()]).toEqual([
+    200,
+    { authorized: true, destination_id: destination.id, renewable: true }
+  ])
+  expect(provider.calls.at(-1)!.form["code_verifier"]).toMatch(/^[\w-]{43}$/)
+  // The state is good for once.
+  expect((await fetch(again)).status).toBe(400)
+
+  await post()
+  await target.next()
+  expect(bearers(target)).toEqual([provider.given[0]!.access_token])
+
+  // A token that is revoked is renewed within the attempt, by the refresh token.
+  target.reply = async (response, { headers }) => {
+    const isKnown = await provider.knows(String(headers["authorization"]).replace(/^Bearer /, ""))
+    response.writeHead(isKnown ? 200 : 401).end()
+  }
+  for (let round = 1; round <= 3; round++) {
+    await provider.forget(provider.given.at(-1)!.access_token)
+    // What was obtained lately is not renewed at once; the process forgets when, as it goes.
+    await gateway.restart("SIGKILL")
+    const attempt = await ended(await post())
+    expect(attempt).toMatchObject({ response_status: 200, error_code: null, attempt_number: 1 })
+    expect(provider.given.length).toBe(1 + round)
+  }
+  const refreshed = provider.calls.filter(({ form }) => form["grant_type"] === "refresh_token")
+  expect(new Set(refreshed.map(({ form }) => form["refresh_token"])).size).toBe(3)
+
+  fresh(provider, target)
+  const consent = await provider.consent((await start()).body.authorization_url, "ada")
+  await fetch(consent)
+  const { refresh_token } = provider.given.at(-1)!
+  const own = await routed(gateway, target, "OAUTH_REFRESH_TOKEN", {
+    token_url: provider.tokenUrl,
+    ...basic,
+    refresh_token
+  })
+  await own.post()
+  await target.next()
+  expect(bearers(target)).toEqual([provider.given.at(-1)!.access_token])
+
+  const all = (await gateway.logged()) + JSON.stringify(await gateway.call("GET", `/destinations/${destination.id}`))
+  for (const secret of secretsOf(provider)) expect(all).not.toContain(secret)
+})
+
+it("a consent that is refused, or is for nothing, says so", async ({ gateway, provider, target }) => {
+  fresh(provider, target)
+  const client = { token_url: provider.tokenUrl, ...basic }
+  const none = await routed(gateway, target, "OAUTH2_CLIENT_CREDENTIALS", client)
+  const without = await gateway.call("POST", `/destinations/${none.destination.id}/oauth/start`)
+  expect(without).toMatchObject({ status: 400, body: { code: "VALIDATION_ERROR" } })
+  expect((await gateway.call("POST", "/destinations/des_none/oauth/start")).status).toBe(404)
+  const auth = { ...client, authorization_url: provider.authorizationUrl }
+  const { destination } = await routed(gateway, target, "OAUTH2_AUTHORIZATION_CODE", auth)
+  const start = async () => {
+    const { body } = await gateway.call("POST", `/destinations/${destination.id}/oauth/start`)
+    return new URL(body.authorization_url).searchParams.get("state")!
+  }
+  const callback = async (query: Record<string, string>) => {
+    const answer = await fetch(`${gateway.origin}/oauth/callback?${new URLSearchParams(query).toString()}`)
+    return [answer.status, ((await answer.json()) as { readonly message: string }).message]
+  }
+  expect(await callback({ state: await start(), error: "access_denied", error_description: "<b>" })).toEqual([
+    502,
+    "the provider was not consented to: access_denied"
+  ])
+  expect(await callback({ state: await start(), code: "g4rbage" })).toEqual([
+    502,
+    "the token endpoint gives no token: HTTP 400 (invalid_grant)"
+  ])
+  // Begun with settings that have changed since.
+  const state = await start()
+  await gateway.call("PATCH", `/destinations/${destination.id}`, {
+    config: { auth: { ...auth, client_secret: "an0ther-secret" } }
+  })
+  expect((await callback({ state, code: "c" }))[0]).toBe(400)
+  expect((await callback({}))[0]).toBe(400)
+})
+
+it("a target that refuses every token is asked twice, and its answer is recorded", async ({
+  gateway,
+  provider,
+  target
+}) => {
+  fresh(provider, target)
+  target.reply = (response) => void response.writeHead(401).end("who are you?")
+  const auth = { token_url: provider.tokenUrl, ...basic }
+  const { ended, post } = await routed(gateway, target, "OAUTH2_CLIENT_CREDENTIALS", auth)
+  const first = await ended(await post())
+  expect(first).toMatchObject({ response_status: 401, error_code: "BAD_RESPONSE" })
+  expect(target.received.length).toBe(2)
+  expect(new Set(bearers(target)).size).toBe(2)
+  for (let i = 0; i < 5; i++) await ended(await post())
+  expect(provider.calls.length).toBe(2)
+})
+
+it("a provider that is down fails the attempts, which are tried again when it is to be asked again", async ({
+  gateway,
+  provider,
+  target
+}) => {
+  fresh(provider, target)
+  provider.instead = (_, response) => void response.writeHead(503, { "retry-after": "1800" }).end()
+  const auth = { token_url: provider.tokenUrl, ...basic }
+  const rules = [{ type: "retry", strategy: "linear", interval: 1_000, count: 3 }] as const
+  const { destination, ended, post } = await routed(gateway, target, "OAUTH2_CLIENT_CREDENTIALS", auth, rules as never)
+  const requests = await Promise.all(Array.from({ length: 50 }, post))
+  for (const attempt of await Promise.all(requests.map(ended))) {
+    expect(attempt).toMatchObject({ error_code: "OAUTH2_HANDSHAKE_FAILED", response_status: null })
+  }
+  expect([provider.calls.length, target.received.length]).toEqual([1, 0])
+  const [event] = (await gateway.traced(requests[0]!)).events
+  const wait = Date.parse(String(event!.next_attempt_at)) - Date.parse(String(event!.last_attempt_at))
+  expect(wait).toBeGreaterThan(1_700_000)
+  // Other settings are another question.
+  provider.instead = null
+  await gateway.call("PATCH", `/destinations/${destination.id}`, {
+    config: { auth: { ...auth, scope: "events:write" } }
+  })
+  await post()
+  await target.next()
+  expect(bearers(target)).toEqual([provider.given[0]!.access_token])
+  // A wrong one is refused, and the provider not asked for each event.
+  fresh(provider, target)
+  await gateway.call("PATCH", `/destinations/${destination.id}`, {
+    config: { auth: { ...auth, client_secret: "wr0ng-secret" } }
+  })
+  const attempt = await ended(await post())
+  expect(attempt.error_code).toBe("OAUTH2_HANDSHAKE_FAILED")
+  await ended(await post())
+  expect(provider.calls.length).toBe(1)
+})

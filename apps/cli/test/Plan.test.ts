@@ -123,7 +123,11 @@ describe("a plan", () => {
 describe("secrets", () => {
   it("are replaced by references of different names, and found again", () => {
     const { hide } = referrer()
-    const config = { auth: { key: "****", name: "ada", list: ["****1234"] }, url: "https://a.example/****" }
+    const config = {
+      auth: { key: "****", name: "ada", list: ["****1234"] },
+      url: "https://a.example/****",
+      text: "a ****"
+    }
     const hidden = hide(config, ["source", "Ünser Shop!"])
     expect(hidden).toEqual({
       auth: {
@@ -131,13 +135,17 @@ describe("secrets", () => {
         name: "ada",
         list: [{ $env: "TIDEGATE_SOURCE_NSER_SHOP_AUTH_LIST_0" }]
       },
-      url: "https://a.example/****"
+      url: { $env: "TIDEGATE_SOURCE_NSER_SHOP_URL" },
+      text: "a ****"
     })
     expect(hide({ auth: { key: "****" } }, ["source", "nser-shop"])).toEqual({
       auth: { key: { $env: "TIDEGATE_SOURCE_NSER_SHOP_AUTH_KEY_2" } }
     })
     const found = resolve(hidden, config, { TIDEGATE_SOURCE_NSER_SHOP_AUTH_KEY: "k" })
-    expect(found).toMatchObject({ kept: ["TIDEGATE_SOURCE_NSER_SHOP_AUTH_LIST_0"], missing: [] })
+    expect(found).toMatchObject({
+      kept: ["TIDEGATE_SOURCE_NSER_SHOP_AUTH_LIST_0", "TIDEGATE_SOURCE_NSER_SHOP_URL"],
+      missing: []
+    })
     expect(found.value).toEqual({ ...config, auth: { ...config.auth, key: "k" } })
   })
 
@@ -149,6 +157,9 @@ describe("secrets", () => {
     [[{ a: 1, b: 1 }], [{ a: 1 }], true],
     ["****5678", "12345678", true],
     ["****", "12345678", false],
+    ["https://chat.example/hooks/****5678", "https://chat.example/hooks/12345678", true],
+    ["https://chat.example/hooks/****5678", "https://chat.example/other/12345678", false],
+    ["as it is: ****", "as it is: 1234", false],
     [null, {}, false],
     [{}, {}, true]
   ])("%o covers %o: %o", (current, wanted, is) => {

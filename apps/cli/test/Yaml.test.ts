@@ -48,7 +48,10 @@ describe("a file", () => {
     expect(
       refused(`${" ".repeat(0)}${Array.from({ length: 300 }, (_, n) => `${"  ".repeat(n)}a:`).join("\n")}`)
     ).toContain("nested")
-    expect(refused(Array.from({ length: 410_000 }, () => "- 1").join("\n"))).toContain("more than 400000 values")
+    expect(refused(Array.from({ length: 260_000 }, () => "- 1").join("\n"))).toContain(
+      "more than 250000 values and lines"
+    )
+    expect(refused("- ".repeat(20_000))).toContain("nested too deeply")
     expect(refused(Array.from({ length: 60_000 }, (_, n) => `k${n}: 1`).join("\n"))).toBe("taken")
   })
 

@@ -119,6 +119,24 @@ const reasonOf = (error: unknown): string => {
   return (detail === "" ? `${name} ${message}` : detail).slice(0, 500)
 }
 
+/** How a connection ends that was kept open and that the app has closed in the meantime. */
+const broken: ReadonlySet<string | undefined> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"])
+
+const isBroken = (error: unknown): boolean => broken.has((error as { cause?: { code?: string } }).cause?.code)
+
+/**
+ * Asks the app, and once more where the connection broke before it answered: the usual reason is that it closed an idle one just then.
+ * It may have had the first one, too, which is no harm: deliveries come at least once.
+ */
+const ask = async (url: URL, init: RequestInit): Promise<Response> => {
+  try {
+    return await fetch(url, init)
+  } catch (error) {
+    if (!isBroken(error)) throw error
+    return fetch(url, init)
+  }
+}
+
 /** What the app at `target` says to a delivery. Never rejects: that nobody answered is an answer, too. */
 export const answerOf = async (
   target: URL,
@@ -131,7 +149,7 @@ export const answerOf = async (
   const method = request.method.toUpperCase()
   const timeout = AbortSignal.timeout(Math.max(1, timeoutMs))
   try {
-    const response = await fetch(url, {
+    const response = await ask(url, {
       method,
       headers: headersOf(request.headers),
       body: method === "GET" || method === "HEAD" ? null : bytesOf(request),

@@ -205,6 +205,24 @@ describe("a tunnel", () => {
     })
   })
 
+  it("asks once more where the connection breaks before there is an answer, and not again after that", async ({
+    app,
+    gateway,
+    open
+  }) => {
+    let breaks = 1
+    app.answer = (request, response) => void (breaks-- > 0 ? request.socket.destroy() : response.end("ok"))
+    open()
+    const peer = await gateway.peers.take()
+    peer.deliver("1")
+    expect(await peer.results.take()).toMatchObject({ status: 200, body: "ok" })
+    expect(app.asked.length).toBe(2)
+    breaks = 9
+    peer.deliver("2")
+    expect(await peer.results.take()).toMatchObject({ status: 502, error: expect.any(String) })
+    expect(app.asked.length).toBe(4)
+  })
+
   it("goes nowhere but to the local URL and below it", async ({ app, gateway, open }) => {
     open({ localUrl: `${app.origin}/base` })
     const peer = await gateway.peers.take()

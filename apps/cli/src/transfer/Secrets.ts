@@ -10,6 +10,18 @@ export const referenceTo = (value: Json): string | null => {
   return typeof name === "string" && Object.keys(value as JsonObject).length === 1 ? name : null
 }
 
+/** A URL of which the end is a secret: it reads `https://chat.example/hooks/****abcd`. */
+const maskedUrl = /^(https?:\/\/[^*]*)(\*{4}[^]{0,4})$/u
+
+const readsMasked = (text: string): boolean => looksMasked.test(text) || maskedUrl.test(text)
+
+/** Whether a text reads like this once it is masked. */
+const isMaskOf = (shown: string, text: string): boolean => {
+  if (looksMasked.test(shown)) return maskSecret(text) === shown
+  const [, before, mask] = maskedUrl.exec(shown) ?? []
+  return before !== undefined && text.startsWith(before) && maskSecret(text.slice(before.length)) === mask
+}
+
 const named = (parts: ReadonlyArray<string | number>): string =>
   ["tidegate", ...parts]
     .map((part) =>
@@ -32,11 +44,7 @@ export const referrer = () => {
     return { $env: free }
   }
   /** `isSecret`: of the texts in there; what reads masked is one. */
-  const hide = (
-    value: Json,
-    path: Path,
-    isSecret: (text: string) => boolean = (text) => looksMasked.test(text)
-  ): Json => {
+  const hide = (value: Json, path: Path, isSecret: (text: string) => boolean = readsMasked): Json => {
     if (typeof value === "string") return isSecret(value) ? reference(path) : value
     if (Array.isArray(value)) return value.map((element: Json, index) => hide(element, [...path, index], isSecret))
     if (!isObject(value)) return value
@@ -98,7 +106,7 @@ export const resolve = (value: Json, current: Json | undefined, environment: Nod
 export const covers = (current: Json | undefined, wanted: Json): boolean => {
   if (typeof wanted === "string") {
     if (current === wanted) return true
-    return typeof current === "string" && looksMasked.test(current) && maskSecret(wanted) === current
+    return typeof current === "string" && isMaskOf(current, wanted)
   }
   if (Array.isArray(wanted)) {
     return (

@@ -3,7 +3,7 @@ import { CliFailure, usage } from "../Failure.ts"
 
 /** A file that is imported is somebody else's until it is understood: it is bounded before anything is made of it. */
 export const largestFile = 8 * 1024 * 1024
-const mostNodes = 400_000
+const mostNodes = 250_000
 const deepest = 64
 
 export type Json = string | number | boolean | null | ReadonlyArray<Json> | { readonly [name: string]: Json }
@@ -24,17 +24,44 @@ export interface Parsed {
   readonly lineOf: (path: Path) => number
 }
 
-/** What is nested deeper than anything here is found before it is parsed, because parsing goes down level by level. */
-const isTooDeep = (text: string): boolean => {
+/**
+ * Why a text is not parsed; null when it may be. The parser takes a hundred times the memory of what it reads, and goes down level by
+ * level: so what can become a value is counted first, and what opens one. What stands in texts is counted, too: there is room for it.
+ */
+const tooCostly = (text: string): string | null => {
+  let marks = 0
   let open = 0
   for (let at = 0; at < text.length; at++) {
-    const character = text.charCodeAt(at)
-    // Brackets in texts count, too: a code of unbalanced ones is short of this by far.
-    if (character === 0x5b || character === 0x7b) open++
-    else if ((character === 0x5d || character === 0x7d) && open > 0) open--
-    if (open > 1_000) return true
+    switch (text[at]) {
+      case "[":
+      case "{":
+        if (++open > 1_000) return "is nested too deeply"
+        marks++
+        break
+      case "]":
+      case "}":
+        if (open > 0) open--
+        break
+      case "\n":
+      case "\r":
+      case ",":
+      case '"':
+      case "'":
+      case "&":
+      case "*":
+      case "!":
+        marks++
+        break
+      case "-":
+      case "?":
+      case ":":
+        // They mark a value where space follows.
+        if (/\s/.test(text[at + 1] ?? " ")) marks++
+        break
+      default:
+    }
   }
-  return false
+  return marks > mostNodes ? `has more than ${mostNodes} values and lines` : null
 }
 
 /** Fails with the line of the first thing that is wrong. */
@@ -48,17 +75,19 @@ export const parseYaml = (bytes: Uint8Array, name: string): Parsed => {
   } catch {
     throw usage(`${name} is not UTF-8 text`)
   }
-  if (isTooDeep(text)) throw usage(`${name} is nested too deeply`)
+  const costly = tooCostly(text)
+  if (costly !== null) throw usage(`${name} ${costly}`)
   // Their own look for repeated keys compares each with each: ours is below.
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: false, prettyErrors: false, schema: "core" })
   const [fault] = [...document.errors, ...document.warnings]
-  if (fault !== undefined) throw at(fault.pos[0], fault.message.split("\n", 1)[0]!)
+  if (fault !== undefined) {
+    const message = fault.message.split("\n", 1)[0]!
+    throw at(fault.pos[0], message.includes("call stack") ? "is nested too deeply" : message)
+  }
 
-  let nodes = 0
   visit(document, (key, node, path) => {
     if (!isNode(node)) return
     const offset = node.range?.[0]
-    if (++nodes > mostNodes) throw usage(`${name} has more than ${mostNodes} values`)
     if (path.length > deepest * 2) throw at(offset, `is nested more than ${deepest} levels deep`)
     // A few of them can stand for more than there is memory, and nothing here is said twice.
     if (isAlias(node) || ("anchor" in node && node.anchor !== undefined)) {

@@ -1,53 +1,31 @@
-import { Cause, Clock, Effect, Exit, Fiber, Latch, Schedule, Semaphore } from "effect"
+import { Cause, Clock, Effect, Fiber, Latch, Schedule, Semaphore } from "effect"
 import { Entity, Sharding } from "effect/cluster"
-import { type HttpSender, type OutboundRequest, Refusal, type Verdict } from "@tidegate/connectors/Connector"
-import { Egress } from "@tidegate/egress/Egress"
-import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 import type { RatePeriod } from "@tidegate/model/Destination"
 import { passed } from "@tidegate/model/TestSignal"
 import { cancelPending } from "@tidegate/storage/CancelPending"
 import type { Database } from "@tidegate/storage/Database"
 import { recentStarts } from "@tidegate/storage/DeliveryRows"
 import { Journal } from "@tidegate/storage/Journal"
-import { Echoes } from "@tidegate/signatures/Echoes"
-import { Secrets } from "@tidegate/storage/Secrets"
-import { traceHeaders, Tracing } from "@tidegate/telemetry/Tracing"
+import { Tracing } from "@tidegate/telemetry/Tracing"
 import { Lease } from "../Lease.ts"
 import * as Residents from "../Residents.ts"
 import { shardOf } from "../Shards.ts"
-import {
-  type Attempt,
-  beginAttempt,
-  endingOf,
-  factsOf,
-  type Outcome,
-  recordOf,
-  retryOf,
-  unanswered,
-  verdictOf,
-  withoutEchoes
-} from "./Attempt.ts"
-import type { Ending } from "./ConcurrencyLimit.ts"
+import { beginAttempt } from "./Attempt.ts"
 import type { Batch } from "../Batch.ts"
 import type { DeliveryItem } from "./DeliveryItem.ts"
 import { DeliveryQueue, horizonMs } from "./DeliveryQueue.ts"
 import { DeliveryRuntime } from "./DeliveryRuntime.ts"
 import { type DestinationState, type LaneSettings, loadDestination } from "./DestinationState.ts"
-import { withCredentials } from "./ForwardedCredentials.ts"
 import { Pacer } from "./Pacer.ts"
 import type { QueueHost } from "./QueueHost.ts"
 import { readRefill } from "./Refill.ts"
-import { makeOpening, type Opened } from "./Opened.ts"
-import type { SendExit } from "./Sessions.ts"
-import type { NotObtained } from "./tokens/TokenEndpoint.ts"
-import { mostThroughTunnel, type Returned, Tunnel, type TunnelEnding } from "./Tunnel.ts"
-import { jobOf, outcomeOf } from "./TunnelJob.ts"
+import { makeOpening } from "./Opened.ts"
+import { makeSending } from "./Sending.ts"
+import { mostThroughTunnel, Tunnel } from "./Tunnel.ts"
 import type { Heard, Listening, TunnelResult } from "./TunnelProtocol.ts"
 
 /** An actor that is told to stop waits this long for what it has on the wire, so that the next one need not repeat it. */
 const drainPatience = "10 seconds"
-/** An attempt by HTTP takes no longer (ms), waiting for a token included. */
-const attemptMs = 30_000
 /** Without work it is kept awake for so long, once or twice: what comes meanwhile needs no message. */
 const linger = "1 second"
 /** A connection that stays unknown is asked about no more often than this (ms). */
@@ -63,11 +41,9 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const { entityId: id } = yield* Entity.CurrentAddress
   const sharding = yield* Sharding.Sharding
   const clock = yield* Clock.Clock
-  const egress = yield* Egress
   const journal = yield* Journal
   const lease = yield* Lease
   const tracing = yield* Tracing
-  const secrets = yield* Secrets
   const { connectorOf, slots, watch } = yield* DeliveryRuntime
   const residents = yield* Residents.Destinations
   const scope = yield* Effect.scope
@@ -94,6 +70,26 @@ export const makeDeliveryLoop = Effect.gen(function* () {
 
   const load = loadDestination(id, shard, connectorOf)
   const opening = yield* makeOpening(scope, holdsLease)
+
+  /** Of an attempt nothing more is to come: it is recorded, or not ours, or not to be. */
+  const noLonger = (item: DeliveryItem): DeliveryItem => {
+    unrecorded.delete(item.eventId)
+    return item
+  }
+  const sending = yield* makeSending({
+    id,
+    opening,
+    now,
+    holdsLease,
+    run,
+    ends: {
+      ended: (item, how) => queue.ended(item, how),
+      recorded: (item, result) => queue.recorded(noLonger(item), result),
+      abandoned: (item) => queue.abandoned(noLonger(item)),
+      returned: (item) => queue.returned(noLonger(item)),
+      lost: (item) => queue.lost(noLonger(item))
+    }
+  })
 
   /** One at a time: what was read later is applied later. */
   const loadAndApply = Semaphore.makeUnsafe(1).withPermits(1)(
@@ -159,226 +155,13 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     return pacer
   })
 
-  /**
-   * Makes an attempt. What breaks down in it, here or when its answer is there, is an attempt that failed: nothing of it is
-   * sent again before it is recorded, and the retry rule applies. Only when that cannot be recorded either is the event put
-   * back, to be looked for later.
-   */
   const deliver = (item: DeliveryItem, startedAt: number): void => {
     unrecorded.set(item.eventId, startedAt)
     startedMeanwhile?.push(startedAt)
     const { headers, requestId } = item.payload
     const trace = tracing.attempt(headers, requestId, item.rootEventId ?? item.eventId)
     const attempt = beginAttempt(item, state?.lanes.get(item.connectionId), startedAt, trace)
-    guarded(attempt, () => send(attempt))
-  }
-
-  const guarded = (attempt: Attempt, step: () => void): void => {
-    try {
-      step()
-    } catch (cause) {
-      queueMicrotask(() => brokeDown(attempt, cause))
-    }
-  }
-
-  /**
-   * Goes on with an attempt later in this turn. Not at once: the queue starts the next one when this one ends, and a backlog of
-   * such would go ever deeper.
-   */
-  const soon = (attempt: Attempt, step: () => void): void => queueMicrotask(() => guarded(attempt, step))
-
-  /** Ends an attempt of which nothing was sent. */
-  const refuse = (attempt: Attempt, code: AttemptErrorCode, message: string, final: boolean): void =>
-    soon(attempt, () => {
-      const { startedAt } = attempt
-      finish(attempt, unanswered(code, message, startedAt, startedAt), { code, message, final }, "unsent")
-    })
-
-  const brokeDown = (attempt: Attempt, cause: unknown): void => {
-    const { eventId } = attempt.item
-    const about = { destination_id: id, event_id: eventId }
-    run(Effect.logError("an attempt broke down", about, Cause.isCause(cause) ? cause : Cause.die(cause)))
-    try {
-      const failure = { code: "INTERNAL_ERROR", message: "the gateway could not make this attempt" } as const
-      const at = now()
-      finish(attempt, unanswered(failure.code, failure.message, at, at), { ...failure, final: false }, "unsent")
-    } catch (again) {
-      run(Effect.logError("an attempt that broke down could not be recorded", about, Cause.die(again)))
-      unrecorded.delete(eventId)
-      queue.lost(attempt.item)
-    }
-  }
-
-  const send = (attempt: Attempt): void => {
-    const { lane } = attempt
-    const destination = state
-    if (destination === null || lane === undefined) return unreadable(attempt)
-    const opened = opening.current(attempt.startedAt)
-    if (opened !== null) return sendBy(attempt, destination, lane, opened, false)
-    if (destination.bearer === null) return unreadable(attempt)
-    awaiting(attempt, opening.obtain(destination), null, (opened) => sendBy(attempt, destination, lane, opened, false))
-  }
-
-  const unreadable = (attempt: Attempt): void =>
-    refuse(attempt, "INTERNAL_ERROR", "the destination's stored settings cannot be read", false)
-
-  /** Goes on when a token is there. Without one the attempt has failed; `outcome`: what the target has said to the last one. */
-  const awaiting = <A>(
-    attempt: Attempt,
-    obtaining: Effect.Effect<A, NotObtained, Database | Secrets>,
-    outcome: Outcome | null,
-    then: (opened: A) => void
-  ): void => {
-    run(obtaining).addObserver((exit) =>
-      soon(attempt, () => {
-        if (Exit.isSuccess(exit)) return then(exit.value)
-        const failure = Cause.findErrorOption(exit.cause)
-        // Told to stop, or no owner any more: not an attempt.
-        if (Cause.hasInterruptsOnly(exit.cause) || !holdsLease()) return abandon(attempt)
-        if (failure._tag === "None") return brokeDown(attempt, exit.cause)
-        const { message, waitMs } = failure.value
-        const retryAfter = waitMs === null ? {} : { retryAfter: Math.ceil(waitMs / 1_000) }
-        const verdict = { code: "OAUTH2_HANDSHAKE_FAILED", message, final: false, ...retryAfter } as const
-        if (outcome === null)
-          finish(attempt, unanswered(verdict.code, message, attempt.startedAt, now()), verdict, "unsent")
-        else finish(attempt, outcome, verdict, "answered")
-      })
-    )
-  }
-
-  const sendBy = (
-    attempt: Attempt,
-    destination: DestinationState,
-    lane: LaneSettings,
-    opened: Opened,
-    isRenewed: boolean
-  ): void => {
-    const { item } = attempt
-    const { credentials } = destination
-    const { sender, session, token } = opened
-    attempt.echoes = token === null ? destination.echoes : Echoes.with(destination.echoes, token)
-    const message = withCredentials(secrets, credentials, item)
-    if (message === null) {
-      return refuse(attempt, "INTERNAL_ERROR", "the credentials that the sender presented cannot be read", false)
-    }
-    // What is recorded shows no credential that goes out.
-    const shown = credentials === "forward" ? item.payload : message
-    const facts = factsOf(attempt, lane, destination, shown)
-    if (sender.kind === "session") {
-      attempt.method = sender.method
-      attempt.url = sender.shownUrl
-      return session!.send(message, facts, holdsLease, (exit) => soon(attempt, () => sent(attempt, exit)))
-    }
-    const request = sender.prepare(message, facts)
-    attempt.method = request.method
-    attempt.url = request.shownUrl
-    if (request instanceof Refusal) return refuse(attempt, request.code, request.message, true)
-    if (sender.kind === "http") {
-      // Of an attempt that has waited for its token, what is left of its time.
-      const timeout = token === null ? {} : { timeoutMs: Math.max(1_000, attemptMs - (now() - attempt.startedAt)) }
-      const exchange = (complete: OutboundRequest) => {
-        const headers = traceHeaders(attempt.trace, complete.headers)
-        return egress.deliver({ ...complete, headers, mayStart: holdsLease, ...timeout })
-      }
-      const exchanged =
-        sender.complete === undefined ? exchange(request) : sender.complete(request, facts).then(exchange)
-      const { judge } = sender
-      exchanged.then(
-        (answer) =>
-          guarded(attempt, () => {
-            if (token === null || answer.status !== 401 || isRenewed) {
-              if (token !== null && answer.status !== null && answer.status !== 401) opening.tokens.accepted()
-              return answered(attempt, answer, judge)
-            }
-            // It takes this token no more: once more, with another one.
-            awaiting(attempt, opening.renew(destination, token), answer, (renewed) => {
-              if (renewed === null) answered(attempt, answer, judge)
-              else sendBy(attempt, destination, lane, renewed, true)
-            })
-          }),
-        (cause: unknown) => brokeDown(attempt, cause)
-      )
-      return
-    }
-    if (sender.kind === "tunnel") {
-      const { origin } = sender
-      const { id: cliId, localUrl } = tunnel!.session ?? { id: null, localUrl: null }
-      attempt.cliId = cliId
-      if (localUrl !== null) attempt.url = localUrl + request.shownUrl.slice(origin.length)
-      const headers = traceHeaders(attempt.trace, request.headers)
-      const job = jobOf({ ...request, headers }, request.url.slice(origin.length), facts, localUrl)
-      return tunnel!.send(job, (ending) => wentThrough(attempt, ending, sender.judge))
-    }
-    const answer = sender.answer(request)
-    const outcome = { ...answer, errorCode: null, errorMessage: null, sentAt: attempt.startedAt, respondedAt: now() }
-    soon(attempt, () => answered(attempt, outcome, sender.judge))
-  }
-
-  /** A send over a session has ended. */
-  const sent = (attempt: Attempt, exit: SendExit): void => {
-    const at = now()
-    if (Exit.isSuccess(exit)) {
-      const outcome = { ...exit.value, errorCode: null, errorMessage: null, sentAt: attempt.startedAt, respondedAt: at }
-      return finish(attempt, outcome, "successful", "answered")
-    }
-    const failure = Cause.findErrorOption(exit.cause)
-    if (failure._tag === "None" && !Cause.hasInterruptsOnly(exit.cause)) return brokeDown(attempt, exit.cause)
-    const { broken, code, final, message } =
-      failure._tag === "Some"
-        ? failure.value
-        : ({
-            code: "NETWORK_REQUEST_CANCELED",
-            message: "cancelled by the gateway",
-            final: false,
-            broken: true
-          } as const)
-    const outcome = unanswered(code, message, attempt.startedAt, at)
-    if (isOver(outcome)) abandon(attempt)
-    else finish(attempt, outcome, { code, message, final }, broken ? "overloaded" : "answered")
-  }
-
-  /** What was sent through the tunnel has ended. */
-  const wentThrough = (attempt: Attempt, ending: TunnelEnding | Returned, judge: HttpSender["judge"]): void => {
-    if (ending.kind === "returned") {
-      unrecorded.delete(attempt.item.eventId)
-      return queue.returned(attempt.item)
-    }
-    soon(attempt, () => {
-      const outcome = outcomeOf(ending, attempt.startedAt, now())
-      // Whether it has come or not says nothing of how many may be under way: that is fixed.
-      finish(attempt, outcome, verdictOf(outcome, judge), ending.kind === "away" ? "unsent" : "answered")
-    })
-  }
-
-  /** Whether it waited for its connection until the shard was somebody else's: not an attempt, and no longer ours. */
-  const isOver = ({ errorCode, status }: Outcome): boolean =>
-    errorCode === "NETWORK_REQUEST_CANCELED" && status === null && !holdsLease()
-
-  const abandon = ({ item }: Attempt): void => {
-    unrecorded.delete(item.eventId)
-    queue.abandoned(item)
-  }
-
-  const answered = (attempt: Attempt, outcome: Outcome, judge: HttpSender["judge"]): void => {
-    if (isOver(outcome)) abandon(attempt)
-    else finish(attempt, outcome, verdictOf(outcome, judge), endingOf(outcome))
-  }
-
-  /** Hands an attempt in to be recorded. Throws only when it did not. */
-  const finish = (attempt: Attempt, answer: Outcome, judged: Verdict, how: Ending): void => {
-    const { item } = attempt
-    const [outcome, verdict] = withoutEchoes(attempt, answer, judged)
-    const record = recordOf(attempt, id, outcome, verdict, now(), Math.random())
-    journal.record(record, (recorded) => {
-      unrecorded.delete(item.eventId)
-      if (recorded === "superseded") queue.recorded(item, { kind: "superseded" })
-      else if (recorded === "PENDING" && record.retryAt !== null) {
-        queue.recorded(item, { kind: "retry", item: retryOf(item, record, record.retryAt) })
-      } else queue.recorded(item, { kind: "finished" })
-    })
-    tracing.attempted(attempt.trace, attempt.startedAt, record)
-    // The journal answers later.
-    queue.ended(item, how)
+    sending.send(attempt, state, tunnel)
   }
 
   const refill = Effect.suspend(() =>

@@ -69,3 +69,5 @@ export const makeOpening = Effect.fnUntraced(function* (scope: Scope.Scope, mayA
     cancel: (): void => opened?.session?.cancel()
   }
 })
+
+export type Opening = Effect.Success<ReturnType<typeof makeOpening>>

@@ -1,0 +1,262 @@
+import { Cause, Effect, Exit, type Fiber } from "effect"
+import { type HttpSender, type OutboundRequest, Refusal, type Verdict } from "@tidegate/connectors/Connector"
+import { Egress } from "@tidegate/egress/Egress"
+import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
+import { Echoes } from "@tidegate/signatures/Echoes"
+import type { Database } from "@tidegate/storage/Database"
+import { Journal } from "@tidegate/storage/Journal"
+import { Secrets } from "@tidegate/storage/Secrets"
+import { traceHeaders, Tracing } from "@tidegate/telemetry/Tracing"
+import {
+  type Attempt,
+  endingOf,
+  factsOf,
+  type Outcome,
+  recordOf,
+  retryOf,
+  unanswered,
+  verdictOf,
+  withoutEchoes
+} from "./Attempt.ts"
+import type { Ending } from "./ConcurrencyLimit.ts"
+import type { DeliveryQueue } from "./DeliveryQueue.ts"
+import type { DestinationState, LaneSettings } from "./DestinationState.ts"
+import { withCredentials } from "./ForwardedCredentials.ts"
+import type { Opened, Opening } from "./Opened.ts"
+import type { SendExit } from "./Sessions.ts"
+import type { NotObtained } from "./tokens/TokenEndpoint.ts"
+import type { Returned, Tunnel, TunnelEnding } from "./Tunnel.ts"
+import { jobOf, outcomeOf } from "./TunnelJob.ts"
+
+/** An attempt by HTTP takes no longer (ms), waiting for a token included. */
+const attemptMs = 30_000
+
+interface Sending {
+  readonly id: string
+  readonly opening: Opening
+  readonly now: () => number
+  readonly holdsLease: () => boolean
+  readonly run: <A, E>(effect: Effect.Effect<A, E, Database | Secrets>) => Fiber.Fiber<A, E>
+  /** Who is told how attempts end. */
+  readonly ends: Pick<DeliveryQueue, "ended" | "recorded" | "abandoned" | "returned" | "lost">
+}
+
+/**
+ * Makes attempts, by whatever kind of sender a destination has. What breaks down in one, at once or when its answer is there, is an
+ * attempt that failed: nothing of it is sent again before it is recorded, and the retry rule applies. Only when that cannot be
+ * recorded either is the event put back, to be looked for later.
+ */
+export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, now, opening, run }: Sending) {
+  const egress = yield* Egress
+  const journal = yield* Journal
+  const tracing = yield* Tracing
+  const secrets = yield* Secrets
+
+  const guarded = (attempt: Attempt, step: () => void): void => {
+    try {
+      step()
+    } catch (cause) {
+      queueMicrotask(() => brokeDown(attempt, cause))
+    }
+  }
+
+  /**
+   * Goes on with an attempt later in this turn. Not at once: the queue starts the next one when this one ends, and a backlog of
+   * such would go ever deeper.
+   */
+  const soon = (attempt: Attempt, step: () => void): void => queueMicrotask(() => guarded(attempt, step))
+
+  /** Ends an attempt of which nothing was sent. */
+  const refuse = (attempt: Attempt, code: AttemptErrorCode, message: string, final: boolean): void =>
+    soon(attempt, () => {
+      const { startedAt } = attempt
+      finish(attempt, unanswered(code, message, startedAt, startedAt), { code, message, final }, "unsent")
+    })
+
+  const brokeDown = (attempt: Attempt, cause: unknown): void => {
+    const { eventId } = attempt.item
+    const about = { destination_id: id, event_id: eventId }
+    run(Effect.logError("an attempt broke down", about, Cause.isCause(cause) ? cause : Cause.die(cause)))
+    try {
+      const failure = { code: "INTERNAL_ERROR", message: "the gateway could not make this attempt" } as const
+      const at = now()
+      finish(attempt, unanswered(failure.code, failure.message, at, at), { ...failure, final: false }, "unsent")
+    } catch (again) {
+      run(Effect.logError("an attempt that broke down could not be recorded", about, Cause.die(again)))
+      ends.lost(attempt.item)
+    }
+  }
+
+  const begin = (attempt: Attempt, destination: DestinationState | null, tunnel: Tunnel | null): void => {
+    const { lane } = attempt
+    if (destination === null || lane === undefined) return unreadable(attempt)
+    const opened = opening.current(attempt.startedAt)
+    if (opened !== null) return sendBy(attempt, destination, lane, tunnel, opened, false)
+    if (destination.bearer === null) return unreadable(attempt)
+    awaiting(attempt, opening.obtain(destination), null, (opened) =>
+      sendBy(attempt, destination, lane, tunnel, opened, false)
+    )
+  }
+
+  const unreadable = (attempt: Attempt): void =>
+    refuse(attempt, "INTERNAL_ERROR", "the destination's stored settings cannot be read", false)
+
+  /** Goes on when a token is there. Without one the attempt has failed; `outcome`: what the target has said to the last one. */
+  const awaiting = <A>(
+    attempt: Attempt,
+    obtaining: Effect.Effect<A, NotObtained, Database | Secrets>,
+    outcome: Outcome | null,
+    then: (opened: A) => void
+  ): void => {
+    run(obtaining).addObserver((exit) =>
+      soon(attempt, () => {
+        if (Exit.isSuccess(exit)) return then(exit.value)
+        const failure = Cause.findErrorOption(exit.cause)
+        // Told to stop, or no owner any more: not an attempt.
+        if (Cause.hasInterruptsOnly(exit.cause) || !holdsLease()) return abandon(attempt)
+        if (failure._tag === "None") return brokeDown(attempt, exit.cause)
+        const { message, waitMs } = failure.value
+        const retryAfter = waitMs === null ? {} : { retryAfter: Math.ceil(waitMs / 1_000) }
+        const verdict = { code: "OAUTH2_HANDSHAKE_FAILED", message, final: false, ...retryAfter } as const
+        if (outcome === null)
+          finish(attempt, unanswered(verdict.code, message, attempt.startedAt, now()), verdict, "unsent")
+        else finish(attempt, outcome, verdict, "answered")
+      })
+    )
+  }
+
+  const sendBy = (
+    attempt: Attempt,
+    destination: DestinationState,
+    lane: LaneSettings,
+    tunnel: Tunnel | null,
+    opened: Opened,
+    isRenewed: boolean
+  ): void => {
+    const { item } = attempt
+    const { credentials } = destination
+    const { sender, session, token } = opened
+    attempt.echoes = token === null ? destination.echoes : Echoes.with(destination.echoes, token)
+    const message = withCredentials(secrets, credentials, item)
+    if (message === null) {
+      return refuse(attempt, "INTERNAL_ERROR", "the credentials that the sender presented cannot be read", false)
+    }
+    // What is recorded shows no credential that goes out.
+    const shown = credentials === "forward" ? item.payload : message
+    const facts = factsOf(attempt, lane, destination, shown)
+    if (sender.kind === "session") {
+      attempt.method = sender.method
+      attempt.url = sender.shownUrl
+      return session!.send(message, facts, holdsLease, (exit) => soon(attempt, () => sent(attempt, exit)))
+    }
+    const request = sender.prepare(message, facts)
+    attempt.method = request.method
+    attempt.url = request.shownUrl
+    if (request instanceof Refusal) return refuse(attempt, request.code, request.message, true)
+    if (sender.kind === "http") {
+      // Of an attempt that has waited for its token, what is left of its time.
+      const timeout = token === null ? {} : { timeoutMs: Math.max(1_000, attemptMs - (now() - attempt.startedAt)) }
+      const exchange = (complete: OutboundRequest) => {
+        const headers = traceHeaders(attempt.trace, complete.headers)
+        return egress.deliver({ ...complete, headers, mayStart: holdsLease, ...timeout })
+      }
+      const exchanged =
+        sender.complete === undefined ? exchange(request) : sender.complete(request, facts).then(exchange)
+      const { judge } = sender
+      exchanged.then(
+        (answer) =>
+          guarded(attempt, () => {
+            if (token === null || answer.status !== 401 || isRenewed) {
+              if (token !== null && answer.status !== null && answer.status !== 401) opening.tokens.accepted()
+              return answered(attempt, answer, judge)
+            }
+            // It takes this token no more: once more, with another one.
+            awaiting(attempt, opening.renew(destination, token), answer, (renewed) => {
+              if (renewed === null) answered(attempt, answer, judge)
+              else sendBy(attempt, destination, lane, tunnel, renewed, true)
+            })
+          }),
+        (cause: unknown) => brokeDown(attempt, cause)
+      )
+      return
+    }
+    if (sender.kind === "tunnel") {
+      const { origin } = sender
+      const { id: cliId, localUrl } = tunnel!.session ?? { id: null, localUrl: null }
+      attempt.cliId = cliId
+      if (localUrl !== null) attempt.url = localUrl + request.shownUrl.slice(origin.length)
+      const headers = traceHeaders(attempt.trace, request.headers)
+      const job = jobOf({ ...request, headers }, request.url.slice(origin.length), facts, localUrl)
+      return tunnel!.send(job, (ending) => wentThrough(attempt, ending, sender.judge))
+    }
+    const answer = sender.answer(request)
+    const outcome = { ...answer, errorCode: null, errorMessage: null, sentAt: attempt.startedAt, respondedAt: now() }
+    soon(attempt, () => answered(attempt, outcome, sender.judge))
+  }
+
+  /** A send over a session has ended. */
+  const sent = (attempt: Attempt, exit: SendExit): void => {
+    const at = now()
+    if (Exit.isSuccess(exit)) {
+      const outcome = { ...exit.value, errorCode: null, errorMessage: null, sentAt: attempt.startedAt, respondedAt: at }
+      return finish(attempt, outcome, "successful", "answered")
+    }
+    const failure = Cause.findErrorOption(exit.cause)
+    if (failure._tag === "None" && !Cause.hasInterruptsOnly(exit.cause)) return brokeDown(attempt, exit.cause)
+    const { broken, code, final, message } =
+      failure._tag === "Some"
+        ? failure.value
+        : ({
+            code: "NETWORK_REQUEST_CANCELED",
+            message: "cancelled by the gateway",
+            final: false,
+            broken: true
+          } as const)
+    const outcome = unanswered(code, message, attempt.startedAt, at)
+    if (isOver(outcome)) abandon(attempt)
+    else finish(attempt, outcome, { code, message, final }, broken ? "overloaded" : "answered")
+  }
+
+  /** What was sent through the tunnel has ended. */
+  const wentThrough = (attempt: Attempt, ending: TunnelEnding | Returned, judge: HttpSender["judge"]): void => {
+    if (ending.kind === "returned") return ends.returned(attempt.item)
+    soon(attempt, () => {
+      const outcome = outcomeOf(ending, attempt.startedAt, now())
+      // Whether it has come or not says nothing of how many may be under way: that is fixed.
+      finish(attempt, outcome, verdictOf(outcome, judge), ending.kind === "away" ? "unsent" : "answered")
+    })
+  }
+
+  /** Whether it waited for its connection until the shard was somebody else's: not an attempt, and no longer ours. */
+  const isOver = ({ errorCode, status }: Outcome): boolean =>
+    errorCode === "NETWORK_REQUEST_CANCELED" && status === null && !holdsLease()
+
+  const abandon = ({ item }: Attempt): void => ends.abandoned(item)
+
+  const answered = (attempt: Attempt, outcome: Outcome, judge: HttpSender["judge"]): void => {
+    if (isOver(outcome)) abandon(attempt)
+    else finish(attempt, outcome, verdictOf(outcome, judge), endingOf(outcome))
+  }
+
+  /** Hands an attempt in to be recorded. Throws only when it did not. */
+  const finish = (attempt: Attempt, answer: Outcome, judged: Verdict, how: Ending): void => {
+    const { item } = attempt
+    const [outcome, verdict] = withoutEchoes(attempt, answer, judged)
+    const record = recordOf(attempt, id, outcome, verdict, now(), Math.random())
+    journal.record(record, (recorded) => {
+      if (recorded === "superseded") ends.recorded(item, { kind: "superseded" })
+      else if (recorded === "PENDING" && record.retryAt !== null) {
+        ends.recorded(item, { kind: "retry", item: retryOf(item, record, record.retryAt) })
+      } else ends.recorded(item, { kind: "finished" })
+    })
+    tracing.attempted(attempt.trace, attempt.startedAt, record)
+    // The journal answers later.
+    ends.ended(item, how)
+  }
+
+  return {
+    /** Begins an attempt; `ends` are told later how it has ended. */
+    send: (attempt: Attempt, destination: DestinationState | null, tunnel: Tunnel | null): void =>
+      guarded(attempt, () => begin(attempt, destination, tunnel))
+  }
+})

@@ -144,6 +144,26 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  "/connect": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Hold a tunnel open
+     * @description A WebSocket. Each of the gateway's text frames is one TunnelFrame: a hello, and from then on every delivery of the CLI destination, each of which the client answers with a frame of its own: `docs/tunnel.md` has them all. Who asks is told by the headers of any call (`Authorization`, `x-team-id`), by `x-api-key`, or by subprotocols as a stream is. Who may not is let in and then told so by the close code: 4401, 4403, 4404; 4409 when a newer session has taken over.
+     */
+    get: operations["connectTunnel"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   "/connections": {
     parameters: {
       query?: never
@@ -394,6 +414,26 @@ export interface paths {
      */
     put: operations["enableDestination"]
     post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/destinations/{id}/oauth/start": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Send somebody to consent to a destination's tokens
+     * @description For `OAUTH2_AUTHORIZATION_CODE` with an `authorization_url`. What is begun is good for ten minutes and for once; beginning again takes its place.
+     */
+    post: operations["startDestinationConsent"]
     delete?: never
     options?: never
     head?: never
@@ -656,6 +696,26 @@ export interface paths {
      * @description Of the last 24 hours, a row for each id in the order given; zeros for an id that is none. Bins are six of four hours, the oldest first.
      */
     get: operations["getTransformationMetrics"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/oauth/callback": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * End a consent
+     * @description Where a provider leads somebody back to who has consented. Without a credential: the state is one. The tokens are kept with the destination and are shown to nobody.
+     */
+    get: operations["endDestinationConsent"]
     put?: never
     post?: never
     delete?: never
@@ -1356,6 +1416,26 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  "/transformations/capabilities": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * What code may use
+     * @description The runtime, what code finds beside the language, and the limits of a call.
+     */
+    get: operations["getTransformationCapabilities"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   "/transformations/run": {
     parameters: {
       query?: never
@@ -1370,6 +1450,66 @@ export interface paths {
      * @description Nothing is stored. Code that fails is answered 200 with `error`; code that does not compile 400.
      */
     post: operations["runTransformation"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/transformations/validate": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    /**
+     * Whether code is a transformation
+     * @description The code is compiled and loaded, and no request is run through it. What is wrong is answered 200, with `valid` false and `error`.
+     */
+    put: operations["validateTransformation"]
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/workflow-formatter/catalog": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Retrieve the operations of the formatter
+     * @description With their fields, limits and outputs. `ETag` is its `catalog_hash`; 304 to who has it in `If-None-Match`.
+     */
+    get: operations["getFormatterCatalog"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/workflow-formatter/test": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Try an operation of the formatter
+     * @description Nothing is stored. The same body gives the same answer, but for `duration_ms`, as long as `anchor_at` is given. At most 256 KiB.
+     */
+    post: operations["testFormatter"]
     delete?: never
     options?: never
     head?: never
@@ -1587,7 +1727,7 @@ export interface components {
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
       /**
        * Format: uri
-       * @description The webhook's execute URL
+       * @description The webhook's execute URL. Encrypted at rest, masked on read; writing the mask back keeps it
        * @example https://discord.com/api/webhooks/1234/token
        */
       url: string
@@ -1618,6 +1758,88 @@ export interface components {
       id: string
       source: components["schemas"]["Source"]
       team_id: string
+    }
+    CliDestinationConfig:
+      | {
+          auth?: {
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          } | null
+          auth_type?: "NO_AUTH" | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          max_concurrency?: null
+          path?: string | null
+          rate_limit?: number | null
+          rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+          url?: null
+        }
+      | {
+          auth?: {
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+          } | null
+          /**
+           * @description Signed with the team's secret: webhook-id, webhook-timestamp, webhook-signature
+           * @enum {string}
+           */
+          auth_type: "SERVICE_SIGNATURE"
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          max_concurrency?: null
+          path?: string | null
+          rate_limit?: number | null
+          rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+          url?: null
+        }
+      | {
+          auth:
+            | {
+                /** @description true: as if there were no auth */
+                disabled?: boolean
+                /**
+                 * @description None that HTTP or the gateway sets
+                 * @example x-token
+                 */
+                header_name: string
+                /** @description The header's value: printable ASCII. Encrypted at rest, masked on read; writing the mask back keeps it */
+                value: string
+              }
+            | {
+                /** @enum {boolean} */
+                disabled: true
+                /**
+                 * @description None that HTTP or the gateway sets
+                 * @example x-token
+                 */
+                header_name?: string
+                /** @description The header's value: printable ASCII. Encrypted at rest, masked on read; writing the mask back keeps it */
+                value?: string
+              }
+          /** @enum {string} */
+          auth_type: "CUSTOM_HEADER"
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          max_concurrency?: null
+          path?: string | null
+          rate_limit?: number | null
+          rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+          url?: null
+        }
+    /**
+     * @description Delivers to a program on somebody's own machine, through a tunnel.
+     * @example {
+     *       "name": "my-laptop",
+     *       "type": "CLI",
+     *       "config": {
+     *         "path": "/webhooks"
+     *       }
+     *     }
+     */
+    CliDestinationWrite: {
+      config?: components["schemas"]["CliDestinationConfig"] | null
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /** @enum {string} */
+      type: "CLI"
     }
     /** @description What a value has to meet: a plain value (equality), a list (each item is met by some element), or an object of fields and operators. */
     Condition: string | number | boolean | null | unknown[] | components["schemas"]["ConditionOperators"]
@@ -2027,6 +2249,19 @@ export interface components {
        */
       source_id?: string
     }
+    ConsentEnded: {
+      /** @enum {boolean} */
+      authorized: true
+      destination_id: string
+      /** @description Whether the provider has given a refresh token: without one somebody has to consent again when the first token is over */
+      renewable: boolean
+    }
+    /** @description Somebody opens authorization_url in a browser before expires_at, and is led back to redirect_uri. */
+    ConsentStarted: {
+      authorization_url: string
+      expires_at: string
+      redirect_uri: string
+    }
     /** @description What senders are answered: by the first enabled rule that matches, else the body; without one, the receipt. */
     CustomResponse: {
       body?: string | null
@@ -2146,6 +2381,7 @@ export interface components {
     }
     DestinationConfig:
       | {
+          account_id?: string
           /** @description Who may be notified by the message */
           allowed_mentions?: ("roles" | "users" | "everyone")[]
           /** @enum {string} */
@@ -2158,40 +2394,83 @@ export interface components {
           avatar_url?: string | null
           bcc?: string | string[] | null
           blocks_template?: string | null
-          body_template?: string
+          body_template?: string | null
+          bucket?: string
           cc?: string | string[] | null
           channel?: string
           chat_id?: string
+          /**
+           * @description The cells of a row in their order: paths like order.id or event_id, or templates
+           * @example [
+           *       "event_id",
+           *       "order.id",
+           *       "{{payload.first}} {{payload.last}}"
+           *     ]
+           */
+          columns?: string[]
+          /** @enum {string} */
+          conflict_mode?: "ERROR" | "IGNORE"
+          connect_timeout?: number
           content_sid?: string | null
           content_template?: string
+          content_type?: string
           content_variables?: string | null
+          /** @example shop */
+          database?: string
+          delivered_at_column?: string | null
           disable_link_previews?: boolean
           disable_notification?: boolean
           embeds?: string | null
+          endpoint?: string | null
+          event_id_column?: string | null
+          force_path_style?: boolean
           forward_credentials?: boolean
           from?: string | null
           from_name?: string | null
+          /**
+           * @description Host name or IP address of the server
+           * @example db.example.com
+           */
+          host?: string
           html_template?: string | null
           http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          include_metadata?: boolean
+          key_template?: string
           max_concurrency?: number | null
           /** @description Public URLs or templates of them, like {{payload.media_url}} */
           media_urls?: string[]
           messaging_service_sid?: string | null
+          metadata_column?: string | null
           parse_mode?: ("HTML" | "MarkdownV2") | null
           path?: string
           path_forwarding_disabled?: boolean
+          /** @description Of type jsonb: gets the body; one that is not JSON as a JSON string */
+          payload_column?: string
+          port?: number
           rate_limit: number | null
           /** @enum {string} */
           rate_limit_period: "second" | "minute" | "hour" | "day"
+          region?: string
           reply_to?: string | null
+          /** @description The table's schema */
+          schema?: string
+          sheet_name?: string
+          spreadsheet_id?: string
           subject?: string
+          /** @description Upper and lower case count, as in the columns */
+          table?: string
           text_template?: string
+          /** @enum {string} */
+          tls_mode?: "verify-full" | "disable"
           to?: string
           /** Format: uri */
           url?: string
           username?: string | null
+          /** @enum {string} */
+          value_input_option?: "RAW" | "USER_ENTERED"
         }
       | {
+          account_id?: string
           /** @description Who may be notified by the message */
           allowed_mentions?: ("roles" | "users" | "everyone")[]
           /** @enum {string} */
@@ -2207,40 +2486,83 @@ export interface components {
           avatar_url?: string | null
           bcc?: string | string[] | null
           blocks_template?: string | null
-          body_template?: string
+          body_template?: string | null
+          bucket?: string
           cc?: string | string[] | null
           channel?: string
           chat_id?: string
+          /**
+           * @description The cells of a row in their order: paths like order.id or event_id, or templates
+           * @example [
+           *       "event_id",
+           *       "order.id",
+           *       "{{payload.first}} {{payload.last}}"
+           *     ]
+           */
+          columns?: string[]
+          /** @enum {string} */
+          conflict_mode?: "ERROR" | "IGNORE"
+          connect_timeout?: number
           content_sid?: string | null
           content_template?: string
+          content_type?: string
           content_variables?: string | null
+          /** @example shop */
+          database?: string
+          delivered_at_column?: string | null
           disable_link_previews?: boolean
           disable_notification?: boolean
           embeds?: string | null
+          endpoint?: string | null
+          event_id_column?: string | null
+          force_path_style?: boolean
           forward_credentials?: boolean
           from?: string | null
           from_name?: string | null
+          /**
+           * @description Host name or IP address of the server
+           * @example db.example.com
+           */
+          host?: string
           html_template?: string | null
           http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          include_metadata?: boolean
+          key_template?: string
           max_concurrency?: number | null
           /** @description Public URLs or templates of them, like {{payload.media_url}} */
           media_urls?: string[]
           messaging_service_sid?: string | null
+          metadata_column?: string | null
           parse_mode?: ("HTML" | "MarkdownV2") | null
           path?: string
           path_forwarding_disabled?: boolean
+          /** @description Of type jsonb: gets the body; one that is not JSON as a JSON string */
+          payload_column?: string
+          port?: number
           rate_limit: number | null
           /** @enum {string} */
           rate_limit_period: "second" | "minute" | "hour" | "day"
+          region?: string
           reply_to?: string | null
+          /** @description The table's schema */
+          schema?: string
+          sheet_name?: string
+          spreadsheet_id?: string
           subject?: string
+          /** @description Upper and lower case count, as in the columns */
+          table?: string
           text_template?: string
+          /** @enum {string} */
+          tls_mode?: "verify-full" | "disable"
           to?: string
           /** Format: uri */
           url?: string
           username?: string | null
+          /** @enum {string} */
+          value_input_option?: "RAW" | "USER_ENTERED"
         }
       | {
+          account_id?: string
           /** @description Who may be notified by the message */
           allowed_mentions?: ("roles" | "users" | "everyone")[]
           /** @enum {string} */
@@ -2255,40 +2577,83 @@ export interface components {
           avatar_url?: string | null
           bcc?: string | string[] | null
           blocks_template?: string | null
-          body_template?: string
+          body_template?: string | null
+          bucket?: string
           cc?: string | string[] | null
           channel?: string
           chat_id?: string
+          /**
+           * @description The cells of a row in their order: paths like order.id or event_id, or templates
+           * @example [
+           *       "event_id",
+           *       "order.id",
+           *       "{{payload.first}} {{payload.last}}"
+           *     ]
+           */
+          columns?: string[]
+          /** @enum {string} */
+          conflict_mode?: "ERROR" | "IGNORE"
+          connect_timeout?: number
           content_sid?: string | null
           content_template?: string
+          content_type?: string
           content_variables?: string | null
+          /** @example shop */
+          database?: string
+          delivered_at_column?: string | null
           disable_link_previews?: boolean
           disable_notification?: boolean
           embeds?: string | null
+          endpoint?: string | null
+          event_id_column?: string | null
+          force_path_style?: boolean
           forward_credentials?: boolean
           from?: string | null
           from_name?: string | null
+          /**
+           * @description Host name or IP address of the server
+           * @example db.example.com
+           */
+          host?: string
           html_template?: string | null
           http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          include_metadata?: boolean
+          key_template?: string
           max_concurrency?: number | null
           /** @description Public URLs or templates of them, like {{payload.media_url}} */
           media_urls?: string[]
           messaging_service_sid?: string | null
+          metadata_column?: string | null
           parse_mode?: ("HTML" | "MarkdownV2") | null
           path?: string
           path_forwarding_disabled?: boolean
+          /** @description Of type jsonb: gets the body; one that is not JSON as a JSON string */
+          payload_column?: string
+          port?: number
           rate_limit: number | null
           /** @enum {string} */
           rate_limit_period: "second" | "minute" | "hour" | "day"
+          region?: string
           reply_to?: string | null
+          /** @description The table's schema */
+          schema?: string
+          sheet_name?: string
+          spreadsheet_id?: string
           subject?: string
+          /** @description Upper and lower case count, as in the columns */
+          table?: string
           text_template?: string
+          /** @enum {string} */
+          tls_mode?: "verify-full" | "disable"
           to?: string
           /** Format: uri */
           url?: string
           username?: string | null
+          /** @enum {string} */
+          value_input_option?: "RAW" | "USER_ENTERED"
         }
       | {
+          account_id?: string
           /** @description Who may be notified by the message */
           allowed_mentions?: ("roles" | "users" | "everyone")[]
           /** @enum {string} */
@@ -2303,40 +2668,83 @@ export interface components {
           avatar_url?: string | null
           bcc?: string | string[] | null
           blocks_template?: string | null
-          body_template?: string
+          body_template?: string | null
+          bucket?: string
           cc?: string | string[] | null
           channel?: string
           chat_id?: string
+          /**
+           * @description The cells of a row in their order: paths like order.id or event_id, or templates
+           * @example [
+           *       "event_id",
+           *       "order.id",
+           *       "{{payload.first}} {{payload.last}}"
+           *     ]
+           */
+          columns?: string[]
+          /** @enum {string} */
+          conflict_mode?: "ERROR" | "IGNORE"
+          connect_timeout?: number
           content_sid?: string | null
           content_template?: string
+          content_type?: string
           content_variables?: string | null
+          /** @example shop */
+          database?: string
+          delivered_at_column?: string | null
           disable_link_previews?: boolean
           disable_notification?: boolean
           embeds?: string | null
+          endpoint?: string | null
+          event_id_column?: string | null
+          force_path_style?: boolean
           forward_credentials?: boolean
           from?: string | null
           from_name?: string | null
+          /**
+           * @description Host name or IP address of the server
+           * @example db.example.com
+           */
+          host?: string
           html_template?: string | null
           http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          include_metadata?: boolean
+          key_template?: string
           max_concurrency?: number | null
           /** @description Public URLs or templates of them, like {{payload.media_url}} */
           media_urls?: string[]
           messaging_service_sid?: string | null
+          metadata_column?: string | null
           parse_mode?: ("HTML" | "MarkdownV2") | null
           path?: string
           path_forwarding_disabled?: boolean
+          /** @description Of type jsonb: gets the body; one that is not JSON as a JSON string */
+          payload_column?: string
+          port?: number
           rate_limit: number | null
           /** @enum {string} */
           rate_limit_period: "second" | "minute" | "hour" | "day"
+          region?: string
           reply_to?: string | null
+          /** @description The table's schema */
+          schema?: string
+          sheet_name?: string
+          spreadsheet_id?: string
           subject?: string
+          /** @description Upper and lower case count, as in the columns */
+          table?: string
           text_template?: string
+          /** @enum {string} */
+          tls_mode?: "verify-full" | "disable"
           to?: string
           /** Format: uri */
           url?: string
           username?: string | null
+          /** @enum {string} */
+          value_input_option?: "RAW" | "USER_ENTERED"
         }
       | {
+          account_id?: string
           /** @description Who may be notified by the message */
           allowed_mentions?: ("roles" | "users" | "everyone")[]
           /** @enum {string} */
@@ -2352,40 +2760,751 @@ export interface components {
           avatar_url?: string | null
           bcc?: string | string[] | null
           blocks_template?: string | null
-          body_template?: string
+          body_template?: string | null
+          bucket?: string
           cc?: string | string[] | null
           channel?: string
           chat_id?: string
+          /**
+           * @description The cells of a row in their order: paths like order.id or event_id, or templates
+           * @example [
+           *       "event_id",
+           *       "order.id",
+           *       "{{payload.first}} {{payload.last}}"
+           *     ]
+           */
+          columns?: string[]
+          /** @enum {string} */
+          conflict_mode?: "ERROR" | "IGNORE"
+          connect_timeout?: number
           content_sid?: string | null
           content_template?: string
+          content_type?: string
           content_variables?: string | null
+          /** @example shop */
+          database?: string
+          delivered_at_column?: string | null
           disable_link_previews?: boolean
           disable_notification?: boolean
           embeds?: string | null
+          endpoint?: string | null
+          event_id_column?: string | null
+          force_path_style?: boolean
           forward_credentials?: boolean
           from?: string | null
           from_name?: string | null
+          /**
+           * @description Host name or IP address of the server
+           * @example db.example.com
+           */
+          host?: string
           html_template?: string | null
           http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          include_metadata?: boolean
+          key_template?: string
           max_concurrency?: number | null
           /** @description Public URLs or templates of them, like {{payload.media_url}} */
           media_urls?: string[]
           messaging_service_sid?: string | null
+          metadata_column?: string | null
           parse_mode?: ("HTML" | "MarkdownV2") | null
           path?: string
           path_forwarding_disabled?: boolean
+          /** @description Of type jsonb: gets the body; one that is not JSON as a JSON string */
+          payload_column?: string
+          port?: number
           rate_limit: number | null
           /** @enum {string} */
           rate_limit_period: "second" | "minute" | "hour" | "day"
+          region?: string
           reply_to?: string | null
+          /** @description The table's schema */
+          schema?: string
+          sheet_name?: string
+          spreadsheet_id?: string
           subject?: string
+          /** @description Upper and lower case count, as in the columns */
+          table?: string
           text_template?: string
+          /** @enum {string} */
+          tls_mode?: "verify-full" | "disable"
           to?: string
           /** Format: uri */
           url?: string
           username?: string | null
+          /** @enum {string} */
+          value_input_option?: "RAW" | "USER_ENTERED"
+        }
+      | {
+          account_id?: string
+          /** @description Who may be notified by the message */
+          allowed_mentions?: ("roles" | "users" | "everyone")[]
+          /** @enum {string} */
+          api_base?: "https://api.sendgrid.com" | "https://api.eu.sendgrid.com"
+          auth: {
+            access_key_id?: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+            secret_access_key?: string
+            session_token?: string
+          }
+          /** @enum {string} */
+          auth_type: "OBJECT_STORE_R_ACCESS_KEY"
+          avatar_url?: string | null
+          bcc?: string | string[] | null
+          blocks_template?: string | null
+          body_template?: string | null
+          bucket?: string
+          cc?: string | string[] | null
+          channel?: string
+          chat_id?: string
+          /**
+           * @description The cells of a row in their order: paths like order.id or event_id, or templates
+           * @example [
+           *       "event_id",
+           *       "order.id",
+           *       "{{payload.first}} {{payload.last}}"
+           *     ]
+           */
+          columns?: string[]
+          /** @enum {string} */
+          conflict_mode?: "ERROR" | "IGNORE"
+          connect_timeout?: number
+          content_sid?: string | null
+          content_template?: string
+          content_type?: string
+          content_variables?: string | null
+          /** @example shop */
+          database?: string
+          delivered_at_column?: string | null
+          disable_link_previews?: boolean
+          disable_notification?: boolean
+          embeds?: string | null
+          endpoint?: string | null
+          event_id_column?: string | null
+          force_path_style?: boolean
+          forward_credentials?: boolean
+          from?: string | null
+          from_name?: string | null
+          /**
+           * @description Host name or IP address of the server
+           * @example db.example.com
+           */
+          host?: string
+          html_template?: string | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          include_metadata?: boolean
+          key_template?: string
+          max_concurrency?: number | null
+          /** @description Public URLs or templates of them, like {{payload.media_url}} */
+          media_urls?: string[]
+          messaging_service_sid?: string | null
+          metadata_column?: string | null
+          parse_mode?: ("HTML" | "MarkdownV2") | null
+          path?: string
+          path_forwarding_disabled?: boolean
+          /** @description Of type jsonb: gets the body; one that is not JSON as a JSON string */
+          payload_column?: string
+          port?: number
+          rate_limit: number | null
+          /** @enum {string} */
+          rate_limit_period: "second" | "minute" | "hour" | "day"
+          region?: string
+          reply_to?: string | null
+          /** @description The table's schema */
+          schema?: string
+          sheet_name?: string
+          spreadsheet_id?: string
+          subject?: string
+          /** @description Upper and lower case count, as in the columns */
+          table?: string
+          text_template?: string
+          /** @enum {string} */
+          tls_mode?: "verify-full" | "disable"
+          to?: string
+          /** Format: uri */
+          url?: string
+          username?: string | null
+          /** @enum {string} */
+          value_input_option?: "RAW" | "USER_ENTERED"
+        }
+      | {
+          account_id?: string
+          /** @description Who may be notified by the message */
+          allowed_mentions?: ("roles" | "users" | "everyone")[]
+          /** @enum {string} */
+          api_base?: "https://api.sendgrid.com" | "https://api.eu.sendgrid.com"
+          auth: {
+            access_key_id?: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+            secret_access_key?: string
+            session_token?: string
+          }
+          /** @enum {string} */
+          auth_type: "OBJECT_STORE_S_ACCESS_KEY"
+          avatar_url?: string | null
+          bcc?: string | string[] | null
+          blocks_template?: string | null
+          body_template?: string | null
+          bucket?: string
+          cc?: string | string[] | null
+          channel?: string
+          chat_id?: string
+          /**
+           * @description The cells of a row in their order: paths like order.id or event_id, or templates
+           * @example [
+           *       "event_id",
+           *       "order.id",
+           *       "{{payload.first}} {{payload.last}}"
+           *     ]
+           */
+          columns?: string[]
+          /** @enum {string} */
+          conflict_mode?: "ERROR" | "IGNORE"
+          connect_timeout?: number
+          content_sid?: string | null
+          content_template?: string
+          content_type?: string
+          content_variables?: string | null
+          /** @example shop */
+          database?: string
+          delivered_at_column?: string | null
+          disable_link_previews?: boolean
+          disable_notification?: boolean
+          embeds?: string | null
+          endpoint?: string | null
+          event_id_column?: string | null
+          force_path_style?: boolean
+          forward_credentials?: boolean
+          from?: string | null
+          from_name?: string | null
+          /**
+           * @description Host name or IP address of the server
+           * @example db.example.com
+           */
+          host?: string
+          html_template?: string | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          include_metadata?: boolean
+          key_template?: string
+          max_concurrency?: number | null
+          /** @description Public URLs or templates of them, like {{payload.media_url}} */
+          media_urls?: string[]
+          messaging_service_sid?: string | null
+          metadata_column?: string | null
+          parse_mode?: ("HTML" | "MarkdownV2") | null
+          path?: string
+          path_forwarding_disabled?: boolean
+          /** @description Of type jsonb: gets the body; one that is not JSON as a JSON string */
+          payload_column?: string
+          port?: number
+          rate_limit: number | null
+          /** @enum {string} */
+          rate_limit_period: "second" | "minute" | "hour" | "day"
+          region?: string
+          reply_to?: string | null
+          /** @description The table's schema */
+          schema?: string
+          sheet_name?: string
+          spreadsheet_id?: string
+          subject?: string
+          /** @description Upper and lower case count, as in the columns */
+          table?: string
+          text_template?: string
+          /** @enum {string} */
+          tls_mode?: "verify-full" | "disable"
+          to?: string
+          /** Format: uri */
+          url?: string
+          username?: string | null
+          /** @enum {string} */
+          value_input_option?: "RAW" | "USER_ENTERED"
+        }
+      | {
+          account_id?: string
+          /** @description Who may be notified by the message */
+          allowed_mentions?: ("roles" | "users" | "everyone")[]
+          /** @enum {string} */
+          api_base?: "https://api.sendgrid.com" | "https://api.eu.sendgrid.com"
+          auth: {
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+            password?: string
+            username?: string
+          }
+          /** @enum {string} */
+          auth_type: "DATABASE_PASSWORD"
+          avatar_url?: string | null
+          bcc?: string | string[] | null
+          blocks_template?: string | null
+          body_template?: string | null
+          bucket?: string
+          cc?: string | string[] | null
+          channel?: string
+          chat_id?: string
+          /**
+           * @description The cells of a row in their order: paths like order.id or event_id, or templates
+           * @example [
+           *       "event_id",
+           *       "order.id",
+           *       "{{payload.first}} {{payload.last}}"
+           *     ]
+           */
+          columns?: string[]
+          /** @enum {string} */
+          conflict_mode?: "ERROR" | "IGNORE"
+          connect_timeout?: number
+          content_sid?: string | null
+          content_template?: string
+          content_type?: string
+          content_variables?: string | null
+          /** @example shop */
+          database?: string
+          delivered_at_column?: string | null
+          disable_link_previews?: boolean
+          disable_notification?: boolean
+          embeds?: string | null
+          endpoint?: string | null
+          event_id_column?: string | null
+          force_path_style?: boolean
+          forward_credentials?: boolean
+          from?: string | null
+          from_name?: string | null
+          /**
+           * @description Host name or IP address of the server
+           * @example db.example.com
+           */
+          host?: string
+          html_template?: string | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          include_metadata?: boolean
+          key_template?: string
+          max_concurrency?: number | null
+          /** @description Public URLs or templates of them, like {{payload.media_url}} */
+          media_urls?: string[]
+          messaging_service_sid?: string | null
+          metadata_column?: string | null
+          parse_mode?: ("HTML" | "MarkdownV2") | null
+          path?: string
+          path_forwarding_disabled?: boolean
+          /** @description Of type jsonb: gets the body; one that is not JSON as a JSON string */
+          payload_column?: string
+          port?: number
+          rate_limit: number | null
+          /** @enum {string} */
+          rate_limit_period: "second" | "minute" | "hour" | "day"
+          region?: string
+          reply_to?: string | null
+          /** @description The table's schema */
+          schema?: string
+          sheet_name?: string
+          spreadsheet_id?: string
+          subject?: string
+          /** @description Upper and lower case count, as in the columns */
+          table?: string
+          text_template?: string
+          /** @enum {string} */
+          tls_mode?: "verify-full" | "disable"
+          to?: string
+          /** Format: uri */
+          url?: string
+          username?: string | null
+          /** @enum {string} */
+          value_input_option?: "RAW" | "USER_ENTERED"
+        }
+      | {
+          account_id?: string
+          /** @description Who may be notified by the message */
+          allowed_mentions?: ("roles" | "users" | "everyone")[]
+          /** @enum {string} */
+          api_base?: "https://api.sendgrid.com" | "https://api.eu.sendgrid.com"
+          auth: {
+            audience?: string
+            client_id?: string
+            client_secret?: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+            scope?: string
+            token_auth_method?: string
+            token_url?: string
+          }
+          /** @enum {string} */
+          auth_type: "OAUTH2_CLIENT_CREDENTIALS"
+          avatar_url?: string | null
+          bcc?: string | string[] | null
+          blocks_template?: string | null
+          body_template?: string | null
+          bucket?: string
+          cc?: string | string[] | null
+          channel?: string
+          chat_id?: string
+          /**
+           * @description The cells of a row in their order: paths like order.id or event_id, or templates
+           * @example [
+           *       "event_id",
+           *       "order.id",
+           *       "{{payload.first}} {{payload.last}}"
+           *     ]
+           */
+          columns?: string[]
+          /** @enum {string} */
+          conflict_mode?: "ERROR" | "IGNORE"
+          connect_timeout?: number
+          content_sid?: string | null
+          content_template?: string
+          content_type?: string
+          content_variables?: string | null
+          /** @example shop */
+          database?: string
+          delivered_at_column?: string | null
+          disable_link_previews?: boolean
+          disable_notification?: boolean
+          embeds?: string | null
+          endpoint?: string | null
+          event_id_column?: string | null
+          force_path_style?: boolean
+          forward_credentials?: boolean
+          from?: string | null
+          from_name?: string | null
+          /**
+           * @description Host name or IP address of the server
+           * @example db.example.com
+           */
+          host?: string
+          html_template?: string | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          include_metadata?: boolean
+          key_template?: string
+          max_concurrency?: number | null
+          /** @description Public URLs or templates of them, like {{payload.media_url}} */
+          media_urls?: string[]
+          messaging_service_sid?: string | null
+          metadata_column?: string | null
+          parse_mode?: ("HTML" | "MarkdownV2") | null
+          path?: string
+          path_forwarding_disabled?: boolean
+          /** @description Of type jsonb: gets the body; one that is not JSON as a JSON string */
+          payload_column?: string
+          port?: number
+          rate_limit: number | null
+          /** @enum {string} */
+          rate_limit_period: "second" | "minute" | "hour" | "day"
+          region?: string
+          reply_to?: string | null
+          /** @description The table's schema */
+          schema?: string
+          sheet_name?: string
+          spreadsheet_id?: string
+          subject?: string
+          /** @description Upper and lower case count, as in the columns */
+          table?: string
+          text_template?: string
+          /** @enum {string} */
+          tls_mode?: "verify-full" | "disable"
+          to?: string
+          /** Format: uri */
+          url?: string
+          username?: string | null
+          /** @enum {string} */
+          value_input_option?: "RAW" | "USER_ENTERED"
+        }
+      | {
+          account_id?: string
+          /** @description Who may be notified by the message */
+          allowed_mentions?: ("roles" | "users" | "everyone")[]
+          /** @enum {string} */
+          api_base?: "https://api.sendgrid.com" | "https://api.eu.sendgrid.com"
+          auth: {
+            audience?: string
+            authorization_url?: string
+            client_id?: string
+            client_secret?: string
+            code?: string
+            code_verifier?: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+            redirect_uri?: string
+            refresh_token?: string
+            scope?: string
+            token_auth_method?: string
+            token_url?: string
+          }
+          /** @enum {string} */
+          auth_type: "OAUTH2_AUTHORIZATION_CODE"
+          avatar_url?: string | null
+          bcc?: string | string[] | null
+          blocks_template?: string | null
+          body_template?: string | null
+          bucket?: string
+          cc?: string | string[] | null
+          channel?: string
+          chat_id?: string
+          /**
+           * @description The cells of a row in their order: paths like order.id or event_id, or templates
+           * @example [
+           *       "event_id",
+           *       "order.id",
+           *       "{{payload.first}} {{payload.last}}"
+           *     ]
+           */
+          columns?: string[]
+          /** @enum {string} */
+          conflict_mode?: "ERROR" | "IGNORE"
+          connect_timeout?: number
+          content_sid?: string | null
+          content_template?: string
+          content_type?: string
+          content_variables?: string | null
+          /** @example shop */
+          database?: string
+          delivered_at_column?: string | null
+          disable_link_previews?: boolean
+          disable_notification?: boolean
+          embeds?: string | null
+          endpoint?: string | null
+          event_id_column?: string | null
+          force_path_style?: boolean
+          forward_credentials?: boolean
+          from?: string | null
+          from_name?: string | null
+          /**
+           * @description Host name or IP address of the server
+           * @example db.example.com
+           */
+          host?: string
+          html_template?: string | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          include_metadata?: boolean
+          key_template?: string
+          max_concurrency?: number | null
+          /** @description Public URLs or templates of them, like {{payload.media_url}} */
+          media_urls?: string[]
+          messaging_service_sid?: string | null
+          metadata_column?: string | null
+          parse_mode?: ("HTML" | "MarkdownV2") | null
+          path?: string
+          path_forwarding_disabled?: boolean
+          /** @description Of type jsonb: gets the body; one that is not JSON as a JSON string */
+          payload_column?: string
+          port?: number
+          rate_limit: number | null
+          /** @enum {string} */
+          rate_limit_period: "second" | "minute" | "hour" | "day"
+          region?: string
+          reply_to?: string | null
+          /** @description The table's schema */
+          schema?: string
+          sheet_name?: string
+          spreadsheet_id?: string
+          subject?: string
+          /** @description Upper and lower case count, as in the columns */
+          table?: string
+          text_template?: string
+          /** @enum {string} */
+          tls_mode?: "verify-full" | "disable"
+          to?: string
+          /** Format: uri */
+          url?: string
+          username?: string | null
+          /** @enum {string} */
+          value_input_option?: "RAW" | "USER_ENTERED"
+        }
+      | {
+          account_id?: string
+          /** @description Who may be notified by the message */
+          allowed_mentions?: ("roles" | "users" | "everyone")[]
+          /** @enum {string} */
+          api_base?: "https://api.sendgrid.com" | "https://api.eu.sendgrid.com"
+          auth: {
+            client_id?: string
+            client_secret?: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+            refresh_token?: string
+            scope?: string
+            token_auth_method?: string
+            token_url?: string
+          }
+          /** @enum {string} */
+          auth_type: "OAUTH_REFRESH_TOKEN"
+          avatar_url?: string | null
+          bcc?: string | string[] | null
+          blocks_template?: string | null
+          body_template?: string | null
+          bucket?: string
+          cc?: string | string[] | null
+          channel?: string
+          chat_id?: string
+          /**
+           * @description The cells of a row in their order: paths like order.id or event_id, or templates
+           * @example [
+           *       "event_id",
+           *       "order.id",
+           *       "{{payload.first}} {{payload.last}}"
+           *     ]
+           */
+          columns?: string[]
+          /** @enum {string} */
+          conflict_mode?: "ERROR" | "IGNORE"
+          connect_timeout?: number
+          content_sid?: string | null
+          content_template?: string
+          content_type?: string
+          content_variables?: string | null
+          /** @example shop */
+          database?: string
+          delivered_at_column?: string | null
+          disable_link_previews?: boolean
+          disable_notification?: boolean
+          embeds?: string | null
+          endpoint?: string | null
+          event_id_column?: string | null
+          force_path_style?: boolean
+          forward_credentials?: boolean
+          from?: string | null
+          from_name?: string | null
+          /**
+           * @description Host name or IP address of the server
+           * @example db.example.com
+           */
+          host?: string
+          html_template?: string | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          include_metadata?: boolean
+          key_template?: string
+          max_concurrency?: number | null
+          /** @description Public URLs or templates of them, like {{payload.media_url}} */
+          media_urls?: string[]
+          messaging_service_sid?: string | null
+          metadata_column?: string | null
+          parse_mode?: ("HTML" | "MarkdownV2") | null
+          path?: string
+          path_forwarding_disabled?: boolean
+          /** @description Of type jsonb: gets the body; one that is not JSON as a JSON string */
+          payload_column?: string
+          port?: number
+          rate_limit: number | null
+          /** @enum {string} */
+          rate_limit_period: "second" | "minute" | "hour" | "day"
+          region?: string
+          reply_to?: string | null
+          /** @description The table's schema */
+          schema?: string
+          sheet_name?: string
+          spreadsheet_id?: string
+          subject?: string
+          /** @description Upper and lower case count, as in the columns */
+          table?: string
+          text_template?: string
+          /** @enum {string} */
+          tls_mode?: "verify-full" | "disable"
+          to?: string
+          /** Format: uri */
+          url?: string
+          username?: string | null
+          /** @enum {string} */
+          value_input_option?: "RAW" | "USER_ENTERED"
+        }
+      | {
+          account_id?: string
+          /** @description Who may be notified by the message */
+          allowed_mentions?: ("roles" | "users" | "everyone")[]
+          /** @enum {string} */
+          api_base?: "https://api.sendgrid.com" | "https://api.eu.sendgrid.com"
+          auth: {
+            client_email?: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+            private_key?: string
+            private_key_id?: string
+            scope?: string
+            subject?: string
+            token_uri?: string
+          }
+          /** @enum {string} */
+          auth_type: "SERVICE_ACCOUNT"
+          avatar_url?: string | null
+          bcc?: string | string[] | null
+          blocks_template?: string | null
+          body_template?: string | null
+          bucket?: string
+          cc?: string | string[] | null
+          channel?: string
+          chat_id?: string
+          /**
+           * @description The cells of a row in their order: paths like order.id or event_id, or templates
+           * @example [
+           *       "event_id",
+           *       "order.id",
+           *       "{{payload.first}} {{payload.last}}"
+           *     ]
+           */
+          columns?: string[]
+          /** @enum {string} */
+          conflict_mode?: "ERROR" | "IGNORE"
+          connect_timeout?: number
+          content_sid?: string | null
+          content_template?: string
+          content_type?: string
+          content_variables?: string | null
+          /** @example shop */
+          database?: string
+          delivered_at_column?: string | null
+          disable_link_previews?: boolean
+          disable_notification?: boolean
+          embeds?: string | null
+          endpoint?: string | null
+          event_id_column?: string | null
+          force_path_style?: boolean
+          forward_credentials?: boolean
+          from?: string | null
+          from_name?: string | null
+          /**
+           * @description Host name or IP address of the server
+           * @example db.example.com
+           */
+          host?: string
+          html_template?: string | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          include_metadata?: boolean
+          key_template?: string
+          max_concurrency?: number | null
+          /** @description Public URLs or templates of them, like {{payload.media_url}} */
+          media_urls?: string[]
+          messaging_service_sid?: string | null
+          metadata_column?: string | null
+          parse_mode?: ("HTML" | "MarkdownV2") | null
+          path?: string
+          path_forwarding_disabled?: boolean
+          /** @description Of type jsonb: gets the body; one that is not JSON as a JSON string */
+          payload_column?: string
+          port?: number
+          rate_limit: number | null
+          /** @enum {string} */
+          rate_limit_period: "second" | "minute" | "hour" | "day"
+          region?: string
+          reply_to?: string | null
+          /** @description The table's schema */
+          schema?: string
+          sheet_name?: string
+          spreadsheet_id?: string
+          subject?: string
+          /** @description Upper and lower case count, as in the columns */
+          table?: string
+          text_template?: string
+          /** @enum {string} */
+          tls_mode?: "verify-full" | "disable"
+          to?: string
+          /** Format: uri */
+          url?: string
+          username?: string | null
+          /** @enum {string} */
+          value_input_option?: "RAW" | "USER_ENTERED"
         }
     DestinationConfigPatch: {
+      /** @example 0123456789abcdef0123456789abcdef */
+      account_id?: string
       allowed_mentions?: ("roles" | "users" | "everyone")[] | null
       api_base?: ("https://api.sendgrid.com" | "https://api.eu.sendgrid.com") | null
       auth?:
@@ -2450,6 +3569,216 @@ export interface components {
             disabled: true
           }
         | {
+            access_key_id: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            secret_access_key: string
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            session_token?: string
+          }
+        | {
+            access_key_id?: string
+            /** @enum {boolean} */
+            disabled: true
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            secret_access_key?: string
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            session_token?: string
+          }
+        | {
+            access_key_id: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            secret_access_key: string
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            session_token?: string
+          }
+        | {
+            access_key_id?: string
+            /** @enum {boolean} */
+            disabled: true
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            secret_access_key?: string
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            session_token?: string
+          }
+        | {
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+            password: string
+            username: string
+          }
+        | {
+            /** @enum {boolean} */
+            disabled: true
+            password?: string
+            username?: string
+          }
+        | {
+            audience?: string
+            client_id: string
+            client_secret: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+            scope?: string
+            /**
+             * @description How the client's secret is sent: `client_secret_basic` (unless told) in a header, `client_secret_post` in the body. `basic` and `x-www-form-urlencoded` are other names for them
+             * @enum {string}
+             */
+            token_auth_method?: "client_secret_basic" | "client_secret_post" | "basic" | "x-www-form-urlencoded"
+            /**
+             * Format: uri
+             * @description Where tokens are asked for
+             */
+            token_url: string
+          }
+        | {
+            audience?: string
+            client_id?: string
+            client_secret?: string
+            /** @enum {boolean} */
+            disabled: true
+            scope?: string
+            /**
+             * @description How the client's secret is sent: `client_secret_basic` (unless told) in a header, `client_secret_post` in the body. `basic` and `x-www-form-urlencoded` are other names for them
+             * @enum {string}
+             */
+            token_auth_method?: "client_secret_basic" | "client_secret_post" | "basic" | "x-www-form-urlencoded"
+            /**
+             * Format: uri
+             * @description Where tokens are asked for
+             */
+            token_url?: string
+          }
+        | {
+            audience?: string
+            /**
+             * Format: uri
+             * @description Where somebody consents, with what the provider wants to be asked beside in its query
+             */
+            authorization_url?: string
+            client_id: string
+            client_secret: string
+            code?: string
+            code_verifier?: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+            /**
+             * Format: uri
+             * @description Where they are led back to; left out: to the gateway's own `/v1/oauth/callback`
+             */
+            redirect_uri?: string
+            refresh_token?: string
+            scope?: string
+            /**
+             * @description How the client's secret is sent: `client_secret_basic` (unless told) in a header, `client_secret_post` in the body. `basic` and `x-www-form-urlencoded` are other names for them
+             * @enum {string}
+             */
+            token_auth_method?: "client_secret_basic" | "client_secret_post" | "basic" | "x-www-form-urlencoded"
+            /**
+             * Format: uri
+             * @description Where tokens are asked for
+             */
+            token_url: string
+          }
+        | {
+            audience?: string
+            /**
+             * Format: uri
+             * @description Where somebody consents, with what the provider wants to be asked beside in its query
+             */
+            authorization_url?: string
+            client_id?: string
+            client_secret?: string
+            code?: string
+            code_verifier?: string
+            /** @enum {boolean} */
+            disabled: true
+            /**
+             * Format: uri
+             * @description Where they are led back to; left out: to the gateway's own `/v1/oauth/callback`
+             */
+            redirect_uri?: string
+            refresh_token?: string
+            scope?: string
+            /**
+             * @description How the client's secret is sent: `client_secret_basic` (unless told) in a header, `client_secret_post` in the body. `basic` and `x-www-form-urlencoded` are other names for them
+             * @enum {string}
+             */
+            token_auth_method?: "client_secret_basic" | "client_secret_post" | "basic" | "x-www-form-urlencoded"
+            /**
+             * Format: uri
+             * @description Where tokens are asked for
+             */
+            token_url?: string
+          }
+        | {
+            client_id: string
+            client_secret: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+            refresh_token: string
+            scope?: string
+            /**
+             * @description How the client's secret is sent: `client_secret_basic` (unless told) in a header, `client_secret_post` in the body. `basic` and `x-www-form-urlencoded` are other names for them
+             * @enum {string}
+             */
+            token_auth_method?: "client_secret_basic" | "client_secret_post" | "basic" | "x-www-form-urlencoded"
+            /**
+             * Format: uri
+             * @description Where tokens are asked for
+             */
+            token_url: string
+          }
+        | {
+            client_id?: string
+            client_secret?: string
+            /** @enum {boolean} */
+            disabled: true
+            refresh_token?: string
+            scope?: string
+            /**
+             * @description How the client's secret is sent: `client_secret_basic` (unless told) in a header, `client_secret_post` in the body. `basic` and `x-www-form-urlencoded` are other names for them
+             * @enum {string}
+             */
+            token_auth_method?: "client_secret_basic" | "client_secret_post" | "basic" | "x-www-form-urlencoded"
+            /**
+             * Format: uri
+             * @description Where tokens are asked for
+             */
+            token_url?: string
+          }
+        | {
+            client_email: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+            private_key: string
+            private_key_id?: string
+            scope?: string
+            subject?: string
+            /**
+             * Format: uri
+             * @description Where tokens are asked for; left out: https://oauth2.googleapis.com/token
+             */
+            token_uri?: string
+          }
+        | {
+            client_email?: string
+            /** @enum {boolean} */
+            disabled: true
+            private_key?: string
+            private_key_id?: string
+            scope?: string
+            subject?: string
+            /**
+             * Format: uri
+             * @description Where tokens are asked for; left out: https://oauth2.googleapis.com/token
+             */
+            token_uri?: string
+          }
+        | {
             /** @description true: as if there were no auth */
             disabled?: boolean
           }
@@ -2462,46 +3791,91 @@ export interface components {
             | "EMAIL_API_KEY"
             | "CHAT_BOT_TOKEN"
             | "MESSAGING_AUTH_TOKEN"
+            | "OBJECT_STORE_R_ACCESS_KEY"
+            | "OBJECT_STORE_S_ACCESS_KEY"
+            | "DATABASE_PASSWORD"
+            | "OAUTH2_CLIENT_CREDENTIALS"
+            | "OAUTH2_AUTHORIZATION_CODE"
+            | "OAUTH_REFRESH_TOKEN"
+            | "SERVICE_ACCOUNT"
           )
         | null
       avatar_url?: string | null
       bcc?: (string | string[]) | null
       blocks_template?: string | null
-      body_template?: string
+      body_template?: string | null
+      /** @example webhook-archive */
+      bucket?: string
       cc?: (string | string[]) | null
       channel?: string
       chat_id?: string
+      columns?: string[] | null
+      conflict_mode?: ("ERROR" | "IGNORE") | null
+      connect_timeout?: number | null
       content_sid?: string | null
       content_template?: string | null
+      content_type?: string | null
       content_variables?: string | null
+      /** @example shop */
+      database?: string
+      delivered_at_column?: string | null
       disable_link_previews?: boolean | null
       disable_notification?: boolean | null
       embeds?: string | null
+      endpoint?: string | null
+      event_id_column?: string | null
+      force_path_style?: boolean | null
       forward_credentials?: boolean | null
       from?: string | null
       from_name?: string | null
+      /**
+       * @description Host name or IP address of the server
+       * @example db.example.com
+       */
+      host?: string
       html_template?: string | null
       http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+      include_metadata?: boolean | null
+      key_template?: string | null
       max_concurrency?: number | null
       /** @description Public URLs or templates of them, like {{payload.media_url}} */
       media_urls?: string[]
       messaging_service_sid?: string | null
+      metadata_column?: string | null
       parse_mode?: ("HTML" | "MarkdownV2") | null
       path?: string | null
       path_forwarding_disabled?: boolean | null
+      payload_column?: string | null
+      port?: number | null
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+      /**
+       * @description The bucket's region, which signatures name
+       * @example eu-central-1
+       */
+      region?: string
       reply_to?: string | null
+      schema?: string | null
+      sheet_name?: string | null
+      /**
+       * @description The id in the spreadsheet's URL, between /d/ and /edit
+       * @example 1BxiMVs0XRA5nFMd
+       */
+      spreadsheet_id?: string
       subject?: string | null
+      /** @description Upper and lower case count, as in the columns */
+      table?: string
       text_template?: string
+      tls_mode?: ("verify-full" | "disable") | null
       to?: string
       /**
        * Format: uri
-       * @description The webhook's execute URL
+       * @description The webhook's execute URL. Encrypted at rest, masked on read; writing the mask back keeps it
        * @example https://discord.com/api/webhooks/1234/token
        */
       url?: string
       username?: string | null
+      value_input_option?: ("RAW" | "USER_ENTERED") | null
     }
     DestinationMetrics: {
       attempts_24h_bins: number[]
@@ -2536,7 +3910,10 @@ export interface components {
       /** @enum {string} */
       type?:
         | "HTTP"
+        | "CLI"
         | "MOCK_API"
+        | "SPREADSHEET"
+        | "MAILBOX_EMAIL"
         | "EMAIL_API_EMAIL"
         | "CHAT_BOT"
         | "CHAT_WEBHOOK"
@@ -2544,11 +3921,17 @@ export interface components {
         | "MESSAGING_CHAT"
         | "MESSAGING_SMS"
         | "MESSAGING_MMS"
+        | "OBJECT_STORE_R"
+        | "OBJECT_STORE_S"
+        | "SQL_DATABASE"
     }
     /** @description By type. The members of config may also stand at the top level. */
     DestinationWrite:
       | components["schemas"]["HttpDestinationWrite"]
+      | components["schemas"]["CliDestinationWrite"]
       | components["schemas"]["MockApiDestinationWrite"]
+      | components["schemas"]["SpreadsheetDestinationWrite"]
+      | components["schemas"]["MailboxEmailDestinationWrite"]
       | components["schemas"]["EmailApiEmailDestinationWrite"]
       | components["schemas"]["ChatBotDestinationWrite"]
       | components["schemas"]["ChatWebhookDestinationWrite"]
@@ -2556,6 +3939,9 @@ export interface components {
       | components["schemas"]["MessagingChatDestinationWrite"]
       | components["schemas"]["MessagingSmsDestinationWrite"]
       | components["schemas"]["MessagingMmsDestinationWrite"]
+      | components["schemas"]["ObjectStoreRDestinationWrite"]
+      | components["schemas"]["ObjectStoreSDestinationWrite"]
+      | components["schemas"]["SqlDatabaseDestinationWrite"]
     EmailApiEmailDestinationConfig: {
       api_base?: ("https://api.sendgrid.com" | "https://api.eu.sendgrid.com") | null
       auth:
@@ -2624,6 +4010,36 @@ export interface components {
         | "DESTINATION_DISABLED"
         | "EVENT_NOT_RETRYABLE"
         | "FIXTURE_TARGET_INVALID"
+        | "FORMATTER_ANCHOR_INVALID"
+        | "FORMATTER_BODY_TOO_LARGE"
+        | "FORMATTER_CONFIG_INVALID"
+        | "FORMATTER_CSV_INVALID"
+        | "FORMATTER_CURRENCY_UNKNOWN"
+        | "FORMATTER_DATE_EXPRESSION_INVALID"
+        | "FORMATTER_DATE_FORMAT_INVALID"
+        | "FORMATTER_DATE_OUT_OF_RANGE"
+        | "FORMATTER_DATE_UNPARSEABLE"
+        | "FORMATTER_DIVISION_BY_ZERO"
+        | "FORMATTER_ENVELOPE_INVALID"
+        | "FORMATTER_FORMULA_ARGUMENTS"
+        | "FORMATTER_FORMULA_DOMAIN"
+        | "FORMATTER_FORMULA_LIMIT"
+        | "FORMATTER_FORMULA_SYNTAX"
+        | "FORMATTER_FORMULA_TYPE"
+        | "FORMATTER_FORMULA_UNKNOWN_FUNCTION"
+        | "FORMATTER_FORMULA_UNKNOWN_VARIABLE"
+        | "FORMATTER_INPUT_INVALID"
+        | "FORMATTER_INPUT_REQUIRED"
+        | "FORMATTER_LIMIT_EXCEEDED"
+        | "FORMATTER_LINE_ITEMS_NOT_SUPPORTED"
+        | "FORMATTER_LOCALE_UNKNOWN"
+        | "FORMATTER_OUTPUT_TOO_LARGE"
+        | "FORMATTER_PATTERN_INVALID"
+        | "FORMATTER_TEMPLATE_INVALID"
+        | "FORMATTER_TIMEOUT"
+        | "FORMATTER_TIMEZONE_UNKNOWN"
+        | "FORMATTER_UNKNOWN_OPERATION"
+        | "FORMATTER_VERSION_UNSUPPORTED"
         | "INTERNAL_ERROR"
         | "INVALID_API_KEY"
         | "INVALID_BIN_TOKEN"
@@ -2633,6 +4049,8 @@ export interface components {
         | "INVALID_TIME_RANGE"
         | "LOGIN_DISABLED"
         | "NOT_FOUND"
+        | "OAUTH2_HANDSHAKE_FAILED"
+        | "OAUTH2_STATE_INVALID"
         | "PAYLOAD_TOO_LARGE"
         | "PAYLOAD_UNAVAILABLE"
         | "QUEUE_UNAVAILABLE"
@@ -2650,6 +4068,7 @@ export interface components {
         | "SOURCE_DISABLED"
         | "SOURCE_METHOD_NOT_ALLOWED"
         | "TEAM_FORBIDDEN"
+        | "TEAM_LIMIT_REACHED"
         | "TRANSFORMATION_INVALID"
         | "UNAUTHENTICATED"
         | "UNSUPPORTED_CONTENT_TYPE"
@@ -2989,6 +4408,147 @@ export interface components {
       /** @description The request that it is a copy of */
       request_id: string
     }
+    /** @description All operations, with all that a form of one needs. */
+    FormatterCatalog: {
+      /** @description Another one whenever anything else of the catalog is */
+      catalog_hash: string
+      categories: {
+        key: string
+        label: string
+        operations: components["schemas"]["FormatterOperation"][]
+      }[]
+      data_versions: components["schemas"]["FormatterDataVersions"]
+      engine_version: string
+      limits: {
+        [key: string]: number | ("Infinity" | "-Infinity" | "NaN")
+      }
+      supported_versions: string[]
+    }
+    /** @description The data that results depend on beside the engine. */
+    FormatterDataVersions: {
+      cldr: string
+      icu: string
+      phone: string
+      tz: string
+    }
+    FormatterField: {
+      choices:
+        | {
+            label: string
+            sample: string | null
+            value: string | number | ("Infinity" | "-Infinity" | "NaN")
+          }[]
+        | null
+      /** @description Beside the choices others are taken */
+      custom?: boolean
+      default: unknown
+      help: string | null
+      key: string
+      label: string
+      /** @description A list is run through element by element */
+      line_items: boolean
+      /** @description An input, which templates may give; else an option */
+      mappable: boolean
+      maximum?: number | ("Infinity" | "-Infinity" | "NaN")
+      minimum?: number | ("Infinity" | "-Infinity" | "NaN")
+      required: boolean
+      /** @enum {string} */
+      type:
+        | "string"
+        | "text"
+        | "integer"
+        | "number"
+        | "boolean"
+        | "datetime"
+        | "timezone"
+        | "select"
+        | "key_value"
+        | "list"
+        | "formula"
+        | "pattern"
+        | "any"
+    }
+    FormatterOperation: {
+      description: string
+      /** @description No chance: not even that of the seed */
+      deterministic: boolean
+      dynamic_fields: {
+        fields: components["schemas"]["FormatterField"][]
+        when: {
+          field: string
+          in: string[]
+        }
+      }[]
+      errors: string[]
+      fields: components["schemas"]["FormatterField"][]
+      key: string
+      label: string
+      limits: {
+        [key: string]: number | ("Infinity" | "-Infinity" | "NaN")
+      }
+      line_item_policy: {
+        /** @description Options may say otherwise */
+        by_options: boolean
+        fields: string[]
+        max: number
+        /** @enum {string} */
+        mode: "map" | "aggregate" | "reject"
+      }
+      output_schema: Record<string, never>
+      sample: {
+        inputs: Record<string, never>
+        options: Record<string, never>
+        output: Record<string, never>
+      }
+      since: string
+      warnings: string[]
+    }
+    /** @description What the operation made of the inputs. */
+    FormatterTrial: {
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      anchor_at: string
+      data_versions: components["schemas"]["FormatterDataVersions"]
+      duration_ms: number | ("Infinity" | "-Infinity" | "NaN")
+      engine_version: string
+      line_items: {
+        applied: boolean
+        count: number
+      }
+      operation: string
+      output: Record<string, never>
+      /** @description Of this output */
+      output_schema: Record<string, never>
+      /** @description The inputs, with what their templates stand for */
+      resolved_input: Record<string, never>
+      warnings: {
+        code: string
+        field: string | null
+        line_item_index: number | null
+        message: string
+      }[]
+    }
+    /** @description A step, and a sample for it. */
+    FormatterTrialInput: {
+      anchor_at?: string | null
+      config: {
+        /** @description The current one, unless told */
+        engine_version?: string
+        operation: string
+        options?: Record<string, never>
+      }
+      /** @description The sample that templates are filled from */
+      context?: Record<string, never>
+      /** @description Values, whose texts may have templates: `{{trigger.body.name}}` */
+      inputs?: Record<string, never>
+      /** @description What chance is drawn from; `test` unless told */
+      seed?: string
+      /** @description The zone of what names none; UTC unless told */
+      timezone?: string
+    }
     /**
      * @description A source whose own settings say how its senders are verified.
      * @example {
@@ -3135,6 +4695,252 @@ export interface components {
            */
           url: string
         }
+      | {
+          auth:
+            | {
+                audience?: string
+                client_id: string
+                client_secret: string
+                /** @description true: as if there were no auth */
+                disabled?: boolean
+                scope?: string
+                /**
+                 * @description How the client's secret is sent: `client_secret_basic` (unless told) in a header, `client_secret_post` in the body. `basic` and `x-www-form-urlencoded` are other names for them
+                 * @enum {string}
+                 */
+                token_auth_method?: "client_secret_basic" | "client_secret_post" | "basic" | "x-www-form-urlencoded"
+                /**
+                 * Format: uri
+                 * @description Where tokens are asked for
+                 */
+                token_url: string
+              }
+            | {
+                audience?: string
+                client_id?: string
+                client_secret?: string
+                /** @enum {boolean} */
+                disabled: true
+                scope?: string
+                /**
+                 * @description How the client's secret is sent: `client_secret_basic` (unless told) in a header, `client_secret_post` in the body. `basic` and `x-www-form-urlencoded` are other names for them
+                 * @enum {string}
+                 */
+                token_auth_method?: "client_secret_basic" | "client_secret_post" | "basic" | "x-www-form-urlencoded"
+                /**
+                 * Format: uri
+                 * @description Where tokens are asked for
+                 */
+                token_url?: string
+              }
+          /**
+           * @description A token that the provider gives to the gateway as its client
+           * @enum {string}
+           */
+          auth_type: "OAUTH2_CLIENT_CREDENTIALS"
+          forward_credentials?: boolean | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          max_concurrency?: number | null
+          path?: null
+          path_forwarding_disabled?: boolean | null
+          rate_limit?: number | null
+          rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+          /**
+           * Format: uri
+           * @description Where to; without a fragment, a user name or a password
+           * @example https://api.example.com/hooks
+           */
+          url: string
+        }
+      | {
+          auth:
+            | {
+                audience?: string
+                /**
+                 * Format: uri
+                 * @description Where somebody consents, with what the provider wants to be asked beside in its query
+                 */
+                authorization_url?: string
+                client_id: string
+                client_secret: string
+                code?: string
+                code_verifier?: string
+                /** @description true: as if there were no auth */
+                disabled?: boolean
+                /**
+                 * Format: uri
+                 * @description Where they are led back to; left out: to the gateway's own `/v1/oauth/callback`
+                 */
+                redirect_uri?: string
+                refresh_token?: string
+                scope?: string
+                /**
+                 * @description How the client's secret is sent: `client_secret_basic` (unless told) in a header, `client_secret_post` in the body. `basic` and `x-www-form-urlencoded` are other names for them
+                 * @enum {string}
+                 */
+                token_auth_method?: "client_secret_basic" | "client_secret_post" | "basic" | "x-www-form-urlencoded"
+                /**
+                 * Format: uri
+                 * @description Where tokens are asked for
+                 */
+                token_url: string
+              }
+            | {
+                audience?: string
+                /**
+                 * Format: uri
+                 * @description Where somebody consents, with what the provider wants to be asked beside in its query
+                 */
+                authorization_url?: string
+                client_id?: string
+                client_secret?: string
+                code?: string
+                code_verifier?: string
+                /** @enum {boolean} */
+                disabled: true
+                /**
+                 * Format: uri
+                 * @description Where they are led back to; left out: to the gateway's own `/v1/oauth/callback`
+                 */
+                redirect_uri?: string
+                refresh_token?: string
+                scope?: string
+                /**
+                 * @description How the client's secret is sent: `client_secret_basic` (unless told) in a header, `client_secret_post` in the body. `basic` and `x-www-form-urlencoded` are other names for them
+                 * @enum {string}
+                 */
+                token_auth_method?: "client_secret_basic" | "client_secret_post" | "basic" | "x-www-form-urlencoded"
+                /**
+                 * Format: uri
+                 * @description Where tokens are asked for
+                 */
+                token_url?: string
+              }
+          /**
+           * @description A token that somebody has consented to: at the gateway's request, or elsewhere
+           * @enum {string}
+           */
+          auth_type: "OAUTH2_AUTHORIZATION_CODE"
+          forward_credentials?: boolean | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          max_concurrency?: number | null
+          path?: null
+          path_forwarding_disabled?: boolean | null
+          rate_limit?: number | null
+          rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+          /**
+           * Format: uri
+           * @description Where to; without a fragment, a user name or a password
+           * @example https://api.example.com/hooks
+           */
+          url: string
+        }
+      | {
+          auth:
+            | {
+                client_id: string
+                client_secret: string
+                /** @description true: as if there were no auth */
+                disabled?: boolean
+                refresh_token: string
+                scope?: string
+                /**
+                 * @description How the client's secret is sent: `client_secret_basic` (unless told) in a header, `client_secret_post` in the body. `basic` and `x-www-form-urlencoded` are other names for them
+                 * @enum {string}
+                 */
+                token_auth_method?: "client_secret_basic" | "client_secret_post" | "basic" | "x-www-form-urlencoded"
+                /**
+                 * Format: uri
+                 * @description Where tokens are asked for
+                 */
+                token_url: string
+              }
+            | {
+                client_id?: string
+                client_secret?: string
+                /** @enum {boolean} */
+                disabled: true
+                refresh_token?: string
+                scope?: string
+                /**
+                 * @description How the client's secret is sent: `client_secret_basic` (unless told) in a header, `client_secret_post` in the body. `basic` and `x-www-form-urlencoded` are other names for them
+                 * @enum {string}
+                 */
+                token_auth_method?: "client_secret_basic" | "client_secret_post" | "basic" | "x-www-form-urlencoded"
+                /**
+                 * Format: uri
+                 * @description Where tokens are asked for
+                 */
+                token_url?: string
+              }
+          /**
+           * @description A token for a refresh token that somebody has given the gateway
+           * @enum {string}
+           */
+          auth_type: "OAUTH_REFRESH_TOKEN"
+          forward_credentials?: boolean | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          max_concurrency?: number | null
+          path?: null
+          path_forwarding_disabled?: boolean | null
+          rate_limit?: number | null
+          rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+          /**
+           * Format: uri
+           * @description Where to; without a fragment, a user name or a password
+           * @example https://api.example.com/hooks
+           */
+          url: string
+        }
+      | {
+          auth:
+            | {
+                client_email: string
+                /** @description true: as if there were no auth */
+                disabled?: boolean
+                private_key: string
+                private_key_id?: string
+                scope?: string
+                subject?: string
+                /**
+                 * Format: uri
+                 * @description Where tokens are asked for; left out: https://oauth2.googleapis.com/token
+                 */
+                token_uri?: string
+              }
+            | {
+                client_email?: string
+                /** @enum {boolean} */
+                disabled: true
+                private_key?: string
+                private_key_id?: string
+                scope?: string
+                subject?: string
+                /**
+                 * Format: uri
+                 * @description Where tokens are asked for; left out: https://oauth2.googleapis.com/token
+                 */
+                token_uri?: string
+              }
+          /**
+           * @description A token for what a service account signs. Its key file may be written as it is, as a JSON text in `service_account_key`
+           * @enum {string}
+           */
+          auth_type: "SERVICE_ACCOUNT"
+          forward_credentials?: boolean | null
+          http_method?: ("POST" | "PUT" | "PATCH" | "DELETE") | null
+          max_concurrency?: number | null
+          path?: null
+          path_forwarding_disabled?: boolean | null
+          rate_limit?: number | null
+          rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+          /**
+           * Format: uri
+           * @description Where to; without a fragment, a user name or a password
+           * @example https://api.example.com/hooks
+           */
+          url: string
+        }
     /**
      * @description Delivers to a URL.
      * @example {
@@ -3233,6 +5039,167 @@ export interface components {
       nonce?: string
       /** @description What calls of the session act on that name no team; one of the user's */
       team_id?: string
+    }
+    MailboxEmailDestinationConfig:
+      | {
+          auth:
+            | {
+                audience?: string
+                /**
+                 * Format: uri
+                 * @description Where somebody consents, with what the provider wants to be asked beside in its query
+                 */
+                authorization_url?: string
+                client_id: string
+                client_secret: string
+                code?: string
+                code_verifier?: string
+                /** @description true: as if there were no auth */
+                disabled?: boolean
+                /**
+                 * Format: uri
+                 * @description Where they are led back to; left out: to the gateway's own `/v1/oauth/callback`
+                 */
+                redirect_uri?: string
+                refresh_token?: string
+                scope?: string
+                /**
+                 * @description How the client's secret is sent: `client_secret_basic` (unless told) in a header, `client_secret_post` in the body. `basic` and `x-www-form-urlencoded` are other names for them
+                 * @enum {string}
+                 */
+                token_auth_method?: "client_secret_basic" | "client_secret_post" | "basic" | "x-www-form-urlencoded"
+                /**
+                 * Format: uri
+                 * @description Where tokens are asked for
+                 */
+                token_url: string
+              }
+            | {
+                audience?: string
+                /**
+                 * Format: uri
+                 * @description Where somebody consents, with what the provider wants to be asked beside in its query
+                 */
+                authorization_url?: string
+                client_id?: string
+                client_secret?: string
+                code?: string
+                code_verifier?: string
+                /** @enum {boolean} */
+                disabled: true
+                /**
+                 * Format: uri
+                 * @description Where they are led back to; left out: to the gateway's own `/v1/oauth/callback`
+                 */
+                redirect_uri?: string
+                refresh_token?: string
+                scope?: string
+                /**
+                 * @description How the client's secret is sent: `client_secret_basic` (unless told) in a header, `client_secret_post` in the body. `basic` and `x-www-form-urlencoded` are other names for them
+                 * @enum {string}
+                 */
+                token_auth_method?: "client_secret_basic" | "client_secret_post" | "basic" | "x-www-form-urlencoded"
+                /**
+                 * Format: uri
+                 * @description Where tokens are asked for
+                 */
+                token_url?: string
+              }
+          /**
+           * @description A token that somebody has consented to: at the gateway's request, or elsewhere
+           * @enum {string}
+           */
+          auth_type: "OAUTH2_AUTHORIZATION_CODE"
+          bcc?: (string | string[]) | null
+          cc?: (string | string[]) | null
+          html_template?: string | null
+          rate_limit?: number | null
+          rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+          reply_to?: string | null
+          subject?: string | null
+          text_template?: string | null
+          /** @description Addresses or templates, each of one address; at most 10 in to, cc and bcc together */
+          to: string | string[]
+        }
+      | {
+          auth:
+            | {
+                client_id: string
+                client_secret: string
+                /** @description true: as if there were no auth */
+                disabled?: boolean
+                refresh_token: string
+                scope?: string
+                /**
+                 * @description How the client's secret is sent: `client_secret_basic` (unless told) in a header, `client_secret_post` in the body. `basic` and `x-www-form-urlencoded` are other names for them
+                 * @enum {string}
+                 */
+                token_auth_method?: "client_secret_basic" | "client_secret_post" | "basic" | "x-www-form-urlencoded"
+                /**
+                 * Format: uri
+                 * @description Where tokens are asked for
+                 */
+                token_url: string
+              }
+            | {
+                client_id?: string
+                client_secret?: string
+                /** @enum {boolean} */
+                disabled: true
+                refresh_token?: string
+                scope?: string
+                /**
+                 * @description How the client's secret is sent: `client_secret_basic` (unless told) in a header, `client_secret_post` in the body. `basic` and `x-www-form-urlencoded` are other names for them
+                 * @enum {string}
+                 */
+                token_auth_method?: "client_secret_basic" | "client_secret_post" | "basic" | "x-www-form-urlencoded"
+                /**
+                 * Format: uri
+                 * @description Where tokens are asked for
+                 */
+                token_url?: string
+              }
+          /**
+           * @description A token for a refresh token that somebody has given the gateway
+           * @enum {string}
+           */
+          auth_type: "OAUTH_REFRESH_TOKEN"
+          bcc?: (string | string[]) | null
+          cc?: (string | string[]) | null
+          html_template?: string | null
+          rate_limit?: number | null
+          rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+          reply_to?: string | null
+          subject?: string | null
+          text_template?: string | null
+          /** @description Addresses or templates, each of one address; at most 10 in to, cc and bcc together */
+          to: string | string[]
+        }
+    /**
+     * @description Sends an e-mail from a mailbox (Gmail).
+     * @example {
+     *       "name": "mail-from-ops",
+     *       "type": "MAILBOX_EMAIL",
+     *       "config": {
+     *         "to": "ops@example.com",
+     *         "text_template": "Order {{payload.id}} has arrived",
+     *         "auth_type": "OAUTH_REFRESH_TOKEN",
+     *         "auth": {
+     *           "client_id": "0000.apps.googleusercontent.com",
+     *           "client_secret": "secret-of-the-client",
+     *           "refresh_token": "1//token-of-the-account",
+     *           "token_url": "https://oauth2.googleapis.com/token"
+     *         }
+     *       }
+     *     }
+     */
+    MailboxEmailDestinationWrite: {
+      config: components["schemas"]["MailboxEmailDestinationConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /** @enum {string} */
+      type: "MAILBOX_EMAIL"
     }
     /** @description What somebody is to a team. */
     Membership: {
@@ -3573,6 +5540,134 @@ export interface components {
       /** @description Shown this once; sent as `Authorization: Bearer <token>` */
       token: string
       user: components["schemas"]["User"]
+    }
+    ObjectStoreRDestinationConfig: {
+      /** @example 0123456789abcdef0123456789abcdef */
+      account_id: string
+      auth:
+        | {
+            access_key_id: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            secret_access_key: string
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            session_token?: string
+          }
+        | {
+            access_key_id?: string
+            /** @enum {boolean} */
+            disabled: true
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            secret_access_key?: string
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            session_token?: string
+          }
+      /**
+       * @description An access key of an R2 account: calls are signed with it; a session token goes with temporary ones
+       * @enum {string}
+       */
+      auth_type: "OBJECT_STORE_R_ACCESS_KEY"
+      body_template?: string | null
+      /** @example webhook-archive */
+      bucket: string
+      content_type?: string | null
+      endpoint?: string | null
+      include_metadata?: boolean | null
+      key_template?: string | null
+      max_concurrency?: number | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+    }
+    /**
+     * @description Stores each event as an object (Cloudflare R2).
+     * @example {
+     *       "name": "archive",
+     *       "type": "OBJECT_STORE_R",
+     *       "config": {
+     *         "account_id": "0123456789abcdef0123456789abcdef",
+     *         "bucket": "webhook-archive",
+     *         "auth_type": "OBJECT_STORE_R_ACCESS_KEY",
+     *         "auth": {
+     *           "access_key_id": "AKIA0000000000000000",
+     *           "secret_access_key": "secret"
+     *         }
+     *       }
+     *     }
+     */
+    ObjectStoreRDestinationWrite: {
+      config: components["schemas"]["ObjectStoreRDestinationConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /** @enum {string} */
+      type: "OBJECT_STORE_R"
+    }
+    ObjectStoreSDestinationConfig: {
+      auth:
+        | {
+            access_key_id: string
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            secret_access_key: string
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            session_token?: string
+          }
+        | {
+            access_key_id?: string
+            /** @enum {boolean} */
+            disabled: true
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            secret_access_key?: string
+            /** @description Encrypted at rest, masked on read; writing the mask back keeps it */
+            session_token?: string
+          }
+      /**
+       * @description An access key that may put objects: calls are signed with it; a session token goes with temporary ones
+       * @enum {string}
+       */
+      auth_type: "OBJECT_STORE_S_ACCESS_KEY"
+      body_template?: string | null
+      /** @example webhook-archive */
+      bucket: string
+      content_type?: string | null
+      endpoint?: string | null
+      force_path_style?: boolean | null
+      include_metadata?: boolean | null
+      key_template?: string | null
+      max_concurrency?: number | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+      /**
+       * @description The bucket's region, which signatures name
+       * @example eu-central-1
+       */
+      region: string
+    }
+    /**
+     * @description Stores each event as an object (Amazon S3 and kin).
+     * @example {
+     *       "name": "archive",
+     *       "type": "OBJECT_STORE_S",
+     *       "config": {
+     *         "region": "eu-central-1",
+     *         "bucket": "webhook-archive",
+     *         "auth_type": "OBJECT_STORE_S_ACCESS_KEY",
+     *         "auth": {
+     *           "access_key_id": "AKIA0000000000000000",
+     *           "secret_access_key": "secret"
+     *         }
+     *       }
+     *     }
+     */
+    ObjectStoreSDestinationWrite: {
+      config: components["schemas"]["ObjectStoreSDestinationConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /** @enum {string} */
+      type: "OBJECT_STORE_S"
     }
     /** @description Accepts everybody. */
     OpenSourceConfig: {
@@ -4845,6 +6940,290 @@ export interface components {
       | components["schemas"]["ProviderWebhookIdSourceWrite"]
       | components["schemas"]["ProviderOptionalTopicArnSourceWrite"]
       | components["schemas"]["ProviderOptionalWebhookSecretKeyOptionalPublicKeySourceWrite"]
+    SpreadsheetDestinationConfig:
+      | {
+          auth:
+            | {
+                audience?: string
+                /**
+                 * Format: uri
+                 * @description Where somebody consents, with what the provider wants to be asked beside in its query
+                 */
+                authorization_url?: string
+                client_id: string
+                client_secret: string
+                code?: string
+                code_verifier?: string
+                /** @description true: as if there were no auth */
+                disabled?: boolean
+                /**
+                 * Format: uri
+                 * @description Where they are led back to; left out: to the gateway's own `/v1/oauth/callback`
+                 */
+                redirect_uri?: string
+                refresh_token?: string
+                scope?: string
+                /**
+                 * @description How the client's secret is sent: `client_secret_basic` (unless told) in a header, `client_secret_post` in the body. `basic` and `x-www-form-urlencoded` are other names for them
+                 * @enum {string}
+                 */
+                token_auth_method?: "client_secret_basic" | "client_secret_post" | "basic" | "x-www-form-urlencoded"
+                /**
+                 * Format: uri
+                 * @description Where tokens are asked for
+                 */
+                token_url: string
+              }
+            | {
+                audience?: string
+                /**
+                 * Format: uri
+                 * @description Where somebody consents, with what the provider wants to be asked beside in its query
+                 */
+                authorization_url?: string
+                client_id?: string
+                client_secret?: string
+                code?: string
+                code_verifier?: string
+                /** @enum {boolean} */
+                disabled: true
+                /**
+                 * Format: uri
+                 * @description Where they are led back to; left out: to the gateway's own `/v1/oauth/callback`
+                 */
+                redirect_uri?: string
+                refresh_token?: string
+                scope?: string
+                /**
+                 * @description How the client's secret is sent: `client_secret_basic` (unless told) in a header, `client_secret_post` in the body. `basic` and `x-www-form-urlencoded` are other names for them
+                 * @enum {string}
+                 */
+                token_auth_method?: "client_secret_basic" | "client_secret_post" | "basic" | "x-www-form-urlencoded"
+                /**
+                 * Format: uri
+                 * @description Where tokens are asked for
+                 */
+                token_url?: string
+              }
+          /**
+           * @description A token that somebody has consented to: at the gateway's request, or elsewhere
+           * @enum {string}
+           */
+          auth_type: "OAUTH2_AUTHORIZATION_CODE"
+          columns?: string[] | null
+          include_metadata?: boolean | null
+          rate_limit?: number | null
+          rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+          sheet_name?: string | null
+          /**
+           * @description The id in the spreadsheet's URL, between /d/ and /edit
+           * @example 1BxiMVs0XRA5nFMd
+           */
+          spreadsheet_id: string
+          value_input_option?: ("RAW" | "USER_ENTERED") | null
+        }
+      | {
+          auth:
+            | {
+                client_id: string
+                client_secret: string
+                /** @description true: as if there were no auth */
+                disabled?: boolean
+                refresh_token: string
+                scope?: string
+                /**
+                 * @description How the client's secret is sent: `client_secret_basic` (unless told) in a header, `client_secret_post` in the body. `basic` and `x-www-form-urlencoded` are other names for them
+                 * @enum {string}
+                 */
+                token_auth_method?: "client_secret_basic" | "client_secret_post" | "basic" | "x-www-form-urlencoded"
+                /**
+                 * Format: uri
+                 * @description Where tokens are asked for
+                 */
+                token_url: string
+              }
+            | {
+                client_id?: string
+                client_secret?: string
+                /** @enum {boolean} */
+                disabled: true
+                refresh_token?: string
+                scope?: string
+                /**
+                 * @description How the client's secret is sent: `client_secret_basic` (unless told) in a header, `client_secret_post` in the body. `basic` and `x-www-form-urlencoded` are other names for them
+                 * @enum {string}
+                 */
+                token_auth_method?: "client_secret_basic" | "client_secret_post" | "basic" | "x-www-form-urlencoded"
+                /**
+                 * Format: uri
+                 * @description Where tokens are asked for
+                 */
+                token_url?: string
+              }
+          /**
+           * @description A token for a refresh token that somebody has given the gateway
+           * @enum {string}
+           */
+          auth_type: "OAUTH_REFRESH_TOKEN"
+          columns?: string[] | null
+          include_metadata?: boolean | null
+          rate_limit?: number | null
+          rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+          sheet_name?: string | null
+          /**
+           * @description The id in the spreadsheet's URL, between /d/ and /edit
+           * @example 1BxiMVs0XRA5nFMd
+           */
+          spreadsheet_id: string
+          value_input_option?: ("RAW" | "USER_ENTERED") | null
+        }
+      | {
+          auth:
+            | {
+                client_email: string
+                /** @description true: as if there were no auth */
+                disabled?: boolean
+                private_key: string
+                private_key_id?: string
+                scope?: string
+                subject?: string
+                /**
+                 * Format: uri
+                 * @description Where tokens are asked for; left out: https://oauth2.googleapis.com/token
+                 */
+                token_uri?: string
+              }
+            | {
+                client_email?: string
+                /** @enum {boolean} */
+                disabled: true
+                private_key?: string
+                private_key_id?: string
+                scope?: string
+                subject?: string
+                /**
+                 * Format: uri
+                 * @description Where tokens are asked for; left out: https://oauth2.googleapis.com/token
+                 */
+                token_uri?: string
+              }
+          /**
+           * @description A token for what a service account signs. Its key file may be written as it is, as a JSON text in `service_account_key`
+           * @enum {string}
+           */
+          auth_type: "SERVICE_ACCOUNT"
+          columns?: string[] | null
+          include_metadata?: boolean | null
+          rate_limit?: number | null
+          rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+          sheet_name?: string | null
+          /**
+           * @description The id in the spreadsheet's URL, between /d/ and /edit
+           * @example 1BxiMVs0XRA5nFMd
+           */
+          spreadsheet_id: string
+          value_input_option?: ("RAW" | "USER_ENTERED") | null
+        }
+    /**
+     * @description Appends a row to a spreadsheet (Google Sheets).
+     * @example {
+     *       "name": "orders-sheet",
+     *       "type": "SPREADSHEET",
+     *       "config": {
+     *         "spreadsheet_id": "1BxiMVs0XRA5nFMd",
+     *         "columns": [
+     *           "event_id",
+     *           "order.id",
+     *           "order.total"
+     *         ],
+     *         "auth_type": "OAUTH_REFRESH_TOKEN",
+     *         "auth": {
+     *           "client_id": "0000.apps.googleusercontent.com",
+     *           "client_secret": "secret-of-the-client",
+     *           "refresh_token": "1//token-of-the-account",
+     *           "token_url": "https://oauth2.googleapis.com/token"
+     *         }
+     *       }
+     *     }
+     */
+    SpreadsheetDestinationWrite: {
+      config: components["schemas"]["SpreadsheetDestinationConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /** @enum {string} */
+      type: "SPREADSHEET"
+    }
+    SqlDatabaseDestinationConfig: {
+      auth:
+        | {
+            /** @description true: as if there were no auth */
+            disabled?: boolean
+            password: string
+            username: string
+          }
+        | {
+            /** @enum {boolean} */
+            disabled: true
+            password?: string
+            username?: string
+          }
+      /**
+       * @description The user of a database and its password
+       * @enum {string}
+       */
+      auth_type: "DATABASE_PASSWORD"
+      conflict_mode?: ("ERROR" | "IGNORE") | null
+      connect_timeout?: number | null
+      /** @example shop */
+      database: string
+      delivered_at_column?: string | null
+      /** @description host[:port]/database: another way to write the three */
+      endpoint?: string
+      event_id_column?: string | null
+      /**
+       * @description Host name or IP address of the server
+       * @example db.example.com
+       */
+      host: string
+      max_concurrency?: number | null
+      metadata_column?: string | null
+      payload_column?: string | null
+      port?: number | null
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+      schema?: string | null
+      /** @description Upper and lower case count, as in the columns */
+      table: string
+      tls_mode?: ("verify-full" | "disable") | null
+    }
+    /**
+     * @description Inserts a row into a table of a PostgreSQL database.
+     * @example {
+     *       "name": "orders-table",
+     *       "type": "SQL_DATABASE",
+     *       "config": {
+     *         "host": "db.example.com",
+     *         "database": "shop",
+     *         "table": "orders",
+     *         "event_id_column": "event_id",
+     *         "conflict_mode": "IGNORE",
+     *         "auth_type": "DATABASE_PASSWORD",
+     *         "auth": {
+     *           "username": "tidegate",
+     *           "password": "a-password"
+     *         }
+     *       }
+     *     }
+     */
+    SqlDatabaseDestinationWrite: {
+      config: components["schemas"]["SqlDatabaseDestinationConfig"]
+      description?: string | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      /** @enum {string} */
+      type: "SQL_DATABASE"
+    }
     StreamFrame:
       | {
           /** @description From here on every request of this bin is told */
@@ -4942,6 +7321,33 @@ export interface components {
        * @example 2026-01-01T00:00:00.000Z
        */
       updated_at: string
+    }
+    TransformationCapabilities: {
+      globals: string[]
+      handlers: "transform"[]
+      isolations: ("sealed" | "fresh")[]
+      limits: {
+        body_depth: number
+        body_values: number
+        code_bytes: number
+        header_name_bytes: number
+        header_value_bytes: number
+        headers: number
+        headers_bytes: number
+        log_line_bytes: number
+        log_lines: number
+        memory_bytes: number
+        output_bytes: number
+        path_bytes: number
+        query_bytes: number
+        query_values: number
+        time_ms: number
+        variables: number
+        variables_bytes: number
+      }
+      /** @enum {string} */
+      runtime: "js-v1"
+      runtimes: "js-v1"[]
     }
     TransformationMetrics: {
       connections_count: number
@@ -5059,6 +7465,33 @@ export interface components {
       timestamp?: string
       transformation_id?: string | null
     }
+    TransformationValidation: {
+      console: string[]
+      error: {
+        code: string
+        line: number | null
+        message: string
+        name: string
+      } | null
+      handlers: "transform"[]
+      /** @enum {string} */
+      runtime: "js-v1"
+      valid: boolean
+    }
+    /**
+     * @description Code that is to be looked at.
+     * @example {
+     *       "code": "addHandler(\"transform\", (request, context) => ({\n  ...request,\n  headers: { ...request.headers, tenant: process.env.TENANT }\n}))"
+     *     }
+     */
+    TransformationValidationInput: {
+      /** @description JavaScript that calls addHandler with what makes one request of another; at most 1 MiB */
+      code: string
+      /** @description Variables that it is loaded with */
+      env?: {
+        [key: string]: string
+      } | null
+    }
     /**
      * @example {
      *       "name": "add-tenant",
@@ -5087,6 +7520,49 @@ export interface components {
       /** @enum {string} */
       type: "transform" | "transformation"
     }
+    TunnelFrame:
+      | {
+          /** @description The session, as `cli_id` of events has it */
+          cli_id: string
+          destination_id: string
+          /** @description Send a ping at least so often */
+          heartbeat_seconds: number
+          /** @description Deliveries that are not answered yet, at the most */
+          max_in_flight: number
+          /** @enum {string} */
+          type: "hello"
+        }
+      | {
+          /** @description To be answered with; the same for the same attempt, however often it is sent */
+          job_id: string
+          request: {
+            attempt_number: number
+            body?: string
+            /** @description Instead of `body`, when that is no text or large */
+            body_base64?: string
+            connection_id: string
+            destination_id: string
+            event_id: string
+            headers: {
+              [key: string]: string | string[]
+            }
+            /** @description What the client has said when it connected */
+            local_url: string | null
+            method: string
+            /** @description With its query; to be appended to the local URL */
+            path: string
+            request_id: string
+            source_id: string
+            team_id: string
+          }
+          timeout_ms: number
+          /** @enum {string} */
+          type: "delivery"
+        }
+      | {
+          /** @enum {string} */
+          type: "pong"
+        }
     /** @description Somebody who signs in. */
     User: {
       email: string | null
@@ -5602,6 +8078,55 @@ export interface operations {
            *     }
            */
           "application/json": components["schemas"]["StreamFrame"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  connectTunnel: {
+    parameters: {
+      query: {
+        /**
+         * @description A CLI destination
+         * @example des_01kak1w2n4d4y0g3f8e6c5b7hj
+         */
+        destination_id: string
+        /**
+         * @description Where the local program is, to be shown with attempts
+         * @example http://localhost:3000
+         */
+        local_url?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description TunnelFrame */
+      101: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "type": "hello",
+           *       "cli_id": "cli_01jd8z6p3k5m7n9qrs2tv4wx6y",
+           *       "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *       "heartbeat_seconds": 30,
+           *       "max_in_flight": 50
+           *     }
+           */
+          "application/json": components["schemas"]["TunnelFrame"]
         }
       }
       /** @description What was wrong */
@@ -7930,6 +10455,48 @@ export interface operations {
       }
     }
   }
+  startDestinationConsent: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The destination's id
+         * @example des_01kak1w2n4d4y0g3f8e6c5b7hj
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Somebody opens authorization_url in a browser before expires_at, and is led back to redirect_uri. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "authorization_url": "https://id.example.com/authorize?response_type=code&client_id=gateway&state=des_01kak1w2n4d4y0g3f8e6c5b7hj.…",
+           *       "redirect_uri": "https://gateway.example.com/v1/oauth/callback",
+           *       "expires_at": "2026-01-01T00:00:00.180Z"
+           *     }
+           */
+          "application/json": components["schemas"]["ConsentStarted"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
   listEvents: {
     parameters: {
       query?: {
@@ -9170,6 +11737,49 @@ export interface operations {
             count: number
             models: components["schemas"]["TransformationMetrics"][]
           }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  endDestinationConsent: {
+    parameters: {
+      query?: {
+        /** @description What it has brought */
+        code?: string
+        /** @description Why it has brought none */
+        error?: string
+        /** @description What the consent was begun with */
+        state?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description ConsentEnded */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "authorized": true,
+           *       "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *       "renewable": true
+           *     }
+           */
+          "application/json": components["schemas"]["ConsentEnded"]
         }
       }
       /** @description What was wrong */
@@ -12576,6 +15186,84 @@ export interface operations {
       }
     }
   }
+  getTransformationCapabilities: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description TransformationCapabilities */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "runtime": "js-v1",
+           *       "runtimes": [
+           *         "js-v1"
+           *       ],
+           *       "handlers": [
+           *         "transform"
+           *       ],
+           *       "isolations": [
+           *         "sealed",
+           *         "fresh"
+           *       ],
+           *       "globals": [
+           *         "addHandler",
+           *         "console",
+           *         "process.env",
+           *         "URL",
+           *         "URLSearchParams",
+           *         "TextEncoder",
+           *         "TextDecoder",
+           *         "atob",
+           *         "btoa",
+           *         "crypto.hash",
+           *         "crypto.hmac",
+           *         "crypto.timingSafeEqual",
+           *         "crypto.randomUUID"
+           *       ],
+           *       "limits": {
+           *         "time_ms": 1000,
+           *         "memory_bytes": 67108864,
+           *         "code_bytes": 1048576,
+           *         "variables": 100,
+           *         "variables_bytes": 65536,
+           *         "output_bytes": 10485760,
+           *         "body_values": 100000,
+           *         "body_depth": 512,
+           *         "headers": 500,
+           *         "headers_bytes": 65536,
+           *         "header_name_bytes": 256,
+           *         "header_value_bytes": 32768,
+           *         "path_bytes": 2048,
+           *         "query_bytes": 16384,
+           *         "query_values": 1000,
+           *         "log_lines": 100,
+           *         "log_line_bytes": 4096
+           *       }
+           *     }
+           */
+          "application/json": components["schemas"]["TransformationCapabilities"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
   runTransformation: {
     parameters: {
       query?: never
@@ -12660,6 +15348,269 @@ export interface operations {
            *     }
            */
           "application/json": components["schemas"]["TransformationRun"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  validateTransformation: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "code": "addHandler(\"transform\", (request, context) => ({\n  ...request,\n  headers: { ...request.headers, tenant: process.env.TENANT }\n}))"
+         *     }
+         */
+        "application/json": components["schemas"]["TransformationValidationInput"]
+      }
+    }
+    responses: {
+      /** @description TransformationValidation */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "valid": false,
+           *       "runtime": "js-v1",
+           *       "handlers": [],
+           *       "console": [],
+           *       "error": {
+           *         "code": "NO_HANDLER",
+           *         "name": "Error",
+           *         "message": "the code does not call addHandler(\"transform\", …)",
+           *         "line": null
+           *       }
+           *     }
+           */
+          "application/json": components["schemas"]["TransformationValidation"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getFormatterCatalog: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description All operations, with all that a form of one needs. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "engine_version": "1.0.0",
+           *       "supported_versions": [
+           *         "1.0.0"
+           *       ],
+           *       "catalog_hash": "sha256:5151515151515151515151515151515151515151515151515151515151515151",
+           *       "data_versions": {
+           *         "icu": "78.2",
+           *         "cldr": "48.0",
+           *         "tz": "2025c",
+           *         "phone": "1.13.16"
+           *       },
+           *       "limits": {
+           *         "body_bytes": 262144,
+           *         "string_bytes": 131072,
+           *         "line_items": 1000,
+           *         "output_bytes": 524288,
+           *         "cpu_ms": 250
+           *       },
+           *       "categories": [
+           *         {
+           *           "key": "text",
+           *           "label": "Text",
+           *           "operations": [
+           *             {
+           *               "key": "text.lowercase",
+           *               "label": "Lowercase",
+           *               "description": "All letters small, as the locale has it",
+           *               "since": "1.0.0",
+           *               "deterministic": true,
+           *               "line_item_policy": {
+           *                 "mode": "map",
+           *                 "fields": [
+           *                   "input"
+           *                 ],
+           *                 "max": 1000,
+           *                 "by_options": false
+           *               },
+           *               "fields": [
+           *                 {
+           *                   "key": "input",
+           *                   "label": "Text",
+           *                   "type": "string",
+           *                   "mappable": true,
+           *                   "required": true,
+           *                   "default": null,
+           *                   "line_items": true,
+           *                   "choices": null,
+           *                   "help": null
+           *                 }
+           *               ],
+           *               "dynamic_fields": [],
+           *               "limits": {},
+           *               "warnings": [
+           *                 "INPUT_EMPTY"
+           *               ],
+           *               "errors": [
+           *                 "FORMATTER_INPUT_REQUIRED"
+           *               ],
+           *               "output_schema": {
+           *                 "type": "object",
+           *                 "properties": {
+           *                   "result": {
+           *                     "type": "string"
+           *                   }
+           *                 },
+           *                 "required": [
+           *                   "result"
+           *                 ]
+           *               },
+           *               "sample": {
+           *                 "inputs": {
+           *                   "input": "Ada"
+           *                 },
+           *                 "options": {},
+           *                 "output": {
+           *                   "result": "ada"
+           *                 }
+           *               }
+           *             }
+           *           ]
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": components["schemas"]["FormatterCatalog"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  testFormatter: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "config": {
+         *         "operation": "text.replace",
+         *         "engine_version": "1.0.0",
+         *         "options": {}
+         *       },
+         *       "inputs": {
+         *         "input": "{{trigger.body.name}}",
+         *         "find": "-",
+         *         "replace": " "
+         *       },
+         *       "context": {
+         *         "trigger": {
+         *           "body": {
+         *             "name": "ada-lovelace"
+         *           }
+         *         },
+         *         "steps": {}
+         *       },
+         *       "anchor_at": "2026-01-01T00:00:00.000Z",
+         *       "timezone": "UTC",
+         *       "seed": "test"
+         *     }
+         */
+        "application/json": components["schemas"]["FormatterTrialInput"]
+      }
+    }
+    responses: {
+      /** @description What the operation made of the inputs. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "operation": "text.replace",
+           *       "engine_version": "1.0.0",
+           *       "resolved_input": {
+           *         "input": "ada-lovelace",
+           *         "find": "-",
+           *         "replace": " "
+           *       },
+           *       "output": {
+           *         "result": "ada lovelace"
+           *       },
+           *       "output_schema": {
+           *         "type": "object",
+           *         "properties": {
+           *           "result": {
+           *             "type": "string"
+           *           }
+           *         },
+           *         "required": [
+           *           "result"
+           *         ]
+           *       },
+           *       "warnings": [],
+           *       "line_items": {
+           *         "applied": false,
+           *         "count": 0
+           *       },
+           *       "anchor_at": "2026-01-01T00:00:00.000Z",
+           *       "duration_ms": 0.2,
+           *       "data_versions": {
+           *         "icu": "78.2",
+           *         "cldr": "48.0",
+           *         "tz": "2025c",
+           *         "phone": "1.13.16"
+           *       }
+           *     }
+           */
+          "application/json": components["schemas"]["FormatterTrial"]
         }
       }
       /** @description What was wrong */

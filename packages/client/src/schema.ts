@@ -1376,6 +1376,46 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  "/workflow-formatter/catalog": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Retrieve the operations of the formatter
+     * @description With their fields, limits and outputs. `ETag` is its `catalog_hash`; 304 to who has it in `If-None-Match`.
+     */
+    get: operations["getFormatterCatalog"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/workflow-formatter/test": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Try an operation of the formatter
+     * @description Nothing is stored. The same body gives the same answer, but for `duration_ms`, as long as `anchor_at` is given. At most 256 KiB.
+     */
+    post: operations["testFormatter"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
 }
 export type webhooks = Record<string, never>
 export interface components {
@@ -2624,6 +2664,36 @@ export interface components {
         | "DESTINATION_DISABLED"
         | "EVENT_NOT_RETRYABLE"
         | "FIXTURE_TARGET_INVALID"
+        | "FORMATTER_ANCHOR_INVALID"
+        | "FORMATTER_BODY_TOO_LARGE"
+        | "FORMATTER_CONFIG_INVALID"
+        | "FORMATTER_CSV_INVALID"
+        | "FORMATTER_CURRENCY_UNKNOWN"
+        | "FORMATTER_DATE_EXPRESSION_INVALID"
+        | "FORMATTER_DATE_FORMAT_INVALID"
+        | "FORMATTER_DATE_OUT_OF_RANGE"
+        | "FORMATTER_DATE_UNPARSEABLE"
+        | "FORMATTER_DIVISION_BY_ZERO"
+        | "FORMATTER_ENVELOPE_INVALID"
+        | "FORMATTER_FORMULA_ARGUMENTS"
+        | "FORMATTER_FORMULA_DOMAIN"
+        | "FORMATTER_FORMULA_LIMIT"
+        | "FORMATTER_FORMULA_SYNTAX"
+        | "FORMATTER_FORMULA_TYPE"
+        | "FORMATTER_FORMULA_UNKNOWN_FUNCTION"
+        | "FORMATTER_FORMULA_UNKNOWN_VARIABLE"
+        | "FORMATTER_INPUT_INVALID"
+        | "FORMATTER_INPUT_REQUIRED"
+        | "FORMATTER_LIMIT_EXCEEDED"
+        | "FORMATTER_LINE_ITEMS_NOT_SUPPORTED"
+        | "FORMATTER_LOCALE_UNKNOWN"
+        | "FORMATTER_OUTPUT_TOO_LARGE"
+        | "FORMATTER_PATTERN_INVALID"
+        | "FORMATTER_TEMPLATE_INVALID"
+        | "FORMATTER_TIMEOUT"
+        | "FORMATTER_TIMEZONE_UNKNOWN"
+        | "FORMATTER_UNKNOWN_OPERATION"
+        | "FORMATTER_VERSION_UNSUPPORTED"
         | "INTERNAL_ERROR"
         | "INVALID_API_KEY"
         | "INVALID_BIN_TOKEN"
@@ -2988,6 +3058,147 @@ export interface components {
       name: string
       /** @description The request that it is a copy of */
       request_id: string
+    }
+    /** @description All operations, with all that a form of one needs. */
+    FormatterCatalog: {
+      /** @description Another one whenever anything else of the catalog is */
+      catalog_hash: string
+      categories: {
+        key: string
+        label: string
+        operations: components["schemas"]["FormatterOperation"][]
+      }[]
+      data_versions: components["schemas"]["FormatterDataVersions"]
+      engine_version: string
+      limits: {
+        [key: string]: number | ("Infinity" | "-Infinity" | "NaN")
+      }
+      supported_versions: string[]
+    }
+    /** @description The data that results depend on beside the engine. */
+    FormatterDataVersions: {
+      cldr: string
+      icu: string
+      phone: string
+      tz: string
+    }
+    FormatterField: {
+      choices:
+        | {
+            label: string
+            sample: string | null
+            value: string | number | ("Infinity" | "-Infinity" | "NaN")
+          }[]
+        | null
+      /** @description Beside the choices others are taken */
+      custom?: boolean
+      default: unknown
+      help: string | null
+      key: string
+      label: string
+      /** @description A list is run through element by element */
+      line_items: boolean
+      /** @description An input, which templates may give; else an option */
+      mappable: boolean
+      maximum?: number | ("Infinity" | "-Infinity" | "NaN")
+      minimum?: number | ("Infinity" | "-Infinity" | "NaN")
+      required: boolean
+      /** @enum {string} */
+      type:
+        | "string"
+        | "text"
+        | "integer"
+        | "number"
+        | "boolean"
+        | "datetime"
+        | "timezone"
+        | "select"
+        | "key_value"
+        | "list"
+        | "formula"
+        | "pattern"
+        | "any"
+    }
+    FormatterOperation: {
+      description: string
+      /** @description No chance: not even that of the seed */
+      deterministic: boolean
+      dynamic_fields: {
+        fields: components["schemas"]["FormatterField"][]
+        when: {
+          field: string
+          in: string[]
+        }
+      }[]
+      errors: string[]
+      fields: components["schemas"]["FormatterField"][]
+      key: string
+      label: string
+      limits: {
+        [key: string]: number | ("Infinity" | "-Infinity" | "NaN")
+      }
+      line_item_policy: {
+        /** @description Options may say otherwise */
+        by_options: boolean
+        fields: string[]
+        max: number
+        /** @enum {string} */
+        mode: "map" | "aggregate" | "reject"
+      }
+      output_schema: Record<string, never>
+      sample: {
+        inputs: Record<string, never>
+        options: Record<string, never>
+        output: Record<string, never>
+      }
+      since: string
+      warnings: string[]
+    }
+    /** @description What the operation made of the inputs. */
+    FormatterTrial: {
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      anchor_at: string
+      data_versions: components["schemas"]["FormatterDataVersions"]
+      duration_ms: number | ("Infinity" | "-Infinity" | "NaN")
+      engine_version: string
+      line_items: {
+        applied: boolean
+        count: number
+      }
+      operation: string
+      output: Record<string, never>
+      /** @description Of this output */
+      output_schema: Record<string, never>
+      /** @description The inputs, with what their templates stand for */
+      resolved_input: Record<string, never>
+      warnings: {
+        code: string
+        field: string | null
+        line_item_index: number | null
+        message: string
+      }[]
+    }
+    /** @description A step, and a sample for it. */
+    FormatterTrialInput: {
+      anchor_at?: string | null
+      config: {
+        /** @description The current one, unless told */
+        engine_version?: string
+        operation: string
+        options?: Record<string, never>
+      }
+      /** @description The sample that templates are filled from */
+      context?: Record<string, never>
+      /** @description Values, whose texts may have templates: `{{trigger.body.name}}` */
+      inputs?: Record<string, never>
+      /** @description What chance is drawn from; `test` unless told */
+      seed?: string
+      /** @description The zone of what names none; UTC unless told */
+      timezone?: string
     }
     /**
      * @description A source whose own settings say how its senders are verified.
@@ -12660,6 +12871,217 @@ export interface operations {
            *     }
            */
           "application/json": components["schemas"]["TransformationRun"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getFormatterCatalog: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description All operations, with all that a form of one needs. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "engine_version": "1.0.0",
+           *       "supported_versions": [
+           *         "1.0.0"
+           *       ],
+           *       "catalog_hash": "sha256:5151515151515151515151515151515151515151515151515151515151515151",
+           *       "data_versions": {
+           *         "icu": "78.2",
+           *         "cldr": "48.0",
+           *         "tz": "2025c",
+           *         "phone": "1.13.16"
+           *       },
+           *       "limits": {
+           *         "body_bytes": 262144,
+           *         "string_bytes": 131072,
+           *         "line_items": 1000,
+           *         "output_bytes": 524288,
+           *         "cpu_ms": 250
+           *       },
+           *       "categories": [
+           *         {
+           *           "key": "text",
+           *           "label": "Text",
+           *           "operations": [
+           *             {
+           *               "key": "text.lowercase",
+           *               "label": "Lowercase",
+           *               "description": "All letters small, as the locale has it",
+           *               "since": "1.0.0",
+           *               "deterministic": true,
+           *               "line_item_policy": {
+           *                 "mode": "map",
+           *                 "fields": [
+           *                   "input"
+           *                 ],
+           *                 "max": 1000,
+           *                 "by_options": false
+           *               },
+           *               "fields": [
+           *                 {
+           *                   "key": "input",
+           *                   "label": "Text",
+           *                   "type": "string",
+           *                   "mappable": true,
+           *                   "required": true,
+           *                   "default": null,
+           *                   "line_items": true,
+           *                   "choices": null,
+           *                   "help": null
+           *                 }
+           *               ],
+           *               "dynamic_fields": [],
+           *               "limits": {},
+           *               "warnings": [
+           *                 "INPUT_EMPTY"
+           *               ],
+           *               "errors": [
+           *                 "FORMATTER_INPUT_REQUIRED"
+           *               ],
+           *               "output_schema": {
+           *                 "type": "object",
+           *                 "properties": {
+           *                   "result": {
+           *                     "type": "string"
+           *                   }
+           *                 },
+           *                 "required": [
+           *                   "result"
+           *                 ]
+           *               },
+           *               "sample": {
+           *                 "inputs": {
+           *                   "input": "Ada"
+           *                 },
+           *                 "options": {},
+           *                 "output": {
+           *                   "result": "ada"
+           *                 }
+           *               }
+           *             }
+           *           ]
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": components["schemas"]["FormatterCatalog"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  testFormatter: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "config": {
+         *         "operation": "text.replace",
+         *         "engine_version": "1.0.0",
+         *         "options": {}
+         *       },
+         *       "inputs": {
+         *         "input": "{{trigger.body.name}}",
+         *         "find": "-",
+         *         "replace": " "
+         *       },
+         *       "context": {
+         *         "trigger": {
+         *           "body": {
+         *             "name": "ada-lovelace"
+         *           }
+         *         },
+         *         "steps": {}
+         *       },
+         *       "anchor_at": "2026-01-01T00:00:00.000Z",
+         *       "timezone": "UTC",
+         *       "seed": "test"
+         *     }
+         */
+        "application/json": components["schemas"]["FormatterTrialInput"]
+      }
+    }
+    responses: {
+      /** @description What the operation made of the inputs. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "operation": "text.replace",
+           *       "engine_version": "1.0.0",
+           *       "resolved_input": {
+           *         "input": "ada-lovelace",
+           *         "find": "-",
+           *         "replace": " "
+           *       },
+           *       "output": {
+           *         "result": "ada lovelace"
+           *       },
+           *       "output_schema": {
+           *         "type": "object",
+           *         "properties": {
+           *           "result": {
+           *             "type": "string"
+           *           }
+           *         },
+           *         "required": [
+           *           "result"
+           *         ]
+           *       },
+           *       "warnings": [],
+           *       "line_items": {
+           *         "applied": false,
+           *         "count": 0
+           *       },
+           *       "anchor_at": "2026-01-01T00:00:00.000Z",
+           *       "duration_ms": 0.2,
+           *       "data_versions": {
+           *         "icu": "78.2",
+           *         "cldr": "48.0",
+           *         "tz": "2025c",
+           *         "phone": "1.13.16"
+           *       }
+           *     }
+           */
+          "application/json": components["schemas"]["FormatterTrial"]
         }
       }
       /** @description What was wrong */

@@ -42,7 +42,7 @@ const attempts: ReadonlyArray<readonly [operation: string, inputs: object, optio
   ["text.html_to_markdown", { input: `${"<b>".repeat(100)}${fill("x ", 15_000)}` }],
   ["text.html_to_markdown", { input: `${"<ul><li>".repeat(50)}${fill("x<br>", 15_000)}` }],
   ...["[", "![", "*a **", "> ", "- ", "`", "[a](", "[a][", "|a|b\n|-|-\n", "<", "*_", "  - a\n", "a**b_"].map(
-    (piece) => ["text.markdown_to_html", { input: fill(piece, 16_384) }, { linkify: true }] as const
+    (piece) => ["text.markdown_to_html", { input: fill(piece, 12_288) }, { linkify: true }] as const
   ),
   ...["1", "800-555-1212 ", "(800) ", "+1 ", "1 ", "ext. 1 "].map(
     (piece) => ["text.extract_phone", { input: fill(piece, 8192) }, { which: "all" }] as const

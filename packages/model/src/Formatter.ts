@@ -13,7 +13,7 @@ const Versions = Schema.Struct({
   phone: Schema.String
 }).annotate({ identifier: "FormatterDataVersions", description: "The data that results depend on beside the engine." })
 
-const Limits = Schema.Record(Schema.String, Schema.Number)
+const Limits = Schema.Record(Schema.String, Schema.Finite)
 
 const field = {
   key: Schema.String,
@@ -40,15 +40,15 @@ const field = {
   choices: Schema.NullOr(
     Schema.Array(
       Schema.Struct({
-        value: Schema.Union([Schema.String, Schema.Number]),
+        value: Schema.Union([Schema.String, Schema.Finite]),
         label: Schema.String,
         sample: Schema.NullOr(Schema.String)
       })
     )
   ),
   custom: Schema.optionalKey(Schema.Boolean.annotate({ description: "Beside the choices others are taken" })),
-  minimum: Schema.optionalKey(Schema.Number),
-  maximum: Schema.optionalKey(Schema.Number),
+  minimum: Schema.optionalKey(Schema.Finite),
+  maximum: Schema.optionalKey(Schema.Finite),
   help: Schema.NullOr(Schema.String)
 }
 
@@ -108,7 +108,7 @@ export const FormatterTrial = Schema.Struct({
   ),
   line_items: Schema.Struct({ applied: Schema.Boolean, count: Schema.Int }),
   anchor_at: Timestamp,
-  duration_ms: Schema.Number,
+  duration_ms: Schema.Finite,
   data_versions: Versions
 }).annotate({ identifier: "FormatterTrial", description: "What the operation made of the inputs." })
 
@@ -148,7 +148,7 @@ export const FormatterFault = Schema.Struct({
   value_preview: Schema.optionalKey(Schema.String),
   hint: Schema.optionalKey(Schema.String),
   position: Schema.optionalKey(Schema.Int),
-  limit: Schema.optionalKey(Schema.Number),
-  actual: Schema.optionalKey(Schema.Number),
+  limit: Schema.optionalKey(Schema.Finite),
+  actual: Schema.optionalKey(Schema.Finite),
   resolved_input: Schema.NullOr(Schema.JsonObject)
 })

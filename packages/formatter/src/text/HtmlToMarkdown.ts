@@ -37,6 +37,9 @@ const known = new Set(
   )
 )
 
+/** Elements that are nothing without what is in them. */
+const dropped = new Set(["b", "div", "em", "i", "p", "strong", "section", "article"])
+
 /** Levels of elements that the converter is given: it takes the square of them. */
 const mostLevels = 24
 
@@ -45,12 +48,12 @@ const mostLevels = 24
  * links that are dropped.
  */
 const tidied = (html: string, unsafe: () => void): string => {
-  let tidy = ""
+  const tidy: Array<string> = []
   const open: Array<boolean> = []
   let levels = 0
   readHtml(html, {
     text: (piece) => {
-      tidy += escapeHtml(piece)
+      tidy.push(escapeHtml(piece))
     },
     open: (name, attributes) => {
       const taken = known.has(name) && (levels < mostLevels || empty.has(name))
@@ -68,16 +71,18 @@ const tidied = (html: string, unsafe: () => void): string => {
         if (name === "img") shown += ` alt="${escapeHtml(attributes["alt"] ?? "")}"`
       }
       if (name === "ol" && /^\d{1,9}$/.test(attributes["start"] ?? "")) shown += ` start="${attributes["start"]}"`
-      tidy += `<${name}${shown}>`
+      tidy.push(`<${name}${shown}>`)
     },
     close: (name) => {
       if (empty.has(name)) return
       if (open.pop() !== true) return
       levels--
-      tidy += `</${name}>`
+      // The converter looks at all of what there is for each that is empty.
+      if (dropped.has(name) && tidy.at(-1) === `<${name}>`) tidy.pop()
+      else tidy.push(`</${name}>`)
     }
   })
-  return tidy
+  return tidy.join("")
 }
 
 export const htmlToMarkdown = operation({

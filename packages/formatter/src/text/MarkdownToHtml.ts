@@ -32,7 +32,7 @@ export const markdownToHtml = operation({
   output: { result: string },
   warnings: ["LINK_SCHEME_REMOVED"],
   // 2 µs a character where all of them are brackets.
-  limits: { characters: 16_384, nesting: mostNesting },
+  limits: { characters: 12_288, nesting: mostNesting },
   cost: { call: 20, character: 2400 },
   sample: {
     inputs: { input: "# Hello *you*" },

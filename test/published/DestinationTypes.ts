@@ -51,6 +51,6 @@ export const destinationTypesPage = (): Promise<string> =>
     "By what a target says: the attempt's `error_code` where it is not `BAD_RESPONSE`, and whether the retry rule tries `again` or the failure is `final`. Each is tried with each type. What goes wrong on the way (time-outs, cut connections, certificates, private addresses) is the same for all types that call by HTTP.",
     table(
       ["`type`", ...Object.values(names)],
-      connectors.map(({ type }) => [code(type), ...failuresOf(type)])
+      connectors.map(({ type }) => [code(type)].concat(failuresOf(type)))
     )
   ])

@@ -1,7 +1,7 @@
 import { createServer, type Server, type Socket } from "node:net"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, expect } from "vitest"
-import { rows } from "../../packages/connectors/test/rows/Rows.ts"
+import { rowOf, rows } from "../../packages/connectors/test/rows/Rows.ts"
 import type { DestinationConfig } from "../support/Contract.ts"
 import { it as base } from "../support/it.ts"
 import { heldMs, watchedLoop } from "../support/LoopHeld.ts"
@@ -200,7 +200,7 @@ const it = base.extend("settings", { scope: "file" }, () => ({ ...watchedLoop, .
 
 const calling = rows.filter(({ standIn }) => standIn !== null).map(({ type }) => type)
 /** Those whose address is a setting. */
-const addressed = calling.filter((type) => JSON.stringify(configAt(type, origin)).includes(origin))
+const addressed = calling.filter((type) => JSON.stringify(rowOf(type).standIn?.("http://here").config).includes("here"))
 
 it("a stranger that is called costs its attempt, and the others nothing", async ({ gateway, target }) => {
   const source = await gateway.source()

@@ -1,4 +1,4 @@
-import { CreateBucketCommand, GetObjectCommand, S3Client } from "@aws-sdk/client-s3"
+import { CreateBucketCommand, GetObjectCommand, HeadBucketCommand, S3Client } from "@aws-sdk/client-s3"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { mkdtemp, rm } from "node:fs/promises"
@@ -39,10 +39,9 @@ const it = base
   /** The first attempt at storing an event. */
   .extend(
     "stored",
-    // The client has made the bucket.
-    // oxlint-disable-next-line no-unused-vars -- asked for, it is made
-    ({ client: _client, gateway, swift }) =>
+    ({ client, gateway, swift }) =>
       async (payload: object, config: Config = {}, auth: Config = {}, type = "OBJECT_STORE_S") => {
+        await client.send(new HeadBucketCommand({ Bucket: bucket }))
         const where: Config =
           type === "OBJECT_STORE_S" ? { region: swiftRegion, force_path_style: true } : { account_id: "a" }
         const key: Config = {

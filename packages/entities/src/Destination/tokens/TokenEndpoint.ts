@@ -162,7 +162,7 @@ const fetchBy =
       expires_in: expires_in ?? undefined,
       refresh_token: refresh_token ?? undefined
     }
-    return Response.json(kept)
+    return new Response(JSON.stringify(kept), { headers: { "content-type": "application/json" } })
   }
 
 const unreached = (code: AttemptErrorCode): string => `the token endpoint could not be asked: ${code}`

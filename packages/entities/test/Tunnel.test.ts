@@ -287,9 +287,11 @@ layer(worldWith(Connectors.connectorOf))("an event for a tunnel", (it) => {
     Effect.gen(function* () {
       const { event, wake } = yield* waiting([linear(1_000, 1)], cli)
       yield* wake
-      expect(yield* passes(event, 1)).toBeGreaterThanOrEqual(120_000)
+      const first = yield* passes(event, 1)
+      expect(first).toBeGreaterThanOrEqual(120_000)
       expect(yield* recorded(event, 1)).toEqual({ state: "PENDING", codes: ["CLI_UNAVAILABLE"] })
-      expect(yield* passes(event, 2)).toBeGreaterThanOrEqual(110_000)
+      // Time may go by before it is seen that the first one is recorded, and counts for the second.
+      expect(first + (yield* passes(event, 2))).toBeGreaterThanOrEqual(240_000)
       expect(yield* recorded(event, 2)).toEqual({ state: "FAILED", codes: ["CLI_UNAVAILABLE", "CLI_UNAVAILABLE"] })
     })
   )

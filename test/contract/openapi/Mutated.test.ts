@@ -43,7 +43,7 @@ const it = presentIt
   })
 
 /** Nobody can write an ID token down that is valid for ever; and what is watched asks for a WebSocket. */
-const others = new Set(["login", "watchBin", "endDestinationConsent"])
+const others = new Set(["login", "watchBin", "connectTunnel", "endDestinationConsent"])
 
 /** What the router, and nobody else, answers of any path. */
 const routing = new Set(["ROUTE_NOT_FOUND", "METHOD_NOT_ALLOWED"])

@@ -4420,7 +4420,7 @@ export interface components {
       data_versions: components["schemas"]["FormatterDataVersions"]
       engine_version: string
       limits: {
-        [key: string]: number | ("Infinity" | "-Infinity" | "NaN")
+        [key: string]: number
       }
       supported_versions: string[]
     }
@@ -4436,7 +4436,7 @@ export interface components {
         | {
             label: string
             sample: string | null
-            value: string | number | ("Infinity" | "-Infinity" | "NaN")
+            value: string | number
           }[]
         | null
       /** @description Beside the choices others are taken */
@@ -4449,8 +4449,8 @@ export interface components {
       line_items: boolean
       /** @description An input, which templates may give; else an option */
       mappable: boolean
-      maximum?: number | ("Infinity" | "-Infinity" | "NaN")
-      minimum?: number | ("Infinity" | "-Infinity" | "NaN")
+      maximum?: number
+      minimum?: number
       required: boolean
       /** @enum {string} */
       type:
@@ -4484,7 +4484,7 @@ export interface components {
       key: string
       label: string
       limits: {
-        [key: string]: number | ("Infinity" | "-Infinity" | "NaN")
+        [key: string]: number
       }
       line_item_policy: {
         /** @description Options may say otherwise */
@@ -4512,7 +4512,7 @@ export interface components {
        */
       anchor_at: string
       data_versions: components["schemas"]["FormatterDataVersions"]
-      duration_ms: number | ("Infinity" | "-Infinity" | "NaN")
+      duration_ms: number
       engine_version: string
       line_items: {
         applied: boolean

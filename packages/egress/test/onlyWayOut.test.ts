@@ -65,6 +65,12 @@ const exceptions: ReadonlyArray<{
     reason: "composes a letter of texts and sends nothing; its ways to read files and URLs are switched off"
   },
   {
+    files: /^packages\/formatter\/src\/engine\/Libraries\.ts$/,
+    from: /^node:module$/,
+    names: ["createRequire"],
+    reason: "loads libraries of texts and numbers when an operation first needs one; their names stand there"
+  },
+  {
     files: /^apps\/cli\/src\//,
     from: /^(global|node:net)$/,
     names: ["fetch", "connect"],

@@ -54,11 +54,6 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
     ["JSON.parse", "fromJsonString"],
     "the command line's own file, bounded, and an argument of its user"
   ],
-  [
-    /^packages\/entities\/src\/Destination\/tokens\/TokenEndpoint\.ts$/,
-    ["json"],
-    "writes what was read behind the guard for the library, which reads it again"
-  ],
   [/^packages\/postgres\/src\/Binaries\.ts$/, ["fromJsonString"], "a file of an installed package"]
 ]
 

@@ -7,7 +7,7 @@ import { conventions, projectSecrets, sessions } from "./People.ts"
 import { bins, ingressUrls, shares, streams } from "./Public.ts"
 import { attempts, events, fixtures, requests } from "./Received.ts"
 import { sources } from "./Sources.ts"
-import { capabilities, transformations } from "./Transformations.ts"
+import { transformations } from "./Transformations.ts"
 
 /** In the order of the page. */
 export const sections: ReadonlyArray<Section> = [
@@ -19,7 +19,6 @@ export const sections: ReadonlyArray<Section> = [
   destinations,
   connections,
   transformations,
-  capabilities,
   requests,
   events,
   attempts,

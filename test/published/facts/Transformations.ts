@@ -1,4 +1,4 @@
-import { missing, of, row, type Section, tests } from "./Facts.ts"
+import { of, row, type Section, tests } from "./Facts.ts"
 
 const api = tests("packages/api/test/Transformations.test.ts")
 const stored = tests("packages/storage/test/Transformations.test.ts")
@@ -92,15 +92,4 @@ export const transformations: Section = {
     row("one in use is not deleted", api("one that a connection uses is kept, and the answer names the connection"))
   ],
   limits: [row("list limit: 255 at most", api("is listed by id, name, order and limit; counted only when asked"))]
-}
-
-export const capabilities: Section = {
-  title: "Transformations: capabilities and validation",
-  endpoints: [
-    row(
-      "GET /transformations/capabilities; PUT /transformations/validate",
-      missing("not built yet: 404, and the message says so")
-    )
-  ],
-  fields: {}
 }

@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { isUtf8 } from "node:buffer"
 import type { Message } from "@tidegate/model/Message"
 import { type Escape, jsonEscape, textEscape, xmlEscape } from "@tidegate/templates/Escape"
+import { mostParsedBytes } from "@tidegate/model/LargeJson"
 import { judgeObjectStore } from "./ObjectStoreAnswers.ts"
 import {
   type AttemptFacts,
@@ -11,16 +12,7 @@ import {
   type OutboundRequest,
   Refusal
 } from "./Connector.ts"
-import {
-  type Fill,
-  filled,
-  filledJson,
-  filling,
-  lazyPayload,
-  template,
-  TemplateText,
-  Unrenderable
-} from "./Rendering.ts"
+import { type Fill, filled, filledJson, filling, payloadOf, template, TemplateText, Unrenderable } from "./Rendering.ts"
 import { concurrency, type FieldErrors, HttpUrl, needed, pacing, setting, type SettingsOf, text } from "./Settings.ts"
 import { signer } from "./SignedRequest.ts"
 
@@ -80,7 +72,7 @@ const stored = {
   include_metadata: setting(
     Schema.Boolean.annotate({
       description:
-        "Whether the object says which event it is of: in x-amz-meta headers and, without body_template, in a JSON object around the payload"
+        "Whether the object says which event it is of: in x-amz-meta headers and, without body_template, in a JSON object around a payload of at most 1 MiB"
     }),
     true,
     "must be true or false"
@@ -129,13 +121,17 @@ const metadataOf = (facts: AttemptFacts) => ({
   created_at: new Date(facts.createdAt).toISOString()
 })
 
-/** The payload, in an object with what event it is of. JSON stands in it as it came, text as text, and other bytes as base64. */
-const envelopeOf = (body: Uint8Array, payload: () => unknown, facts: AttemptFacts): Uint8Array => {
+/**
+ * The payload, in an object with what event it is of. JSON stands in it as it came, text as text, and other bytes as base64. A large one
+ * is the object itself: to find out what it is would hold the loop.
+ */
+const envelopeOf = (body: Uint8Array, facts: AttemptFacts): Uint8Array => {
+  if (body.byteLength > mostParsedBytes) return body
   const head = JSON.stringify(metadataOf(facts)).slice(0, -1)
   if (!isUtf8(body)) {
     return Buffer.from(`${head},"payload_encoding":"base64","payload":"${Buffer.from(body).toString("base64")}"}`)
   }
-  const value = payload()
+  const value = payloadOf({ body })
   return typeof value === "string"
     ? Buffer.from(`${head},"payload":${JSON.stringify(value)}}`)
     : Buffer.concat([Buffer.from(`${head},"payload":`), body, Buffer.from("}")])
@@ -162,13 +158,8 @@ const putting = (
     return text
   }
 
-  const objectOf = (
-    fill: Fill,
-    message: Pick<Message, "body">,
-    payload: () => unknown,
-    facts: AttemptFacts
-  ): Uint8Array => {
-    if (body === null) return include_metadata ? envelopeOf(message.body, payload, facts) : message.body
+  const objectOf = (fill: Fill, message: Pick<Message, "body">, facts: AttemptFacts): Uint8Array => {
+    if (body === null) return include_metadata ? envelopeOf(message.body, facts) : message.body
     return Buffer.from(
       isJson ? JSON.stringify(filledJson(fill, body, "body_template", escape)) : fill(body, escape).toWellFormed()
     )
@@ -191,8 +182,7 @@ const putting = (
     judge: judgeObjectStore,
     prepare: (message: Message, facts: AttemptFacts): OutboundRequest | Refusal => {
       try {
-        const payload = lazyPayload(message)
-        const fill = filling(message, facts, payload)
+        const fill = filling(message, facts)
         const url = `${bucket}/${keyFor(fill).split("/").map(encoded).join("/")}`
         const headers = ["user-agent", "event-gateway/1", "content-type", content_type]
         if (include_metadata) {
@@ -200,7 +190,7 @@ const putting = (
             headers.push(`x-amz-meta-${name.replaceAll("_", "-")}`, value)
           }
         }
-        return { method, url, shownUrl: url, headers, body: objectOf(fill, message, payload, facts) }
+        return { method, url, shownUrl: url, headers, body: objectOf(fill, message, facts) }
       } catch (cause) {
         if (!(cause instanceof Unrenderable)) throw cause
         return new Refusal({ code: "TEMPLATE_ERROR", message: cause.message, method, shownUrl: bucket })

@@ -67,7 +67,7 @@ export class Unrenderable {
 }
 
 /** `payloadOf` a message, found out when it is asked for, and once. */
-export const lazyPayload = (message: Pick<Message, "body">): (() => unknown) => {
+const lazyPayload = (message: Pick<Message, "body">): (() => unknown) => {
   let parsed: { readonly payload: unknown } | undefined
   return () => (parsed ??= { payload: payloadOf(message) }).payload
 }
@@ -80,7 +80,8 @@ const lazyParts = (message: Pick<Message, "body">): (() => unknown) => {
 }
 
 /** Fills templates from this message. Throws `Unrenderable` for a text beyond what a template may make. */
-export const filling = (message: Message, facts: AttemptFacts, payload = lazyParts(message)): Fill => {
+export const filling = (message: Message, facts: AttemptFacts): Fill => {
+  const payload = lazyParts(message)
   let query: Values | undefined
   const read = (variable: Variable): unknown => {
     switch (variable) {

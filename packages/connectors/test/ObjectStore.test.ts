@@ -222,6 +222,8 @@ describe.each(["OBJECT_STORE_R", "OBJECT_STORE_S"] as const)("%s", (type) => {
     expect(JSON.parse(stored(Buffer.alloc(0)))).toMatchObject({ payload: "" })
     expect(stored(Buffer.from("12345678901234567890.0"))).toContain('"payload":12345678901234567890.0}')
     expect(JSON.parse(stored(Buffer.from([0xff, 0xfe])))).toMatchObject({ payload: "//4=", payload_encoding: "base64" })
+    const large = Buffer.from(JSON.stringify("x".repeat(1_048_577)))
+    expect(prepared(open(type), event(large)).body).toEqual(large)
   })
 
   it.each([

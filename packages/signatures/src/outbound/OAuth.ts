@@ -144,13 +144,15 @@ export const authorizationCode = authType({
 const usualTokenUri = "https://oauth2.googleapis.com/token"
 
 const PrivateKey = Secret.check(
-  Schema.makeFilter((pem: string) => isRsaKey(pem) || "must be an RSA private key of at least 2048 bits, in PEM")
+  Schema.makeFilter((pem: string) => isRsaKey(pem) || "must be an RSA private key of 2048 to 8192 bits, in PEM")
 ).annotate({ description: `An RSA key in PEM. ${kept}` })
 
 const isRsaKey = (pem: string): boolean => {
   try {
     const { asymmetricKeyDetails, asymmetricKeyType } = createPrivateKey(pem)
-    return asymmetricKeyType === "rsa" && (asymmetricKeyDetails?.modulusLength ?? 0) >= 2048
+    const bits = asymmetricKeyDetails?.modulusLength ?? 0
+    // To sign with a longer one takes seconds of a core.
+    return asymmetricKeyType === "rsa" && bits >= 2048 && bits <= 8192
   } catch {
     return false
   }

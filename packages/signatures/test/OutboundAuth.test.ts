@@ -220,7 +220,7 @@ describe("the types whose token is obtained", () => {
     const curve = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ type: "pkcs8", format: "pem" })
     for (const private_key of ["s3cret", short, curve]) {
       expect(errors("SERVICE_ACCOUNT", { client_email: "a@b.example", private_key })).toStrictEqual([
-        { path: "config.auth.private_key", message: "must be an RSA private key of at least 2048 bits, in PEM" }
+        { path: "config.auth.private_key", message: "must be an RSA private key of 2048 to 8192 bits, in PEM" }
       ])
     }
   })

@@ -75,7 +75,9 @@ describe("the document", () => {
   })
 
   it("config, rules and data are no bare objects", ({ document }) => {
-    const bare = objectsIn(document.json.components.schemas).filter(
+    // What an operation of the formatter takes and makes, its catalog says.
+    const described = Object.entries(document.json.components.schemas).filter(([name]) => !name.startsWith("Formatter"))
+    const bare = objectsIn(Object.fromEntries(described)).filter(
       (schema) =>
         schema.type === "object" &&
         ["properties", "additionalProperties", "patternProperties", "maxProperties"].every((name) => !(name in schema))

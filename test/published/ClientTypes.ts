@@ -81,7 +81,9 @@ const withoutAllOf = (_: string, value: unknown): unknown => {
 export const clientTypes = async (): Promise<string> => {
   const source = [
     "/* Made of the contract by openapi-typescript: `npm test -- test/published -u` writes it. */",
-    astToString(await openapiTS(JSON.stringify(described, withoutAllOf), { alphabetize: true })).trim()
+    astToString(
+      await openapiTS(JSON.stringify(described, withoutAllOf), { alphabetize: true, emptyObjectsUnknown: true })
+    ).trim()
   ].join("\n")
   return formatted("schema.ts", source)
 }

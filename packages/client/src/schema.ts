@@ -1538,7 +1538,7 @@ export interface components {
        * @enum {string}
        */
       mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
@@ -1607,7 +1607,7 @@ export interface components {
        * @enum {string}
        */
       mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
@@ -4494,11 +4494,11 @@ export interface components {
         /** @enum {string} */
         mode: "map" | "aggregate" | "reject"
       }
-      output_schema: Record<string, never>
+      output_schema: Record<string, unknown>
       sample: {
-        inputs: Record<string, never>
-        options: Record<string, never>
-        output: Record<string, never>
+        inputs: Record<string, unknown>
+        options: Record<string, unknown>
+        output: Record<string, unknown>
       }
       since: string
       warnings: string[]
@@ -4519,11 +4519,11 @@ export interface components {
         count: number
       }
       operation: string
-      output: Record<string, never>
+      output: Record<string, unknown>
       /** @description Of this output */
-      output_schema: Record<string, never>
+      output_schema: Record<string, unknown>
       /** @description The inputs, with what their templates stand for */
-      resolved_input: Record<string, never>
+      resolved_input: Record<string, unknown>
       warnings: {
         code: string
         field: string | null
@@ -4538,12 +4538,12 @@ export interface components {
         /** @description The current one, unless told */
         engine_version?: string
         operation: string
-        options?: Record<string, never>
+        options?: Record<string, unknown>
       }
       /** @description The sample that templates are filled from */
-      context?: Record<string, never>
+      context?: Record<string, unknown>
       /** @description Values, whose texts may have templates: `{{trigger.body.name}}` */
-      inputs?: Record<string, never>
+      inputs?: Record<string, unknown>
       /** @description What chance is drawn from; `test` unless told */
       seed?: string
       /** @description The zone of what names none; UTC unless told */
@@ -4606,7 +4606,7 @@ export interface components {
        * @enum {string}
        */
       mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
@@ -5672,7 +5672,7 @@ export interface components {
     /** @description Accepts everybody. */
     OpenSourceConfig: {
       allowed_http_methods?: ("HEAD" | "GET" | "POST" | "PUT" | "PATCH" | "DELETE")[] | null
-      auth?: Record<string, never> | null
+      auth?: Record<string, unknown> | null
       auth_type?: null
       chat_defer_ephemeral?: boolean | null
       custom_response?: components["schemas"]["CustomResponse"] | null
@@ -5681,7 +5681,7 @@ export interface components {
        * @enum {string}
        */
       mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
@@ -5766,7 +5766,7 @@ export interface components {
        * @enum {string}
        */
       mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
@@ -5805,7 +5805,7 @@ export interface components {
        * @enum {string}
        */
       mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
@@ -5847,7 +5847,7 @@ export interface components {
        * @enum {string}
        */
       mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
@@ -5893,7 +5893,7 @@ export interface components {
        * @enum {string}
        */
       mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
@@ -5932,7 +5932,7 @@ export interface components {
        * @enum {string}
        */
       mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
@@ -5974,7 +5974,7 @@ export interface components {
        * @enum {string}
        */
       mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
@@ -6018,7 +6018,7 @@ export interface components {
        * @enum {string}
        */
       mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
@@ -6060,7 +6060,7 @@ export interface components {
        * @enum {string}
        */
       mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
@@ -6108,7 +6108,7 @@ export interface components {
        * @enum {string}
        */
       mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
@@ -6147,7 +6147,7 @@ export interface components {
        * @enum {string}
        */
       mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }
@@ -6852,7 +6852,7 @@ export interface components {
         | components["schemas"]["ProviderWebhookIdAuth"]
         | components["schemas"]["ProviderOptionalTopicArnAuth"]
         | components["schemas"]["ProviderOptionalWebhookSecretKeyOptionalPublicKeyAuth"]
-        | Record<string, never>
+        | Record<string, unknown>
         | null
       auth_type?: ("BASIC_AUTH" | "API_KEY" | "HMAC" | "PROVIDER_SIGNATURE") | null
       chat_defer_ephemeral?: boolean | null
@@ -6862,7 +6862,7 @@ export interface components {
        * @enum {string}
        */
       mode?: "webhook" | "proxy"
-      proxy?: components["schemas"]["ProxySettings"] | Record<string, never> | null
+      proxy?: components["schemas"]["ProxySettings"] | Record<string, unknown> | null
       rate_limit?: number | null
       rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
     }

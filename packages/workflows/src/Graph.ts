@@ -1,7 +1,7 @@
 import { decodeAll } from "@tidegate/rules/Decode"
 import { Predicate, Result } from "effect"
 import { type Edge, Step, WrittenEdge } from "./Definition.ts"
-import type { Issues } from "./Issue.ts"
+import type { IssueCode, Issues } from "./Issue.ts"
 import { limits } from "./Limits.ts"
 import type { StepKind } from "./StepKind.ts"
 import { stepKindOf } from "./StepKinds.ts"
@@ -33,14 +33,15 @@ export const readGraph = (
   const steps = writtenSteps.flatMap((written) => readStep(written, kinds, issues))
   const edges = readEdges(writtenEdges, kinds, steps, issues)
   const whole = steps.length === writtenSteps.length && edges.length === writtenEdges.length
+  if (!whole) return null
   for (const { id } of steps) {
-    if (whole && !edges.some(({ target_step_id }) => target_step_id === id)) {
+    if (!edges.some(({ target_step_id }) => target_step_id === id)) {
       issues.step("STEP_WITHOUT_INPUT", id, null, "no edge leads to this step")
     }
   }
   const order = sorted(steps, edges)
   if (order.length < steps.length) reportCycle(steps, edges, order, issues)
-  return whole && order.length === steps.length ? { steps, edges, order, kinds } : null
+  return order.length === steps.length ? { steps, edges, order, kinds } : null
 }
 
 const idOf = (written: unknown): string | null =>
@@ -53,6 +54,10 @@ const readStep = (written: unknown, kinds: Map<string, StepKind<unknown>>, issue
     return []
   }
   const step = read.success
+  if (Object.keys(step.config).length > limits.configMembers) {
+    issues.step("STEP_CONFIG_INVALID", step.id, "config", `has more than ${limits.configMembers} members`)
+    return []
+  }
   const kind = stepKindOf(step.kind)
   if (kind === null) {
     issues.step("STEP_KIND_UNKNOWN", step.id, "kind", "is not a kind of step")
@@ -94,27 +99,31 @@ const readEdges = (
     }
     const id = read.success.id ?? `e_${String(index).padStart(2, "0")}`
     const { condition, mapping, position, source_port, source_step_id, source_type, target_step_id } = read.success
-    const before = issues.all.length
-    if (ids.has(id)) issues.edge("DUPLICATE_EDGE_ID", id, "id", "another edge has this id")
+    let isRight = true
+    const refuse = (code: IssueCode, field: string | null, message: string): void => {
+      isRight = false
+      issues.edge(code, id, field, message)
+    }
+    if (ids.has(id)) refuse("DUPLICATE_EDGE_ID", "id", "another edge has this id")
     ids.add(id)
     const fromTrigger = source_type === "trigger"
     const known = fromTrigger ? ["out"] : source_step_id === null ? undefined : ports.get(source_step_id)
     if (fromTrigger && source_step_id !== null) {
-      issues.edge("EDGE_SOURCE_UNKNOWN", id, "source_step_id", "is null where the edge begins at the trigger")
+      refuse("EDGE_SOURCE_UNKNOWN", "source_step_id", "is null where the edge begins at the trigger")
     } else if (known === undefined) {
-      issues.edge("EDGE_SOURCE_UNKNOWN", id, "source_step_id", "no step has this id")
+      refuse("EDGE_SOURCE_UNKNOWN", "source_step_id", "no step has this id")
     }
-    if (!ports.has(target_step_id)) issues.edge("EDGE_TARGET_UNKNOWN", id, "target_step_id", "no step has this id")
+    if (!ports.has(target_step_id)) refuse("EDGE_TARGET_UNKNOWN", "target_step_id", "no step has this id")
     const required = source_step_id !== null && (kinds.get(source_step_id)?.portRequired ?? false)
     const port = source_port ?? (required ? null : (known?.[0] ?? null))
     if (known !== undefined && (port === null || !known.includes(port))) {
       const choice = known.length === 0 ? "" : `: one of ${known.join(", ")}`
-      issues.edge("PORT_UNKNOWN", id, "source_port", `is not a port of the step it begins at${choice}`)
+      refuse("PORT_UNKNOWN", "source_port", `is not a port of the step it begins at${choice}`)
     }
     const route = JSON.stringify([source_step_id, port, target_step_id])
-    if (routes.has(route)) issues.edge("DUPLICATE_EDGE", id, null, "another edge has the same source, port and target")
+    if (routes.has(route)) refuse("DUPLICATE_EDGE", null, "another edge has the same source, port and target")
     routes.add(route)
-    if (issues.all.length > before || port === null) return []
+    if (!isRight || port === null) return []
     return [
       {
         id,

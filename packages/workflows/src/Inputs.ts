@@ -45,7 +45,7 @@ export const perform = (workflow: Workflow, facts: Facts, state: RunState, start
 
 /** What came of a step's attempt, as something that occurred. What its output may be is bounded here, whoever made it. */
 export const occurred = (
-  { attempt, step }: Start,
+  { attempt, iteration, step }: Start,
   outcome: Outcome,
   warnings: ReadonlyArray<Warning> = [],
   random = 0
@@ -57,15 +57,15 @@ export const occurred = (
   if (outcome.kind === "failed") {
     return {
       kind: "occurred",
-      occurrence: { type: "failed", step, attempt, error: outcome.error, random, warnings: all }
+      occurrence: { type: "failed", step, attempt, iteration, error: outcome.error, random, warnings: all }
     }
   }
   if (jsonLengthWithin(outcome.output, limits.valueLength) === null) {
     const error = { code: "OUTPUT_TOO_LARGE", message: `the output is longer than ${limits.valueLength} characters` }
-    return { kind: "occurred", occurrence: { type: "failed", step, attempt, error, random, warnings: all } }
+    return { kind: "occurred", occurrence: { type: "failed", step, attempt, iteration, error, random, warnings: all } }
   }
   const { output, ports } = outcome
-  return { kind: "occurred", occurrence: { type: "succeeded", step, attempt, output, ports, warnings: all } }
+  return { kind: "occurred", occurrence: { type: "succeeded", step, attempt, iteration, output, ports, warnings: all } }
 }
 
 const tooLarge: StepError = {

@@ -7,8 +7,10 @@ export const limits = {
   iterations: 500,
   /** Steps of one run that are on their way at once. */
   parallelSteps: 5,
-  /** Of the definition as JSON, in bytes. */
-  definitionBytes: 1_048_576,
+  /** Members of one step's config. */
+  configMembers: 50,
+  /** Tokens in the inputs and mappings of all steps together. */
+  tokens: 5_000,
   /** Of one step's inputs or output as JSON, in characters. */
   valueLength: 1_048_576,
   /** Milliseconds. */

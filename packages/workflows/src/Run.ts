@@ -18,7 +18,8 @@ export type StepStatus = "pending" | "running" | "succeeded" | "failed" | "skipp
 export type SkipReason = "filtered" | "path_not_taken" | "condition_false" | "upstream_failed" | "run_stopped"
 
 export interface Wait {
-  readonly kind: "delay" | "retry"
+  /** `hold`: the next element of a list, for a run that is held to go on. */
+  readonly kind: "delay" | "retry" | "hold"
   /** Unix milliseconds. */
   readonly until: number
   /** Of a delay: its output so far. */
@@ -78,6 +79,8 @@ export type Occurrence =
       readonly type: "succeeded"
       readonly step: number
       readonly attempt: number
+      /** As it was started. */
+      readonly iteration: number | null
       readonly output: Json
       readonly ports: ReadonlyArray<string>
       readonly warnings?: ReadonlyArray<Warning>
@@ -86,6 +89,7 @@ export type Occurrence =
       readonly type: "failed"
       readonly step: number
       readonly attempt: number
+      readonly iteration: number | null
       readonly error: StepError
       /** In [0, 1), for a wait with jitter. */
       readonly random: number
@@ -97,7 +101,7 @@ export type Occurrence =
       readonly until: number
       readonly output: NonNullable<Wait["output"]>
     }
-  /** What a step waits for is due. */
+  /** What a step waits for is due; told too early it changes nothing. */
   | { readonly type: "due"; readonly step: number }
   | { readonly type: "held" }
   | { readonly type: "released" }
@@ -205,7 +209,9 @@ class Turn {
         return this.run({ status: "running", startedAt: this.now })
       case "held":
       case "released":
-        return this.run({ held: occurrence.type === "held" })
+        this.run({ held: occurrence.type === "held" })
+        if (!this.state.held) for (const step of this.steps.keys()) this.due(step)
+        return
       case "stopped":
         return this.stop(occurrence.error, null)
       case "retried":
@@ -229,7 +235,8 @@ class Turn {
           wait: { kind: "delay", until: occurrence.until, output: occurrence.output }
         })
     }
-    if (occurrence.attempt !== step.attempt) return
+    const iteration = step.iterations?.items.length ?? null
+    if (occurrence.attempt !== step.attempt || occurrence.iteration !== iteration) return
     if (occurrence.warnings !== undefined) this.set(occurrence.step, { warnings: occurrence.warnings })
     if (occurrence.type === "succeeded") this.succeed(occurrence.step, occurrence.output, occurrence.ports)
     else this.fail(occurrence.step, occurrence.error, occurrence.random)
@@ -267,7 +274,12 @@ class Turn {
   private iterate(index: number): void {
     const { iterations } = this.steps[index]!
     const { count, items } = iterations!
-    if (items.length < count) return this.start(index, 1)
+    if (items.length < count) {
+      const { held, stopped } = this.state
+      // Of a workflow that is disabled or deleted no further element is sent out.
+      if (stopped !== null && stopped.step === null) return this.failed(index, stopped.error)
+      return held ? this.set(index, { wait: { kind: "hold", until: this.now } }) : this.start(index, 1)
+    }
     this.succeeded(index, { items: [...items], count }, ["out"])
   }
 
@@ -306,13 +318,10 @@ class Turn {
 
   private due(index: number): void {
     const step = this.steps[index]
-    if (step?.status !== "running" || step.wait === null || this.state.held) return
-    const { wait } = step
-    if (wait.kind === "retry") {
-      this.set(index, { wait: null })
-      return this.start(index, step.attempt + 1)
-    }
-    this.succeeded(index, { ...wait.output, released_at: new Date(this.now).toISOString() }, ["out"])
+    if (step?.status !== "running" || step.wait === null || step.wait.until > this.now || this.state.held) return
+    // What is to be tried again starts when there is room.
+    if (step.wait.kind !== "delay") return this.run({})
+    this.succeeded(index, { ...step.wait.output, released_at: new Date(this.now).toISOString() }, ["out"])
   }
 
   /** Nothing begins any more; what only waits ends now. */
@@ -322,7 +331,7 @@ class Turn {
     for (const [index, { error: last, status, wait }] of this.steps.entries()) {
       if (status !== "running" || wait === null) continue
       if (wait.kind === "retry" && last !== null) this.failed(index, last)
-      else if (step === null) this.failed(index, error)
+      else if (step === null || wait.kind === "hold") this.failed(index, error)
       else {
         this.set(index, { status: "skipped", skipReason: "run_stopped", wait: null, finishedAt: this.now })
         this.leave(index)
@@ -400,9 +409,14 @@ class Turn {
     let running = this.steps.filter(({ status, wait }) => status === "running" && wait === null).length
     for (const { index } of this.workflow.plan) {
       if (running >= limits.parallelSteps) return
-      if (this.steps[index]!.status !== "pending" || this.fate(index) !== "ready") continue
-      this.set(index, { status: "running", startedAt: this.now })
-      this.start(index, 1)
+      const { attempt, status, wait } = this.steps[index]!
+      if (status === "running" && wait !== null && wait.kind !== "delay" && wait.until <= this.now) {
+        this.set(index, { wait: null })
+        this.start(index, wait.kind === "retry" ? attempt + 1 : 1)
+      } else if (status === "pending" && this.fate(index) === "ready") {
+        this.set(index, { status: "running", startedAt: this.now })
+        this.start(index, 1)
+      } else continue
       running++
     }
   }

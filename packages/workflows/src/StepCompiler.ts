@@ -7,6 +7,7 @@ import type { Action, Catalog } from "./Catalog.ts"
 import type { Edge, Step } from "./Definition.ts"
 import { onlyOwn } from "./Graph.ts"
 import type { Issues } from "./Issue.ts"
+import { limits } from "./Limits.ts"
 import {
   commonSettings,
   compileRetry,
@@ -26,6 +27,8 @@ export interface Surroundings {
   readonly isStep: (id: string) => boolean
   readonly isUpstream: (id: string) => boolean
   readonly hasErrorEdge: boolean
+  /** What is left of the tokens that a workflow may hold. */
+  readonly tokens: { left: number }
 }
 
 export interface CompiledStep {
@@ -62,6 +65,7 @@ export const compileStep = (
   compiler.resource(step, kind)
   const action = compiler.action(step, kind)
   const common = compiler.common(step, kind, action)
+  compiler.iterates = common.for_each !== undefined
   const own = decodeAll(kind.config, onlyOwn(step, kind), "config")
   if (Result.isFailure(own)) {
     for (const { message, path } of own.failure) compiler.issue("STEP_CONFIG_INVALID", within("config", path), message)
@@ -73,7 +77,7 @@ export const compileStep = (
     kind,
     action,
     inputs: step.invocation_inputs === null ? null : compiler.mapping(step.invocation_inputs, "invocation_inputs"),
-    forEach: common.for_each === undefined ? null : compiler.mapping(common.for_each, "config.for_each"),
+    forEach: common.for_each === undefined ? null : compiler.list(common.for_each),
     onError: common.on_error ?? "fail",
     retry: compiler.retry(common.retry ?? null),
     timeoutMs: common.timeout_ms ?? defaultTimeoutMs,
@@ -100,6 +104,8 @@ class StepCompiler implements Compiler {
   private readonly around: Surroundings
   /** The edge into the step that is looked at, if one is. */
   private edgeId: string | null = null
+  /** Whether the step runs for a list: `item` means something. */
+  iterates = false
 
   constructor(id: string, around: Surroundings) {
     this.id = id
@@ -183,22 +189,44 @@ class StepCompiler implements Compiler {
     }
   }
 
-  mapping: Compiler["mapping"] = (value, field) => {
-    const compiled = compileMapping(value, contextRoots)
+  mapping: Compiler["mapping"] = (value, field) =>
+    this.compiled(value, field, this.iterates ? contextRoots : withoutItem)
+
+  /** The list of a step that runs for one. It is found before there is an element. */
+  list(written: string): Mapping | null {
+    const list = this.compiled(written, "config.for_each", withoutItem)
+    if (list?.references.length === 0) {
+      this.issue("STEP_CONFIG_INVALID", "config.for_each", "is a template that gives a list")
+    }
+    return list
+  }
+
+  private compiled(value: unknown, field: string, roots: ReadonlyArray<string>): Mapping | null {
+    const { tokens } = this.around
+    if (tokens.left < 0) return null
+    const compiled = compileMapping(value, roots)
     if (Result.isFailure(compiled)) {
       this.issue("TEMPLATE_INVALID", within(field, compiled.failure.path), compiled.failure.message)
       return null
     }
-    for (const { member, path, root } of compiled.success.references) {
-      if (root !== "steps") continue
-      const at = within(field, path)
-      if (member === null || !this.around.isStep(member)) {
-        this.issue("TEMPLATE_REFERENCE_UNKNOWN", at, "names no step of this workflow")
-      } else if (!this.around.isUpstream(member)) {
-        this.issue("TEMPLATE_REFERENCE_NOT_UPSTREAM", at, `the step ${member} does not lead to this one`)
-      }
+    const { references } = compiled.success
+    tokens.left -= references.length
+    if (tokens.left < 0) {
+      this.issue("TEMPLATE_INVALID", field, `the workflow holds more than ${limits.tokens} tokens`)
+      return null
+    }
+    for (const { member, path, root } of references) {
+      if (root === "steps") this.reference(member, within(field, path))
     }
     return compiled.success
+  }
+
+  private reference(id: string | null, at: string): void {
+    if (id === null || !this.around.isStep(id)) {
+      this.issue("TEMPLATE_REFERENCE_UNKNOWN", at, "names no step of this workflow")
+    } else if (!this.around.isUpstream(id)) {
+      this.issue("TEMPLATE_REFERENCE_NOT_UPSTREAM", at, `the step ${id} does not lead to this one`)
+    }
   }
 
   condition: Compiler["condition"] = (condition, field) => {
@@ -219,6 +247,7 @@ class StepCompiler implements Compiler {
       this.issue("CONDITION_INVALID", field, "takes an object")
       return never
     }
+    for (const id of stepsIn(condition)) this.reference(id, within(field, `steps.${id}`))
     const compiled = compileConditions(condition, { subject: "record" })
     if (Result.isSuccess(compiled)) return (context) => compiled.success(context as unknown as Json)
     this.issue("CONDITION_INVALID", within(field, compiled.failure.path), compiled.failure.message)
@@ -236,5 +265,17 @@ class StepCompiler implements Compiler {
     return compiled
   }
 }
+
+const withoutItem = contextRoots.filter((root) => root !== "item" && root !== "item_index")
+
+/** The steps that a condition of the run's context asks about. */
+const stepsIn = (condition: { readonly [key: string]: unknown }): ReadonlyArray<string> =>
+  Object.entries(condition).flatMap(([key, value]) => {
+    if (key === "steps")
+      return Predicate.isReadonlyObject(value) ? Object.keys(value).filter((id) => id[0] !== "$") : []
+    if (!key.startsWith("$")) return []
+    const parts = Array.isArray(value) ? value : [value]
+    return parts.flatMap((part) => (Predicate.isReadonlyObject(part) ? stepsIn(part) : []))
+  })
 
 const never = (): boolean => false

@@ -4,6 +4,7 @@ import type { Action, Catalog } from "./Catalog.ts"
 import type { Edge, Step } from "./Definition.ts"
 import { readGraph } from "./Graph.ts"
 import { type Issue, Issues } from "./Issue.ts"
+import { limits } from "./Limits.ts"
 import { compileStep } from "./StepCompiler.ts"
 import type { OnError, RetryPolicy } from "./Settings.ts"
 import type { Context, Evaluate, StepKind } from "./StepKind.ts"
@@ -65,6 +66,7 @@ export const compileWorkflow = (
     source_step_id === null ? null : indexes.get(source_step_id)!
   )
   const ancestors = ancestorsOf(graph.order, graph.edges, indexes)
+  const tokens = { left: limits.tokens }
   const compiled = graph.order.map((step, index) => {
     const incoming = graph.edges.flatMap((edge, i) => (edge.target_step_id === step.id ? [i] : []))
     const readable = new Set([...ancestors[index]!].map((ancestor) => graph.order[ancestor]!.id))
@@ -75,6 +77,7 @@ export const compileWorkflow = (
       {
         catalog,
         issues,
+        tokens,
         isStep: (id) => indexes.has(id),
         isUpstream: (id) => readable.has(id),
         hasErrorEdge: graph.edges.some((edge) => edge.source_step_id === step.id && edge.source_port === "error")

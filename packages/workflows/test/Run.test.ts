@@ -316,6 +316,38 @@ describe("a list", () => {
     expect(play.begun).toEqual(["each/1", "each[0]/1", "each[0]/2", "each[1]/1", "each[1]/2", "next/1"])
   })
 
+  it("takes in each element's end once, and no end of another element", () => {
+    const play = new Play(each(), lines(5, 6)).tell({ type: "begun" })
+    play.step()
+    const first = { type: "succeeded", step: 0, attempt: 1, iteration: 0, output: "A", ports: ["out"] } as const
+    play
+      .tell(first)
+      .tell(first)
+      .tell({ ...first, iteration: null })
+    expect(play.at("each")).toMatchObject({ status: "running", iterations: { count: 2, items: ["A"] } })
+  })
+
+  it("goes no further while the run is held, nor when its workflow is disabled", () => {
+    const held = new Play(each(), lines(5, 6, 7)).tell({ type: "begun" })
+    held.step()
+    held.tell({ type: "held" })
+    while (held.step());
+    expect(held.begun).toEqual(["each/1", "each[0]/1"])
+    expect(held.at("each").wait?.kind).toBe("hold")
+    expect(held.tell({ type: "released" }).finish().begun).toEqual([
+      "each/1",
+      "each[0]/1",
+      "each[1]/1",
+      "each[2]/1",
+      "next/1"
+    ])
+    const stopped = new Play(each(), lines(5, 6, 7)).tell({ type: "begun" })
+    stopped.step()
+    stopped.tell({ type: "stopped", error: { code: "WORKFLOW_DELETED", message: "" } }).finish()
+    expect(stopped.begun).toEqual(["each/1", "each[0]/1"])
+    expect(stopped.at("each")).toMatchObject({ status: "failed", error: { code: "WORKFLOW_DELETED" } })
+  })
+
   it("that is none, or too long, fails", () => {
     expect(new Play(each(), facts({ lines: 7 })).run().at("each").error?.code).toBe("FOR_EACH_NOT_ARRAY")
     const many = facts({ lines: Array.from({ length: 501 }, () => ({ n: 1 })) })
@@ -380,16 +412,48 @@ describe("a run that is interfered with", () => {
     expect(play.begun.slice(before).every((one) => ["bad1/1", "after/1", "late/1"].includes(one))).toBe(true)
   })
 
+  it("wakes nothing before it is due, and when it is released, all that was due meanwhile", () => {
+    const play = new Play(chain, facts()).tell({ type: "begun" })
+    while (play.step());
+    play.tell({ type: "due", step: 1 })
+    expect(play.at("wait").status).toBe("running")
+    play.tell({ type: "held" })
+    play.now += 3_600_000
+    play.tell({ type: "due", step: 1 })
+    expect(play.at("wait").status).toBe("running")
+    play.tell({ type: "released" })
+    expect(play.at("wait").status).toBe("succeeded")
+  })
+
+  it("tries again no more than five steps at once", () => {
+    const ids = Array.from({ length: 12 }, (_, i) => `step_${i}`)
+    const retry = { interval: 1_000, count: 1 }
+    const play = new Play(
+      compiled(
+        ids.map((id) => send(id, { retry, on_error: "continue" })),
+        ids.map((id) => edge("", id))
+      ),
+      facts(),
+      () => fails()
+    ).tell({ type: "begun" })
+    while (play.step());
+    play.now += 1_000
+    const before = play.begun.length
+    for (const step of ids.keys()) play.tell({ type: "due", step })
+    expect(play.begun.length - before).toBe(5)
+    expect(play.finish().begun).toHaveLength(24)
+  })
+
   it("takes in nothing twice, and nothing that comes too late", () => {
     const play = new Play(chain, facts()).tell({ type: "begun" })
-    const succeeded = { type: "succeeded", step: 0, attempt: 1, output: 1, ports: ["out"] } as const
+    const succeeded = { type: "succeeded", step: 0, attempt: 1, iteration: null, output: 1, ports: ["out"] } as const
     play.tell(succeeded)
     const { state } = play
     play.tell({ ...succeeded, output: 2 })
-    play.tell({ type: "failed", step: 0, attempt: 1, error: { code: "X", message: "" }, random: 0 })
+    play.tell({ type: "failed", step: 0, attempt: 1, iteration: null, error: { code: "X", message: "" }, random: 0 })
     play.tell({ type: "begun" })
-    play.tell({ type: "succeeded", step: 2, attempt: 1, output: null, ports: ["out"] })
-    play.tell({ type: "succeeded", step: 9, attempt: 1, output: null, ports: ["out"] })
+    play.tell({ type: "succeeded", step: 2, attempt: 1, iteration: null, output: null, ports: ["out"] })
+    play.tell({ type: "succeeded", step: 9, attempt: 1, iteration: null, output: null, ports: ["out"] })
     play.tell({ type: "due", step: 2 })
     play.tell({ type: "retried", step: 0 })
     expect(play.state).toBe(state)

@@ -441,6 +441,55 @@ describe("what is wrong with a graph", () => {
       "STEP_CONFIG_INVALID",
       "step",
       "config.timezone"
+    ],
+    [
+      "a list that is none",
+      alone(call("step", { for_each: "hello" })),
+      "STEP_CONFIG_INVALID",
+      "step",
+      "config.for_each"
+    ],
+    [
+      "an element of no list",
+      alone(echo("step", { a: "{{item}}" })),
+      "TEMPLATE_INVALID",
+      "step",
+      "invocation_inputs.a"
+    ],
+    [
+      "an element where the list is made",
+      alone(call("step", { for_each: "{{item}}" })),
+      "TEMPLATE_INVALID",
+      "step",
+      "config.for_each"
+    ],
+    [
+      "a condition on no step",
+      alone(filter("step", { $or: [{ steps: { nope: { status: "failed" } } }] })),
+      "TEMPLATE_REFERENCE_UNKNOWN",
+      "step",
+      "config.conditions.steps.nope"
+    ],
+    [
+      "a delay of no number",
+      alone(delay("step", { mode: "for", amount: "abc", unit: "days" })),
+      "STEP_CONFIG_INVALID",
+      "step",
+      "config.amount"
+    ],
+    [
+      "more members than a config has",
+      alone(echo("step", null, Object.fromEntries(Array.from({ length: 51 }, (_, i) => [`m${i}`, 1])))),
+      "STEP_CONFIG_INVALID",
+      "step",
+      "config"
+    ],
+    [
+      "too many tokens",
+      alone(echo("step", Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`m${i}`, "{{run}}".repeat(100)])))),
+      "TEMPLATE_INVALID",
+      "step",
+      "invocation_inputs"
     ]
   ]
 
@@ -470,8 +519,9 @@ describe("what is wrong with a graph", () => {
         [edge("", "one1"), edge("one1", "two2", { condition: 7 })]
       ).map(({ code, edge_id, step_id }) => `${code} ${step_id ?? edge_id}`)
     ).toEqual(["TEMPLATE_INVALID one1", "CONDITION_INVALID two2", "CONDITION_INVALID e_01"])
-    const members = Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`m${i}`, 1]))
-    expect(issuesOf(...alone(echo("step", null, members))).length).toBeLessThanOrEqual(200)
+    const junk = Array.from({ length: 248 }, () => ({ a: 1, b: 2 }))
+    const many = issuesOf([echo("step")], [edge("", "step"), ...junk, edge("nope", "step", { source_port: "out" })])
+    expect(many).toHaveLength(200)
   })
 
   it.prop(

@@ -51,7 +51,9 @@ export const delayKind = stepKind({
       if (amount === undefined) compiler.issue("STEP_CONFIG_INVALID", "config.amount", "is required")
       if (unit === undefined) compiler.issue("STEP_CONFIG_INVALID", "config.unit", "is required")
       if (amount === undefined || unit === undefined) return null
-      if (typeof amount === "number" && (amount < 0 || amount * units[unit] > limits.longestDelay)) {
+      const fixed =
+        typeof amount === "string" && amount.includes("{{") ? 0 : Number(amount === "" ? Number.NaN : amount)
+      if (!(fixed >= 0 && fixed * units[unit] <= limits.longestDelay)) {
         compiler.issue("STEP_CONFIG_INVALID", "config.amount", "is between nothing and 31 days")
       }
       const read = compiler.mapping(amount, "config.amount")

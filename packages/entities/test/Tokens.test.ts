@@ -41,8 +41,10 @@ const destination = Effect.fnUntraced(function* (auth_type: string, auth: object
   const { id } = yield* ControlPlane.createDestination()
   const runner = Effect.fnUntraced(function* (auth_: object = auth) {
     const tokens = yield* makeTokens(() => true)
-    tokens.configure(settingsOf(id, auth_type, auth_))
-    return tokens
+    const settings = settingsOf(id, auth_type, auth_)
+    tokens.configure(settings)
+    const renewed = (refused: string) => tokens.renewed(settings, refused)
+    return { ...tokens, obtain: tokens.obtain(settings), renewed, obtainBy: tokens.obtain }
   })
   return { id, runner, settings: settingsOf(id, auth_type, auth) }
 })
@@ -308,13 +310,12 @@ layer(world, { timeout: "2 minutes" })("a provider that gives none", (it) => {
       }
       expect(provider.calls.length).toBe(1)
       // Other settings are another question.
-      tokens.configure(
-        settingsOf((yield* ControlPlane.createDestination()).id, "OAUTH_REFRESH_TOKEN", {
-          ...auth,
-          refresh_token: "an0ther"
-        })
-      )
-      yield* Effect.flip(tokens.obtain)
+      const other = settingsOf((yield* ControlPlane.createDestination()).id, "OAUTH_REFRESH_TOKEN", {
+        ...auth,
+        refresh_token: "an0ther"
+      })
+      tokens.configure(other)
+      yield* Effect.flip(tokens.obtainBy(other))
       expect(provider.calls.map(({ form }) => form["refresh_token"])).toEqual(["r3fresh", "an0ther"])
     })
   )

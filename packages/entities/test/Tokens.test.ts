@@ -1,5 +1,5 @@
 import { expect, layer } from "@effect/vitest"
-import { Effect, Layer, Result } from "effect"
+import { Effect, Fiber, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import type { RequestListener } from "node:http"
@@ -75,6 +75,14 @@ const refreshTokenOf = (provider: TokenProvider) =>
     return back.searchParams.get("code")!
   })
 const verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+
+/** The provider answers when it is let: `asked`, once it is. */
+const heldBack = (provider: TokenProvider, token: object) => {
+  const asked = Promise.withResolvers<() => void>()
+  provider.instead = (_, response) =>
+    asked.resolve(() => void response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(token)))
+  return Effect.promise(() => asked.promise)
+}
 
 const failure =
   (code: string): RequestListener =>
@@ -200,6 +208,73 @@ layer(world, { timeout: "2 minutes" })("the tokens of a destination", (it) => {
         expect(refusal.message).toContain("invalid_grant")
         expect(provider.calls.at(-1)!.form).toMatchObject({ grant_type: "authorization_code" })
       })
+  )
+
+  it.effect("go on being asked for when nobody waits any more, and what comes is kept", () =>
+    Effect.gen(function* () {
+      const provider = yield* provided()
+      const { runner } = yield* destination("OAUTH2_CLIENT_CREDENTIALS", credentials(provider))
+      const tokens = yield* runner()
+      const asked = heldBack(provider, { access_token: "t0ken" })
+      const waiting = yield* Effect.forkChild(tokens.obtain)
+      const answer = yield* asked
+      // At once, and not when the provider has answered.
+      yield* Fiber.interrupt(waiting)
+      answer()
+      expect((yield* tokens.obtain).value).toBe("t0ken")
+      expect((yield* (yield* runner()).obtain).value).toBe("t0ken")
+      expect(provider.calls.length).toBe(1)
+    })
+  )
+
+  it.effect("are of the settings of who asks, and of others none is given", () =>
+    Effect.gen(function* () {
+      const [before, after] = [yield* provided(), yield* provided()]
+      const { id, runner, settings } = yield* destination("OAUTH2_CLIENT_CREDENTIALS", credentials(before))
+      const tokens = yield* runner()
+      const asked = heldBack(before, { access_token: "t0ken" })
+      const first = yield* Effect.forkChild(tokens.obtain)
+      const answer = yield* asked
+      const other = settingsOf(id, "OAUTH2_CLIENT_CREDENTIALS", credentials(after))
+      tokens.configure(other)
+      const second = yield* Effect.forkChild(tokens.obtainBy(other))
+      expect((yield* Effect.flip(tokens.obtainBy(settings))).message).toContain("have changed")
+      expect((yield* Effect.flip(tokens.renewed("t0ken"))).message).toContain("have changed")
+      answer()
+      expect((yield* Fiber.join(first)).value).toBe("t0ken")
+      expect((yield* Fiber.join(second)).value).toBe(after.given[0]!.access_token)
+    })
+  )
+
+  it.effect("that could not be stored are stored before anything is asked for", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const provider = yield* provided()
+      const auth = { ...credentials(provider), refresh_token: "r3fresh" }
+      const { runner } = yield* destination("OAUTH_REFRESH_TOKEN", auth)
+      const tokens = yield* runner()
+      const asked = heldBack(provider, { access_token: "t0ken", refresh_token: "the-next-one", expires_in: 86_400 })
+      const waiting = yield* Effect.forkChild(Effect.flip(tokens.obtain))
+      const answer = yield* asked
+      yield* sql`alter table destination_tokens rename to out_of_reach`
+      answer()
+      while (waiting.pollUnsafe() === undefined) {
+        yield* TestClock.adjust("250 millis")
+        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      }
+      expect((yield* Fiber.join(waiting)).message).toBe("the gateway cannot read its tokens")
+      yield* sql`alter table out_of_reach rename to destination_tokens`
+      yield* TestClock.adjust("1 second")
+      expect((yield* tokens.obtain).value).toBe("t0ken")
+      expect(provider.calls.length).toBe(1)
+      yield* TestClock.adjust("1 day")
+      const again = heldBack(provider, { access_token: "an0ther" })
+      const last = yield* Effect.forkChild((yield* runner()).obtain)
+      const end = yield* again
+      end()
+      expect((yield* Fiber.join(last)).value).toBe("an0ther")
+      expect(provider.calls.map(({ form }) => form["refresh_token"])).toEqual(["r3fresh", "the-next-one"])
+    })
   )
 
   it.effect("that a target refuses are renewed once, and then ever later while none is taken", () =>

@@ -250,3 +250,46 @@ it("a provider that is down fails the attempts, which are tried again when it is
   await ended(await post())
   expect(provider.calls.length).toBe(1)
 })
+
+it("what waits for a token while its destination changes goes by the new settings, and nowhere when that is switched off", async ({
+  gateway,
+  provider,
+  target
+}) => {
+  fresh(provider, target)
+  const auth = { token_url: provider.tokenUrl, ...basic }
+  const { destination, ended, post } = await routed(gateway, target, "OAUTH2_CLIENT_CREDENTIALS", auth)
+  const heldBack = () => {
+    const asked = Promise.withResolvers<() => void>()
+    provider.instead = (_, response) =>
+      asked.resolve(
+        () => void response.writeHead(200, { "content-type": "application/json" }).end('{"access_token":"t0ken"}')
+      )
+    return asked.promise
+  }
+  let asked = heldBack()
+  const first = await post()
+  let answer = await asked
+  await gateway.call("PATCH", `/destinations/${destination.id}`, { config: { url: `${target.origin}/new` } })
+  answer()
+  await target.next()
+  expect(target.received.map(({ url }) => url)).toEqual(["/new"])
+  expect(await ended(first)).toMatchObject({ attempt_number: 1, response_status: 200 })
+
+  await gateway.call("PATCH", `/destinations/${destination.id}`, {
+    config: { auth: { ...auth, scope: "events:write" } }
+  })
+  asked = heldBack()
+  const second = await post()
+  answer = await asked
+  await gateway.call("PUT", `/destinations/${destination.id}/disable`)
+  answer()
+  await gateway.eventually("the end of an event", async () => {
+    const [event] = (await gateway.traced(second)).events
+    return event?.status === "CANCELLED" ? event : null
+  })
+  await gateway.call("PUT", `/destinations/${destination.id}/enable`)
+  await ended(await post())
+  expect(target.received.length).toBe(2)
+  expect((await gateway.traced(second)).attempts).toEqual([])
+})

@@ -1,5 +1,5 @@
 import { expect, layer } from "@effect/vitest"
-import { Effect, Layer, Result } from "effect"
+import { Effect, Fiber, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import type { RequestListener } from "node:http"
@@ -41,8 +41,10 @@ const destination = Effect.fnUntraced(function* (auth_type: string, auth: object
   const { id } = yield* ControlPlane.createDestination()
   const runner = Effect.fnUntraced(function* (auth_: object = auth) {
     const tokens = yield* makeTokens(() => true)
-    tokens.configure(settingsOf(id, auth_type, auth_))
-    return tokens
+    const settings = settingsOf(id, auth_type, auth_)
+    tokens.configure(settings)
+    const renewed = (refused: string) => tokens.renewed(settings, refused)
+    return { ...tokens, obtain: tokens.obtain(settings), renewed, obtainBy: tokens.obtain }
   })
   return { id, runner, settings: settingsOf(id, auth_type, auth) }
 })
@@ -73,6 +75,14 @@ const refreshTokenOf = (provider: TokenProvider) =>
     return back.searchParams.get("code")!
   })
 const verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+
+/** The provider answers when it is let: `asked`, once it is. */
+const heldBack = (provider: TokenProvider, token: object) => {
+  const asked = Promise.withResolvers<() => void>()
+  provider.instead = (_, response) =>
+    asked.resolve(() => void response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(token)))
+  return Effect.promise(() => asked.promise)
+}
 
 const failure =
   (code: string): RequestListener =>
@@ -200,6 +210,73 @@ layer(world, { timeout: "2 minutes" })("the tokens of a destination", (it) => {
       })
   )
 
+  it.effect("go on being asked for when nobody waits any more, and what comes is kept", () =>
+    Effect.gen(function* () {
+      const provider = yield* provided()
+      const { runner } = yield* destination("OAUTH2_CLIENT_CREDENTIALS", credentials(provider))
+      const tokens = yield* runner()
+      const asked = heldBack(provider, { access_token: "t0ken" })
+      const waiting = yield* Effect.forkChild(tokens.obtain)
+      const answer = yield* asked
+      // At once, and not when the provider has answered.
+      yield* Fiber.interrupt(waiting)
+      answer()
+      expect((yield* tokens.obtain).value).toBe("t0ken")
+      expect((yield* (yield* runner()).obtain).value).toBe("t0ken")
+      expect(provider.calls.length).toBe(1)
+    })
+  )
+
+  it.effect("are of the settings of who asks, and of others none is given", () =>
+    Effect.gen(function* () {
+      const [before, after] = [yield* provided(), yield* provided()]
+      const { id, runner, settings } = yield* destination("OAUTH2_CLIENT_CREDENTIALS", credentials(before))
+      const tokens = yield* runner()
+      const asked = heldBack(before, { access_token: "t0ken" })
+      const first = yield* Effect.forkChild(tokens.obtain)
+      const answer = yield* asked
+      const other = settingsOf(id, "OAUTH2_CLIENT_CREDENTIALS", credentials(after))
+      tokens.configure(other)
+      const second = yield* Effect.forkChild(tokens.obtainBy(other))
+      expect((yield* Effect.flip(tokens.obtainBy(settings))).message).toContain("have changed")
+      expect((yield* Effect.flip(tokens.renewed("t0ken"))).message).toContain("have changed")
+      answer()
+      expect((yield* Fiber.join(first)).value).toBe("t0ken")
+      expect((yield* Fiber.join(second)).value).toBe(after.given[0]!.access_token)
+    })
+  )
+
+  it.effect("that could not be stored are stored before anything is asked for", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const provider = yield* provided()
+      const auth = { ...credentials(provider), refresh_token: "r3fresh" }
+      const { runner } = yield* destination("OAUTH_REFRESH_TOKEN", auth)
+      const tokens = yield* runner()
+      const asked = heldBack(provider, { access_token: "t0ken", refresh_token: "the-next-one", expires_in: 86_400 })
+      const waiting = yield* Effect.forkChild(Effect.flip(tokens.obtain))
+      const answer = yield* asked
+      yield* sql`alter table destination_tokens rename to out_of_reach`
+      answer()
+      while (waiting.pollUnsafe() === undefined) {
+        yield* TestClock.adjust("250 millis")
+        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      }
+      expect((yield* Fiber.join(waiting)).message).toBe("the gateway cannot read its tokens")
+      yield* sql`alter table out_of_reach rename to destination_tokens`
+      yield* TestClock.adjust("1 second")
+      expect((yield* tokens.obtain).value).toBe("t0ken")
+      expect(provider.calls.length).toBe(1)
+      yield* TestClock.adjust("1 day")
+      const again = heldBack(provider, { access_token: "an0ther" })
+      const last = yield* Effect.forkChild((yield* runner()).obtain)
+      const end = yield* again
+      end()
+      expect((yield* Fiber.join(last)).value).toBe("an0ther")
+      expect(provider.calls.map(({ form }) => form["refresh_token"])).toEqual(["r3fresh", "the-next-one"])
+    })
+  )
+
   it.effect("that a target refuses are renewed once, and then ever later while none is taken", () =>
     Effect.gen(function* () {
       const provider = yield* provided()
@@ -308,13 +385,12 @@ layer(world, { timeout: "2 minutes" })("a provider that gives none", (it) => {
       }
       expect(provider.calls.length).toBe(1)
       // Other settings are another question.
-      tokens.configure(
-        settingsOf((yield* ControlPlane.createDestination()).id, "OAUTH_REFRESH_TOKEN", {
-          ...auth,
-          refresh_token: "an0ther"
-        })
-      )
-      yield* Effect.flip(tokens.obtain)
+      const other = settingsOf((yield* ControlPlane.createDestination()).id, "OAUTH_REFRESH_TOKEN", {
+        ...auth,
+        refresh_token: "an0ther"
+      })
+      tokens.configure(other)
+      yield* Effect.flip(tokens.obtainBy(other))
       expect(provider.calls.map(({ form }) => form["refresh_token"])).toEqual(["r3fresh", "an0ther"])
     })
   )

@@ -12,9 +12,6 @@ import { hashToken, Secrets } from "./Secrets.ts"
 /** What a destination holds; empty when that cannot be read: then it is obtained anew. */
 type Held = Schema.JsonObject
 
-/** A claim that was taken, with what is held by then; or how long somebody else's may last (ms). */
-export type Claimed = { readonly held: Held } | { readonly waitMs: number }
-
 export const readTokens = Effect.fnUntraced(function* (
   owner: Owner
 ): Effect.fn.Return<Held, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
@@ -25,28 +22,23 @@ export const readTokens = Effect.fnUntraced(function* (
   return yield* sealedColumn(secrets, "destination_tokens", "held").show(owner, row?.held ?? null)
 })
 
-/** Takes the claim on a destination's tokens for so long. */
+/** Takes the claim on a destination's tokens for so long; answers with what is held by then. Null: it is somebody else's, or the destination is gone. */
 export const claimTokens = Effect.fnUntraced(function* (
   owner: Owner,
   claim: string,
   forMs: number
-): Effect.fn.Return<Claimed, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
+): Effect.fn.Return<Held | null, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
   const sql = yield* SqlClient.SqlClient
   const secrets = yield* Secrets
   const until = sql`clock_timestamp() + make_interval(secs => ${forMs / 1_000}::float8)`
   const [row] = yield* sql<{ held: string | null }>`
     insert into destination_tokens as t (destination_id, team_id, claim, claimed_until)
-    values (${owner.id}, ${owner.team_id}, ${claim}, ${until})
+    select id, team_id, ${claim}, ${until} from destinations
+    where id = ${owner.id} and team_id = ${owner.team_id} and deleted_at is null for share
     on conflict (destination_id) do update set claim = excluded.claim, claimed_until = excluded.claimed_until
     where t.claim is null or t.claim = excluded.claim or t.claimed_until <= clock_timestamp()
     returning held`
-  if (row !== undefined) {
-    return { held: yield* sealedColumn(secrets, "destination_tokens", "held").show(owner, row.held) }
-  }
-  const [taken] = yield* sql<{ ms: number }>`
-    select (extract(epoch from claimed_until - clock_timestamp()) * 1000)::float8 as ms from destination_tokens
-    where destination_id = ${owner.id} and claimed_until is not null`
-  return { waitMs: Math.max(0, taken?.ms ?? 0) }
+  return row === undefined ? null : yield* sealedColumn(secrets, "destination_tokens", "held").show(owner, row.held)
 })
 
 /** Stores what is held from now on and gives the claim back; false: the claim is somebody else's by now, and nothing was stored. */
@@ -74,7 +66,8 @@ export const beginConsent = Effect.fnUntraced(function* (
   const sealed = yield* sealedColumn(yield* Secrets, "destination_tokens", "consent").seal(owner, consent)
   yield* sql`
     insert into destination_tokens (destination_id, team_id, consent, state_hash, consent_until)
-    values (${owner.id}, ${owner.team_id}, ${sealed}, ${hashToken(state)}, ${until})
+    select id, team_id, ${sealed}, ${hashToken(state)}, ${until}::timestamptz from destinations
+    where id = ${owner.id} and team_id = ${owner.team_id} and deleted_at is null for share
     on conflict (destination_id) do update
     set consent = excluded.consent, state_hash = excluded.state_hash, consent_until = excluded.consent_until`
 })

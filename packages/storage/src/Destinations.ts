@@ -6,6 +6,7 @@ import type { Destination } from "@tidegate/model/Destination"
 import { destination, type DestinationConfig } from "@tidegate/resources/Destination"
 import { openAuth } from "./AuthColumn.ts"
 import { maskAuth } from "@tidegate/signatures/Masking"
+import { tokenAuths } from "@tidegate/signatures/outbound/OAuth"
 import { gathered } from "./Gathered.ts"
 import { noCounts, rollupBins, total } from "./RollupBins.ts"
 import { Secrets } from "./Secrets.ts"
@@ -35,6 +36,8 @@ export class Destinations extends Context.Service<Destinations, Store<typeof des
   )
 }
 
+const isTokenAuth = ({ config }: DestinationRow): boolean => tokenAuths.includes(config.auth_type ?? "")
+
 /** What waits for one that is switched off is cancelled. */
 const concerned = ({ deleted_at, disabled_at, id }: DestinationRow): Concerned =>
   deleted_at === null && disabled_at === null ? nobody : { destinations: [], cancelled: [{ destination_id: id }] }
@@ -51,6 +54,12 @@ const make = Effect.gen(function* () {
       order by id for update
     )
     update sources set version = version + 1 from concerned where sources.id = concerned.id`
+
+  /** One that obtains none keeps none: neither when it is switched to another way, nor when that is switched off. */
+  const obtainsTokens = (row: DestinationRow) =>
+    isTokenAuth(row)
+      ? Effect.map(openAuth(secrets, "destinations", row), ({ disabled }) => disabled !== true)
+      : Effect.succeed(false)
 
   const attemptsOf = yield* gathered((ids) =>
     Effect.flatMap(Clock.currentTimeMillis, (nowMs) =>
@@ -98,11 +107,13 @@ const make = Effect.gen(function* () {
     follow: Effect.fnUntraced(function* (before, after, at) {
       if (before === null) return nobody
       const { deleted_at, id } = after
+      if (deleted_at !== null || (isTokenAuth(before) && !(yield* obtainsTokens(after)))) {
+        yield* sql`delete from destination_tokens where destination_id = ${id}`
+      }
       const isTurned = (before.disabled_at === null) !== (after.disabled_at === null)
       if (deleted_at === null && !isTurned && before.type === after.type) return nobody
       yield* raiseVersions(id)
       if (deleted_at !== null) {
-        yield* sql`delete from destination_tokens where destination_id = ${id}`
         yield* sql`
           update connections set deleted_at = ${at}, cancel_before = ${at}, updated_at = ${at}
           where destination_id = ${id} and deleted_at is null`

@@ -6,6 +6,7 @@ import { newId, prefixes } from "@tidegate/model/Ids"
 import { Connections } from "../src/Connections.ts"
 import type { DestinationFields } from "@tidegate/resources/Destination"
 import { Destinations } from "../src/Destinations.ts"
+import { beginConsent, claimTokens, readTokens, storeTokens } from "../src/DestinationTokens.ts"
 import { rollupBins } from "../src/RollupBins.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
@@ -53,6 +54,37 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Destinations", (it) =>
       const [row] = yield* sql`select auth, config from destinations where id = ${id}`
       expect(JSON.stringify(row)).not.toContain("a-secret-token")
       expect(yield* destinations.create(team, id, destinationFields({ name: "shop" }))).toStrictEqual(created)
+    })
+  )
+
+  it.effect("keeps no tokens when it obtains none any more, and gets none back from who asks still", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const destinations = yield* Destinations
+      const auth = { token_url: "https://id.test/token", client_id: "a", client_secret: "b" }
+      const config = { ...destinationFields().config, auth_type: "OAUTH2_CLIENT_CREDENTIALS" }
+      const another = { config: { ...config, auth_type: "CUSTOM_HEADER" }, auth: { header_name: "x-a", value: "b" } }
+      const left = Effect.fnUntraced(function* (change_: Partial<DestinationFields> | null) {
+        const { id } = yield* createDestination({ config, auth })
+        const owner = { id, team_id: team }
+        expect(yield* claimTokens(owner, "claim", 10_000)).toEqual({})
+        yield* storeTokens(owner, "claim", { refresh: "r3fresh" })
+        yield* claimTokens(owner, "claim", 10_000)
+        if (change_ === null) yield* destinations.delete(team, id)
+        else yield* destinations.update(team, id, change(change_))
+        const stored = yield* readTokens(owner)
+        if (!("refresh" in stored)) expect(yield* storeTokens(owner, "claim", { refresh: "r3newed" })).toBe(false)
+        if (change_ === null) {
+          expect(yield* claimTokens(owner, "claim", 10_000)).toBe(null)
+          yield* beginConsent(owner, "state", {}, new Date())
+          expect(yield* sql`select from destination_tokens where destination_id = ${id}`).toEqual([])
+        }
+        return stored
+      })
+      expect(yield* left({ auth: { ...auth, client_secret: "c" } })).toEqual({ refresh: "r3fresh" })
+      expect(yield* left({ auth: { ...auth, disabled: true } })).toEqual({})
+      expect(yield* left(another)).toEqual({})
+      expect(yield* left(null)).toEqual({})
     })
   )
 

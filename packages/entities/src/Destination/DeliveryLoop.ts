@@ -98,7 +98,9 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       startedMeanwhile = pacing === null ? [...unrecorded.values()] : []
       const next = yield* load
       const pacer = yield* pacerOf(next)
-      yield* opening.apply(next)
+      const apply = yield* opening.prepare(next)
+      // From here on in one step: nothing is sent by the one with what belongs to the other.
+      apply()
       state = next
       const isTunnel = next?.sender?.kind === "tunnel"
       if (isTunnel) tunnel ??= new Tunnel({ now, after, changed: tunnelChanged })
@@ -301,7 +303,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       queue.stop(() => resume(Effect.void))
       // The next owner is asked for what is under way there.
       tunnel?.stop()
-    }).pipe(Effect.timeout(drainPatience), Effect.ignore, Effect.ensuring(Effect.sync(opening.cancel)))
+    }).pipe(Effect.timeout(drainPatience), Effect.ignore, Effect.ensuring(Effect.sync(sending.cancel)))
   )
 
   /** Null: nothing has been read yet, and so no change can make it stale. */

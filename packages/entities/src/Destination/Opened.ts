@@ -29,41 +29,42 @@ export const makeOpening = Effect.fnUntraced(function* (scope: Scope.Scope, mayA
 
   const held = (sender: SessionSender) => HeldSession.make(sender).pipe(Scope.provide(scope), Effect.provide(services))
 
-  const open = Effect.fnUntraced(function* (sender: Sender, token: Token | null) {
-    const session = sender.kind === "session" ? yield* held(sender) : null
-    opened?.session?.release()
-    opened = { sender, session, token: token?.value ?? null, until: token?.until ?? Number.POSITIVE_INFINITY }
-    return opened
-  })
-
-  /** By the settings of who asked: they may be others by now, and a token is sent nowhere else than where it was asked for. */
+  /** Null: the settings are others by now. */
   const openWith = Effect.fnUntraced(function* (of: DestinationState, token: Token) {
     if (state === of && opened?.token === token.value) return (opened = { ...opened, until: token.until })
     const sender = of.bearer!.open(token.value)
-    if (state === of) return yield* open(sender, token)
     const session = sender.kind === "session" ? yield* held(sender) : null
-    session?.release()
-    return { sender, session, token: token.value, until: token.until }
+    if (state !== of) {
+      session?.release()
+      return null
+    }
+    opened?.session?.release()
+    return (opened = { sender, session, token: token.value, until: token.until })
   })
 
   return {
     tokens,
     /** What delivers now; null: it is to be obtained, or there is none. */
     current: (now: number): Opened | null => (opened !== null && now < opened.until ? opened : null),
-    /** Goes by these settings from now on. */
-    apply: Effect.fnUntraced(function* (next: DestinationState | null) {
-      state = next
-      tokens.configure(next?.bearer?.settings ?? null)
-      opened?.session?.release()
-      opened = null
-      if (next !== null && next.sender !== null) yield* open(next.sender, null)
+    /** Whether it still goes by these settings. */
+    goesBy: (of: DestinationState): boolean => state === of,
+    /** Makes ready what goes by these settings, from when what this answers is called. */
+    prepare: Effect.fnUntraced(function* (next: DestinationState | null) {
+      const sender = next?.sender ?? null
+      const session = sender?.kind === "session" ? yield* held(sender) : null
+      return (): void => {
+        state = next
+        tokens.configure(next?.bearer?.settings ?? null)
+        opened?.session?.release()
+        opened = sender === null ? null : { sender, session, token: null, until: Number.POSITIVE_INFINITY }
+      }
     }),
     /** Waits for a token. */
-    obtain: (of: DestinationState): Effect.Effect<Opened, NotObtained, Database | Secrets> =>
-      Effect.flatMap(tokens.obtain, (token) => openWith(of, token)),
+    obtain: (of: DestinationState): Effect.Effect<Opened | null, NotObtained, Database | Secrets> =>
+      Effect.flatMap(tokens.obtain(of.bearer!.settings), (token) => openWith(of, token)),
     /** The same with another token than this one, which the target has refused; null: there is no other. */
     renew: (of: DestinationState, refused: string): Effect.Effect<Opened | null, NotObtained, Database | Secrets> =>
-      Effect.flatMap(tokens.renewed(refused), (token) =>
+      Effect.flatMap(tokens.renewed(of.bearer!.settings, refused), (token) =>
         token === null || token.value === refused ? Effect.succeed(null) : openWith(of, token)
       ),
     cancel: (): void => opened?.session?.cancel()

@@ -24,12 +24,15 @@ import type { DestinationState, LaneSettings } from "./DestinationState.ts"
 import { withCredentials } from "./ForwardedCredentials.ts"
 import type { Opened, Opening } from "./Opened.ts"
 import type { SendExit } from "./Sessions.ts"
-import type { NotObtained } from "./tokens/TokenEndpoint.ts"
+import { NotObtained } from "./tokens/TokenEndpoint.ts"
 import type { Returned, Tunnel, TunnelEnding } from "./Tunnel.ts"
 import { jobOf, outcomeOf } from "./TunnelJob.ts"
 
 /** An attempt by HTTP takes no longer (ms), waiting for a token included. */
 const attemptMs = 30_000
+/** Of that, for a token; and what is kept for sending it. */
+const forTokenMs = 20_000
+const forSendingMs = 1_000
 
 interface Sending {
   readonly id: string
@@ -51,6 +54,8 @@ export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, 
   const journal = yield* Journal
   const tracing = yield* Tracing
   const secrets = yield* Secrets
+
+  const waiting = new Set<Fiber.Fiber<unknown, unknown>>()
 
   const guarded = (attempt: Attempt, step: () => void): void => {
     try {
@@ -93,27 +98,45 @@ export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, 
     const opened = opening.current(attempt.startedAt)
     if (opened !== null) return sendBy(attempt, destination, lane, tunnel, opened, false)
     if (destination.bearer === null) return unreadable(attempt)
-    awaiting(attempt, opening.obtain(destination), null, (opened) =>
-      sendBy(attempt, destination, lane, tunnel, opened, false)
+    awaiting(
+      attempt,
+      destination,
+      opening.obtain(destination),
+      null,
+      (opened) => sendBy(attempt, destination, lane, tunnel, opened, false),
+      () => abandon(attempt)
     )
   }
 
   const unreadable = (attempt: Attempt): void =>
     refuse(attempt, "INTERNAL_ERROR", "the destination's stored settings cannot be read", false)
 
-  /** Goes on when a token is there. Without one the attempt has failed; `outcome`: what the target has said to the last one. */
-  const awaiting = <A>(
+  /**
+   * Goes on when a token is there. Without one the attempt has failed; `outcome`: what the target has said to the last one. `otherwise`:
+   * there is none to go on with, or nothing may go out as it was meant to when it was begun.
+   */
+  const awaiting = (
     attempt: Attempt,
-    obtaining: Effect.Effect<A, NotObtained, Database | Secrets>,
+    destination: DestinationState,
+    obtaining: Effect.Effect<Opened | null, NotObtained, Database | Secrets>,
     outcome: Outcome | null,
-    then: (opened: A) => void
+    then: (opened: Opened) => void,
+    otherwise: () => void
   ): void => {
-    run(obtaining).addObserver((exit) =>
+    const left = attemptMs - forSendingMs - (now() - attempt.startedAt)
+    const duration = Math.max(0, Math.min(forTokenMs, left))
+    const message = `no token came within ${Math.round(duration / 1_000)} seconds`
+    const orElse = () => Effect.fail(new NotObtained({ message, refused: false, waitMs: null }))
+    const fiber = run(Effect.timeoutOrElse(obtaining, { duration, orElse }))
+    waiting.add(fiber)
+    fiber.addObserver((exit) => {
+      waiting.delete(fiber)
       soon(attempt, () => {
-        if (Exit.isSuccess(exit)) return then(exit.value)
+        // Told to stop, no owner any more, or disabled, paused or changed meanwhile.
+        const isOff = Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
+        if (isOff || !holdsLease() || !opening.goesBy(destination)) return otherwise()
+        if (Exit.isSuccess(exit)) return exit.value === null ? otherwise() : then(exit.value)
         const failure = Cause.findErrorOption(exit.cause)
-        // Told to stop, or no owner any more: not an attempt.
-        if (Cause.hasInterruptsOnly(exit.cause) || !holdsLease()) return abandon(attempt)
         if (failure._tag === "None") return brokeDown(attempt, exit.cause)
         const { message, waitMs } = failure.value
         const retryAfter = waitMs === null ? {} : { retryAfter: Math.ceil(waitMs / 1_000) }
@@ -122,7 +145,7 @@ export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, 
           finish(attempt, unanswered(verdict.code, message, attempt.startedAt, now()), verdict, "unsent")
         else finish(attempt, outcome, verdict, "answered")
       })
-    )
+    })
   }
 
   const sendBy = (
@@ -155,7 +178,8 @@ export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, 
     if (request instanceof Refusal) return refuse(attempt, request.code, request.message, true)
     if (sender.kind === "http") {
       // Of an attempt that has waited for its token, what is left of its time.
-      const timeout = token === null ? {} : { timeoutMs: Math.max(1_000, attemptMs - (now() - attempt.startedAt)) }
+      const timeout =
+        token === null ? {} : { timeoutMs: Math.max(forSendingMs, attemptMs - (now() - attempt.startedAt)) }
       const exchange = (complete: OutboundRequest) => {
         const headers = traceHeaders(attempt.trace, complete.headers)
         return egress.deliver({ ...complete, headers, mayStart: holdsLease, ...timeout })
@@ -171,10 +195,14 @@ export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, 
               return answered(attempt, answer, judge)
             }
             // It takes this token no more: once more, with another one.
-            awaiting(attempt, opening.renew(destination, token), answer, (renewed) => {
-              if (renewed === null) answered(attempt, answer, judge)
-              else sendBy(attempt, destination, lane, tunnel, renewed, true)
-            })
+            awaiting(
+              attempt,
+              destination,
+              opening.renew(destination, token),
+              answer,
+              (renewed) => sendBy(attempt, destination, lane, tunnel, renewed, true),
+              () => answered(attempt, answer, judge)
+            )
           }),
         (cause: unknown) => brokeDown(attempt, cause)
       )
@@ -255,6 +283,11 @@ export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, 
   }
 
   return {
+    /** Ends what is under way by a session, or waits for a token. */
+    cancel: (): void => {
+      opening.cancel()
+      for (const fiber of waiting) fiber.interruptUnsafe()
+    },
     /** Begins an attempt; `ends` are told later how it has ended. */
     send: (attempt: Attempt, destination: DestinationState | null, tunnel: Tunnel | null): void =>
       guarded(attempt, () => begin(attempt, destination, tunnel))

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto"
-import { Clock, Effect, Result, Schedule, Semaphore } from "effect"
+import { Clock, Effect, Fiber, Result, Schedule, Semaphore } from "effect"
 import type { SqlError } from "effect/sql"
 import { Egress } from "@tidegate/egress/Egress"
 import type { Database } from "@tidegate/storage/Database"
@@ -11,8 +11,6 @@ import { type Ask, askForTokens, NotObtained, patienceMs, type TokenRequest } fr
 /** Longer than a call may take and its outcome to be stored: who still has a claim then is dead. */
 const claimMs = patienceMs + 5_000
 const pollMs = 250
-/** An attempt waits for a token no longer than this. */
-const patience = "20 seconds"
 /** A token that came instead of one that the target had refused is renewed in its turn after so long, and then ever later while none is taken. */
 const renewalMs = { first: 10_000, most: 600_000 }
 
@@ -30,6 +28,7 @@ export interface TokenSettings extends TokenRequest {
 const failure = (message: string, waitMs: number | null = null): NotObtained =>
   new NotObtained({ message, refused: false, waitMs })
 
+const unreadable = failure("the gateway cannot read its tokens", 1_000)
 const noConsent = failure(
   "nobody has consented yet, or what they have consented to is used up: start a consent for this destination"
 )
@@ -42,9 +41,16 @@ const noConsent = failure(
 export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean) {
   const egress = yield* Egress
   const one = Semaphore.makeUnsafe(1)
-  let settings: (TokenSettings & { readonly key: string }) | null = null
+  /** Of this actor: what it has claimed and not given back is its own at the next try. */
+  const claim = randomUUID()
+  /** Of the settings that hold now; empty: there are none. */
+  let key = ""
   /** Null: not read yet. */
   let held: Held | null = null
+  /** What could not be stored yet. */
+  let unstored: { readonly owner: TokenSettings["owner"]; readonly next: Held } | null = null
+  /** What obtains a token for all that want one now. */
+  let obtaining: Fiber.Fiber<Token, NotObtained> | null = null
   let refusedByTarget: string | null = null
   let renewals = { count: 0, at: Number.NEGATIVE_INFINITY }
   let isAccepted = false
@@ -74,109 +80,123 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean) {
   }
 
   /** What is held, once nobody else asks. */
-  const claimed = Effect.fnUntraced(function* (of: TokenSettings, claim: string) {
+  const claimed = Effect.fnUntraced(function* (of: TokenSettings) {
     for (let waited = 0; waited <= claimMs; waited += pollMs) {
-      const answer = yield* claimTokens(of.owner, claim, claimMs)
-      if ("held" in answer) return heldFor(of, answer.held)
+      const stored = yield* claimTokens(of.owner, claim, claimMs)
+      if (stored !== null) return heldFor(of, stored)
       yield* Effect.sleep(pollMs)
     }
     return yield* failure("another process is asking for a token")
   })
 
-  /** Stores it and gives back the claim; for a while against a database that does not answer, because what came cannot be asked for again. */
-  const keep = Effect.fnUntraced(function* (of: TokenSettings, claim: string, next: Held) {
-    const isStored = yield* Effect.retry(storeTokens(of.owner, claim, next), {
-      schedule: Schedule.spaced("250 millis"),
-      times: 100
-    })
+  /** Stores it and gives back the claim; false: that is somebody else's by now. */
+  const store = Effect.fnUntraced(function* (owner: TokenSettings["owner"], next: Held) {
+    unstored = { owner, next }
+    const isStored = yield* storeTokens(owner, claim, next)
+    unstored = null
     // Of settings that hold no more nothing stays in memory.
-    if (settings === of) held = isStored ? next : null
+    if (next.settings === key) held = isStored ? next : null
     return isStored
   })
 
-  /** Asks the provider with the claim in hand. Its answer is kept, whatever becomes of who waits for it; `kept`: what of a failure is. */
-  const asked = (
+  /** What came cannot be asked for again: it is tried for a while against a database that does not answer, and then first of all. */
+  const keep = (of: TokenSettings, next: Held) =>
+    Effect.retry(store(of.owner, next), { schedule: Schedule.spaced("250 millis"), times: 100 })
+  const keepUnstored = Effect.suspend(() =>
+    unstored === null ? Effect.void : Effect.asVoid(store(unstored.owner, unstored.next))
+  )
+
+  /** Asks the provider with the claim in hand; `kept`: what of a failure is. */
+  const asked = Effect.fnUntraced(function* (
     of: TokenSettings,
-    claim: string,
     before: Held,
     ask: Ask,
     kept: (failure: NotObtained, now: number) => Held
-  ) =>
-    Effect.uninterruptible(
-      Effect.gen(function* () {
-        const answer = yield* Effect.result(askForTokens(egress, of, ask, mayAsk))
-        const now = yield* Clock.currentTimeMillis
-        if (Result.isFailure(answer)) {
-          yield* Effect.logWarning(`a destination gets no token: ${answer.failure.message}`, {
-            destination_id: of.owner.id
-          })
-          yield* keep(of, claim, kept(answer.failure, now))
-          return yield* answer.failure
-        }
-        const next = obtained(before, ask, answer.success, now)
-        if (!(yield* keep(of, claim, next))) return yield* failure("another process has asked for a token meanwhile")
-        isAccepted = false
-        // What the target has refused came again: that it is refused again is the target's word, and no reason to ask again.
-        refusedByTarget = null
-        return next.access
+  ) {
+    const answer = yield* Effect.result(askForTokens(egress, of, ask, mayAsk))
+    const now = yield* Clock.currentTimeMillis
+    if (Result.isFailure(answer)) {
+      yield* Effect.logWarning(`a destination gets no token: ${answer.failure.message}`, {
+        destination_id: of.owner.id
       })
-    )
+      yield* keep(of, kept(answer.failure, now))
+      return yield* answer.failure
+    }
+    const next = obtained(before, ask, answer.success, now)
+    if (!(yield* keep(of, next))) return yield* failure("another process has asked for a token meanwhile")
+    isAccepted = false
+    // What the target has refused came again: that it is refused again is the target's word, and no reason to ask again.
+    refusedByTarget = null
+    return next.access
+  })
 
   const brokeDown = (cause: SqlError.SqlError): Effect.Effect<never, NotObtained> =>
     Effect.gen(function* () {
       brokeDownAt = yield* Clock.currentTimeMillis
       yield* Effect.logWarning("a destination cannot read or store its tokens", cause)
-      return yield* failure("the gateway cannot read its tokens", 1_000)
+      return yield* unreadable
     })
 
-  const obtainNow = Effect.gen(function* () {
-    const of = settings
-    if (of === null) return yield* failure("the destination has no tokens")
+  /** One at a time, and whatever becomes of who waits for it: what a provider has answered is kept. */
+  const apart = <A>(
+    work: Effect.Effect<A, NotObtained | SqlError.SqlError, Database | Secrets>
+  ): Effect.Effect<Fiber.Fiber<A, NotObtained>, never, Database | Secrets> =>
+    Effect.forkDetach(
+      one.withPermits(1)(Effect.andThen(keepUnstored, work).pipe(Effect.catchTag("SqlError", brokeDown)))
+    )
+
+  const obtainNow = Effect.fnUntraced(function* (of: TokenSettings) {
     const now = yield* Clock.currentTimeMillis
-    if (now - brokeDownAt < 1_000) return yield* failure("the gateway cannot read its tokens", 1_000)
-    held ??= heldFor(of, yield* readTokens(of.owner))
-    const known = found(of, held, now)
-    if (known !== null) return yield* known
-    const claim = randomUUID()
-    const before = yield* claimed(of, claim)
-    const since = yield* Clock.currentTimeMillis
+    const before = held?.settings === settingsKey(of) ? held : heldFor(of, yield* readTokens(of.owner))
+    if (before.settings === key) held = before
+    return yield* found(of, before, now) ?? obtainByClaim(of)
+  })
+
+  const obtainByClaim = Effect.fnUntraced(function* (of: TokenSettings) {
+    const before = yield* claimed(of)
+    const now = yield* Clock.currentTimeMillis
     // Somebody else may have asked, with success or without.
-    const foundMeanwhile = found(of, before, since)
+    const known = found(of, before, now)
     const ask = nextAsk(of, before)
-    if (foundMeanwhile !== null || ask === null) {
-      yield* keep(of, claim, before)
-      return yield* foundMeanwhile ?? noConsent
+    if (known !== null || ask === null) {
+      yield* keep(of, before)
+      return yield* known ?? noConsent
     }
     const failed = (why: NotObtained, at: number): Held => notObtained(before, why, at, Math.random())
-    return yield* asked(of, claim, before, ask, failed).pipe(
+    return yield* asked(of, before, ask, failed).pipe(
       Effect.map((access): Token => ({ value: access.token, until: renewAt(access) })),
       Effect.catchTag("NotObtained", (why) =>
         Effect.flatMap(
           Clock.currentTimeMillis,
-          (at) => (held === null ? null : found(of, held, at)) ?? Effect.fail(why)
+          (at) => (held?.settings === before.settings ? found(of, held, at) : null) ?? Effect.fail(why)
         )
       )
     )
-  }).pipe(Effect.catchTag("SqlError", brokeDown))
+  })
 
-  /** The token to deliver with. */
-  const obtain: Effect.Effect<Token, NotObtained, Database | Secrets> = one
-    .withPermits(1)(obtainNow)
-    .pipe(
-      Effect.timeoutOrElse({
-        duration: patience,
-        orElse: () => Effect.fail(failure(`no token came within ${patience}`))
-      })
-    )
+  /** The token to deliver with by these settings. */
+  const obtain = Effect.fnUntraced(function* (
+    of: TokenSettings
+  ): Effect.fn.Return<Token, NotObtained, Database | Secrets> {
+    if (settingsKey(of) !== key) return yield* failure("the destination's settings have changed")
+    if ((yield* Clock.currentTimeMillis) - brokeDownAt < 1_000) return yield* unreadable
+    if (obtaining !== null) return yield* Fiber.join(obtaining)
+    const fiber = (obtaining = yield* apart(obtainNow(of)))
+    fiber.addObserver(() => {
+      if (obtaining === fiber) obtaining = null
+    })
+    return yield* Fiber.join(fiber)
+  })
 
   return {
     obtain,
     /** From now on they are asked for like this; null: not at all. */
     configure: (next: TokenSettings | null): void => {
-      const key = next === null ? "" : settingsKey(next)
-      if (settings !== null && settings.key === key) return
-      settings = next === null ? null : { ...next, key }
+      const nextKey = next === null ? "" : settingsKey(next)
+      if (nextKey === key) return
+      key = nextKey
       held = null
+      obtaining = null
       refusedByTarget = null
       renewals = { count: 0, at: Number.NEGATIVE_INFINITY }
     },
@@ -188,7 +208,7 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean) {
      * Another token than this one, which the target has refused; null: the last one was refused as well, and a provider is not asked for
      * every event that a target does not want.
      */
-    renewed: (refused: string): Effect.Effect<Token | null, NotObtained, Database | Secrets> =>
+    renewed: (of: TokenSettings, refused: string): Effect.Effect<Token | null, NotObtained, Database | Secrets> =>
       Effect.gen(function* () {
         const current = held?.access ?? null
         if (current !== null && current.token === refused && refused !== refusedByTarget) {
@@ -198,24 +218,21 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean) {
           renewals = { count: isAccepted ? 1 : Math.min(renewals.count + 1, 20), at: now }
           refusedByTarget = refused
         }
-        return yield* obtain
+        return yield* obtain(of)
       }),
     /** Exchanges the code of a consent for these settings. Whether it can be gone on with once its first token is over. */
     exchange: (
       of: TokenSettings,
       ask: Extract<Ask, { kind: "code" }>
     ): Effect.Effect<boolean, NotObtained, Database | Secrets> =>
-      one.withPermits(1)(
-        Effect.gen(function* () {
-          const claim = randomUUID()
-          const before = yield* claimed(of, claim)
-          // What a failed exchange leaves is what there was.
-          yield* asked(of, claim, { ...before, refresh: null }, ask, () => before)
-          const next: Held = heldFor(of, yield* readTokens(of.owner))
-          held = settings?.key === settingsKey(of) ? next : null
-          return next.refresh !== null
-        }).pipe(Effect.catchTag("SqlError", brokeDown))
-      )
+      Effect.gen(function* () {
+        const before = yield* claimed(of)
+        // What a failed exchange leaves is what there was.
+        yield* asked(of, { ...before, refresh: null }, ask, () => before)
+        const next: Held = heldFor(of, yield* readTokens(of.owner))
+        held = next.settings === key ? next : null
+        return next.refresh !== null
+      }).pipe(apart, Effect.flatMap(Fiber.join))
   }
 })
 

@@ -1,7 +1,7 @@
 import { make } from "@effect/sql-pg/PgConnection"
 import { Duration, Effect, Exit, Layer, Redacted, Scope, Semaphore } from "effect"
 import type { SqlError } from "effect/sql"
-import { SessionFailure } from "@tidegate/connectors/Connector"
+import { cancelled, SessionFailure } from "@tidegate/connectors/Connector"
 import { type Insert, SqlRefusal, SqlServers, type SqlTable } from "@tidegate/connectors/SqlServers"
 import { errorCodeOf, errorMessageOf } from "@tidegate/egress/AttemptErrorCode"
 import { Egress, type Guard } from "@tidegate/egress/Egress"
@@ -74,9 +74,11 @@ const connect = Effect.fnUntraced(function* (guard: Guard, table: SqlTable) {
   return { session, stream: streams[0]! }
 })
 
-const isRefused = (exit: Exit.Exit<number, SqlRefusal | SessionFailure>): boolean => {
+/** Whether a connection can be used again after a failure. */
+const isUnharmed = (exit: Exit.Exit<number, SqlRefusal | SessionFailure>): boolean => {
   const [reason, ...more] = Exit.isFailure(exit) ? exit.cause.reasons : []
-  return more.length === 0 && reason?._tag === "Fail" && reason.error._tag === "SqlRefusal"
+  if (more.length > 0 || reason?._tag !== "Fail") return false
+  return reason.error._tag === "SqlRefusal" || reason.error === cancelled
 }
 
 /** Inserts over the connections of one destination, which live no longer than the scope. */
@@ -140,12 +142,13 @@ const open = Effect.fnUntraced(function* (
 
   // Who is interrupted keeps its place until its statement has been stopped: its connection is not used again.
   const own = Semaphore.makeUnsafe(table.connections)
-  return (row) =>
+  return (row, mayStart) =>
     own.withPermit(
       Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(restore(taken), (connection) =>
-          restore(connection.insert(row)).pipe(
-            Effect.onExit((exit) => (Exit.isSuccess(exit) || isRefused(exit) ? given(connection) : connection.close))
+          // To get here may have taken as long as a lease lasts.
+          (mayStart() ? restore(connection.insert(row)) : Effect.fail(cancelled)).pipe(
+            Effect.onExit((exit) => (Exit.isSuccess(exit) || isUnharmed(exit) ? given(connection) : connection.close))
           )
         )
       )

@@ -1,6 +1,7 @@
 import { describe, expect, it, layer } from "@effect/vitest"
 import { Context, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import type { Config } from "@tidegate/connectors/Settings"
+import { tcpTarget } from "../../egress/test/targets.ts"
 import { statementOf } from "../src/PostgresServers.ts"
 import { sent, servers, sessionOf, told } from "./Delivering.ts"
 import { ownPostgres, type OwnPostgres } from "./OwnPostgres.ts"
@@ -418,6 +419,40 @@ layer(world, { timeout: "30 seconds", excludeTestServices: true })((it) => {
           expect(ended.map(told)).toEqual([200, 200, 200, 200, 200])
           expect(yield* open(server)).toBeLessThanOrEqual(2)
         }
+        yield* rows("1")
+      }).pipe(Effect.provide(servers({ most: 2 })))
+    )
+
+    it.effect("are left for others by destinations whose servers answer nobody", () =>
+      Effect.gen(function* () {
+        const server = yield* Foreign
+        const dead = yield* Effect.acquireRelease(
+          Effect.promise(() => tcpTarget(() => undefined)),
+          (target) => Effect.promise(() => target[Symbol.asyncDispose]())
+        )
+        const stuck = { port: dead.port, connect_timeout: 30, max_concurrency: 20 }
+        for (let at = 0; at < 2; at++) {
+          const session = yield* sessionOf(configOf(server, stuck), writer)
+          for (let n = 0; n < 20; n++) yield* Effect.forkChild(sent(session))
+        }
+        while (dead.connections() < 10) yield* Effect.sleep("5 millis")
+        const session = yield* sessionOf(configOf(server), writer)
+        expect(told(yield* sent(session))).toBe(200)
+        expect(dead.connections()).toBe(10)
+        yield* rows("1")
+      }).pipe(Effect.scoped, Effect.provide(servers({ most: 13 })))
+    )
+
+    it.effect("go to the next of their own destination, where it may not have more", () =>
+      Effect.gen(function* () {
+        const server = yield* Foreign
+        const session = yield* sessionOf(configOf(server), writer)
+        const ended = yield* Effect.all(
+          Array.from({ length: 10 }, () => sent(session)),
+          { concurrency: 10 }
+        )
+        expect(ended.map(told)).toEqual(Array.from({ length: 10 }, () => 200))
+        expect(yield* open(server)).toBe(1)
         yield* rows("1")
       }).pipe(Effect.provide(servers({ most: 2 })))
     )

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { urlFault } from "@tidegate/model/UrlFault"
 import { OneOf } from "@tidegate/signatures/AuthSettings"
 import { maskSecret } from "@tidegate/signatures/Masking"
 import { answered, apiSender, json, judgeCall, waiting } from "./Api.ts"
@@ -55,6 +56,10 @@ export const chatWebhook = connector({
     ),
     ...pacing
   },
+  check: ({ avatar_url }) =>
+    avatar_url !== null && !avatar_url.includes("{{") && urlFault(avatar_url, 2_048) !== null
+      ? [{ path: "config.avatar_url", message: "must be an absolute http or https URL, or a template of one" }]
+      : [],
   auths: ["NO_AUTH"],
   credentials: "mask",
   example: {
@@ -68,19 +73,27 @@ export const chatWebhook = connector({
     return apiSender({
       shownUrl: maskedUrl(url),
       judge: judgeOf(versionOf(url)),
-      call: (fill) => ({
-        url: confirmed(url),
-        headers: [],
-        contentType: json,
-        body: JSON.stringify({
-          content: shortened(filled(fill, content, "content_template"), longestContent),
-          ...(name ? { username: shortened(filled(fill, name, "username"), longestName) } : {}),
-          ...(avatar ? { avatar_url: filled(fill, avatar, "avatar_url") } : {}),
-          ...(layout ? { embeds: embedsOf(filledJson(fill, layout, "embeds")) } : {}),
-          // Without it a payload that holds @everyone would notify everyone.
-          allowed_mentions: { parse: allowed_mentions }
-        })
-      })
+      call: (fill) => {
+        const picture = avatar ? filled(fill, avatar, "avatar_url") : null
+        const made = layout ? embedsOf(filledJson(fill, layout, "embeds")) : null
+        return {
+          url: confirmed(url),
+          headers: [],
+          contentType: json,
+          body: JSON.stringify({
+            content: shortened(filled(fill, content, "content_template"), longestContent),
+            ...(name ? { username: shortened(filled(fill, name, "username"), longestName) } : {}),
+            ...(picture === null ? {} : { avatar_url: picture }),
+            ...(made === null ? {} : { embeds: made }),
+            // Without it a payload that holds @everyone would notify everyone.
+            allowed_mentions: { parse: allowed_mentions }
+          }),
+          fetched: [
+            ...(picture === null ? [] : [fetchedUrl(picture, "avatar_url")]),
+            ...(made ?? []).flatMap(picturesOf)
+          ]
+        }
+      }
     })
   }
 })
@@ -92,13 +105,34 @@ const confirmed = (written: string): string => {
   return url.href
 }
 
-const embedsOf = (made: unknown): ReadonlyArray<unknown> => {
+/** A URL that the API fetches: from the public network alone. */
+const fetchedUrl = (written: string, setting: string): string => {
+  if (urlFault(written, 2_048) !== null) throw new Unrenderable(`config.${setting} does not make a URL of this event`)
+  return written
+}
+
+/** What the API fetches of an embed. */
+const picturesOf = (embed: Embed): ReadonlyArray<string> => {
+  const { author, footer, image, thumbnail, video } = embed
+  const places = [
+    ...[image, thumbnail, video].map((one) => memberOf(one, "url")),
+    ...[author, footer].map((one) => memberOf(one, "icon_url"))
+  ]
+  return places.filter((one) => one !== undefined && one !== null).map((one) => fetchedUrl(String(one), "embeds"))
+}
+
+const memberOf = (value: unknown, name: string): unknown =>
+  typeof value === "object" && value !== null ? (value as Embed)[name] : undefined
+
+type Embed = Readonly<Record<string, unknown>>
+
+const embedsOf = (made: unknown): ReadonlyArray<Embed> => {
   const embeds = Array.isArray(made) ? made : [made]
   if (!embeds.every((one) => typeof one === "object" && one !== null && !Array.isArray(one))) {
     throw new Unrenderable("config.embeds makes neither an object nor a list of them")
   }
   if (embeds.length > mostEmbeds) throw new Unrenderable(`config.embeds makes more than ${mostEmbeds} embeds`)
-  return embeds
+  return embeds as ReadonlyArray<Embed>
 }
 
 /** `/api/v10/webhooks/…`; a URL as the channel's settings show it names none, and is taken for the API's default. */

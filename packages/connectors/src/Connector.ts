@@ -144,9 +144,24 @@ export class SessionFailure extends Data.TaggedError("SessionFailure")<
   }
 > {}
 
+/** Of a send that was told not to begin, or not to go on. */
+export const cancelled = new SessionFailure({
+  code: "NETWORK_REQUEST_CANCELED",
+  message: "cancelled by the gateway",
+  final: false,
+  broken: false
+})
+
 export interface Session {
-  /** Sends one message; several at once. May be interrupted at any point, and is when its time is over. */
-  readonly send: (message: Message, facts: AttemptFacts) => Effect.Effect<Answer, SessionFailure>
+  /**
+   * Sends one message; several at once. May be interrupted at any point, and is when its time is over. `mayStart` is asked when
+   * nothing but the message is left to be sent: false ends it as `cancelled`.
+   */
+  readonly send: (
+    message: Message,
+    facts: AttemptFacts,
+    mayStart: () => boolean
+  ) => Effect.Effect<Answer, SessionFailure>
 }
 
 /**

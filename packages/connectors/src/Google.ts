@@ -1,7 +1,14 @@
-import { answered, failed, judgeCall, refused, waiting } from "./Api.ts"
-import type { Answer, Verdict } from "./Connector.ts"
+import { answered, failed, judgeCall, waiting } from "./Api.ts"
+import type { Answer, Failure, Verdict } from "./Connector.ts"
 
 /** What Google's APIs answer when they do not do what they were asked. */
+
+/** It has said yes, and that it did nothing. */
+const nothingDone: Failure = {
+  code: "BAD_RESPONSE",
+  message: "the API has taken the call, and says that nothing was done",
+  final: false
+}
 
 /** Of a 403: it is not the credentials, but too many calls. */
 const tooMany = new Set([
@@ -57,7 +64,7 @@ const errorOf = (answer: Answer): GoogleError => {
 /** `isDone`: whether a 2xx says that it was. It need not be read in full. */
 export const judgeGoogle = (answer: Answer, isDone: (body: Readonly<Record<string, unknown>>) => boolean): Verdict => {
   if (answer.status >= 200 && answer.status < 300) {
-    return answer.bodyTruncated || isDone(answered(answer)) ? "successful" : refused("nothing was done", false)
+    return answer.bodyTruncated || isDone(answered(answer)) ? "successful" : nothingDone
   }
   const { isTooMany, retryAfter, said } = errorOf(answer)
   // They say it with 403 as well, and without a header.

@@ -44,12 +44,20 @@ export const unsealed = <C extends Config>({ auth, config }: Stored<C>): Stored<
   return isObject(secrets) ? { config: Object.assign({}, config, secrets), auth: rest } : { config, auth }
 }
 
-/** The settings of a config that are secrets. */
+/** The settings of a config that are secrets; of a URL also what a target may say of it: its path and query, and the parts of the path that are not shown. */
 export const secretsIn = (row: Connector, config: Config): ReadonlyArray<string> =>
   secretNames(row).flatMap((name) => {
     const value = config[name]
-    return typeof value === "string" ? [value] : []
+    return typeof value === "string" ? [value, ...partsOf(value, row.settings[name]!.mask!(value))] : []
   })
+
+const partsOf = (secret: string, shown: string): ReadonlyArray<string> => {
+  const url = URL.parse(secret)
+  if (url === null || url.pathname === "/") return []
+  const known = new Set(shown.split("/"))
+  const hidden = url.pathname.split("/").filter((part) => part !== "" && !known.has(part))
+  return [url.pathname + url.search, ...hidden]
+}
 
 /** Settings as a read shows them. */
 export const masked = ({ settings }: Connector, config: Config): Config =>

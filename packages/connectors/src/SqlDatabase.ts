@@ -1,18 +1,17 @@
 import { Effect, Schema } from "effect"
 import { parseJson, utf8 } from "@tidegate/model/JsonText"
+import { mostParsedBytes } from "@tidegate/model/LargeJson"
+import { laterTurn } from "@tidegate/model/LoopTurn"
 import type { Message } from "@tidegate/model/Message"
 import { OneOf } from "@tidegate/signatures/AuthSettings"
 import { type Answer, type AttemptFacts, connector, type Session, SessionFailure } from "./Connector.ts"
 import { type Config, concurrency, type FieldErrors, needed, pacing, setting, text } from "./Settings.ts"
-import { SqlServers } from "./SqlServers.ts"
+import { type SqlRefusal, SqlServers } from "./SqlServers.ts"
 import { failureOf } from "./SqlState.ts"
 
 /** Connections, and so rows on their way, of a destination that says nothing; and of any. */
 const usualConnections = 4
 const mostConnections = 20
-
-/** A body that is not JSON is stored as a JSON string, which takes time by its length. */
-const longestText = 1024 * 1024
 
 const identifier = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/
 const notIdentifier = "must be a name of at most 63 letters, digits and underscores that begins with no digit"
@@ -70,7 +69,13 @@ const faultsOf = (settings: Columns): FieldErrors => {
   ]
 }
 
-/** Fails closed: as text it would take as long to write as nothing foreign may. */
+/** A larger body is not looked at, but goes as it is: the column takes nothing but JSON. */
+const isLarge = ({ length }: Uint8Array): boolean => length > mostParsedBytes
+
+/** Else it is sent nowhere: that of a text shows at once. */
+const beginsAsJson = /^\s*(?:["[{\dtfn-]|$)/
+
+/** What a server says of a large body that is not JSON: a text of it would take as long to write as nothing foreign may. */
 const tooLong = new SessionFailure({
   code: "REQUEST_TOO_LARGE",
   message: "the body is not JSON, and too long to be stored as a text",
@@ -84,10 +89,14 @@ const tooLong = new SessionFailure({
  */
 const jsonOf = (body: Uint8Array): string | SessionFailure => {
   if (body.length === 0) return "null"
-  const { kind } = parseJson(body)
-  if (kind !== "invalid") return utf8(body)
-  return body.length > longestText ? tooLong : JSON.stringify(utf8(body).replaceAll("\0", "\ufffd"))
+  if (isLarge(body) && !beginsAsJson.test(utf8(body.subarray(0, 256)))) return tooLong
+  if (isLarge(body) || parseJson(body).kind !== "invalid") return utf8(body)
+  return JSON.stringify(utf8(body).replaceAll("\0", "\ufffd"))
 }
+
+/** Whether a server says of a large body that it is not JSON; the word that is none may be too long to be repeated to us. */
+const isNotJson = (failure: SqlRefusal | SessionFailure): boolean =>
+  failure._tag === "SqlRefusal" ? failure.state === "22P02" : failure.code === "RESPONSE_TOO_LARGE"
 
 const metadataOf = ({ headers, method, path, query }: Message, facts: AttemptFacts): string =>
   JSON.stringify({
@@ -229,12 +238,18 @@ export const sqlDatabase = connector({
       atOnce: connections,
       connect: Effect.gen(function* () {
         const insert = yield* (yield* SqlServers).open(table)
-        const send: Session["send"] = Effect.fnUntraced(function* (message, facts) {
+        const send: Session["send"] = Effect.fnUntraced(function* (message, facts, mayStart) {
+          const large = isLarge(message.body)
+          // Each takes milliseconds to be encoded.
+          if (large) yield* laterTurn
           const row = rowOf(message, facts)
           if (row instanceof SessionFailure) return yield* row
-          return yield* insert(row).pipe(
+          return yield* insert(row, mayStart).pipe(
             Effect.map(answerOf),
-            Effect.catchTag("SqlRefusal", (refusal) => Effect.fail(failureOf(refusal, secret)))
+            Effect.catch((failure) => {
+              if (large && isNotJson(failure)) return Effect.fail(tooLong)
+              return Effect.fail(failure._tag === "SqlRefusal" ? failureOf(failure, secret) : failure)
+            })
           )
         })
         return { send }

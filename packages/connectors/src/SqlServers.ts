@@ -34,8 +34,14 @@ export class SqlRefusal extends Data.TaggedError("SqlRefusal")<{
   readonly fatal: boolean
 }> {}
 
-/** Inserts a row; gives how many there are more: one or none. May be interrupted at any point. */
-export type Insert = (row: ReadonlyArray<string>) => Effect.Effect<number, SqlRefusal | SessionFailure>
+/**
+ * Inserts a row; gives how many there are more: one or none. May be interrupted at any point. `mayStart` is asked when there is a
+ * connection: else nothing is sent over it.
+ */
+export type Insert = (
+  row: ReadonlyArray<string>,
+  mayStart: () => boolean
+) => Effect.Effect<number, SqlRefusal | SessionFailure>
 
 /** The way to other people's databases. */
 export class SqlServers extends Context.Service<

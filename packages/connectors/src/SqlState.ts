@@ -16,6 +16,8 @@ const lasting = (what: string): Meaning => ({ code: "BAD_RESPONSE", final: true,
 const passing = (what: string): Meaning => ({ code: "BAD_RESPONSE", final: false, what })
 const tooMuch = (code: AttemptErrorCode, what: string): Meaning => ({ code, final: false, what, isTooMuch: true })
 
+const constraint = (final: boolean, what: string): Meaning => ({ code: "DB_CONSTRAINT", final, what })
+
 /** A refused sign-in may be mended while the retries last. */
 const signIn: Meaning = { code: "AUTH_REJECTED", final: false, what: "the server does not let the destination in" }
 const character: Meaning = {
@@ -32,27 +34,28 @@ const meanings: Readonly<Record<string, Meaning>> = {
   "22": lasting("the column does not take the value"),
   "22021": character,
   "22P05": character,
-  "23": lasting("a constraint of the table does not allow the row"),
+  "23": constraint(true, "a constraint of the table does not allow the row"),
   // The row that it refers to may be on its way.
-  "23503": passing("the row refers to one that is not there"),
-  "23505": lasting("there is such a row already"),
+  "23503": constraint(false, "the row refers to one that is not there"),
+  "23505": constraint(true, "there is such a row already"),
   "25": passing("the server takes no writes now"),
   "28": signIn,
-  "3D": lasting("there is no such database"),
-  "3F": lasting("there is no such schema"),
+  // What is not there may be put there, or renamed, while the retries last: so too the schema, the table, its columns and constraints.
+  "3D": passing("there is no such database"),
+  "3F": passing("there is no such schema"),
   "40": passing("the row collided with what others write"),
   "42": lasting("the statement does not fit the table"),
   "42501": { ...signIn, what: "the user may not write to the table" },
-  "42703": lasting("the table has no such column"),
+  "42703": passing("the table has no such column"),
   "42804": lasting("the column is of another type"),
-  "42P01": lasting("there is no such table"),
-  "42P10": lasting("config.event_id_column has no UNIQUE constraint of its own"),
-  "53": tooMuch("BAD_RESPONSE", "the server has no room"),
-  "53300": tooMuch("BAD_RESPONSE", "the server has too many connections"),
+  "42P01": passing("there is no such table"),
+  "42P10": passing("config.event_id_column has no UNIQUE constraint of its own"),
+  "53": tooMuch("DB_UNAVAILABLE", "the server has no room"),
+  "53300": tooMuch("DB_UNAVAILABLE", "the server has too many connections"),
   "54": lasting("the row is too large or too deep for the server"),
   "55": passing("the table is locked"),
   "55P03": { code: "TIMEOUT", final: false, what: "the table stayed locked" },
-  "57": tooMuch("CONNECTION_RESET", "the server is going down or coming up"),
+  "57": tooMuch("DB_UNAVAILABLE", "the server is going down or coming up"),
   "57014": { code: "TIMEOUT", final: false, what: "the server has stopped the statement" }
 }
 

@@ -181,6 +181,25 @@ describe("CHAT_WEBHOOK", () => {
     })
   })
 
+  it("says which pictures the API is to fetch, and refuses what is no URL", () => {
+    const picture = (name: string) => `https://example.com/${name}.png`
+    const sender = webhook({
+      avatar_url: "{{payload.a}}",
+      embeds: JSON.stringify([
+        { image: { url: picture("i") }, author: { name: "x", icon_url: picture("o") } },
+        { thumbnail: { url: "{{payload.t}}" }, footer: { text: "y", icon_url: picture("f") }, url: picture("link") }
+      ])
+    })
+    const prepared = (body: object) => {
+      const made = event(body)
+      return sender.prepare(made, factsOf(made))
+    }
+    const urls = ["a", "i", "o", "t", "f"].map(picture)
+    expect(prepared({ a: picture("a"), t: picture("t") })).toMatchObject({ fetched: urls })
+    expect(prepared({ a: "file:///a", t: picture("t") })).toMatchObject({ code: "TEMPLATE_ERROR" })
+    expect(prepared({ a: picture("a"), t: 7 })).toMatchObject({ code: "TEMPLATE_ERROR" })
+  })
+
   it.each([
     ["https://chat.example.com/api/webhooks/1/t0ken-of-it/slack", "https://chat.example.com/api/webhooks/1/****f-it"],
     ["https://chat.example.com/api/webhooks/1/t0ken-of-it/", "https://chat.example.com/api/webhooks/1/****f-it"],

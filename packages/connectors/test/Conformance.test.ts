@@ -230,7 +230,7 @@ describe("a session", () => {
     Effect.gen(function* () {
       const line = makeLine()
       const answer = yield* Effect.scoped(
-        Effect.flatMap(opened(line).connect, (session) => session.send(message, factsOf(message)))
+        Effect.flatMap(opened(line).connect, (session) => session.send(message, factsOf(message), () => true))
       )
       expect(answer.status).toBe(200)
       expect([line.opened, line.closed]).toEqual([1, 1])
@@ -242,7 +242,9 @@ describe("a session", () => {
       const line = makeLine()
       line.send = () => Effect.never
       const sending = yield* Effect.forkChild(
-        Effect.scoped(Effect.flatMap(opened(line).connect, (session) => session.send(message, factsOf(message))))
+        Effect.scoped(
+          Effect.flatMap(opened(line).connect, (session) => session.send(message, factsOf(message), () => true))
+        )
       )
       yield* Effect.yieldNow
       yield* Fiber.interrupt(sending)

@@ -44,7 +44,7 @@ export const lineConnector = (line: Line) =>
       connect: Effect.acquireRelease(
         Effect.map(line.connect, (): Session => {
           line.opened++
-          return { send: (message, facts) => line.send(message, facts) }
+          return { send: (message, facts, mayStart) => line.send(message, facts, mayStart) }
         }),
         () => Effect.sync(() => void line.closed++)
       )

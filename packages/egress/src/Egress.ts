@@ -106,6 +106,27 @@ const distinguishingResets =
       callback(...result)
     })
 
+/** What is looked up, unless the time is over or the signal comes first; and how to stop waiting for these. */
+const untilOver = <A>(
+  looked: Promise<A>,
+  timeoutMs: number,
+  signal: AbortSignal | undefined
+): readonly [Promise<A | Answer>, () => void] => {
+  let stop = (): void => undefined
+  const over = new Promise<Answer>((resolve) => {
+    const aborted = (): void => resolve(refusal("NETWORK_REQUEST_CANCELED", "cancelled by the gateway"))
+    const late = (): void => resolve(refusal("TIMEOUT", `no answer within ${timeoutMs} ms`))
+    const timer = setTimeout(late, timeoutMs)
+    signal?.addEventListener("abort", aborted)
+    if (signal?.aborted === true) aborted()
+    stop = () => {
+      clearTimeout(timer)
+      signal?.removeEventListener("abort", aborted)
+    }
+  })
+  return [Promise.race([looked, over]), stop]
+}
+
 /** Of an exchange that never began. */
 const ended: Streaming = { resume: () => undefined, cancel: () => undefined }
 
@@ -192,9 +213,16 @@ const makeEgress = (options: EgressOptions) => {
     return refused === null ? null : refusal(refused.code, refused.message)
   }
 
+  /** What is looked up for it counts in its time, and ends with it. Whoever answers too late is not waited for. */
   const deliverChecked = async (outbound: Outbound, fetched: ReadonlyArray<string>): Promise<Answer> => {
-    const refusals = await Promise.all([...new Set(fetched)].map(refusalOf))
-    return refusals.find((one) => one !== null) ?? deliverNow(outbound)
+    const since = performance.now()
+    const { signal, timeoutMs = defaultTimeoutMs } = outbound
+    const looked = Promise.all([...new Set(fetched)].map(refusalOf))
+    const [refusals, stop] = untilOver(looked, timeoutMs, signal)
+    const judged = await refusals.finally(stop)
+    if (!Array.isArray(judged)) return judged
+    const left = timeoutMs - (performance.now() - since)
+    return judged.find((one) => one !== null) ?? deliverNow({ ...outbound, timeoutMs: Math.max(1, Math.floor(left)) })
   }
 
   const deliver = (outbound: Outbound): Promise<Answer> =>

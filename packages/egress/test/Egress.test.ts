@@ -518,7 +518,7 @@ describe("what a target is told to fetch", () => {
     ["http://169.254.169.254/latest/meta-data", "TARGET_NOT_ALLOWED"],
     ["https://nobody.example/a.png", "DNS_LOOKUP_FAILED"],
     ["ftp://media.example/a.png", "INVALID_URL"],
-    ["https://user:pass@media.example/a.png", "INVALID_URL"],
+    ["https://user:s3cret@media.example/a.png", "INVALID_URL"],
     ["no url", "INVALID_URL"]
   ])("%s is refused, and nothing is sent", async (url, code) => {
     await using target = await echo()
@@ -526,7 +526,19 @@ describe("what a target is told to fetch", () => {
     const fetched = ["https://media.example/a.png", url]
     const answer = await egress.deliver({ method: "POST", url: target.url, fetched })
     expect(answer).toMatchObject({ status: null, errorCode: code })
-    expect(answer.errorMessage).not.toMatch(/169\.254\.169\.254 and|pass/)
+    expect(answer.errorMessage).not.toMatch(/169\.254\.169\.254 and|s3cret/)
+    expect(target.connections()).toBe(0)
+  })
+
+  it("counts in the time of the exchange, and is not waited for once that is cancelled", async () => {
+    await using target = await echo()
+    await using egress = await openEgress({ resolve: () => new Promise(() => undefined) })
+    const request = { method: "POST", url: target.url, fetched: ["https://media.example/a.png"] }
+    expect((await egress.deliver({ ...request, timeoutMs: 20 })).errorCode).toBe("TIMEOUT")
+    const abort = new AbortController()
+    const cancelled = egress.deliver({ ...request, signal: abort.signal })
+    abort.abort()
+    expect((await cancelled).errorCode).toBe("NETWORK_REQUEST_CANCELED")
     expect(target.connections()).toBe(0)
   })
 

@@ -68,7 +68,7 @@ const lineRow = lineConnector({
     line.closed = count
   },
   connect: Effect.suspend(() => line.connect),
-  send: (message, facts) => line.send(message, facts)
+  send: (message, facts, mayStart) => line.send(message, facts, mayStart)
 })
 
 const rows = new Map(

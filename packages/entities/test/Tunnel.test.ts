@@ -22,6 +22,7 @@ interface Timer {
 class World {
   now = 1_790_000_000_000
   changes = 0
+  isOurs = true
   readonly timers = new Set<Timer>()
   readonly ends: Array<string> = []
   readonly tunnel = new Tunnel({
@@ -31,7 +32,8 @@ class World {
       this.timers.add(timer)
       return () => void this.timers.delete(timer)
     },
-    changed: () => void this.changes++
+    changed: () => void this.changes++,
+    mayDeliver: () => this.isOurs
   })
 
   pass(ms: number): void {
@@ -71,6 +73,20 @@ const ok = (job_id: string): TunnelResult => ({
 const flushed = () => new Promise<void>((resolve) => queueMicrotask(resolve))
 
 describe("a tunnel", () => {
+  it("hands out nothing once its shard is somebody else's", async () => {
+    const world = new World()
+    const id = world.tunnel.attach(null)!
+    world.send("a")
+    await flushed()
+    world.isOurs = false
+    const asked = world.ask(id)
+    world.send("b")
+    await flushed()
+    expect(asked.heard).toBeNull()
+    world.isOurs = true
+    expect(ids(world.ask(id).heard)).toEqual(["a", "b"])
+  })
+
   it("hands out what is sent, in its order, as soon as somebody asks", async () => {
     const world = new World()
     world.send("a")

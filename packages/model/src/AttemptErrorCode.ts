@@ -37,5 +37,9 @@ export type AttemptErrorCode =
   | "CLI_UNAVAILABLE"
   /** No token for the destination can be obtained. */
   | "OAUTH2_HANDSHAKE_FAILED"
+  /** A constraint of the table does not allow the row. */
+  | "DB_CONSTRAINT"
+  /** The database server takes no statements now. */
+  | "DB_UNAVAILABLE"
   | "INTERNAL_ERROR"
   | "UNKNOWN"

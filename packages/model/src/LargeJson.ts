@@ -1,4 +1,4 @@
-import { type JsonLimits, bodyLimits, utf8 } from "./JsonText.ts"
+import { type JsonLimits, bodyLimits, measureJson, utf8 } from "./JsonText.ts"
 import { type PathSegment, positionOf } from "./JsonPath.ts"
 
 /**
@@ -19,7 +19,8 @@ export const tooLarge = Symbol("too large")
 interface Place {
   readonly isObject: boolean
   readonly entries: Int32Array
-  names?: ReadonlyMap<string, number>
+  /** Names that are written with escapes, once somebody has asked for a member. */
+  escaped?: ReadonlyMap<string, number>
 }
 
 const perEntry = 5
@@ -93,11 +94,11 @@ export class LargeJson {
   }
 
   /** Null: it is not built like JSON, or goes beyond the limits. What a number or a text has in it is seen when it is asked for. */
-  static of(
-    json: Uint8Array,
-    { levels, values }: Pick<JsonLimits, "levels" | "values"> = bodyLimits
-  ): LargeJson | null {
+  static of(json: Uint8Array, limits: JsonLimits = bodyLimits): LargeJson | null {
     const bytes = Buffer.from(json.buffer, json.byteOffset, json.byteLength)
+    // What is parsed of it later costs no more than the whole of a smaller one may.
+    if (measureJson(bytes, limits).excess !== null) return null
+    const { levels, values } = limits
     const places: Array<Place> = []
     const open: Array<{ readonly isObject: boolean; readonly start: number; readonly first: number }> = []
     let entries = new Int32Array(perEntry * 256)
@@ -210,7 +211,7 @@ export class LargeJson {
     const { entries, isObject } = place
     const at = isObject
       ? segment.kind === "key"
-        ? this.#namesOf(place).get(segment.key)
+        ? this.#memberOf(place, segment.key)
         : undefined
       : segment.kind === "index"
         ? segment.index
@@ -221,18 +222,37 @@ export class LargeJson {
     return found < entries.length ? [entries[found + 2]!, entries[found + 3]!, entries[found + 4]!] : null
   }
 
-  /** Of a name that is there twice, the last one counts. */
-  #namesOf(place: Place): ReadonlyMap<string, number> {
-    if (place.names !== undefined) return place.names
+  /** Of a name that is there twice, the last one counts. Names are compared as they are written: to parse each costs a text each. */
+  #memberOf(place: Place, key: string): number | undefined {
+    const escaped = (place.escaped ??= this.#escapedOf(place)).get(key) ?? nowhere
+    const found = Math.max(escaped, neverPlain.test(key) ? nowhere : this.#plainOf(place, Buffer.from(`"${key}"`)))
+    return found === nowhere ? undefined : found
+  }
+
+  /** The last member whose name is written like this, quotes included. */
+  #plainOf({ entries }: Place, name: Buffer): number {
+    for (let i = entries.length - perEntry; i >= 0; i -= perEntry) {
+      const [start, end] = [entries[i]!, entries[i + 1]!]
+      if (end - start === name.length && name.compare(this.#bytes, start, end) === 0) return i / perEntry
+    }
+    return nowhere
+  }
+
+  /** There are no more of them than escapes in a text. */
+  #escapedOf({ entries }: Place): ReadonlyMap<string, number> {
     const names = new Map<string, number>()
-    for (let i = 0; i < place.entries.length; i += perEntry) {
-      const name = parsed(this.#bytes, place.entries[i]!, place.entries[i + 1]!)
+    for (let i = 0; i < entries.length; i += perEntry) {
+      const [start, end] = [entries[i]!, entries[i + 1]!]
+      if (!this.#bytes.subarray(start, end).includes(backslash)) continue
+      const name = parsed(this.#bytes, start, end)
       if (typeof name === "string") names.set(name, i / perEntry)
     }
-    place.names = names
     return names
   }
 }
+
+/** What a name has in it only with an escape. */
+const neverPlain = /["\\\u0000-\u001f]/
 
 const grown = (entries: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> => {
   const more = new Int32Array(2 * entries.length)

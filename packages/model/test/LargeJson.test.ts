@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { parsePath, type PathSegment } from "@tidegate/model/JsonPath"
+import { bodyLimits } from "@tidegate/model/JsonText"
 import { LargeJson, mostParsedBytes, tooLarge } from "@tidegate/model/LargeJson"
 
 const open = (text: string): LargeJson => {
@@ -91,8 +92,29 @@ describe("a large JSON text", () => {
 
   it("has as many values as are looked at, and no more", () => {
     const list = (length: number) => Buffer.from(`[${Array<string>(length).fill("1").join(",")}]`)
-    expect(LargeJson.of(list(9), { values: 10, levels: 5 })).not.toBeNull()
-    expect(LargeJson.of(list(10), { values: 10, levels: 5 })).toBeNull()
+    expect(LargeJson.of(list(9), { ...bodyLimits, values: 10, levels: 5 })).not.toBeNull()
+    expect(LargeJson.of(list(10), { ...bodyLimits, values: 10, levels: 5 })).toBeNull()
+  })
+
+  it("finds a member however its name is written, and the last of those that are there twice", () => {
+    const json = open(`{"a":1,"b\\u0063":2,"d":3,"\\u0061":4,"d":5,"\\\\u0064":6,"\\"":7,${wide}"x":0}`)
+    const found = (key: string) => json.reach([{ kind: "key", key }])[0]
+    expect(["a", "bc", "d", String.raw`\u0064`, '"', String.raw`\u0061`, "e"].map(found)).toEqual([
+      4,
+      2,
+      5,
+      6,
+      7,
+      undefined,
+      undefined
+    ])
+  })
+
+  it("has as many unlike members and escapes as are parsed elsewhere, and no more", () => {
+    const members = Array.from({ length: bodyLimits.unlikeMembers + 1 }, (_, i) => `"m${i}":1`)
+    expect(LargeJson.of(Buffer.from(`{${members.slice(1).join(",")}}`))).not.toBeNull()
+    expect(LargeJson.of(Buffer.from(`{${members.join(",")}}`))).toBeNull()
+    expect(LargeJson.of(Buffer.from(`"${"\\n".repeat(bodyLimits.escapes + 1)}"`))).toBeNull()
   })
 
   it("says of what it would not parse that it is too large, and of what is wrong in it that it is not there", () => {

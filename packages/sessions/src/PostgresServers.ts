@@ -1,7 +1,7 @@
 import { make } from "@effect/sql-pg/PgConnection"
 import { Duration, Effect, Exit, Layer, Redacted, Scope, Semaphore } from "effect"
 import type { SqlError } from "effect/sql"
-import { SessionFailure } from "@tidegate/connectors/Connector"
+import { cancelled, SessionFailure } from "@tidegate/connectors/Connector"
 import { type Insert, SqlRefusal, SqlServers, type SqlTable } from "@tidegate/connectors/SqlServers"
 import { errorCodeOf, errorMessageOf } from "@tidegate/egress/AttemptErrorCode"
 import { Egress, type Guard } from "@tidegate/egress/Egress"
@@ -11,6 +11,17 @@ import { FatalRefusal, ServerFault, stateOf } from "./ServerFrames.ts"
 
 /** Connections of a process to other people's databases, unless told. */
 const usualMost = 256
+
+/** How long a send waits for a place among them: less than a send may take, so that it is said what it has waited for. */
+const patience = "20 seconds"
+
+/** Nothing was sent, and it says nothing of the server. */
+const noPlace = new SessionFailure({
+  code: "INTERNAL_ERROR",
+  message: "the gateway has too many connections to databases: none was free for this one",
+  final: false,
+  broken: false
+})
 
 /** A connection that is signed in. */
 interface Connection extends Idle {
@@ -74,15 +85,17 @@ const connect = Effect.fnUntraced(function* (guard: Guard, table: SqlTable) {
   return { session, stream: streams[0]! }
 })
 
-const isRefused = (exit: Exit.Exit<number, SqlRefusal | SessionFailure>): boolean => {
+/** Whether a connection can be used again after a failure. */
+const isUnharmed = (exit: Exit.Exit<number, SqlRefusal | SessionFailure>): boolean => {
   const [reason, ...more] = Exit.isFailure(exit) ? exit.cause.reasons : []
-  return more.length === 0 && reason?._tag === "Fail" && reason.error._tag === "SqlRefusal"
+  if (more.length > 0 || reason?._tag !== "Fail") return false
+  return reason.error._tag === "SqlRefusal" || reason.error === cancelled
 }
 
 /** Inserts over the connections of one destination, which live no longer than the scope. */
 const open = Effect.fnUntraced(function* (
   guard: Guard,
-  places: Places,
+  places: Places<Connection>,
   table: SqlTable
 ): Effect.fn.Return<Insert, never, Scope.Scope> {
   const scope = yield* Effect.scope
@@ -90,11 +103,20 @@ const open = Effect.fnUntraced(function* (
   /** The one that was used last is used next. */
   const idle: Array<Connection> = []
 
+  const share = places.share()
+  const place = places
+    .take(share)
+    .pipe(Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.fail(noPlace) }))
+
   const opened = Effect.gen(function* () {
     const own = yield* Scope.fork(scope)
     const close = Scope.close(own, Exit.void)
     return yield* Effect.gen(function* () {
-      yield* places.take
+      const handed = yield* place
+      if (handed !== null) {
+        yield* close
+        return handed
+      }
       const { session, stream } = yield* connect(guard, table)
       const connection: Connection = {
         // Poolers that share a server's connections know no statement by its name.
@@ -119,7 +141,7 @@ const open = Effect.fnUntraced(function* (
       return connection
     }).pipe(
       Scope.provide(own),
-      Effect.onExit((exit) => (Exit.isSuccess(exit) ? Effect.void : close))
+      Effect.onExit((exit) => (Exit.isSuccess(exit) ? Effect.void : Scope.close(own, exit)))
     )
   })
 
@@ -133,19 +155,20 @@ const open = Effect.fnUntraced(function* (
 
   const given = (connection: Connection): Effect.Effect<void> =>
     Effect.suspend(() => {
-      if (!connection.isOpen() || !places.idle(connection)) return connection.close
-      idle.push(connection)
-      return Effect.void
+      const next = connection.isOpen() ? places.idle(share, connection) : "close"
+      if (next === "idle") idle.push(connection)
+      return next === "close" ? connection.close : Effect.void
     })
 
   // Who is interrupted keeps its place until its statement has been stopped: its connection is not used again.
   const own = Semaphore.makeUnsafe(table.connections)
-  return (row) =>
+  return (row, mayStart) =>
     own.withPermit(
       Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(restore(taken), (connection) =>
-          restore(connection.insert(row)).pipe(
-            Effect.onExit((exit) => (Exit.isSuccess(exit) || isRefused(exit) ? given(connection) : connection.close))
+          // To get here may have taken as long as a lease lasts.
+          (mayStart() ? restore(connection.insert(row)) : Effect.fail(cancelled)).pipe(
+            Effect.onExit((exit) => (Exit.isSuccess(exit) || isUnharmed(exit) ? given(connection) : connection.close))
           )
         )
       )
@@ -157,7 +180,7 @@ export const layer = ({ most = usualMost } = {}): Layer.Layer<SqlServers, never,
   Layer.effect(
     SqlServers,
     Effect.map(Egress, ({ guard }) => {
-      const places = new Places(most)
+      const places = new Places<Connection>(most)
       return SqlServers.of({ open: (table) => open(guard, places, table) })
     })
   )

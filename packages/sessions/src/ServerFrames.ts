@@ -34,6 +34,8 @@ const longestOther = 2_048
 
 /** Of hashing a password once for the server: some 20 ms. */
 export const mostIterations = 100_000
+/** The least that the standard of SCRAM allows (RFC 7677), and what PostgreSQL does unless told. */
+export const leastIterations = 4_096
 
 const letters = (text: string): ReadonlySet<number> => new Set(Array.from(text, (letter) => letter.charCodeAt(0)))
 /** Parse, bind and close complete, no data, command complete, empty query, ready, key data: all that an insert is answered by. */
@@ -51,7 +53,8 @@ const header = 5
  * answered by ends the session: rows, copies, what no server sends. Of what is held, there is one message at a time.
  *
  * `mayReveal`: whether the server has proved who it is, so that it may be told the password, or a digest of it that can be guessed
- * from. Else only SCRAM is answered, by which a stranger in the server's place learns nothing.
+ * from. Else only SCRAM is answered. By that a stranger in the server's place learns something to try guesses against, too, each of
+ * which costs it as many hashes as the server has asked for: it is not let ask for few.
  */
 export class ServerFrames {
   readonly #mayReveal: boolean
@@ -146,6 +149,9 @@ export class ServerFrames {
     }
     if (method !== 11) return
     const iterations = /(?:^|,)i=(\d+)/.exec(message.toString("latin1", header + 4))?.[1]
+    if (Number(iterations) < leastIterations) {
+      throw new ServerFault("PROTOCOL_ERROR", `the server wants the password hashed less than ${leastIterations} times`)
+    }
     if (Number(iterations) > mostIterations) {
       throw new ServerFault("PROTOCOL_ERROR", `the server wants the password hashed more than ${mostIterations} times`)
     }

@@ -49,8 +49,16 @@ export interface Ended {
   readonly failure: SessionFailure | null
 }
 
-export const sent = (session: Session, body: string | Uint8Array = "{}", id = "evt_1"): Effect.Effect<Ended> =>
-  Effect.map(Effect.exit(session.send(message(body), factsOf(message(body), { eventId: id, webhookId: id }))), endedOf)
+export const sent = (
+  session: Session,
+  body: string | Uint8Array = "{}",
+  id = "evt_1",
+  mayStart: () => boolean = () => true
+): Effect.Effect<Ended> =>
+  Effect.map(
+    Effect.exit(session.send(message(body), factsOf(message(body), { eventId: id, webhookId: id }), mayStart)),
+    endedOf
+  )
 
 export const endedOf = (exit: Exit.Exit<Answer, SessionFailure>): Ended => {
   if (Exit.isSuccess(exit)) return { answer: exit.value, failure: null }

@@ -1,6 +1,7 @@
 import { describe, expect, it, layer } from "@effect/vitest"
 import { Context, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import type { Config } from "@tidegate/connectors/Settings"
+import { tcpTarget } from "../../egress/test/targets.ts"
 import { statementOf } from "../src/PostgresServers.ts"
 import { sent, servers, sessionOf, told } from "./Delivering.ts"
 import { ownPostgres, type OwnPostgres } from "./OwnPostgres.ts"
@@ -138,7 +139,7 @@ layer(world, { timeout: "30 seconds", excludeTestServices: true })((it) => {
         const columns = { event_id_column: "event_id" }
         expect(told(yield* send(columns))).toBe(200)
         const again = yield* send(columns)
-        expect(told(again)).toEqual({ code: "BAD_RESPONSE", final: true, broken: false })
+        expect(told(again)).toEqual({ code: "DB_CONSTRAINT", final: true, broken: false })
         expect(again.failure!.message).toContain("there is such a row already (23505)")
         const { answer } = yield* send({ ...columns, conflict_mode: "IGNORE" })
         expect([answer!.status, answer!.body.toString()]).toEqual([200, '{"inserted":0}'])
@@ -148,22 +149,43 @@ layer(world, { timeout: "30 seconds", excludeTestServices: true })((it) => {
   })
 
   const final = { code: "BAD_RESPONSE", final: true, broken: false }
+  const missing = { ...final, final: false }
   const refused: ReadonlyArray<readonly [name: string, change: Config, body: string, as: object, says: string]> = [
-    ["a table that is not there", { table: "nothing" }, "{}", final, "no such table (42P01)"],
-    ["a column that is not there", { payload_column: "nothing" }, "{}", final, "no such column (42703)"],
-    ["a schema that is not there", { schema: "nothing" }, "{}", final, "no such table (42P01)"],
+    ["a table that is not there", { table: "nothing" }, "{}", missing, "no such table (42P01)"],
+    ["a column that is not there", { payload_column: "nothing" }, "{}", missing, "no such column (42703)"],
+    ["a schema that is not there", { schema: "nothing" }, "{}", missing, "no such table (42P01)"],
     [
       "a database that is not there",
       { database: "nothing" },
       "{}",
-      { ...final, broken: true },
+      { ...missing, broken: true },
       "no such database (3D000)"
     ],
     ["a column of another type", { payload_column: "number" }, "{}", final, "does not take the value (22P02)"],
-    ["a constraint", { payload_column: "checked" }, "{}", final, "does not allow the row (23"],
-    ["IGNORE without a constraint", { event_id_column: "plain", conflict_mode: "IGNORE" }, "{}", final, "(42P10)"],
+    [
+      "a constraint",
+      { payload_column: "checked" },
+      "{}",
+      { ...final, code: "DB_CONSTRAINT" },
+      "does not allow the row (23"
+    ],
+    ["IGNORE without a constraint", { event_id_column: "plain", conflict_mode: "IGNORE" }, "{}", missing, "(42P10)"],
     ["a zero in JSON", {}, String.raw`"\u0000"`, { ...final, code: "INVALID_CHARACTER" }, "(22P05)"],
-    ["text too long", {}, "x".repeat(1024 * 1024 + 1), { ...final, code: "REQUEST_TOO_LARGE" }, "too long"]
+    ["text too long", {}, "x".repeat(1024 * 1024 + 1), { ...final, code: "REQUEST_TOO_LARGE" }, "too long"],
+    [
+      "text too long, like a word",
+      {},
+      "t".repeat(1024 * 1024 + 1),
+      { ...final, code: "REQUEST_TOO_LARGE" },
+      "too long"
+    ],
+    [
+      "text too long, like a list",
+      {},
+      `[${"1 ".repeat(1024 * 1024)}]`,
+      { ...final, code: "REQUEST_TOO_LARGE" },
+      "too long"
+    ]
   ]
 
   describe("what is refused for what it is:", () => {
@@ -199,7 +221,7 @@ layer(world, { timeout: "30 seconds", excludeTestServices: true })((it) => {
         const server = yield* Foreign
         const session = yield* sessionOf(configOf(server, { event_id_column: "event_id" }), writer)
         expect(told(yield* sent(session, "1", "evt_a"))).toBe(200)
-        expect(told(yield* sent(session, "1", "evt_a"))).toEqual(final)
+        expect(told(yield* sent(session, "1", "evt_a"))).toEqual({ ...final, code: "DB_CONSTRAINT" })
         expect(told(yield* sent(session, "1", "evt_b"))).toBe(200)
         const backends = yield* server.query("select pid from pg_stat_activity where usename = 'writer'")
         expect(backends).toHaveLength(1)
@@ -260,7 +282,7 @@ layer(world, { timeout: "30 seconds", excludeTestServices: true })((it) => {
         expect(told(yield* sent(first))).toBe(200)
         const second = yield* sessionOf(configOf(server), lonely)
         const ended = yield* sent(second)
-        expect(told(ended)).toEqual({ code: "BAD_RESPONSE", ...broken })
+        expect(told(ended)).toEqual({ code: "DB_UNAVAILABLE", ...broken })
         expect(ended.failure!.message).toContain("too many connections (53300)")
         yield* rows("1")
       })
@@ -293,7 +315,7 @@ layer(world, { timeout: "30 seconds", excludeTestServices: true })((it) => {
         yield* server.query(ends("writer"))
         const ended = yield* Fiber.join(sending)
         yield* server.locking("rollback")
-        expect(told(ended)).toEqual({ code: "CONNECTION_RESET", ...broken })
+        expect(told(ended)).toEqual({ code: "DB_UNAVAILABLE", ...broken })
         expect(ended.failure!.message).toContain("57P01")
       })
     )
@@ -370,6 +392,24 @@ layer(world, { timeout: "30 seconds", excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("are not used by who may not start any more when one is there", () =>
+      Effect.gen(function* () {
+        const server = yield* Foreign
+        const session = yield* sessionOf(configOf(server, { event_id_column: "event_id" }), writer)
+        let asked = 0
+        const lost = () => {
+          asked++
+          return false
+        }
+        const ended = yield* sent(session, "{}", "evt_lost", lost)
+        expect(told(ended)).toEqual({ code: "NETWORK_REQUEST_CANCELED", final: false, broken: false })
+        expect(asked).toBe(1)
+        expect(told(yield* sent(session, "{}", "evt_kept"))).toBe(200)
+        expect(yield* open(server)).toBe(1)
+        expect(yield* rows("event_id")).toEqual([{ event_id: "evt_kept" }])
+      })
+    )
+
     it.effect("are as many as a process may have: who waits gets the place of one that is idle", () =>
       Effect.gen(function* () {
         const server = yield* Foreign
@@ -379,6 +419,40 @@ layer(world, { timeout: "30 seconds", excludeTestServices: true })((it) => {
           expect(ended.map(told)).toEqual([200, 200, 200, 200, 200])
           expect(yield* open(server)).toBeLessThanOrEqual(2)
         }
+        yield* rows("1")
+      }).pipe(Effect.provide(servers({ most: 2 })))
+    )
+
+    it.effect("are left for others by destinations whose servers answer nobody", () =>
+      Effect.gen(function* () {
+        const server = yield* Foreign
+        const dead = yield* Effect.acquireRelease(
+          Effect.promise(() => tcpTarget(() => undefined)),
+          (target) => Effect.promise(() => target[Symbol.asyncDispose]())
+        )
+        const stuck = { port: dead.port, connect_timeout: 30, max_concurrency: 20 }
+        for (let at = 0; at < 2; at++) {
+          const session = yield* sessionOf(configOf(server, stuck), writer)
+          for (let n = 0; n < 20; n++) yield* Effect.forkChild(sent(session))
+        }
+        while (dead.connections() < 10) yield* Effect.sleep("5 millis")
+        const session = yield* sessionOf(configOf(server), writer)
+        expect(told(yield* sent(session))).toBe(200)
+        expect(dead.connections()).toBe(10)
+        yield* rows("1")
+      }).pipe(Effect.scoped, Effect.provide(servers({ most: 13 })))
+    )
+
+    it.effect("go to the next of their own destination, where it may not have more", () =>
+      Effect.gen(function* () {
+        const server = yield* Foreign
+        const session = yield* sessionOf(configOf(server), writer)
+        const ended = yield* Effect.all(
+          Array.from({ length: 10 }, () => sent(session)),
+          { concurrency: 10 }
+        )
+        expect(ended.map(told)).toEqual(Array.from({ length: 10 }, () => 200))
+        expect(yield* open(server)).toBe(1)
         yield* rows("1")
       }).pipe(Effect.provide(servers({ most: 2 })))
     )

@@ -133,6 +133,7 @@ const strangers: ReadonlyArray<readonly [name: string, connection: (socket: Sock
   ["one that asks for its MD5", atFirst((socket) => socket.write(asks(5, "salt"))), rejected],
   ["one that asks for another sign-in", atFirst((socket) => socket.write(asks(7))), rejected],
   ["one that wants 2^31 iterations", scram("2147483648"), protocol],
+  ["one that wants one iteration, to try guesses at no cost", scram("1"), protocol],
   ["one that wants a million iterations", scram("1000000"), protocol],
   ["one that asks again and again", scram("90000", 50), protocol],
   [

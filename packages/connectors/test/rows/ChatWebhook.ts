@@ -15,8 +15,11 @@ export const chatWebhook: ConformanceRow = {
     ],
     trouble: [{ status: 502, code: "BAD_RESPONSE", final: false }]
   },
-  addresses: { url: ({ url }) => ({ config: { url } }) },
-  notReached: { avatar_url: "told to the target, which shows it" },
+  // The API fetches pictures: from the public network alone.
+  addresses: {
+    url: ({ url }) => ({ config: { url } }),
+    avatar_url: ({ url }) => ({ config: { avatar_url: url } })
+  },
   secrets: [token],
   triedWith: "a stand-in made after the provider's documentation"
 }

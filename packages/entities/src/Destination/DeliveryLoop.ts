@@ -103,7 +103,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
       apply()
       state = next
       const isTunnel = next?.sender?.kind === "tunnel"
-      if (isTunnel) tunnel ??= new Tunnel({ now, after, changed: tunnelChanged })
+      if (isTunnel) tunnel ??= new Tunnel({ now, after, changed: tunnelChanged, mayDeliver: holdsLease })
       tunnel?.configure(isTunnel)
       for (const connectionId of unknownAt.keys()) if (next?.lanes.has(connectionId)) unknownAt.delete(connectionId)
       queue.configure({

@@ -2,6 +2,7 @@ import { Effect, Exit, Fiber, RcRef, Scope } from "effect"
 import {
   type Answer,
   type AttemptFacts,
+  cancelled,
   type Session,
   SessionFailure,
   type SessionServices,
@@ -14,12 +15,6 @@ const patience = "30 seconds"
 /** A session that nobody uses is closed after. */
 const idle = "30 seconds"
 
-const cancelled = new SessionFailure({
-  code: "NETWORK_REQUEST_CANCELED",
-  message: "cancelled by the gateway",
-  final: false,
-  broken: false
-})
 const timedOut = new SessionFailure({
   code: "TIMEOUT",
   message: `not sent within ${patience}`,
@@ -63,12 +58,12 @@ export class HeldSession {
     return new HeldSession(sender, held, scope, Effect.runForkWith(yield* Effect.context()))
   })
 
-  /** `mayStart` is asked when the session is there. `done` may be called before this returns. */
+  /** `mayStart` is asked when the session is there, and by the session again. `done` may be called before this returns. */
   send(message: Message, facts: AttemptFacts, mayStart: () => boolean, done: (exit: SendExit) => void): void {
     const sending = this.#run(
       Effect.scoped(
         Effect.flatMap(RcRef.get(this.#held), (session) =>
-          mayStart() ? session.send(message, facts) : Effect.fail(cancelled)
+          mayStart() ? session.send(message, facts, mayStart) : Effect.fail(cancelled)
         )
       ).pipe(Effect.onExit((exit) => (isUsable(exit) ? Effect.void : RcRef.invalidate(this.#held))))
     )

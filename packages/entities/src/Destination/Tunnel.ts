@@ -32,6 +32,8 @@ interface TunnelHost {
   readonly after: (ms: number, then: () => void) => () => void
   /** Somebody has come, or has gone. */
   readonly changed: () => void
+  /** Whether the shard is ours still. Else nothing is handed out: its new owner does. */
+  readonly mayDeliver: () => boolean
 }
 
 interface Session {
@@ -208,7 +210,7 @@ export class Tunnel implements Presence {
 
   #flush(): void {
     const session = this.#session
-    if (session === null || session.answer === null || session.room <= 0) return
+    if (session === null || session.answer === null || session.room <= 0 || !this.#host.mayDeliver()) return
     const jobs: Array<TunnelJob> = []
     const now = this.#host.now()
     const most = Math.min(session.room, mostAtOnce)

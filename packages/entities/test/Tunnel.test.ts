@@ -182,6 +182,38 @@ describe("a tunnel", () => {
     expect(world.tunnel.answered(id, [ok("a")])).toBe(1)
   })
 
+  it("gives a client its time from when it has a job", async () => {
+    const world = new World()
+    const id = world.tunnel.attach(null)!
+    world.ask(id, [], 0)
+    world.send("a")
+    await flushed()
+    for (let i = 0; i < 12; i++) {
+      world.pass(4_000)
+      world.ask(id, [], 0)
+    }
+    expect(world.ends, "it has not been told yet").toEqual([])
+    expect(ids(world.ask(id).heard)).toEqual(["a"])
+    for (let i = 0; i < 9; i++) {
+      world.pass(3_000)
+      world.ask(id, ["a"])
+    }
+    expect(world.ends).toEqual([])
+    world.pass(3_000)
+    expect(world.ends).toEqual(["a late"])
+  })
+
+  it("is that of who has come here, whatever time the owner before had", () => {
+    const before = new World()
+    before.now += 60_000
+    const older = before.tunnel.attach(null)!
+    const world = new World()
+    const newer = world.tunnel.attach(null)!
+    expect(older > newer).toBe(true)
+    expect(world.ask(older).heard).toEqual({ jobs: [], ended: "replaced" })
+    expect(world.tunnel.session?.id).toBe(newer)
+  })
+
   it("hands out as much as there is room for, and one that is larger", async () => {
     const world = new World()
     const id = world.tunnel.attach(null)!

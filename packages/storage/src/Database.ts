@@ -54,14 +54,14 @@ const planned = {
 
 /**
  * A transaction that ends badly is rolled back, and a session that has been lost meanwhile cannot even do that: the client makes a defect of it,
- * which nobody takes for passing. Here it is the failure that it is, so that the transaction is taken again.
+ * which nobody takes for passing. Here it is the failure that it is, so that the transaction is taken again. Any other defect is one.
  */
 const losingSessions = <Client extends SqlClient.SqlClient>(sql: Client): Client => {
   const { withTransaction } = sql
   return Object.assign(sql, {
     withTransaction: <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError.SqlError, R> =>
       Effect.catchDefect(withTransaction(effect), (defect) =>
-        SqlError.isSqlError(defect) ? Effect.fail(defect) : Effect.die(defect)
+        SqlError.isSqlError(defect) && isSessionLost(defect) ? Effect.fail(defect) : Effect.die(defect)
       )
   })
 }

@@ -16,6 +16,8 @@ import type { StreamCredentials } from "./StreamCredentials.ts"
 export interface Admitted extends WatchedSource {
   /** When it ends (Unix milliseconds); null: it does not. */
   readonly endsAt: number | null
+  /** Whether by a bin's token alone. */
+  readonly isStranger: boolean
 }
 
 /**
@@ -40,7 +42,7 @@ export const admission = Effect.gen(function* () {
       const opened = yield* Effect.result(Effect.provideContext(read(openBin(id, bin)), database))
       if (opened._tag === "Success") {
         const { expires_at, team_id } = opened.success
-        return { source: id, team: team_id, endsAt: expires_at.getTime() }
+        return { source: id, team: team_id, endsAt: expires_at.getTime(), isStranger: true }
       }
       const isWrong = opened.failure.code === "INVALID_BIN_TOKEN"
       // A credential beside it is counted by itself, when it is wrong too.
@@ -58,6 +60,6 @@ export const admission = Effect.gen(function* () {
     const owner = isId(prefixes.source, id) ? yield* Effect.provideContext(read(teamOfSource(id)), database) : null
     if (owner === null) return yield* notFound("bin", id)
     if (owner !== acting) return yield* fail("TEAM_FORBIDDEN", "the bin is not this team's")
-    return { source: id, team: acting, endsAt: null }
+    return { source: id, team: acting, endsAt: null, isStranger: false }
   })
 })

@@ -4,10 +4,19 @@ import { Context, Effect, Layer, Result, type Scope } from "effect"
 import { clientOf } from "@tidegate/model/ClientAddress"
 import { fail, type GatewayError, statusOf } from "@tidegate/model/GatewayError"
 import { metrics } from "@tidegate/telemetry/Metrics"
+import { echoed } from "./StreamCredentials.ts"
 
-/** WebSockets of this process; and of one client address, behind which may be a proxy and many clients. */
+/** WebSockets of this process; and of one client address, behind which may be a proxy and many clients, with credentials. */
 export const mostSockets = 512
 export const mostPerAddress = 128
+/**
+ * Those of strangers, who have no credential but a public bin's token; and handshakes that are not let in yet, or not at all. Together
+ * they hold half of all places at the most, in a count of their own: the other half stays for those with credentials.
+ */
+export const mostOfStrangers = mostSockets / 4
+export const mostStrangersPerAddress = 64
+const mostAsking = mostSockets / 4
+const mostAskingPerAddress = 64
 
 /** How long a client may take to answer that it is over. */
 const closeMs = 2_000
@@ -23,6 +32,8 @@ export const closeCodeOf = ({ code }: GatewayError): number | null => {
 }
 
 const everybody = "all"
+/** What no single client can have used up. */
+const shared: ReadonlyArray<string> = [everybody, "strangers", "asking"]
 
 /** What is open, counted by what it is bounded by. */
 class Places {
@@ -55,22 +66,28 @@ interface Endable {
 /** One kind of WebSockets: how its handshakes are answered, and what comes over them is bounded by. */
 export type Kind = WebSocketServer
 
+/** Who was let in. */
+interface Guest {
+  /** Whether without a credential of somebody's. */
+  readonly isStranger: boolean
+}
+
 /** Nothing is decompressed for anybody. */
 const bare = { perMessageDeflate: false, closeTimeout: closeMs, noServer: true, clientTracking: false }
 
-/** `protocol`: the one that is answered, of those that are offered. */
+/** `protocol`: the one that it speaks. */
 export const kind = (
   wire: Pick<ServerOptions, "maxPayload" | "maxFragments" | "maxBufferedChunks">,
-  protocol: (offered: Iterable<string>) => string | null
+  protocol: string
 ): Kind =>
   new WebSocketServer({
     ...bare,
     ...wire,
-    handleProtocols: (offered) => protocol(offered) ?? false
+    handleProtocols: (offered) => echoed(offered, protocol) ?? false
   })
 
 /** A handshake, and what it is for. */
-export interface Handshake<A, R> {
+export interface Handshake<A extends Guest, R> {
   readonly message: IncomingMessage
   readonly kind: Kind
   /** Who asks, and for what. */
@@ -93,7 +110,9 @@ export class Sockets extends Context.Service<
      * Answers a handshake, and completes when the WebSocket is over. Who may not have it is told by the code that it is closed with;
      * what has nothing to do with the caller's right fails, and is answered by a status.
      */
-    readonly open: <A, R>(handshake: Handshake<A, R>) => Effect.Effect<void, GatewayError, Exclude<R, Scope.Scope>>
+    readonly open: <A extends Guest, R>(
+      handshake: Handshake<A, R>
+    ) => Effect.Effect<void, GatewayError, Exclude<R, Scope.Scope>>
     /** Has it ended when the process is to end, until the scope does. */
     readonly keep: (socket: Endable) => Effect.Effect<void, never, Scope.Scope>
     /** Ends all, and lets nobody in any more. */
@@ -107,6 +126,11 @@ export class Sockets extends Context.Service<
     Effect.flatMap(Sockets, ({ drain }) => Effect.addFinalizer(() => drain))
   )
 }
+
+const placesOf = ({ isStranger }: Guest, address: string): Readonly<Record<string, number>> =>
+  isStranger
+    ? { strangers: mostOfStrangers, [`strangers ${address}`]: mostStrangersPerAddress }
+    : { [`address ${address}`]: mostPerAddress }
 
 /** Completes when it is over. */
 const closed = (socket: WebSocket): Effect.Effect<void> =>
@@ -127,7 +151,7 @@ const make = (): Sockets["Service"] => {
         if (isDraining) return fail("QUEUE_UNAVAILABLE", restarting.reason)
         const taken = Object.entries(keys).find(([key, most]) => places.of(key) >= most)
         if (taken !== undefined) {
-          return taken[0] === everybody
+          return shared.includes(taken[0])
             ? fail("QUEUE_UNAVAILABLE", "too many streams are open here")
             : fail("RATE_LIMITED", "too many streams are open from this address, or of this kind and team")
         }
@@ -173,11 +197,13 @@ const make = (): Sockets["Service"] => {
     open: ({ admit, kind, message, places: named, serve }) =>
       Effect.gen(function* () {
         const address = clientOf(message.socket.remoteAddress ?? "")
-        yield* place({ [everybody]: mostSockets, [`address ${address}`]: mostPerAddress })
-        const admitted = yield* Effect.result(admit)
+        const asking = place({ asking: mostAsking, [`asking ${address}`]: mostAskingPerAddress })
+        yield* place({ [everybody]: mostSockets })
+        const admitted = yield* Effect.scoped(Effect.andThen(asking, Effect.result(admit)))
         if (admitted._tag === "Failure" && closeCodeOf(admitted.failure) === null) yield* admitted.failure
         // Whoever may not have it takes no place of those who may.
-        if (admitted._tag === "Success") yield* place(named(admitted.success))
+        if (admitted._tag === "Failure") yield* asking
+        else yield* place({ ...placesOf(admitted.success, address), ...named(admitted.success) })
         const socket = yield* shakeHands(kind, message)
         if (socket === null) return
         if (Result.isSuccess(admitted)) {

@@ -1,10 +1,6 @@
 import type { Headers } from "effect/http"
 import { bearerOf } from "../Credentials.ts"
 
-/** The protocols that are spoken, and echoed where they are offered. */
-const streamProtocol = "bin.v1"
-const tunnelProtocol = "tunnel.v1"
-
 /** What a handshake brings to be let in by. */
 export interface StreamCredentials {
   /** A bin's token. */
@@ -35,15 +31,11 @@ export const offeredProtocols = (headers: Headers.Headers): ReadonlyArray<string
 }
 
 /**
- * The subprotocol that is answered, without which a browser ends the connection: a token is never told again. Null: none of them can be.
+ * The subprotocol that is answered, by an endpoint that speaks one: without which a browser ends the connection: a token is never told again. Null: none of them can be.
  */
-export const echoed = (offered: Iterable<string>): string | null => {
+export const echoed = (offered: Iterable<string>, spoken: string): string | null => {
   const names = [...offered]
-  return (
-    names.find((name) => name === streamProtocol || name === tunnelProtocol) ??
-    names.find((name) => name.startsWith("team.")) ??
-    null
-  )
+  return names.find((name) => name === spoken) ?? names.find((name) => name.startsWith("team.")) ?? null
 }
 
 /** The value of a subprotocol of the form `name.<base64url>`. */

@@ -4,12 +4,12 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { type GatewayError, statusOf } from "@tidegate/model/GatewayError"
 import type { Admitted } from "./Admission.ts"
 import { closeCodeOf, kind, later, Sockets } from "./Sockets.ts"
-import { echoed } from "./StreamCredentials.ts"
 import { type Held, StreamSocket } from "./StreamSocket.ts"
 import { frameOf, type Watcher, Watches } from "./Watches.ts"
 
-/** Streams of one bin. */
+/** Streams of one bin; and of one team, as far as they are not strangers'. */
 export const mostPerBin = 32
+export const mostPerTeam = 64
 
 /** How often it is looked whether a reader lives, and may still see what it is told (ms). */
 export const PingEveryMs = Context.Reference<number>("@tidegate/api/Streams/PingEveryMs", {
@@ -45,13 +45,13 @@ const make = Effect.gen(function* () {
   const watches = yield* Watches
   const pingEveryMs = yield* PingEveryMs
   const sockets = yield* Sockets
-  const readers = kind(wire, echoed)
+  const readers = kind(wire, "bin.v1")
   const held: Held = { bytes: 0 }
 
   /** Looks after an open stream: whether its reader lives, and may still see what it is told. */
   const attend = Effect.fnUntraced(function* <R>(
     stream: StreamSocket,
-    { endsAt, ...source }: Admitted,
+    { endsAt, team }: Admitted,
     admit: Effect.Effect<Admitted, GatewayError, R>
   ) {
     const again = Effect.gen(function* () {
@@ -59,7 +59,7 @@ const make = Effect.gen(function* () {
       stream.ping()
       const admitted = yield* Effect.result(admit)
       if (admitted._tag === "Success") {
-        if (admitted.success.team !== source.team) stream.close(over.code, over.reason)
+        if (admitted.success.team !== team) stream.close(over.code, over.reason)
         return
       }
       // Fails open when it cannot be asked: while the database does not answer, nothing is told either.
@@ -116,7 +116,10 @@ const make = Effect.gen(function* () {
         message,
         kind: readers,
         admit,
-        places: () => ({ [`bin ${bin}`]: mostPerBin }),
+        places: ({ isStranger, team }) => ({
+          [`bin ${bin}`]: mostPerBin,
+          ...(isStranger ? {} : { [`streams ${team}`]: mostPerTeam })
+        }),
         serve: serve(admit)
       })
   })

@@ -1,5 +1,5 @@
-/** Loopback, in the ways in which it is written. */
-const loopback = /^(?:localhost|[\w-]+(?:\.[\w-]+)*\.localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
+/** Loopback, in the ways in which the client takes it. */
+const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
 /**
  * Where a tunnel's client says that its target is, without a slash at the end; undefined: it cannot be. It is shown with attempts, and

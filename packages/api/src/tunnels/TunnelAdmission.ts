@@ -14,6 +14,7 @@ import type { StreamCredentials } from "../streams/StreamCredentials.ts"
 export interface AdmittedTunnel {
   readonly team: string
   readonly destination: string
+  readonly isStranger: false
 }
 
 /** Who may hold a tunnel open: whoever may act so in the destination's team. Asked again while it is open. */
@@ -40,6 +41,6 @@ export const tunnelAdmission = Effect.gen(function* () {
       ? yield* Effect.provideContext(read(teamOfTunnel(destination)), database)
       : null
     if (owner !== acting) return yield* notFound("destination", destination)
-    return { team: acting, destination }
+    return { team: acting, destination, isStranger: false }
   })
 })

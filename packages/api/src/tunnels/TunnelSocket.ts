@@ -6,6 +6,8 @@ const mostUnsent = 8 * 1024 * 1024
 const mostUnsentOfAll = 64 * 1024 * 1024
 /** A frame is sent in pieces, one after the other: pings go in between, so that a slow client is not taken for a dead one. */
 const piece = 256 * 1024
+/** So many pings of the gateway (40 s) a frame waits to be taken: by then its delivery is given up. */
+const mostPingsBehind = 4
 /** Of what was not asked for, between two pings of the gateway. */
 const mostUnexpected = 70
 
@@ -20,6 +22,12 @@ export class TunnelSocket {
   #unsent = 0
   #isAlive = true
   #unexpected = 0
+  /** Frames that were to be sent, and that were taken. */
+  #framed = 0
+  #taken = 0
+  /** Those that are waited for, and for how many pings. */
+  #awaited = 0
+  #pingsBehind = 0
 
   /** `say` is called with each frame of text; `drained` when it has room again. */
   constructor(socket: WebSocket, held: Held, say: (frame: Buffer, tunnel: TunnelSocket) => void, drained: () => void) {
@@ -56,6 +64,7 @@ export class TunnelSocket {
     this.#unsent += frame.length
     this.#held.bytes += frame.length
     this.#queue.push(frame)
+    this.#framed++
     if (!this.#isSending) this.#sendPiece()
   }
 
@@ -75,6 +84,7 @@ export class TunnelSocket {
       this.#isAlive = true
       if (isLast) {
         this.#queue.shift()
+        this.#taken++
         this.#sent = 0
         this.#drained()
       }
@@ -87,9 +97,13 @@ export class TunnelSocket {
     if (++this.#unexpected > mostUnexpected) this.close(1008, "too much was said that nobody waits for")
   }
 
-  /** Asks whether the client is there; drops the one that has neither said nor taken anything since the last time. */
+  /** Asks whether the client is there; drops the one that has neither said nor taken anything since the last time, or takes too little to be of use. */
   ping(): void {
-    if (!this.#isAlive) return this.#socket.terminate()
+    if (this.#taken >= this.#awaited) {
+      this.#awaited = this.#framed
+      this.#pingsBehind = 0
+    }
+    if (!this.#isAlive || ++this.#pingsBehind > mostPingsBehind) return this.#socket.terminate()
     this.#isAlive = false
     this.#unexpected = 0
     if (this.#socket.readyState === 1) this.#socket.ping()

@@ -8,7 +8,6 @@ import { type GatewayError, statusOf } from "@tidegate/model/GatewayError"
 import { metrics } from "@tidegate/telemetry/Metrics"
 import { askOwner } from "../handlers/Calls.ts"
 import { closeCodeOf, kind, later, Sockets } from "../streams/Sockets.ts"
-import { echoed } from "../streams/StreamCredentials.ts"
 import type { Held } from "../streams/StreamSocket.ts"
 import type { AdmittedTunnel } from "./TunnelAdmission.ts"
 import { deliveryFrame, helloFrame, largestResult, pongFrame, readFrame } from "./TunnelFrames.ts"
@@ -173,7 +172,7 @@ export const tunnels: Effect.Effect<
 > = Effect.gen(function* () {
   const sockets = yield* Sockets
   const destinations = yield* DestinationEntity.client
-  const clients = kind(wire, echoed)
+  const clients = kind(wire, "tunnel.v1")
   const held: Held = { bytes: 0 }
 
   const serve = <R>(localUrl: string | null, admit: Effect.Effect<AdmittedTunnel, GatewayError, R>) =>

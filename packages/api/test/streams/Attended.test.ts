@@ -12,7 +12,7 @@ import { Watches } from "../../src/streams/Watches.ts"
 
 /** What becomes of a stream while it is open, by whether its reader answers and may still see what it is told. */
 
-const bin = { source: "src_1", team: "tm_a", endsAt: null }
+const bin = { source: "src_1", team: "tm_a", endsAt: null, isStranger: false }
 
 const watches = Layer.succeed(Watches, { watch: () => Effect.void, unwatch: () => {} })
 const world = Streams.layer.pipe(Layer.provide([watches, Sockets.layer, Layer.succeed(PingEveryMs, 250)]))

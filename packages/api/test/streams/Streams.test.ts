@@ -45,10 +45,10 @@ describe("what a handshake brings", () => {
   })
 
   it("is answered without its token", () => {
-    expect(echoed(["token.a", "team.b", "bin.v1"])).toBe("bin.v1")
-    expect(echoed(["token.a", "team.b"])).toBe("team.b")
-    expect(echoed(["token.a"])).toBeNull()
-    expect(echoed(["token.a", "bin.v2"])).toBeNull()
+    expect(echoed(["token.a", "tunnel.v1", "team.b", "bin.v1"], "bin.v1")).toBe("bin.v1")
+    expect(echoed(["token.a", "team.b"], "bin.v1")).toBe("team.b")
+    expect(echoed(["token.a", "tunnel.v1"], "bin.v1")).toBeNull()
+    expect(echoed(["token.a", "bin.v1"], "tunnel.v1")).toBeNull()
   })
 })
 

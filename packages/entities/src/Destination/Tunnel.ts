@@ -39,6 +39,8 @@ interface TunnelHost {
 interface Session {
   readonly id: string
   readonly localUrl: string | null
+  /** Whether it came to this owner: it is newer than whatever only asks here. */
+  readonly hasCome: boolean
   /** What its process held when it asked last. */
   holding: Set<string>
   room: number
@@ -51,7 +53,8 @@ interface Session {
 interface Pending {
   readonly job: TunnelJob
   readonly done: (ending: TunnelEnding | Returned) => void
-  readonly stopTimer: () => void
+  /** Ends the time that its client has, which is from when its process has it. */
+  stopTimer: () => void
   /** Whether the session's process has it. */
   isHanded: boolean
   handedAt: number
@@ -60,8 +63,9 @@ interface Pending {
 const nothing: Heard = { jobs: [], ended: null }
 
 /**
- * The actor's end of a tunnel: who holds it open, and what is under way through it. One session at a time: the newest, which has the
- * greatest id, so that after any loss of memory here the same one is it. Nothing in it has to be kept: what is under way is in SQL, and
+ * The actor's end of a tunnel: who holds it open, and what is under way through it. One session at a time: the newest. It is the one that
+ * has come here last, whatever the clocks say of those that came to an owner before; among those, which only ask here, the one with the
+ * greatest id. Nothing in it has to be kept: what is under way is in SQL, and
  * whoever holds the tunnel open asks again.
  */
 export class Tunnel implements Presence {
@@ -99,20 +103,20 @@ export class Tunnel implements Presence {
     if (this.#isGone) return null
     const last = this.#session === null ? 0 : (idTime(this.#session.id) ?? 0) + 1
     const id = newId(prefixes.tunnelSession, Math.max(this.#host.now(), last))
-    this.#begin(id, localUrl)
+    this.#begin(id, localUrl, true)
     return id
   }
 
   /** A session asks for what there is to deliver. Answered once; what is returned withdraws the question. */
   listen({ cli_id, holding, local_url, room }: Listening, answer: (heard: Heard) => void): () => void {
     const none = (): void => {}
-    const ended = this.#isGone ? "gone" : this.#session !== null && cli_id < this.#session.id ? "replaced" : null
+    const ended = this.#isGone ? "gone" : this.#isReplaced(cli_id) ? "replaced" : null
     if (ended !== null) {
       answer({ jobs: [], ended })
       return none
     }
     // Known to the last owner of the shard.
-    if (this.#session?.id !== cli_id) this.#begin(cli_id, local_url)
+    if (this.#session?.id !== cli_id) this.#begin(cli_id, local_url, false)
     const session = this.#session!
     this.#reply(session, nothing)
     session.holding = new Set(holding)
@@ -120,7 +124,10 @@ export class Tunnel implements Presence {
     session.answer = answer
     session.stopWaiting()
     session.stopWaiting = this.#host.after(listenMs, () => this.#reply(session, nothing))
-    for (const pending of this.#jobs.values()) pending.isHanded = session.holding.has(pending.job.job_id)
+    for (const pending of this.#jobs.values()) {
+      if (!session.holding.has(pending.job.job_id)) this.#take(pending)
+      else if (!pending.isHanded) this.#hand(pending, this.#host.now())
+    }
     this.#flush()
     return () => {
       if (session.answer === answer) this.#reply(session, nothing)
@@ -154,12 +161,13 @@ export class Tunnel implements Presence {
     const pending: Pending = {
       job,
       done,
-      stopTimer: this.#host.after(job.timeout_ms, () => this.#over(pending, { kind: "late" })),
-      // Sent by the last owner of the shard, and not answered yet.
-      isHanded: session.holding.has(job.job_id),
+      stopTimer: () => {},
+      isHanded: false,
       handedAt: now
     }
     this.#jobs.set(job.job_id, pending)
+    // Sent by the last owner of the shard, and not answered yet.
+    if (session.holding.has(job.job_id)) this.#hand(pending, now)
     if (this.#isFlushing) return
     this.#isFlushing = true
     // What is started in one go goes out in one go.
@@ -174,11 +182,17 @@ export class Tunnel implements Presence {
     this.#end(null)
   }
 
-  #begin(id: string, localUrl: string | null): void {
+  #isReplaced(id: string): boolean {
+    const session = this.#session
+    return session !== null && id !== session.id && (session.hasCome || id < session.id)
+  }
+
+  #begin(id: string, localUrl: string | null, hasCome: boolean): void {
     this.#end("replaced")
     const session: Session = {
       id,
       localUrl,
+      hasCome,
       holding: new Set(),
       room: 0,
       answer: null,
@@ -208,6 +222,18 @@ export class Tunnel implements Presence {
     pending.done(ending)
   }
 
+  #hand(pending: Pending, now: number): void {
+    pending.isHanded = true
+    pending.handedAt = now
+    pending.stopTimer = this.#host.after(pending.job.timeout_ms, () => this.#over(pending, { kind: "late" }))
+  }
+
+  /** Its process has it no more, or never had it. */
+  #take(pending: Pending): void {
+    pending.isHanded = false
+    pending.stopTimer()
+  }
+
   #flush(): void {
     const session = this.#session
     if (session === null || session.answer === null || session.room <= 0 || !this.#host.mayDeliver()) return
@@ -219,8 +245,7 @@ export class Tunnel implements Presence {
       if (pending.isHanded) continue
       bytes += pending.job.body.length
       if (jobs.length > 0 && bytes > most) break
-      pending.isHanded = true
-      pending.handedAt = now
+      this.#hand(pending, now)
       jobs.push(pending.job)
     }
     if (jobs.length > 0) this.#reply(session, { jobs, ended: null })

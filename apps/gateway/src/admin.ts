@@ -9,6 +9,7 @@ import { keysFit } from "@tidegate/storage/Agreement"
 import * as Database from "@tidegate/storage/Database"
 import { renewAll, type Renewed, usesOfOldKeys } from "@tidegate/storage/KeyRotation"
 import { createTeam, listMembers, listTeams, putMember, removeMember } from "@tidegate/storage/Members"
+import { sealSettings } from "@tidegate/storage/SealedSettings"
 import { Secrets } from "@tidegate/storage/Secrets"
 import { embeddedHome, loadKeys } from "./Bootstrap.ts"
 import { type Settings, settings, SettingsError } from "./Settings.ts"
@@ -98,6 +99,9 @@ const keys = Command.make("keys").pipe(
       Effect.fn(function* (asked) {
         yield* holdsKeys
         if (!asked.check) {
+          const sealed = yield* sealSettings
+          if (sealed > 0)
+            yield* Console.log(`destinations.config: ${sealed} with settings that are secrets now, encrypted`)
           for (const { column, renewed, table, unreadable } of yield* renewAll(progress)) {
             const left = unreadable === 0 ? "" : `, ${unreadable} cannot be read and stay as they are`
             yield* Console.log(`${table}.${column}: ${renewed} encrypted anew${left}`)

@@ -118,7 +118,9 @@ const picturesOf = (embed: Embed): ReadonlyArray<string> => {
     ...[image, thumbnail, video].map((one) => memberOf(one, "url")),
     ...[author, footer].map((one) => memberOf(one, "icon_url"))
   ]
-  return places.filter((one) => one !== undefined && one !== null).map((one) => fetchedUrl(String(one), "embeds"))
+  return places
+    .filter((one) => one !== undefined && one !== null)
+    .map((one) => fetchedUrl(typeof one === "string" ? one : "", "embeds"))
 }
 
 const memberOf = (value: unknown, name: string): unknown =>

@@ -48,15 +48,15 @@ export const unsealed = <C extends Config>({ auth, config }: Stored<C>): Stored<
 export const secretsIn = (row: Connector, config: Config): ReadonlyArray<string> =>
   secretNames(row).flatMap((name) => {
     const value = config[name]
-    return typeof value === "string" ? [value, ...partsOf(value, row.settings[name]!.mask!(value))] : []
+    return typeof value === "string" ? partsOf(value, row.settings[name]!.mask!(value)) : []
   })
 
 const partsOf = (secret: string, shown: string): ReadonlyArray<string> => {
   const url = URL.parse(secret)
-  if (url === null || url.pathname === "/") return []
+  if (url === null || url.pathname === "/") return [secret]
   const known = new Set(shown.split("/"))
   const hidden = url.pathname.split("/").filter((part) => part !== "" && !known.has(part))
-  return [url.pathname + url.search, ...hidden]
+  return [secret, url.pathname + url.search, ...hidden]
 }
 
 /** Settings as a read shows them. */

@@ -2,8 +2,10 @@ import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import { type Answer, type HttpSender, Refusal } from "@tidegate/connectors/Connector"
 import { connectorOf, settingsOf } from "@tidegate/connectors/Connectors"
+import { secretsIn } from "@tidegate/connectors/SecretSettings"
 import type { Config } from "@tidegate/connectors/Settings"
 import type { Message } from "@tidegate/model/Message"
+import { Echoes } from "@tidegate/signatures/Echoes"
 import { compileOutboundAuth, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
 import { factsOf } from "./Facts.ts"
 
@@ -179,6 +181,14 @@ describe("CHAT_WEBHOOK", () => {
       embeds: [{ title: "ada" }],
       allowed_mentions: { parse: ["users"] }
     })
+  })
+
+  it("has no part of its URL shown that is a secret, however a target repeats it", () => {
+    const echoes = Echoes.of(secretsIn(connectorOf("CHAT_WEBHOOK")!, { url }))!
+    expect(echoes.text(`POST /api/webhooks/1/t0ken-of-the-webhook?thread_id=5&wait=true`)).toBe(
+      "POST ****id=5&wait=true"
+    )
+    expect(echoes.text(`no webhooks of t0ken-of-the-webhook`)).toBe("no webhooks of ****hook")
   })
 
   it("says which pictures the API is to fetch, and refuses what is no URL", () => {

@@ -251,8 +251,8 @@ export class LargeJson {
   }
 }
 
-/** What a name has in it only with an escape. */
-const neverPlain = /["\\\u0000-\u001f]/
+/** What a name has in it only with an escape. Any other control character is one that no text parses with. */
+const neverPlain = /["\\]/
 
 const grown = (entries: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> => {
   const more = new Int32Array(2 * entries.length)

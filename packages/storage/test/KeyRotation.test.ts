@@ -11,7 +11,8 @@ import { replaceSecrets } from "../src/ProjectSecrets.ts"
 import { parseSecretKeys, Secrets } from "../src/Secrets.ts"
 import { sealedColumns } from "../src/Tables.ts"
 import { sealEnv } from "../src/TransformationEnv.ts"
-import { sealAuth } from "../src/AuthColumn.ts"
+import { readAuth, sealAuth } from "../src/AuthColumn.ts"
+import { sealSettings } from "../src/SealedSettings.ts"
 import * as ControlPlane from "./controlPlane.ts"
 import { idOf, makeOldDays, type OldDays, resourcesOf } from "./OldDays.ts"
 
@@ -190,6 +191,32 @@ layer(world, { excludeTestServices: true })("a rotation of keys", (it) => {
         renewed: 0,
         unreadable: 2
       })
+    })
+  )
+
+  it.effect("encrypts settings that were written before they were secrets, once", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { destination } = resourcesOf(mine)
+      const config = {
+        url: "https://chat.example.com/api/webhooks/1/t0ken-of-it",
+        content_template: "x",
+        auth_type: "NO_AUTH"
+      }
+      yield* sql`update destinations set type = 'CHAT_WEBHOOK', config = ${JSON.stringify(config)}::jsonb, auth = null where id = ${destination}`
+      expect(yield* by(after, sealSettings)).toBe(1)
+      const [row] = yield* sql<{
+        config: object
+        auth: string
+      }>`select config, auth from destinations where id = ${destination}`
+      expect(row!.config).toEqual({ content_template: "x", auth_type: "NO_AUTH" })
+      const place = { team_id: mine, id: destination, auth: row!.auth }
+      const auth = yield* by(
+        after,
+        Effect.flatMap(Secrets, (secrets) => readAuth(secrets, "destinations", place))
+      )
+      expect(auth).toEqual({ settings: { url: config.url } })
+      expect(yield* by(after, sealSettings)).toBe(0)
     })
   )
 

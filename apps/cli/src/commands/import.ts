@@ -3,7 +3,7 @@ import { Argument, Command, Flag, Prompt } from "effect/cli"
 import { CliFailure, failureOf, usage } from "../Failure.ts"
 import { call } from "../Gateway.ts"
 import { readFileAt } from "../Input.ts"
-import { colored, Json, plain, progress, progressOver, say, Screen } from "../Output.ts"
+import { colored, Json, jsonLine, plain, progress, progressOver, say, Screen } from "../Output.ts"
 import type { Step } from "../transfer/Plan.ts"
 
 const flags = {
@@ -44,7 +44,7 @@ export const importing = Command.make(
     if (!isJson) {
       for (const step of todo) yield* Console.log(yield* line(step))
       if (plan.kept.length > 0) {
-        yield* say(`these variables are not set, and the secrets stay as the gateway has them: ${plan.kept.join(", ")}`)
+        yield* say(`these variables are not set, and the secrets stay as the gateway has them: ${plain(plan.kept.join(", "))}`)
       }
       yield* say(summary)
     }
@@ -55,7 +55,7 @@ export const importing = Command.make(
       changed
     }))
     const tellPlan = (isApplied: boolean) =>
-      isJson ? Console.log(JSON.stringify({ applied: isApplied, steps: told, kept_secrets: plan.kept })) : Effect.void
+      isJson ? Console.log(jsonLine({ applied: isApplied, steps: told, kept_secrets: plan.kept })) : Effect.void
     if (todo.length === 0) return yield* tellPlan(true)
     if (asked.plan) {
       yield* tellPlan(false)

@@ -5,7 +5,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { localTarget, openTunnel, type TunnelEvent } from "@tidegate/client/source"
 import { failureOf, usage } from "../Failure.ts"
 import { access, call, lookUp, type Schemas } from "../Gateway.ts"
-import { colored, Json, plain, say, Screen } from "../Output.ts"
+import { colored, Json, jsonLine, plain, say, Screen } from "../Output.ts"
 import { untilStopped } from "../Stopping.ts"
 import { sleeping } from "../Waiting.ts"
 
@@ -185,7 +185,7 @@ export const listen = Command.make(
       canColor ? (status < 400 ? good : bad).replace("#", text) : text
     // Nobody is kept waiting for a reader of our lines.
     const told = (json: object, words: string): void =>
-      void (isJson ? process.stdout.write(`${JSON.stringify(json)}\n`) : process.stdout.write(`${words}\n`))
+      void (isJson ? process.stdout.write(`${jsonLine(json)}\n`) : process.stdout.write(`${words}\n`))
 
     const wiring = {
       type: "listening",
@@ -194,7 +194,7 @@ export const listen = Command.make(
       destination_id: destination.id,
       connection_id: connection.id
     }
-    yield* Console.log(isJson ? JSON.stringify(wiring) : `${source.url} -> ${target.href.replace(/\/$/, "")}${path}`)
+    yield* Console.log(isJson ? jsonLine(wiring) : `${source.url} -> ${target.href.replace(/\/$/, "")}${path}`)
     if (!isJson) yield* say(`source ${plain(source.name)}, destination ${plain(destination.name)}`)
     return yield* untilStopped(
       Effect.tryPromise({

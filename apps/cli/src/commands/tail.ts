@@ -3,7 +3,7 @@ import { Command } from "effect/cli"
 import { Client, streamRequests } from "@tidegate/client/source"
 import { failureOf, usage } from "../Failure.ts"
 import { access, call, idsOf, type Schemas } from "../Gateway.ts"
-import { Json, plain, say } from "../Output.ts"
+import { Json, jsonLine, plain, say } from "../Output.ts"
 import { untilStopped } from "../Stopping.ts"
 import { sleeping } from "../Waiting.ts"
 import { sources } from "./filters.ts"
@@ -103,7 +103,7 @@ export const tail = Command.make(
       return yield* usage(`more than ${mostSources} sources cannot be watched: name them with --source`)
     const who = yield* access
     const isJson = yield* Json
-    const told: Told = (json, words) => void process.stdout.write(`${isJson ? JSON.stringify(json) : plain(words)}\n`)
+    const told: Told = (json, words) => void process.stdout.write(`${isJson ? jsonLine(json) : plain(words)}\n`)
     if (!isJson) yield* say(`watching ${ids.length} ${ids.length === 1 ? "source" : "sources"} (Ctrl-C ends it)`)
     return yield* untilStopped(
       Effect.tryPromise({

@@ -118,6 +118,13 @@ describe("records", () => {
     expect(replayed.complained).toContain("evt_0: ")
 
     const evil = await gateway.api("PUT", "/sources", { name: "shop" })
+    for (const wrong of [
+      ["--path", "/../src_other"],
+      ["--path", `/../${evil.id}x`],
+      ["-H", "x-a: caf\u0119"]
+    ]) {
+      expect((await tidegate(["send", evil.id, "--data", "x", ...wrong])).code).toBe(2)
+    }
     const refused = await tidegate(["send", evil.id, "--data", "x", "--method", "GET"])
     expect(refused).toMatchObject({ code: 1, complained: expect.stringContaining("405") })
   })
@@ -143,8 +150,10 @@ describe("records", () => {
     expect(lines((await tidegate(["bulk", "list", "--json"])).said).map(({ id }) => id)).toContain(operation.id)
     expect((await tidegate(["bulk", "wait", operation.id])).said).toContain("COMPLETED: 3 of 3")
     expect((await tidegate(["bulk", "cancel", operation.id])).code).toBe(1)
-    const none = await tidegate(["bulk", "requests", "--source", source.id, "--status", "rejected"])
+    const nothing = ["bulk", "requests", "--source", source.id, "--status", "rejected"]
+    const none = await tidegate(nothing)
     expect(none).toMatchObject({ code: 0, complained: "nothing was found: nothing is retried\n" })
+    expect(lines((await tidegate([...nothing, "--json"])).said)).toMatchObject([{ total_count: 0 }])
   })
 })
 

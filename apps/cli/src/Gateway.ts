@@ -63,25 +63,27 @@ export const warned = Effect.fnUntraced(function* (baseUrl: string) {
 })
 
 /** The URL that was asked for, and the key that is given in the environment or was signed in with there. */
-export const access: Effect.Effect<Access, CliFailure, GlobalFlag.Setting.Identifier<"url" | "team" | "json">> = Effect.gen(
-  function* () {
-    const { team: askedTeam, url: asked } = yield* wanted
-    const key = given("TIDEGATE_API_KEY")
-    const stored = Option.isSome(key) && Option.isSome(asked) ? null : yield* readCredentials
-    const baseUrl = yield* gatewayUrl(Option.getOrElse(asked, () => stored?.url ?? usualUrl))
-    if (Option.isNone(key) && stored?.url !== baseUrl) {
-      // The key of one gateway is never shown to another.
-      return yield* new CliFailure({
-        code: "forbidden",
-        message: `no credentials for ${baseUrl}: tidegate login --url ${baseUrl}, or set TIDEGATE_API_KEY`
-      })
-    }
-    yield* warned(baseUrl)
-    // The stored team is the stored key's.
-    const team = Option.getOrUndefined(askedTeam) ?? (Option.isSome(key) ? undefined : stored?.team)
-    return { baseUrl, key: Option.getOrElse(key, () => stored!.key), ...(team === undefined ? {} : { team }) }
+export const access: Effect.Effect<
+  Access,
+  CliFailure,
+  GlobalFlag.Setting.Identifier<"url" | "team" | "json">
+> = Effect.gen(function* () {
+  const { team: askedTeam, url: asked } = yield* wanted
+  const key = given("TIDEGATE_API_KEY")
+  const stored = Option.isSome(key) && Option.isSome(asked) ? null : yield* readCredentials
+  const baseUrl = yield* gatewayUrl(Option.getOrElse(asked, () => stored?.url ?? usualUrl))
+  if (Option.isNone(key) && stored?.url !== baseUrl) {
+    // The key of one gateway is never shown to another.
+    return yield* new CliFailure({
+      code: "forbidden",
+      message: `no credentials for ${baseUrl}: tidegate login --url ${baseUrl}, or set TIDEGATE_API_KEY`
+    })
   }
-)
+  yield* warned(baseUrl)
+  // The stored team is the stored key's.
+  const team = Option.getOrUndefined(askedTeam) ?? (Option.isSome(key) ? undefined : stored?.team)
+  return { baseUrl, key: Option.getOrElse(key, () => stored!.key), ...(team === undefined ? {} : { team }) }
+})
 
 /** A call of the API. */
 export const call = <A>(run: (client: Client, signal: AbortSignal) => Promise<A>) =>

@@ -62,7 +62,9 @@ export const importing = Command.make(
       }
       for (const one of variables) yield* Console.log(plain(`$${one.variable} is given to ${one.given_to}`))
       if (plan.kept.length > 0) {
-        yield* say(`these variables are not set, and the secrets stay as the gateway has them: ${plain(plan.kept.join(", "))}`)
+        yield* say(
+          `these variables are not set, and the secrets stay as the gateway has them: ${plain(plan.kept.join(", "))}`
+        )
       }
       yield* say(summary)
     }
@@ -74,7 +76,9 @@ export const importing = Command.make(
       ...(moved === null ? {} : { moved })
     }))
     const tellPlan = (isApplied: boolean) =>
-      isJson ? Console.log(jsonLine({ applied: isApplied, steps: told, variables, kept_secrets: plan.kept })) : Effect.void
+      isJson
+        ? Console.log(jsonLine({ applied: isApplied, steps: told, variables, kept_secrets: plan.kept }))
+        : Effect.void
     if (todo.length === 0) return yield* tellPlan(true)
     if (asked.plan) {
       yield* tellPlan(false)

@@ -80,15 +80,18 @@ describe("exit codes and words", () => {
   })
 })
 
-it.skipIf(process.platform !== "linux")("output that is lost is a failure, unless nobody reads on", async ({ tidegate }) => {
-  const sources = join(import.meta.dirname, "../../src/main.ts")
-  const shell = (line: string) => tidegate([], { program: ["sh", "-c", line, process.execPath, sources] })
-  expect(await shell('"$0" "$1" --completions zsh > /dev/full')).toMatchObject({
-    code: 1,
-    complained: "tidegate: standard output cannot be written: ENOSPC\n"
-  })
-  expect(await shell('{ "$0" "$1" --completions zsh; echo $? >&2; } | true')).toMatchObject({ complained: "0\n" })
-})
+it.skipIf(process.platform !== "linux")(
+  "output that is lost is a failure, unless nobody reads on",
+  async ({ tidegate }) => {
+    const sources = join(import.meta.dirname, "../../src/main.ts")
+    const shell = (line: string) => tidegate([], { program: ["sh", "-c", line, process.execPath, sources] })
+    expect(await shell('"$0" "$1" --completions zsh > /dev/full')).toMatchObject({
+      code: 1,
+      complained: "tidegate: standard output cannot be written: ENOSPC\n"
+    })
+    expect(await shell('{ "$0" "$1" --completions zsh; echo $? >&2; } | true')).toMatchObject({ complained: "0\n" })
+  }
+)
 
 describe("records", () => {
   it("are sent, listed, shown and retried; nothing that a sender wrote is obeyed by a terminal", async ({

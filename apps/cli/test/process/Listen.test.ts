@@ -73,7 +73,14 @@ const it = base.extend("standIn", async ({}, { onCleanup }) => {
     }
     sockets.at(-1)!.send(JSON.stringify({ type: "delivery", job_id, timeout_ms: 30_000, request }))
   }
-  return { calls, there, sockets, results, deliver, origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  return {
+    calls,
+    there,
+    sockets,
+    results,
+    deliver,
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
 })
 
 it("makes what it needs, says where to post, delivers, comes back, and ends cleanly", async ({

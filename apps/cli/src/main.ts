@@ -60,5 +60,10 @@ const program = Command.run(tidegate, { version }).pipe(
 
 NodeRuntime.runMain(program, {
   disableErrorReporting: true,
-  teardown: (exit, onExit) => onExit(Exit.isSuccess(exit) ? (exit.value as number) : interruptedCode())
+  teardown: (exit, onExit) => {
+    const leave = (): void => onExit(Exit.isSuccess(exit) ? (exit.value as number) : interruptedCode())
+    // What a slow reader has not taken yet would be lost. Who does not want to wait for one interrupts once more.
+    process.once("SIGINT", leave)
+    process.stdout.write("", () => process.stderr.write("", leave))
+  }
 })

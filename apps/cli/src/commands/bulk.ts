@@ -79,7 +79,7 @@ const run = (
     yield* agreed(`${isExact ? "" : "at least "}${total} ${of}`, asked.yes)
     const started = yield* start()
     if (!(yield* Json)) yield* say(started.id)
-    yield* ending(asked.wait ? yield* followed(of, started.id) : started)
+    return yield* ending(asked.wait ? yield* followed(of, started.id) : started)
   })
 
 const some = <A, K extends string>(name: K, value: Option.Option<A>): { readonly [_ in K]?: A } =>

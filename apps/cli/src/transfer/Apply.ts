@@ -71,7 +71,7 @@ const write = async (client: Client, { current, kind }: Step, body: JsonObject, 
           body,
           signal
         })
-  return answer as unknown as Row
+  return answer as Row
 }
 
 /** What the API has calls of its own for, or what can be told only once there is an id. */

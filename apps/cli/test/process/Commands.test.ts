@@ -30,6 +30,8 @@ describe("signing in", () => {
     expect(JSON.parse(await readFile(file, "utf8"))).toEqual({ url: gateway.origin, key: gateway.key })
 
     expect(await tidegate(["events"], { env: nobody })).toMatchObject({ code: 0, said: "" })
+    const keyAlone = { ...nobody, TIDEGATE_API_KEY: gateway.key }
+    expect(await tidegate(["events"], { env: keyAlone })).toMatchObject({ code: 0 })
     // The key of one gateway is not shown to another.
     const elsewhere = await tidegate(["events", "--url", "http://127.0.0.1:9"], { env: nobody })
     expect(elsewhere).toMatchObject({

@@ -60,9 +60,12 @@ const environment = {
   NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(modules, ".cache", "compiled")
 }
 
+/** Paths of the command line are those of whoever calls it; npm has changed the folder. */
+const cwd = name === "tidegate" ? (process.env.INIT_CWD ?? process.cwd()) : root
+
 let outcome = { code: 0, signal: null }
 for (const [program, ...args] of targets[name]) {
-  const end = await run(node, [join(root, program), ...args], { cwd: root, env: environment, stdio: "inherit" })
+  const end = await run(node, [join(root, program), ...args], { cwd, env: environment, stdio: "inherit" })
   if (end.signal !== null) leave(end)
   if (end.code !== 0) outcome = end
 }

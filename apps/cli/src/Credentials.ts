@@ -1,9 +1,9 @@
-import { randomBytes } from "node:crypto"
-import { chmod, mkdir, open, readFile, rename, rm, stat } from "node:fs/promises"
+import { mkdir, readFile, rm, stat } from "node:fs/promises"
 import { homedir } from "node:os"
 import { dirname, join } from "node:path"
 import { Effect, Schema } from "effect"
 import { CliFailure } from "./Failure.ts"
+import { writeOwnFile } from "./OwnFile.ts"
 
 /** What `login` keeps: a key, and whose it is. */
 export const Stored = Schema.Struct({ url: Schema.String, key: Schema.String, team: Schema.optionalKey(Schema.String) })
@@ -36,18 +36,12 @@ export const readCredentials: Effect.Effect<Stored | null, CliFailure> = Effect.
   )
 })
 
-/** Written beside the old one and moved into its place: nobody reads half of it, and it is never readable by others. */
 export const writeCredentials = (stored: Stored): Effect.Effect<string, CliFailure> =>
   Effect.tryPromise({
     try: async () => {
       const path = credentialsFile()
-      const written = `${path}.${randomBytes(6).toString("hex")}`
       await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-      const file = await open(written, "wx", 0o600)
-      await file.writeFile(`${JSON.stringify(stored)}\n`)
-      await file.close()
-      await chmod(written, 0o600)
-      await rename(written, path)
+      await writeOwnFile(path, `${JSON.stringify(stored)}\n`)
       return path
     },
     catch: (error) => failed(`the credentials cannot be kept: ${(error as Error).message}`)()

@@ -69,7 +69,10 @@ export const failureOf = (error: unknown): CliFailure => {
   const { cause, message, name } = error as Error & {
     readonly cause?: { readonly code?: string; readonly message?: string }
   }
-  const isNetwork = error instanceof TypeError || name === "TimeoutError"
+  // `fetch` says so, and a mistake of ours is a TypeError, too.
+  const isNetwork =
+    name === "TimeoutError" ||
+    (error instanceof TypeError && (typeof cause?.code === "string" || message === "fetch failed"))
   return isNetwork
     ? new CliFailure({
         code: "unavailable",

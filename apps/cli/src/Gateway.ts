@@ -3,6 +3,7 @@ import { Flag, GlobalFlag } from "effect/cli"
 import { Client, type components } from "@tidegate/client/source"
 import { readCredentials } from "./Credentials.ts"
 import { CliFailure, failureOf, usage } from "./Failure.ts"
+import { Json, plain, say } from "./Output.ts"
 
 export const Url = GlobalFlag.Setting("url")({
   flag: Flag.String("url").pipe(
@@ -18,7 +19,7 @@ export const Team = GlobalFlag.Setting("team")({
   )
 })
 
-const usualUrl = "http://localhost:8080"
+export const usualUrl = "http://localhost:8080"
 
 const given = (name: string): Option.Option<string> => {
   const value = process.env[name]?.trim()
@@ -41,24 +42,48 @@ export interface Access {
   readonly team?: string
 }
 
-/** The URL that was asked for, and the key that is given in the environment or was signed in with there. */
-export const access: Effect.Effect<Access, CliFailure, GlobalFlag.Setting.Identifier<"url" | "team">> = Effect.gen(
-  function* () {
-    const asked = Option.orElse(yield* Url, () => given("TIDEGATE_URL"))
-    const key = given("TIDEGATE_API_KEY")
-    const stored = Option.isSome(key) ? null : yield* readCredentials
-    const baseUrl = yield* gatewayUrl(Option.getOrElse(asked, () => stored?.url ?? usualUrl))
-    if (Option.isNone(key) && stored?.url !== baseUrl) {
-      // The key of one gateway is never shown to another.
-      return yield* new CliFailure({
-        code: "forbidden",
-        message: `no credentials for ${baseUrl}: tidegate login --url ${baseUrl}, or set TIDEGATE_API_KEY`
-      })
-    }
-    const team = Option.getOrUndefined(Option.orElse(yield* Team, () => given("TIDEGATE_TEAM"))) ?? stored?.team
-    return { baseUrl, key: Option.getOrElse(key, () => stored!.key), ...(team === undefined ? {} : { team }) }
+/** What the flags say, else the environment. */
+export const wanted = Effect.gen(function* () {
+  return {
+    url: Option.orElse(yield* Url, () => given("TIDEGATE_URL")),
+    team: Option.orElse(yield* Team, () => given("TIDEGATE_TEAM"))
   }
-)
+})
+
+const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
+
+let hasWarned = false
+
+/** Once: a key that goes over a network in the clear can be read on the way. */
+export const warned = Effect.fnUntraced(function* (baseUrl: string) {
+  const { hostname, protocol } = new URL(baseUrl)
+  if (hasWarned || protocol === "https:" || loopback.test(hostname) || (yield* Json)) return
+  hasWarned = true
+  yield* say(plain(`warning: ${baseUrl} is not encrypted: whoever is on the way can read the API key`))
+})
+
+/** The URL that was asked for, and the key that is given in the environment or was signed in with there. */
+export const access: Effect.Effect<
+  Access,
+  CliFailure,
+  GlobalFlag.Setting.Identifier<"url" | "team" | "json">
+> = Effect.gen(function* () {
+  const { team: askedTeam, url: asked } = yield* wanted
+  const key = given("TIDEGATE_API_KEY")
+  const stored = Option.isSome(key) && Option.isSome(asked) ? null : yield* readCredentials
+  const baseUrl = yield* gatewayUrl(Option.getOrElse(asked, () => stored?.url ?? usualUrl))
+  if (Option.isNone(key) && stored?.url !== baseUrl) {
+    // The key of one gateway is never shown to another.
+    return yield* new CliFailure({
+      code: "forbidden",
+      message: `no credentials for ${baseUrl}: tidegate login --url ${baseUrl}, or set TIDEGATE_API_KEY`
+    })
+  }
+  yield* warned(baseUrl)
+  // The stored team is the stored key's.
+  const team = Option.getOrUndefined(askedTeam) ?? (Option.isSome(key) ? undefined : stored?.team)
+  return { baseUrl, key: Option.getOrElse(key, () => stored!.key), ...(team === undefined ? {} : { team }) }
+})
 
 /** A call of the API. */
 export const call = <A>(run: (client: Client, signal: AbortSignal) => Promise<A>) =>

@@ -16,6 +16,16 @@ const obeyed = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066
 export const plain = (text: string): string =>
   text.replace(obeyed, (character) => (character === "\n" ? " " : "\ufffd"))
 
+/** What a terminal would obey and JSON has as it is; what is below U+0020 it escapes by itself. */
+const unescaped = /[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+
+/** JSON that is safe to be shown: to a program it says the same. */
+export const jsonLine = (value: unknown, indent = 0): string =>
+  JSON.stringify(value, null, indent).replace(
+    unescaped,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
+  )
+
 /** Whether there is somebody who reads along. */
 export class Screen extends Context.Service<
   Screen,
@@ -46,9 +56,9 @@ export const progressOver: Effect.Effect<void, never, Screen> = Effect.flatMap(S
 
 /** One thing: as JSON for programs, or in these words. */
 export const tell = (value: unknown, words: string) =>
-  Effect.flatMap(Json, (isJson) => Console.log(isJson ? JSON.stringify(value) : words))
+  Effect.flatMap(Json, (isJson) => Console.log(isJson ? jsonLine(value) : words))
 
-export const document = (value: unknown): Effect.Effect<void> => Console.log(JSON.stringify(value, null, 2))
+export const document = (value: unknown): Effect.Effect<void> => Console.log(jsonLine(value, 2))
 
 /** What a row shows, by the heads of its columns. */
 export type Row = Readonly<Record<string, string | number | boolean | null | undefined>>
@@ -58,7 +68,7 @@ const cell = (value: Row[string]): string => (value === null || value === undefi
 /** Rows for people have a head and columns; for other programs tabs between, or JSON. */
 export const rows = <A>(items: ReadonlyArray<A>, show: (item: A) => Row) =>
   Effect.gen(function* () {
-    if (yield* Json) return yield* Effect.forEach(items, (item) => Console.log(JSON.stringify(item)), { discard: true })
+    if (yield* Json) return yield* Effect.forEach(items, (item) => Console.log(jsonLine(item)), { discard: true })
     const { isTerminal } = yield* Screen
     const lines = items.map((item) => Object.values(show(item)).map(cell))
     const first = items[0]

@@ -4,7 +4,7 @@ import { Cause, Effect, Exit, Layer, Logger } from "effect"
 import { CliConfig, Command, GlobalFlag } from "effect/cli"
 import { tidegate } from "./Cli.ts"
 import { exitCodes, failureOf } from "./Failure.ts"
-import { plain, Screen } from "./Output.ts"
+import { jsonLine, plain, Screen } from "./Output.ts"
 import { interruptedCode } from "./Stopping.ts"
 
 declare const TIDEGATE_VERSION: string | undefined
@@ -25,14 +25,17 @@ const complain = (error: unknown): number => {
   const isJson = process.argv.includes("--json")
   process.stderr.write(
     isJson
-      ? `${JSON.stringify({ error: code, message, reason: reason ?? null, data: data ?? null })}\n`
+      ? `${jsonLine({ error: code, message, reason: reason ?? null, data: data ?? null })}\n`
       : `tidegate: ${message.split("\n").map(plain).join("\n")}\n`
   )
   return exitCodes[code]
 }
 
-// Who reads us may leave (`tidegate events | head`): that is no fault of anybody.
-process.stdout.on("error", () => process.exit(0))
+// Who reads us may leave (`tidegate events | head`): that is no fault of anybody. A full disk is: what was asked for is not there.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(0)
+  process.exit(complain(new Error(`standard output cannot be written: ${error.code ?? error.message}`)))
+})
 
 const program = Command.run(tidegate, { version }).pipe(
   Effect.matchCauseEffect({
@@ -57,5 +60,10 @@ const program = Command.run(tidegate, { version }).pipe(
 
 NodeRuntime.runMain(program, {
   disableErrorReporting: true,
-  teardown: (exit, onExit) => onExit(Exit.isSuccess(exit) ? (exit.value as number) : interruptedCode())
+  teardown: (exit, onExit) => {
+    const leave = (): void => onExit(Exit.isSuccess(exit) ? (exit.value as number) : interruptedCode())
+    // What a slow reader has not taken yet would be lost. Who does not want to wait for one interrupts once more.
+    process.once("SIGINT", leave)
+    process.stdout.write("", () => process.stderr.write("", leave))
+  }
 })

@@ -69,6 +69,23 @@ describe("a plan", () => {
     expect(faults(file)).toBe("f:2: the variable SHOP is not set, and the gateway has no such secret yet")
   })
 
+  it("says which variables go where, and where a destination leads from now on; the key of who imports goes nowhere", () => {
+    const file = (variable: string) =>
+      `version: 1\ndestinations: [{name: orders, config: {url: https://new.example, auth: {token: {$env: ${variable}}}}}]`
+    const orders: Entry = { name: "orders", type: "HTTP", config: { url: "https://old.example" } }
+    const has = inventory({ destinations: [orders] })
+    expect(plan(file("HOME"), has, { HOME: "/home/ada" }).steps).toMatchObject([
+      {
+        action: "update",
+        moved: { from: "https://old.example", to: "https://new.example" },
+        read: [{ name: "HOME", path: ["config", "auth", "token"] }]
+      }
+    ])
+    expect(() => plan(file("TIDEGATE_API_KEY"), has, { TIDEGATE_API_KEY: "gwk_1" })).toThrow(
+      "f:2: TIDEGATE_API_KEY is not given to a file"
+    )
+  })
+
   it("tells all that is wrong, each with its line", () => {
     const file = [
       "version: 2",

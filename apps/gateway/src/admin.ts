@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
-import { Console, Effect, Layer, Logger } from "effect"
+import { Console, Effect, Layer, Logger, Redacted } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import * as EmbeddedPostgres from "@tidegate/postgres/EmbeddedPostgres"
@@ -39,10 +39,18 @@ const isInstalled = Effect.fnUntraced(function* (given: Settings) {
   })
 })
 
+/** A relative TIDEGATE_HOME is easily another one than was meant. */
+const whereOf = ({ databaseUrl, home }: Settings): string => {
+  if (databaseUrl === null) return home
+  const url = URL.parse(Redacted.value(databaseUrl))
+  return url === null ? "the database of DATABASE_URL" : `the database ${url.host}${url.pathname}`
+}
+
 const installation = Layer.unwrap(
   Effect.gen(function* () {
     const given = yield* settings
     yield* isInstalled(given)
+    yield* Console.error(`admin: works in ${whereOf(given)}`)
     const url = given.databaseUrl ?? (yield* EmbeddedPostgres.start({ home: embeddedHome(given) })).url
     const secrets = Secrets.layer({ keys: yield* loadKeys(given) })
     return Layer.merge(Database.layer({ url, ...connections }), secrets)
@@ -118,6 +126,15 @@ const keys = Command.make("keys").pipe(
   ])
 )
 
+/** Names are written by users: what a terminal would obey of them is replaced. */
+const told = (...cells: ReadonlyArray<string>) =>
+  Console.log(
+    cells
+      .map((cell) => cell.replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, "\ufffd"))
+      .join("\t")
+      .trimEnd()
+  )
+
 const team = Argument.String("team").pipe(Argument.withDescription("The team's id, tm_…"))
 const user = Argument.String("user").pipe(Argument.withDescription("An address, or a user's id, usr_…"))
 
@@ -126,7 +143,7 @@ const teams = Command.make("teams").pipe(
   Command.withSubcommands([
     Command.make("list", {}, () =>
       Effect.flatMap(listTeams, (all) =>
-        Effect.forEach(all, ({ id, members, name }) => Console.log(`${id}\t${members}\t${name}`), { discard: true })
+        Effect.forEach(all, ({ id, members, name }) => told(id, String(members), name), { discard: true })
       )
     ).pipe(Command.withDescription("Id, number of members, name")),
     Command.make(
@@ -150,9 +167,7 @@ const members = Command.make("members").pipe(
         Effect.forEach(
           all,
           ({ email, id, isExpected, name, role }) =>
-            Console.log(
-              [id, role, email ?? "", name ?? "", isExpected ? "has not signed in yet" : ""].join("\t").trimEnd()
-            ),
+            told(id, role, email ?? "", name ?? "", isExpected ? "has not signed in yet" : ""),
           { discard: true }
         )
       )

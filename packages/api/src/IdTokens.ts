@@ -3,6 +3,7 @@ import { createLocalJWKSet, errors, type JWTPayload, jwtVerify } from "jose"
 import { Egress } from "@tidegate/egress/Egress"
 import { fail, GatewayError } from "@tidegate/model/GatewayError"
 import { parseJson } from "@tidegate/model/JsonText"
+import { seenOf } from "@tidegate/resources/Members"
 import type { Identity } from "@tidegate/storage/People"
 
 /** Whose ID tokens are taken, and for whom they have to be made. */
@@ -47,6 +48,9 @@ const textOf = (value: unknown, longest: number): string | null =>
     ? value.slice(0, longest)
     : null
 
+/** A provider's users write their names themselves: what is not seen of one is left out. */
+const nameOf = (value: unknown): string | null => textOf(typeof value === "string" ? seenOf(value).trim() : null, 120)
+
 const pictureOf = (value: unknown): string | null => {
   const text = textOf(value, 2_049)
   return text !== null && text.length <= 2_048 && URL.parse(text)?.protocol === "https:" ? text : null
@@ -61,7 +65,7 @@ const identityOf = (issuer: string, claims: JWTPayload): Identity | null => {
     subject,
     email: email !== null && email.length <= 320 ? email : null,
     email_verified: claims["email_verified"] === true,
-    name: textOf(claims["name"], 120),
+    name: nameOf(claims["name"]),
     picture_url: pictureOf(claims["picture"])
   }
 }

@@ -64,7 +64,8 @@ const headersOf = (given: Delivery["request"]["headers"]): Headers => {
 
 /** As many as the gateway keeps. What the platform has decoded is not announced as encoded. */
 const shown = (headers: Headers): Answer["headers"] => {
-  const kept: Record<string, string | Array<string>> = {}
+  // Without a prototype: an app may call a header `__proto__`.
+  const kept = Object.create(null) as Record<string, string | Array<string>>
   let characters = 0
   for (const [name, value] of headers) {
     if (name === "content-encoding" || name === "content-length" || dropped.has(name)) continue

@@ -41,12 +41,16 @@ interface Kept extends SocketOptions {
   readonly onChange?: (change: ConnectionChange) => void
   /** How often a sign of life is asked for; null for never. */
   readonly heartbeatMs: number | null
+  /** After which it is taken for dead, where the other side says by itself that it is `alive`: an older gateway does not. */
+  readonly longestSilenceMs?: number
 }
 
 const firstWaitMs = 500
 const longestWaitMs = 10_000
 /** A connection that does not come about by then is given up. */
 const openingMs = 15_000
+/** How often it is looked whether one to whom nothing is said has gone silent. */
+const watchingMs = 5_000
 /** More than any frame of a gateway: a body of 10 MiB in base64, and what stands around it. */
 const longestFrame = 32 * 1024 * 1024
 
@@ -68,7 +72,18 @@ interface End {
 }
 
 /** One connection, to its end. */
-const connection = ({ baseUrl, heartbeatMs, key, onChange, onMessage, path, protocol, signal, team }: Kept) =>
+const connection = ({
+  baseUrl,
+  heartbeatMs,
+  key,
+  longestSilenceMs,
+  onChange,
+  onMessage,
+  path,
+  protocol,
+  signal,
+  team
+}: Kept) =>
   new Promise<End>((resolve) => {
     const url = `${baseUrl.replace(/\/+$/, "").replace(/^http/, "ws")}/v1${path}`
     // A platform's WebSocket cannot set headers: who it is goes by the subprotocols.
@@ -96,15 +111,14 @@ const connection = ({ baseUrl, heartbeatMs, key, onChange, onMessage, path, prot
     }
     const stop = (): void => drop(1000, "")
     const opening = setTimeout(() => drop(1006, "the gateway did not answer"), openingMs)
+    /** Infinite until it is known that the other side is heard of regularly. */
+    let patience = heartbeatMs === null ? Infinity : heartbeatMs * 2.5
     // One that is silently gone is told by what does not come back.
-    const beating = setInterval(
-      () => {
-        if (heartbeatMs === null || socket.readyState !== socket.OPEN) return
-        if (Date.now() - heard > heartbeatMs * 2.5) drop(1006, "the gateway went silent")
-        else send({ type: "ping" })
-      },
-      heartbeatMs ?? 2 ** 30
-    )
+    const beating = setInterval(() => {
+      if (socket.readyState !== socket.OPEN) return
+      if (Date.now() - heard > patience) drop(1006, "the gateway went silent")
+      else if (heartbeatMs !== null) send({ type: "ping" })
+    }, heartbeatMs ?? watchingMs)
 
     socket.addEventListener("open", () => clearTimeout(opening))
     socket.addEventListener("message", ({ data }) => {
@@ -120,6 +134,9 @@ const connection = ({ baseUrl, heartbeatMs, key, onChange, onMessage, path, prot
       if (!wasGreeted) {
         wasGreeted = true
         onChange?.({ type: "connected" })
+      }
+      if (longestSilenceMs !== undefined && (message as { type?: unknown } | null)?.type === "alive") {
+        patience = longestSilenceMs
       }
       onMessage(message, send)
     })

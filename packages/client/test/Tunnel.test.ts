@@ -129,7 +129,7 @@ const it = test
 describe("a tunnel", () => {
   it("is opened by subprotocols that say who asks, delivers, and ends cleanly", async ({ app, gateway, open }) => {
     app.answer = (_, response) =>
-      void response.writeHead(201, { "x-app": "1", "set-cookie": ["a=1", "b=2"] }).end("made")
+      void response.writeHead(201, { "x-app": "1", ["__proto__"]: "x", "set-cookie": ["a=1", "b=2"] }).end("made")
     const tunnel = open({ team: "tm_1" })
     const peer = await gateway.peers.take()
     const url = new URL(peer.url, gateway.origin)
@@ -147,6 +147,7 @@ describe("a tunnel", () => {
     })
     const { headers, ...result } = await peer.results.take()
     expect(result).toEqual({ type: "delivery_result", job_id: "1", status: 201, body: "made" })
+    expect(Object.keys(headers)).toContain("__proto__")
     expect([headers["x-app"], headers["set-cookie"]]).toEqual(["1", ["a=1", "b=2"]])
     expect(
       app.asked.map(({ body, headers, method, url }) => [method, url, body.toString(), headers["x-many"]])

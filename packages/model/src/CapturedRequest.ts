@@ -18,7 +18,7 @@ export interface CapturedRequest extends Schema.Schema.Type<typeof CapturedReque
 /** The feed's channel where the doors tell that the source has a new request: a hint to look. */
 export const capturedChannel = (source: string): string => `captured:${source}`
 
-/** What a stream tells: that it has begun, each request that was stored since, and that there were more than it tells. */
+/** What a stream tells: that it has begun, each request that was stored since, that there were more than it tells, and that it is there. */
 export const StreamFrame = Schema.Union([
   Schema.Struct({
     type: Schema.Literal("hello"),
@@ -27,6 +27,11 @@ export const StreamFrame = Schema.Union([
   Schema.Struct({ type: Schema.Literal("request"), request: CapturedRequest }),
   Schema.Struct({
     type: Schema.Literal("skipped").annotate({ description: "More came at once than a stream tells: read the list" })
+  }),
+  Schema.Struct({
+    type: Schema.Literal("alive").annotate({
+      description: "Every 30 seconds: who has heard nothing for 75 has lost the stream"
+    })
   })
 ]).annotate({ identifier: "StreamFrame" })
 

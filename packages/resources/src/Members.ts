@@ -22,6 +22,21 @@ export const OneOf = <const Words extends ReadonlyArray<string>>(words: Words): 
 const hasUnseen = (name: string): boolean =>
   /[\p{Cf}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}]/u.test(name.replaceAll(/\p{RGI_Emoji}/gv, ""))
 
+/** For texts that are shown as names and are bounded elsewhere. */
+export const printable = Schema.makeFilter(
+  (name: string) =>
+    (/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]*$/u.test(name) && !hasUnseen(name)) ||
+    "must be printable characters, none of them zero-width and none that change the text direction",
+  { toJsonSchema: () => ({}) }
+)
+
+/** A name from outside without what a name must not have. */
+export const seenOf = (name: string): string =>
+  name.replaceAll(
+    /(\p{RGI_Emoji})|[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Cf}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}]/gv,
+    "$1"
+  )
+
 /**
  * The name of any resource: 1 to 155 characters that can be seen. Control characters and line breaks are not printable,
  * and spaces alone do not name anything.

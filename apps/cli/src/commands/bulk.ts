@@ -41,6 +41,15 @@ const followed = (of: Of, id: string) =>
 const words = ({ done_count, failed_count, id, status, total_count }: Operation): string =>
   `${id} ${status}: ${done_count} of ${total_count} retried, ${failed_count} could not be`
 
+/** Tells how it is; one that has not come to its end has failed. */
+const ending = (last: Operation) =>
+  Effect.andThen(
+    tell(last, words(last)),
+    last.status === "FAILED" || last.status === "CANCELLED"
+      ? Effect.fail(new CliFailure({ code: "failed", message: `${last.id} ended as ${last.status}` }))
+      : Effect.void
+  )
+
 const running = {
   yes: Flag.Boolean("yes").pipe(Flag.withAlias("y"), Flag.withDefault(false), Flag.withDescription("Do not ask")),
   wait: Flag.Boolean("wait").pipe(Flag.withDefault(true), Flag.withDescription("Wait until it is done"))
@@ -63,16 +72,14 @@ const run = (
   start: () => ReturnType<typeof operation>
 ) =>
   Effect.gen(function* () {
-    if (total === 0) return yield* say("nothing was found: nothing is retried")
+    if (total === 0) {
+      const nothing = "nothing was found: nothing is retried"
+      return yield* (yield* Json) ? tell({ total_count: 0, message: nothing }, nothing) : say(nothing)
+    }
     yield* agreed(`${isExact ? "" : "at least "}${total} ${of}`, asked.yes)
     const started = yield* start()
     if (!(yield* Json)) yield* say(started.id)
-    const last = asked.wait ? yield* followed(of, started.id) : started
-    yield* tell(last, words(last))
-    const isDone = last.status !== "FAILED" && last.status !== "CANCELLED"
-    return yield* isDone
-      ? Effect.void
-      : Effect.fail(new CliFailure({ code: "failed", message: `${last.id} ended as ${last.status}` }))
+    return yield* ending(asked.wait ? yield* followed(of, started.id) : started)
   })
 
 const some = <A, K extends string>(name: K, value: Option.Option<A>): { readonly [_ in K]?: A } =>
@@ -153,8 +160,7 @@ const wait = Command.make(
   "wait",
   { id },
   Effect.fn(function* ({ id }) {
-    const last = yield* either((of) => followed(of, id))
-    yield* tell(last, words(last))
+    yield* ending(yield* either((of) => followed(of, id)))
   })
 ).pipe(Command.withDescription("Waits until an operation is done, and tells how far it is"))
 

@@ -1,8 +1,8 @@
-import { writeFile } from "node:fs/promises"
 import { Console, Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { CliFailure } from "../Failure.ts"
 import { call } from "../Gateway.ts"
+import { writeOwnFile } from "../OwnFile.ts"
 import { document, Json, say } from "../Output.ts"
 
 export const exporting = Command.make(
@@ -22,7 +22,7 @@ export const exporting = Command.make(
     if (file === "-") yield* Console.log(text.trimEnd())
     else {
       yield* Effect.tryPromise({
-        try: () => writeFile(file, text, { mode: 0o600 }),
+        try: () => writeOwnFile(file, text),
         catch: (error) =>
           new CliFailure({ code: "failed", message: `${file} cannot be written: ${(error as Error).message}` })
       })

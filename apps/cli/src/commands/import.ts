@@ -3,8 +3,9 @@ import { Argument, Command, Flag, Prompt } from "effect/cli"
 import { CliFailure, failureOf, usage } from "../Failure.ts"
 import { call } from "../Gateway.ts"
 import { readFileAt } from "../Input.ts"
-import { colored, Json, plain, progress, progressOver, say, Screen } from "../Output.ts"
+import { colored, Json, jsonLine, plain, progress, progressOver, say, Screen } from "../Output.ts"
 import type { Step } from "../transfer/Plan.ts"
+import { isObject } from "../transfer/Yaml.ts"
 
 const flags = {
   file: Argument.String("file").pipe(Argument.withDescription("A file as export writes it; -: standard input")),
@@ -21,6 +22,12 @@ const line = ({ action, changed, kind, wanted }: Step) => {
   const [color, mark] = marks[action]
   const what = changed.length === 0 ? "" : ` (${changed.join(", ")})`
   return colored(color, `${mark} ${kind.slice(0, -1)} ${plain(wanted.name)}${what}`)
+}
+
+/** Whom a secret of a destination is shown to. Of a URL that may be a secret itself, only the host. */
+const leadsTo = ({ config }: Step["wanted"]): string => {
+  const url = isObject(config) && typeof config["url"] === "string" ? URL.parse(config["url"]) : null
+  return url === null ? "" : ` (${url.host})`
 }
 
 export const importing = Command.make(
@@ -40,22 +47,38 @@ export const importing = Command.make(
     const count = (action: Step["action"]) => plan.steps.filter((step) => step.action === action).length
     const summary = `${count("create")} to create, ${count("update")} to change, ${count("unchanged")} as they are`
 
+    const variables = todo.flatMap(({ kind, read, wanted }) =>
+      read.map(({ name, path }) => ({
+        variable: name,
+        given_to: `${kind.slice(0, -1)} ${wanted.name}: ${path.join(".")}${leadsTo(wanted)}`
+      }))
+    )
+
     const isJson = yield* Json
     if (!isJson) {
       for (const step of todo) yield* Console.log(yield* line(step))
+      for (const { moved, wanted } of todo) {
+        if (moved !== null) yield* Console.log(plain(`${wanted.name} leads to ${moved.to}, no longer to ${moved.from}`))
+      }
+      for (const one of variables) yield* Console.log(plain(`$${one.variable} is given to ${one.given_to}`))
       if (plan.kept.length > 0) {
-        yield* say(`these variables are not set, and the secrets stay as the gateway has them: ${plan.kept.join(", ")}`)
+        yield* say(
+          `these variables are not set, and the secrets stay as the gateway has them: ${plain(plan.kept.join(", "))}`
+        )
       }
       yield* say(summary)
     }
-    const told = todo.map(({ action, changed, kind, wanted }) => ({
+    const told = todo.map(({ action, changed, kind, moved, wanted }) => ({
       action,
       kind: kind.slice(0, -1),
       name: wanted.name,
-      changed
+      changed,
+      ...(moved === null ? {} : { moved })
     }))
     const tellPlan = (isApplied: boolean) =>
-      isJson ? Console.log(JSON.stringify({ applied: isApplied, steps: told, kept_secrets: plan.kept })) : Effect.void
+      isJson
+        ? Console.log(jsonLine({ applied: isApplied, steps: told, variables, kept_secrets: plan.kept }))
+        : Effect.void
     if (todo.length === 0) return yield* tellPlan(true)
     if (asked.plan) {
       yield* tellPlan(false)

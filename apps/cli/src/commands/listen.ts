@@ -5,13 +5,15 @@ import { Argument, Command, Flag } from "effect/cli"
 import { localTarget, openTunnel, type TunnelEvent } from "@tidegate/client/source"
 import { failureOf, usage } from "../Failure.ts"
 import { access, call, lookUp, type Schemas } from "../Gateway.ts"
-import { colored, Json, plain, say, Screen } from "../Output.ts"
+import { colored, Json, jsonLine, plain, say, Screen } from "../Output.ts"
 import { untilStopped } from "../Stopping.ts"
 import { sleeping } from "../Waiting.ts"
 
 /** How often the local app is looked at: while it is there, and while it is not. */
 const healthyMs = 15_000
 const downMs = 5_000
+/** How long the end may take. */
+const goodbyeMs = 5_000
 
 const flags = {
   target: Argument.String("port").pipe(
@@ -82,15 +84,38 @@ const wired = (
   source: Schemas["Source"] | null,
   asked: { source: string; name: string; path: string; rules: Array<Schemas["ConnectionRule"]> }
 ) =>
-  call(async (client, signal) => {
-    const from = source ?? (await client.put("/sources", { body: { name: asked.source }, signal }))
-    const name = `${asked.name}-${from.name}`.slice(0, 155)
-    const config = { path: asked.path }
-    const destination = await client.put("/destinations", { body: { name, type: "CLI", config } as never, signal })
-    const body = { name, source_id: from.id, destination_id: destination.id, rules: asked.rules, disabled_at: null }
-    const connection = await client.put("/connections", { body, signal })
-    return { source: from, destination, connection }
+  Effect.gen(function* () {
+    const name = `${asked.name}-${source?.name ?? asked.source}`.slice(0, 155)
+    // What somebody else has made under this name is theirs: it is not turned into a tunnel.
+    const there = yield* lookUp("destination", name)
+    if (there !== null && there.type !== "CLI") {
+      return yield* usage(`the destination ${name} is there already, of type ${there.type}: say another --name`)
+    }
+    const wire = yield* lookUp("connection", name)
+    if (wire !== null && (wire.source?.id !== source?.id || wire.destination?.id !== there?.id)) {
+      return yield* usage(`the connection ${name} is there already, and leads elsewhere: say another --name`)
+    }
+    return yield* call(async (client, signal) => {
+      const from = source ?? (await client.put("/sources", { body: { name: asked.source }, signal }))
+      const config = { path: asked.path }
+      const destination = await client.put("/destinations", { body: { name, type: "CLI", config } as never, signal })
+      const body = { name, source_id: from.id, destination_id: destination.id, rules: asked.rules, disabled_at: null }
+      const connection = await client.put("/connections", { body, signal })
+      return { source: from, destination, connection }
+    })
   })
+
+/**
+ * Nobody listens any more: what comes from now on is not for this connection, where it would only fail. Fails open: the end that was
+ * asked for is not kept waiting, and the next start enables it all the same.
+ */
+const unwired = (connectionId: string) =>
+  call((client, signal) =>
+    client.put("/connections/{id}/disable", {
+      params: { path: { id: connectionId } },
+      signal: AbortSignal.any([signal, AbortSignal.timeout(goodbyeMs)])
+    })
+  ).pipe(Effect.catch(() => say("the connection could not be disabled: its events fail until the next listen")))
 
 const isThere = (target: URL): Promise<boolean> =>
   new Promise((resolve) => {
@@ -185,7 +210,7 @@ export const listen = Command.make(
       canColor ? (status < 400 ? good : bad).replace("#", text) : text
     // Nobody is kept waiting for a reader of our lines.
     const told = (json: object, words: string): void =>
-      void (isJson ? process.stdout.write(`${JSON.stringify(json)}\n`) : process.stdout.write(`${words}\n`))
+      void (isJson ? process.stdout.write(`${jsonLine(json)}\n`) : process.stdout.write(`${words}\n`))
 
     const wiring = {
       type: "listening",
@@ -194,7 +219,7 @@ export const listen = Command.make(
       destination_id: destination.id,
       connection_id: connection.id
     }
-    yield* Console.log(isJson ? JSON.stringify(wiring) : `${source.url} -> ${target.href.replace(/\/$/, "")}${path}`)
+    yield* Console.log(isJson ? jsonLine(wiring) : `${source.url} -> ${target.href.replace(/\/$/, "")}${path}`)
     if (!isJson) yield* say(`source ${plain(source.name)}, destination ${plain(destination.name)}`)
     return yield* untilStopped(
       Effect.tryPromise({
@@ -216,7 +241,7 @@ export const listen = Command.make(
           }).finally(() => ending.abort())
         },
         catch: failureOf
-      })
+      }).pipe(Effect.onInterrupt(() => unwired(connection.id)))
     )
   })
 ).pipe(

@@ -3,7 +3,7 @@ import { Command, Prompt } from "effect/cli"
 import { Client } from "@tidegate/client/source"
 import { removeCredentials, writeCredentials } from "../Credentials.ts"
 import { failureOf, usage } from "../Failure.ts"
-import { gatewayUrl, Team, Url } from "../Gateway.ts"
+import { gatewayUrl, usualUrl, wanted, warned } from "../Gateway.ts"
 import { tell } from "../Output.ts"
 import { readInput } from "../Input.ts"
 
@@ -22,9 +22,10 @@ const askedKey = Effect.gen(function* () {
 
 export const login = Command.make("login", {}, () =>
   Effect.gen(function* () {
-    const asked = Option.getOrElse(yield* Url, () => process.env["TIDEGATE_URL"] ?? "http://localhost:8080")
-    const baseUrl = yield* gatewayUrl(asked)
-    const team = Option.getOrUndefined(yield* Team)
+    const asked = yield* wanted
+    const baseUrl = yield* gatewayUrl(Option.getOrElse(asked.url, () => usualUrl))
+    const team = Option.getOrUndefined(asked.team)
+    yield* warned(baseUrl)
     const key = yield* askedKey
     const who = { baseUrl, key, ...(team === undefined ? {} : { team }) }
     yield* Effect.tryPromise({

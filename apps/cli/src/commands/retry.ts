@@ -2,7 +2,7 @@ import { Console, Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { failureOf, usage } from "../Failure.ts"
 import { call } from "../Gateway.ts"
-import { Json, say } from "../Output.ts"
+import { Json, jsonLine, plain, say } from "../Output.ts"
 
 const retried = (id: string) =>
   call(async (client, signal): Promise<{ readonly retry: string; readonly answer: unknown }> => {
@@ -31,11 +31,11 @@ export const retry = Command.make(
     const isJson = yield* Json
     const failures = yield* Effect.forEach(ids, (id) =>
       retried(id).pipe(
-        Effect.flatMap(({ answer, retry }) => Console.log(isJson ? JSON.stringify(answer) : `${id}\t${retry}`)),
+        Effect.flatMap(({ answer, retry }) => Console.log(isJson ? jsonLine(answer) : `${id}\t${retry}`)),
         Effect.as(null),
         // One that cannot be retried keeps nobody else from it.
         Effect.catchTag("CliFailure", (failure) =>
-          ids.length === 1 ? Effect.fail(failure) : Effect.as(say(`${id}: ${failure.message}`), failure)
+          ids.length === 1 ? Effect.fail(failure) : Effect.as(say(plain(`${id}: ${failure.message}`)), failure)
         )
       )
     )

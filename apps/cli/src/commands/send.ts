@@ -53,7 +53,7 @@ interface Sent {
 }
 
 const parsedHeader = (text: string): Effect.Effect<readonly [string, string], CliFailure> => {
-  const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):\s*([^\r\n]*)$/.exec(text) ?? []
+  const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):\s*([\t\x20-\x7e\x80-\xff]*)$/.exec(text) ?? []
   return name === undefined || value === undefined
     ? Effect.fail(usage(`"${text}" is no header: write "name: value"`))
     : Effect.succeed([name.toLowerCase(), value.trimEnd()])
@@ -113,6 +113,12 @@ const signed = (
     : Effect.succeed(made)
 }
 
+/** A path of `..` or of dots that are written otherwise would lead to another source. */
+const isBehind = (base: string, { origin, pathname }: URL): boolean => {
+  const { origin: own, pathname: path } = new URL(base)
+  return origin === own && (pathname === path || pathname.startsWith(`${path}/`))
+}
+
 /** What the gateway says, as far as it is told here. */
 const answerOf = async (response: Response): Promise<string> => {
   let text = ""
@@ -147,7 +153,7 @@ export const send = Command.make(
         }
     const path = asked.path === "" ? base.path : asked.path
     const url = URL.parse(`${source.url}${path === "" || /^[/?]/.test(path) ? "" : "/"}${path}`)
-    if (url === null || !url.href.startsWith(source.url)) return yield* usage(`${path} is no path behind ${source.url}`)
+    if (url === null || !isBehind(source.url, url)) return yield* usage(`${path} is no path behind ${source.url}`)
     const method = Option.getOrElse(asked.method, () => base.method).toUpperCase()
     const headers = { ...base.headers, ...extra }
     const request = {

@@ -3,7 +3,7 @@ import { Command } from "effect/cli"
 import { Client, streamRequests } from "@tidegate/client/source"
 import { failureOf, usage } from "../Failure.ts"
 import { access, call, idsOf, type Schemas } from "../Gateway.ts"
-import { Json, plain, say } from "../Output.ts"
+import { Json, jsonLine, plain, say } from "../Output.ts"
 import { untilStopped } from "../Stopping.ts"
 import { sleeping } from "../Waiting.ts"
 import { sources } from "./filters.ts"
@@ -11,11 +11,13 @@ import { sources } from "./filters.ts"
 /** Sources whose streams are open at once: a process of the gateway allows 128 to a client. */
 const mostSources = 32
 const betweenLooksMs = 1_000
-/** How far back each look goes: what is stored late is found by the next one. */
-const lookBackMs = 10_000
+/** How far back each look goes, by the gateway's clock: what is stored late is found by the next one. */
+const lookBack = "now-10s"
+/** Rows of a page. A look ends where one has nothing new. */
+const pageLength = 255
 /** Ids that are remembered, so that nothing is told twice. */
 const mostSeen = 20_000
-/** Of one look; a list that is longer than this is cut, and says so. */
+/** New ones of one look; what is more is left out, and this is said. */
 const mostOfALook = 1_000
 
 /** Remembers what it was asked about last. */
@@ -43,47 +45,64 @@ const requestTold =
     told({ type: "request", source_id: source, request }, `${created_at} request ${id} ${status}${what}${size}`)
   }
 
-/** Tells of changed events and new attempts of these sources: what a look finds that none before has found. */
-const watchRecords = async (client: Client, sourceIds: ReadonlyArray<string>, told: Told, signal: AbortSignal) => {
-  const [isNewEvent, isNewAttempt] = [once(), once()]
-  const since = Date.now()
-  const take = async <A>(list: AsyncIterable<A>, each: (item: A) => void): Promise<void> => {
+/** Of a list with the newest first. Told is what none before has found, but not what the first look finds: it was there. */
+const looker = <A extends { readonly id: string }>(told: Told, tell: (item: A) => void) => {
+  const isNew = once()
+  let isFirst = true
+  return async (list: AsyncIterable<A>): Promise<void> => {
     let count = 0
+    let known = 0
     for await (const item of list) {
-      if (++count > mostOfALook) return told({ type: "skipped" }, "more came than is told here: the lists have it all")
-      each(item)
+      known = isNew(item.id) ? 0 : known + 1
+      if (known >= pageLength) break
+      if (known > 0) continue
+      if (++count > mostOfALook) {
+        if (!isFirst) told({ type: "skipped" }, "more came than is told here: the lists have it all")
+        break
+      }
+      if (!isFirst) tell(item)
     }
+    isFirst = false
   }
+}
+
+/** Tells of new events and attempts of these sources, from the first look on, which is over when this resolves. */
+const recordsOf = async (client: Client, sourceIds: ReadonlyArray<string>, told: Told, signal: AbortSignal) => {
   const isWanted = new Set(sourceIds)
-  while (!signal.aborted) {
-    const from = new Date(Math.max(since, Date.now() - lookBackMs)).toISOString()
-    try {
-      await take(
-        client.list("/events", { params: { query: { from, source_id: [...sourceIds] } }, signal }),
-        (event) => {
-          if (!isNewEvent(event.id)) return
-          told(
-            { type: "event", event },
-            `${event.created_at} event   ${event.id} of ${event.request_id} to ${event.destination_id}`
-          )
-        }
-      )
-      await take(client.list("/attempts", { params: { query: { from } }, signal }), (attempt) => {
-        if (!isWanted.has(attempt.source_id) || !isNewAttempt(attempt.id)) return
-        const { attempt_number, error_code, event_id, response_status, status } = attempt
-        const answer = error_code ?? String(response_status ?? "")
-        told(
-          { type: "attempt", attempt },
-          `${attempt.delivered_at} attempt ${attempt_number} of ${event_id} ${status} ${answer}`
-        )
-      })
-    } catch (error) {
-      if (signal.aborted) return
-      const failure = failureOf(error)
-      if (failure.code !== "unavailable") throw error
-      told({ type: "unavailable", message: failure.message }, `${failure.message}: again in a moment`)
+  const lookAtEvents = looker<Schemas["Event"]>(told, (event) =>
+    told(
+      { type: "event", event },
+      `${event.created_at} event   ${event.id} of ${event.request_id} to ${event.destination_id}`
+    )
+  )
+  const lookAtAttempts = looker<Schemas["Attempt"]>(told, (attempt) => {
+    if (!isWanted.has(attempt.source_id)) return
+    const { attempt_number, error_code, event_id, response_status, status } = attempt
+    const answer = error_code ?? String(response_status ?? "")
+    told(
+      { type: "attempt", attempt },
+      `${attempt.delivered_at} attempt ${attempt_number} of ${event_id} ${status} ${answer}`
+    )
+  })
+  const look = async (): Promise<void> => {
+    const events = { from: lookBack, limit: pageLength, source_id: [...sourceIds] }
+    await lookAtEvents(client.list("/events", { params: { query: events }, signal }))
+    const attempts = { from: lookBack, limit: pageLength }
+    await lookAtAttempts(client.list("/attempts", { params: { query: attempts }, signal }))
+  }
+  await look()
+  return async (): Promise<void> => {
+    while (!signal.aborted) {
+      await sleeping(betweenLooksMs, signal)
+      try {
+        await look()
+      } catch (error) {
+        if (signal.aborted) return
+        const failure = failureOf(error)
+        if (failure.code !== "unavailable") throw error
+        told({ type: "unavailable", message: failure.message }, `${failure.message}: again in a moment`)
+      }
     }
-    await sleeping(betweenLooksMs, signal)
   }
 }
 
@@ -103,13 +122,14 @@ export const tail = Command.make(
       return yield* usage(`more than ${mostSources} sources cannot be watched: name them with --source`)
     const who = yield* access
     const isJson = yield* Json
-    const told: Told = (json, words) => void process.stdout.write(`${isJson ? JSON.stringify(json) : plain(words)}\n`)
+    const told: Told = (json, words) => void process.stdout.write(`${isJson ? jsonLine(json) : plain(words)}\n`)
     if (!isJson) yield* say(`watching ${ids.length} ${ids.length === 1 ? "source" : "sources"} (Ctrl-C ends it)`)
     return yield* untilStopped(
       Effect.tryPromise({
-        try: (signal) => {
+        try: async (signal) => {
           const ending = new AbortController()
           const both = AbortSignal.any([signal, ending.signal])
+          const watchRecords = await recordsOf(new Client(who), ids, told, both)
           const isNew = once()
           const streams = ids.map((sourceId) => {
             const tellRequest = requestTold(told, sourceId)
@@ -131,7 +151,7 @@ export const tail = Command.make(
               }
             })
           })
-          return Promise.all([...streams, watchRecords(new Client(who), ids, told, both)]).finally(() => ending.abort())
+          return Promise.all([...streams, watchRecords()]).finally(() => ending.abort())
         },
         catch: failureOf
       })

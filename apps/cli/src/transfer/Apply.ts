@@ -1,4 +1,4 @@
-import type { Client } from "@tidegate/client/source"
+import { type Client, TidegateError } from "@tidegate/client/source"
 import { failureOf, CliFailure } from "../Failure.ts"
 import { type Kind, kinds, type Row, singular } from "./Entries.ts"
 import type { Inventory } from "./Inventory.ts"
@@ -43,18 +43,35 @@ const bodyOf = ({ changed, current, kind, wanted }: Step, ids: Ids): JsonObject 
   }
 }
 
-/** Creates by name, which can be repeated; changes in part. */
+/** Whether nobody knows what has become of a call. */
+const isUnanswered = (error: unknown): boolean =>
+  error instanceof TidegateError ? [502, 503, 504].includes(error.status) : failureOf(error).code === "unavailable"
+
+/**
+ * Creates what was not there when it was planned, or fails where it has come about since: it is somebody else's. Where no answer came it
+ * may be our own, so it is then written by its name, which can be repeated.
+ */
+const create = async (client: Client, kind: Kind, body: JsonObject, signal: AbortSignal): Promise<unknown> => {
+  try {
+    return await client.post(`/${kind}`, { body: body as never, signal })
+  } catch (error) {
+    if (signal.aborted || !isUnanswered(error)) throw error
+    return client.put(`/${kind}`, { body: body as never, signal })
+  }
+}
+
+/** Creates; changes in part. */
 const write = async (client: Client, { current, kind }: Step, body: JsonObject, signal: AbortSignal): Promise<Row> => {
   const id = current?.row.id
   const answer =
     id === undefined
-      ? await client.put(`/${kind}`, { body: body as never, signal })
+      ? await create(client, kind, body, signal)
       : await client.patch(`/${kind}/{id}` as "/sources/{id}", {
           params: { path: { id } },
           body,
           signal
         })
-  return answer as unknown as Row
+  return answer as Row
 }
 
 /** What the API has calls of its own for, or what can be told only once there is an id. */

@@ -1,7 +1,7 @@
 import { type CliFailure, usage } from "../Failure.ts"
 import { type Entry, type Kind, kinds, members, needed, normalRules, type Row, singular } from "./Entries.ts"
 import type { Inventory } from "./Inventory.ts"
-import { covers, resolve } from "./Secrets.ts"
+import { covers, type Reference, referenceTo, resolve } from "./Secrets.ts"
 import { isObject, type Json, type JsonObject, type Parsed, type Path, textOf } from "./Yaml.ts"
 
 /** More of one kind than an installation of one team has. */
@@ -16,6 +16,10 @@ export interface Step {
   readonly current: { readonly row: Row; readonly entry: Entry } | null
   /** The members that differ. */
   readonly changed: ReadonlyArray<string>
+  /** Where a destination leads, and where it is to lead: both as they are shown, where they differ. */
+  readonly moved: { readonly from: string; readonly to: string } | null
+  /** The variables whose values are written by this step. */
+  readonly read: ReadonlyArray<Reference>
   readonly line: number
 }
 
@@ -121,6 +125,20 @@ const connectionOf = (
 const isSame = (member: string, current: Json | undefined, wanted: Json): boolean =>
   covers(current, wanted) && (member !== "rules" || covers(wanted, current ?? []))
 
+/** The key of whoever imports is no secret of a gateway, whatever a file of somebody else says. */
+const forbidden = "TIDEGATE_API_KEY"
+
+const urlIn = (entry: Entry | undefined): Json | undefined =>
+  isObject(entry?.["config"]) ? entry["config"]["url"] : undefined
+
+/** A URL that comes from a variable is told by the variable's name. */
+const movedOf = (current: Entry | undefined, written: Entry, wanted: Entry): Step["moved"] => {
+  const [from, to] = [urlIn(current), urlIn(wanted)]
+  if (typeof from !== "string" || typeof to !== "string" || covers(from, to)) return null
+  const variable = referenceTo(urlIn(written)!)
+  return { from, to: variable === null ? to : `$${variable}` }
+}
+
 /** What has to be done for the gateway to be as the file says. Throws what is wrong with the file, all of it. */
 export const planOf = (
   { lineOf, value }: Parsed,
@@ -140,6 +158,9 @@ export const planOf = (
       const current = inventory[kind].get(written.name) ?? null
       const resolved = resolve(written, current?.entry, environment)
       kept.push(...resolved.kept)
+      for (const { name, path: inside } of [...resolved.read, ...resolved.missing]) {
+        if (name.toUpperCase() === forbidden) faults.add([...path, ...inside], `${name} is not given to a file`)
+      }
       for (const { name, path: inside } of resolved.missing) {
         faults.add([...path, ...inside], `the variable ${name} is not set, and the gateway has no such secret yet`)
       }
@@ -149,7 +170,18 @@ export const planOf = (
         isSame(member, current?.entry[member], value) ? [] : [member]
       )
       const action = current === null ? "create" : changed.length > 0 ? "update" : "unchanged"
-      return [{ kind, action, wanted, current, changed: current === null ? [] : changed, line: lineOf(path) }]
+      return [
+        {
+          kind,
+          action,
+          wanted,
+          current,
+          changed: current === null ? [] : changed,
+          moved: kind === "destinations" ? movedOf(current?.entry, written, wanted) : null,
+          read: resolved.read.filter(({ path: [member] }) => changed.includes(String(member))),
+          line: lineOf(path)
+        }
+      ]
     })
   )
   if (faults.failure !== null) throw faults.failure

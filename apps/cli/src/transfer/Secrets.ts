@@ -55,13 +55,21 @@ export const referrer = () => {
   return { hide, names: used as ReadonlySet<string> }
 }
 
+/** A variable, and where in an entry it is named. */
+export interface Reference {
+  readonly name: string
+  readonly path: Path
+}
+
 /** What became of the references of a file. */
 export interface Resolved {
   readonly value: Json
+  /** Variables that are set, and where their values go. */
+  readonly read: ReadonlyArray<Reference>
   /** Variables that are not set, of secrets that the gateway has already: these stay as they are. */
   readonly kept: ReadonlyArray<string>
   /** Variables that are not set, of secrets that nobody has. */
-  readonly missing: ReadonlyArray<{ readonly name: string; readonly path: Path }>
+  readonly missing: ReadonlyArray<Reference>
 }
 
 /**
@@ -70,12 +78,16 @@ export interface Resolved {
  */
 export const resolve = (value: Json, current: Json | undefined, environment: NodeJS.ProcessEnv): Resolved => {
   const kept: Array<string> = []
-  const missing: Array<{ readonly name: string; readonly path: Path }> = []
+  const read: Array<Reference> = []
+  const missing: Array<Reference> = []
   const walk = (value: Json, current: Json | undefined, path: Path): Json => {
     const name = referenceTo(value)
     if (name !== null) {
       const set = environment[name]
-      if (set !== undefined && set !== "") return set
+      if (set !== undefined && set !== "") {
+        read.push({ name, path })
+        return set
+      }
       if (typeof current === "string") {
         kept.push(name)
         return current
@@ -96,7 +108,7 @@ export const resolve = (value: Json, current: Json | undefined, environment: Nod
       ])
     )
   }
-  return { value: walk(value, current, []), kept, missing }
+  return { value: walk(value, current, []), read, kept, missing }
 }
 
 /**

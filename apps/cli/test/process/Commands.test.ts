@@ -30,6 +30,8 @@ describe("signing in", () => {
     expect(JSON.parse(await readFile(file, "utf8"))).toEqual({ url: gateway.origin, key: gateway.key })
 
     expect(await tidegate(["events"], { env: nobody })).toMatchObject({ code: 0, said: "" })
+    const keyAlone = { ...nobody, TIDEGATE_API_KEY: gateway.key }
+    expect(await tidegate(["events"], { env: keyAlone })).toMatchObject({ code: 0 })
     // The key of one gateway is not shown to another.
     const elsewhere = await tidegate(["events", "--url", "http://127.0.0.1:9"], { env: nobody })
     expect(elsewhere).toMatchObject({
@@ -80,6 +82,19 @@ describe("exit codes and words", () => {
   })
 })
 
+it.skipIf(process.platform !== "linux")(
+  "output that is lost is a failure, unless nobody reads on",
+  async ({ tidegate }) => {
+    const sources = join(import.meta.dirname, "../../src/main.ts")
+    const shell = (line: string) => tidegate([], { program: ["sh", "-c", line, process.execPath, sources] })
+    expect(await shell('"$0" "$1" --completions zsh > /dev/full')).toMatchObject({
+      code: 1,
+      complained: "tidegate: standard output cannot be written: ENOSPC\n"
+    })
+    expect(await shell('{ "$0" "$1" --completions zsh; echo $? >&2; } | true')).toMatchObject({ complained: "0\n" })
+  }
+)
+
 describe("records", () => {
   it("are sent, listed, shown and retried; nothing that a sender wrote is obeyed by a terminal", async ({
     gateway,
@@ -108,6 +123,13 @@ describe("records", () => {
     expect(replayed.complained).toContain("evt_0: ")
 
     const evil = await gateway.api("PUT", "/sources", { name: "shop" })
+    for (const wrong of [
+      ["--path", "/../src_other"],
+      ["--path", `/../${evil.id}x`],
+      ["-H", "x-a: caf\u0119"]
+    ]) {
+      expect((await tidegate(["send", evil.id, "--data", "x", ...wrong])).code).toBe(2)
+    }
     const refused = await tidegate(["send", evil.id, "--data", "x", "--method", "GET"])
     expect(refused).toMatchObject({ code: 1, complained: expect.stringContaining("405") })
   })
@@ -133,8 +155,10 @@ describe("records", () => {
     expect(lines((await tidegate(["bulk", "list", "--json"])).said).map(({ id }) => id)).toContain(operation.id)
     expect((await tidegate(["bulk", "wait", operation.id])).said).toContain("COMPLETED: 3 of 3")
     expect((await tidegate(["bulk", "cancel", operation.id])).code).toBe(1)
-    const none = await tidegate(["bulk", "requests", "--source", source.id, "--status", "rejected"])
+    const nothing = ["bulk", "requests", "--source", source.id, "--status", "rejected"]
+    const none = await tidegate(nothing)
     expect(none).toMatchObject({ code: 0, complained: "nothing was found: nothing is retried\n" })
+    expect(lines((await tidegate([...nothing, "--json"])).said)).toMatchObject([{ total_count: 0 }])
   })
 })
 

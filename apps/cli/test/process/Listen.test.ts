@@ -29,21 +29,24 @@ const textOf = async (request: IncomingMessage): Promise<string> => {
 
 const it = base.extend("standIn", async ({}, { onCleanup }) => {
   const calls: Array<Call> = []
+  /** What lists have, by their paths. */
+  const there: Record<string, ReadonlyArray<object>> = {}
   const sockets: Array<WebSocket> = []
   const results: Array<Record<string, unknown>> = []
   const server = createServer((request, response) => {
     void textOf(request).then((text) => {
       const { pathname } = new URL(request.url ?? "", "http://gateway")
       const isList = request.method === "GET"
-      if (!isList) calls.push({ method: request.method ?? "", path: pathname, body: JSON.parse(text) })
+      const body = text === "" ? {} : JSON.parse(text)
+      if (!isList) calls.push({ method: request.method ?? "", path: pathname, body })
       const record = {
-        ...(isList ? {} : (JSON.parse(text) as object)),
+        ...body,
         id: ids[pathname],
         url: "http://gateway/e/src_1"
       }
       response
         .writeHead(200, { "content-type": "application/json" })
-        .end(JSON.stringify(isList ? { models: [], count: 0, has_more: false } : record))
+        .end(JSON.stringify(isList ? { models: there[pathname] ?? [], count: 0, has_more: false } : record))
     })
   })
   const wss = new WebSocketServer({ server, handleProtocols: () => "tunnel.v1" })
@@ -70,7 +73,14 @@ const it = base.extend("standIn", async ({}, { onCleanup }) => {
     }
     sockets.at(-1)!.send(JSON.stringify({ type: "delivery", job_id, timeout_ms: 30_000, request }))
   }
-  return { calls, sockets, results, deliver, origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  return {
+    calls,
+    there,
+    sockets,
+    results,
+    deliver,
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
 })
 
 it("makes what it needs, says where to post, delivers, comes back, and ends cleanly", async ({
@@ -115,6 +125,22 @@ it("makes what it needs, says where to post, delivers, comes back, and ends clea
   await listening.line((line) => line.includes('"disconnected"'))
   await listening.line((line) => line.includes('"cli_2"'))
   expect(await listening.interrupt()).toMatchObject({ code: 0, complained: "" })
+  // Nobody listens: events would fail one by one.
+  expect(standIn.calls.at(-1)).toMatchObject({ method: "PUT", path: "/v1/connections/web_1/disable" })
+})
+
+it.for<[string, object, string]>([
+  ["/v1/destinations", { type: "HTTP" }, "is there already, of type HTTP"],
+  ["/v1/connections", { source: { id: "src_1" }, destination: { id: "des_2" } }, "leads elsewhere"]
+])("makes no tunnel of what somebody else has made: %j", async ([list, row, message], { standIn, starting }) => {
+  standIn.there["/v1/sources"] = [{ id: "src_1", name: "shop" }]
+  standIn.there["/v1/destinations"] = [{ id: "des_1", name: "ada-shop", type: "CLI" }]
+  standIn.there[list] = [{ id: "x_1", name: "ada-shop", ...row }]
+  const listening = starting(["listen", "3000", "--source", "shop", "--name", "ada"], {
+    env: { TIDEGATE_URL: standIn.origin }
+  })
+  expect(await listening.ended).toMatchObject({ code: 2, complained: expect.stringContaining(message) })
+  expect(standIn.calls).toEqual([])
 })
 
 it("says in plain words what happens, and that nobody is there", async ({ standIn, starting }) => {

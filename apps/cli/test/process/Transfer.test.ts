@@ -63,6 +63,7 @@ it("500 connections come in, are the same the second time, and come out as they 
     complained: expect.stringContaining("541 to create, 0 to change, 0 as they are")
   })
   expect(planned.said.split("\n")).toContain("+ connection connection-007")
+  expect(planned.said).toContain("$STRIPE_SECRET is given to source source-000: config.auth.webhook_secret_key\n")
   expect((await gateway.api("GET", "/sources")).count).toBe(0)
   expect(await tidegate(["import", path], { env })).toMatchObject({
     code: 2,
@@ -75,10 +76,15 @@ it("500 connections come in, are the same the second time, and come out as they 
   })
   const again = await tidegate(["import", path, "--plan", "--json"], { env })
   expect(again.code).toBe(0)
-  expect(JSON.parse(again.said)).toEqual({ applied: true, steps: [], kept_secrets: [] })
+  expect(JSON.parse(again.said)).toEqual({ applied: true, steps: [], variables: [], kept_secrets: [] })
   // The secrets need not be at hand for what is there already.
   const without = await tidegate(["import", path, "--plan", "--json"])
-  expect(JSON.parse(without.said)).toEqual({ applied: true, steps: [], kept_secrets: ["ADD_TENANT", "STRIPE_SECRET"] })
+  expect(JSON.parse(without.said)).toEqual({
+    applied: true,
+    steps: [],
+    variables: [],
+    kept_secrets: ["ADD_TENANT", "STRIPE_SECRET"]
+  })
 
   const out = join(folder, "out.yaml")
   expect((await tidegate(["export", out])).code).toBe(0)
@@ -91,6 +97,7 @@ it("500 connections come in, are the same the second time, and come out as they 
   expect(JSON.parse(taken.said)).toEqual({
     applied: true,
     steps: [],
+    variables: [],
     kept_secrets: ["TIDEGATE_SOURCE_SOURCE_000_AUTH_WEBHOOK_SECRET_KEY"]
   })
   // Every line that went in is in what came out.

@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { type Principals, ofOneself } from "@tidegate/model/Permission"
 import { NewSession, Session } from "@tidegate/model/Session"
+import { printable } from "@tidegate/resources/Members"
 import { bodyOf } from "@tidegate/resources/Resource"
 import { ApiErrors } from "./ApiError.ts"
 import { Authorization } from "./Authorization.ts"
@@ -9,7 +10,7 @@ import { ids, newSession, session } from "./Examples.ts"
 import { operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
 
-const Name = Schema.Trim.check(Schema.isMinLength(1), Schema.isMaxLength(120))
+const Name = Schema.Trim.check(Schema.isMinLength(1), Schema.isMaxLength(120), printable)
 
 /** What a user may change of themselves. */
 export const profile = bodyOf(

@@ -21,6 +21,8 @@ const patience = "15 seconds"
 /** Nothing is expected from a reader: its largest frame is one that closes. */
 const wire = { maxPayload: 1024, maxFragments: 4, maxBufferedChunks: 64 }
 
+const alive = frameOf({ type: "alive" })
+
 const over = { code: 4410, reason: "BIN_EXPIRED" }
 
 /** The streams of this process. Bounded: streams, frames that come, and bytes that a reader is behind. */
@@ -57,6 +59,8 @@ const make = Effect.gen(function* () {
     const again = Effect.gen(function* () {
       yield* Effect.sleep(pingEveryMs)
       stream.ping()
+      // A browser shows its page no ping: by this a reader knows that the stream is there.
+      stream.send(alive)
       const admitted = yield* Effect.result(admit)
       if (admitted._tag === "Success") {
         if (admitted.success.team !== team) stream.close(over.code, over.reason)

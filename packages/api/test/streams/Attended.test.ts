@@ -80,6 +80,7 @@ it.live("goes on for as long as its reader answers and may see it", () =>
     const { asked, reader } = yield* opened(() => allowed)
     yield* Effect.promise(() => eventually("three pings", () => (reader.pings >= 3 ? true : null)))
     expect(asked.times).toBeGreaterThanOrEqual(3)
+    expect(reader.told).toContainEqual({ type: "alive" })
     expect(reader.closed).toBeNull()
   }).pipe(Effect.scoped, Effect.provide(world))
 )

@@ -1,0 +1,11 @@
+import { expect, it } from "vitest"
+import { failureOf } from "../src/Failure.ts"
+
+it.each<[Error, string]>([
+  [new TypeError("fetch failed"), "unavailable"],
+  [new TypeError("terminated", { cause: { code: "UND_ERR_SOCKET" } }), "unavailable"],
+  [new TypeError("x is not a function"), "failed"],
+  [new TypeError("Cannot convert argument to a ByteString"), "failed"]
+])("%o is %s", (error, code) => {
+  expect(failureOf(error).code).toBe(code)
+})

@@ -123,8 +123,14 @@ it("OAUTH2_AUTHORIZATION_CODE: somebody consents, the refresh token it brings ch
     { authorized: true, destination_id: destination.id, renewable: true }
   ])
   expect(provider.calls.at(-1)!.form["code_verifier"]).toMatch(/^[\w-]{43}$/)
-  // The state is good for once.
-  expect((await fetch(again)).status).toBe(400)
+  // The state is good for once: the same call again is told what came of it, and asks the provider nothing; another code is nothing.
+  const calls = provider.calls.length
+  const repeated = await fetch(again)
+  expect([repeated.status, await repeated.json()]).toMatchObject([200, { authorized: true, renewable: true }])
+  const other = new URL(again)
+  other.searchParams.set("code", "another")
+  expect((await fetch(other)).status).toBe(400)
+  expect(provider.calls).toHaveLength(calls)
 
   await post()
   await target.next()

@@ -85,23 +85,48 @@ export const awaitedBy = Effect.fnUntraced(function* (
   return row ?? null
 })
 
-/** What the consent of a state was begun with, once; null: there is none, or its time is over. */
-export const endConsent = Effect.fnUntraced(function* (
+/** What has become of the consent of a state. */
+export type ConsentTaken =
+  /** What it was begun with: whoever is told so ends it, and nobody else. */
+  | { readonly begun: Schema.JsonObject }
+  /** What it has led to. */
+  | { readonly ended: Schema.JsonObject }
+  /** Somebody ends it just now, or has died of it. */
+  | "underWay"
+
+/** Takes the consent of a state, once; null: there is none, or its time is over. What it leads to is known by its state until then. */
+export const takeConsent = Effect.fnUntraced(function* (
   owner: Owner,
   state: string,
   now: Date
-): Effect.fn.Return<Schema.JsonObject | null, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
+): Effect.fn.Return<ConsentTaken | null, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
   const sql = yield* SqlClient.SqlClient
-  const secrets = yield* Secrets
-  const [row] = yield* sql<{ consent: string | null }>`
-    with waiting as materialized (
-      select destination_id, consent from destination_tokens
-      where destination_id = ${owner.id} and team_id = ${owner.team_id} and state_hash = ${hashToken(state)}
-        and consent_until > ${now} for update
-    )
-    update destination_tokens t set consent = null, state_hash = null, consent_until = null
-    from waiting where t.destination_id = waiting.destination_id returning waiting.consent`
+  const column = sealedColumn(yield* Secrets, "destination_tokens", "consent")
+  const known = sql`destination_id = ${owner.id} and team_id = ${owner.team_id} and state_hash = ${hashToken(state)}
+    and consent_until > ${now}`
+  const [row] = yield* sql<{ consent: string | null }>`select consent from destination_tokens where ${known}`
   if (row === undefined) return null
-  const consent = yield* sealedColumn(secrets, "destination_tokens", "consent").show(owner, row.consent)
-  return Object.keys(consent).length === 0 ? null : consent
+  if (row.consent === null) return "underWay"
+  const consent = yield* column.show(owner, row.consent)
+  if ("ended" in consent) return { ended: consent["ended"] as Schema.JsonObject }
+  const taken = yield* sql`
+    update destination_tokens set consent = null where ${known} and consent = ${row.consent} returning 1`
+  if (taken.length === 0) return "underWay"
+  return Object.keys(consent).length === 0 ? null : { begun: consent }
+})
+
+/** Stores what a consent has led to; null: to nothing, and its state is used up. */
+export const endConsent = Effect.fnUntraced(function* (
+  owner: Owner,
+  state: string,
+  ended: Schema.JsonObject | null
+): Effect.fn.Return<void, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
+  const sql = yield* SqlClient.SqlClient
+  const mine = sql`destination_id = ${owner.id} and state_hash = ${hashToken(state)} and consent is null`
+  if (ended === null) {
+    yield* sql`update destination_tokens set state_hash = null, consent_until = null where ${mine}`
+  } else {
+    const sealed = yield* sealedColumn(yield* Secrets, "destination_tokens", "consent").seal(owner, { ended })
+    yield* sql`update destination_tokens set consent = ${sealed} where ${mine}`
+  }
 })

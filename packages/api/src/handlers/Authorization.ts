@@ -38,6 +38,25 @@ export const roleIn = Effect.fnUntraced(function* (
   return signedIn.memberships.find(({ team_id }) => team_id === team)?.role ?? null
 })
 
+/** The team that a caller acts on who names none. */
+export const ownTeam = (caller: Caller): string => (caller.kind === "team_key" ? caller.team : caller.signedIn.team)
+
+/** Counts the calls of each key and user; fails for the one that is too many. */
+export const callCount = Effect.gen(function* () {
+  const { perKey } = yield* RateLimits
+  const limiter = yield* RateLimiter
+  const calls = perKey === 0 ? null : perMinute("api_calls", perKey, mostKeys)
+
+  return Effect.fnUntraced(function* (
+    caller: Caller
+  ): Effect.fn.Return<void, GatewayError, HttpServerRequest.HttpServerRequest> {
+    if (calls === null) return
+    const [scope, key] =
+      caller.kind === "team_key" ? (["key", caller.team] as const) : (["session", caller.signedIn.user.id] as const)
+    yield* spend(scope, yield* limiter.take(calls, key))
+  })
+})
+
 /** Why somebody of that role may not call what is said to be callable by others; null when they may. */
 export const refusal = (permission: Principals, caller: Caller, role: Role): GatewayError | null => {
   if (caller.kind === "team_key") {
@@ -61,9 +80,7 @@ export const layer: Layer.Layer<Authorization, never, Credentials | Database | R
   Effect.gen(function* () {
     const database = yield* Effect.context<Database>()
     const { callerOf } = yield* Credentials
-    const { perKey } = yield* RateLimits
-    const limiter = yield* RateLimiter
-    const calls = perKey === 0 ? null : perMinute("api_calls", perKey, mostKeys)
+    const count = yield* callCount
 
     return Authorization.of({
       bearer: (effect, { credential, endpoint }) =>
@@ -72,9 +89,8 @@ export const layer: Layer.Layer<Authorization, never, Credentials | Database | R
           // It is checked where nobody needs to be: fails closed, because its endpoint and its group disagree.
           if (permission === "public") return yield* Effect.die(`${endpoint.identifier} is public, and asks for a key`)
           const caller = yield* callerOf(Redacted.value(credential))
-          const own = caller.kind === "team_key" ? caller.team : caller.signedIn.team
           const named = yield* namedTeams
-          const id = named[0] ?? own
+          const id = named[0] ?? ownTeam(caller)
           ;(yield* CallNotes).team = id
           const role = named.length > 1 ? null : yield* Effect.provideContext(roleIn(caller, id), database)
           // What concerns the user alone is theirs to do when no team has them any more.
@@ -85,13 +101,7 @@ export const layer: Layer.Layer<Authorization, never, Credentials | Database | R
               `the ${caller.kind === "team_key" ? "API key" : "user"} cannot act on this team`
             )
           }
-          if (calls !== null) {
-            const [scope, key] =
-              caller.kind === "team_key"
-                ? (["key", caller.team] as const)
-                : (["session", caller.signedIn.user.id] as const)
-            yield* spend(scope, yield* limiter.take(calls, key))
-          }
+          yield* count(caller)
           const refused = refusal(permission, caller, role ?? "member")
           if (refused !== null) return yield* refused
           return yield* Effect.provideService(effect, CurrentTeam, { id, role: role ?? "member", caller })

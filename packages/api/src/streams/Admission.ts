@@ -8,8 +8,8 @@ import { openBin } from "@tidegate/storage/Bins"
 import type { WatchedSource } from "@tidegate/storage/reads/CapturedReads"
 import { teamOfSource } from "@tidegate/storage/Teams"
 import { Credentials } from "../Credentials.ts"
-import { namedTeams, refusal, roleIn } from "../handlers/Authorization.ts"
 import { read } from "../handlers/Calls.ts"
+import { standing } from "./Standing.ts"
 import type { StreamCredentials } from "./StreamCredentials.ts"
 
 /** What a handshake was let in to. */
@@ -28,16 +28,14 @@ export interface Admitted extends WatchedSource {
  */
 export const admission = Effect.gen(function* () {
   const database = yield* Effect.context<Database>()
-  const { callerOf, stranger } = yield* Credentials
+  const { stranger } = yield* Credentials
+  const standingOf = yield* standing
 
-  return Effect.fnUntraced(function* (
+  const admitted = Effect.fnUntraced(function* <R>(
     id: string,
-    { bin, caller: credential, team }: StreamCredentials
-  ): Effect.fn.Return<
-    Admitted,
-    GatewayError,
-    HttpServerRequest.HttpServerRequest | HttpServerRequest.ParsedSearchParams
-  > {
+    { bin, caller: credential }: StreamCredentials,
+    allowed: Effect.Effect<string, GatewayError, R>
+  ): Effect.fn.Return<Admitted, GatewayError, R | HttpServerRequest.HttpServerRequest> {
     if (bin !== null) {
       const opened = yield* Effect.result(Effect.provideContext(read(openBin(id, bin)), database))
       if (opened._tag === "Success") {
@@ -50,16 +48,12 @@ export const admission = Effect.gen(function* () {
       // Once it is claimed, its token is worth nothing, and the credential beside it may be.
       if (credential === null || statusOf[opened.failure.code] >= 429) return yield* opened.failure
     }
-    const caller = yield* callerOf(credential ?? "")
-    const named = team === null ? yield* namedTeams : [team]
-    const acting = named[0] ?? (caller.kind === "team_key" ? caller.team : caller.signedIn.team)
-    const role = named.length > 1 ? null : yield* Effect.provideContext(roleIn(caller, acting), database)
-    if (role === null) return yield* fail("TEAM_FORBIDDEN", "the credential cannot act on this team")
-    const refused = refusal(reading, caller, role)
-    if (refused !== null) return yield* refused
+    const acting = yield* allowed
     const owner = isId(prefixes.source, id) ? yield* Effect.provideContext(read(teamOfSource(id)), database) : null
     if (owner === null) return yield* notFound("bin", id)
     if (owner !== acting) return yield* fail("TEAM_FORBIDDEN", "the bin is not this team's")
     return { source: id, team: acting, endsAt: null, isStranger: false }
   })
+
+  return (id: string, credentials: StreamCredentials) => admitted(id, credentials, standingOf(reading, credentials))
 })

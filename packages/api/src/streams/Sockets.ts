@@ -33,7 +33,7 @@ export const closeCodeOf = ({ code }: GatewayError): number | null => {
 
 const everybody = "all"
 /** What no single client can have used up. */
-const shared: ReadonlyArray<string> = [everybody, "strangers", "asking"]
+const shared: ReadonlySet<string> = new Set([everybody, "strangers", "asking"])
 
 /** What is open, counted by what it is bounded by. */
 class Places {
@@ -151,7 +151,7 @@ const make = (): Sockets["Service"] => {
         if (isDraining) return fail("QUEUE_UNAVAILABLE", restarting.reason)
         const taken = Object.entries(keys).find(([key, most]) => places.of(key) >= most)
         if (taken !== undefined) {
-          return shared.includes(taken[0])
+          return shared.has(taken[0])
             ? fail("QUEUE_UNAVAILABLE", "too many streams are open here")
             : fail("RATE_LIMITED", "too many streams are open from this address, or of this kind and team")
         }

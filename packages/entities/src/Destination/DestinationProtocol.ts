@@ -26,7 +26,7 @@ export const ConsentStarted = Schema.Struct({
  * Commands of one destination, and the messages of its delivery queue.
  * `RetryEvent`: retries `event_id` as the event `id`, which joins this destination's queue; repeated, it changes nothing more.
  * `Deliver`: events just committed (a hint: what is lost is found by the sweep). `Wake`: something is due.
- * `StartConsent` and `EndConsent`: somebody is sent to consent to its tokens, and has come back; a state is good for once.
+ * `StartConsent` and `EndConsent`: somebody is sent to consent to its tokens, and has come back; a state is good for one code.
  * `Reload`: its own row or one of its connections changed; answered once the new state governs every later delivery.
  */
 export const DestinationEntity = protocolOf(destination, [

@@ -1,9 +1,15 @@
 import { createHash, randomBytes } from "node:crypto"
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Schedule, type Schema } from "effect"
+import type { SqlError } from "effect/sql"
 import { fail, type GatewayError, invalid, notFound } from "@tidegate/model/GatewayError"
 import { type Ingress, publicUrl } from "@tidegate/model/Ingress"
 import type { Database } from "@tidegate/storage/Database"
-import { beginConsent, endConsent as takeConsent } from "@tidegate/storage/DestinationTokens"
+import {
+  beginConsent,
+  type ConsentTaken,
+  endConsent as endStored,
+  takeConsent
+} from "@tidegate/storage/DestinationTokens"
 import type { Secrets } from "@tidegate/storage/Secrets"
 import { query } from "@tidegate/storage/Transaction"
 import { settingsKey } from "./Held.ts"
@@ -11,6 +17,9 @@ import type { Tokens, TokenSettings } from "./Tokens.ts"
 
 /** How long somebody may take to consent. */
 const consentMs = 600_000
+/** How long a call waits for another one that ends the same consent: less than its caller does. */
+const underWayMs = 8_000
+const pollMs = 250
 
 /** Where providers lead people back to, unless the settings say otherwise. */
 export const callbackPath = "/v1/oauth/callback"
@@ -67,7 +76,26 @@ const unknown = fail(
   "the consent was not begun here, has ended already, or was begun with other settings: start it again"
 )
 
-/** Takes what somebody has come back with. Whatever comes of it, the state is used up. */
+const busy = fail("QUEUE_UNAVAILABLE", "the consent is being ended; repeat the request")
+
+/** Waits for who ends it, if somebody does: the same call comes twice when its owner changes, or a browser repeats it. */
+const taken = Effect.fnUntraced(function* (
+  owner: TokenSettings["owner"],
+  state: string
+): Effect.fn.Return<Exclude<ConsentTaken, "underWay">, GatewayError, Database | Secrets> {
+  for (let waited = 0; waited <= underWayMs; waited += pollMs) {
+    const consent = yield* query(takeConsent(owner, state, new Date(yield* Clock.currentTimeMillis)))
+    if (consent === null) return yield* unknown
+    if (consent !== "underWay") return consent
+    yield* Effect.sleep(pollMs)
+  }
+  return yield* busy
+})
+
+/**
+ * Takes what somebody has come back with. Whatever comes of it, the state is used up: the same code again is told what it has led to, until
+ * its time is over, and nothing is asked for it. It is carried through and stored although its caller may have given up.
+ */
 export const endConsent = (
   settings: TokenSettings | null,
   tokens: Tokens,
@@ -80,19 +108,43 @@ export const endConsent = (
 ): Effect.Effect<{ readonly renewable: boolean }, GatewayError, Database | Secrets> =>
   Effect.gen(function* () {
     if (settings === null || settings.owner.team_id !== back.team_id) return yield* unknown
-    const now = new Date(yield* Clock.currentTimeMillis)
-    const consent = yield* query(takeConsent(settings.owner, back.state, now))
-    const { redirect_uri, settings: key, verifier } = consent ?? {}
-    if (typeof redirect_uri !== "string" || typeof verifier !== "string" || key !== settingsKey(settings)) {
-      return yield* unknown
+    const { owner } = settings
+    const code = back.code === null ? null : createHash("sha256").update(back.code).digest("base64url")
+    const consent = yield* taken(owner, back.state)
+    if ("ended" in consent) {
+      const { ended } = consent
+      if (code === null || ended["code"] !== code || ended["settings"] !== settingsKey(settings)) return yield* unknown
+      return { renewable: ended["renewable"] === true }
     }
-    if (back.code === null) {
-      const told = back.error !== null && /^[\w.-]{1,64}$/.test(back.error) ? `: ${back.error}` : ""
-      return yield* fail("OAUTH2_HANDSHAKE_FAILED", `the provider was not consented to${told}`)
-    }
-    const ask = { kind: "code", code: back.code, verifier, redirectUri: redirect_uri } as const
-    return yield* tokens.exchange(settings, ask).pipe(
+    return yield* exchanged(settings, tokens, back, consent.begun).pipe(
+      Effect.tap((renewable) =>
+        keptOrNot(endStored(owner, back.state, { renewable, code, settings: settingsKey(settings) }))
+      ),
+      Effect.tapError(() => keptOrNot(endStored(owner, back.state, null))),
       Effect.map((renewable) => ({ renewable })),
-      Effect.mapError(({ message }) => fail("OAUTH2_HANDSHAKE_FAILED", message))
+      Effect.uninterruptible
     )
   })
+
+/** Its tokens are stored by then, or there are none: a state that cannot be marked so is over by itself. */
+const keptOrNot = <R>(ending: Effect.Effect<void, SqlError.SqlError, R>) =>
+  Effect.ignore(Effect.retry(ending, { schedule: Schedule.spaced("250 millis"), times: 8 }))
+
+const exchanged = Effect.fnUntraced(function* (
+  settings: TokenSettings,
+  tokens: Tokens,
+  { code, error }: { readonly code: string | null; readonly error: string | null },
+  { redirect_uri, settings: key, verifier }: Schema.JsonObject
+): Effect.fn.Return<boolean, GatewayError, Database | Secrets> {
+  if (typeof redirect_uri !== "string" || typeof verifier !== "string" || key !== settingsKey(settings)) {
+    return yield* unknown
+  }
+  if (code === null) {
+    const told = error !== null && /^[\w.-]{1,64}$/.test(error) ? `: ${error}` : ""
+    return yield* fail("OAUTH2_HANDSHAKE_FAILED", `the provider was not consented to${told}`)
+  }
+  return yield* Effect.mapError(
+    tokens.exchange(settings, { kind: "code", code, verifier, redirectUri: redirect_uri }),
+    ({ message }) => fail("OAUTH2_HANDSHAKE_FAILED", message)
+  )
+})

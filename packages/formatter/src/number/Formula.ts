@@ -19,6 +19,7 @@ export const formula = operation({
   output: { result: nullable(either(num, string, bool)) },
   warnings: ["NUMBER_AS_TEXT", "RANDOM_SEEDED"],
   errors: [
+    "FORMATTER_TEMPLATE_INVALID",
     "FORMATTER_FORMULA_SYNTAX",
     "FORMATTER_FORMULA_UNKNOWN_FUNCTION",
     "FORMATTER_FORMULA_UNKNOWN_VARIABLE",

@@ -146,12 +146,18 @@ describe("a trial", () => {
     expect(tryBody(wrong)).toMatchObject({ failure: { code: "FORMATTER_ENVELOPE_INVALID", fields: [{ path }] } })
   })
 
-  it.each(["2026-01-01", "2026-01-01T00:00:00", "1899-12-31T00:00:00Z", "now", 5, "2026-13-01T00:00:00Z", "2026-02-30T00:00:00Z", "9999-12-31T23:59:59-14:00"])(
-    "has no anchor %j",
-    (anchor_at) => {
-      expect(tryBody({ ...body, anchor_at })).toMatchObject({ failure: { code: "FORMATTER_ANCHOR_INVALID" } })
-    }
-  )
+  it.each([
+    "2026-01-01",
+    "2026-01-01T00:00:00",
+    "1899-12-31T00:00:00Z",
+    "now",
+    5,
+    "2026-13-01T00:00:00Z",
+    "2026-02-30T00:00:00Z",
+    "9999-12-31T23:59:59-14:00"
+  ])("has no anchor %j", (anchor_at) => {
+    expect(tryBody({ ...body, anchor_at })).toMatchObject({ failure: { code: "FORMATTER_ANCHOR_INVALID" } })
+  })
 
   it("the same body gives the same bytes", () => {
     for (const operation of operations.values()) {

@@ -53,7 +53,7 @@ export const replacePattern = operation({
   },
   run: ({ input, occurrences, pattern, replace, ...flags }, call) => {
     const { find, matcher, names } = searchIn(pattern, flags, input, call)
-        const pieces = piecesOf(replace, matcher.groupCount(), names)
+    const pieces = piecesOf(replace, matcher.groupCount(), names)
     let result = ""
     let from = 0
     // Looked at before each piece is added: a short text can become a very long one.

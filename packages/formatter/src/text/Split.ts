@@ -57,8 +57,7 @@ export const split = operation({
       return index === "all" ? { result: parts } : Object.fromEntries(parts.map((part, at) => [`item_${at + 1}`, part]))
     }
     const position = typeof index === "number" ? index : positions[index]
-    const counted =
-      position < 0 && parts.length > mostParts ? partsOf(input, separator) : parts
+    const counted = position < 0 && parts.length > mostParts ? partsOf(input, separator) : parts
     const part = counted.at(position)
     if (part === undefined) call.warn("NO_MATCH", "there is no such part", "input")
     return { result: part ?? "" }

@@ -66,6 +66,15 @@ describe("failures", () => {
       code: "FORMATTER_DIVISION_BY_ZERO",
       stage: "execution"
     })
+    const twice = [
+      ["a", 1],
+      ["a", 2]
+    ]
+    expect(failureOf("utility.lookup_table", { input: "a" }, { table: twice })).toMatchObject({
+      code: "FORMATTER_CONFIG_INVALID",
+      stage: "config",
+      details: { field: "table" }
+    })
     expect(failureOf("text.lowercase", { input: "a" }, {}, { timezone: "Mars" })).toMatchObject({
       code: "FORMATTER_TIMEZONE_UNKNOWN"
     })

@@ -45,8 +45,9 @@ export const stripHtml = operation({
       }
     })
     const result = pieces.join("")
+    if (!keep_line_breaks) return { result }
     let end = result.length
-    while (keep_line_breaks && result[end - 1] === "\n") end--
+    while (result[end - 1] === "\n") end--
     return { result: result.slice(0, end) }
   }
 })

@@ -4,7 +4,7 @@ import { Fault, type FaultDetails } from "./engine/Fault.ts"
 import type { Reading, Warning } from "./engine/Field.ts"
 import { limits } from "./engine/Limits.ts"
 import { linesOf } from "./engine/Lines.ts"
-import { Meter, withinElement, withinOutput } from "./engine/Meter.ts"
+import { charactersIn, Meter, withinElement, withinOutput } from "./engine/Meter.ts"
 import type { Operation, Output } from "./engine/Operation.ts"
 import { seeded } from "./engine/Random.ts"
 import type { Step } from "./engine/Step.ts"
@@ -157,6 +157,7 @@ export function* inParts(
     }
     const at = { field: "", timezone: context.timezone, warn }
     const once = (): Output => {
+      meter.begin()
       const values: Record<string, unknown> = { ...options }
       let isEmpty = false
       let length = 0
@@ -170,7 +171,7 @@ export function* inParts(
           isEmpty ||= field.required && field.lines
           values[name] = field.absent(at)
         } else {
-          if (typeof given === "string") length += given.length
+          length += typeof given === "object" ? charactersIn(given) : typeof given === "string" ? given.length : 0
           isEmpty ||= given === "" && field.required && field.lines
           values[name] = field.read(given, at)
         }

@@ -66,6 +66,15 @@ describe("failures", () => {
       code: "FORMATTER_DIVISION_BY_ZERO",
       stage: "execution"
     })
+    const twice = [
+      ["a", 1],
+      ["a", 2]
+    ]
+    expect(failureOf("utility.lookup_table", { input: "a" }, { table: twice })).toMatchObject({
+      code: "FORMATTER_CONFIG_INVALID",
+      stage: "config",
+      details: { field: "table" }
+    })
     expect(failureOf("text.lowercase", { input: "a" }, {}, { timezone: "Mars" })).toMatchObject({
       code: "FORMATTER_TIMEZONE_UNKNOWN"
     })
@@ -107,6 +116,25 @@ describe("limits", () => {
     expect(failureOf("date.format", { input: fuzzy }, { to_format: "YYYY" })).toMatchObject({
       code: "FORMATTER_TIMEOUT",
       stage: "execution"
+    })
+  })
+
+  it("hold for each element by itself", () => {
+    const chunks = { input: "a".repeat(60_000), chunk_size: 20_000, overlap: 19_900 }
+    expect(failureOf("text.split_chunks", chunks)).toMatchObject({
+      code: "FORMATTER_TIMEOUT",
+      details: { limit: 40 }
+    })
+  })
+
+  it("count the texts within objects and lists, and those that are compared", () => {
+    const large = "x".repeat(100_000)
+    const variables = { a: large, b: large, c: large }
+    expect(failureOf("number.formula", { formula: "1", variables })).toMatchObject({ code: "FORMATTER_LIMIT_EXCEEDED" })
+    const formula = Array.from({ length: 70 }, () => "(a=b)").join("&")
+    const pair = { a: "x".repeat(80_000), b: "x".repeat(80_000) }
+    expect(failureOf("number.formula", { formula, variables: pair })).toMatchObject({
+      code: "FORMATTER_FORMULA_LIMIT"
     })
   })
 

@@ -36,11 +36,13 @@ const attempts: ReadonlyArray<readonly [operation: string, inputs: object, optio
     "<i><p>",
     "<blockquote>"
   ].flatMap((piece) => [
-    ["text.html_to_markdown", { input: fill(piece, 16_384) }] as const,
+    ["text.html_to_markdown", { input: fill(piece, 4096) }] as const,
     ["text.strip_html", { input: fill(piece, 131_072) }] as const
   ]),
-  ["text.html_to_markdown", { input: `${"<b>".repeat(100)}${fill("x ", 15_000)}` }],
-  ["text.html_to_markdown", { input: `${"<ul><li>".repeat(50)}${fill("x<br>", 15_000)}` }],
+  ["text.html_to_markdown", { input: `${"<b>".repeat(100)}${fill("x ", 3500)}` }],
+  ["text.html_to_markdown", { input: `<pre><code>${fill("\n", 4000)}x` }],
+  ["text.html_to_markdown", { input: `<pre><code>${fill(" \n", 4000)}x` }],
+  ["text.html_to_markdown", { input: `${"<ul><li>".repeat(50)}${fill("x<br>", 3500)}` }],
   ...["[", "![", "*a **", "> ", "- ", "`", "[a](", "[a][", "|a|b\n|-|-\n", "<", "*_", "  - a\n", "a**b_"].map(
     (piece) => ["text.markdown_to_html", { input: fill(piece, 12_288) }, { linkify: true }] as const
   ),
@@ -77,6 +79,13 @@ const attempts: ReadonlyArray<readonly [operation: string, inputs: object, optio
   ["text.replace", { input: fill("a", 131_000), find: "a", replace: fill("b", 1000) }],
   ["text.split_chunks", { input: fill("a", 131_000), chunk_size: 20_000, overlap: 19_999 }],
   ["text.split_chunks", { input: fill("a", 131_000), chunk_size: 19_999, overlap: 100 }, { boundary: "sentence" }],
+  ["text.strip_html", { input: `${fill("\n", 131_000)}x` }, { keep_line_breaks: true }],
+  ["text.strip_html", { input: fill("<p>x", 131_072) }, { keep_line_breaks: true }],
+  ["text.replace_pattern", { input: fill("a", 21_000), pattern: "a+", replace: fill("$0", 131_072) }],
+  ["date.format", { input: "1".repeat(39) }, { from_format: "HD".repeat(13), to_format: "YYYY" }],
+  ["date.format", { input: "1".repeat(200) }, { from_format: "HD".repeat(60), to_format: "YYYY" }],
+  ["date.format", { input: `1${" ".repeat(400)}1x` }, { from_format: `D${"[ ]".repeat(40)}D`, to_format: "YYYY" }],
+  ["date.format", { input: "a".repeat(500) }, { from_format: "MMM[a]".repeat(20), to_format: "YYYY" }],
   ["text.to_ascii", { input: fill("中", 43_000) }],
   ["text.extract_number", { input: fill("1,", 131_072) }, { which: "all" }],
   ["date.add_subtract", { input: "2026-01-01", expression: "+999999999 business_days" }],

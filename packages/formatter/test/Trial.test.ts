@@ -109,6 +109,29 @@ describe("a trial", () => {
   })
 
   it.each([
+    ['IF({{trigger.name ?? "{}"}}="x",1,2)', { name: "1+1,99,0)&IF(1=1" }, { result: 2 }],
+    ['LEN({{trigger["{}"]}})', { "{}": '"&1' }, { result: 3 }],
+    ["{{trigger.a}}&{{trigger.A}}", { a: "x", A: "y" }, { result: "xy" }],
+    ['{{trigger.none ?? "}}"}}&"a"', {}, { result: "}}a" }]
+  ])("reads nothing of the data as a formula: %s", (formula, trigger, output) => {
+    expect(answerTo(step("number.formula", { formula }, { context: { trigger } })).output).toEqual(output)
+  })
+
+  it("joins the variables of a list with those of templates", () => {
+    const context = { trigger: { x: 3 } }
+    const inputs = { formula: "a*{{trigger.x}}*b", variables: [["a", 2], { key: "b", value: 5 }] }
+    expect(answerTo(step("number.formula", inputs, { context })).output).toEqual({ result: 30 })
+  })
+
+  it.each([
+    ['"Hello {{trigger.name}}"', "FORMATTER_FORMULA_SYNTAX"],
+    ["1 + {{trigger.x", "FORMATTER_TEMPLATE_INVALID"],
+    ["{{nowhere.x}}", "FORMATTER_TEMPLATE_INVALID"]
+  ])("refuses a template that is none of a formula: %s", (formula, code) => {
+    expect(tryBody(step("number.formula", { formula }))).toMatchObject({ failure: { code, stage: "input" } })
+  })
+
+  it.each([
     [null, "body"],
     [[], "body"],
     [{}, "config"],
@@ -123,12 +146,18 @@ describe("a trial", () => {
     expect(tryBody(wrong)).toMatchObject({ failure: { code: "FORMATTER_ENVELOPE_INVALID", fields: [{ path }] } })
   })
 
-  it.each(["2026-01-01", "2026-01-01T00:00:00", "1899-12-31T00:00:00Z", "now", 5, "2026-13-01T00:00:00Z"])(
-    "has no anchor %j",
-    (anchor_at) => {
-      expect(tryBody({ ...body, anchor_at })).toMatchObject({ failure: { code: "FORMATTER_ANCHOR_INVALID" } })
-    }
-  )
+  it.each([
+    "2026-01-01",
+    "2026-01-01T00:00:00",
+    "1899-12-31T00:00:00Z",
+    "now",
+    5,
+    "2026-13-01T00:00:00Z",
+    "2026-02-30T00:00:00Z",
+    "9999-12-31T23:59:59-14:00"
+  ])("has no anchor %j", (anchor_at) => {
+    expect(tryBody({ ...body, anchor_at })).toMatchObject({ failure: { code: "FORMATTER_ANCHOR_INVALID" } })
+  })
 
   it("the same body gives the same bytes", () => {
     for (const operation of operations.values()) {

@@ -213,19 +213,21 @@ const define = (object: Record<string, Json>, key: string, value: Json): void =>
 }
 
 const found = ({ fallback, rest, root }: Token, path: string, reading: Reading): Json => {
-  const value = valueAt(Object.hasOwn(reading.context, root) ? reading.context[root] : undefined, rest, 0)
+  const value = valueAt(Object.hasOwn(reading.context, root) ? reading.context[root] : undefined, rest, 0, reading)
   if (value !== undefined && value !== null) return value as Json
   if (fallback !== undefined) return fallback
   if (value === undefined) reading.missing.add(path)
   return null
 }
 
-const valueAt = (root: unknown, path: ReadonlyArray<Segment>, from: number): unknown => {
+/** Under each element of a list, every step is paid for: of a long list, a long path that leads to nothing is much work and a short result. */
+const valueAt = (root: unknown, path: ReadonlyArray<Segment>, from: number, reading: Reading): unknown => {
   let value = root
   for (let i = from; i < path.length; i++) {
     const segment = path[i]!
+    if (from > 0) reading.spend(1)
     if (segment.kind === "each") {
-      return Array.isArray(value) ? value.map((element) => valueAt(element, path, i + 1) ?? null) : undefined
+      return Array.isArray(value) ? value.map((element) => valueAt(element, path, i + 1, reading) ?? null) : undefined
     }
     if (Array.isArray(value)) {
       value = value.at(segment.kind === "index" ? segment.index : positionFrom(segment.key, value.length))

@@ -199,6 +199,13 @@ describe("what it resolves to is bounded", () => {
     expect(compiled(value).resolve(context)).toEqual({ kind: "too_large" })
   })
 
+  it("and so is a long path under each element of a long list, though it leads to nothing", () => {
+    const deep = Array.from({ length: 300 }).reduce<unknown>((inner) => ({ a: inner }), {})
+    const context = { trigger: { many: Array.from({ length: 10_000 }, () => deep) } }
+    expect(compiled(`{{trigger.many[]${".a".repeat(200)}.b}}`).resolve(context)).toEqual({ kind: "too_large" })
+    expect(compiled("{{trigger.many[].a.b}}").resolve(context).kind).toBe("resolved")
+  })
+
   it("and what fits is not refused", () => {
     const outcome = compiled({ a: "{{trigger.long}}" }).resolve({ trigger: { long } })
     expect(outcome.kind).toBe("resolved")

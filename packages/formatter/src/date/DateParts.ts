@@ -1,5 +1,5 @@
 import { mapped, moment, zone } from "../engine/Fields.ts"
-import { int, operation, string } from "../engine/Operation.ts"
+import { int, nullable, operation, string } from "../engine/Operation.ts"
 import { formatted } from "./Format.ts"
 import { parseDate } from "./Parse.ts"
 import { dateErrors, dateLimits, dateWarnings } from "./Row.ts"
@@ -16,16 +16,30 @@ export const dateParts = operation({
     from_format: fromFormat("Format of the input")
   },
   lines: "map",
+  empty: {
+    year: null,
+    month: null,
+    day: null,
+    weekday: null,
+    iso_week: null,
+    hour: null,
+    minute: null,
+    second: null,
+    unix: null,
+    iso: "",
+    timezone: "",
+    offset: ""
+  },
   output: {
-    year: int,
-    month: int,
-    day: int,
-    weekday: { type: "integer", minimum: 1, maximum: 7 },
-    iso_week: int,
-    hour: int,
-    minute: int,
-    second: int,
-    unix: int,
+    year: nullable(int),
+    month: nullable(int),
+    day: nullable(int),
+    weekday: nullable({ type: "integer", minimum: 1, maximum: 7 }),
+    iso_week: nullable(int),
+    hour: nullable(int),
+    minute: nullable(int),
+    second: nullable(int),
+    unix: nullable(int),
     iso: string,
     timezone: string,
     offset: string

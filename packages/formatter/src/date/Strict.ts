@@ -79,26 +79,47 @@ const tokens: Readonly<Record<string, readonly [source: string, take: Take]>> = 
     String.raw`(\d{4}-W\d\d-[1-7])`,
     (draft, text) => {
       const fourth = new Temporal.PlainDate(Number(text.slice(0, 4)), 1, 4)
-      const found = fourth.add({ days: (Number(text.slice(6, 8)) - 1) * 7 + Number(text[9]) - fourth.dayOfWeek })
+      const week = Number(text.slice(6, 8))
+      const found = fourth.add({ days: (week - 1) * 7 + Number(text[9]) - fourth.dayOfWeek })
+      if (found.weekOfYear !== week) return false
       ;[draft.year, draft.month, draft.day] = [found.year, found.month, found.day]
+      return true
     }
   ],
   X: [String.raw`([+-]?\d{1,12}(?:\.\d{1,9})?)`, (draft, text) => void (draft.instant = Number(text) * 1000)],
   x: [String.raw`([+-]?\d{1,15})`, (draft, text) => void (draft.instant = Number(text))]
 }
 
-interface Compiled {
-  readonly pattern: RegExp
-  readonly takes: ReadonlyArray<Take>
+interface Slot {
+  /** Finds the longest that it may be at a place. */
+  readonly longest: RegExp
+  /** Says of a text whether it is that. */
+  readonly whole: RegExp
+  readonly take: Take | null
 }
 
-const compiled = memo(200, (format): Compiled => {
-  const takes: Array<Take> = []
-  const sources = piecesOf(format, "from_format").map((piece) => {
-    if ("literal" in piece) return escape(piece.literal).replaceAll(/\s+/g, String.raw`\s+`)
+const slot = (source: string, take: Take | null): Slot => ({
+  longest: new RegExp(source, "iuy"),
+  whole: new RegExp(`^(?:${source})$`, "iu"),
+  take
+})
+
+const compiled = memo(200, (format): ReadonlyArray<Slot> => {
+  const slots: Array<Slot> = []
+  let literal = ""
+  const endLiteral = (): void => {
+    if (literal !== "") slots.push(slot(escape(literal).replaceAll(/\s+/g, String.raw`\s+`), null))
+    literal = ""
+  }
+  for (const piece of piecesOf(format, "from_format")) {
+    if ("literal" in piece) {
+      literal += piece.literal
+      continue
+    }
+    endLiteral()
     if (piece.token.startsWith("S")) {
-      takes.push((draft, text) => void (draft.nanosecond = nanoseconds(text)))
-      return String.raw`(\d{1,9})`
+      slots.push(slot(String.raw`(\d{1,9})`, (draft, text) => void (draft.nanosecond = nanoseconds(text))))
+      continue
     }
     const token = tokens[piece.token]
     if (token === undefined) {
@@ -106,19 +127,56 @@ const compiled = memo(200, (format): Compiled => {
         field: "from_format"
       })
     }
-    takes.push(token[1])
-    return token[0]
-  })
-  return { pattern: new RegExp(`^${sources.join("")}$`, "iu"), takes }
+    slots.push(slot(token[0], token[1]))
+  }
+  endLiteral()
+  return slots
 })
+
+/** How often a token is tried: dates that people write take as many tries as they have tokens. */
+const mostTries = 2000
+
+/**
+ * What each slot takes of the text; null when it is not written so. One pattern for all of them would be tried in as many ways as tokens that
+ * touch can share their digits: here no slot is tried twice at one place, and the tries are counted.
+ */
+const shared = (text: string, slots: ReadonlyArray<Slot>): ReadonlyArray<string> | null => {
+  const failed = new Set<number>()
+  const taken: Array<string> = []
+  let tries = 0
+  const fits = (index: number, at: number): boolean => {
+    const slot = slots[index]
+    if (slot === undefined) return at === text.length
+    const place = index * (text.length + 1) + at
+    if (failed.has(place)) return false
+    slot.longest.lastIndex = at
+    const longest = slot.longest.exec(text)?.[0].length ?? 0
+    // A literal is never shorter than it can be: no token begins with white space.
+    for (let length = longest; length > 0 && (slot.take !== null || length === longest); length--) {
+      if (++tries > mostTries) {
+        throw new Fault("FORMATTER_LIMIT_EXCEEDED", "the format can be read in too many ways", {
+          field: "from_format",
+          limit: mostTries
+        })
+      }
+      const found = slot.whole.exec(text.slice(at, at + length))
+      if (found === null) continue
+      taken[index] = found[1] ?? ""
+      if (fits(index + 1, at + length)) return true
+    }
+    failed.add(place)
+    return false
+  }
+  return fits(0, 0) ? taken : null
+}
 
 /** What the text says by that format; null when it is not written so. */
 export const strictly = (text: string, format: string, locale: string): Parts | null => {
-  const { pattern, takes } = compiled(format)
-  const found = pattern.exec(text.trim())
-  if (found === null) return null
+  const slots = compiled(format)
+  const taken = shared(text.trim(), slots)
+  if (taken === null) return null
   const draft: Draft = { ...noParts, period: undefined, dayOfYear: null }
-  for (const [at, take] of takes.entries()) if (take(draft, found[at + 1] ?? "", locale) === false) return null
+  for (const [at, { take }] of slots.entries()) if (take?.(draft, taken[at]!, locale) === false) return null
   const { dayOfYear, period, ...parts } = draft
   if (parts.hour !== null && period !== undefined) {
     const hour = hourOf(parts.hour, period)

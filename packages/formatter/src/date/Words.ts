@@ -2,8 +2,26 @@ import { chrono } from "../engine/Libraries.ts"
 import type { Call } from "../engine/Operation.ts"
 import { noParts, type Parts } from "./Parts.ts"
 
-/** The hour that the library takes where nothing is said. */
-const assumed = 12
+/** Words that say a time of day, which the library marks: it does not count their hour as said. */
+const timesOfDay: ReadonlySet<string> = new Set(
+  ["morning", "noon", "afternoon", "evening", "tonight", "midnight"].map((name) => `casualReference/${name}`)
+)
+
+/**
+ * The library counts with the clocks of the process, on which a day of two or of no such hour would show: while it does, they are those of UTC. Nothing else
+ * runs meanwhile.
+ */
+const withoutClocks = <A>(read: () => A): A => {
+  const { TZ } = process.env
+  if (TZ === "UTC") return read()
+  process.env["TZ"] = "UTC"
+  try {
+    return read()
+  } finally {
+    if (TZ === undefined) delete process.env["TZ"]
+    else process.env["TZ"] = TZ
+  }
+}
 
 /**
  * A date that stands in a sentence, relative to the anchor in the zone: the library knows offsets alone, so it is asked what the clocks show, and the zone is
@@ -12,10 +30,11 @@ const assumed = 12
 export const inWords = (text: string, anchor: Temporal.ZonedDateTime, call: Call): Parts | null => {
   call.spend(100 + text.length * 16)
   const reference = { instant: new Date(anchor.epochMilliseconds), timezone: anchor.offsetNanoseconds / 60e9 }
-  const start = chrono().casual.parse(text, reference, { forwardDate: false })[0]?.start
+  const { casual } = chrono()
+  const start = withoutClocks(() => casual.parse(text, reference, { forwardDate: false })[0]?.start)
   if (start === undefined) return null
   const hour = start.get("hour")
-  const isTimed = start.isCertain("hour") || hour !== assumed
+  const isTimed = start.isCertain("hour") || [...start.tags()].some((tag) => timesOfDay.has(tag))
   return {
     ...noParts,
     year: start.get("year"),

@@ -94,7 +94,10 @@ const special: Readonly<Record<string, string>> = {
 }
 
 /** A text in which `[:space:]` and its like stand for what a form's field cannot hold. */
-export const symbols = (label: string, about: About & { readonly default?: string } = {}): Field<string> => {
+export const symbols = (
+  label: string,
+  about: About & { readonly default?: string; readonly maximum?: number } = {}
+): Field<string> => {
   const absent = (about.default ?? "").replaceAll(/\[:[a-z]+:\]/g, (found) => special[found] ?? found)
   return make(
     label,
@@ -102,6 +105,8 @@ export const symbols = (label: string, about: About & { readonly default?: strin
     { ...about, default: about.default ?? null },
     (value, at) => {
       const read = textOf(value, at)
+      if (about.maximum !== undefined && read.length > about.maximum)
+        throw tooMuch(`${at.field} has too many characters`, about.maximum, read.length, at.field)
       return read.includes("[:") ? read.replaceAll(/\[:[a-z]+:\]/g, (found) => special[found] ?? found) : read
     },
     () => absent

@@ -8,16 +8,36 @@ import type { Operation, Output } from "./Operation.ts"
  */
 export class Meter {
   #left = totalMicros
+  #ofElement = elementMicros
+  /** Another element begins: what the one before has left, it does not inherit. */
+  readonly begin = (): void => {
+    this.#ofElement = elementMicros
+  }
   readonly spend = (micros: number): void => {
     this.#left -= micros
-    if (this.#left < 0)
-      throw new Fault("FORMATTER_TIMEOUT", "this takes longer than is allowed", { limit: limits.cpu_ms })
+    this.#ofElement -= micros
+    if (this.#left < 0 || this.#ofElement < 0) {
+      const limit = this.#left < 0 ? limits.cpu_ms : elementMicros / 1000
+      throw new Fault("FORMATTER_TIMEOUT", "this takes longer than is allowed", { limit })
+    }
   }
 }
 
 /** The most characters that the texts of one element may have together: the operation's own limit, or what its cost leaves. */
 export const charactersOf = ({ cost, limits: own }: Operation): number =>
   own["characters"] ?? Math.floor(((elementMicros - cost.call) * 1000) / cost.character)
+
+/** The characters of the texts that a value holds, however deep. */
+export const charactersIn = (given: object): number => {
+  let characters = 0
+  const open: Array<unknown> = [given]
+  while (open.length > 0) {
+    const value = open.pop()
+    if (typeof value === "string") characters += value.length
+    else if (typeof value === "object" && value !== null) for (const one of Object.values(value)) open.push(one)
+  }
+  return characters
+}
 
 /** What one element of so many characters costs, in microseconds. */
 export const withinElement = (operation: Operation, length: number): number => {

@@ -39,7 +39,13 @@ const comparisons: Readonly<Record<string, (sign: number) => boolean>> = {
 
 const binary = (operator: string, left: Term, right: Term): Term => {
   const holds = comparisons[operator]
-  if (holds !== undefined) return stepped((scope) => holds(compare(left(scope), right(scope))))
+  if (holds !== undefined) {
+    return stepped((scope) => {
+      const [a, b] = [left(scope), right(scope)]
+      if (typeof a === "string" && typeof b === "string") scope.step((a.length + b.length) / 1000)
+      return holds(compare(a, b))
+    })
+  }
   if (operator === "&") return stepped((scope) => boundedText(textual(left(scope)) + textual(right(scope)), scope))
   if (operator === "+") return stepped((scope) => finite(numeric(left(scope)).plus(numeric(right(scope)))))
   if (operator === "-") return stepped((scope) => finite(numeric(left(scope)).minus(numeric(right(scope)))))
@@ -203,15 +209,18 @@ export const compileFormula = (formula: string): Term => {
   return term
 }
 
+/** The members that templates name do not ignore case. */
+const keyOf = (name: string): string => (name.startsWith("{{") ? name : name.toLowerCase())
+
 /** Evaluates a formula with variables, whose names ignore case. */
 export const evaluate = (formula: string, variables: ReadonlyArray<readonly [string, unknown]>, call: Call): Value => {
   const term = compileFormula(formula)
-  const named = new Map(variables.map(([name, value]) => [name.toLowerCase(), value]))
+  const named = new Map(variables.map(([name, value]) => [keyOf(name), value]))
   let steps = 0
   const scope: Scope = {
     call,
     variable: (name) => {
-      const key = name.toLowerCase()
+      const key = keyOf(name)
       if (!named.has(key)) {
         throw new Fault("FORMATTER_FORMULA_UNKNOWN_VARIABLE", `there is no variable ${name.slice(0, 80)}`, {
           field: "formula"

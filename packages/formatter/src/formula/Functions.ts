@@ -80,6 +80,13 @@ const whole = (value: Decimal): Decimal => {
   return truncated
 }
 
+/** What is left of a division, with the divisor's sign: of all digits, where a quotient would be rounded. */
+const modulo = (value: Decimal, by: Decimal): Decimal => {
+  divided(value, by)
+  const left = value.mod(by)
+  return left.isZero() || left.isNegative() === by.isNegative() ? left : left.plus(by)
+}
+
 const gcd = (a: Decimal, b: Decimal): Decimal => {
   let [x, y] = [a, b]
   while (!y.isZero()) [x, y] = [y, x.mod(y)]
@@ -171,7 +178,7 @@ export const functions: ReadonlyMap<string, Function> = new Map<string, Function
     POW: plain(2, 2, ([base, exponent], scope) => power(base!, exponent!, scope)),
     POWER: plain(2, 2, ([base, exponent], scope) => power(base!, exponent!, scope)),
     QUOTIENT: plain(2, 2, ([left, right]) => (divided(left!, right!) as Decimal).trunc()),
-    MOD: numbers(2, 2, ([value, by]) => value!.minus((divided(value!, by!) as Decimal).floor().times(by!))),
+    MOD: numbers(2, 2, ([value, by]) => modulo(value!, by!)),
     CEILING: multiple((quotient) => quotient.ceil()),
     FLOOR: multiple((quotient) => quotient.floor()),
     EVEN: parity(false),

@@ -1,3 +1,4 @@
+import { readToken } from "@tidegate/templates/MappingToken"
 import { Fault, tooMuch } from "../engine/Fault.ts"
 
 export const formulaLimits = {
@@ -16,14 +17,42 @@ export interface Token {
   readonly position: number
 }
 
-/** A template within a formula: it is a name. */
-export const templateInFormula = /\{\{[^{}]*\}\}/g
-
 export const syntax = (message: string, position: number): Fault =>
   new Fault("FORMATTER_FORMULA_SYNTAX", message, { field: "formula", position })
 
 const token =
-  /\s*(?:(\d+\.?\d*(?:[eE][+-]?\d{1,3})?|\.\d+(?:[eE][+-]?\d{1,3})?)|"((?:[^"]|"")*)"|(\{\{[^{}]*\}\}|[\p{L}_][\p{L}\p{N}_.]*)|(<=|>=|<>|[-+*/^%&=<>(),;]))/uy
+  /\s*(?:(\d+\.?\d*(?:[eE][+-]?\d{1,3})?|\.\d+(?:[eE][+-]?\d{1,3})?)|"((?:[^"]|"")*)"|([\p{L}_][\p{L}\p{N}_.]*)|(<=|>=|<>|[-+*/^%&=<>(),;]))/uy
+
+/** The template that begins there, behind white space: it is a name, whatever stands within its quotes. */
+const templateAt = (formula: string, at: number): Token | null => {
+  const space = /\s*/y
+  space.lastIndex = at
+  const position = at + (space.exec(formula)?.[0].length ?? 0)
+  if (!formula.startsWith("{{", position)) return null
+  const found = readToken(formula, position + 2)
+  if (typeof found === "string") throw new Fault("FORMATTER_TEMPLATE_INVALID", found, { field: "formula", position })
+  return { kind: "name", text: formula.slice(position, found.end), position }
+}
+
+/** What a text in quotes says. A template in it would stay as it is written, which nobody means. */
+const literalOf = (quoted: string, position: number): string => {
+  const text = quoted.replaceAll('""', '"')
+  for (let open = text.indexOf("{{"); open >= 0; open = text.indexOf("{{", open + 2)) {
+    if (typeof readToken(text, open + 2) !== "string")
+      throw syntax("a template stands outside of quotes, and is joined to a text by &", position)
+  }
+  return text
+}
+
+/** The templates of a formula, each once. Of a formula that is too long there are none: the field refuses it. */
+export const templatesOf = (formula: string): ReadonlyArray<string> =>
+  formula.length > formulaLimits.characters
+    ? []
+    : [
+        ...new Set(
+          tokensOf(formula).flatMap(({ kind, text }) => (kind === "name" && text.startsWith("{{") ? [text] : []))
+        )
+      ]
 
 /** The tokens of a formula, with an end behind them. */
 export const tokensOf = (formula: string): ReadonlyArray<Token> => {
@@ -31,6 +60,12 @@ export const tokensOf = (formula: string): ReadonlyArray<Token> => {
   const tokens: Array<Token> = []
   let at = /^\s*=?/.exec(text)![0].length
   while (at < text.length) {
+    const template = templateAt(text, at)
+    if (template !== null) {
+      tokens.push(template)
+      at = template.position + template.text.length
+      continue
+    }
     token.lastIndex = at
     const found = token.exec(text)
     if (found === null) {
@@ -46,7 +81,7 @@ export const tokensOf = (formula: string): ReadonlyArray<Token> => {
     const inner = number ?? name ?? operator ?? ""
     const position = at + whole.length - (quoted === undefined ? inner.length : whole.trimStart().length)
     if (number !== undefined) tokens.push({ kind: "number", text: number, position })
-    else if (quoted !== undefined) tokens.push({ kind: "text", text: quoted.replaceAll('""', '"'), position })
+    else if (quoted !== undefined) tokens.push({ kind: "text", text: literalOf(quoted, position), position })
     else if (name !== undefined) tokens.push({ kind: "name", text: name, position })
     else tokens.push({ kind: "operator", text: operator!, position })
     if (tokens.length > formulaLimits.tokens)

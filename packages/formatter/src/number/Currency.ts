@@ -27,7 +27,7 @@ export const currency = operation({
   run: ({ currency, input, locale, pattern }, call) => {
     const code = currencyOf(currency === "" ? "USD" : currency)
     const plain = numberIn(input, ".")
-    if (plain === null) {
+    if (plain === null || !Number.isFinite(Number(plain))) {
       call.warn("UNPARSEABLE_UNCHANGED", "the value is no number", "input")
       return { result: input }
     }

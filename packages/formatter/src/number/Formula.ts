@@ -7,6 +7,9 @@ import { emitted, isNumber } from "../formula/Values.ts"
 
 const mostVariables = 100
 
+/** What the variables say has a limit of its own: `characters` would be one of all inputs together. */
+const { characters: mostFormula, ...ofFormula } = formulaLimits
+
 export const formula = operation({
   key: "number.formula",
   label: "Formula",
@@ -19,6 +22,7 @@ export const formula = operation({
   output: { result: nullable(either(num, string, bool)) },
   warnings: ["NUMBER_AS_TEXT", "RANDOM_SEEDED"],
   errors: [
+    "FORMATTER_TEMPLATE_INVALID",
     "FORMATTER_FORMULA_SYNTAX",
     "FORMATTER_FORMULA_UNKNOWN_FUNCTION",
     "FORMATTER_FORMULA_UNKNOWN_VARIABLE",
@@ -28,7 +32,7 @@ export const formula = operation({
     "FORMATTER_FORMULA_LIMIT",
     "FORMATTER_DIVISION_BY_ZERO"
   ],
-  limits: { ...formulaLimits, variables: mostVariables },
+  limits: { formula: mostFormula, ...ofFormula, variables: mostVariables },
   cost: { call: 20, character: 200 },
   sample: {
     inputs: { formula: "price * quantity", variables: { price: 4.5, quantity: 3 } },

@@ -1,5 +1,6 @@
 import { Fault } from "../engine/Fault.ts"
 import { integer, number } from "../engine/Fields.ts"
+import { decimal } from "../engine/Libraries.ts"
 import { array, either, num, operation } from "../engine/Operation.ts"
 
 export const random = operation({
@@ -19,8 +20,11 @@ export const random = operation({
   cost: { call: 30 },
   sample: { inputs: { lower: 1, upper: 6 }, options: {}, output: { result: 3 } },
   run: ({ count, decimals, lower, upper }, call) => {
-    const scale = 10 ** decimals
-    const [least, most] = [Math.ceil(lower * scale), Math.floor(upper * scale)]
+    // Of doubles, 0.57 * 100 is less than 57.
+    const Exact = decimal()
+    const scale = new Exact(10).pow(decimals)
+    const least = new Exact(lower).times(scale).ceil().toNumber()
+    const most = new Exact(upper).times(scale).floor().toNumber()
     if (
       least > most ||
       !Number.isSafeInteger(most - least) ||
@@ -32,7 +36,7 @@ export const random = operation({
     }
     call.warn("RANDOM_SEEDED", "the number is drawn from the run's seed")
     const numbers = Array.from({ length: count }, () =>
-      Number(((least + Math.floor(call.random() * (most - least + 1))) / scale).toFixed(decimals))
+      new Exact(least + Math.floor(call.random() * (most - least + 1))).div(scale).toNumber()
     )
     return { result: count === 1 ? numbers[0]! : numbers }
   }

@@ -1,6 +1,6 @@
 import { flag, integer, mapped, needed, option, symbols, text } from "../engine/Fields.ts"
 import { int, operation } from "../engine/Operation.ts"
-import { folded, lengthOf, unitOf } from "./Search.ts"
+import { folded, lengthOf, mostSought, unitOf } from "./Search.ts"
 
 export const find = operation({
   key: "text.find",
@@ -8,7 +8,7 @@ export const find = operation({
   description: "Where a text begins within another, counted from 0; -1 where it does not",
   fields: {
     input: mapped(text("Text", { required: true })),
-    find: needed(symbols("Find")),
+    find: needed(symbols("Find", { maximum: mostSought })),
     offset: integer("Start at", { default: 0 }),
     case_sensitive: option(flag("Case matters", true))
   },

@@ -1,4 +1,5 @@
 import type Turndown from "turndown"
+import { tooMuch } from "../engine/Fault.ts"
 import { mapped, option, select, text } from "../engine/Fields.ts"
 import { turndown } from "../engine/Libraries.ts"
 import { operation, string } from "../engine/Operation.ts"
@@ -43,6 +44,9 @@ const dropped = new Set(["b", "div", "em", "i", "p", "strong", "section", "artic
 /** Levels of elements that the converter is given: it takes the square of them. */
 const mostLevels = 24
 
+/** Elements that the converter is given. */
+const mostElements = 500
+
 /**
  * HTML that is well nested, of what Markdown can say: a browser's parser may make a thousand elements of ten characters that are not. `unsafe` is called for
  * links that are dropped.
@@ -51,9 +55,20 @@ const tidied = (html: string, unsafe: () => void): string => {
   const tidy: Array<string> = []
   const open: Array<boolean> = []
   let levels = 0
+  let elements = 0
+  // The converter takes the square of line breaks that follow each other: two of them are kept.
+  let breaks = 0
+  const kept = (piece: string): string => {
+    let text = ""
+    for (const char of piece) {
+      breaks = char === "\n" || char === "\r" ? breaks + 1 : 0
+      if (breaks <= 2) text += char
+    }
+    return text
+  }
   readHtml(html, {
     text: (piece) => {
-      tidy.push(escapeHtml(piece))
+      tidy.push(escapeHtml(kept(piece)))
     },
     open: (name, attributes) => {
       const taken = known.has(name) && (levels < mostLevels || empty.has(name))
@@ -62,6 +77,7 @@ const tidied = (html: string, unsafe: () => void): string => {
         if (taken) levels++
       }
       if (!taken) return
+      if (++elements > mostElements) throw tooMuch("there are too many elements", mostElements, elements, "input")
       const address = name === "a" ? "href" : name === "img" ? "src" : null
       let shown = ""
       if (address !== null) {
@@ -97,8 +113,8 @@ export const htmlToMarkdown = operation({
   lines: "map",
   output: { result: string },
   warnings: ["LINK_SCHEME_REMOVED"],
-  limits: { characters: 16_384, nesting: mostNesting },
-  cost: { call: 100, character: 2400 },
+  limits: { characters: 4096, elements: mostElements, nesting: mostNesting },
+  cost: { call: 100, character: 9000 },
   sample: { inputs: { input: "<h1>Hello <em>you</em></h1>" }, options: {}, output: { result: "# Hello _you_" } },
   run: ({ bullet, heading_style, input }, call) => {
     let unsafe = false

@@ -2,7 +2,7 @@ import { Fault } from "../engine/Fault.ts"
 import { flag, mapped, needed, option, select, symbols, text } from "../engine/Fields.ts"
 import { limits } from "../engine/Limits.ts"
 import { operation, string } from "../engine/Operation.ts"
-import { placesOf } from "./Search.ts"
+import { mostSought, placesOf } from "./Search.ts"
 
 export const replace = operation({
   key: "text.replace",
@@ -10,7 +10,12 @@ export const replace = operation({
   description: "Another text in place of one, taken literally",
   fields: {
     input: mapped(text("Text", { required: true })),
-    find: needed(symbols("Find", { help: "[:space:], [:tab:], [:newline:] and [:return:] stand for what they say" })),
+    find: needed(
+      symbols("Find", {
+        maximum: mostSought,
+        help: "[:space:], [:tab:], [:newline:] and [:return:] stand for what they say"
+      })
+    ),
     replace: symbols("Replace with", { default: "" }),
     case_sensitive: option(flag("Case matters", true)),
     occurrences: option(select("Which", { all: "All", first: "First", last: "Last" }, "all"))

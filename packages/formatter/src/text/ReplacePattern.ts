@@ -7,6 +7,28 @@ import { patternLimits, patternOptions, searchIn } from "./Patterns.ts"
 /** `$1`, `${name}`, `$$`; what names no group is nothing. */
 const group = /\$(?:(\d{1,2})|\{(\w{1,64})\}|\$)/g
 
+/** What a replacement is made of: texts, and groups by their number or name. */
+type Piece = { readonly text: string } | { readonly group: number | string }
+
+const piecesOf = (replace: string, groups: number, names: ReadonlyArray<string>): ReadonlyArray<Piece> => {
+  const pieces: Array<Piece> = []
+  let text = ""
+  let from = 0
+  for (const { 0: whole, 1: number, 2: name, index } of replace.matchAll(group)) {
+    text += replace.slice(from, index)
+    from = index + whole.length
+    const named = number === undefined ? name : Number(number)
+    if (named === undefined) text += whole.slice(1)
+    else if (typeof named === "number" ? named <= groups : names.includes(named)) {
+      if (text !== "") pieces.push({ text })
+      text = ""
+      pieces.push({ group: named })
+    }
+  }
+  text += replace.slice(from)
+  return text === "" ? pieces : [...pieces, { text }]
+}
+
 export const replacePattern = operation({
   key: "text.replace_pattern",
   label: "Replace a pattern",
@@ -31,23 +53,24 @@ export const replacePattern = operation({
   },
   run: ({ input, occurrences, pattern, replace, ...flags }, call) => {
     const { find, matcher, names } = searchIn(pattern, flags, input, call)
-    const groups = matcher.groupCount()
+    const pieces = piecesOf(replace, matcher.groupCount(), names)
     let result = ""
     let from = 0
-    while (find()) {
-      const shown = replace.replaceAll(group, (whole, number: string | undefined, name: string | undefined) => {
-        if (number !== undefined) return Number(number) <= groups ? (matcher.group(Number(number)) ?? "") : ""
-        if (name !== undefined) return names.includes(name) ? (matcher.group(name) ?? "") : ""
-        return whole.slice(1)
-      })
-      result += input.slice(from, matcher.start()) + shown
-      from = matcher.end()
-      if (result.length > limits.output_bytes) {
+    // Looked at before each piece is added: a short text can become a very long one.
+    const add = (piece: string): void => {
+      if (result.length + piece.length > limits.output_bytes) {
         throw new Fault("FORMATTER_OUTPUT_TOO_LARGE", "the output is too large", {
           limit: limits.output_bytes,
-          actual: result.length
+          actual: result.length + piece.length
         })
       }
+      result += piece
+    }
+    while (find()) {
+      call.spend(pieces.length / 20)
+      add(input.slice(from, matcher.start()))
+      for (const piece of pieces) add("text" in piece ? piece.text : (matcher.group(piece.group) ?? ""))
+      from = matcher.end()
       if (occurrences === "first") break
     }
     if (from === 0 && result === "") call.warn("NO_MATCH", "the pattern was not found", "input")

@@ -23,22 +23,31 @@ export const stripHtml = operation({
   cost: { call: 10, character: 300 },
   sample: { inputs: { input: "<p>Ada &amp; Co</p>" }, options: {}, output: { result: "Ada & Co" } },
   run: ({ input, keep_line_breaks }) => {
-    let result = ""
+    // A text that is looked at while it grows is copied at every look.
+    const pieces: Array<string> = []
+    let atLine = true
+    const add = (piece: string): void => {
+      if (piece === "") return
+      pieces.push(piece)
+      atLine = piece.endsWith("\n")
+    }
     const breakLine = (name: string): void => {
-      if (keep_line_breaks && blocks.has(name) && result !== "" && !result.endsWith("\n")) result += "\n"
+      if (keep_line_breaks && blocks.has(name) && !atLine) add("\n")
     }
     readHtml(input, {
-      text: (piece) => {
-        result += piece
-      },
+      text: add,
       open: (name) => {
-        if (name === "br" && keep_line_breaks) result += "\n"
+        if (name === "br" && keep_line_breaks) add("\n")
         else breakLine(name)
       },
       close: (name) => {
         if (name !== "br") breakLine(name)
       }
     })
-    return { result: keep_line_breaks ? result.replace(/\n+$/, "") : result }
+    const result = pieces.join("")
+    if (!keep_line_breaks) return { result }
+    let end = result.length
+    while (result[end - 1] === "\n") end--
+    return { result: result.slice(0, end) }
   }
 })

@@ -1,8 +1,48 @@
+import type { Schema } from "effect"
 import { Fault } from "../engine/Fault.ts"
-import { any, flag, mapped, needed, option, pairs, quantity } from "../engine/Fields.ts"
+import { any, flag, mapped, needed, option, type Pairs, pairs, quantity } from "../engine/Fields.ts"
 import { anything, operation } from "../engine/Operation.ts"
 
 const mostRows = 500
+
+type Rows = ReadonlyMap<string, Schema.Json>
+
+const made = (table: Pairs, caseSensitive: boolean): Rows => {
+  const rows = new Map<string, Schema.Json>()
+  for (const [key, value] of table) {
+    const sought = caseSensitive ? key : key.toLowerCase()
+    if (rows.has(sought)) {
+      throw new Fault("FORMATTER_CONFIG_INVALID", "a key is there twice", {
+        field: "table",
+        value_preview: key.slice(0, 80)
+      })
+    }
+    rows.set(sought, value)
+  }
+  return rows
+}
+
+/** Tables by their keys, which each step has one of, and not each element. */
+const kept = { exact: new WeakMap<Pairs, Rows>(), folded: new WeakMap<Pairs, Rows>() }
+
+const rowsOf = (table: Pairs, caseSensitive: boolean): Rows => {
+  const tables = caseSensitive ? kept.exact : kept.folded
+  const rows = tables.get(table) ?? made(table, caseSensitive)
+  tables.set(table, rows)
+  return rows
+}
+
+const written = option(needed(pairs("Table", { minimum: 1, maximum: mostRows })))
+
+/** A key that is there twice is a fault of the step, and said before it runs. */
+const table: typeof written = {
+  ...written,
+  read: (value, at) => {
+    const read = written.read(value, at)
+    rowsOf(read, true)
+    return read
+  }
+}
 
 export const lookupTable = operation({
   key: "utility.lookup_table",
@@ -10,7 +50,7 @@ export const lookupTable = operation({
   description: "The value that stands beside a key",
   fields: {
     input: mapped(quantity("Key")),
-    table: option(needed(pairs("Table", { minimum: 1, maximum: mostRows }))),
+    table,
     fallback: any("Fallback"),
     case_sensitive: option(flag("Case matters", true))
   },
@@ -26,19 +66,9 @@ export const lookupTable = operation({
     output: { result: "Germany" }
   },
   run: ({ case_sensitive, fallback, input, table }, call) => {
-    const keyOf = (text: string): string => (case_sensitive ? text : text.toLowerCase())
-    const seen = new Set<string>()
-    for (const [key] of table) {
-      if (seen.has(keyOf(key))) {
-        throw new Fault("FORMATTER_CONFIG_INVALID", "a key is there twice", {
-          field: "table",
-          value_preview: key.slice(0, 80)
-        })
-      }
-      seen.add(keyOf(key))
-    }
-    const found = input === "" ? undefined : table.find(([key]) => keyOf(key) === keyOf(input))
-    if (found !== undefined) return { result: found[1] }
+    const rows = rowsOf(table, case_sensitive)
+    const key = case_sensitive ? input : input.toLowerCase()
+    if (input !== "" && rows.has(key)) return { result: rows.get(key)! }
     call.warn("LOOKUP_FALLBACK_USED", "the table has no such key", "input")
     return { result: fallback ?? "" }
   }

@@ -50,6 +50,21 @@ const parts = (
   warnings
 })
 
+const noDate = {
+  year: null,
+  month: null,
+  day: null,
+  weekday: null,
+  iso_week: null,
+  hour: null,
+  minute: null,
+  second: null,
+  unix: null,
+  iso: "",
+  timezone: "",
+  offset: ""
+}
+
 const instant = {
   year: 2026,
   month: 1,
@@ -206,7 +221,11 @@ export const dates: Cases = {
     parts("garbage", "FORMATTER_DATE_UNPARSEABLE"),
     parts("2026-01-31", "FORMATTER_TIMEZONE_UNKNOWN", { timezone: "x" }),
     parts(null, "FORMATTER_INPUT_REQUIRED"),
-    parts("", "FORMATTER_DATE_UNPARSEABLE"),
+    parts("", noDate, {}, {}, ["INPUT_EMPTY"]),
+    parts([null], Object.fromEntries(Object.entries(noDate).map(([name, value]) => [name, [value]])), {}, {}, [
+      "INPUT_EMPTY"
+    ]),
+    parts("2026-W60-1", "FORMATTER_DATE_UNPARSEABLE", {}, { from_format: "W" }),
     parts("2026-01-31", "FORMATTER_DATE_FORMAT_INVALID", {}, { from_format: "Q" })
   ]
 }

@@ -68,6 +68,7 @@ export const numbers: Cases = {
   "number.currency": [
     one("1234.1", "€1.234,10 EUR", { currency: "EUR" }, { locale: "es-ES" }),
     one("1234.1", "$1,234.10 USD"),
+    one("1e400", "1e400", {}, {}, ["UNPARSEABLE_UNCHANGED"]),
     one("1234.1", "$1,234.10", {}, { pattern: "¤#,##0.00" }),
     one("1234.1", "$1234.10", {}, { pattern: "¤###0.00" }),
     one("1234.1", "1,234.10", {}, { pattern: "#,##0.00" }),
@@ -158,6 +159,7 @@ export const numbers: Cases = {
   ],
   "number.random": [
     of({ lower: 5, upper: 5 }, { result: 5 }, {}, seeded),
+    of({ lower: 0.57, upper: 0.57, decimals: 2 }, { result: 0.57 }, {}, seeded),
     of({ lower: 1.5, upper: 1.5, decimals: 1 }, { result: 1.5 }, {}, seeded),
     of({ lower: 2, upper: 2, count: 3 }, { result: [2, 2, 2] }, {}, seeded),
     of({ lower: 2, upper: 1 }, "FORMATTER_INPUT_INVALID"),

@@ -132,6 +132,8 @@ export const texts: Cases = {
   "text.split": [
     ...ofText.slice(0, 3),
     one("a:b", "b", { separator: ":" }, { index: -1 }),
+    one(`${"a ".repeat(1500)}b `, "b", {}, { index: -1 }),
+    bad("a", "LIMIT_EXCEEDED", { separator: "b".repeat(257) }),
     one("hello  world", "", { separator: "[:s:]" }, { index: 1 }),
     one("b", "b", { separator: "," }, { index: 0 }),
     one("a b\tc", "b", {}, { index: "second" }),
@@ -194,6 +196,11 @@ export const texts: Cases = {
   ],
   "text.default_value": [
     one(["", null], ["d", "d"], { default_value: "d" }),
+    bad(
+      Array.from({ length: 1001 }, () => ""),
+      "LIMIT_EXCEEDED",
+      { default_value: "d" }
+    ),
     one([], ["d"], { default_value: "d" }),
     one(0, 0, { default_value: "d" }),
     one(false, false, { default_value: "d" }),

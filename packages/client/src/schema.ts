@@ -7243,6 +7243,13 @@ export interface components {
            */
           type: "skipped"
         }
+      | {
+          /**
+           * @description Every 30 seconds: who has heard nothing for 75 has lost the stream
+           * @enum {string}
+           */
+          type: "alive"
+        }
     /** @description What a text has to meet: a text to equal, or operators. */
     TextCondition: string | components["schemas"]["ConditionOperators"]
     TimelineItem: {

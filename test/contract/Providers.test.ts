@@ -101,26 +101,27 @@ const providers: ReadonlyArray<Provider> = [
     type: "SVIX",
     auth: { webhook_secret_key: svixSecret },
     read: hmacOf(svixSecret),
-    sign: (body) =>
-      posted(
+    sign: (body) => {
+      const at = seconds()
+      const signature = new SvixWebhook(svixSecret).sign("msg_p5jXN8AQM9LWM0D4loKWxJek", new Date(at * 1000), body)
+      return posted(
         body,
         ["svix-id", "msg_p5jXN8AQM9LWM0D4loKWxJek"],
-        ["svix-timestamp", String(seconds())],
-        ["svix-signature", new SvixWebhook(svixSecret).sign("msg_p5jXN8AQM9LWM0D4loKWxJek", new Date(), body)]
-      ),
+        ["svix-timestamp", String(at)],
+        ["svix-signature", signature]
+      )
+    },
     library: (sent) => new SvixWebhook(svixSecret).verify(sent.body, headersOf(sent))
   },
   {
     type: "STANDARD_WEBHOOKS",
     auth: { webhook_secret_key: svixSecret },
     read: hmacOf(svixSecret),
-    sign: (body) =>
-      posted(
-        body,
-        ["webhook-id", "msg_1"],
-        ["webhook-timestamp", String(seconds())],
-        ["webhook-signature", new StandardWebhook(svixSecret).sign("msg_1", new Date(), body)]
-      ),
+    sign: (body) => {
+      const at = seconds()
+      const signature = new StandardWebhook(svixSecret).sign("msg_1", new Date(at * 1000), body)
+      return posted(body, ["webhook-id", "msg_1"], ["webhook-timestamp", String(at)], ["webhook-signature", signature])
+    },
     library: (sent) => new StandardWebhook(svixSecret).verify(sent.body, headersOf(sent))
   },
   {

@@ -342,7 +342,7 @@ layer(entities, { excludeTestServices: true })("Commands", (it) => {
       expect(disabled.disabled_at).toBeTypeOf("string")
       expect(yield* actor.Disable({ team_id })).toStrictEqual(disabled)
       expect((yield* actor.Enable({ team_id })).disabled_at).toBe(null)
-      expect(yield* codeOf(update({ type: "CLI" }))).toBe("VALIDATION_ERROR")
+      expect(yield* codeOf(update({ type: "NONE" }))).toBe("VALIDATION_ERROR")
       expect(yield* codeOf(replace(otherTeam, { name: "a", url }))).toBe("NOT_FOUND")
       expect(yield* actor.Delete({ team_id })).toStrictEqual({ id })
       expect(yield* codeOf(actor.Enable({ team_id }))).toBe("NOT_FOUND")

@@ -57,7 +57,8 @@ const world = Layer.effectDiscard(
     for (const team of [mine, other]) {
       yield* makeWaiting(old, team, 0, 4)
       yield* makePendingRoute(old, team, 0, 5)
-      const { connection, source } = resourcesOf(team)
+      const { connection, destination, source } = resourcesOf(team)
+      yield* sql`insert into destination_tokens (destination_id, team_id) values (${destination}, ${team})`
       yield* sql`insert into dedupe_keys (connection_id, team_id, key, request_id, expires_at)
         values (${connection}, ${team}, 'key', 'req', now())`
       yield* sql`insert into request_shares (id, team_id, request_id, token_hash, expires_at, forgotten_at, created_at, updated_at)

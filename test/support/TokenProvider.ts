@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net"
 import { generateKeyPairSync } from "node:crypto"
 import { decodeJwt, importSPKI, jwtVerify } from "jose"
 import { Provider } from "oidc-provider"
+import { Browser } from "./Browser.ts"
 
 /** A real provider of tokens on a port of its own: clients with secrets, people who consent to anything, and refresh tokens that change. */
 
@@ -157,34 +158,8 @@ export class TokenProvider {
   }
 
   /** Goes where a browser is sent, signs in as `login` and consents; where it is led back to, which is not asked for. */
-  async consent(url: string, login: string): Promise<URL> {
-    const cookies = new Map<string, string>()
-    const call = async (url: string, form?: Record<string, string>) => {
-      const answer = await fetch(url, {
-        method: form === undefined ? "GET" : "POST",
-        redirect: "manual",
-        headers: { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join("; ") },
-        ...(form === undefined ? {} : { body: new URLSearchParams(form) })
-      })
-      for (const cookie of answer.headers.getSetCookie()) {
-        const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(cookie) ?? []
-        if (value === "") cookies.delete(name)
-        else cookies.set(name, value)
-      }
-      return answer
-    }
-    for (let steps = 0; url.startsWith(this.issuer); steps++) {
-      if (steps > 12) throw new Error(`the provider leads nowhere: ${url}`)
-      let answer = await call(url)
-      if (answer.status === 200) {
-        const prompt = /name="prompt" value="(\w+)"/.exec(await answer.text())?.[1] ?? ""
-        answer = await call(url, { prompt, login, password: "any" })
-      }
-      const location = answer.headers.get("location")
-      if (location === null) throw new Error(`the provider answers ${answer.status}`)
-      url = new URL(location, url).href
-    }
-    return new URL(url)
+  consent(url: string, login: string): Promise<URL> {
+    return new Browser().consent(this.issuer, url, login)
   }
 
   close(): Promise<void> {

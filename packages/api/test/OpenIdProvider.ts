@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto"
 import { createServer, type RequestListener, type Server } from "node:http"
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from "jose"
 import { Provider } from "oidc-provider"
+import { Browser } from "../../../test/support/Browser.ts"
 
 /** A real provider of OpenID Connect on a port of its own, whose users are whoever they say they are. */
 
@@ -83,22 +84,8 @@ export class OpenIdProvider {
 
   /** The ID token of somebody, got as a browser and a client get it: by the code flow, with a login and a consent. */
   async idToken(login: string, nonce: string): Promise<string> {
-    const cookies = new Map<string, string>()
+    const browser = new Browser()
     const verifier = randomBytes(32).toString("base64url")
-    const call = async (url: string, form?: Record<string, string>) => {
-      const answer = await fetch(url, {
-        method: form === undefined ? "GET" : "POST",
-        redirect: "manual",
-        headers: { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join("; ") },
-        ...(form === undefined ? {} : { body: new URLSearchParams(form) })
-      })
-      for (const cookie of answer.headers.getSetCookie()) {
-        const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(cookie) ?? []
-        if (value === "") cookies.delete(name)
-        else cookies.set(name, value)
-      }
-      return answer
-    }
     const asked = new URLSearchParams({
       client_id: audience,
       redirect_uri: redirect,
@@ -108,21 +95,12 @@ export class OpenIdProvider {
       code_challenge: createHash("sha256").update(verifier).digest("base64url"),
       code_challenge_method: "S256"
     })
-    let url = `${this.issuer}/auth?${asked.toString()}`
-    for (let steps = 0; !url.startsWith(redirect); steps++) {
-      if (steps > 12) throw new Error(`the provider leads nowhere: ${url}`)
-      let answer = await call(url)
-      if (answer.status === 200) {
-        const prompt = /name="prompt" value="(\w+)"/.exec(await answer.text())?.[1] ?? ""
-        answer = await call(url, { prompt, login, password: "any" })
-      }
-      url = new URL(answer.headers.get("location") ?? "", url).href
-    }
-    const answer = await call(`${this.issuer}/token`, {
+    const back = await browser.consent(this.issuer, `${this.issuer}/auth?${asked.toString()}`, login)
+    const answer = await browser.call(`${this.issuer}/token`, {
       grant_type: "authorization_code",
       client_id: audience,
       redirect_uri: redirect,
-      code: new URL(url).searchParams.get("code") ?? "",
+      code: back.searchParams.get("code") ?? "",
       code_verifier: verifier
     })
     return ((await answer.json()) as { readonly id_token: string }).id_token

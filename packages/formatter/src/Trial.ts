@@ -1,5 +1,5 @@
 import { Result, Schema } from "effect"
-import { compileMapping } from "@tidegate/templates/Mapping"
+import { compileMapping, contextRoots } from "@tidegate/templates/Mapping"
 import { Fault } from "./engine/Fault.ts"
 import type { Warning } from "./engine/Field.ts"
 import { limits } from "./engine/Limits.ts"
@@ -96,9 +96,6 @@ const envelopeOf = (body: unknown, now: number): Result.Result<Envelope, TrialIn
   return Result.succeed({ operation, version, options, inputs, sample, anchor, timezone, seed })
 }
 
-/** What a path of a template begins with. */
-const roots = ["trigger", "steps", "run", "workflow", "source", "item", "item_index"]
-
 interface Resolved {
   readonly inputs: Schema.JsonObject
   /** The inputs in which a template stands for nothing. */
@@ -106,13 +103,13 @@ interface Resolved {
 }
 
 /** Inputs with what their templates stand for. */
-export const resolveInputs = (
+const resolveInputs = (
   step: Step,
   inputs: Readonly<Record<string, unknown>>,
   sample: Readonly<Record<string, unknown>>
 ): Resolved => {
   const { fieldAt, inputs: inputsOf, mapping: written } = templated(step, inputs)
-  const mapping = compileMapping(written, roots)
+  const mapping = compileMapping(written, contextRoots)
   if (Result.isFailure(mapping)) {
     const { message, path } = mapping.failure
     throw new Fault("FORMATTER_TEMPLATE_INVALID", message, { field: fieldAt(path) })

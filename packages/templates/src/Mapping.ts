@@ -23,6 +23,9 @@ export const maxLevels = 20
 /** The longest that resolved inputs may be as JSON, in characters. */
 export const maxResolvedLength = 1_048_576
 
+/** What a path begins with in a workflow, and in whatever tries a part of one. */
+export const contextRoots = ["trigger", "steps", "run", "workflow", "source", "item", "item_index"] as const
+
 /** Why a value is no mapping, and where: like `body.lines[0].sku`, empty for the whole. */
 export interface MappingInvalid {
   readonly path: string

@@ -1,7 +1,7 @@
 import type { Json } from "@tidegate/model/Rule"
 import { decodeAll } from "@tidegate/rules/Decode"
 import { compileConditions, compileFilter, type FilterTarget } from "@tidegate/rules/Filter"
-import { compileMapping, type Mapping } from "@tidegate/templates/Mapping"
+import { compileMapping, contextRoots, type Mapping } from "@tidegate/templates/Mapping"
 import { Predicate, Result, Schema } from "effect"
 import type { Action, Catalog } from "./Catalog.ts"
 import type { Edge, Step } from "./Definition.ts"
@@ -18,7 +18,7 @@ import {
   type RetryPolicy,
   type StepRetry
 } from "./Settings.ts"
-import { type Compiler, type Context, contextRoots, type Evaluate, type StepKind } from "./StepKind.ts"
+import type { Compiler, Context, Evaluate, StepKind } from "./StepKind.ts"
 
 /** What a step is compiled amid. */
 export interface Surroundings {

@@ -28,8 +28,6 @@ export interface Context {
   readonly item_index?: number
 }
 
-export const contextRoots = ["trigger", "steps", "run", "workflow", "source", "item", "item_index"] as const
-
 /** How a step failed. `status` is a response's; `retry_after_ms` what it asked for. */
 export interface StepError {
   readonly code: string

@@ -1,8 +1,8 @@
-import { Predicate, Result, Schema } from "effect"
+import { Result, Schema } from "effect"
 import { compileMapping } from "@tidegate/templates/Mapping"
+import { bound, shownAt, unbound } from "./Binding.ts"
 import { Fault } from "./engine/Fault.ts"
 import type { Warning } from "./engine/Field.ts"
-import { templateInFormula } from "./formula/Tokens.ts"
 import { limits } from "./engine/Limits.ts"
 import { narrowed } from "./engine/Narrow.ts"
 import type { DataVersions } from "./Versions.ts"
@@ -89,8 +89,6 @@ const envelopeOf = (body: unknown, now: number): Result.Result<Envelope, TrialIn
   return Result.succeed({ operation, version, options, inputs, sample, anchor, timezone, seed })
 }
 
-type Members = Readonly<Record<string, Schema.Json>>
-
 /** What a path of a template begins with. */
 const roots = ["trigger", "steps", "run", "workflow", "source", "item", "item_index"]
 
@@ -100,37 +98,24 @@ interface Resolved {
   readonly missing: ReadonlyArray<string>
 }
 
-/**
- * Inputs with what their templates stand for. A template within a formula is a variable that is named by it: what it stands for is never read
- * as a formula.
- */
+/** Inputs with what their templates stand for. */
 export const resolveInputs = (
-  step: Step,
+  { operation }: Step,
   inputs: Readonly<Record<string, unknown>>,
   sample: Readonly<Record<string, unknown>>
 ): Resolved => {
-  const [formula] = step.inputs.find(([, { type }]) => type === "formula") ?? []
-  const text = formula === undefined ? undefined : member(inputs, formula)
-  const tokens = typeof text === "string" ? [...new Set(text.match(templateInFormula))] : []
-  const { [tokens.length > 0 ? formula! : ""]: _, ...given } = inputs
-  const hidden = Object.fromEntries(tokens.map((token) => [token, token]))
-  const mapping = compileMapping({ given: tokens.length > 0 ? given : inputs, hidden }, roots)
+  const mapping = compileMapping(bound(operation, inputs), roots)
   if (Result.isFailure(mapping)) {
     const { message, path } = mapping.failure
-    throw new Fault("FORMATTER_TEMPLATE_INVALID", message, { field: fieldAt(path, formula) })
+    throw new Fault("FORMATTER_TEMPLATE_INVALID", message, { field: shownAt(operation, path) })
   }
   const resolved = mapping.success.resolve(sample)
   if (resolved.kind === "too_large") throw new Fault("FORMATTER_LIMIT_EXCEEDED", "the inputs become too large")
-  const value = resolved.value as { readonly given: Members; readonly hidden: Members }
-  const missing = resolved.missing.map((path) => fieldAt(path, formula))
-  if (tokens.length === 0) return { inputs: value.given, missing }
-  const { variables } = value.given
-  const named = Predicate.isReadonlyObject(variables) ? (variables as Members) : {}
-  return { inputs: { ...value.given, [formula!]: text as string, variables: { ...named, ...value.hidden } }, missing }
+  return {
+    inputs: unbound(resolved.value as Schema.JsonObject),
+    missing: [...new Set(resolved.missing.map((path) => shownAt(operation, path)))]
+  }
 }
-
-const fieldAt = (path: string, formula: string | undefined): string =>
-  path.startsWith("hidden") ? (formula ?? "") : path.replace(/^given\.?/, "")
 
 const missingAt = (field: string): Warning => ({
   code: "TEMPLATE_VALUE_MISSING",

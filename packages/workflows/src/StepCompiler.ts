@@ -3,7 +3,7 @@ import { decodeAll } from "@tidegate/rules/Decode"
 import { compileConditions, compileFilter, type FilterTarget } from "@tidegate/rules/Filter"
 import { compileMapping, type Mapping } from "@tidegate/templates/Mapping"
 import { Predicate, Result, Schema } from "effect"
-import type { Action, Catalog } from "./Catalog.ts"
+import type { Action, ActionCall, Catalog } from "./Catalog.ts"
 import type { Edge, Step } from "./Definition.ts"
 import { onlyOwn } from "./Graph.ts"
 import type { Issues } from "./Issue.ts"
@@ -29,6 +29,8 @@ export interface Surroundings {
 }
 
 export interface CompiledStep {
+  /** As it was written, with its defaults. */
+  readonly step: Step
   readonly kind: StepKind<unknown>
   readonly action: Action | null
   readonly inputs: Mapping | null
@@ -61,6 +63,7 @@ export const compileStep = (
   const compiler = new StepCompiler(step.id, around)
   compiler.resource(step, kind)
   const action = compiler.action(step, kind)
+  const call = action === null ? null : compiler.call(step, action)
   const common = compiler.common(step, kind, action)
   const own = decodeAll(kind.config, onlyOwn(step, kind), "config")
   if (Result.isFailure(own)) {
@@ -70,21 +73,17 @@ export const compileStep = (
   const taken = action === null ? kind.inputs : action.inputs
   compiler.inputNames(step.invocation_inputs, taken, "invocation_inputs")
   return {
+    step: call === null ? step : { ...step, config: call.config },
     kind,
     action,
-    inputs: step.invocation_inputs === null ? null : compiler.mapping(step.invocation_inputs, "invocation_inputs"),
+    inputs:
+      step.invocation_inputs === null ? null : compiler.inputs(step.invocation_inputs, action, "invocation_inputs"),
     forEach: common.for_each === undefined ? null : compiler.mapping(common.for_each, "config.for_each"),
     onError: common.on_error ?? "fail",
     retry: compiler.retry(common.retry ?? null),
     timeoutMs: common.timeout_ms ?? defaultTimeoutMs,
-    evaluate:
-      action?.evaluate == null
-        ? evaluate
-        : (
-            (run) => (evaluation) =>
-              run(evaluation, step.config)
-          )(action.evaluate),
-    edges: incoming.map((edge) => compiler.edge(edge, taken))
+    evaluate: call === null ? evaluate : call.evaluate,
+    edges: incoming.map((edge) => compiler.edge(edge, action, taken))
   }
 }
 
@@ -100,6 +99,8 @@ class StepCompiler implements Compiler {
   private readonly around: Surroundings
   /** The edge into the step that is looked at, if one is. */
   private edgeId: string | null = null
+  /** Where a path of the inputs that are looked at was written. */
+  private shown: (path: string) => string = asItIs
 
   constructor(id: string, around: Surroundings) {
     this.id = id
@@ -135,8 +136,23 @@ class StepCompiler implements Compiler {
       this.issue("ACTION_UNKNOWN", "action", "no provider has this action")
       return null
     }
-    for (const { code, field, message } of action.check(step.config)) this.issue(code, field, message)
     return action
+  }
+
+  call(step: Step, action: Action): ActionCall | null {
+    const call = action.compile(step)
+    if (Result.isSuccess(call)) return call.success
+    for (const { code, field, message } of call.failure) this.issue(code, field, message)
+    return null
+  }
+
+  inputs(written: Edge["mapping"], action: Action | null, field: string): Mapping | null {
+    const bind = action?.bind
+    if (bind === undefined) return this.mapping(written, field)
+    this.shown = bind.shown
+    const mapping = this.mapping(bind.inputs(written), field)
+    this.shown = asItIs
+    return mapping
   }
 
   common(step: Step, kind: StepKind<unknown>, action: Action | null): Common {
@@ -186,12 +202,12 @@ class StepCompiler implements Compiler {
   mapping: Compiler["mapping"] = (value, field) => {
     const compiled = compileMapping(value, contextRoots)
     if (Result.isFailure(compiled)) {
-      this.issue("TEMPLATE_INVALID", within(field, compiled.failure.path), compiled.failure.message)
+      this.issue("TEMPLATE_INVALID", within(field, this.shown(compiled.failure.path)), compiled.failure.message)
       return null
     }
     for (const { member, path, root } of compiled.success.references) {
       if (root !== "steps") continue
-      const at = within(field, path)
+      const at = within(field, this.shown(path))
       if (member === null || !this.around.isStep(member)) {
         this.issue("TEMPLATE_REFERENCE_UNKNOWN", at, "names no step of this workflow")
       } else if (!this.around.isUpstream(member)) {
@@ -225,12 +241,12 @@ class StepCompiler implements Compiler {
     return never
   }
 
-  edge(edge: Edge, taken: ReadonlyArray<string> | null): CompiledStep["edges"][number] {
+  edge(edge: Edge, action: Action | null, taken: ReadonlyArray<string> | null): CompiledStep["edges"][number] {
     this.edgeId = edge.id
     this.inputNames(edge.mapping, taken, "mapping")
     const compiled = {
       holds: edge.condition === null ? null : this.condition(edge.condition, "condition"),
-      mapping: Object.keys(edge.mapping).length === 0 ? null : this.mapping(edge.mapping, "mapping")
+      mapping: Object.keys(edge.mapping).length === 0 ? null : this.inputs(edge.mapping, action, "mapping")
     }
     this.edgeId = null
     return compiled
@@ -238,3 +254,5 @@ class StepCompiler implements Compiler {
 }
 
 const never = (): boolean => false
+
+const asItIs = (path: string): string => path

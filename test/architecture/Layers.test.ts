@@ -20,8 +20,8 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/sessions": ["connectors", "egress", "model"],
   "packages/sandbox": ["telemetry", "model"],
   "packages/postgres": [],
-  "packages/resources": ["connectors", "signatures", "rules", "templates", "model"],
-  "packages/storage": ["resources", "connectors", "telemetry", "signatures", "model"],
+  "packages/resources": ["workflows", "connectors", "signatures", "rules", "templates", "model"],
+  "packages/storage": ["workflows", "resources", "connectors", "telemetry", "signatures", "model"],
   "packages/entities": [
     "storage",
     "coordination",

@@ -18,6 +18,7 @@ import { DestinationEntity } from "@tidegate/entities/Destination/DestinationPro
 import * as Plain from "../../entities/src/Plain.ts"
 import * as SourceBehaviour from "../../entities/src/Source/SourceBehaviour.ts"
 import * as TransformationBehaviour from "../../entities/src/Transformation/TransformationBehaviour.ts"
+import * as WorkflowBehaviour from "../../entities/src/Workflow/WorkflowBehaviour.ts"
 import { Ingress } from "@tidegate/model/Ingress"
 import { destination } from "@tidegate/resources/Destination"
 import * as Database from "@tidegate/storage/Database"
@@ -85,6 +86,7 @@ const entities = Layer.mergeAll(
   SourceBehaviour.layer,
   ConnectionBehaviour.layerWith(() => ({ offer: () => {}, wake: () => {}, work: Effect.void, close: () => {} })),
   TransformationBehaviour.layer,
+  WorkflowBehaviour.layer,
   Layer.provide(BulkOperationBehaviour.layer, [Hints.layer, Lease.layerAlways]),
   Plain.layer,
   destinationEntity

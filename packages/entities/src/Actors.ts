@@ -11,6 +11,7 @@ import * as Retention from "./Retention.ts"
 import * as SourceBehaviour from "./Source/SourceBehaviour.ts"
 import * as Sweep from "./Sweep.ts"
 import * as TransformationBehaviour from "./Transformation/TransformationBehaviour.ts"
+import * as WorkflowBehaviour from "./Workflow/WorkflowBehaviour.ts"
 
 /** The actors of the shards that this process holds, the sweep that wakes them, and retention on one of the processes. */
 export const layer = (
@@ -23,6 +24,7 @@ export const layer = (
     DestinationBehaviour.layer,
     HandoverBehaviour.layer,
     TransformationBehaviour.layer,
+    WorkflowBehaviour.layer,
     BulkOperationBehaviour.layer,
     Plain.layer,
     Sweep.layer,

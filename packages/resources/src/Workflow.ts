@@ -6,7 +6,7 @@ import { Workflow, WorkflowStatus } from "@tidegate/model/Workflow"
 import { limits } from "@tidegate/workflows/Limits"
 import { isStorable, isStorableJson, type Members } from "./Input.ts"
 import { Id, Name, OneOf, optional, text } from "./Members.ts"
-import { type Body, bodyOf, type Change, type FieldsOf, resource } from "./Resource.ts"
+import { type Body, bodyOf, type Change, resource, type Situation } from "./Resource.ts"
 import { ids, times } from "./Story.ts"
 
 const longestDescription = 4_000
@@ -45,29 +45,28 @@ const settings = {
   edges: optional(parts("edges", limits.edges))
 }
 
-const body = {
-  name: "Paid order to CRM",
-  source_id: ids.source,
-  steps: [
-    {
-      id: "only_paid",
-      kind: "filter",
-      name: "Paid only",
-      config: { conditions: { trigger: { body: { status: "paid" } } } }
-    },
-    {
-      id: "to_crm",
-      kind: "destination",
-      name: "CRM",
-      resource_id: ids.destination,
-      invocation_inputs: { body: { order: "{{trigger.body.id}}" } }
-    }
-  ],
-  edges: [
-    { id: "e_begin", source_type: "trigger", target_step_id: "only_paid" },
-    { id: "e_paid", source_type: "step", source_step_id: "only_paid", target_step_id: "to_crm" }
-  ]
-}
+const steps: ReadonlyArray<Schema.JsonObject> = [
+  {
+    id: "only_paid",
+    kind: "filter",
+    name: "Paid only",
+    config: { conditions: { trigger: { body: { status: "paid" } } } }
+  },
+  {
+    id: "to_crm",
+    kind: "destination",
+    name: "CRM",
+    resource_id: ids.destination,
+    invocation_inputs: { body: { order: "{{trigger.body.id}}" } }
+  }
+]
+
+const edges: ReadonlyArray<Schema.JsonObject> = [
+  { id: "e_begin", source_type: "trigger", target_step_id: "only_paid" },
+  { id: "e_paid", source_type: "step", source_step_id: "only_paid", target_step_id: "to_crm" }
+]
+
+const body = { name: "Paid order to CRM", source_id: ids.source, steps, edges }
 
 const Write = Schema.Struct({ name: Name, source_id: Id, ...settings }).annotate({
   identifier: "WorkflowWrite",
@@ -97,7 +96,7 @@ const canonical = (written: Members): Members => {
 
 const judged = <B extends Body<Schema.Codec<unknown>>>(of: B): B => ({
   ...of,
-  judge: (written, situation) => of.judge(canonical(written), situation)
+  judge: (written: Members, situation: Situation) => of.judge(canonical(written), situation)
 })
 
 export interface WorkflowFields {
@@ -200,13 +199,11 @@ export const workflow = resource({
         runtime_executable: true,
         runtime_issue: null
       },
-      steps: body.steps,
-      edges: body.edges,
+      steps,
+      edges,
       steps_count: 2,
       edges_count: 2,
       ...times
     }
   }
 })
-
-export type StoredWorkflow = FieldsOf<typeof workflow>

@@ -50,7 +50,7 @@ const create = Effect.fnUntraced(function* (fields: Partial<WorkflowFields> = {}
 
 const update = (id: string, written: object) =>
   Effect.flatMap(Workflows, (workflows) =>
-    workflows.update(team, id, workflow.change(written, { id, now: new Date(), ingress: null as never }))
+    workflows.update(team, id, workflow.change(written as never, { id, now: new Date(), ingress: null as never }))
   )
 
 const refused = <A, R>(effect: Effect.Effect<A, GatewayError, R>) => Effect.flip(effect)

@@ -12,7 +12,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/coordination": ["telemetry", "model"],
   "packages/templates": ["model"],
   "packages/rules": ["templates", "model"],
-  "packages/workflows": ["formatter", "rules", "templates", "model"],
+  "packages/workflows": ["formatter", "rules", "signatures", "templates", "model"],
   "packages/signatures": ["model"],
   "packages/formatter": ["templates", "model"],
   "packages/connectors": ["signatures", "templates", "model"],

@@ -22,7 +22,8 @@ export interface Effect {
 }
 
 export type Performed =
-  | { readonly kind: "occurred"; readonly occurrence: Occurrence }
+  /** `inputs`: what the step was given, where it came so far. */
+  | { readonly kind: "occurred"; readonly occurrence: Occurrence; readonly inputs?: Inputs["values"] }
   | { readonly kind: "effect"; readonly effect: Effect }
 
 /** Begins `start`, in parts: what occurred, where nothing has to leave the process for it. */
@@ -46,7 +47,8 @@ export function* perform(
   if ("code" in inputs) return refused(inputs)
   if (step.evaluate === null) return { kind: "effect", effect: { start, step, inputs, context: within } }
   const outcome = step.evaluate({ context: within, inputs: inputs.values, time })
-  return occurred(start, "kind" in outcome ? outcome : yield* outcome, inputs.warnings)
+  const { occurrence } = occurred(start, "kind" in outcome ? outcome : yield* outcome, inputs.warnings)
+  return { kind: "occurred", occurrence, inputs: inputs.values }
 }
 
 /** What came of a step's attempt, as something that occurred. What its output may be is bounded here, whoever made it. */
@@ -55,7 +57,7 @@ export const occurred = (
   outcome: Outcome,
   warnings: ReadonlyArray<Warning> = [],
   random = 0
-): Performed => {
+): Extract<Performed, { readonly kind: "occurred" }> => {
   if (outcome.kind === "waits") {
     return { kind: "occurred", occurrence: { type: "waiting", step, until: outcome.until, output: outcome.output } }
   }

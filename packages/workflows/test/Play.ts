@@ -15,7 +15,7 @@ export const dice = (seed: number): (() => number) => {
 }
 
 /** What comes of parts, at once. */
-const allOf = <A>(parts: Parts<A>): A => {
+export const allOf = <A>(parts: Parts<A>): A => {
   for (;;) {
     const part = parts.next()
     if (part.done === true) return part.value

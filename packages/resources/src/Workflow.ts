@@ -157,7 +157,7 @@ export const workflow = resource({
   record: Workflow,
   write: judged(bodyOf(Write)),
   patch: judged(bodyOf(Patch)),
-  create: ({ description = null, edges = [], name, source_id, status = "active", steps = [] }) =>
+  create: ({ description = null, edges = [], name, source_id, status = "active", steps = [] }: typeof Write.Type) =>
     Result.succeed<WorkflowFields>({ name, description, source_id, status, steps, edges, version: 1 }),
   change,
   upsert: change,

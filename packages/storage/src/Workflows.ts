@@ -9,6 +9,7 @@ import { type Catalog, catalogOf } from "@tidegate/workflows/Catalog"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
 import { definitionHash } from "@tidegate/workflows/DefinitionHash"
 import type { Issue } from "@tidegate/workflows/Issue"
+import { limits } from "@tidegate/workflows/Limits"
 import { compileWorkflow } from "@tidegate/workflows/Workflow"
 import { presentOf } from "./PresentOf.ts"
 import type { Secrets } from "./Secrets.ts"
@@ -28,7 +29,7 @@ export interface WorkflowRow extends StoredRow {
 /**
  * The workflows of teams. What a row has compiles, and what it names is there: that cannot be deleted meanwhile. Each change that is one makes
  * a version, which stays as it is. Every change raises the version of its source (of both, when it moves), so that no door goes on by what was. Rows
- * are locked in the order sources, workflows, and what they name, which is only read.
+ * are locked in the order destinations, sources, transformations, workflows.
  */
 export class Workflows extends Context.Service<Workflows, Store<typeof workflow>>()("@tidegate/storage/Workflows") {
   static readonly layer: Layer.Layer<Workflows, never, SqlClient.SqlClient | Secrets> = Layer.effect(
@@ -55,7 +56,6 @@ const namesFormatter = (step: Schema.Json): boolean => member(member(step, "acti
 
 /** The tables of what a step may name, by the prefix of its id. */
 const named = { [prefixes.destination]: "destinations", [prefixes.transformation]: "transformations" } as const
-type Named = (typeof named)[keyof typeof named]
 
 interface Reference {
   readonly step_id: string
@@ -64,7 +64,7 @@ interface Reference {
 
 /** What steps name, also those of a graph with faults. Of an unknown kind of id the graph says so itself. */
 const referencesOf = (steps: ReadonlyArray<unknown>): ReadonlyArray<Reference> =>
-  steps.flatMap((step) => {
+  steps.slice(0, limits.steps).flatMap((step) => {
     const [step_id, id] = [member(step, "id"), member(step, "resource_id")]
     return typeof step_id === "string" && typeof id === "string" && /^(?:des|trs|act|flt)_/.test(id)
       ? [{ step_id: step_id.slice(0, 96), id: id.slice(0, 96) }]
@@ -85,24 +85,28 @@ const versioned = ["name", "description", "source_id", "status", "steps", "edges
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** Which of these ids are there, and whether they are enabled. */
-  const lookUp = Effect.fnUntraced(function* (
-    team_id: string | null,
+  /** Of these ids, those of one table that are there, and whether they are enabled; `held`: none is deleted until the transaction ends. */
+  const lookUpIn = Effect.fnUntraced(function* (
+    prefix: keyof typeof named,
+    team_id: string,
     ids: ReadonlyArray<string>,
-    holding: boolean
-  ): Effect.fn.Return<ReadonlyMap<string, { readonly enabled: boolean }>, SqlError.SqlError> {
-    const found = new Map<string, { readonly enabled: boolean }>()
-    for (const [prefix, table] of Object.entries(named) as ReadonlyArray<[string, Named]>) {
-      const wanted = [...new Set(ids.filter((id) => id.startsWith(prefix)))].toSorted()
-      if (wanted.length === 0) continue
-      const rows = yield* sql<{ id: string; enabled: boolean }>`
-        select id, ${sql.literal(table === "destinations" ? "disabled_at is null" : "true")} as enabled
-        from ${sql(table)} where id = any(${wanted})
-          and ${team_id === null ? sql.literal("deleted_at is null") : presentOf(sql, team_id)}
-        order by id ${sql.literal(holding ? "for share" : "")}`
-      for (const { enabled, id } of rows) found.set(id, { enabled })
-    }
-    return found
+    held: boolean
+  ) {
+    const wanted = [...new Set(ids.filter((id) => id.startsWith(prefix)))]
+    if (wanted.length === 0) return []
+    const table = named[prefix]
+    return yield* sql<{ id: string; enabled: boolean }>`
+      select id, ${sql.literal(table === "destinations" ? "disabled_at is null" : "true")} as enabled
+      from ${sql(table)} where id = any(${wanted})
+        and ${presentOf(sql, team_id)}
+      order by id ${sql.literal(held ? "for share" : "")}`
+  })
+
+  /** Which of these ids are there, and whether they are enabled. */
+  const lookUp = Effect.fnUntraced(function* (team_id: string, ids: ReadonlyArray<string>) {
+    const destinations = yield* lookUpIn(prefixes.destination, team_id, ids, false)
+    const transformations = yield* lookUpIn(prefixes.transformation, team_id, ids, false)
+    return new Map([...destinations, ...transformations].map((row) => [row.id, row]))
   })
 
   /** Compiles what is to be stored; every fault of the graph, and every id that names nothing, in one answer. */
@@ -111,8 +115,7 @@ const make = Effect.gen(function* () {
     const references = referencesOf(steps)
     const found = yield* lookUp(
       team_id,
-      references.map(({ id }) => id),
-      true
+      references.map(({ id }) => id)
     )
     const about = ({ id, step_id }: Reference, what: string) => {
       return { step_id, edge_id: null, field: "resource_id", message: `${id} ${what}` }
@@ -174,10 +177,11 @@ const make = Effect.gen(function* () {
 
   return yield* makeStore<WorkflowRow, typeof workflow>(workflow, {
     show: Effect.fnUntraced(function* (rows, { listed = false }) {
-      if (rows.length === 0) return []
+      const [first] = rows
+      if (first === undefined) return []
       const sources = yield* sourcesOf(rows)
       const ids = rows.flatMap(({ steps }) => steps.flatMap(({ resource_id }) => resource_id ?? []))
-      const found = yield* lookUp(null, ids, false)
+      const found = yield* lookUp(first.team_id, ids)
       return rows.map((row): Workflow => {
         const source = row.source_id === null ? undefined : sources.get(row.source_id)
         const runtime_issue = issueOf(row, found)
@@ -222,11 +226,14 @@ const make = Effect.gen(function* () {
         }
       })
     }),
-    hold: (team_id, before, next) => {
+    hold: Effect.fnUntraced(function* (team_id, before, next) {
+      const named = referencesOf((next["steps"] as WorkflowFields["steps"] | undefined) ?? []).map(({ id }) => id)
       const after = next["source_id"] as string | null | undefined
-      const ends = [before?.source_id ?? null, after === undefined ? null : after]
-      return raise(team_id, [...new Set(ends.flatMap((id) => id ?? []))])
-    },
+      const sources = new Set([before?.source_id ?? null, after ?? null].flatMap((id) => id ?? []))
+      yield* lookUpIn(prefixes.destination, team_id, named, true)
+      yield* raise(team_id, [...sources])
+      yield* lookUpIn(prefixes.transformation, team_id, named, true)
+    }),
     prepare: Effect.fnUntraced(function* ({ team_id }, before, next) {
       if (next["steps"] === undefined) return next
       const written = next as unknown as WorkflowFields

@@ -67,10 +67,11 @@ const beginningOf = (value: Json, level: number): Json => {
   if (typeof value === "string") {
     return value.length > part.text ? `${value.slice(0, part.text).toWellFormed()}…` : value
   }
-  if (!Predicate.isReadonlyObject(value)) return value
-  if (level > part.levels) return Array.isArray(value) ? [] : {}
-  if (Array.isArray(value)) return value.slice(0, part.elements).map((element) => beginningOf(element, level + 1))
-  return mapped(value as Members, (inner) => beginningOf(inner, level + 1))
+  if (isList(value)) {
+    return level > part.levels ? [] : value.slice(0, part.elements).map((element) => beginningOf(element, level + 1))
+  }
+  if (!isMembers(value)) return value
+  return level > part.levels ? {} : mapped(value, (inner) => beginningOf(inner, level + 1))
 }
 
 type Members = { readonly [name: string]: Json }
@@ -82,14 +83,14 @@ const mapped = (members: Members, change: (value: Json) => Json): Members =>
 const withoutCards = (value: Json, level: number): Json => {
   if (typeof value === "string") return value.length < 13 ? value : value.replace(digits, maskedCard)
   if (typeof value === "number") return value > 1e12 && isCard(String(value)) ? redacted : value
-  if (!Predicate.isReadonlyObject(value) || level > mostLevels) return value
-  if (Array.isArray(value)) {
+  if (level > mostLevels) return value
+  if (isList(value)) {
     const next = value.map((element) => withoutCards(element, level + 1))
     return next.every((element, i) => element === value[i]) ? value : next
   }
-  const members = value as Members
-  const next = mapped(members, (inner) => withoutCards(inner, level + 1))
-  return Object.keys(members).every((name) => next[name] === members[name]) ? value : next
+  if (!isMembers(value)) return value
+  const next = mapped(value, (inner) => withoutCards(inner, level + 1))
+  return Object.keys(value).every((name) => next[name] === value[name]) ? value : next
 }
 
 /** 13 to 19 digits, with single spaces or dashes between them. */
@@ -112,7 +113,7 @@ const isCard = (number: string): boolean => {
 /** Where a value was changed: the paths of what stands there instead. */
 const changes = (before: Json, after: Json, path: string, found: Array<string>): void => {
   if (before === after || found.length >= mostPaths) return
-  if (Array.isArray(before) && Array.isArray(after) && before.length === after.length) {
+  if (isList(before) && isList(after) && before.length === after.length) {
     for (const [i, element] of before.entries()) changes(element, after[i]!, `${path}[${i}]`, found)
   } else if (isMembers(before) && isMembers(after)) {
     const names = Object.keys(before)
@@ -125,4 +126,6 @@ const changes = (before: Json, after: Json, path: string, found: Array<string>):
   }
 }
 
-const isMembers = (value: Json): value is Members => Predicate.isReadonlyObject(value) && !Array.isArray(value)
+const isList = (value: Json): value is ReadonlyArray<Json> => Array.isArray(value)
+
+const isMembers = (value: Json): value is Members => Predicate.isReadonlyObject(value)

@@ -14,6 +14,7 @@ export interface DueRun extends StoredHead {
   readonly team_id: string
   readonly request_id: string
   readonly source_id: string
+  readonly source_name: string
   readonly version: number
   readonly parts: number
   readonly attempts: number
@@ -51,7 +52,8 @@ export const dueRuns = Effect.fnUntraced(function* (
         cross join lateral (select request_id from workflow_runs where workflow_runs.id = d.run_id limit 1) r
         left join lateral (select body_size from requests where requests.id = r.request_id limit 1) q on true
     )
-    select r.id, r.team_id, r.request_id, r.source_id, r.version, r.parts, r.attempts, r.status, r.created_at, c.due_at,
+    select r.id, r.team_id, r.request_id, r.source_id,
+      coalesce((select name from sources where sources.id = r.source_id), '') as source_name, r.version, r.parts, r.attempts, r.status, r.created_at, c.due_at,
       c.carried, coalesce(q.method, '') as method, coalesce(q.path, '') as path, coalesce(q.query, '') as query,
       coalesce(q.headers, '') as headers, q.body, q.presented, coalesce(q.ingested_at, r.created_at) as ingested_at
     from chosen c

@@ -23,6 +23,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/resources": ["workflows", "connectors", "signatures", "rules", "templates", "model"],
   "packages/storage": ["workflows", "resources", "connectors", "telemetry", "signatures", "model"],
   "packages/entities": [
+    "workflows",
     "storage",
     "coordination",
     "resources",

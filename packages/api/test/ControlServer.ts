@@ -26,6 +26,7 @@ import { Destinations } from "@tidegate/storage/Destinations"
 import { retryEvent } from "@tidegate/storage/EventRetry"
 import { migrate } from "@tidegate/storage/Migrations"
 import { hashToken, parseSecretKeys, Secrets } from "@tidegate/storage/Secrets"
+import { RunJournal } from "@tidegate/storage/RunJournal"
 import * as Stores from "@tidegate/storage/Stores"
 import * as FakeSandbox from "../../entities/test/FakeSandbox.ts"
 import * as ApiRoutes from "../src/ApiRoutes.ts"
@@ -86,7 +87,7 @@ const entities = Layer.mergeAll(
   SourceBehaviour.layer,
   ConnectionBehaviour.layerWith(() => ({ offer: () => {}, wake: () => {}, work: Effect.void, close: () => {} })),
   TransformationBehaviour.layer,
-  WorkflowBehaviour.layer,
+  Layer.provide(WorkflowBehaviour.layer, [RunJournal.layer, Lease.layerAlways]),
   Layer.provide(BulkOperationBehaviour.layer, [Hints.layer, Lease.layerAlways]),
   Plain.layer,
   destinationEntity

@@ -1,4 +1,5 @@
 import { Layer } from "effect"
+import { RunJournal } from "@tidegate/storage/RunJournal"
 import * as BulkOperationBehaviour from "./BulkOperation/BulkOperationBehaviour.ts"
 import { Cancellations } from "./Cancellations.ts"
 import * as ConnectionBehaviour from "./Connection/ConnectionBehaviour.ts"
@@ -29,4 +30,4 @@ export const layer = (
     Plain.layer,
     Sweep.layer,
     Retention.layer(retention)
-  ).pipe(Layer.provide([Cancellations.layer, DeliveryRuntime.layer(limits), Hints.layer]))
+  ).pipe(Layer.provide([Cancellations.layer, DeliveryRuntime.layer(limits), Hints.layer, RunJournal.layer]))

@@ -42,7 +42,9 @@ export const sweepOnce: Effect.Effect<number, SqlError.SqlError, Sharding.Shardi
     yield* Effect.forEach(operations, wakeOperation, { concurrency: 16, discard: true })
     yield* Effect.forEach(workflows, wakeWorkflow, { concurrency: 16, discard: true })
     passed("sweep")
-    return destinations.length + connections.length + workflows.length > 0 ? now : Math.min(next + graceMs, now + idleMs)
+    return destinations.length + connections.length + workflows.length > 0
+      ? now
+      : Math.min(next + graceMs, now + idleMs)
   }
 )
 

@@ -1,9 +1,9 @@
-import { Clock, Effect, Result, Semaphore } from "effect"
+import { Clock, Effect, Latch, Result, Semaphore } from "effect"
 import { Entity, Sharding } from "effect/cluster"
 import { workflow } from "@tidegate/resources/Workflow"
 import type { Database } from "@tidegate/storage/Database"
 import { RunJournal } from "@tidegate/storage/RunJournal"
-import { dueRuns, partsOf, readRunning, readVersion, type RunningWorkflow } from "@tidegate/storage/Runs"
+import { type DueRun, dueRuns, partsOf, readRunning, readVersion, type RunningWorkflow } from "@tidegate/storage/Runs"
 import { catalogFor, Workflows } from "@tidegate/storage/Workflows"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { compileWorkflow, type Workflow } from "@tidegate/workflows/Workflow"
@@ -16,6 +16,8 @@ import { WorkflowEntity } from "./WorkflowProtocol.ts"
 
 /** Runs that are read at once, with requests of so many bytes. */
 const readAtOnce = { limit: 50, bytes: 16 * 1024 * 1024 }
+/** Runs that are under way, with what they were made of: while there are so many, no more are read. */
+const mostInHand = 100
 /** What the runs of one workflow have outside of the process at once. */
 const slotsEach = 10
 /** Versions that runs are still on. */
@@ -25,6 +27,8 @@ interface Plan {
   readonly workflow: Workflow
   readonly name: string
 }
+
+const bytesOf = ({ body, headers }: DueRun): number => (body?.length ?? 0) + headers.length
 
 const stopOf = ({ deleted, status }: RunningWorkflow): StepError | null => {
   if (deleted) return { code: "WORKFLOW_DELETED", message: "the workflow was deleted" }
@@ -67,43 +71,78 @@ export const layer = WorkflowEntity.toLayer(
       return plan
     })
 
-    /** Takes on what is due; false: nothing is, or this process may not. */
-    const round = Effect.gen(function* () {
+    const inHand = new Set<string>()
+    let bytesInHand = 0
+    const hasRoom = (): boolean => inHand.size < mostInHand && bytesInHand < readAtOnce.bytes
+    /** A run has ended, or come to a wait; or somebody has woken this. */
+    const stirred = Latch.makeUnsafe()
+    let woken = false
+    let working = false
+
+    const carry = (work: Work) =>
+      carryOn(work).pipe(
+        Effect.catchDefect((cause) =>
+          Effect.logError("a run of a workflow broke down", { run_id: work.run.id, cause })
+        ),
+        Effect.ensuring(
+          Effect.sync(() => {
+            inHand.delete(work.run.id)
+            bytesInHand -= bytesOf(work.run)
+            stirred.openUnsafe()
+          })
+        )
+      )
+
+    /** Takes on what is due and not in hand; answers whether there may be more. */
+    const takeOn = Effect.gen(function* () {
       const running = yield* readRunning(id)
       if (running === null || running.status === "paused" || !lease.isHeld(shard)) return false
-      const runs = yield* dueRuns(shard, id, yield* Clock.currentTimeMillis, { ...readAtOnce, inHand: [] })
+      const now = yield* Clock.currentTimeMillis
+      const runs = yield* dueRuns(shard, id, now, { ...readAtOnce, inHand: [...inHand] })
       const parts = Map.groupBy(
         yield* partsOf(runs.flatMap(({ id, parts }) => (parts > 0 ? [id] : []))),
         ({ run_id }) => run_id
       )
       const stop = stopOf(running)
-      let taken = 0
-      const works: Array<Work> = []
       for (const run of runs) {
         const plan = yield* planOf(run.version)
-        taken++
         if (plan === null) {
           const error = stop ?? { code: "INTERNAL_ERROR", message: "the version that the run goes by cannot be read" }
-          yield* journal.move(abandoned(run, error, yield* Clock.currentTimeMillis))
+          yield* journal.move(abandoned(run, error, now))
           continue
         }
         const about = { id, name: plan.name, version: run.version }
-        works.push({ workflow: plan.workflow, about, run, parts: parts.get(run.id) ?? [], stop, slots })
+        inHand.add(run.id)
+        bytesInHand += bytesOf(run)
+        yield* Effect.forkChild(
+          carry({ workflow: plan.workflow, about, run, parts: parts.get(run.id) ?? [], stop, slots })
+        )
       }
-      yield* Effect.forEach(works, carryOn, { concurrency: "unbounded", discard: true })
-      return taken > 0
-    })
+      return runs.length === readAtOnce.limit
+    }).pipe(
+      Effect.catch((error) =>
+        Effect.as(
+          Effect.logWarning("a workflow's runs could not be read; the sweep comes back to them", {
+            workflow_id: id,
+            error
+          }),
+          false
+        )
+      )
+    )
 
-    let working = false
-    let again = false
+    /** While runs are in hand, those that come due go beside them: one that waits for a slow target keeps no other waiting. */
     const work = Effect.gen(function* () {
-      do again = false
-      while ((yield* round) || again)
+      let more = true
+      while (more || woken || inHand.size > 0) {
+        stirred.closeUnsafe()
+        if ((more || woken) && hasRoom()) {
+          woken = false
+          more = yield* takeOn
+        } else yield* stirred.await
+      }
     }).pipe(
       Effect.provideContext(stored),
-      Effect.catch((error) =>
-        Effect.logWarning("a workflow's runs could not go on; the sweep comes back to them", { workflow_id: id, error })
-      ),
       Effect.ensuring(
         Effect.sync(() => {
           working = false
@@ -117,7 +156,8 @@ export const layer = WorkflowEntity.toLayer(
       // While it works its handler keeps it in memory.
       Wake: () =>
         Effect.suspend(() => {
-          again = true
+          woken = true
+          stirred.openUnsafe()
           if (working) return Effect.void
           working = true
           return work

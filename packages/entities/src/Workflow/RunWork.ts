@@ -24,6 +24,11 @@ export const Effects = Context.Reference<{
   })
 })
 
+const timedOut = (ms: number): Outcome => ({
+  kind: "failed",
+  error: { code: "TIMEOUT", message: `the step has not ended within ${ms} ms` }
+})
+
 /** So long a run may go on. */
 const longestLife = 60 * 86_400_000
 
@@ -85,7 +90,12 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
   const begin = (effect: StepEffect): Effect.Effect<void> => {
     const { inputs, start, step } = effect
     const key = derivedId(prefixes.workflowStep, run.id, `${step.step.id}/${start.iteration ?? ""}`)
-    const carriedOut = Effect.flatMap(slots.withPermits(1)(carryOut(effect, run, key)), (outcome) =>
+    // Its time begins when it has its turn.
+    const inTime = Effect.timeoutOrElse(carryOut(effect, run, key), {
+      duration: step.timeoutMs,
+      orElse: () => Effect.succeed(timedOut(step.timeoutMs))
+    })
+    const carriedOut = Effect.flatMap(slots.withPermits(1)(inTime), (outcome) =>
       Queue.offer(happened, occurred(start, outcome, inputs.warnings, Math.random()).occurrence)
     )
     return Effect.asVoid(Effect.forkChild(carriedOut))

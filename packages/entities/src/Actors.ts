@@ -12,6 +12,7 @@ import * as Retention from "./Retention.ts"
 import * as SourceBehaviour from "./Source/SourceBehaviour.ts"
 import * as Sweep from "./Sweep.ts"
 import * as TransformationBehaviour from "./Transformation/TransformationBehaviour.ts"
+import * as StepEffects from "./Workflow/StepEffects.ts"
 import * as WorkflowBehaviour from "./Workflow/WorkflowBehaviour.ts"
 
 /** The actors of the shards that this process holds, the sweep that wakes them, and retention on one of the processes. */
@@ -30,4 +31,12 @@ export const layer = (
     Plain.layer,
     Sweep.layer,
     Retention.layer(retention)
-  ).pipe(Layer.provide([Cancellations.layer, DeliveryRuntime.layer(limits), Hints.layer, RunJournal.layer]))
+  ).pipe(
+    Layer.provide([
+      Cancellations.layer,
+      DeliveryRuntime.layer(limits),
+      Hints.layer,
+      RunJournal.layer,
+      StepEffects.layer
+    ])
+  )

@@ -11,22 +11,16 @@ import type { Outcome, StepError } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 import { factsOf, storedState, transitionOf } from "./RunRecord.ts"
 
+export const failed = (code: string, message: string): Outcome => ({ kind: "failed", error: { code, message } })
+
+export const unavailable = ({ step }: StepEffect): Outcome =>
+  failed("ACTION_UNAVAILABLE", `a ${step.step.kind} step cannot be carried out here yet`)
+
 /** What leaves the process for a step. `key` is the same for every attempt of a step of a run, and another one for any other. */
 export const Effects = Context.Reference<{
   readonly carryOut: (effect: StepEffect, run: DueRun, key: string) => Effect.Effect<Outcome>
 }>("@tidegate/entities/Workflow/Effects", {
-  defaultValue: () => ({
-    carryOut: ({ step }) =>
-      Effect.succeed<Outcome>({
-        kind: "failed",
-        error: { code: "ACTION_UNAVAILABLE", message: `a ${step.step.kind} step cannot be carried out here yet` }
-      })
-  })
-})
-
-const timedOut = (ms: number): Outcome => ({
-  kind: "failed",
-  error: { code: "TIMEOUT", message: `the step has not ended within ${ms} ms` }
+  defaultValue: () => ({ carryOut: (effect) => Effect.succeed(unavailable(effect)) })
 })
 
 /** So long a run may go on. */
@@ -93,7 +87,7 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
     // Its time begins when it has its turn.
     const inTime = Effect.timeoutOrElse(carryOut(effect, run, key), {
       duration: step.timeoutMs,
-      orElse: () => Effect.succeed(timedOut(step.timeoutMs))
+      orElse: () => Effect.succeed(failed("TIMEOUT", `the step has not ended within ${step.timeoutMs} ms`))
     })
     const carriedOut = Effect.flatMap(slots.withPermits(1)(inTime), (outcome) =>
       Queue.offer(happened, occurred(start, outcome, inputs.warnings, Math.random()).occurrence)

@@ -175,8 +175,11 @@ layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
       yield* Deferred.await(begun)
       expect(yield* runOf(run)).toMatchObject({ status: "running", parts: 1, queued: true })
       yield* Fiber.interrupt(waking)
-      yield* wake(workflow.id)
-      expect(yield* runOf(run)).toMatchObject({ status: "succeeded", queued: false })
+      // Until the handler has noticed.
+      const ended = yield* Effect.repeat(Effect.andThen(wake(workflow.id), runOf(run)), {
+        until: ({ status }) => status !== "running"
+      })
+      expect(ended).toMatchObject({ status: "succeeded", queued: false })
       const keys = sent.slice(before).map(([, key]) => key)
       expect(keys).toHaveLength(2)
       expect(new Set(keys).size).toBe(1)

@@ -91,7 +91,7 @@ describe("the page", () => {
       "/v1/sources/%zz",
       "/openapi.json",
       "/readyz",
-      "/v1/workflows"
+      "/v1/workflow-activity"
     ]) {
       const { headers } = await get(path, bearer(gateway.key))
       expect([path, headers.get("x-content-type-options")]).toEqual([path, "nosniff"])

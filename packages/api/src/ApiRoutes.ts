@@ -26,6 +26,7 @@ import * as ShareHandlers from "./handlers/ShareHandlers.ts"
 import * as SourceHandlers from "./handlers/SourceHandlers.ts"
 import * as StreamHandlers from "./handlers/StreamHandlers.ts"
 import * as TransformationHandlers from "./handlers/TransformationHandlers.ts"
+import * as WorkflowHandlers from "./handlers/WorkflowHandlers.ts"
 import { Credentials } from "./Credentials.ts"
 import { IdTokens } from "./IdTokens.ts"
 import { Sockets } from "./streams/Sockets.ts"
@@ -70,6 +71,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     DestinationHandlers.layer,
     ConnectionHandlers.layer,
     TransformationHandlers.layer,
+    WorkflowHandlers.layer,
     Plain.layer,
     RequestHandlers.layer,
     EventHandlers.layer,

@@ -5,9 +5,6 @@
  */
 const routes: ReadonlyArray<string> = [
   "GET /metrics/workflows",
-  "GET,POST /workflows",
-  "GET,PUT,PATCH,DELETE /workflows/{}",
-  "PUT /workflows/aggregate",
   "POST /workflows/test",
   "POST /workflows/{}/test",
   "GET /workflows/{}/runs",

@@ -18,6 +18,7 @@ import { DestinationEntity } from "@tidegate/entities/Destination/DestinationPro
 import * as Plain from "../../entities/src/Plain.ts"
 import * as SourceBehaviour from "../../entities/src/Source/SourceBehaviour.ts"
 import * as TransformationBehaviour from "../../entities/src/Transformation/TransformationBehaviour.ts"
+import * as WorkflowBehaviour from "../../entities/src/Workflow/WorkflowBehaviour.ts"
 import { Ingress } from "@tidegate/model/Ingress"
 import { destination } from "@tidegate/resources/Destination"
 import * as Database from "@tidegate/storage/Database"
@@ -25,6 +26,7 @@ import { Destinations } from "@tidegate/storage/Destinations"
 import { retryEvent } from "@tidegate/storage/EventRetry"
 import { migrate } from "@tidegate/storage/Migrations"
 import { hashToken, parseSecretKeys, Secrets } from "@tidegate/storage/Secrets"
+import { RunJournal } from "@tidegate/storage/RunJournal"
 import * as Stores from "@tidegate/storage/Stores"
 import * as FakeSandbox from "../../entities/test/FakeSandbox.ts"
 import * as ApiRoutes from "../src/ApiRoutes.ts"
@@ -85,6 +87,7 @@ const entities = Layer.mergeAll(
   SourceBehaviour.layer,
   ConnectionBehaviour.layerWith(() => ({ offer: () => {}, wake: () => {}, work: Effect.void, close: () => {} })),
   TransformationBehaviour.layer,
+  Layer.provide(WorkflowBehaviour.layer, [RunJournal.layer, Lease.layerAlways]),
   Layer.provide(BulkOperationBehaviour.layer, [Hints.layer, Lease.layerAlways]),
   Plain.layer,
   destinationEntity

@@ -115,6 +115,16 @@ export const lists: ReadonlyArray<List> = [
     also: ["include_counts", "include_metrics"]
   },
   {
+    path: "/workflows",
+    ...resource,
+    filters: {
+      ...listed,
+      ...searched(() => ["FLOW 2", (row) => row["name"] === "flow 2"]),
+      status: is("status", "paused"),
+      source_id: among("source_id", ({ sources }) => sources.slice(1, 3))
+    }
+  },
+  {
     path: "/connections",
     ...resource,
     filters: {

@@ -55,6 +55,8 @@ const world = Layer.effectDiscard(
       yield* sql`insert into users (id, issuer, subject, email, email_verified, name, created_at, updated_at)
         values (${`usr_${who}`}, 'https://issuer.test', ${who}, ${`${who}@example.com`}, true, ${who}, now(), now())`
     }
+    yield* sql`insert into workflows (id, team_id, name, source_id, status, version, steps, edges, definition_hash, created_at, updated_at)
+      values (${foreign("wfl")}, ${other}, 'theirs', ${foreign("src")}, 'active', 1, '[]', '[]', '', now(), now())`
     const request_id = foreign("req")
     const ofOther = { team_id: other, request_id }
     const made = yield* share(
@@ -85,7 +87,7 @@ const world = Layer.effectDiscard(
 /** The ids of the other team's things, by their prefix. Of what is not there, one that nobody has. */
 const foreign = (prefix: string): string => {
   const { connection, destination, source, transformation } = resourcesOf(other)
-  const records = ["req", "evt", "att", "ign", "edt", "txe", "prx", "fix", "bch"]
+  const records = ["req", "evt", "att", "ign", "edt", "txe", "prx", "fix", "bch", "wfl"]
   const resources: Readonly<Record<string, string>> = {
     src: source,
     des: destination,
@@ -288,6 +290,7 @@ layer(world, { timeout: "120 seconds", excludeTestServices: true })("every route
         des: "destinations",
         web: "connections",
         trs: "transformations",
+        wfl: "workflows",
         req: "requests",
         evt: "events",
         ign: "ignored_events",

@@ -6,11 +6,10 @@ import { call, layer as server } from "./ControlServer.ts"
 
 layer(server, { timeout: "60 seconds", excludeTestServices: true })("routes that are not built yet", (it) => {
   for (const [method, path] of [
-    ["GET", "/workflows"],
+    ["GET", "/workflow-activity"],
     ["POST", "/workflows/wf_1/test"],
     ["GET", "/sources/channels"],
     ["POST", "/sources/src_1/channel-retry"],
-    ["PUT", "/workflows/aggregate"],
     ["GET", "/Metrics/Workflows/"],
     ["HEAD", "/filters"]
   ] as const) {

@@ -186,6 +186,7 @@ const make = Effect.gen(function* () {
         else hints.wake(connectionId)
       }
     }
+    for (const { workflowId } of record.runs) hints.run(workflowId)
     if (record.events.length === 0) return
     const payload = payloadOf(request, record)
     const soon = record.ingestedAt + horizonMs

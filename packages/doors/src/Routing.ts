@@ -3,7 +3,7 @@ import type { ErrorCode } from "@tidegate/model/GatewayError"
 import { requestInput, type RequestInput } from "@tidegate/rules/RequestInput"
 import { takePresented } from "@tidegate/signatures/PresentedSecrets"
 import type { CertificateNeeded, Handshake } from "@tidegate/signatures/Provider"
-import type { IgnoredEvent, PendingRoute, RequestRecord, RoutedEvent } from "@tidegate/storage/Journal"
+import type { IgnoredEvent, PendingRoute, RequestRecord, RoutedEvent, RoutedRun } from "@tidegate/storage/Journal"
 import { externalId, type InboundRequest } from "./InboundRequest.ts"
 import type { SourceSnapshot } from "./SourceSnapshots.ts"
 
@@ -56,7 +56,7 @@ const noBody = new Uint8Array(0)
 
 /**
  * Everything that is decided about a request before it is stored, from the request and one snapshot of its source alone:
- * enabled, handshake, method, size, verification, then for each connection what its cheap rules make of it. Deciding again
+ * enabled, handshake, method, size, verification, then for each connection what its cheap rules make of it, and the runs that it begins. Deciding again
  * with another snapshot yields the same ids, so a request that has to be routed again is still routed once.
  *
  * A verification that needs a certificate first says so instead: the request is decided again with it. Where much is to
@@ -177,7 +177,8 @@ const route = (
         return unfinished
       }
     }
-    const accepted = { status: "accepted", verified, rejectionCause: null, body, events, ignored, pending } as const
+    const runs = snapshot.workflows.length === 0 ? nothing : runsOf(snapshot, request)
+    const accepted = { status: "accepted", verified, rejectionCause: null, body, events, ignored, pending, runs } as const
     const record = { ...base(snapshot, request), ...accepted }
     return { rejection: null, handshake: null, request, input: () => input, record }
   }
@@ -189,6 +190,9 @@ const route = (
   }
   return proceed()
 }
+
+const runsOf = ({ workflows }: SourceSnapshot, request: MaskedRequest): ReadonlyArray<RoutedRun> =>
+  workflows.map((workflow) => ({ id: derivedId(prefixes.workflowRun, request.id, workflow.workflowId), ...workflow }))
 
 const ignore = (
   request: MaskedRequest,
@@ -222,7 +226,8 @@ const greet = (
     body,
     events: nothing,
     ignored: snapshot.routes.map(({ connectionId }) => ignore(request, connectionId, "HANDSHAKE", [handshake.kind])),
-    pending: nothing
+    pending: nothing,
+    runs: nothing
   }
 })
 
@@ -239,7 +244,8 @@ const reject = (snapshot: SourceSnapshot, request: MaskedRequest, rejection: Rej
     body: request.body,
     events: nothing,
     ignored: nothing,
-    pending: nothing
+    pending: nothing,
+    runs: nothing
   }
 })
 

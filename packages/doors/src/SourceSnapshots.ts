@@ -35,6 +35,14 @@ export interface Route {
   readonly ordering: OrderingKey | null
 }
 
+/** A workflow that each accepted request begins a run of. */
+export interface RunRoute {
+  readonly workflowId: string
+  readonly shard: number
+  readonly version: number
+  readonly steps: number
+}
+
 /** Everything a door needs to decide about a request of one source, as of one version of it. */
 export interface SourceSnapshot {
   readonly id: string
@@ -57,6 +65,7 @@ export interface SourceSnapshot {
   /** Where the answer comes from when the source is in proxy mode, else null. */
   readonly proxy: ProxySettings | null
   readonly routes: ReadonlyArray<Route>
+  readonly workflows: ReadonlyArray<RunRoute>
 }
 
 const mostCached = 20_000
@@ -207,7 +216,13 @@ const make = Effect.gen(function* () {
       seal: (id, presented) => sealPresented(secrets, { team_id, id }, presented),
       reply: yield* replyOf(source),
       proxy: source.config.mode === "proxy" ? source.config.proxy : null,
-      routes
+      routes,
+      workflows: source.workflows.map(({ id, steps, version }) => ({
+        workflowId: id,
+        shard: shardOf(sharding, id),
+        version,
+        steps
+      }))
     }
     if (known === undefined || known.version <= snapshot.version) keep(cached, source.id, snapshot)
     if (isSlug(name)) keep(idsBySlug, name, source.id)

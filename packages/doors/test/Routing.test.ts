@@ -36,6 +36,7 @@ const snapshot = (more: Partial<SourceSnapshot> = {}): SourceSnapshot => ({
   reply: { customResponse: null, acknowledgement: acknowledgementOf("WEBHOOK", false) },
   proxy: null,
   routes: [],
+  workflows: [],
   ...more
 })
 
@@ -118,7 +119,8 @@ describe("whether a request is accepted", () => {
       ingestedAt: at,
       events: [],
       ignored: [],
-      pending: []
+      pending: [],
+      runs: []
     })
   })
 })

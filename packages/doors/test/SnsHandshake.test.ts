@@ -103,7 +103,8 @@ const snapshotOf = (certificates: Certificates["Service"]): SourceSnapshot => ({
   routes: [
     { connectionId: "web_1", destinationId: "des_1", destinationShard: 1, connectionShard: 1, rules, ordering: null },
     { connectionId: "web_2", destinationId: "des_2", destinationShard: 1, connectionShard: 1, rules, ordering: null }
-  ]
+  ],
+  workflows: []
 })
 
 const notHere = (): never => expect.fail("nothing here has a use for it")
@@ -142,7 +143,8 @@ const doorOf = (world: World) => {
   const hints = Layer.succeed(Hints, {
     deliver: (destinationId) => void world.told.push(destinationId),
     route: notHere,
-    wake: notHere
+    wake: notHere,
+    run: notHere
   })
   const proxy = Layer.mergeAll(
     Layer.succeed(ProxyUpstream, { forward: notHere }),

@@ -1,4 +1,5 @@
 import { Layer } from "effect"
+import { RunJournal } from "@tidegate/storage/RunJournal"
 import * as BulkOperationBehaviour from "./BulkOperation/BulkOperationBehaviour.ts"
 import { Cancellations } from "./Cancellations.ts"
 import * as ConnectionBehaviour from "./Connection/ConnectionBehaviour.ts"
@@ -11,6 +12,8 @@ import * as Retention from "./Retention.ts"
 import * as SourceBehaviour from "./Source/SourceBehaviour.ts"
 import * as Sweep from "./Sweep.ts"
 import * as TransformationBehaviour from "./Transformation/TransformationBehaviour.ts"
+import * as StepEffects from "./Workflow/StepEffects.ts"
+import * as WorkflowBehaviour from "./Workflow/WorkflowBehaviour.ts"
 
 /** The actors of the shards that this process holds, the sweep that wakes them, and retention on one of the processes. */
 export const layer = (
@@ -23,8 +26,17 @@ export const layer = (
     DestinationBehaviour.layer,
     HandoverBehaviour.layer,
     TransformationBehaviour.layer,
+    WorkflowBehaviour.layer,
     BulkOperationBehaviour.layer,
     Plain.layer,
     Sweep.layer,
     Retention.layer(retention)
-  ).pipe(Layer.provide([Cancellations.layer, DeliveryRuntime.layer(limits), Hints.layer]))
+  ).pipe(
+    Layer.provide([
+      Cancellations.layer,
+      DeliveryRuntime.layer(limits),
+      Hints.layer,
+      RunJournal.layer,
+      StepEffects.layer
+    ])
+  )

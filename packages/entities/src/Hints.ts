@@ -13,6 +13,7 @@ import { type Batches, Outgoing, type Place } from "./Handover/Outgoing.ts"
 import { Owners } from "./Handover/Owners.ts"
 import * as Residents from "./Residents.ts"
 import { idOn, shardOf } from "./Shards.ts"
+import { WorkflowEntity } from "./Workflow/WorkflowProtocol.ts"
 
 /** Without a runner a message waits for ever; a hint is worth waiting for no longer than a sweep takes. */
 const patience = "1 second"
@@ -29,6 +30,7 @@ export const actors = Effect.gen(function* () {
   const destination = yield* DestinationEntity.client
   const connection = yield* ConnectionEntity.client
   const operation = yield* BulkOperationEntity.client
+  const workflow = yield* WorkflowEntity.client
   const handover = yield* HandoverEntity.client
   const sharding = yield* Sharding.Sharding
   const owners = yield* Owners
@@ -73,7 +75,9 @@ export const actors = Effect.gen(function* () {
     /** The connection has pending routes. */
     wakeConnection: (id: string) => hint(connection(id).Wake(undefined, { discard: true })),
     /** The bulk operation is not at its end. */
-    wakeOperation: (id: string) => hint(operation(id).Wake(undefined, { discard: true }))
+    wakeOperation: (id: string) => hint(operation(id).Wake(undefined, { discard: true })),
+    /** The workflow has runs that are due. */
+    wakeWorkflow: (id: string) => hint(workflow(id).Wake(undefined, { discard: true }))
   }
 })
 
@@ -110,6 +114,8 @@ export class Hints extends Context.Service<
     readonly route: (connectionId: string, request: PendingRequest) => void
     /** The connection is to read its pending routes. */
     readonly wake: (connectionId: string) => void
+    /** The workflow has a run to begin. */
+    readonly run: (workflowId: string) => void
   }
 >()("@tidegate/entities/Hints") {
   static readonly layer: Layer.Layer<Hints, never, Sharding.Sharding> = Layer.effect(
@@ -119,13 +125,14 @@ export class Hints extends Context.Service<
 }
 
 const make = Effect.gen(function* () {
-  const { handOver, placeOf, route, wakeConnection } = yield* actors
+  const { handOver, placeOf, route, wakeConnection, wakeWorkflow } = yield* actors
   const residents = yield* Residents.Destinations
   const routing = yield* Residents.Connections
   const run = Effect.runForkWith(yield* Effect.context())
 
   let requests = new Map<string, Array<PendingRequest>>()
   let connections = new Set<string>()
+  let workflows = new Set<string>()
   let outstanding = 0
   let scheduled = false
 
@@ -161,6 +168,10 @@ const make = Effect.gen(function* () {
       if (!routing.give(id, batch)) send(route(id, batch))
     }
     for (const id of woken) send(wakeConnection(id))
+    if (workflows.size === 0) return
+    const begun = workflows
+    workflows = new Set()
+    for (const id of begun) send(wakeWorkflow(id))
   }
 
   const schedule = (): void => {
@@ -182,6 +193,10 @@ const make = Effect.gen(function* () {
     },
     wake: (connectionId) => {
       connections.add(connectionId)
+      schedule()
+    },
+    run: (workflowId) => {
+      workflows.add(workflowId)
       schedule()
     }
   })

@@ -32,16 +32,19 @@ export const sweepOnce: Effect.Effect<number, SqlError.SqlError, Sharding.Shardi
     const mine = yield* held
     const now = yield* Clock.currentTimeMillis
     if (mine.length === 0) return now + idleMs
-    const { wakeConnection, wakeDestination, wakeOperation } = yield* actors
-    const { connections, destinations, next, operations } = yield* dueWork(mine, now - graceMs)
+    const { wakeConnection, wakeDestination, wakeOperation, wakeWorkflow } = yield* actors
+    const { connections, destinations, next, operations, workflows } = yield* dueWork(mine, now - graceMs)
     metrics.sweepFound.at("destination").add(destinations.length)
     yield* Effect.forEach(destinations, wakeDestination, { concurrency: 16, discard: true })
     metrics.sweepFound.at("connection").add(connections.length)
     yield* Effect.forEach(connections, wakeConnection, { concurrency: 16, discard: true })
     // Those at work are told in vain; they are few.
     yield* Effect.forEach(operations, wakeOperation, { concurrency: 16, discard: true })
+    yield* Effect.forEach(workflows, wakeWorkflow, { concurrency: 16, discard: true })
     passed("sweep")
-    return destinations.length + connections.length > 0 ? now : Math.min(next + graceMs, now + idleMs)
+    return destinations.length + connections.length + workflows.length > 0
+      ? now
+      : Math.min(next + graceMs, now + idleMs)
   }
 )
 

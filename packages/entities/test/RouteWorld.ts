@@ -171,7 +171,8 @@ export const pending = Effect.fnUntraced(function* (
         ingestedAt,
         events: [],
         ignored: [],
-        pending: [{ connectionId: connection.id, shard: shardOf(sharding, connection.id), line: null }]
+        pending: [{ connectionId: connection.id, shard: shardOf(sharding, connection.id), line: null }],
+        runs: []
       }
       const received = { method: "POST", path, query: "a=1", headers }
       journal.accept(record, (outcome: Accepted) => {

@@ -1,10 +1,10 @@
 import { Result, Schema } from "effect"
 import { compileMapping, contextRoots } from "@tidegate/templates/Mapping"
+import { bound, shownAt, unbound } from "./Binding.ts"
 import { Fault } from "./engine/Fault.ts"
 import type { Warning } from "./engine/Field.ts"
 import { limits } from "./engine/Limits.ts"
 import { narrowed } from "./engine/Narrow.ts"
-import { templated } from "./Templated.ts"
 import type { DataVersions } from "./Versions.ts"
 import { compile, type Context, type Failure, inParts, type Outcome, type Step } from "./Formatter.ts"
 
@@ -104,19 +104,23 @@ interface Resolved {
 
 /** Inputs with what their templates stand for. */
 const resolveInputs = (
-  step: Step,
+  { operation }: Step,
   inputs: Readonly<Record<string, unknown>>,
   sample: Readonly<Record<string, unknown>>
 ): Resolved => {
-  const { fieldAt, inputs: inputsOf, mapping: written } = templated(step, inputs)
-  const mapping = compileMapping(written, contextRoots)
+  const written = bound(operation, inputs)
+  if (Result.isFailure(written)) throw written.failure
+  const mapping = compileMapping(written.success, contextRoots)
   if (Result.isFailure(mapping)) {
     const { message, path } = mapping.failure
-    throw new Fault("FORMATTER_TEMPLATE_INVALID", message, { field: fieldAt(path) })
+    throw new Fault("FORMATTER_TEMPLATE_INVALID", message, { field: shownAt(operation, path) })
   }
   const resolved = mapping.success.resolve(sample)
   if (resolved.kind === "too_large") throw new Fault("FORMATTER_LIMIT_EXCEEDED", "the inputs become too large")
-  return { inputs: inputsOf(resolved.value), missing: resolved.missing.map(fieldAt) }
+  return {
+    inputs: unbound(resolved.value as Schema.JsonObject),
+    missing: [...new Set(resolved.missing.map((path) => shownAt(operation, path)))]
+  }
 }
 
 const missingAt = (field: string): Warning => ({

@@ -21,6 +21,10 @@ export const prefixes = {
   replayMessage: "rpl_",
   fixture: "fix_",
   tunnelSession: "cli_",
+  workflow: "wfl_",
+  workflowRun: "wfr_",
+  workflowStep: "wse_",
+  workflowPart: "wsp_",
   team: "tm_",
   user: "usr_"
 } as const

@@ -32,6 +32,11 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
     ["fromJsonString"],
     "an input that the control API took, bounded there, from another process of the cluster"
   ],
+  [
+    /^packages\/entities\/src\/Workflow\/RunRecord\.ts$/,
+    ["JSON.parse"],
+    "the state of a run as we stored it: what a step gave is bounded when it gives it"
+  ],
   [/^packages\/storage\/src\/reads\/Cursor\.ts$/, ["fromJsonString"], "a cursor, as long as a URL may be"],
   [
     /^packages\/entities\/src\/Handover\/Handover\.ts$/,

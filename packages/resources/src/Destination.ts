@@ -233,6 +233,6 @@ export const destination = resource({
   switches: ["disable", "enable"],
   weight: "octet_length(t.config::text)",
   largestBody: maxControlBody,
-  errors: {},
+  errors: { delete: ["RESOURCE_IN_USE"] },
   example: { ...example, patch: { config: { rate_limit: 5 } } }
 })

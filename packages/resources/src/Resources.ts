@@ -3,6 +3,7 @@ import { destination } from "./Destination.ts"
 import type { AnyResource } from "./Resource.ts"
 import { source } from "./Source.ts"
 import { transformation } from "./Transformation.ts"
+import { workflow } from "./Workflow.ts"
 
 /**
  * The resources that are said by their declarations alone, one a line: their stores, actors, groups and handlers are made of this
@@ -13,4 +14,4 @@ export const plain = [] as const satisfies ReadonlyArray<AnyResource>
 export type PlainResource = (typeof plain)[number]
 
 /** Every resource that is declared. */
-export const resources = [source, destination, transformation, connection, ...plain] as const
+export const resources = [source, destination, transformation, connection, workflow, ...plain] as const

@@ -21,6 +21,7 @@ export const ids = {
   replay: "evt_01kak25zt4n2g8r1q6p4m3k5st",
   replayRequest: "req_01kak27b05q4j0t3s8r6p5n7vw",
   replayMessage: "rpl_01kak27b05q4j0t3s8r6p5n7vw",
+  workflow: "wfl_01kak1z4r3g7b3k6j1h9f8e0mn",
   bulkOperation: "bch_01kak28c16r5k1v4t9s7q6p8wx"
 } as const
 

@@ -172,7 +172,9 @@ export interface DueWork {
   readonly connections: ReadonlyArray<string>
   /** Bulk operations that are not at their end. */
   readonly operations: ReadonlyArray<string>
-  /** When the next lane comes due (Unix ms); infinite: none is waiting. */
+  /** With runs that are due and may go on: those of paused ones may not. */
+  readonly workflows: ReadonlyArray<string>
+  /** When the next lane or run comes due (Unix ms); infinite: none is waiting. */
   readonly next: number
 }
 
@@ -185,7 +187,11 @@ export const dueWork = Effect.fnUntraced(function* (
   before: number
 ): Effect.fn.Return<DueWork, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
-  const rows = yield* sql<{ kind: "destination" | "connection" | "operation" | "next"; id: string; at: Date | null }>`
+  const rows = yield* sql<{
+    kind: "destination" | "connection" | "operation" | "workflow" | "next"
+    id: string
+    at: Date | null
+  }>`
     ${lanesOf(sql, shards)}, lined as (
       (select d.shard, d.destination_id, d.connection_id from deliveries d where d.place is not null
         order by d.shard, d.destination_id, d.connection_id limit 1)
@@ -210,6 +216,19 @@ export const dueWork = Effect.fnUntraced(function* (
         where p.shard = routes.shard and p.connection_id > routes.connection_id
         order by p.shard, p.connection_id, p.request_id limit 1
       ) next
+    ), runs as (
+      select first.shard, first.workflow_id, first.due_at
+      from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
+        select q.shard, q.workflow_id, q.due_at from workflow_queue q where q.shard = s.shard
+        order by q.shard, q.workflow_id, q.due_at limit 1
+      ) first
+      union all
+      select next.shard, next.workflow_id, next.due_at
+      from runs cross join lateral (
+        select q.shard, q.workflow_id, q.due_at from workflow_queue q
+        where q.shard = runs.shard and q.workflow_id > runs.workflow_id
+        order by q.shard, q.workflow_id, q.due_at limit 1
+      ) next
     )
     select 'destination' as kind, waiting.destination_id as id, null::timestamptz as at
     from (
@@ -228,17 +247,23 @@ export const dueWork = Effect.fnUntraced(function* (
     select 'operation', id, null from bulk_operations
     where shard = any(${Columns.int2(shards)}) and finished_at is null
     union all
+    select 'workflow', workflow_id, null from runs
+    where due_at <= ${new Date(before)}
+      and (select status from workflows where workflows.id = runs.workflow_id) is distinct from 'paused'
+    union all
     select 'next', '', least(
       (select min(due_at) from lanes where due_at > ${new Date(before)}),
-      (select min(created_at) from routes where created_at > ${new Date(before)})
+      (select min(created_at) from routes where created_at > ${new Date(before)}),
+      (select min(due_at) from runs where due_at > ${new Date(before)})
     )`
-  const ids = (of: "destination" | "connection" | "operation") =>
+  const ids = (of: "destination" | "connection" | "operation" | "workflow") =>
     rows.flatMap(({ id, kind }) => (kind === of ? [id] : []))
   const next = rows.find(({ kind }) => kind === "next")?.at
   return {
     destinations: ids("destination"),
     connections: ids("connection"),
     operations: ids("operation"),
+    workflows: ids("workflow"),
     next: next?.getTime() ?? Infinity
   }
 })

@@ -11,6 +11,7 @@ import { gathered } from "./Gathered.ts"
 import { noCounts, rollupBins, total } from "./RollupBins.ts"
 import { Secrets } from "./Secrets.ts"
 import { type Concerned, makeStore, nobody, type Store, type StoredRow } from "./Store.ts"
+import { refuseUsedBySteps } from "./WorkflowLinks.ts"
 
 /** A row of `destinations`. */
 export interface DestinationRow extends StoredRow {
@@ -103,7 +104,7 @@ const make = Effect.gen(function* () {
           ? null
           : { disabled_at: to === "disable" ? at : null, cancel_before: at }
       ),
-    remove: (_row, at) => Effect.succeed({ cancel_before: at }),
+    remove: (row, at) => Effect.as(refuseUsedBySteps(sql, "destination", row), { cancel_before: at }),
     follow: Effect.fnUntraced(function* (before, after, at) {
       if (before === null) return nobody
       const { deleted_at, id } = after

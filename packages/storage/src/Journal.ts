@@ -11,7 +11,7 @@ import { type Settlement, settling } from "./journal/Settling.ts"
 import { withPartitions } from "./Partitions.ts"
 
 export type { Settlement, SettlementOutcome } from "./journal/Settling.ts"
-export type { IgnoredEvent, PendingRoute, RequestRecord, RoutedEvent } from "./journal/AcceptStatement.ts"
+export type { IgnoredEvent, PendingRoute, RequestRecord, RoutedEvent, RoutedRun } from "./journal/AcceptStatement.ts"
 
 /**
  * What became of a request handed in: `committed`: it is durable. `stale`: it was routed by a version of its source that

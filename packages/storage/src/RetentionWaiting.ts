@@ -147,7 +147,27 @@ export const removeOrphans = Effect.gen(function* () {
     after = rows.length < batch ? null : rows.at(-1)!.event_id
   }
   removed += yield* removeOrphanedRoutes
+  removed += yield* removeOrphanedRuns
   if (removed > 0) yield* Effect.logWarning("what waited for records that are gone was removed", { count: removed })
+  return removed
+})
+
+/** Runs whose record is gone: their workflow would be woken for them for ever. */
+const removeOrphanedRuns = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  let removed = 0
+  let after: string | null = ""
+  while (after !== null) {
+    const rows: ReadonlyArray<{ run_id: string; gone: boolean }> = yield* sql<{ run_id: string; gone: boolean }>`
+      select q.run_id, r.id is null as gone
+      from (select run_id from workflow_queue where run_id > ${after} order by run_id limit ${batch}) q
+        left join lateral (select id from workflow_runs where workflow_runs.id = q.run_id limit 1) r on true
+      order by q.run_id`
+    const orphans = rows.flatMap(({ gone, run_id }) => (gone ? [run_id] : []))
+    if (orphans.length > 0) yield* sql`delete from workflow_queue where run_id = any(${Columns.text(orphans)})`
+    removed += orphans.length
+    after = rows.length < batch ? null : rows.at(-1)!.run_id
+  }
   return removed
 })
 

@@ -25,6 +25,8 @@ interface Settings {
     /** Requests have been put in line before slow rules: those that come now must not pass them, whatever the rules are by now. */
     readonly follows: boolean
   }>
+  /** What each accepted request begins a run of; those of a paused one wait. */
+  readonly workflows: ReadonlyArray<{ readonly id: string; readonly version: number; readonly steps: number }>
 }
 
 /** A source as requests are routed by it, all of one moment. */
@@ -61,10 +63,14 @@ export const readRoutedSource = Effect.fnUntraced(function* (
       from connections c
       where c.source_id = s.id and c.deleted_at is null and c.disabled_at is null
         and (select d.deleted_at is null and d.disabled_at is null from destinations d where d.id = c.destination_id)
-    ), '[]') as connections
+    ), '[]') as connections,
+      coalesce((
+      select json_agg(json_build_object('id', w.id, 'version', w.version, 'steps', jsonb_array_length(w.steps)) order by w.id)
+      from workflows w where w.source_id = s.id and w.deleted_at is null and w.status in ('active', 'paused')
+    ), '[]') as workflows
     from sources s where ${isSlug(name) ? sql`s.slug = ${name}` : sql`s.id = ${name}`} and s.deleted_at is null`
   if (row === undefined) return null
-  const { bin_expires_at, config, connections, disabled_at, id, slug, team_id, type, version } = row
+  const { bin_expires_at, config, connections, disabled_at, id, slug, team_id, type, version, workflows } = row
   const auth = yield* Effect.result(readAuth(secrets, "sources", row))
   return {
     id,
@@ -73,6 +79,7 @@ export const readRoutedSource = Effect.fnUntraced(function* (
     type,
     config: configOf(config),
     connections,
+    workflows,
     version: Number(version),
     disabled: disabled_at !== null,
     binExpiresAt: bin_expires_at?.getTime() ?? null,

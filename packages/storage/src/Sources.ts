@@ -8,6 +8,7 @@ import { showAuth } from "./AuthColumn.ts"
 import type { Owner } from "./SealedColumn.ts"
 import { Secrets } from "./Secrets.ts"
 import { makeStore, nobody, type Store, type StoredRow } from "./Store.ts"
+import { loseSource } from "./WorkflowLinks.ts"
 
 type Later = "chat_defer_ephemeral" | "rate_limit" | "rate_limit_period"
 
@@ -103,6 +104,7 @@ const make = Effect.gen(function* () {
     at: Date
   ) {
     if (deleted_at !== null) {
+      yield* loseSource(sql, id, at)
       return yield* sql<{ id: string }>`
         update connections set deleted_at = ${at}, cancel_before = ${at}, updated_at = ${at}
         where source_id = ${id} and deleted_at is null returning id`

@@ -41,6 +41,14 @@ export interface Concerned {
   readonly cancelled: ReadonlyArray<PendingOf>
 }
 
+/** How records are shown. */
+export interface Shown {
+  /** With counts that take a read of their own. */
+  readonly counts: boolean
+  /** As a list shows them, where that is less. */
+  readonly listed?: boolean
+}
+
 export const nobody: Concerned = { destinations: [], cancelled: [] }
 
 /** How a change is asked for. */
@@ -70,7 +78,7 @@ export interface Store<R extends AnyResource> {
   /** Rows as records, in the same order. */
   readonly records: (
     rows: ReadonlyArray<StoredRow>,
-    options: { readonly counts: boolean }
+    options: Shown
   ) => Effect.Effect<ReadonlyArray<RecordOf<R>>, SqlError.SqlError>
   readonly list: (team_id: string, query: ResourceQuery) => Effect.Effect<ResourcePage<RecordOf<R>>, GatewayError>
   /** Repeating a create with the same id changes nothing and answers what is stored. */
@@ -114,7 +122,7 @@ export interface Special<Row extends StoredRow, R extends AnyResource> {
   /** Rows as records, in the same order. */
   readonly show: (
     rows: ReadonlyArray<Row>,
-    options: { readonly counts: boolean }
+    options: Shown
   ) => Effect.Effect<ReadonlyArray<RecordOf<R>>, SqlError.SqlError>
   /** Stored fields, where a row may be older than a part of them. */
   readonly fields?: (fields: FieldsOf<R>) => FieldsOf<R>
@@ -131,8 +139,8 @@ export interface Special<Row extends StoredRow, R extends AnyResource> {
   readonly holding?: (team_id: string, next: Values) => HeldRows | null
   /** Fails when something of it that is unique, beyond its name, is another's. */
   readonly claim?: (owner: Owner, before: Row | null, next: Values) => Effect.Effect<void, Failure>
-  /** What is written in the end. Fails when something else is in the way. */
-  readonly prepare?: (owner: Owner, before: Row | null, next: Values) => Effect.Effect<Values, Failure>
+  /** What is written in the end; null: nothing has changed. Fails when something else is in the way. */
+  readonly prepare?: (owner: Owner, before: Row | null, next: Values) => Effect.Effect<Values | null, Failure>
   /** What written values come to, where that is more than themselves. */
   readonly written?: (row: Row, next: Values, at: Date) => Result.Result<Values, GatewayError>
   /** Where a switch is more than its own column; null: it is in that position already. */
@@ -223,7 +231,7 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
   const concerns = (row: Row) => special.concerns?.(row) ?? Effect.succeed(nobody)
   const claimed = (owner: Owner, before: Row | null, next: Values) =>
     special.claim?.(owner, before, next) ?? Effect.void
-  const prepared = (owner: Owner, before: Row | null, next: Values) =>
+  const prepared = (owner: Owner, before: Row | null, next: Values): Effect.Effect<Values | null, Failure> =>
     special.prepare?.(owner, before, next) ?? Effect.succeed(next)
   const followed = Effect.fnUntraced(function* (before: Row | null, after: Row, at: Date) {
     const concerned = special.follow === undefined ? nobody : yield* special.follow(before, after, at)
@@ -302,10 +310,12 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     if (next["name"] !== undefined && next["name"] !== row.name) yield* claimName(owner, next["name"])
     yield* claimed(owner, row, next)
     const stamps = { recent_commands: lately(command, row.recent_commands), updated_at: at }
-    const values = { ...(yield* prepared(owner, row, next)), ...stamps }
+    const written = yield* prepared(owner, row, next)
+    if (written === null) return { row, concerned: yield* concerns(row) }
+    const values = { ...written, ...stamps }
     const assignments = Object.entries(values).map(([column, value]) => sql`${sql(column)} = ${value}`)
-    const [written] = yield* sql<Row>`update ${table} set ${sql.csv(assignments)} where id = ${id} returning *`
-    return yield* followed(row, written ?? row, at)
+    const [after] = yield* sql<Row>`update ${table} set ${sql.csv(assignments)} where id = ${id} returning *`
+    return yield* followed(row, after ?? row, at)
   })
 
   /** Commits, does what that owes to others, and only then reads what is answered: nobody waits for a read with rows locked. */
@@ -328,7 +338,9 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
     records: (rows, options) => special.show(rows as ReadonlyArray<Row>, options),
     list: (team_id, asked) =>
       listRows<Row>(sql, resource, team_id, asked, special.narrow?.(team_id, asked) ?? []).pipe(
-        Effect.flatMap((found) => pageOf(asked, found, (rows) => special.show(rows, { counts: asked.counts }))),
+        Effect.flatMap((found) =>
+          pageOf(asked, found, (rows) => special.show(rows, { counts: asked.counts, listed: true }))
+        ),
         query
       ),
     create: (team_id, id, fields, command = {}) =>

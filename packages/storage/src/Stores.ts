@@ -9,6 +9,7 @@ import type { Secrets } from "./Secrets.ts"
 import { Sources } from "./Sources.ts"
 import { makeStore, plainly, type Store } from "./Store.ts"
 import { Transformations } from "./Transformations.ts"
+import { Workflows } from "./Workflows.ts"
 
 /** The stores of the resources that are said by their declarations alone. */
 export class PlainStores extends Context.Service<PlainStores, <R extends AnyResource>(resource: R) => Store<R>>()(
@@ -27,8 +28,10 @@ export class PlainStores extends Context.Service<PlainStores, <R extends AnyReso
 }
 
 /** The stores of all resources. */
-export type Stores = Sources | Destinations | Connections | Transformations | PlainStores
+export type Stores = Sources | Destinations | Connections | Transformations | Workflows | PlainStores
 
 export const layer: Layer.Layer<Stores, never, SqlClient.SqlClient | Secrets | Ingress> = Connections.layer.pipe(
-  Layer.provideMerge(Layer.mergeAll(Sources.layer, Destinations.layer, Transformations.layer, PlainStores.layer))
+  Layer.provideMerge(
+    Layer.mergeAll(Sources.layer, Destinations.layer, Transformations.layer, Workflows.layer, PlainStores.layer)
+  )
 )

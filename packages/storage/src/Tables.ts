@@ -46,7 +46,7 @@ export interface Waits extends Declared {
   readonly kind: "waits"
   readonly team: "team_id"
   /** The id of that record, and its table. */
-  readonly about: readonly [column: string, table: "events" | "requests" | "bulk_operations"]
+  readonly about: readonly [column: string, table: "events" | "requests" | "bulk_operations" | "workflow_runs"]
   readonly key: ReadonlyArray<string>
 }
 
@@ -137,6 +137,7 @@ export const tables = {
     sealed: { held: { row: "destination_id" }, consent: { row: "destination_id" } }
   },
   public_bins: { ...owned, softDeleted: false, hashed: ["token_hash"] },
+  workflow_versions: { ...owned, softDeleted: false },
 
   requests: {
     ...grows,
@@ -165,9 +166,20 @@ export const tables = {
     payload: { logs: "'[]'" }
   },
   proxy_exchanges: { ...grows, by: ["id", prefixes.proxyExchange], key: ["id"], keptAs: "payload" },
+  // Half of a page is kept free, as in `events`: each run is updated once at least.
+  workflow_runs: { ...grows, by: ["id", prefixes.workflowRun], key: ["id"], keptAs: "record", fillFactor: 50 },
+  // Of the day on which it was written, not of its run's: nothing comes to an old day.
+  workflow_steps: {
+    ...grows,
+    by: ["id", prefixes.workflowPart],
+    key: ["id"],
+    keptAs: "record",
+    payload: { outputs: "null", previews: "null" }
+  },
 
   deliveries: { ...team, kind: "waits", about: ["event_id", "events"], key: ["event_id"] },
   pending_routes: { ...team, kind: "waits", about: ["request_id", "requests"], key: ["connection_id", "request_id"] },
+  workflow_queue: { ...team, kind: "waits", about: ["run_id", "workflow_runs"], key: ["run_id"] },
   request_shares: { ...team, kind: "expires", at: "forgotten_at", hashed: ["token_hash"] },
   dedupe_keys: { ...team, kind: "expires", at: "expires_at" },
   bulk_operations: { ...team, kind: "expires", at: "expires_at" },

@@ -11,6 +11,7 @@ import { Secrets, type SecretUnreadable } from "./Secrets.ts"
 import { makeStore, type Store, type StoredRow } from "./Store.ts"
 import { isolationNow } from "./PendingRoutes.ts"
 import { openEnv, showEnv } from "./TransformationEnv.ts"
+import { refuseUsedBySteps } from "./WorkflowLinks.ts"
 
 /** A row of `transformations`. */
 export interface TransformationRow extends StoredRow {
@@ -127,6 +128,7 @@ const make = Effect.gen(function* () {
           and rules @> ${JSON.stringify([{ transformation_id: id }])}::jsonb
         order by id limit ${nameAtMost}`
       if (users.length > 0) yield* inUse(id, users)
+      yield* refuseUsedBySteps(sql, "transformation", { id, team_id })
       return { env: null }
     })
   })

@@ -36,6 +36,7 @@ export const requestRecord = (
     ],
     ignored: [],
     pending: [],
+    runs: [],
     ...given
   }
 }

@@ -44,7 +44,7 @@ const statuses = [...new Set([101, 200, 201, 202, 204, 304, ...Object.values(sta
 export const worstDestinations = 20
 
 /** What is committed in groups. */
-const commitKinds = ["accept", "settle", "attempt", "mark", "proxy_exchange"] as const
+const commitKinds = ["accept", "settle", "attempt", "mark", "proxy_exchange", "run"] as const
 export type Commit = (typeof commitKinds)[number]
 
 export const metrics = {
@@ -138,7 +138,7 @@ export const metrics = {
   journalBytes: counters(
     "tidegate_journal_bytes_total",
     "Bytes of records that the journal has taken.",
-    [["kind", ["accept", "settle", "attempt", "proxy_exchange"]]],
+    [["kind", ["accept", "settle", "attempt", "proxy_exchange", "run"]]],
     "By"
   ),
   journalWaiting: gauges("tidegate_journal_waiting_records", "Records handed to the journal and not yet answered.", [

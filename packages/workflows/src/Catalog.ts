@@ -1,12 +1,21 @@
 import type { Json } from "@tidegate/model/Rule"
-import type { InlineAction } from "./Definition.ts"
-import type { Evaluation, Outcome } from "./StepKind.ts"
+import type { Result } from "effect"
+import type { InlineAction, Step } from "./Definition.ts"
+import type { Evaluate } from "./StepKind.ts"
 
 /** What a step's settings are not as its action wants them; `field` within the step. */
 export interface ActionComplaint {
   readonly code: "ACTION_UNKNOWN" | "FORMATTER_CONFIG_INVALID" | "STEP_CONFIG_INVALID"
   readonly field: string
   readonly message: string
+}
+
+/** A step's call of an action. */
+export interface ActionCall {
+  /** The step's settings as they are kept: what it was saved with is what it runs by, whatever comes later. */
+  readonly config: Step["config"]
+  /** Null for one that leaves the process. */
+  readonly evaluate: Evaluate
 }
 
 /** An action as a step may call it. */
@@ -17,13 +26,30 @@ export interface Action {
   readonly required: ReadonlyArray<string>
   /** Whether another attempt can end otherwise: a pure one's cannot, so it takes no `retry`. */
   readonly pure: boolean
-  /** What is wrong with the step that calls it. */
-  readonly check: (config: { readonly [member: string]: Json }) => ReadonlyArray<ActionComplaint>
-  /** Null for one that leaves the process. */
-  readonly evaluate: ((evaluation: Evaluation, config: { readonly [member: string]: Json }) => Outcome) | null
+  /** Judges the step that calls it, once. */
+  readonly compile: (step: Step) => Result.Result<ActionCall, ReadonlyArray<ActionComplaint>>
+  /** Inputs as their templates are to be resolved, where a text of them is more than text with values in it. */
+  readonly bind?: Bind
+}
+
+interface Values {
+  readonly [input: string]: Json
+}
+
+/** `shown`: where an input was written that `inputs` has made of another. */
+export interface Bind {
+  readonly inputs: (
+    written: Values
+  ) => Result.Result<Values, { readonly input: string; readonly message: string }>
+  readonly shown: (path: string) => string
 }
 
 /** What a graph is compiled against: the actions that there are. Resources are looked up where they are stored. */
 export interface Catalog {
   readonly action: (action: InlineAction) => Action | null
 }
+
+/** A catalog of several providers, by their keys. */
+export const catalogOf = (providers: ReadonlyMap<string, (action: InlineAction) => Action | null>): Catalog => ({
+  action: (action) => providers.get(action.provider_key)?.(action) ?? null
+})

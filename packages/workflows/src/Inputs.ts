@@ -3,7 +3,7 @@ import { jsonLengthWithin } from "@tidegate/templates/JsonLength"
 import type { Mapping } from "@tidegate/templates/Mapping"
 import { limits } from "./Limits.ts"
 import { contextOf, type Facts, type Occurrence, type RunState, type Start } from "./Run.ts"
-import type { Context, Outcome, StepError, Warning } from "./StepKind.ts"
+import type { Context, Outcome, Parts, StepError, Time, Warning } from "./StepKind.ts"
 import type { PlannedStep, Workflow } from "./Workflow.ts"
 
 /** What a step that starts is given, and what comes of one that stays within the process. */
@@ -22,11 +22,18 @@ export interface Effect {
 }
 
 export type Performed =
-  | { readonly kind: "occurred"; readonly occurrence: Occurrence }
+  /** `inputs`: what the step was given, where it came so far. */
+  | { readonly kind: "occurred"; readonly occurrence: Occurrence; readonly inputs?: Inputs["values"] }
   | { readonly kind: "effect"; readonly effect: Effect }
 
-/** Begins `start`: what occurred, where nothing has to leave the process for it. `now` is Unix milliseconds. */
-export const perform = (workflow: Workflow, facts: Facts, state: RunState, start: Start, now: number): Performed => {
+/** Begins `start`, in parts: what occurred, where nothing has to leave the process for it. */
+export function* perform(
+  workflow: Workflow,
+  facts: Facts,
+  state: RunState,
+  start: Start,
+  time: Time
+): Parts<Performed> {
   const step = workflow.plan[start.step]!
   const context = contextOf(workflow, facts, state.steps, step.ancestors)
   const refused = (error: StepError): Performed => occurred(start, { kind: "failed", error })
@@ -39,8 +46,9 @@ export const perform = (workflow: Workflow, facts: Facts, state: RunState, start
   const inputs = inputsOf(workflow, state, step, within)
   if ("code" in inputs) return refused(inputs)
   if (step.evaluate === null) return { kind: "effect", effect: { start, step, inputs, context: within } }
-  const outcome = step.evaluate({ context: within, inputs: inputs.values, now })
-  return occurred(start, outcome, inputs.warnings)
+  const outcome = step.evaluate({ context: within, inputs: inputs.values, time })
+  const { occurrence } = occurred(start, "kind" in outcome ? outcome : yield* outcome, inputs.warnings)
+  return { kind: "occurred", occurrence, inputs: inputs.values }
 }
 
 /** What came of a step's attempt, as something that occurred. What its output may be is bounded here, whoever made it. */
@@ -49,7 +57,7 @@ export const occurred = (
   outcome: Outcome,
   warnings: ReadonlyArray<Warning> = [],
   random = 0
-): Performed => {
+): Extract<Performed, { readonly kind: "occurred" }> => {
   if (outcome.kind === "waits") {
     return { kind: "occurred", occurrence: { type: "waiting", step, until: outcome.until, output: outcome.output } }
   }
@@ -102,7 +110,10 @@ const inputsOf = (
     const resolved = mapping.resolve(context as unknown as Readonly<Record<string, unknown>>)
     if (resolved.kind === "too_large") return tooLarge
     values = Object.fromEntries([...Object.entries(values), ...Object.entries(resolved.value as object)])
-    for (const path of resolved.missing) warnings.push({ code: "TEMPLATE_VALUE_MISSING", field: `${at}.${path}` })
+    for (const path of resolved.missing) {
+      const shown = step.action?.bind?.shown(path) ?? path
+      warnings.push({ code: "TEMPLATE_VALUE_MISSING", field: `${at}.${shown}` })
+    }
   }
   if (jsonLengthWithin(values, limits.valueLength) === null) return tooLarge
   const missing = step.action?.required.find((input) => (values[input] ?? null) === null)

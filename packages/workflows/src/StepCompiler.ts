@@ -3,7 +3,7 @@ import { decodeAll } from "@tidegate/rules/Decode"
 import { compileConditions, compileFilter, type FilterTarget } from "@tidegate/rules/Filter"
 import { compileMapping, contextRoots, type Mapping } from "@tidegate/templates/Mapping"
 import { Predicate, Result, Schema } from "effect"
-import type { Action, Catalog } from "./Catalog.ts"
+import type { Action, ActionCall, Catalog } from "./Catalog.ts"
 import type { Edge, Step } from "./Definition.ts"
 import { onlyOwn } from "./Graph.ts"
 import type { Issues } from "./Issue.ts"
@@ -32,6 +32,8 @@ export interface Surroundings {
 }
 
 export interface CompiledStep {
+  /** As it was written, with its defaults. */
+  readonly step: Step
   readonly kind: StepKind<unknown>
   readonly action: Action | null
   readonly inputs: Mapping | null
@@ -64,6 +66,7 @@ export const compileStep = (
   const compiler = new StepCompiler(step.id, around)
   compiler.resource(step, kind)
   const action = compiler.action(step, kind)
+  const call = action === null ? null : compiler.call(step, action)
   const common = compiler.common(step, kind, action)
   compiler.iterates = common.for_each !== undefined
   const own = decodeAll(kind.config, onlyOwn(step, kind), "config")
@@ -74,21 +77,17 @@ export const compileStep = (
   const taken = action === null ? kind.inputs : action.inputs
   compiler.inputNames(step.invocation_inputs, taken, "invocation_inputs")
   return {
+    step: call === null ? step : { ...step, config: call.config },
     kind,
     action,
-    inputs: step.invocation_inputs === null ? null : compiler.mapping(step.invocation_inputs, "invocation_inputs"),
+    inputs:
+      step.invocation_inputs === null ? null : compiler.inputs(step.invocation_inputs, action, "invocation_inputs"),
     forEach: common.for_each === undefined ? null : compiler.list(common.for_each),
     onError: common.on_error ?? "fail",
     retry: compiler.retry(common.retry ?? null),
     timeoutMs: common.timeout_ms ?? defaultTimeoutMs,
-    evaluate:
-      action?.evaluate == null
-        ? evaluate
-        : (
-            (run) => (evaluation) =>
-              run(evaluation, step.config)
-          )(action.evaluate),
-    edges: incoming.map((edge) => compiler.edge(edge, taken))
+    evaluate: call === null ? evaluate : call.evaluate,
+    edges: incoming.map((edge) => compiler.edge(edge, action, taken))
   }
 }
 
@@ -106,6 +105,8 @@ class StepCompiler implements Compiler {
   private edgeId: string | null = null
   /** Whether the step runs for a list: `item` means something. */
   iterates = false
+  /** Where a path of the inputs that are looked at was written. */
+  private shown: (path: string) => string = asItIs
 
   constructor(id: string, around: Surroundings) {
     this.id = id
@@ -141,8 +142,28 @@ class StepCompiler implements Compiler {
       this.issue("ACTION_UNKNOWN", "action", "no provider has this action")
       return null
     }
-    for (const { code, field, message } of action.check(step.config)) this.issue(code, field, message)
     return action
+  }
+
+  call(step: Step, action: Action): ActionCall | null {
+    const call = action.compile(step)
+    if (Result.isSuccess(call)) return call.success
+    for (const { code, field, message } of call.failure) this.issue(code, field, message)
+    return null
+  }
+
+  inputs(written: Edge["mapping"], action: Action | null, field: string): Mapping | null {
+    const bind = action?.bind
+    if (bind === undefined) return this.mapping(written, field)
+    const inputs = bind.inputs(written)
+    if (Result.isFailure(inputs)) {
+      this.issue("FORMATTER_CONFIG_INVALID", within(field, inputs.failure.input), inputs.failure.message)
+      return null
+    }
+    this.shown = bind.shown
+    const mapping = this.mapping(inputs.success, field)
+    this.shown = asItIs
+    return mapping
   }
 
   common(step: Step, kind: StepKind<unknown>, action: Action | null): Common {
@@ -206,7 +227,7 @@ class StepCompiler implements Compiler {
     if (tokens.left < 0) return null
     const compiled = compileMapping(value, roots)
     if (Result.isFailure(compiled)) {
-      this.issue("TEMPLATE_INVALID", within(field, compiled.failure.path), compiled.failure.message)
+      this.issue("TEMPLATE_INVALID", within(field, this.shown(compiled.failure.path)), compiled.failure.message)
       return null
     }
     const { references } = compiled.success
@@ -216,7 +237,7 @@ class StepCompiler implements Compiler {
       return null
     }
     for (const { member, path, root } of references) {
-      if (root === "steps") this.reference(member, within(field, path))
+      if (root === "steps") this.reference(member, within(field, this.shown(path)))
     }
     return compiled.success
   }
@@ -254,12 +275,12 @@ class StepCompiler implements Compiler {
     return never
   }
 
-  edge(edge: Edge, taken: ReadonlyArray<string> | null): CompiledStep["edges"][number] {
+  edge(edge: Edge, action: Action | null, taken: ReadonlyArray<string> | null): CompiledStep["edges"][number] {
     this.edgeId = edge.id
     this.inputNames(edge.mapping, taken, "mapping")
     const compiled = {
       holds: edge.condition === null ? null : this.condition(edge.condition, "condition"),
-      mapping: Object.keys(edge.mapping).length === 0 ? null : this.mapping(edge.mapping, "mapping")
+      mapping: Object.keys(edge.mapping).length === 0 ? null : this.inputs(edge.mapping, action, "mapping")
     }
     this.edgeId = null
     return compiled
@@ -279,3 +300,5 @@ const stepsIn = (condition: { readonly [key: string]: unknown }): ReadonlyArray<
   })
 
 const never = (): boolean => false
+
+const asItIs = (path: string): string => path

@@ -39,6 +39,9 @@ export interface StepError {
 export interface Warning {
   readonly code: string
   readonly field: string | null
+  /** Of a step that goes through a list by itself: the element. */
+  readonly line_item_index?: number | null
+  readonly message?: string
 }
 
 /** What comes of a step. */
@@ -59,12 +62,22 @@ export interface Evaluation {
   readonly context: Context
   /** The step's inputs, resolved. */
   readonly inputs: { readonly [input: string]: Json }
-  /** Unix milliseconds. */
-  readonly now: number
+  readonly time: Time
 }
 
+/** What the time is, told by whoever runs the workflow. */
+export interface Time {
+  /** Unix milliseconds. */
+  readonly now: number
+  /** Milliseconds that only grow. */
+  readonly clock: () => number
+}
+
+/** Something that is come by in parts of a few milliseconds: others may have their turn between them. */
+export type Parts<A> = Generator<void, A, void>
+
 /** Null for a step that leaves the process: whoever runs the workflow carries it out, and says what came of it. */
-export type Evaluate = ((evaluation: Evaluation) => Outcome) | null
+export type Evaluate = ((evaluation: Evaluation) => Outcome | Parts<Outcome>) | null
 
 /** What a kind compiles with; each refuses by an issue at `field`. */
 export interface Compiler {

@@ -91,12 +91,11 @@ export const compileWorkflow = (
     const { incoming, parts } = compiled[target]!
     return { edge, source: sources[i]!, target, ...parts.edges[incoming.indexOf(i)]! }
   })
-  const plan = graph.order.map((step, index): PlannedStep => {
+  const plan = graph.order.map((_, index): PlannedStep => {
     const { incoming, parts } = compiled[index]!
-    const { edges: _, ...own } = parts
+    const { edges: _edges, ...own } = parts
     return {
       index,
-      step,
       ...own,
       incoming: incoming.toSorted(
         (left, right) => graph.edges[left]!.position - graph.edges[right]!.position || left - right
@@ -105,7 +104,8 @@ export const compileWorkflow = (
       ancestors: ancestors[index]!
     }
   })
-  return Result.succeed({ steps: graph.steps, edges: graph.edges, plan, planEdges })
+  const steps = graph.steps.map(({ id }) => plan[indexes.get(id)!]!.step)
+  return Result.succeed({ steps, edges: graph.edges, plan, planEdges })
 }
 
 /** Of each step, the steps that lead to it. */

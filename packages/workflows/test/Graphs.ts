@@ -1,34 +1,39 @@
 import type { Json } from "@tidegate/model/Rule"
 import { Result } from "effect"
-import type { Action, Catalog } from "../src/Catalog.ts"
+import { formatterAction } from "../src/actions/Formatter.ts"
+import { type Action, type Catalog, catalogOf } from "../src/Catalog.ts"
+import type { Evaluate } from "../src/StepKind.ts"
 import { compileWorkflow, type Workflow } from "../src/Workflow.ts"
 import type { Facts } from "../src/Run.ts"
 
+const echoed: Evaluate = ({ inputs }) => ({ kind: "succeeded", output: inputs, ports: ["out"] })
+
+const calling =
+  (evaluate: Evaluate): Action["compile"] =>
+  ({ config }) =>
+    Result.succeed({ config, evaluate })
+
 /** Actions for graphs under test: one that stays within the process and gives back its inputs, and one that does not. */
 const actions: Readonly<Record<string, Action>> = {
-  "test.echo": {
-    inputs: null,
-    required: [],
-    pure: true,
-    check: () => [],
-    evaluate: ({ inputs }) => ({ kind: "succeeded", output: inputs, ports: ["out"] })
-  },
+  "test.echo": { inputs: null, required: [], pure: true, compile: calling(echoed) },
   "test.named": {
     inputs: ["input", "other"],
     required: ["input"],
     pure: true,
-    check: (config) =>
-      config["formatter"] === undefined
-        ? []
-        : [{ code: "FORMATTER_CONFIG_INVALID", field: "config.formatter", message: "is none" }],
-    evaluate: ({ inputs }) => ({ kind: "succeeded", output: inputs, ports: ["out"] })
+    compile: (step) =>
+      step.config["formatter"] === undefined
+        ? calling(echoed)(step)
+        : Result.fail([{ code: "FORMATTER_CONFIG_INVALID", field: "config.formatter", message: "is none" }])
   },
-  "test.call": { inputs: null, required: [], pure: false, check: () => [], evaluate: null }
+  "test.call": { inputs: null, required: [], pure: false, compile: calling(null) }
 }
 
-export const catalog: Catalog = {
-  action: ({ action_key, provider_key }) => actions[`${provider_key}.${action_key}`] ?? null
-}
+export const catalog: Catalog = catalogOf(
+  new Map([
+    ["test", ({ action_key }) => actions[`test.${action_key}`] ?? null],
+    ["formatter", formatterAction]
+  ])
+)
 
 type Written = Readonly<Record<string, unknown>>
 

@@ -1,6 +1,6 @@
 import { occurred, perform, type Effect } from "../src/Inputs.ts"
 import { decide, type Facts, type Occurrence, queuedRun, type RunState, type Start } from "../src/Run.ts"
-import type { Outcome } from "../src/StepKind.ts"
+import type { Outcome, Parts } from "../src/StepKind.ts"
 import type { Workflow } from "../src/Workflow.ts"
 
 /** Numbers in [0, 1) that are the same for the same seed (mulberry32). */
@@ -11,6 +11,14 @@ export const dice = (seed: number): (() => number) => {
     let t = Math.imul(state ^ (state >>> 15), state | 1)
     t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
     return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
+
+/** What comes of parts, at once. */
+export const allOf = <A>(parts: Parts<A>): A => {
+  for (;;) {
+    const part = parts.next()
+    if (part.done === true) return part.value
   }
 }
 
@@ -65,7 +73,7 @@ export class Play {
   step(): boolean {
     const [start] = this.under.splice(Math.floor(this.roll() * this.under.length), 1)
     if (start === undefined) return false
-    const performed = perform(this.workflow, this.facts, this.state, start, this.now)
+    const performed = allOf(perform(this.workflow, this.facts, this.state, start, { now: this.now, clock: () => 0 }))
     if (performed.kind === "occurred") this.tell(performed.occurrence)
     else {
       this.effects.push(performed.effect)

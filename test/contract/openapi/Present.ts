@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import type { AnyResource } from "@tidegate/resources/Resource"
 import { plain as plainResources } from "@tidegate/resources/Resources"
+import { workflow } from "@tidegate/resources/Workflow"
 import { hashToken } from "@tidegate/storage/Secrets"
 import { binsTeam } from "@tidegate/storage/Teams"
 import type { Body, Gateway } from "../../support/Gateway.ts"
@@ -17,6 +18,12 @@ export type Present = Record<string, string>
 const idPattern = /\b([a-z]{2,3})_(?:[0-9a-z]{26}|[0-9a-f]{24}|[0-9a-f]{48})\b/g
 export const fill = (value: unknown, ids: Present): Body =>
   JSON.parse(JSON.stringify(value).replaceAll(idPattern, (id, prefix: string) => ids[prefix] ?? id))
+
+/** A workflow as its example writes it. */
+const workflowOf = async (gateway: Gateway, ids: Present): Promise<string> => {
+  const written = Object.assign({}, fill(workflow.example.body, ids), { name: gateway.name("workflow") })
+  return (await gateway.api("POST", "/workflows", written)).id
+}
 
 const plain: ReadonlyArray<AnyResource> = plainResources
 
@@ -58,6 +65,7 @@ export const it = gatewayIt
       att: trace.attempts[0]!.id,
       fix: (await gateway.api("POST", "/request-fixtures", { request_id: trace.request.id, name: "a fixture" })).id,
       txe: trace.transformations[0]!.id,
+      wfl: await workflowOf(gateway, { src: source.id, des: destination.id }),
       ...(await examplesOf(gateway, plain))
     }
   })
@@ -105,6 +113,7 @@ export const it = gatewayIt
       const made = await gateway.api("POST", "/transformations", { name: gateway.name("example"), code: "1" })
       return { ...present, trs: made.id }
     }
+    if (kind === "workflows" && path.includes("{id}")) return { ...present, wfl: await workflowOf(gateway, present) }
     const kinds = plain.filter(({ plural }) => plural === kind && path.includes("{id}"))
     return { ...present, ...(await examplesOf(gateway, kinds)) }
   })

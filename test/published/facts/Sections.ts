@@ -8,6 +8,7 @@ import { bins, ingressUrls, shares, streams } from "./Public.ts"
 import { attempts, events, fixtures, requests } from "./Received.ts"
 import { sources } from "./Sources.ts"
 import { transformations } from "./Transformations.ts"
+import { workflows } from "./Workflows.ts"
 
 /** In the order of the page. */
 export const sections: ReadonlyArray<Section> = [
@@ -27,5 +28,6 @@ export const sections: ReadonlyArray<Section> = [
   bins,
   streams,
   metrics,
+  workflows,
   formatter
 ]

@@ -18,6 +18,7 @@ import { SharesApi } from "./SharesApi.ts"
 import { SourcesApi } from "./SourcesApi.ts"
 import { StreamsApi } from "./StreamsApi.ts"
 import { TransformationsApi } from "./TransformationsApi.ts"
+import { WorkflowsApi } from "./WorkflowsApi.ts"
 
 type Groups<Resources extends ReadonlyArray<AnyResource>> = {
   readonly [Place in keyof Resources]: ReturnType<typeof groupOf<Resources[Place]>>
@@ -35,6 +36,7 @@ export class Api extends HttpApi.make("tidegate")
     DestinationsApi,
     ConnectionsApi,
     TransformationsApi,
+    WorkflowsApi,
     ...plainGroups,
     RequestsApi,
     EventsApi,

@@ -29,6 +29,20 @@ const RuleFault = Schema.Struct({
   message: Schema.String
 })
 
+const textOrNull = Schema.NullOr(Schema.String)
+
+const Issues = Schema.Struct({
+  issues: Schema.Array(
+    Schema.Struct({
+      code: Schema.String,
+      step_id: textOrNull,
+      edge_id: textOrNull,
+      field: textOrNull.annotate({ description: "The place in the step or edge" }),
+      message: Schema.String
+    })
+  )
+})
+
 const Resource = Schema.Struct({ resource_type: Schema.String, id: Schema.String })
 
 interface About {
@@ -54,6 +68,15 @@ const about: Record<ErrorCode, About> = {
   },
   OAUTH2_HANDSHAKE_FAILED: { when: "Whoever was asked to consent, or the provider, has said no." },
   TRANSFORMATION_INVALID: { when: "The code does not compile." },
+  WORKFLOW_GRAPH_INVALID: {
+    when: "The workflow's steps and edges are no graph that can run; `data` has all that is wrong.",
+    data: Issues
+  },
+  workflow_conflict: {
+    when: "Somebody else has changed the workflow since that version.",
+    data: Schema.Struct({ current_version: Schema.Int, supplied_version: Schema.Int })
+  },
+  WORKFLOW_NOT_EXECUTABLE: { when: "The workflow names something that is disabled, or has no source.", data: Issues },
   FORMATTER_ENVELOPE_INVALID: { when: "The body says no trial of the formatter.", data: Fields },
   FORMATTER_ANCHOR_INVALID: { when: "`anchor_at` is no time with its offset.", data: Fields },
   FORMATTER_BODY_TOO_LARGE: {

@@ -4,6 +4,7 @@ import { EventStatus } from "@tidegate/model/Event"
 import { LogLevel } from "@tidegate/model/Execution"
 import { eventMeasures, Granularity, requestMeasures } from "@tidegate/model/Metrics"
 import { maxValues } from "@tidegate/model/BodyLimits"
+import { WorkflowStatus } from "@tidegate/model/Workflow"
 import { describedAs } from "@tidegate/resources/DescribedAs"
 import { ids } from "./Examples.ts"
 
@@ -131,6 +132,19 @@ export const switchable = { ...listed, include_disabled: flag("false leaves out 
 
 /** Lists of sources, destinations and connections. */
 export const resources = { ...listed, type: text("Only this type"), include_disabled: switchable.include_disabled }
+
+export const workflows = {
+  ...listed,
+  order_by: Schema.optionalKey(
+    Schema.Literals(["name", "created_at", "updated_at"]).annotate({
+      description: "What the list is ordered by",
+      default: "updated_at"
+    })
+  ),
+  ...search,
+  status: values("Of these states", WorkflowStatus),
+  source_id: values("Of these sources")
+}
 
 export const transformations = {
   ...listed,

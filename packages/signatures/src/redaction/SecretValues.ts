@@ -12,7 +12,7 @@ const looks: ReadonlyArray<readonly [look: RegExp, instead: string]> = [
   [/\b(api\.telegram\.org\/bot)[^\s"'<>/]+/gi, `$1${redacted}`],
   [/\b\d{8,10}:[\w-]{35}\b/g, redacted],
   [
-    /\b(?:[spr]k_(?:live|test)|whsec|gh[pousr]|github_pat|npm|gwk|gws|rsh|pbn|ses|shp(?:at|ca|pa|ss)|dop_v1|hf)_[\w+/=-]{8,}/g,
+    /\b(?:[spr]k_(?:live|test)|whsec|gh[pousr]|github_pat|npm|gw[kps]|rsh|pbn|ses|shp(?:at|ca|pa|ss)|dop_v1|hf)_[\w+/=-]{8,}/g,
     redacted
   ],
   [/\b(?:glpat|xox[a-z]|xapp|sk|pypi)-[\w-]{10,}/g, redacted],

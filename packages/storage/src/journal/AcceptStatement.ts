@@ -32,6 +32,16 @@ export interface PendingRoute {
   readonly line: { readonly key: string | null } | null
 }
 
+/** A run of a workflow that a request begins, and the shard that its actor lives on. */
+export interface RoutedRun {
+  readonly id: string
+  readonly workflowId: string
+  readonly shard: number
+  /** The version of the workflow that it runs by to its end. */
+  readonly version: number
+  readonly steps: number
+}
+
 /** A request as its door wants it stored, with all that its routing made of it. Times are Unix milliseconds. */
 export interface RequestRecord extends StoredHead {
   readonly id: string
@@ -52,6 +62,7 @@ export interface RequestRecord extends StoredHead {
   readonly events: ReadonlyArray<RoutedEvent>
   readonly ignored: ReadonlyArray<IgnoredEvent>
   readonly pending: ReadonlyArray<PendingRoute>
+  readonly runs: ReadonlyArray<RoutedRun>
 }
 
 const groups = {
@@ -83,13 +94,14 @@ const groups = {
   // The same in line: with an ordering key more.
   linedEvents: ["int4", "text", "text", "text", "text", "text", "text", "int2", "timestamptz", "timestamptz", "text"],
   linedPending: ["int4", "int2", "text", "text", "text", "text", "timestamptz", "text"],
+  runs: ["int4", "text", "text", "text", "text", "text", "int2", "int4", "int2", "timestamptz"],
   counts: ["int4", "text", "text", "text", "text", "timestamptz", "text", "int8"]
 } as const
 
 type Group = keyof typeof groups
 
 /** The groups that not every batch has rows for. */
-const optional = ["events", "ignored", "pending", "linedEvents", "linedPending"] as const
+const optional = ["events", "ignored", "pending", "linedEvents", "linedPending", "runs"] as const
 
 /** So many columns of requests, the last ones, say the same of most: accepted posts that presented no credentials. */
 const mostlyUniform = 5
@@ -103,6 +115,7 @@ const columns: { readonly [group in Exclude<Group, "sources">]: string } = {
   pending: "v, shard, connection_id, request_id, team_id, source_id, at",
   linedEvents: "v, id, team_id, request_id, connection_id, source_id, destination_id, shard, due_at, at, key",
   linedPending: "v, shard, connection_id, request_id, team_id, source_id, at, key",
+  runs: "v, id, team_id, workflow_id, request_id, source_id, shard, version, steps, at",
   counts: "v, key_id, source_id, destination_id, measure, minute, team_id, n"
 }
 
@@ -146,6 +159,14 @@ const writes: { readonly [group in Exclude<Group, "sources">]: (rows: string) =>
   linedPending: (rows) => [
     `insert into pending_routes (shard, connection_id, request_id, team_id, source_id, created_at, counted, ordering_key, place)
     select shard, connection_id, request_id, team_id, source_id, at, true, key, ${nextPlace}
+    from ${rows}`
+  ],
+  runs: (rows) => [
+    `insert into workflow_runs (id, team_id, workflow_id, request_id, source_id, version, status, steps_count, created_at, updated_at)
+    select id, team_id, workflow_id, request_id, source_id, version, 'queued', steps, at, at
+    from ${rows}`,
+    `insert into workflow_queue (run_id, team_id, shard, workflow_id, due_at)
+    select id, team_id, shard, workflow_id, at
     from ${rows}`
   ],
   counts: (rows) => [writeCounts(rows)]
@@ -269,6 +290,7 @@ export const acceptCommit = (
   const p: Array<Array<unknown>> = groups.pending.map(() => [])
   const le: Array<Array<unknown>> = groups.linedEvents.map(() => [])
   const lp: Array<Array<unknown>> = groups.linedPending.map(() => [])
+  const w: Array<Array<unknown>> = groups.runs.map(() => [])
   const counts = new Counts()
 
   for (const item of items) {
@@ -321,6 +343,9 @@ export const acceptCommit = (
       if (line === null) push(p, pair, shard, connectionId, item.id, item.teamId, item.sourceId, at)
       else push(lp, pair, shard, connectionId, item.id, item.teamId, item.sourceId, at, line.key)
     }
+    for (const { id, shard, steps, version, workflowId } of item.runs) {
+      push(w, pair, id, item.teamId, workflowId, item.id, item.sourceId, shard, version, steps, at)
+    }
   }
 
   const rows = {
@@ -331,6 +356,7 @@ export const acceptCommit = (
     pending: p,
     linedEvents: le,
     linedPending: lp,
+    runs: w,
     counts: counts.columns()
   }
   const present: ReadonlyArray<Group> = [

@@ -9,7 +9,9 @@ export interface ResourceQuery {
   readonly type: string | undefined
   readonly includeDisabled: boolean
   readonly paused: boolean | undefined
-  /** Ids of other resources, by the columns that name them. */
+  /** Part of a name, in whatever case. */
+  readonly search?: string
+  /** Ids of other resources, by the columns that name them; or words that a column may have. */
   readonly among: { readonly [column: string]: ReadonlyArray<string> }
   /** Whether records show counts that take a read of their own. */
   readonly counts: boolean
@@ -37,7 +39,7 @@ export const listRows = Effect.fnUntraced(function* <Row extends object>(
   query: ResourceQuery,
   more: ReadonlyArray<Statement.Fragment>
 ): Effect.fn.Return<Found<Row>, SqlError.SqlError> {
-  const { among, dir, ids, includeDisabled, limit, name, orderBy, paused } = query
+  const { among, dir, ids, includeDisabled, limit, name, orderBy, paused, search } = query
   const order = `order by t.${orderBy} ${dir}, t.id ${dir}`
   // One row more than the limit tells that there are more.
   const found = yield* sql<Row & { readonly place: number; readonly listed: number }>`
@@ -51,6 +53,7 @@ export const listRows = Effect.fnUntraced(function* <Row extends object>(
           sql.literal("t.deleted_at is null"),
           ...(ids.length === 0 ? [] : [sql`t.id = any(${Columns.text(ids)})`]),
           ...(name === undefined ? [] : [sql`t.name = ${name}`]),
+          ...(search === undefined ? [] : [sql`strpos(lower(t.name), lower(${search})) > 0`]),
           ...(includeDisabled ? [] : [sql.literal("t.disabled_at is null")]),
           ...(paused === undefined ? [] : [sql.literal(`t.paused_at is ${paused ? "not " : ""}null`)]),
           ...Object.entries(among).flatMap(([column, values]) =>

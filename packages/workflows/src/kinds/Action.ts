@@ -7,7 +7,7 @@ export const actionKind = stepKind({
   config: Schema.Struct({
     formatter: Schema.optionalKey(
       Schema.Struct({
-        engine_version: Schema.String,
+        engine_version: Schema.optionalKey(Schema.String),
         options: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
       })
     )

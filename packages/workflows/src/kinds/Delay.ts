@@ -59,7 +59,7 @@ export const delayKind = stepKind({
       const read = compiler.mapping(amount, "config.amount")
       return read === null
         ? null
-        : (evaluation) => waitFor(valueOf(read.resolve(contextOf(evaluation))), units[unit], evaluation.now)
+        : (evaluation) => waitFor(valueOf(read.resolve(contextOf(evaluation))), units[unit], evaluation.time.now)
     }
     if (until === undefined) {
       compiler.issue("STEP_CONFIG_INVALID", "config.until", "is required")
@@ -78,8 +78,8 @@ export const delayKind = stepKind({
     return (evaluation) => {
       const at = timeOf(valueOf(read.resolve(contextOf(evaluation))), zone)
       if (at === null) return failed("INPUT_INVALID", "until did not give a time in ISO 8601")
-      if (at < evaluation.now && past === "fail") return failed("DELAY_IN_PAST", "the time has passed")
-      return wait(at, evaluation.now)
+      if (at < evaluation.time.now && past === "fail") return failed("DELAY_IN_PAST", "the time has passed")
+      return wait(at, evaluation.time.now)
     }
   }
 })

@@ -1,0 +1,93 @@
+import { Effect, Layer, Result, Schedule, type Schema } from "effect"
+import { parseQuery, type Values } from "@tidegate/model/Message"
+import { Sandbox, type TransformRequest } from "@tidegate/sandbox/Sandbox"
+import type { Database } from "@tidegate/storage/Database"
+import type { DueRun } from "@tidegate/storage/Runs"
+import type { Secrets } from "@tidegate/storage/Secrets"
+import { loadTransformation } from "@tidegate/storage/Transformations"
+import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
+import type { Outcome } from "@tidegate/workflows/StepKind"
+import { Effects, failed, unavailable } from "./RunWork.ts"
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""))
+
+const valuesOf = (given: unknown): Values =>
+  typeof given === "object" && given !== null && !Array.isArray(given)
+    ? Object.fromEntries(
+        Object.entries(given).map(([name, value]) => [name, Array.isArray(value) ? value.map(textOf) : textOf(value)])
+      )
+    : {}
+
+const queryText = (given: unknown): string =>
+  typeof given === "string"
+    ? given.replace(/^\?/, "")
+    : new URLSearchParams(
+        Object.entries(valuesOf(given)).flatMap(([name, value]) =>
+          (typeof value === "string" ? [value] : value).map((one) => [name, one])
+        )
+      ).toString()
+
+/** A request of what the step was given; what it was not is the trigger's. */
+const requestOf = ({ context, inputs }: StepEffect): TransformRequest => {
+  const { trigger } = context
+  const {
+    body = trigger.body,
+    headers = trigger.headers,
+    method = trigger["method"],
+    path = trigger.path
+  } = inputs.values
+  const query = queryText(inputs.values["query"] ?? trigger.query)
+  return {
+    method: textOf(method),
+    path: textOf(path),
+    headers: Object.fromEntries(Object.entries(valuesOf(headers)).map(([name, value]) => [name.toLowerCase(), value])),
+    body,
+    query,
+    parsed_query: parseQuery(query)
+  }
+}
+
+/** Carries steps out, each kind in its way. */
+export const layer = Layer.effect(
+  Effects,
+  Effect.gen(function* () {
+    const sandbox = yield* Sandbox
+    const stored = yield* Effect.context<Database | Secrets>()
+
+    const transform = Effect.fnUntraced(function* (effect: StepEffect, run: DueRun): Effect.fn.Return<Outcome> {
+      const id = effect.step.step.resource_id ?? ""
+      const loaded = yield* Effect.result(loadTransformation(run.team_id, id)).pipe(Effect.provideContext(stored))
+      // Fails closed: code is never run without the variables it was given.
+      if (Result.isFailure(loaded)) return failed("INTERNAL_ERROR", "the transformation cannot be read")
+      if (loaded.success === null) return failed("RESOURCE_DELETED", "the transformation was deleted")
+      const { code, code_hash, env, isolation } = loaded.success
+      const call = sandbox.run({
+        teamId: run.team_id,
+        code,
+        codeHash: code_hash,
+        isolation,
+        env,
+        request: requestOf(effect),
+        context: {
+          connection_id: null,
+          source_id: run.source_id,
+          destination_id: null,
+          request_id: run.request_id,
+          team_id: run.team_id,
+          timestamp: run.ingested_at.toISOString()
+        }
+      })
+      // A sandbox that cannot be had for the moment is not the code's fault; the step's time ends this.
+      const { error, request } = yield* Effect.retry(call, Schedule.spaced("250 millis"))
+      if (request === null) return failed(error?.code ?? "RUNTIME_ERROR", error?.message ?? "the code has failed")
+      const { body, headers, method, parsed_query, path } = request
+      const output = { headers, body, query: parsed_query, path, method } as Schema.JsonObject
+      return { kind: "succeeded", output, ports: ["out"] }
+    })
+
+    return {
+      carryOut: (effect: StepEffect, run: DueRun) =>
+        effect.step.step.kind === "transformation" ? transform(effect, run) : Effect.succeed(unavailable(effect))
+    }
+  })
+)

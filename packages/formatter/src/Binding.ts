@@ -1,0 +1,54 @@
+import { Predicate, Result, type Schema } from "effect"
+import { Fault } from "./engine/Fault.ts"
+import { templatesOf } from "./formula/Tokens.ts"
+import type { Operation } from "./engine/Operation.ts"
+
+/**
+ * A template within a formula is a variable that is named by it: what it stands for is never read as a formula. So it is resolved as
+ * an input of its own, of its own name, and handed over among the variables.
+ */
+
+const formulaOf = ({ fields }: Operation): string | undefined =>
+  Object.keys(fields).find((name) => fields[name]!.type === "formula")
+
+const isBound = (name: string): boolean => name.startsWith("{{")
+
+/** Inputs as their templates are to be resolved; a fault: the formula is none that could be read. */
+export const bound = <Value>(
+  operation: Operation,
+  inputs: Readonly<Record<string, Value>>
+): Result.Result<Readonly<Record<string, Value | string>>, Fault> => {
+  const name = formulaOf(operation)
+  const formula = name !== undefined && Object.hasOwn(inputs, name) ? inputs[name] : undefined
+  if (typeof formula !== "string") return Result.succeed(inputs)
+  try {
+    const templates = templatesOf(formula)
+    if (templates.length === 0) return Result.succeed(inputs)
+    const variables = Object.fromEntries(templates.map((template) => [template, template]))
+    return Result.succeed({ ...inputs, [name!]: formula.replaceAll("{{", "\\{{"), ...variables })
+  } catch (cause) {
+    if (cause instanceof Fault) return Result.fail(cause)
+    throw cause
+  }
+}
+
+/** Where an input was written that has been bound. */
+export const shownAt = (operation: Operation, path: string): string =>
+  isBound(path) ? (formulaOf(operation) ?? path) : path
+
+/** Inputs that were bound, resolved, as the engine takes them. */
+export const unbound = (resolved: Schema.JsonObject): Schema.JsonObject => {
+  const templates = Object.keys(resolved).filter(isBound)
+  if (templates.length === 0) return resolved
+  const inputs = Object.fromEntries(Object.entries(resolved).filter(([name]) => !isBound(name)))
+  const hidden = templates.map((template) => [template, resolved[template]!] as const)
+  return { ...inputs, variables: joined(inputs["variables"] ?? {}, hidden) }
+}
+
+/** Variables with the hidden ones behind them. What is none is left to be refused. */
+const joined = (variables: Schema.Json, hidden: ReadonlyArray<readonly [string, Schema.Json]>): Schema.Json => {
+  if (Array.isArray(variables)) return [...(variables as ReadonlyArray<Schema.Json>), ...hidden]
+  return Predicate.isReadonlyObject(variables)
+    ? { ...(variables as Schema.JsonObject), ...Object.fromEntries(hidden) }
+    : variables
+}

@@ -1,0 +1,209 @@
+import { Result, Schema } from "effect"
+import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import { prefixes } from "@tidegate/model/Ids"
+import { administering, reading } from "@tidegate/model/Permission"
+import { Workflow, WorkflowStatus } from "@tidegate/model/Workflow"
+import { limits } from "@tidegate/workflows/Limits"
+import { isStorable, isStorableJson, type Members } from "./Input.ts"
+import { Id, Name, OneOf, optional, text } from "./Members.ts"
+import { type Body, bodyOf, type Change, resource, type Situation } from "./Resource.ts"
+import { ids, times } from "./Story.ts"
+
+const longestDescription = 4_000
+
+const Description = Schema.NullOr(text)
+  .annotate({ message: "must be a string or null" })
+  .check(
+    Schema.makeFilter(
+      (value: string | null) =>
+        value === null ||
+        (value.length <= longestDescription && isStorable(value)) ||
+        `must be at most ${longestDescription} characters of valid Unicode without NUL`
+    )
+  )
+
+/** Whether they are steps, or edges, of a graph is told with all that is wrong with it, by whoever stores it. */
+const parts = (what: string, most: number) =>
+  Schema.Array(Schema.Json)
+    .annotate({ message: "must be a list" })
+    .check(
+      Schema.makeFilter(
+        (value: ReadonlyArray<Schema.Json>) => isStorableJson(value) || "must be valid Unicode without NUL",
+        {
+          toJsonSchema: () => ({ maxItems: most })
+        }
+      )
+    )
+    .annotate({ description: `The ${what}, as a whole; at most ${most}` })
+
+const Status = OneOf(WorkflowStatus.literals).annotate({ description: "`active` unless told" })
+
+const settings = {
+  description: optional(Description),
+  status: optional(Status),
+  steps: optional(parts("steps", limits.steps)),
+  edges: optional(parts("edges", limits.edges))
+}
+
+const steps: ReadonlyArray<Schema.JsonObject> = [
+  {
+    id: "only_paid",
+    kind: "filter",
+    name: "Paid only",
+    config: { conditions: { trigger: { body: { status: "paid" } } } }
+  },
+  {
+    id: "to_crm",
+    kind: "destination",
+    name: "CRM",
+    resource_id: ids.destination,
+    invocation_inputs: { body: { order: "{{trigger.body.id}}" } }
+  }
+]
+
+const edges: ReadonlyArray<Schema.JsonObject> = [
+  { id: "e_begin", source_type: "trigger", target_step_id: "only_paid" },
+  { id: "e_paid", source_type: "step", source_step_id: "only_paid", target_step_id: "to_crm" }
+]
+
+const body = { name: "Paid order to CRM", source_id: ids.source, steps, edges }
+
+const Write = Schema.Struct({ name: Name, source_id: Id, ...settings }).annotate({
+  identifier: "WorkflowWrite",
+  examples: [body] as never
+})
+
+const Patch = Schema.Struct({
+  name: optional(Name),
+  source_id: optional(Id),
+  ...settings,
+  version: optional(
+    Schema.Int.annotate({
+      message: "must be a whole number",
+      description:
+        "The version that the change was made from: refused when there is a later one. Without it the last one wins"
+    })
+  )
+}).annotate({ identifier: "WorkflowPatch" })
+
+/** `source: {id}` is another way of writing `source_id`, as a connection has it; a name has no space around it. */
+const canonical = (written: Members): Members => {
+  const { name, source, source_id } = written
+  const named = typeof name === "string" ? { ...written, name: name.trim() } : written
+  const isMeant = source_id === undefined && typeof source === "object" && source !== null && "id" in source
+  return isMeant ? { ...named, source_id: source["id"] as Schema.Json } : named
+}
+
+const judged = <B extends Body<Schema.Codec<unknown>>>(of: B): B => ({
+  ...of,
+  judge: (written: Members, situation: Situation) => of.judge(canonical(written), situation)
+})
+
+export interface WorkflowFields {
+  readonly name: string
+  readonly description: string | null
+  readonly source_id: string | null
+  readonly status: WorkflowStatus
+  readonly steps: ReadonlyArray<Schema.Json>
+  readonly edges: ReadonlyArray<Schema.Json>
+  readonly version: number
+}
+
+type Written = { readonly [Name in keyof WorkflowFields]?: WorkflowFields[Name] }
+
+const columns = {
+  name: "plain",
+  description: "plain",
+  source_id: "plain",
+  status: "plain",
+  steps: "plain",
+  edges: "plain",
+  version: "plain"
+} as const
+
+const change =
+  (input: Written) =>
+  (stored: WorkflowFields): Result.Result<Change<WorkflowFields, typeof columns>, GatewayError> => {
+    const { version } = input
+    if (version !== undefined && version !== stored.version) {
+      return Result.fail(
+        fail("workflow_conflict", `Workflow was changed since version ${version}`, {
+          current_version: stored.version,
+          supplied_version: version
+        })
+      )
+    }
+    return Result.succeed({ ...stored, ...input })
+  }
+
+/** A graph of steps that the requests of a source run through. */
+export const workflow = resource({
+  name: "workflow",
+  plural: "workflows",
+  prefix: prefixes.workflow,
+  description: "Graphs of steps that the requests of a source run through.",
+  permissions: { read: { ...reading, scope: null }, edit: administering },
+  said: {
+    list: { description: "Without steps and edges; the latest change first. One page, without a cursor: at most 255." },
+    create: { description: "All that is wrong with its graph is answered at once." },
+    upsert: { description: "What is left out stays as it is." },
+    retrieve: { description: "With its steps and edges, and whether it can run." },
+    update: {
+      description:
+        "Steps, or edges, that are given replace all that were there. A change makes a new version; runs that have begun end by theirs. Without a change the version stays."
+    },
+    delete: { description: "With its runs; those under way begin no further step." }
+  },
+  record: Workflow,
+  write: judged(bodyOf(Write)),
+  patch: judged(bodyOf(Patch)),
+  create: ({ description = null, edges = [], name, source_id, status = "active", steps = [] }: typeof Write.Type) =>
+    Result.succeed<WorkflowFields>({ name, description, source_id, status, steps, edges, version: 1 }),
+  change,
+  upsert: change,
+  columns,
+  switches: [],
+  weight: "octet_length(t.steps::text) + octet_length(t.edges::text)",
+  largestBody: limits.definitionBytes,
+  errors: { write: ["WORKFLOW_GRAPH_INVALID", "WORKFLOW_NOT_EXECUTABLE", "workflow_conflict"] },
+  example: {
+    body,
+    patch: { status: "paused", version: 1 },
+    record: {
+      id: ids.workflow,
+      team_id: ids.team,
+      source_id: ids.source,
+      name: body.name,
+      description: null,
+      status: "active",
+      version: 1,
+      source: {
+        id: ids.source,
+        name: "shop",
+        type: "WEBHOOK",
+        status: "enabled",
+        provider_key: null,
+        definition_key: null,
+        definition_name: null,
+        output_schema: null,
+        schema_provenance: "none",
+        primary_output: "body",
+        export_path: null,
+        sample: null
+      },
+      capabilities: {
+        branching: true,
+        fan_out: true,
+        join: true,
+        sequential_action_loop: true,
+        runtime_executable: true,
+        runtime_issue: null
+      },
+      steps,
+      edges,
+      steps_count: 2,
+      edges_count: 2,
+      ...times
+    }
+  }
+})

@@ -1,0 +1,121 @@
+import { Effect } from "effect"
+import type { SqlError } from "effect/sql"
+import { idBound, idTime, prefixes } from "@tidegate/model/Ids"
+import type { StoredHead } from "@tidegate/model/Message"
+import type { Edge, Step } from "@tidegate/workflows/Definition"
+import { HotSql } from "./Database.ts"
+import * as Columns from "./journal/Columns.ts"
+
+/** The rows behind a workflow's queue of runs. */
+
+/** A run that is to go on, with what it was made of. */
+export interface DueRun extends StoredHead {
+  readonly id: string
+  readonly team_id: string
+  readonly request_id: string
+  readonly source_id: string
+  readonly source_name: string
+  readonly version: number
+  readonly parts: number
+  readonly attempts: number
+  readonly status: "queued" | "running"
+  readonly created_at: Date
+  readonly due_at: Date
+  readonly carried: string | null
+  readonly ingested_at: Date
+  readonly body: Uint8Array | null
+  /** Sealed credentials, see `requests`. */
+  readonly presented: string | null
+}
+
+/**
+ * Runs of a workflow that are due, the longest due first, with requests of so many bytes in all (the first always comes). Not those that whoever
+ * asks has in hand. `headers` is empty where retention took the request's payload.
+ */
+export const dueRuns = Effect.fnUntraced(function* (
+  shard: number,
+  workflowId: string,
+  now: number,
+  { bytes, inHand, limit }: { readonly limit: number; readonly bytes: number; readonly inHand: ReadonlyArray<string> }
+): Effect.fn.Return<ReadonlyArray<DueRun>, SqlError.SqlError, HotSql> {
+  const sql = yield* HotSql
+  return yield* sql<DueRun>`
+    with due as (
+      select run_id, due_at, carried from workflow_queue
+      where shard = ${shard} and workflow_id = ${workflowId} and due_at <= ${new Date(now)}
+        and run_id <> all(${Columns.text(inHand)})
+      order by due_at, run_id limit ${limit}
+    ), chosen as (
+      select d.run_id, d.due_at, d.carried, r.request_id,
+        coalesce(sum(q.body_size) over (order by d.due_at, d.run_id) - q.body_size, 0) as before
+      from due d
+        cross join lateral (select request_id from workflow_runs where workflow_runs.id = d.run_id limit 1) r
+        left join lateral (select body_size from requests where requests.id = r.request_id limit 1) q on true
+    )
+    select r.id, r.team_id, r.request_id, r.source_id,
+      coalesce((select name from sources where sources.id = r.source_id), '') as source_name, r.version, r.parts, r.attempts, r.status, r.created_at, c.due_at,
+      c.carried, coalesce(q.method, '') as method, coalesce(q.path, '') as path, coalesce(q.query, '') as query,
+      coalesce(q.headers, '') as headers, q.body, q.presented, coalesce(q.ingested_at, r.created_at) as ingested_at
+    from chosen c
+      cross join lateral (select * from workflow_runs where workflow_runs.id = c.run_id limit 1) r
+      left join lateral (select * from requests where requests.id = c.request_id limit 1) q on true
+    where c.before < ${bytes}
+    order by c.due_at, c.run_id`
+})
+
+export interface StoredPart {
+  readonly run_id: string
+  readonly part: number
+  /** JSON. */
+  readonly steps: string
+  readonly outputs: string | null
+}
+
+/** What has been stored of these runs, part by part. */
+export const partsOf = Effect.fnUntraced(function* (
+  runIds: ReadonlyArray<string>
+): Effect.fn.Return<ReadonlyArray<StoredPart>, SqlError.SqlError, HotSql> {
+  if (runIds.length === 0) return []
+  const sql = yield* HotSql
+  const [first] = Columns.bounds(runIds)
+  // Parts are of the day on which they were written: none before its run.
+  return yield* sql<StoredPart>`
+    select run_id, part, steps, outputs from workflow_steps
+    where run_id = any(${Columns.text(runIds)}) and id >= ${idBound(prefixes.workflowPart, idTime(first) ?? 0)}
+    order by run_id, part`
+})
+
+/** A workflow as its runs go by it now. */
+export interface RunningWorkflow {
+  readonly team_id: string
+  readonly name: string
+  readonly status: "draft" | "active" | "paused" | "disabled"
+  readonly deleted: boolean
+}
+
+/** Null: there is none. */
+export const readRunning = Effect.fnUntraced(function* (
+  workflowId: string
+): Effect.fn.Return<RunningWorkflow | null, SqlError.SqlError, HotSql> {
+  const sql = yield* HotSql
+  const [row] = yield* sql<RunningWorkflow>`
+    select team_id, name, status, deleted_at is not null as deleted from workflows where id = ${workflowId}`
+  return row ?? null
+})
+
+/** The definition of a version; null: it is gone. */
+export const readVersion = Effect.fnUntraced(function* (
+  workflowId: string,
+  version: number
+): Effect.fn.Return<
+  { readonly name: string; readonly steps: ReadonlyArray<Step>; readonly edges: ReadonlyArray<Edge> } | null,
+  SqlError.SqlError,
+  HotSql
+> {
+  const sql = yield* HotSql
+  const [row] = yield* sql<{ name: string; steps: ReadonlyArray<Step>; edges: ReadonlyArray<Edge> }>`
+    select v.name, d.steps, d.edges from workflow_versions v
+      join workflow_versions d on d.workflow_id = v.workflow_id and d.version = v.defined_in
+    where v.workflow_id = ${workflowId} and v.version = ${version}`
+  return row ?? null
+})

@@ -1,0 +1,281 @@
+import { isDeepStrictEqual } from "node:util"
+import { Context, Effect, Layer, Result, type Schema } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
+import { prefixes } from "@tidegate/model/Ids"
+import type { RuntimeIssue, Workflow, WorkflowStatus } from "@tidegate/model/Workflow"
+import { workflow, type WorkflowFields } from "@tidegate/resources/Workflow"
+import { type Catalog, catalogOf } from "@tidegate/workflows/Catalog"
+import type { Edge, Step } from "@tidegate/workflows/Definition"
+import { definitionHash } from "@tidegate/workflows/DefinitionHash"
+import type { Issue } from "@tidegate/workflows/Issue"
+import { limits } from "@tidegate/workflows/Limits"
+import { compileWorkflow } from "@tidegate/workflows/Workflow"
+import { presentOf } from "./PresentOf.ts"
+import type { Secrets } from "./Secrets.ts"
+import { makeStore, nobody, type Store, type StoredRow, type Values } from "./Store.ts"
+
+/** A row of `workflows`. */
+export interface WorkflowRow extends StoredRow {
+  readonly description: string | null
+  readonly source_id: string | null
+  readonly status: WorkflowStatus
+  readonly version: number
+  readonly steps: ReadonlyArray<Step>
+  readonly edges: ReadonlyArray<Edge>
+  readonly definition_hash: string
+}
+
+/**
+ * The workflows of teams. What a row has compiles, and what it names is there: that cannot be deleted meanwhile. Each change that is one makes
+ * a version, which stays as it is. Every change raises the version of its source (of both, when it moves), so that no door goes on by what was. Rows
+ * are locked in the order destinations, sources, transformations, workflows.
+ */
+export class Workflows extends Context.Service<Workflows, Store<typeof workflow>>()("@tidegate/storage/Workflows") {
+  static readonly layer: Layer.Layer<Workflows, never, SqlClient.SqlClient | Secrets> = Layer.effect(
+    Workflows,
+    Effect.suspend(() => make)
+  )
+}
+
+/** The formatter is loaded by the first workflow that names it: a gateway that formats nothing has none of it in memory. */
+const formatter = Effect.promise(() => import("@tidegate/workflows/actions/Formatter"))
+
+/** The actions that steps may name. */
+export const catalogFor = (steps: ReadonlyArray<Schema.Json>): Effect.Effect<Catalog> =>
+  steps.some(namesFormatter)
+    ? Effect.map(formatter, ({ formatterAction }) => catalogOf(new Map([["formatter", formatterAction]])))
+    : Effect.succeed(catalogOf(new Map()))
+
+const member = (of: unknown, name: string): unknown =>
+  typeof of === "object" && of !== null && Object.hasOwn(of, name)
+    ? (of as Readonly<Record<string, unknown>>)[name]
+    : undefined
+
+const namesFormatter = (step: Schema.Json): boolean => member(member(step, "action"), "provider_key") === "formatter"
+
+/** The tables of what a step may name, by the prefix of its id. */
+const named = { [prefixes.destination]: "destinations", [prefixes.transformation]: "transformations" } as const
+
+interface Reference {
+  readonly step_id: string
+  readonly id: string
+}
+
+/** What steps name, also those of a graph with faults. Of an unknown kind of id the graph says so itself. */
+const referencesOf = (steps: ReadonlyArray<unknown>): ReadonlyArray<Reference> =>
+  steps.slice(0, limits.steps).flatMap((step) => {
+    const [step_id, id] = [member(step, "id"), member(step, "resource_id")]
+    return typeof step_id === "string" && typeof id === "string" && /^(?:des|trs|act|flt)_/.test(id)
+      ? [{ step_id: step_id.slice(0, 96), id: id.slice(0, 96) }]
+      : []
+  })
+
+const invalidGraph = (issues: ReadonlyArray<Issue>): GatewayError => {
+  const [first] = issues
+  const more = issues.length === 1 ? "" : ` (and ${issues.length - 1} more, see data.issues)`
+  return fail("WORKFLOW_GRAPH_INVALID", `${first?.code}: ${first?.message}${more}`, {
+    issues: issues.map((issue) => ({ ...issue }))
+  })
+}
+
+/** What a version is made of. */
+const versioned = ["name", "description", "source_id", "status", "steps", "edges"] as const
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  /** Of these ids, those of one table that are there, and whether they are enabled; `held`: none is deleted until the transaction ends. */
+  const lookUpIn = Effect.fnUntraced(function* (
+    prefix: keyof typeof named,
+    team_id: string,
+    ids: ReadonlyArray<string>,
+    held: boolean
+  ) {
+    const wanted = [...new Set(ids.filter((id) => id.startsWith(prefix)))]
+    if (wanted.length === 0) return []
+    const table = named[prefix]
+    return yield* sql<{ id: string; enabled: boolean }>`
+      select id, ${sql.literal(table === "destinations" ? "disabled_at is null" : "true")} as enabled
+      from ${sql(table)} where id = any(${wanted})
+        and ${presentOf(sql, team_id)}
+      order by id ${sql.literal(held ? "for share" : "")}`
+  })
+
+  /** Which of these ids are there, and whether they are enabled. */
+  const lookUp = Effect.fnUntraced(function* (team_id: string, ids: ReadonlyArray<string>) {
+    const destinations = yield* lookUpIn(prefixes.destination, team_id, ids, false)
+    const transformations = yield* lookUpIn(prefixes.transformation, team_id, ids, false)
+    return new Map([...destinations, ...transformations].map((row) => [row.id, row]))
+  })
+
+  /** Compiles what is to be stored; every fault of the graph, and every id that names nothing, in one answer. */
+  const compiled = Effect.fnUntraced(function* (team_id: string, { edges, status, steps }: WorkflowFields) {
+    const result = compileWorkflow(steps, edges, yield* catalogFor(steps))
+    const references = referencesOf(steps)
+    const found = yield* lookUp(
+      team_id,
+      references.map(({ id }) => id)
+    )
+    const about = ({ id, step_id }: Reference, what: string) => {
+      return { step_id, edge_id: null, field: "resource_id", message: `${id} ${what}` }
+    }
+    const missing = references
+      .filter(({ id }) => !found.has(id))
+      .map((reference) => ({ code: "RESOURCE_NOT_FOUND", ...about(reference, "was not found") }) as const)
+    if (Result.isFailure(result)) return yield* invalidGraph([...result.failure, ...missing])
+    if (missing.length > 0) return yield* invalidGraph(missing)
+    const disabled = references.filter(({ id }) => found.get(id)?.enabled === false)
+    if (status === "active" && disabled.length > 0) {
+      yield* fail("WORKFLOW_NOT_EXECUTABLE", "the workflow names what is disabled: enable it first", {
+        issues: disabled.map((reference) => ({ code: "RESOURCE_DISABLED", ...about(reference, "is disabled") }))
+      })
+    }
+    return result.success
+  })
+
+  /** Makes doors route again what they routed by these sources, and keeps others from changing them. */
+  const raise = Effect.fnUntraced(function* (team_id: string, ids: ReadonlyArray<string>) {
+    if (ids.length === 0) return
+    const raised = yield* sql<{ id: string }>`
+      with concerned as materialized (
+        select id from sources where id = any(${[...ids]}) and ${presentOf(sql, team_id)} order by id for update
+      )
+      update sources set version = version + 1 from concerned where sources.id = concerned.id returning sources.id`
+    const gone = ids.find((id) => !raised.some((row) => row.id === id))
+    if (gone !== undefined) yield* notFound("source", gone)
+  })
+
+  const sourcesOf = Effect.fnUntraced(function* (rows: ReadonlyArray<WorkflowRow>) {
+    const ids = [...new Set(rows.flatMap(({ source_id }) => source_id ?? []))]
+    const found = yield* sql<{ id: string; name: string; type: string; disabled: boolean }>`
+      select id, name, type, disabled_at is not null as disabled from sources where id = any(${ids})`
+    return new Map(found.map((row) => [row.id, row]))
+  })
+
+  const issueOf = (
+    { source_id, steps }: WorkflowRow,
+    found: ReadonlyMap<string, { readonly enabled: boolean }>
+  ): RuntimeIssue | null => {
+    if (source_id === null) {
+      const message = "its source was deleted"
+      const nowhere = { step_id: null, step_number: null, step_name: null }
+      return { code: "workflow_resource_missing", message, ...nowhere, field: "source_id" }
+    }
+    for (const [index, { id, name, resource_id }] of steps.entries()) {
+      const resource = resource_id === null ? undefined : found.get(resource_id)
+      if (resource_id === null || resource?.enabled === true) continue
+      const [code, what] =
+        resource === undefined
+          ? (["workflow_resource_missing", "is not there"] as const)
+          : (["workflow_resource_disabled", "is disabled"] as const)
+      const step = { step_id: id, step_number: index + 1, step_name: name }
+      return { code, message: `${resource_id} ${what}`, ...step, field: "resource_id" }
+    }
+    return null
+  }
+
+  return yield* makeStore<WorkflowRow, typeof workflow>(workflow, {
+    show: Effect.fnUntraced(function* (rows, { listed = false }) {
+      const [first] = rows
+      if (first === undefined) return []
+      const sources = yield* sourcesOf(rows)
+      const ids = rows.flatMap(({ steps }) => steps.flatMap(({ resource_id }) => resource_id ?? []))
+      const found = yield* lookUp(first.team_id, ids)
+      return rows.map((row): Workflow => {
+        const source = row.source_id === null ? undefined : sources.get(row.source_id)
+        const runtime_issue = issueOf(row, found)
+        return {
+          id: row.id,
+          team_id: row.team_id,
+          source_id: row.source_id,
+          name: row.name,
+          description: row.description,
+          status: row.status,
+          version: row.version,
+          source:
+            source === undefined
+              ? null
+              : {
+                  id: source.id,
+                  name: source.name,
+                  type: source.type,
+                  status: source.disabled ? "disabled" : "enabled",
+                  provider_key: null,
+                  definition_key: null,
+                  definition_name: null,
+                  output_schema: null,
+                  schema_provenance: "none",
+                  primary_output: "body",
+                  export_path: null,
+                  sample: null
+                },
+          capabilities: {
+            branching: true,
+            fan_out: true,
+            join: true,
+            sequential_action_loop: true,
+            runtime_executable: runtime_issue === null,
+            runtime_issue
+          },
+          ...(listed ? {} : { steps: row.steps as never, edges: row.edges as never }),
+          steps_count: row.steps.length,
+          edges_count: row.edges.length,
+          created_at: row.created_at.toISOString(),
+          updated_at: row.updated_at.toISOString()
+        }
+      })
+    }),
+    hold: Effect.fnUntraced(function* (team_id, before, next) {
+      const named = referencesOf((next["steps"] as WorkflowFields["steps"] | undefined) ?? []).map(({ id }) => id)
+      const after = next["source_id"] as string | null | undefined
+      const sources = new Set([before?.source_id ?? null, after ?? null].flatMap((id) => id ?? []))
+      yield* lookUpIn(prefixes.destination, team_id, named, true)
+      yield* raise(team_id, [...sources])
+      yield* lookUpIn(prefixes.transformation, team_id, named, true)
+    }),
+    prepare: Effect.fnUntraced(function* ({ team_id }, before, next) {
+      if (next["steps"] === undefined) return next
+      const written = next as unknown as WorkflowFields
+      if (written.status === "active" && written.source_id === null) {
+        yield* fail("WORKFLOW_NOT_EXECUTABLE", "the workflow has no source: give it one", {
+          issues: [{ code: "RESOURCE_REQUIRED", step_id: null, edge_id: null, field: "source_id", message: "is null" }]
+        })
+      }
+      const { edges, steps } = yield* compiled(team_id, written)
+      const after = { ...written, steps, edges }
+      if (before !== null && versioned.every((field) => isDeepStrictEqual(before[field], after[field]))) return null
+      return {
+        ...next,
+        steps: JSON.stringify(steps),
+        edges: JSON.stringify(edges),
+        version: before === null ? 1 : before.version + 1,
+        definition_hash: definitionHash(steps, edges)
+      } satisfies Values
+    }),
+    follow: Effect.fnUntraced(function* (before, after) {
+      if (after.deleted_at !== null) {
+        yield* sql`delete from workflow_versions where workflow_id = ${after.id}`
+        return nobody
+      }
+      yield* keepVersion(sql, before, after)
+      return nobody
+    })
+  })
+})
+
+/** Writes the version that a row has come to. Of a definition that stays as it was it says which version has it. */
+const keepVersion = (
+  sql: SqlClient.SqlClient,
+  before: WorkflowRow | null,
+  { definition_hash, edges, id, name, status, steps, team_id, updated_at, version }: WorkflowRow
+) => {
+  const isSame = before !== null && isDeepStrictEqual([before.steps, before.edges], [steps, edges])
+  const defined_in = isSame
+    ? sql`(select defined_in from workflow_versions where workflow_id = ${id} and version = ${before.version})`
+    : sql`${version}`
+  return sql`
+    insert into workflow_versions (workflow_id, version, team_id, name, status, definition_hash, defined_in, steps, edges, created_at)
+    select ${id}, ${version}, ${team_id}, ${name}, ${status}, ${definition_hash}, ${defined_in},
+      ${isSame ? null : JSON.stringify(steps)}::jsonb, ${isSame ? null : JSON.stringify(edges)}::jsonb, ${updated_at}`
+}

@@ -1,0 +1,132 @@
+import { expect, layer } from "@effect/vitest"
+import { Clock, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { derivedId, newId, prefixes } from "@tidegate/model/Ids"
+import { JournalSql } from "../src/Database.ts"
+import { type RunTransition, runCommit } from "../src/journal/RunStatement.ts"
+import { dueRuns, partsOf } from "../src/Runs.ts"
+import * as ControlPlane from "./controlPlane.ts"
+import { Journal } from "../src/Journal.ts"
+import { requestRecord } from "./requests.ts"
+
+const { createConnection, team } = ControlPlane
+
+const world = Journal.layer.pipe(Layer.provideMerge(ControlPlane.layer))
+
+const workflow = newId(prefixes.workflow, Date.now())
+const shard = 5
+
+/** A request of a source, and the run that it began. */
+const begun = Effect.fnUntraced(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const journal = yield* Journal
+  const at = yield* Clock.currentTimeMillis
+  const connection = yield* createConnection()
+  const [source] = yield* sql<{ version: bigint }>`select version from sources where id = ${connection.source_id}`
+  const record = requestRecord(
+    { teamId: team, sourceId: connection.source_id, version: Number(source!.version), ingestedAt: at },
+    { connection: connection.id, destination: connection.destination_id }
+  )
+  const accepted = yield* Effect.callback<string>((resume) =>
+    journal.accept(record, (done) => resume(Effect.succeed(done)))
+  )
+  expect(accepted).toBe("committed")
+  const id = derivedId(prefixes.workflowRun, record.id, workflow)
+  const when = new Date(at)
+  yield* sql`insert into workflow_runs (id, team_id, workflow_id, request_id, source_id, version, status, steps_count, created_at, updated_at)
+    values (${id}, ${team}, ${workflow}, ${record.id}, ${record.sourceId}, 1, 'queued', 2, ${when}, ${when})`
+  yield* sql`insert into workflow_queue (run_id, team_id, shard, workflow_id, due_at) values (${id}, ${team}, ${shard}, ${workflow}, ${when})`
+  return id
+})
+
+const transition = (id: string, more: Partial<RunTransition> = {}): RunTransition => ({
+  id,
+  teamId: team,
+  part: 1,
+  partId: newId(prefixes.workflowPart, Date.now()),
+  at: Date.now(),
+  status: "succeeded",
+  outcome: "completed",
+  attempts: 1,
+  succeeded: 2,
+  failed: 0,
+  skipped: 0,
+  running: 0,
+  error: null,
+  startedAt: Date.now(),
+  finishedAt: Date.now(),
+  dueAt: null,
+  carried: null,
+  steps: '{"steps":{}}',
+  outputs: null,
+  previews: null,
+  ...more
+})
+
+const commit = Effect.fnUntraced(function* (...items: ReadonlyArray<RunTransition>) {
+  const sql = yield* JournalSql
+  const { parameters, statement } = runCommit(items)
+  const rows = yield* sql.unsafe<{ id: string }>(statement, parameters)
+  return rows.map(({ id }) => id).toSorted()
+})
+
+const due = (inHand: ReadonlyArray<string> = [], limit = 100) =>
+  Effect.map(dueRuns(shard, workflow, Date.now() + 1_000, { limit, bytes: 1_000_000, inHand }), (rows) =>
+    rows.map(({ id }) => id)
+  )
+
+const forget = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`delete from workflow_queue`)
+
+layer(world, { excludeTestServices: true })("the queue of a workflow's runs", (it) => {
+  it.effect("has the runs that are due with their requests, the longest due first, and none that is in hand", () =>
+    Effect.gen(function* () {
+      yield* forget
+      const ids = [yield* begun(), yield* begun(), yield* begun()]
+      const [row] = yield* dueRuns(shard, workflow, Date.now() + 1_000, { limit: 1, bytes: 1, inHand: [] })
+      expect(row).toMatchObject({ id: ids[0], team_id: team, status: "queued", parts: 0, method: "POST", path: "/" })
+      expect(Buffer.from(row!.body!).toString()).toBe("body")
+      expect(yield* due()).toEqual(ids)
+      expect(yield* due([ids[0]!])).toEqual(ids.slice(1))
+      expect(yield* dueRuns(shard, workflow, Date.now() + 1_000, { limit: 100, bytes: 5, inHand: [] })).toHaveLength(2)
+    })
+  )
+
+  it.effect("a run that is at its end is in it no more, and its steps are there", () =>
+    Effect.gen(function* () {
+      yield* forget
+      const sql = yield* SqlClient.SqlClient
+      const [one, other] = [yield* begun(), yield* begun()]
+      expect(
+        yield* commit(
+          transition(one),
+          transition(other, { status: "failed", error: { code: "X", message: "y", stepId: "s" } })
+        )
+      ).toEqual([one, other].toSorted())
+      expect(yield* due()).toEqual([])
+      expect(yield* partsOf([one])).toEqual([{ run_id: one, part: 1, steps: '{"steps":{}}', outputs: null }])
+      const [row] =
+        yield* sql`select status, parts, error_code, error_step_id, finished_at is null as open from workflow_runs where id = ${other}`
+      expect(row).toEqual({ status: "failed", parts: 1, error_code: "X", error_step_id: "s", open: false })
+    })
+  )
+
+  it.effect("of two that take the same run on, one is stored, with its part", () =>
+    Effect.gen(function* () {
+      yield* forget
+      const id = yield* begun()
+      const running = { status: "running", outcome: null, finishedAt: null, dueAt: Date.now() } as const
+      const answers = yield* Effect.all(
+        Array.from({ length: 8 }, (_, i) => commit(transition(id, { ...running, steps: String(i) }))),
+        { concurrency: "unbounded" }
+      )
+      expect(answers.flat()).toEqual([id])
+      expect(yield* partsOf([id])).toHaveLength(1)
+      expect(yield* commit(transition(id, { ...running, part: 2, dueAt: Date.now() + 60_000, carried: "{}" }))).toEqual(
+        [id]
+      )
+      expect(yield* due()).toEqual([])
+      expect(yield* commit(transition(id, { part: 3 }))).toEqual([id])
+      expect((yield* partsOf([id])).map(({ part }) => part)).toEqual([1, 2, 3])
+    })
+  )
+})

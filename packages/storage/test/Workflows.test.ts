@@ -1,0 +1,308 @@
+import { expect, layer } from "@effect/vitest"
+import { Effect, Exit, Fiber, Layer, Result } from "effect"
+import { SqlClient } from "effect/sql"
+import type { GatewayError } from "@tidegate/model/GatewayError"
+import { isId, newId, prefixes } from "@tidegate/model/Ids"
+import { workflow, type WorkflowFields } from "@tidegate/resources/Workflow"
+import { Destinations } from "../src/Destinations.ts"
+import { Sources } from "../src/Sources.ts"
+import { Transformations } from "../src/Transformations.ts"
+import { Workflows } from "../src/Workflows.ts"
+import * as ControlPlane from "./controlPlane.ts"
+
+const { destinationFields, otherTeam, sourceFields, team, unique } = ControlPlane
+
+const world = Layer.mergeAll(Workflows.layer, Transformations.layer).pipe(Layer.provideMerge(ControlPlane.layer))
+
+const fresh = () => newId(prefixes.workflow, Date.now())
+
+const newSource = (of: string = team) =>
+  Effect.flatMap(Sources, (sources) => sources.create(of, newId(prefixes.source, Date.now()), sourceFields()))
+const newDestination = (of: string = team) =>
+  Effect.flatMap(Destinations, (destinations) =>
+    destinations.create(of, newId(prefixes.destination, Date.now()), destinationFields())
+  )
+
+const begin = (target: string) => ({ source_type: "trigger", target_step_id: target })
+const trim = (id: string) => ({
+  id,
+  kind: "action",
+  action: { provider_key: "formatter", action_key: "text.trim" },
+  invocation_inputs: { input: "{{trigger.body.name}}" }
+})
+const send = (id: string, resource_id: string) => ({ id, kind: "destination", resource_id })
+
+const create = Effect.fnUntraced(function* (fields: Partial<WorkflowFields> = {}, of: string = team) {
+  const workflows = yield* Workflows
+  const source_id = fields.source_id === undefined ? (yield* newSource(of)).id : fields.source_id
+  const written: WorkflowFields = {
+    name: unique("workflow"),
+    description: null,
+    source_id,
+    status: "active",
+    steps: [],
+    edges: [],
+    version: 1,
+    ...fields
+  }
+  return yield* workflows.create(of, fresh(), written)
+})
+
+const update = (id: string, written: object) =>
+  Effect.flatMap(Workflows, (workflows) =>
+    workflows.update(team, id, workflow.change(written as never, { id, now: new Date(), ingress: null as never }))
+  )
+
+const refused = <A, R>(effect: Effect.Effect<A, GatewayError, R>) => Effect.flip(effect)
+
+interface IssueData {
+  readonly issues: ReadonlyArray<{ readonly code: string; readonly step_id: string | null; readonly field: string }>
+}
+const issuesOf = ({ data }: GatewayError) =>
+  (data as unknown as IssueData).issues.map(({ code, field, step_id }) => `${code} ${step_id} ${field}`)
+
+const versionOf = (source: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [row] = yield* sql<{ version: bigint }>`select version from sources where id = ${source}`
+    return Number(row!.version)
+  })
+
+const versionsOf = (id: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    return yield* sql<{ version: number; defined_in: number; status: string; defined: boolean }>`
+      select version, defined_in, status, steps is not null as defined from workflow_versions
+      where workflow_id = ${id} order by version`
+  })
+
+layer(world, { excludeTestServices: true })("Workflows", (it) => {
+  it.effect("stores a workflow and shows it, its graph with all defaults", () =>
+    Effect.gen(function* () {
+      const workflows = yield* Workflows
+      const source = yield* newSource()
+      const made = yield* create({ source_id: source.id, steps: [trim("trimmed")], edges: [begin("trimmed")] })
+      expect(isId(prefixes.workflow, made.id)).toBe(true)
+      expect(made).toMatchObject({
+        team_id: team,
+        source_id: source.id,
+        status: "active",
+        version: 1,
+        source: { id: source.id, name: source.name, type: "WEBHOOK", status: "enabled", schema_provenance: "none" },
+        capabilities: { join: true, runtime_executable: true, runtime_issue: null },
+        steps: [
+          {
+            ...trim("trimmed"),
+            name: "",
+            config: { formatter: { engine_version: "1.0.0", options: {} } },
+            position: { x: 0, y: 0 }
+          }
+        ],
+        edges: [{ id: "e_00", source_port: "out", target_step_id: "trimmed", position: 0 }],
+        steps_count: 1,
+        edges_count: 1
+      })
+      expect(yield* workflows.get(team, made.id)).toStrictEqual(made)
+      expect((yield* refused(workflows.get(otherTeam, made.id))).code).toBe("NOT_FOUND")
+      const { models } = yield* workflows.list(team, {
+        ids: [made.id],
+        name: undefined,
+        type: undefined,
+        includeDisabled: true,
+        paused: undefined,
+        among: {},
+        counts: true,
+        orderBy: "updated_at",
+        dir: "desc",
+        limit: 10
+      })
+      const { edges: _edges, steps: _steps, ...row } = made
+      expect(models).toStrictEqual([row])
+    })
+  )
+
+  it.effect("tells all that is wrong with a graph at once, with what its steps name and is not there", () =>
+    Effect.gen(function* () {
+      const theirs = yield* newDestination(otherTeam)
+      const error = yield* refused(
+        create({
+          steps: [
+            send("nobody", newId(prefixes.destination, 1)),
+            send("theirs", theirs.id),
+            { id: "odd_one", kind: "dance" }
+          ],
+          edges: [begin("nobody"), begin("theirs"), begin("odd_one")]
+        })
+      )
+      expect(error.code).toBe("WORKFLOW_GRAPH_INVALID")
+      expect(issuesOf(error).toSorted()).toEqual(
+        expect.arrayContaining([
+          "RESOURCE_NOT_FOUND nobody resource_id",
+          "RESOURCE_NOT_FOUND theirs resource_id",
+          "STEP_KIND_UNKNOWN odd_one kind"
+        ])
+      )
+    })
+  )
+
+  it.effect("is not found with a source that is not there, or another team's", () =>
+    Effect.gen(function* () {
+      const theirs = yield* newSource(otherTeam)
+      for (const source_id of [newId(prefixes.source, 1), theirs.id]) {
+        expect(yield* refused(create({ source_id }))).toMatchObject({
+          code: "NOT_FOUND",
+          data: { resource_type: "source", id: source_id }
+        })
+      }
+    })
+  )
+
+  it.effect("each change makes a version and a newer source; what changes nothing makes none", () =>
+    Effect.gen(function* () {
+      const { id, source_id } = yield* create({ steps: [trim("trimmed")], edges: [begin("trimmed")] })
+      const before = yield* versionOf(source_id!)
+      expect(yield* update(id, { status: "paused", version: 1 })).toMatchObject({ version: 2, status: "paused" })
+      expect(yield* versionOf(source_id!)).toBeGreaterThan(before)
+      // As it was first written, without defaults.
+      expect(yield* update(id, { steps: [trim("trimmed")], version: 2 })).toMatchObject({ version: 2 })
+      expect(yield* update(id, { steps: [], edges: [] })).toMatchObject({ version: 3, steps_count: 0 })
+      expect(yield* versionsOf(id)).toEqual([
+        { version: 1, defined_in: 1, status: "active", defined: true },
+        { version: 2, defined_in: 1, status: "paused", defined: false },
+        { version: 3, defined_in: 3, status: "paused", defined: true }
+      ])
+    })
+  )
+
+  it.effect("a change of an old version is refused, and nothing is written", () =>
+    Effect.gen(function* () {
+      const { id } = yield* create()
+      yield* update(id, { description: "first", version: 1 })
+      expect(yield* refused(update(id, { description: "second", version: 1 }))).toMatchObject({
+        code: "workflow_conflict",
+        data: { current_version: 2, supplied_version: 1 }
+      })
+      const workflows = yield* Workflows
+      expect(yield* workflows.get(team, id)).toMatchObject({ description: "first", version: 2 })
+    })
+  )
+
+  it.effect("of edges alone, the graph that they result in is judged", () =>
+    Effect.gen(function* () {
+      const { id } = yield* create({ steps: [trim("trimmed")], edges: [begin("trimmed")] })
+      const error = yield* refused(update(id, { edges: [begin("nowhere")] }))
+      expect(issuesOf(error)).toContain("EDGE_TARGET_UNKNOWN null target_step_id")
+    })
+  )
+
+  it.effect("is not activated while it names what is disabled; it tells so when that comes later", () =>
+    Effect.gen(function* () {
+      const destinations = yield* Destinations
+      const workflows = yield* Workflows
+      const destination = yield* newDestination()
+      const { id } = yield* create({ steps: [send("to_it", destination.id)], edges: [begin("to_it")] })
+      yield* destinations.turn(team, destination.id, "disable")
+      expect((yield* workflows.get(team, id)).capabilities).toMatchObject({
+        runtime_executable: false,
+        runtime_issue: { code: "workflow_resource_disabled", step_id: "to_it", step_number: 1, field: "resource_id" }
+      })
+      yield* update(id, { status: "draft" })
+      const error = yield* refused(update(id, { status: "active" }))
+      expect(error.code).toBe("WORKFLOW_NOT_EXECUTABLE")
+      expect(issuesOf(error)).toEqual(["RESOURCE_DISABLED to_it resource_id"])
+    })
+  )
+
+  it.effect("what its steps name cannot be deleted until it is gone", () =>
+    Effect.gen(function* () {
+      const destinations = yield* Destinations
+      const transformations = yield* Transformations
+      const workflows = yield* Workflows
+      const destination = yield* newDestination()
+      const transformation = yield* transformations.create(team, newId(prefixes.transformation, Date.now()), {
+        name: unique("transformation"),
+        code: "addHandler('transform', (request) => request)",
+        env: {},
+        isolation: null
+      })
+      const { id } = yield* create({
+        steps: [
+          send("to_it", destination.id),
+          { id: "reshape", kind: "transformation", resource_id: transformation.id }
+        ],
+        edges: [begin("to_it"), begin("reshape")]
+      })
+      const deletes = [destinations.delete(team, destination.id), transformations.delete(team, transformation.id)]
+      for (const one of deletes) {
+        expect(yield* refused(one)).toMatchObject({ code: "RESOURCE_IN_USE", data: { workflows: [id] } })
+      }
+      yield* workflows.delete(team, id)
+      expect(yield* versionsOf(id)).toEqual([])
+      for (const one of deletes) yield* one
+    })
+  )
+
+  it.effect("of a delete and a workflow that comes to name it at once, one is refused", () =>
+    Effect.gen(function* () {
+      const destinations = yield* Destinations
+      for (let round = 0; round < 10; round++) {
+        const destination = yield* newDestination()
+        const deleting = yield* Effect.forkChild(Effect.exit(destinations.delete(team, destination.id)))
+        const naming = yield* Effect.exit(create({ steps: [send("to_it", destination.id)], edges: [begin("to_it")] }))
+        const deleted = yield* Fiber.join(deleting)
+        expect([Exit.isSuccess(naming), Exit.isSuccess(deleted)].filter((one) => one)).toHaveLength(1)
+      }
+    })
+  )
+
+  it.effect("loses a source that is deleted, and is disabled until it has another", () =>
+    Effect.gen(function* () {
+      const sources = yield* Sources
+      const workflows = yield* Workflows
+      const { id, source_id } = yield* create()
+      yield* sources.delete(team, source_id!)
+      expect(yield* workflows.get(team, id)).toMatchObject({
+        source_id: null,
+        source: null,
+        status: "disabled",
+        version: 2,
+        capabilities: {
+          runtime_executable: false,
+          runtime_issue: { code: "workflow_resource_missing", field: "source_id" }
+        }
+      })
+      expect(yield* versionsOf(id)).toMatchObject([{ version: 1 }, { version: 2, defined_in: 1, status: "disabled" }])
+      expect((yield* refused(update(id, { status: "active" }))).code).toBe("WORKFLOW_NOT_EXECUTABLE")
+      const source = yield* newSource()
+      expect(yield* update(id, { status: "active", source_id: source.id })).toMatchObject({
+        status: "active",
+        version: 3
+      })
+    })
+  )
+
+  it.effect("its name is its own in its team, and free again when it is deleted", () =>
+    Effect.gen(function* () {
+      const workflows = yield* Workflows
+      const { id, name } = yield* create()
+      expect(yield* refused(create({ name }))).toMatchObject({
+        code: "RESOURCE_ALREADY_EXISTS",
+        data: { id, resource_type: "workflow" }
+      })
+      yield* create({ name }, otherTeam)
+      yield* workflows.delete(team, id)
+      expect((yield* create({ name })).id).not.toBe(id)
+    })
+  )
+
+  it.effect("a name is judged without the space around it, and a source may be written as an object", () =>
+    Effect.sync(() => {
+      const written = { name: "  spaced ", source: { id: "src_1" } }
+      const judged = workflow.write.judge(written, { id: null, now: new Date(), ingress: null as never })
+      expect(Result.getOrThrow(judged)).toEqual({ name: "spaced", source_id: "src_1" })
+      const wrong = { name: " ", source_id: "src_1", steps: {}, status: "asleep" }
+      const refusal = workflow.write.judge(wrong, { id: null, now: new Date(), ingress: null as never })
+      expect(Result.isFailure(refusal) ? refusal.failure.code : null).toBe("VALIDATION_ERROR")
+    })
+  )
+})

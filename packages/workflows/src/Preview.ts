@@ -1,0 +1,131 @@
+import { hash } from "node:crypto"
+import type { Json } from "@tidegate/model/Rule"
+import { Redactor } from "@tidegate/signatures/redaction/Redactor"
+import { redacted } from "@tidegate/signatures/redaction/SecretValues"
+import { jsonLengthWithin } from "@tidegate/templates/JsonLength"
+import { Predicate } from "effect"
+import type { Parts } from "./StepKind.ts"
+
+/**
+ * What people see of a value that a step was given or gave. It is made when the value is stored, and kept beside it: what reads it has
+ * no secret to leave out. It fails closed: what may be a secret is taken for one.
+ */
+export interface Preview {
+  readonly available: boolean
+  readonly redacted: boolean
+  readonly truncated: boolean
+  readonly content_type: string
+  readonly size_bytes: number
+  readonly sha256: string
+  readonly preview: Json
+  readonly redacted_paths: ReadonlyArray<string>
+  readonly reason: "too_large" | null
+}
+
+/** Shown as it is up to the first, in part up to the second, beyond it not at all; in bytes. */
+const wholeAtMost = 16 * 1024
+const partAtMost = 256 * 1024
+
+/** What a part shows. */
+const part = { text: 1_024, elements: 20, levels: 8 } as const
+
+/** Nobody reads more of them. */
+const mostPaths = 100
+
+/** What is nested deeper is left out by whoever takes secrets out. */
+const mostLevels = 256
+
+/** Secret in what goes through a workflow, beside what is secret anywhere. */
+const secretHere = ["ssn", "iban"]
+
+/** The preview of a value, in parts. `secretNames`: names that are secret in it beside those that always are. */
+export function* previewOf(value: Json, secretNames: ReadonlyArray<string> = []): Parts<Preview> {
+  const text = JSON.stringify(value)
+  const size_bytes = Buffer.byteLength(text)
+  const about = { content_type: "application/json", size_bytes, sha256: `sha256:${hash("sha256", text, "hex")}` }
+  if (size_bytes > partAtMost) {
+    const nothing = { preview: null, redacted_paths: [], reason: "too_large" } as const
+    return { available: false, redacted: false, truncated: true, ...about, ...nothing }
+  }
+  yield
+  const isPart = size_bytes > wholeAtMost
+  // First cut off and then looked at, so that what is cut is looked at as it will be seen.
+  const seen = isPart ? beginningOf(value, 1) : value
+  const preview = yield* new Redactor([...secretHere, ...secretNames]).value(withoutCards(seen, 1))
+  const redacted_paths: Array<string> = []
+  changes(seen, preview, "", redacted_paths)
+  const isRedacted = preview !== seen
+  // Masks are longer than some secrets: what has a thousand of them is no preview any more.
+  if (jsonLengthWithin(preview, partAtMost) === null) {
+    const nothing = { preview: null, redacted_paths: [], reason: "too_large" } as const
+    return { available: false, redacted: isRedacted, truncated: true, ...about, ...nothing }
+  }
+  return { available: true, redacted: isRedacted, truncated: isPart, ...about, preview, redacted_paths, reason: null }
+}
+
+const beginningOf = (value: Json, level: number): Json => {
+  if (typeof value === "string") {
+    return value.length > part.text ? `${value.slice(0, part.text).toWellFormed()}…` : value
+  }
+  if (isList(value)) {
+    return level > part.levels ? [] : value.slice(0, part.elements).map((element) => beginningOf(element, level + 1))
+  }
+  if (!isMembers(value)) return value
+  return level > part.levels ? {} : mapped(value, (inner) => beginningOf(inner, level + 1))
+}
+
+type Members = { readonly [name: string]: Json }
+
+const mapped = (members: Members, change: (value: Json) => Json): Members =>
+  Object.fromEntries(Object.entries(members).map(([name, value]) => [name, change(value)]))
+
+/** Numbers of cards, as text or as numbers; itself where there is none. */
+const withoutCards = (value: Json, level: number): Json => {
+  if (typeof value === "string") return value.length < 13 ? value : value.replace(digits, maskedCard)
+  if (typeof value === "number") return value > 1e12 && isCard(String(value)) ? redacted : value
+  if (level > mostLevels) return value
+  if (isList(value)) {
+    const next = value.map((element) => withoutCards(element, level + 1))
+    return next.every((element, i) => element === value[i]) ? value : next
+  }
+  if (!isMembers(value)) return value
+  const next = mapped(value, (inner) => withoutCards(inner, level + 1))
+  return Object.keys(value).every((name) => next[name] === value[name]) ? value : next
+}
+
+/** 13 to 19 digits, with single spaces or dashes between them. */
+const digits = /(?<!\d)\d(?:[ -]?\d){12,18}(?!\d)/g
+
+const maskedCard = (written: string): string => (isCard(written.replaceAll(/[ -]/g, "")) ? redacted : written)
+
+/** By its check digit (Luhn). */
+const isCard = (number: string): boolean => {
+  if (!/^\d{13,19}$/.test(number)) return false
+  let sum = 0
+  for (let i = 0; i < number.length; i++) {
+    const digit = Number(number[number.length - 1 - i])
+    const counted = i % 2 === 0 ? digit : digit * 2
+    sum += counted > 9 ? counted - 9 : counted
+  }
+  return sum % 10 === 0
+}
+
+/** Where a value was changed: the paths of what stands there instead. */
+const changes = (before: Json, after: Json, path: string, found: Array<string>): void => {
+  if (before === after || found.length >= mostPaths) return
+  if (isList(before) && isList(after) && before.length === after.length) {
+    for (const [i, element] of before.entries()) changes(element, after[i]!, `${path}[${i}]`, found)
+  } else if (isMembers(before) && isMembers(after)) {
+    const names = Object.keys(before)
+    const shown = Object.keys(after)
+    // A name that is a secret itself stands elsewhere now: its object is told, not the name.
+    if (names.some((name, i) => shown[i] !== name)) found.push(path)
+    else for (const name of names) changes(before[name]!, after[name]!, path === "" ? name : `${path}.${name}`, found)
+  } else {
+    found.push(path)
+  }
+}
+
+const isList = (value: Json): value is ReadonlyArray<Json> => Array.isArray(value)
+
+const isMembers = (value: Json): value is Members => Predicate.isReadonlyObject(value)

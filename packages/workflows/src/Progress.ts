@@ -1,0 +1,87 @@
+import type { Json } from "@tidegate/model/Rule"
+import { type EdgeState, queuedRun, type RunState, type StepState } from "./Run.ts"
+import type { Workflow } from "./Workflow.ts"
+
+/**
+ * A run as it is stored: a part for each commit, with what that commit changed. Nothing is written twice but what changes again, however
+ * many steps a run has; and whoever takes the run over has it from its parts.
+ */
+export interface Part {
+  /** Small, and kept as long as the run's record. */
+  readonly progress: Progress
+  /** What steps gave, by their position; null: nothing new. As long as payloads are kept. */
+  readonly outputs: { readonly [step: string]: Output } | null
+}
+
+interface Progress {
+  readonly run: Omit<RunState, "steps" | "edges">
+  /** By position. */
+  readonly steps: { readonly [step: string]: StoredStep }
+  readonly edges: { readonly [edge: string]: EdgeState }
+}
+
+/** A step but for what it gave. */
+type StoredStep = Omit<StepState, "output" | "iterations"> & { readonly iterations: { readonly count: number } | null }
+
+interface Output {
+  /** Where it has changed. */
+  readonly output?: Json
+  /** Of a step that runs for a list: what has come since, and how many had come before. */
+  readonly after?: number
+  readonly items?: ReadonlyArray<Json>
+}
+
+/** What has changed between two states of one run. */
+export const partOf = (before: RunState, after: RunState): Part => {
+  const steps: Record<string, StoredStep> = {}
+  const outputs: Record<string, Output> = {}
+  for (const [i, step] of after.steps.entries()) {
+    const was = before.steps[i]!
+    if (step === was) continue
+    const { iterations, output, ...rest } = step
+    steps[i] = { ...rest, iterations: iterations === null ? null : { count: iterations.count } }
+    const given = outputOf(was, step)
+    if (given !== null) outputs[i] = given
+  }
+  const edges = Object.fromEntries([...after.edges.entries()].filter(([i, edge]) => edge !== before.edges[i]))
+  const { edges: _edges, steps: _steps, ...run } = after
+  return { progress: { run, steps, edges }, outputs: Object.keys(outputs).length === 0 ? null : outputs }
+}
+
+const outputOf = (was: StepState, { iterations, output }: StepState): Output | null => {
+  const isNew = output !== was.output
+  // A step that is run again begins its list anew.
+  const before = was.iterations ?? { items: [] }
+  const known = iterations === null ? 0 : Math.min(before.items.length, iterations.items.length)
+  const isGoingOn = iterations !== null && iterations.items.slice(0, known).every((item, i) => item === before.items[i])
+  const after = isGoingOn ? known : 0
+  const items = iterations === null ? [] : iterations.items.slice(after)
+  const isListed = items.length > 0 || (iterations !== null && after < before.items.length)
+  if (!isNew && !isListed) return null
+  return { ...(isNew ? { output } : {}), ...(isListed ? { after, items } : {}) }
+}
+
+/** The state of a run that has these parts, in their order. What its steps gave is null where retention took it. */
+export const stateOf = (workflow: Workflow, parts: ReadonlyArray<Part>): RunState => {
+  const begun = queuedRun(workflow)
+  const steps = [...begun.steps]
+  const edges = [...begun.edges]
+  let run: Progress["run"] = begun
+  for (const { outputs, progress } of parts) {
+    run = progress.run
+    for (const [edge, state] of Object.entries(progress.edges)) edges[Number(edge)] = state
+    for (const [at, { iterations, ...rest }] of Object.entries(progress.steps)) {
+      const i = Number(at)
+      const was = steps[i]!
+      const { after = was.iterations?.items.length ?? 0, items = [], output = was.output } = outputs?.[at] ?? {}
+      const kept = (was.iterations?.items ?? []).slice(0, after)
+      steps[i] = {
+        ...rest,
+        output: rest.status === "pending" ? null : output,
+        iterations: iterations === null ? null : { count: iterations.count, items: [...kept, ...items] }
+      }
+    }
+  }
+  const { held, finishedAt, outcome, startedAt, status, stopped } = run
+  return { status, outcome, held, stopped, steps, edges, startedAt, finishedAt }
+}

@@ -1,0 +1,79 @@
+import { bound, shownAt, unbound } from "@tidegate/formatter/Binding"
+import {
+  compile,
+  type Failure,
+  inParts,
+  type Step as FormatterStep,
+  supportedVersions
+} from "@tidegate/formatter/Formatter"
+import { type Operation, operations } from "@tidegate/formatter/Operations"
+import type { Json } from "@tidegate/model/Rule"
+import { Predicate, Result } from "effect"
+import type { Action, ActionComplaint, Bind } from "../Catalog.ts"
+import type { InlineAction, Step } from "../Definition.ts"
+import type { Evaluation, Outcome, Parts } from "../StepKind.ts"
+
+/**
+ * The formatter's operations, each an action. They stay within the process, and what they give follows from the run alone: "now" is when
+ * its request was received, and chance is drawn from the run, the step and the element. So a retry gives the same.
+ */
+
+interface Settings {
+  readonly engine_version?: string
+  readonly options?: { readonly [option: string]: Json }
+}
+
+const settingsOf = ({ config }: Step): Settings =>
+  Predicate.isReadonlyObject(config["formatter"]) ? (config["formatter"] as Settings) : {}
+
+/** The formatter's action of that name; null: it has none. */
+export const formatterAction = ({ action_key, version }: InlineAction): Action | null => {
+  const operation = operations.get(action_key)
+  if (operation === undefined || !supportedVersions.includes(version)) return null
+  return {
+    inputs: Object.keys(operation.fields).filter((name) => operation.fields[name]!.mappable),
+    // The operation tells by itself what it lacks: its own code says that no other attempt can end otherwise.
+    required: [],
+    pure: true,
+    bind: { inputs: (written) => boundOf(operation, written), shown: (path) => shownAt(operation, path) },
+    compile: (step) => {
+      const { engine_version, options = {} } = settingsOf(step)
+      const compiled = compile({ operation: action_key, engine_version, options })
+      if (Result.isFailure(compiled)) return Result.fail([complaint(compiled.failure)])
+      const { version: saved } = compiled.success
+      return Result.succeed({
+        config: { ...step.config, formatter: { engine_version: saved, options } },
+        evaluate: (evaluation) => evaluate(compiled.success, step.id, evaluation)
+      })
+    }
+  }
+}
+
+/** A formula that is none is told when it is written, not when it runs. */
+const boundOf = (operation: Operation, written: Parameters<Bind["inputs"]>[0]): ReturnType<Bind["inputs"]> =>
+  Result.mapError(bound(operation, written), ({ code, details, message }) => ({
+    input: details.field ?? "formula",
+    message: `${code}: ${message}`
+  }))
+
+const complaint = ({ code, details, message }: Failure): ActionComplaint => {
+  const option = details.field === undefined ? "options" : `options.${details.field}`
+  const at = code === "FORMATTER_VERSION_UNSUPPORTED" ? "engine_version" : option
+  return { code: "FORMATTER_CONFIG_INVALID", field: `config.formatter.${at}`, message: `${code}: ${message}` }
+}
+
+function* evaluate(step: FormatterStep, id: string, { context, inputs, time }: Evaluation): Parts<Outcome> {
+  const { item_index, run, trigger } = context
+  const received = Date.parse(String(trigger["received_at"]))
+  const ran = yield* inParts(step, unbound(inputs), {
+    anchor: Number.isNaN(received) ? time.now : received,
+    timezone: "UTC",
+    seed: [run["id"], id, item_index ?? ""].join("\u0000"),
+    clock: time.clock
+  })
+  if (Result.isFailure(ran)) {
+    const { code, message } = ran.failure
+    return { kind: "failed", error: { code, message } }
+  }
+  return { kind: "succeeded", output: ran.success.output, ports: ["out"], warnings: ran.success.warnings }
+}

@@ -1,0 +1,120 @@
+import { Result } from "effect"
+import { describe, expect, it } from "vitest"
+import { compileWorkflow } from "../src/Workflow.ts"
+import { catalog, compiled, edge, facts } from "./Graphs.ts"
+import { Play } from "./Play.ts"
+
+type Written = Readonly<Record<string, unknown>>
+
+const format = (id: string, action_key: string, invocation_inputs: Written, config: Written = {}): Written => ({
+  id,
+  kind: "action",
+  action: { provider_key: "formatter", action_key },
+  invocation_inputs,
+  config
+})
+
+const played = (step: Written, body: unknown, run = "wfr_1") => {
+  const { trigger, ...rest } = facts(body as never)
+  const received = { ...trigger, received_at: "2026-03-01T10:00:00.000Z" }
+  return new Play(compiled([step], [edge("", "step")]), { ...rest, run: { id: run }, trigger: received })
+    .run()
+    .at("step")
+}
+
+const issuesOf = (step: Written) => {
+  const result = compileWorkflow([step], [edge("", "step")], catalog)
+  return Result.isFailure(result) ? result.failure.map(({ code, field }) => `${code} ${field}`) : []
+}
+
+describe("the formatter in a workflow", () => {
+  it("is an action with inputs and options", () => {
+    const step = format(
+      "step",
+      "text.truncate",
+      { input: "{{trigger.body.name}}", max_length: 5 },
+      { formatter: { options: { append_ellipsis: true } } }
+    )
+    expect(played(step, { name: "Ada Lovelace" })).toMatchObject({ status: "succeeded", output: { result: "Ada …" } })
+  })
+
+  it("stores the version that a step was saved with", () => {
+    const { plan, steps } = compiled([format("step", "text.trim", { input: "a" })], [edge("", "step")])
+    expect(steps[0]!.config).toEqual({ formatter: { engine_version: "1.0.0", options: {} } })
+    expect(plan[0]!.step).toBe(steps[0])
+  })
+
+  it("fails with its own codes, and is not tried again", () => {
+    const step = format("step", "text.trim", { input: "{{trigger.body.name}}" })
+    expect(played(step, {})).toMatchObject({
+      status: "failed",
+      attempt: 1,
+      error: { code: "FORMATTER_INPUT_REQUIRED" },
+      warnings: [{ code: "TEMPLATE_VALUE_MISSING", field: "invocation_inputs.input" }]
+    })
+    expect(issuesOf({ ...step, config: { retry: { interval: 1000, count: 1 } } })).toEqual([
+      "RETRY_INVALID config.retry"
+    ])
+  })
+
+  it("passes a template within a formula as a variable, whatever it stands for", () => {
+    const step = format("step", "number.formula", { formula: "{{trigger.body.price}} * rate", variables: { rate: 2 } })
+    expect(played(step, { price: 4.5 })).toMatchObject({ status: "succeeded", output: { result: 9 } })
+    const hostile = played(step, { price: "1 + 1" })
+    expect(hostile.output).not.toEqual({ result: 3 })
+    expect(hostile.output).not.toEqual({ result: 4 })
+  })
+
+  it("takes a formula that an edge brings along, with its templates and the step's variables", () => {
+    const step = format("step", "number.formula", { formula: "1", variables: { rate: 3 } })
+    const brought = edge("", "step", { mapping: { formula: "{{trigger.body.price}} + rate" } })
+    const play = new Play(compiled([step], [brought]), facts({ price: 4 })).run()
+    expect(play.at("step")).toMatchObject({ output: { result: 7 } })
+  })
+
+  it("tells where a formula's template is wrong", () => {
+    const step = format("step", "number.formula", { formula: "{{steps.later.output}} + {{nobody.x}}" })
+    expect(issuesOf(step)).toEqual(["TEMPLATE_INVALID invocation_inputs.formula"])
+    const unknown = format("step", "number.formula", { formula: "{{steps.later.output}} + 1" })
+    expect(issuesOf(unknown)).toEqual(["TEMPLATE_REFERENCE_UNKNOWN invocation_inputs.formula"])
+  })
+
+  it("takes now from the request, and chance from the run", () => {
+    const today = format(
+      "step",
+      "date.format",
+      { input: "now" },
+      { formatter: { options: { to_format: "YYYY-MM-DD" } } }
+    )
+    expect(played(today, {}).output).toEqual({ result: "2026-03-01" })
+    const random = format("step", "number.random", { lower: 0, upper: 1_000_000_000 })
+    expect(played(random, {}).output).toEqual(played(random, {}).output)
+    expect(played(random, {}, "wfr_2").output).not.toEqual(played(random, {}).output)
+  })
+
+  it.each([
+    ["no such operation", format("step", "text.shout", {}), "ACTION_UNKNOWN action"],
+    [
+      "no such option",
+      format("step", "text.trim", { input: "a" }, { formatter: { options: { loud: true } } }),
+      "FORMATTER_CONFIG_INVALID config.formatter.options.loud"
+    ],
+    [
+      "an option that is none of its choices",
+      format("step", "text.trim", { input: "a" }, { formatter: { options: { side: "middle" } } }),
+      "FORMATTER_CONFIG_INVALID config.formatter.options.side"
+    ],
+    [
+      "a version that there is not",
+      format("step", "text.trim", { input: "a" }, { formatter: { engine_version: "9.0.0" } }),
+      "FORMATTER_CONFIG_INVALID config.formatter.engine_version"
+    ],
+    [
+      "an input that it does not take",
+      format("step", "text.trim", { inptu: "a" }),
+      "STEP_CONFIG_INVALID invocation_inputs.inptu"
+    ]
+  ])("refuses %s", (_, step, issue) => {
+    expect(issuesOf(step)).toEqual([issue])
+  })
+})

@@ -1,0 +1,95 @@
+import type { Json } from "@tidegate/model/Rule"
+import { describe, expect, it } from "vitest"
+import { previewOf } from "../src/Preview.ts"
+
+const shown = (value: Json, secretNames: ReadonlyArray<string> = []) => {
+  const parts = previewOf(value, secretNames)
+  for (;;) {
+    const part = parts.next()
+    if (part.done === true) return part.value
+  }
+}
+
+const mask = "[redacted]"
+
+describe("a preview", () => {
+  it("is the value itself when it is small and has no secret", () => {
+    const value = { id: "o_1", lines: [1, 2, { sku: "a" }], empty: null }
+    expect(shown(value)).toMatchObject({
+      available: true,
+      redacted: false,
+      truncated: false,
+      size_bytes: JSON.stringify(value).length,
+      sha256: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+      preview: value,
+      redacted_paths: [],
+      reason: null
+    })
+  })
+
+  it("has masks in the place of what is called or looks like a secret, and tells where", () => {
+    const value = {
+      id: 1,
+      headers: { authorization: "Bearer abcdefghijkl" },
+      body: { list: [{ api_key: "k-1" }, "paid with 4111 1111 1111 1111 today", 4111111111111111], plain: "4111 1111" }
+    }
+    const preview = shown(value)
+    expect(preview.preview).toEqual({
+      id: 1,
+      headers: { authorization: mask },
+      body: { list: [{ api_key: mask }, `paid with ${mask} today`, mask], plain: "4111 1111" }
+    })
+    expect(preview.redacted).toBe(true)
+    expect(preview.redacted_paths).toEqual([
+      "headers.authorization",
+      "body.list[0].api_key",
+      "body.list[1]",
+      "body.list[2]"
+    ])
+  })
+
+  it("takes names that are secret here", () => {
+    expect(shown({ tenant_code: "x-1234567890" }, ["tenant_code"]).preview).toEqual({ tenant_code: mask })
+  })
+
+  it("leaves other long numbers alone", () => {
+    const value = { order: "4111111111111112", at: 1_767_225_600_000, phone: "+49 30 1234567" }
+    expect(shown(value).preview).toEqual(value)
+  })
+
+  it("shows the beginning of what is larger", () => {
+    const value = { text: "word ".repeat(1_000), list: Array.from({ length: 5_000 }, (_, i) => i) }
+    const { preview, truncated } = shown(value)
+    expect(truncated).toBe(true)
+    const { list, text } = preview as { readonly list: ReadonlyArray<number>; readonly text: string }
+    expect(text).toHaveLength(1_025)
+    expect(list).toHaveLength(20)
+  })
+
+  it("shows nothing of what is larger still, nor of what is nested too deep to be looked through", () => {
+    expect(shown("x".repeat(300_000))).toMatchObject({ available: false, preview: null, reason: "too_large" })
+    let deep: Json = "sk_live_abcdefghijkl"
+    for (let level = 0; level < 1_000; level++) deep = [deep]
+    expect(JSON.stringify(shown(deep).preview)).not.toContain("sk_live")
+  })
+
+  it("lets no planted secret through, wherever it stands", () => {
+    const secrets = [
+      "sk_live_4eC39HqLyjWDarjtT1zdp7dc",
+      "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
+      "gwk_0123456789abcdef0123456789abcdef",
+      "5500005555555559",
+      "-----BEGIN PRIVATE KEY-----MIIEvQIBADANBg-----END PRIVATE KEY-----"
+    ]
+    for (const secret of secrets) {
+      const places: ReadonlyArray<Json> = [
+        secret,
+        { note: `see ${secret} there` },
+        [[{ a: [secret] }]],
+        { json: JSON.stringify({ inner: secret }) },
+        { filler: "y".repeat(20_000), after: secret }
+      ]
+      for (const place of places) expect(JSON.stringify(shown(place).preview), secret).not.toContain(secret)
+    }
+  })
+})

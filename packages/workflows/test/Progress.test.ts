@@ -1,0 +1,118 @@
+import type { Json } from "@tidegate/model/Rule"
+import { describe, expect, it } from "vitest"
+import { advance } from "../src/Advance.ts"
+import { type Part, partOf, stateOf } from "../src/Progress.ts"
+import { type Occurrence, queuedRun, type RunState } from "../src/Run.ts"
+import type { Outcome } from "../src/StepKind.ts"
+import type { Workflow } from "../src/Workflow.ts"
+import { branch, call, compiled, delay, echo, edge, facts, filter } from "./Graphs.ts"
+import { allOf, dice, done, fails, Play } from "./Play.ts"
+
+/** A world that stores a part for each change, and knows its run from its parts alone. */
+class Stored extends Play {
+  readonly parts: Array<Part> = []
+
+  override tell(occurrence: Occurrence): this {
+    const before = this.state
+    super.tell(occurrence)
+    if (this.state !== before) this.parts.push(JSON.parse(JSON.stringify(partOf(before, this.state))) as Part)
+    expect(stateOf(this.workflow, this.parts)).toEqual(this.state)
+    this.state = stateOf(this.workflow, this.parts)
+    return this
+  }
+}
+
+const everything = (): Workflow =>
+  compiled(
+    [
+      echo("begin", { all: "{{trigger.body.all}}" }),
+      filter("maybe", { body: { yes: true } }),
+      branch("paths", [
+        { key: "a", rule: "conditions", conditions: { body: { yes: true } } },
+        { key: "b", rule: "fallback" }
+      ]),
+      call("each", { for_each: "{{trigger.body.all}}", on_error: "continue" }, { one: "{{item}}" }),
+      call("tried", { retry: { interval: 1_000, count: 2 }, on_error: "branch" }),
+      delay("wait", { mode: "for", amount: 1, unit: "hours" }),
+      echo("join", { of: "{{steps.each.output.count}}" }),
+      call("last")
+    ],
+    [
+      edge("", "begin"),
+      edge("begin", "maybe"),
+      edge("begin", "paths"),
+      edge("maybe", "each"),
+      edge("paths", "tried", { source_port: "path_a" }),
+      edge("paths", "wait", { source_port: "path_b" }),
+      edge("tried", "join"),
+      edge("tried", "wait", { source_port: "error" }),
+      edge("each", "join"),
+      edge("wait", "last"),
+      edge("join", "last")
+    ]
+  )
+
+describe("the parts of a run", () => {
+  it.each(Array.from({ length: 60 }, (_, seed) => seed))("are the run, wherever it stands (%i)", (seed) => {
+    const roll = dice(seed)
+    const body = { yes: roll() < 0.7, all: Array.from({ length: Math.floor(roll() * 5) }, (_, i) => ({ i })) }
+    const outcomes = (): Outcome => (roll() < 0.4 ? fails() : done({ drawn: Math.floor(roll() * 3) }))
+    const play = new Stored(everything(), facts(body), outcomes, roll).run()
+    expect(play.state.finishedAt).not.toBeNull()
+    const failed = play.state.steps.findIndex(({ status }) => status === "failed")
+    if (failed >= 0) play.tell({ type: "retried", step: failed }).finish()
+    expect(play.state.finishedAt).not.toBeNull()
+  })
+
+  it("hold what a step of a list gave once, however often the run was stored meanwhile", () => {
+    const workflow = compiled([call("each", { for_each: "{{trigger.body}}" })], [edge("", "each")])
+    const play = new Stored(workflow, facts(Array.from({ length: 50 }, (_, i) => i)), () => done("x".repeat(100))).run()
+    expect(play.parts.length).toBeGreaterThan(50)
+    expect(JSON.stringify(play.parts).length).toBeLessThan(50 * 1_000)
+  })
+})
+
+describe("an advance", () => {
+  const time = { now: Date.UTC(2026, 0, 1), clock: () => 0 }
+
+  const advanced = (workflow: Workflow, state: RunState, occurrence: Occurrence, body: Json = {}) =>
+    allOf(advance(workflow, facts(body), state, occurrence, time))
+
+  it("takes a run of steps within the process to its end, and knows what they were given", () => {
+    const ids = Array.from({ length: 7 }, (_, i) => `step_${i}`)
+    const workflow = compiled(
+      ids.map((id, i) => echo(id, { from: i === 0 ? "{{trigger.body.a}}" : `{{steps.${ids[i - 1]}.output.from}}` })),
+      ids.map((id, i) => edge(i === 0 ? "" : ids[i - 1]!, id))
+    )
+    const { effects, inputs, state } = advanced(workflow, queuedRun(workflow), { type: "begun" }, { a: 7 })
+    expect(state).toMatchObject({ status: "succeeded", outcome: "completed" })
+    expect(effects).toEqual([])
+    expect([...inputs.values()]).toEqual(ids.map(() => ({ from: 7 })))
+  })
+
+  it("stops where something has to leave the process, and goes on from what came of it", () => {
+    const workflow = compiled(
+      [echo("before"), call("call", {}, { a: 1 }), echo("after", { got: "{{steps.call.output}}" })],
+      [edge("", "before"), edge("before", "call"), edge("call", "after")]
+    )
+    const begun = advanced(workflow, queuedRun(workflow), { type: "begun" })
+    expect(begun.effects.map(({ inputs, step }) => [step.step.id, inputs.values])).toEqual([["call", { a: 1 }]])
+    expect(begun.state.steps.map(({ status }) => status)).toEqual(["succeeded", "running", "pending"])
+    const ended = advanced(workflow, begun.state, {
+      type: "succeeded",
+      step: 1,
+      attempt: 1,
+      output: "answer",
+      ports: ["out"]
+    })
+    expect(ended.state.status).toBe("succeeded")
+    expect(ended.state.steps[2]!.output).toEqual({ got: "answer" })
+  })
+
+  it("begins again what was under way where the run was before", () => {
+    const workflow = compiled([call("call", {}, { a: 1 })], [edge("", "call")])
+    const begun = advanced(workflow, queuedRun(workflow), { type: "begun" })
+    const again = advanced(workflow, begun.state, { type: "recovered" })
+    expect(again.effects.map(({ start }) => start)).toEqual(begun.effects.map(({ start }) => start))
+  })
+})

@@ -6,6 +6,7 @@ import { DeliveryRuntime } from "./Destination/DeliveryRuntime.ts"
 import * as DestinationBehaviour from "./Destination/DestinationBehaviour.ts"
 import * as HandoverBehaviour from "./Handover/HandoverBehaviour.ts"
 import { Hints } from "./Hints.ts"
+import * as KeyLimitBehaviour from "./KeyLimit/KeyLimitBehaviour.ts"
 import * as Plain from "./Plain.ts"
 import * as Retention from "./Retention.ts"
 import * as SourceBehaviour from "./Source/SourceBehaviour.ts"
@@ -24,6 +25,7 @@ export const layer = (
     HandoverBehaviour.layer,
     TransformationBehaviour.layer,
     BulkOperationBehaviour.layer,
+    KeyLimitBehaviour.layer,
     Plain.layer,
     Sweep.layer,
     Retention.layer(retention)

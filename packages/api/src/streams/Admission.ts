@@ -8,9 +8,11 @@ import { openBin } from "@tidegate/storage/Bins"
 import type { WatchedSource } from "@tidegate/storage/reads/CapturedReads"
 import { teamOfSource } from "@tidegate/storage/Teams"
 import { Credentials } from "../Credentials.ts"
-import { namedTeams, refusal, roleIn } from "../handlers/Authorization.ts"
+import { type Asked, authorizing, namedTeams } from "../handlers/Authorization.ts"
 import { read } from "../handlers/Calls.ts"
 import type { StreamCredentials } from "./StreamCredentials.ts"
+
+const asked: Asked = { route: "GET:/v1/bins/:id/stream", permission: reading }
 
 /** What a handshake was let in to. */
 export interface Admitted extends WatchedSource {
@@ -26,7 +28,8 @@ export interface Admitted extends WatchedSource {
  */
 export const admission = Effect.gen(function* () {
   const database = yield* Effect.context<Database>()
-  const { callerOf, stranger } = yield* Credentials
+  const { stranger } = yield* Credentials
+  const authorize = yield* authorizing
 
   return Effect.fnUntraced(function* (
     id: string,
@@ -48,13 +51,8 @@ export const admission = Effect.gen(function* () {
       // Once it is claimed, its token is worth nothing, and the credential beside it may be.
       if (credential === null || statusOf[opened.failure.code] >= 429) return yield* opened.failure
     }
-    const caller = yield* callerOf(credential ?? "")
     const named = team === null ? yield* namedTeams : [team]
-    const acting = named[0] ?? (caller.kind === "team_key" ? caller.team : caller.signedIn.team)
-    const role = named.length > 1 ? null : yield* Effect.provideContext(roleIn(caller, acting), database)
-    if (role === null) return yield* fail("TEAM_FORBIDDEN", "the credential cannot act on this team")
-    const refused = refusal(reading, caller, role)
-    if (refused !== null) return yield* refused
+    const { id: acting } = yield* authorize({ ...asked, credential: credential ?? "", named, isCall: false })
     const owner = isId(prefixes.source, id) ? yield* Effect.provideContext(read(teamOfSource(id)), database) : null
     if (owner === null) return yield* notFound("bin", id)
     if (owner !== acting) return yield* fail("TEAM_FORBIDDEN", "the bin is not this team's")

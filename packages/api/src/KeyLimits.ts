@@ -8,8 +8,8 @@ import { perMinute } from "./RateLimit.ts"
 
 /** Keys that a process counts by themselves. */
 const mostKeys = 100_000
-/** An actor answers in a fraction of a millisecond; while its shard has no owner nobody waits for it. */
-const patience = "500 millis"
+/** An actor answers within a millisecond or two; while its shard has no owner nobody waits for it much longer. */
+const patience = "2 seconds"
 
 /**
  * The limits of keys that have one of their own, exact over all processes: in Redis where one answers, else in the key's actor, which in a gateway

@@ -18,9 +18,14 @@ import { keyDecisions, newProjectKey, projectKey } from "./ProjectKeysExamples.t
 import { operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
 
-const Name = Schema.Trim.check(Schema.isMinLength(1), Schema.isMaxLength(mostNameCharacters)).annotate({
-  description: "For people; need not be unique"
-})
+const printable = new RegExp(String.raw`^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,${mostNameCharacters}}$`, "u")
+
+const Name = Schema.String.check(
+  Schema.makeFilter(
+    (name: string) => printable.test(name.trim()) || `must be 1 to ${mostNameCharacters} printable characters`,
+    { toJsonSchema: () => ({ minLength: 1, maxLength: mostNameCharacters, pattern: String.raw`\S` }) }
+  )
+).annotate({ description: "For people; need not be unique. Spaces around it are left out" })
 
 const Scopes = Schema.Array(KeyScope)
   .check(Schema.isMinLength(1), Schema.isUnique())

@@ -1,5 +1,6 @@
 import { Effect, type Result, type Schema } from "effect"
-import { HttpApiBuilder, type HttpApiEndpoint } from "effect/http-api"
+import { HttpApiBuilder } from "effect/http-api"
+import type { SqlError } from "effect/sql"
 import { type FieldError, GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { mostPerMinute, type ProjectKey, usualPerMinute } from "@tidegate/model/ProjectKey"
 import type { Database } from "@tidegate/storage/Database"
@@ -16,12 +17,15 @@ import {
 import type { Secrets } from "@tidegate/storage/Secrets"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
-import { changed, created, ProjectKeysApi } from "../contract/ProjectKeysApi.ts"
-import { grantable, grantOf, routeKeyOf } from "../contract/RouteKeys.ts"
+import { changed, created } from "../contract/ProjectKeysApi.ts"
+import { grantable, grantOf } from "../contract/RouteKeys.ts"
 import { KeyAudit } from "../KeyAudit.ts"
 import { RateLimits } from "../RateLimit.ts"
 import { type ById, carriedThrough, read, type WithBody } from "./Calls.ts"
 import { readJsonObject } from "./JsonBody.ts"
+
+/** What the routes of keys are called by in their audit. */
+const routes = "/v1/project-api-keys"
 
 /** What is wrong with a key is told by a code of its own. */
 const asPolicy = (error: GatewayError): GatewayError =>
@@ -61,28 +65,29 @@ export const layer = HttpApiBuilder.group(
       execute_grants: execute_grants ?? grantable,
       rate_limit_per_minute: rate_limit_per_minute ?? Math.min(perKey === 0 ? mostPerMinute : perKey, mostPerMinute)
     })
-    const reading = <A, E extends GatewayError>(effect: Effect.Effect<A, E, Database | Secrets>) =>
+    const reading = <A>(effect: Effect.Effect<A, GatewayError | SqlError.SqlError, Database | Secrets>) =>
       read(Effect.provideContext(effect, services))
     const writing = <A>(effect: Effect.Effect<A, GatewayError, Database | Secrets>) =>
       carriedThrough(Effect.provideContext(effect, services))
 
     /** What is done about a key is in its audit too. */
-    const note = (name: keyof typeof ProjectKeysApi.endpoints, key: Pick<ProjectKey, "id" | "team_id">) =>
+    const note = (route: string, key: Pick<ProjectKey, "id" | "team_id">) =>
       audit.note({
         key: { id: key.id, team: key.team_id },
-        route: routeKeyOf(ProjectKeysApi.endpoints[name] as HttpApiEndpoint.Top),
+        route,
         permission: "edit",
         decision: "allowed",
         reason: null
       })
 
-    const update = (name: "update" | "updateByPut") =>
+    const update = (method: "PATCH" | "PUT") =>
       Effect.fnUntraced(function* (call: ById & WithBody) {
         const { id: team } = yield* CurrentTeam
-        const { execute_grants, ...given } = yield* judged(changed.judge, call)
+        const { execute_grants, name: written, ...rest } = yield* judged(changed.judge, call)
+        const given = written === undefined ? rest : { ...rest, name: written.trim() }
         const grants = execute_grants === undefined ? undefined : yield* grantsOf(execute_grants)
         const next = Effect.fnUntraced(function* (key: StoredKey) {
-          if (key.legacy_project_secret && given.name !== undefined && given.name !== key.name) {
+          if (key.legacy_project_secret && written !== undefined && written.trim() !== key.name) {
             return yield* refused([{ path: "name", message: "cannot be changed: it is the team's API key" }])
           }
           const { name, rate_limit_per_minute, scopes, status } = { ...key, ...given }
@@ -97,17 +102,17 @@ export const layer = HttpApiBuilder.group(
           return policy
         })
         const key = yield* writing(updateKey(team, call.params.id, next))
-        yield* note(name, key)
+        yield* note(`${method}:${routes}/:id`, key)
         return { data: shown(key) }
       })
 
     const revoke =
-      (name: "revoke" | "revokeByPost") =>
+      (route: string) =>
       ({ params }: ById) =>
         Effect.gen(function* () {
           const { id: team } = yield* CurrentTeam
           const key = yield* writing(revokeKey(team, params.id))
-          yield* note(name, key)
+          yield* note(route, key)
           return { data: shown(key) }
         })
 
@@ -127,11 +132,16 @@ export const layer = HttpApiBuilder.group(
             rate_limit_per_minute = usualPerMinute,
             scopes
           } = yield* judged(created.judge, call)
-          const policy = { name, scopes, execute_grants: yield* grantsOf(execute_grants), rate_limit_per_minute }
+          const policy = {
+            name: name.trim(),
+            scopes,
+            execute_grants: yield* grantsOf(execute_grants),
+            rate_limit_per_minute
+          }
           yield* coherent(policy)
           const by = caller.kind === "session" ? caller.signedIn.user.id : null
           const { api_key, key } = yield* writing(createKey(team, policy, by))
-          yield* note("create", key)
+          yield* note(`POST:${routes}`, key)
           return { data: { ...shown(key), api_key } }
         })
       )
@@ -141,10 +151,10 @@ export const layer = HttpApiBuilder.group(
           return { data: shown(yield* reading(getKey(team, params.id))) }
         })
       )
-      .handleRaw("update", update("update"))
-      .handleRaw("updateByPut", update("updateByPut"))
-      .handle("revoke", revoke("revoke"))
-      .handle("revokeByPost", revoke("revokeByPost"))
+      .handleRaw("update", update("PATCH"))
+      .handleRaw("updateByPut", update("PUT"))
+      .handle("revoke", revoke(`DELETE:${routes}/:id`))
+      .handle("revokeByPost", revoke(`POST:${routes}/:id/revoke`))
       .handle("audit", ({ params }) =>
         Effect.gen(function* () {
           const { id: team } = yield* CurrentTeam

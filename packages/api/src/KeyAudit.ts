@@ -32,7 +32,7 @@ export class KeyAudit extends Context.Service<
       const due = yield* Queue.sliding<null>(1)
       let isUrgent = false
 
-      const writeAll: Effect.Effect<void> = Effect.gen(function* () {
+      const write = Effect.gen(function* () {
         for (let some = counts.due(writtenAtOnce); some.length > 0; some = counts.due(writtenAtOnce)) {
           yield* Effect.provideContext(writeDecisions(some), database)
           counts.written(some, yield* Clock.currentTimeMillis)
@@ -43,10 +43,11 @@ export class KeyAudit extends Context.Service<
           })
           counts.lost = 0
         }
-      }).pipe(
-        // What could not be written is, the next time.
-        Effect.onError(() => Effect.sync(() => Queue.offerUnsafe(due, null))),
-        Effect.ignore({ log: "Warn" })
+      })
+      // What could not be written is, the next time.
+      const writeAll = Effect.ignore(
+        Effect.onError(write, () => Effect.sync(() => Queue.offerUnsafe(due, null))),
+        { log: "Warn" }
       )
 
       // Before the fiber below, so that it runs after it has ended.

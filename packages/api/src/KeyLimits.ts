@@ -47,7 +47,8 @@ export class KeyLimits extends Context.Service<
                 known.learn(key, now, verdict, limit)
                 return verdict
               }),
-              Effect.catch(() => limiter.take(limit, key))
+              // Also when it loses its shard meanwhile, and so is interrupted.
+              Effect.catchCause(() => limiter.take(limit, key))
             )
         })
       })

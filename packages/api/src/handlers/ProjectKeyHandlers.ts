@@ -1,7 +1,7 @@
 import { Effect, type Result, type Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import type { SqlError } from "effect/sql"
-import { type FieldError, GatewayError, invalid } from "@tidegate/model/GatewayError"
+import { fail, type FieldError, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { mostPerMinute, type ProjectKey, usualPerMinute } from "@tidegate/model/ProjectKey"
 import type { Database } from "@tidegate/storage/Database"
 import { readDecisions } from "@tidegate/storage/KeyAudit"
@@ -29,7 +29,7 @@ const routes = "/v1/project-api-keys"
 
 /** What is wrong with a key is told by a code of its own. */
 const asPolicy = (error: GatewayError): GatewayError =>
-  error.code === "VALIDATION_ERROR" ? new GatewayError({ ...error, code: "INVALID_KEY_POLICY" }) : error
+  error.code === "VALIDATION_ERROR" ? fail("INVALID_KEY_POLICY", error.message, error.data) : error
 
 const refused = (fields: ReadonlyArray<FieldError>) => Effect.fail(asPolicy(invalid(fields)))
 

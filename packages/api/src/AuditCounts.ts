@@ -12,6 +12,8 @@ export interface Decision {
   readonly permission: KeyPermission
   readonly decision: KeyDecision
   readonly reason: KeyReason | null
+  /** Whether the key was let in: not where something was done about it. */
+  readonly isUse: boolean
 }
 
 type Count = { -readonly [Name in keyof CountedDecisions]: CountedDecisions[Name] } & { written: number }
@@ -36,7 +38,7 @@ export class AuditCounts {
     return this.counts.size
   }
 
-  note({ decision, key, permission, reason, route }: Decision, nowMs: number): void {
+  note({ decision, isUse, key, permission, reason, route }: Decision, nowMs: number): void {
     const beganAt = nowMs - (nowMs % windowMs)
     const kind = `${key.id} ${beganAt} ${decision} ${reason} ${permission} ${route}`
     const known = this.counts.get(kind)
@@ -54,6 +56,7 @@ export class AuditCounts {
         permission,
         decision,
         reason,
+        isUse,
         beganAt,
         firstAt: nowMs,
         lastAt: nowMs,
@@ -63,13 +66,11 @@ export class AuditCounts {
     }
   }
 
-  /** Some of what has been counted and not been written yet, as it is now. */
-  due(some: number): ReadonlyArray<CountedDecisions> {
+  /** What has been counted and not been written yet, as it is now. */
+  due(): ReadonlyArray<CountedDecisions> {
     const due: Array<CountedDecisions> = []
     for (const { written, ...counted } of this.counts.values()) {
-      if (counted.count === written) continue
-      due.push(counted)
-      if (due.length === some) break
+      if (counted.count !== written) due.push(counted)
     }
     return due
   }

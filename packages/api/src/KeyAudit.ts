@@ -33,7 +33,9 @@ export class KeyAudit extends Context.Service<
       let isUrgent = false
 
       const write = Effect.gen(function* () {
-        for (let some = counts.due(writtenAtOnce); some.length > 0; some = counts.due(writtenAtOnce)) {
+        const due = counts.due()
+        for (let at = 0; at < due.length; at += writtenAtOnce) {
+          const some = due.slice(at, at + writtenAtOnce)
           yield* Effect.provideContext(writeDecisions(some), database)
           counts.written(some, yield* Clock.currentTimeMillis)
         }

@@ -8,6 +8,7 @@ const decision = (route: string, more: Partial<Decision> = {}): Decision => ({
   permission: "read",
   decision: "allowed",
   reason: null,
+  isUse: true,
   ...more
 })
 
@@ -17,7 +18,7 @@ describe("the decisions of a process", () => {
   it("of one kind are one count in five minutes, with their first and last", () => {
     const counts = new AuditCounts(10)
     for (const at of [0, 7_000, 299_999, 300_000]) counts.note(decision("GET:/v1/sources"), start + at)
-    expect(counts.due(10)).toMatchObject([
+    expect(counts.due()).toMatchObject([
       { count: 3, beganAt: start, firstAt: start, lastAt: start + 299_999, key_id: "pak_1", team_id: "tm_1" },
       { count: 1, beganAt: start + 300_000, firstAt: start + 300_000 }
     ])
@@ -58,7 +59,7 @@ describe("the decisions of a process", () => {
       now += Math.floor(random.next() * 2_000)
       note()
       if (random.next() < 0.3) {
-        const some = counts.due(1 + Math.floor(random.next() * 4))
+        const some = counts.due().slice(0, 1 + Math.floor(random.next() * 4))
         // Committed, though nobody hears of it.
         if (random.next() < 0.8) write(some)
         note()
@@ -69,7 +70,7 @@ describe("the decisions of a process", () => {
       }
     }
     expect(noted.size).toBe(6)
-    write(counts.due(100))
+    write(counts.due())
     const sums = new Map<string, number>()
     for (const [kind, count] of stored) {
       const route = kind.split(" ")[0]!
@@ -82,21 +83,21 @@ describe("the decisions of a process", () => {
     const counts = new AuditCounts(3)
     for (let i = 0; i < 10; i++) counts.note(decision(`r${i}`), start)
     expect([counts.size, counts.lost]).toEqual([3, 7])
-    const some = counts.due(10)
+    const some = counts.due()
     counts.written(some, start)
     expect(counts.size).toBeLessThan(3)
     counts.note(decision("later"), start)
-    expect(counts.due(10)).toMatchObject([{ route_key: "later" }])
+    expect(counts.due()).toMatchObject([{ route_key: "later" }])
   })
 
   it("are forgotten when their window is over and they are written, and not before", () => {
     const counts = new AuditCounts(100)
     counts.note(decision("a"), start)
-    const some = counts.due(10)
+    const some = counts.due()
     counts.note(decision("a"), start + 1)
     counts.written(some, start + 300_000)
-    expect(counts.due(10)).toMatchObject([{ count: 2, entry: some[0]!.entry }])
-    counts.written(counts.due(10), start + 300_000)
+    expect(counts.due()).toMatchObject([{ count: 2, entry: some[0]!.entry }])
+    counts.written(counts.due(), start + 300_000)
     expect(counts.size).toBe(0)
   })
 })

@@ -24,6 +24,8 @@ export interface CountedDecisions {
   readonly permission: KeyPermission
   readonly decision: KeyDecision
   readonly reason: KeyReason | null
+  /** Whether the key was let in by them. */
+  readonly isUse: boolean
   /** When the window began, and the first and last of them (Unix milliseconds). */
   readonly beganAt: number
   readonly firstAt: number
@@ -42,21 +44,21 @@ export const writeDecisions = Effect.fnUntraced(function* (
   const texts = (of: (one: CountedDecisions) => string | null) => sql`${counted.map(of)}::text[]`
   const times = (of: (one: CountedDecisions) => number) =>
     sql`${counted.map((one) => new Date(of(one)))}::timestamptz[]`
+  const used = counted.filter(({ isUse }) => isUse)
   yield* query(sql`
-    with counted as (
-      select * from unnest(${texts(({ entry }) => entry)}, ${texts(({ team_id }) => team_id)}, ${texts(({ key_id }) => key_id)},
-        ${texts(({ route_key }) => route_key)}, ${texts(({ permission }) => permission)}, ${texts(({ decision }) => decision)},
-        ${texts(({ reason }) => reason)}, ${sql`${counted.map(({ count }) => count)}::int[]`}, ${times(({ beganAt }) => beganAt)},
-        ${times(({ firstAt }) => firstAt)}, ${times(({ lastAt }) => lastAt)}, ${times(({ beganAt }) => beganAt + keptMs)})
-        as c (entry, team_id, key_id, route_key, permission, decision, reason, count, began_at, first_seen_at, last_seen_at, expires_at)),
-    used as (
+    with used as (
       update project_api_keys k set last_used_at = u.at
-      from (select key_id, max(last_seen_at) as at from counted where decision = 'allowed' group by key_id) u
-      where k.id = u.key_id and (k.last_used_at is null or k.last_used_at <= u.at - make_interval(secs => ${usedEveryMs / 1_000}::float8)))
+      from (select id, max(at) as at from unnest(${used.map(({ key_id }) => key_id)}::text[],
+        ${used.map(({ lastAt }) => new Date(lastAt))}::timestamptz[]) n (id, at) group by id) u
+      where k.id = u.id and (k.last_used_at is null or k.last_used_at <= u.at - make_interval(secs => ${usedEveryMs / 1_000}::float8)))
     insert into key_audit as a (entry, team_id, key_id, route_key, permission, decision, reason, count, began_at, first_seen_at,
       last_seen_at, expires_at)
     select entry::uuid, team_id, key_id, route_key, permission, decision, reason, count, began_at, first_seen_at, last_seen_at, expires_at
-    from counted
+    from unnest(${texts(({ entry }) => entry)}, ${texts(({ team_id }) => team_id)}, ${texts(({ key_id }) => key_id)},
+      ${texts(({ route_key }) => route_key)}, ${texts(({ permission }) => permission)}, ${texts(({ decision }) => decision)},
+      ${texts(({ reason }) => reason)}, ${counted.map(({ count }) => count)}::int[], ${times(({ beganAt }) => beganAt)},
+      ${times(({ firstAt }) => firstAt)}, ${times(({ lastAt }) => lastAt)}, ${times(({ beganAt }) => beganAt + keptMs)})
+      as c (entry, team_id, key_id, route_key, permission, decision, reason, count, began_at, first_seen_at, last_seen_at, expires_at)
     on conflict (entry) do update set count = greatest(a.count, excluded.count),
       last_seen_at = greatest(a.last_seen_at, excluded.last_seen_at)`)
 })

@@ -164,6 +164,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("decisions about a key"
     permission: "read",
     decision: "allowed",
     reason: null,
+    isUse: true,
     beganAt: Date.UTC(2026, 0, 1),
     firstAt: Date.UTC(2026, 0, 1, 0, 1),
     lastAt: Date.UTC(2026, 0, 1, 0, 2),
@@ -232,7 +233,16 @@ layer(ControlPlane.layer, { excludeTestServices: true })("decisions about a key"
       const { key } = yield* createKey(team, policy, null)
       const used = Effect.map(getKey(team, key.id), ({ last_used_at }) => last_used_at)
       const at = (lastAt: number, decision: "allowed" | "denied", entry: string) =>
-        writeDecisions([{ ...counted, key_id: key.id, entry: counted.entry.replace(/1$/, entry), lastAt, decision }])
+        writeDecisions([
+          {
+            ...counted,
+            key_id: key.id,
+            entry: counted.entry.replace(/1$/, entry),
+            lastAt,
+            decision,
+            isUse: decision === "allowed"
+          }
+        ])
       yield* at(counted.lastAt, "denied", "5")
       expect(yield* used).toBe(null)
       yield* at(counted.lastAt, "allowed", "6")

@@ -109,8 +109,10 @@ export const authorizing = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* ({ credential, isCall, named, permission, route }: Knock) {
     const asked = { route, permission }
-    const note = (key: KeyInUse, decision: KeyDecision, reason: KeyReason | null) =>
-      audit.note({ key, route, permission: keyPermissionOf(asked), decision, reason })
+    const note = (key: KeyInUse, decision: KeyDecision, reason: KeyReason | null) => {
+      const isUse = decision === "allowed" || reason === "legacy_shadow_denied"
+      return audit.note({ key, route, permission: keyPermissionOf(asked), decision, reason, isUse })
+    }
 
     const caller = yield* callerOf(credential, (key, reason) => note(key, "denied", reason))
     const id = named[0] ?? ownTeam(caller)

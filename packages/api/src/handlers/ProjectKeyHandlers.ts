@@ -77,7 +77,8 @@ export const layer = HttpApiBuilder.group(
         route,
         permission: "edit",
         decision: "allowed",
-        reason: null
+        reason: null,
+        isUse: false
       })
 
     const update = (method: "PATCH" | "PUT") =>

@@ -33,9 +33,9 @@ export class KeyAudit extends Context.Service<
       let isUrgent = false
 
       const write = Effect.gen(function* () {
-        const due = counts.due()
-        for (let at = 0; at < due.length; at += writtenAtOnce) {
-          const some = due.slice(at, at + writtenAtOnce)
+        const counted = counts.due()
+        for (let at = 0; at < counted.length; at += writtenAtOnce) {
+          const some = counted.slice(at, at + writtenAtOnce)
           yield* Effect.provideContext(writeDecisions(some), database)
           counts.written(some, yield* Clock.currentTimeMillis)
         }

@@ -1,6 +1,7 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { SqlClient } from "effect/sql"
+import { cutOver, shadowDenials } from "../src/KeyCutover.ts"
 import { usesOfOldKeys } from "../src/KeyRotation.ts"
 import { renewPepper } from "../src/KeyPeppers.ts"
 import { projectKeysByText, teamKeysByText } from "../src/KeysInUse.ts"
@@ -251,6 +252,31 @@ layer(ControlPlane.layer, { excludeTestServices: true })("decisions about a key"
       expect(yield* used).toBe("2026-01-01T00:02:00.000Z")
       yield* at(counted.lastAt + 60_000, "allowed", "6")
       expect(yield* used).toBe("2026-01-01T00:03:00.000Z")
+    })
+  )
+
+  it.effect("that would have refused a team's API key keep it from the cut-over, unless it is forced", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const pending = sql<{ id: string }>`select id from teams where key_policy_cutover = 'pending' order by id`
+      expect(yield* pending).toEqual([])
+      yield* sql`update teams set key_policy_cutover = 'pending' where id in (${team}, ${ControlPlane.otherTeam})`
+      const denied = { ...counted, decision: "denied" as const, reason: "legacy_shadow_denied" as const }
+      const at = (lastAt: number, entry: string) =>
+        writeDecisions([
+          { ...denied, key_id: teamKeyId(team), entry: counted.entry.replace(/1$/, entry), lastAt, count: 2 }
+        ])
+      const day = 86_400_000
+      yield* at(Date.now() - 8 * day, "7")
+      expect(yield* shadowDenials(7)).toEqual([])
+      yield* at(Date.now() - 6 * day, "8")
+      yield* at(Date.now(), "9")
+      expect(yield* shadowDenials(7)).toEqual([{ team_id: team, route_key: "GET:/v1/sources", count: 4 }])
+      expect(yield* cutOver([team])).toEqual([ControlPlane.otherTeam])
+      expect(yield* pending).toEqual([{ id: team }])
+      expect(yield* cutOver([])).toEqual([team])
+      expect(yield* cutOver([])).toEqual([])
+      expect(yield* shadowDenials(7)).toEqual([])
     })
   )
 })

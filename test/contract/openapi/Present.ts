@@ -72,6 +72,8 @@ export const it = gatewayIt
       return { ...present, shr: share.id, rsh: share.token }
     }
     if (path.startsWith("/project-api-keys/")) {
+      // Another operation's calls may have made as many as there may be.
+      await gateway.sql("update project_api_keys set status = 'revoked', revoked_at = now() where not legacy")
       const headers = { authorization: `Bearer ${await gateway.session("owner")}`, "content-type": "application/json" }
       const body = JSON.stringify({ name: "a key", scopes: ["control:read"] })
       const made = await fetch(`${gateway.origin}/project-api-keys`, { method: "POST", headers, body })

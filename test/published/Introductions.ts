@@ -16,6 +16,8 @@ export const introductions: Readonly<Record<string, string>> = {
   Sessions:
     "How people sign in, and who a credential belongs to. Guide: [people, teams and keys](../people-and-keys.md).",
   "Project secrets": "Guide: [how a key is changed without a lost delivery](../operating.md#change-a-key).",
+  "Project keys":
+    "A key for a program, which may do what you say and nothing else: [project keys](../project-keys.md). Which route needs what: [permissions](../permissions.md).",
   Shares:
     "A link that anybody opens without a credential, to a copy of one request that has none of its secrets. What is taken for a secret: [the control API](../api.md#shares).",
   Metrics:

@@ -16,6 +16,7 @@ const everywhere: ReadonlySet<string> = new Set([
   "INVALID_API_KEY",
   "SESSION_EXPIRED",
   "TEAM_FORBIDDEN",
+  "INSUFFICIENT_SCOPE",
   "RATE_LIMITED",
   "INTERNAL_ERROR",
   "QUEUE_UNAVAILABLE",
@@ -66,7 +67,10 @@ const linkFrom =
 
 const callers = ({ security }: Operation): string => {
   if (security.length === 0) return "anybody"
-  const who = security.flatMap((one) => ("bearer" in one ? ["team key"] : [...(one["session"] ?? [])]))
+  const who = security.flatMap((one) => {
+    if ("bearer" in one) return ["team key"]
+    return (one["project_key"] ?? []).map((scope) => `key with \`${scope}\``).concat(one["session"] ?? [])
+  })
   return who.length === 0 ? "the user themselves" : who.join(", ")
 }
 

@@ -231,11 +231,29 @@ it("are nowhere after a full run", async ({ collector, gateway, target }) => {
   // People and keys.
   const session = await call("POST", "/v1/auth/demo/login", undefined, null, true)
   const ses = planted.add("session", session.body.token as string)
+  const owner = planted.add(
+    "owner's session",
+    (await call("POST", "/v1/auth/demo/login", undefined, null, true)).body.token as string
+  )
   await call("GET", "/v1/auth/me", undefined, ses)
   await call("GET", "/v1/project-secrets", undefined, ses)
   await call("GET", "/v1/sources?limit=x", undefined, ses)
   await call("POST", "/v1/auth/logout", undefined, ses)
   await call("GET", "/v1/auth/me", undefined, ses)
+  const keyPath = "/v1/project-api-keys"
+  const scoped = await call("POST", keyPath, { name: "scoped", scopes: ["control:read"] }, owner, true)
+  expect(scoped.status).toBe(201)
+  const projectKey = planted.add("project key", scoped.body.data.api_key as string)
+  planted.add("secret part of a project key", projectKey.slice(13))
+  await call("GET", "/v1/sources", undefined, projectKey)
+  await call("POST", "/v1/sources", { name: projectKey }, projectKey)
+  await call("GET", "/v1/sources", undefined, `${projectKey.slice(0, -1)}${projectKey.endsWith("0") ? "1" : "0"}`)
+  await call("POST", keyPath, { name: "x", scopes: [projectKey], execute_grants: [projectKey] }, owner)
+  for (const path of [keyPath, `${keyPath}/${scoped.body.data.id}`, `${keyPath}/${scoped.body.data.id}/audit`]) {
+    await call("GET", path, undefined, owner)
+  }
+  await call("POST", `${keyPath}/${scoped.body.data.id}/revoke`, undefined, owner)
+  await call("GET", "/v1/sources", undefined, projectKey)
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url")
   const idToken = [
     part({ alg: "RS256", kid: "k" }),

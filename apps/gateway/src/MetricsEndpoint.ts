@@ -7,6 +7,7 @@ import type { RateLimiter } from "@tidegate/coordination/RateLimiter"
 import { wireServer } from "@tidegate/doors/wire/WireServer"
 import { fail, type GatewayError, toResponse } from "@tidegate/model/GatewayError"
 import type { Database } from "@tidegate/storage/Database"
+import type { Secrets } from "@tidegate/storage/Secrets"
 import { demoTeam } from "@tidegate/storage/Teams"
 import { contentType, exposition } from "@tidegate/telemetry/Exposition"
 import { Samples } from "./Samples.ts"
@@ -46,14 +47,14 @@ const answer = <R>(check: (bearer: string) => Effect.Effect<void, GatewayError, 
  */
 export const onPublicPort = ({
   metricsKey
-}: TelemetrySettings): Layer.Layer<never, never, HttpRouter.HttpRouter | Samples | Database | RateLimiter> =>
+}: TelemetrySettings): Layer.Layer<never, never, HttpRouter.HttpRouter | Samples | Database | RateLimiter | Secrets> =>
   HttpRouter.use(
     Effect.fnUntraced(function* (router) {
       const { callerOf } = yield* Credentials
       const check = Effect.fnUntraced(function* (bearer: string) {
         if (metricsKey !== null && isKey(bearer, metricsKey)) return
         const caller = yield* callerOf(bearer)
-        if (caller.kind !== "team_key" || caller.team !== demoTeam) yield* noKey
+        if (caller.kind !== "key" || !caller.key.isTeamKey || caller.key.team !== demoTeam) yield* noKey
       })
       yield* router.add("GET", path, yield* answer(check))
     })

@@ -146,6 +146,10 @@ export const settings = Effect.gen(function* () {
   if (apiKey !== null && Redacted.value(apiKey).length < 12) {
     return yield* new SettingsError({ message: "TIDEGATE_API_KEY must have at least 12 characters" })
   }
+  // It would be taken for a project key, and let in nowhere.
+  if (apiKey !== null && Redacted.value(apiKey).startsWith("gwp_")) {
+    return yield* new SettingsError({ message: "TIDEGATE_API_KEY must not begin with gwp_, as project keys do" })
+  }
   if (databaseUrl !== null && !/^postgres(ql)?:\/\//.test(Redacted.value(databaseUrl))) {
     return yield* new SettingsError({ message: "DATABASE_URL must begin with postgres:// or postgresql://" })
   }

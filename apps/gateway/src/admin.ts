@@ -7,9 +7,12 @@ import type { GatewayError } from "@tidegate/model/GatewayError"
 import * as EmbeddedPostgres from "@tidegate/postgres/EmbeddedPostgres"
 import { keysFit } from "@tidegate/storage/Agreement"
 import * as Database from "@tidegate/storage/Database"
+import { cutOver, shadowDenials } from "@tidegate/storage/KeyCutover"
+import { renewPepper } from "@tidegate/storage/KeyPeppers"
 import { renewAll, type Renewed, usesOfOldKeys } from "@tidegate/storage/KeyRotation"
 import { createTeam, listMembers, listTeams, putMember, removeMember } from "@tidegate/storage/Members"
 import { sealSettings } from "@tidegate/storage/SealedSettings"
+import { usesOfPeppers } from "@tidegate/storage/ProjectKeys"
 import { Secrets } from "@tidegate/storage/Secrets"
 import { embeddedHome, loadKeys } from "./Bootstrap.ts"
 import { type Settings, settings, SettingsError } from "./Settings.ts"
@@ -134,6 +137,49 @@ const told = (...cells: ReadonlyArray<string>) =>
       .join("\t")
       .trimEnd()
   )
+const projectKeys = Command.make("project-keys").pipe(
+  Command.withDescription("The keys of teams (/project-api-keys)"),
+  Command.withSubcommands([
+    Command.make(
+      "pepper",
+      { renew: Flag.Boolean("renew").pipe(Flag.withDefault(false), Flag.withDescription("Make a newer one first")) },
+      Effect.fn(function* ({ renew }) {
+        yield* holdsKeys
+        if (renew) yield* Console.log(`keys are made by pepper ${yield* renewPepper} from now on`)
+        for (const { keys, pepper } of yield* usesOfPeppers) yield* Console.log(`pepper ${pepper}: ${keys} keys`)
+      })
+    ).pipe(
+      Command.withDescription(
+        "How many keys are recognised by each pepper. A newer one is for the keys that are made from then on; the others stay valid by theirs until they are revoked"
+      )
+    ),
+    Command.make(
+      "cutover",
+      {
+        days: Flag.Int("days").pipe(Flag.withDefault(7), Flag.withDescription("How far to look back")),
+        force: Flag.Boolean("force").pipe(
+          Flag.withDefault(false),
+          Flag.withDescription("Also for teams whose key would have been refused something")
+        )
+      },
+      Effect.fn(function* ({ days, force }) {
+        const denials = yield* shadowDenials(days)
+        for (const { count, route_key, team_id } of denials) yield* Console.log(`${team_id}\t${route_key}\t${count}`)
+        const waiting = force ? [] : [...new Set(denials.map(({ team_id }) => team_id))]
+        for (const id of yield* cutOver(waiting)) yield* Console.log(`${id}: its API key obeys its scopes from now on`)
+        if (waiting.length === 0) return
+        process.exitCode = 1
+        yield* Console.log(
+          `left as they are: ${waiting.join(", ")}; their API keys would have been refused what is listed above`
+        )
+      })
+    ).pipe(
+      Command.withDescription(
+        "Ends the time in which the API keys of teams that are older than scopes are only watched. There is no way back. Exit code 1: some are left"
+      )
+    )
+  ])
+)
 
 const team = Argument.String("team").pipe(Argument.withDescription("The team's id, tm_…"))
 const user = Argument.String("user").pipe(Argument.withDescription("An address, or a user's id, usr_…"))
@@ -196,7 +242,7 @@ const members = Command.make("members").pipe(
 
 const admin = Command.make("admin").pipe(
   Command.withDescription("Administers a Tidegate installation, on the machine that has its settings"),
-  Command.withSubcommands([keys, teams, members]),
+  Command.withSubcommands([keys, projectKeys, teams, members]),
   Command.provide(installation)
 )
 

@@ -3,6 +3,7 @@ import type { Sharding } from "effect/cluster/Sharding"
 import type { Etag, HttpPlatform, HttpRouter } from "effect/http"
 import { HttpApiBuilder, OpenApi } from "effect/http-api"
 import type { Feed } from "@tidegate/coordination/Feed"
+import type { RedisStatus } from "@tidegate/coordination/Coordination"
 import type { RateLimiter } from "@tidegate/coordination/RateLimiter"
 import type { Egress } from "@tidegate/egress/Egress"
 import type { Database } from "@tidegate/storage/Database"
@@ -19,6 +20,7 @@ import * as FixtureHandlers from "./handlers/FixtureHandlers.ts"
 import * as FormatterHandlers from "./handlers/FormatterHandlers.ts"
 import * as MetricsHandlers from "./handlers/MetricsHandlers.ts"
 import * as Plain from "./handlers/Plain.ts"
+import * as ProjectKeyHandlers from "./handlers/ProjectKeyHandlers.ts"
 import * as ProjectSecretHandlers from "./handlers/ProjectSecretHandlers.ts"
 import * as PublicBinHandlers from "./handlers/PublicBinHandlers.ts"
 import * as RequestHandlers from "./handlers/RequestHandlers.ts"
@@ -29,6 +31,8 @@ import * as TransformationHandlers from "./handlers/TransformationHandlers.ts"
 import * as WorkflowHandlers from "./handlers/WorkflowHandlers.ts"
 import { Credentials } from "./Credentials.ts"
 import { IdTokens } from "./IdTokens.ts"
+import { KeyAudit } from "./KeyAudit.ts"
+import { KeyLimits } from "./KeyLimits.ts"
 import { Sockets } from "./streams/Sockets.ts"
 import { Streams } from "./streams/Streams.ts"
 import { Watches } from "./streams/Watches.ts"
@@ -41,7 +45,7 @@ import * as UnmatchedRoutes from "./UnmatchedRoutes.ts"
 type Platform = Etag.Generator | FileSystem.FileSystem | HttpPlatform.HttpPlatform | Path.Path
 
 /** What the API works with. */
-type Needed = Egress | Platform | RateLimiter | Secrets | Sharding | Sockets | Stores | Streams
+type Needed = Egress | Platform | RateLimiter | RedisStatus | Secrets | Sharding | Sockets | Stores | Streams
 
 /**
  * Makes `/openapi.json`, which is kept from then on. It takes a quarter of a second, for which nobody's call may hold the
@@ -82,11 +86,12 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     MetricsHandlers.layer,
     FixtureHandlers.layer,
     FormatterHandlers.layer,
+    ProjectKeyHandlers.layer,
     ProjectSecretHandlers.layer,
     StreamHandlers.layer
   ]),
   Layer.provide(Authorization.layer),
-  Layer.provide([Credentials.layer, idTokens])
+  Layer.provide([Credentials.layer, KeyAudit.layer, KeyLimits.layer, idTokens])
 )
 
 /** Ends the streams before the server waits for its connections to end: it is built behind the server. */

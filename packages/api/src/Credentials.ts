@@ -3,10 +3,12 @@ import { type Headers, HttpEffect, HttpServerRequest, HttpServerResponse } from 
 import { RateLimiter, type Verdict } from "@tidegate/coordination/RateLimiter"
 import { clientOf } from "@tidegate/model/ClientAddress"
 import { fail, type GatewayError, statusOf } from "@tidegate/model/GatewayError"
+import { isProjectKey, type KeyInUse, type KeyReason } from "@tidegate/model/ProjectKey"
 import type { Caller } from "@tidegate/model/Session"
 import type { Database } from "@tidegate/storage/Database"
 import { sessionsByToken } from "@tidegate/storage/People"
-import { teamsByApiKey } from "@tidegate/storage/Teams"
+import { projectKeysByText, teamKeysByText } from "@tidegate/storage/KeysInUse"
+import type { Secrets } from "@tidegate/storage/Secrets"
 import { read } from "./handlers/Calls.ts"
 import { perMinute, RateLimits } from "./RateLimit.ts"
 import { isSiteAdmin, SignInSettings } from "./SignInSettings.ts"
@@ -17,10 +19,11 @@ const seconds = (ms: number): number => Math.ceil(ms / 1_000)
 
 /** What is counted, by whose allowance it is. */
 const spent = {
-  key: { what: "calls with this API key", told: "api_key" },
-  session: { what: "calls of this user", told: "session" },
-  address: { what: "calls without a valid credential from this address", told: "address" },
-  maker: { what: "bins made from this address", told: "address" }
+  key: { what: "calls with this API key", told: "api_key", policy: "key" },
+  project_key: { what: "calls with this API key", told: "project_key", policy: "key" },
+  session: { what: "calls of this user", told: "session", policy: "session" },
+  address: { what: "calls without a valid credential from this address", told: "address", policy: "address" },
+  maker: { what: "bins made from this address", told: "address", policy: "maker" }
 } as const
 
 /** The token of `Authorization: Bearer <token>`; null: there is none. */
@@ -47,9 +50,10 @@ export const spend = Effect.fnUntraced(function* (
   scope: keyof typeof spent,
   { allowed, limit, remaining, resetMs, retryMs, windowMs }: Verdict
 ): Effect.fn.Return<void, GatewayError, HttpServerRequest.HttpServerRequest> {
+  const { policy, told, what } = spent[scope]
   const headers = {
-    "ratelimit-policy": `"${scope}";q=${limit};w=${windowMs / 1_000}`,
-    ratelimit: `"${scope}";r=${remaining};t=${seconds(resetMs)}`,
+    "ratelimit-policy": `"${policy}";q=${limit};w=${windowMs / 1_000}`,
+    ratelimit: `"${policy}";r=${remaining};t=${seconds(resetMs)}`,
     "x-ratelimit-limit": String(limit),
     "x-ratelimit-remaining": String(remaining),
     "x-ratelimit-reset": String(seconds(resetMs))
@@ -58,7 +62,6 @@ export const spend = Effect.fnUntraced(function* (
     Effect.succeed(HttpServerResponse.setHeaders(response, headers))
   )
   if (!allowed) {
-    const { told, what } = spent[scope]
     const retry = retryIn(retryMs)
     yield* refuse(
       retry,
@@ -80,6 +83,11 @@ export const client = Effect.map(HttpServerRequest.HttpServerRequest, ({ remoteA
 /** A session's token, and no API key: those that were made here begin otherwise, and others are not taken when they are of this form. */
 export const sessionToken = /^ses_[0-9a-f]{64}$/
 
+/** Is told of a key that was right, and is not let in any more. */
+type Refused = (key: KeyInUse, reason: KeyReason) => Effect.Effect<void>
+
+const untold: Refused = () => Effect.void
+
 /**
  * Who calls, by an API key or a session's token. Looks it up by its hash with every call, so that a rotated key and an ended session are
  * dead everywhere at once; it is a read of a unique index, which calls at the same time share. Fails closed: a database that does not answer is a 503, never an unchecked call.
@@ -92,22 +100,29 @@ export const sessionToken = /^ses_[0-9a-f]{64}$/
 export class Credentials extends Context.Service<
   Credentials,
   {
-    readonly callerOf: (credential: string) => Effect.Effect<Caller, GatewayError, HttpServerRequest.HttpServerRequest>
+    readonly callerOf: (
+      credential: string,
+      refused?: Refused
+    ) => Effect.Effect<Caller, GatewayError, HttpServerRequest.HttpServerRequest>
     /** Counts a call that brings no credential because it is to get one. */
     readonly stranger: Effect.Effect<void, GatewayError, HttpServerRequest.HttpServerRequest>
   }
 >()("@tidegate/api/Credentials") {
-  static readonly layer: Layer.Layer<Credentials, never, Database | RateLimiter> = Layer.effect(
+  static readonly layer: Layer.Layer<Credentials, never, Database | RateLimiter | Secrets> = Layer.effect(
     Credentials,
     Effect.gen(function* () {
-      const findTeam = yield* teamsByApiKey
+      const findTeamKey = yield* teamKeysByText
+      const findProjectKey = yield* projectKeysByText
       const findSession = yield* sessionsByToken
       const settings = yield* SignInSettings
       const { failedPerAddress } = yield* RateLimits
       const limiter = yield* RateLimiter
       const failures = perMinute("failed_calls", failedPerAddress)
 
-      const find = Effect.fnUntraced(function* (credential: string): Effect.fn.Return<Caller, GatewayError> {
+      const find = Effect.fnUntraced(function* (
+        credential: string,
+        refused: Refused
+      ): Effect.fn.Return<Caller, GatewayError> {
         // No credential arrives as an empty one.
         if (credential === "") {
           return yield* fail(
@@ -124,9 +139,11 @@ export class Credentials extends Context.Service<
             isSiteAdmin: isSiteAdmin(settings, { ...signedIn, email: signedIn.user.email })
           }
         }
-        const team = yield* read(findTeam(credential))
-        if (team === null) return yield* fail("INVALID_API_KEY", "the API key is not valid")
-        return { kind: "team_key", team }
+        const found = yield* read((isProjectKey(credential) ? findProjectKey : findTeamKey)(credential))
+        if (found !== null && found.status === "active") return { kind: "key", key: found.key }
+        // One answer for all: whether a key was ever valid is told to its owners alone.
+        if (found !== null) yield* refused(found.key, found.status === "disabled" ? "key_disabled" : "key_revoked")
+        return yield* fail("INVALID_API_KEY", "the API key is not valid")
       })
 
       const stranger = Effect.gen(function* () {
@@ -134,9 +151,9 @@ export class Credentials extends Context.Service<
       })
 
       return Credentials.of({
-        callerOf: (credential) =>
+        callerOf: (credential, refused = untold) =>
           Effect.catchIf(
-            find(credential),
+            find(credential, refused),
             ({ code }) => statusOf[code] === 401,
             (error) => Effect.andThen(stranger, error)
           ),

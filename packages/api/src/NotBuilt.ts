@@ -37,10 +37,6 @@ const routes: ReadonlyArray<string> = [
   "POST /sources/{}/run",
   "GET /sources/{}/runs",
   "GET /sources/{}/activity",
-  "GET,POST /project-api-keys",
-  "GET,PATCH,PUT,DELETE /project-api-keys/{}",
-  "POST /project-api-keys/{}/revoke",
-  "GET /project-api-keys/{}/audit",
   "GET,POST /filters",
   "GET,PATCH,PUT,DELETE /filters/{}",
   "POST /filters/test"

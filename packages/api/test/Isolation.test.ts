@@ -4,9 +4,10 @@ import { Effect, Layer } from "effect"
 import { OpenApi } from "effect/http-api"
 import { SqlClient } from "effect/sql"
 import { newId } from "@tidegate/model/Ids"
-import type { Permission } from "@tidegate/model/Permission"
+import type { Permission, Scope } from "@tidegate/model/Permission"
 import { createOperation } from "@tidegate/storage/BulkOperations"
 import { createFixture } from "@tidegate/storage/Fixtures"
+import { createKey } from "@tidegate/storage/ProjectKeys"
 import { replaceSecrets } from "@tidegate/storage/ProjectSecrets"
 import { hashToken } from "@tidegate/storage/Secrets"
 import { share } from "@tidegate/storage/Shares"
@@ -15,6 +16,7 @@ import { idOf, makeOldDays, type OldDays, resourcesOf } from "../../storage/test
 import { type Table, tables } from "../../storage/src/Tables.ts"
 import { Api } from "../src/contract/Api.ts"
 import { permissionOf } from "../src/contract/Authorization.ts"
+import { grantable } from "../src/contract/RouteKeys.ts"
 import { RateLimits } from "../src/RateLimit.ts"
 import { SignInSettings } from "../src/SignInSettings.ts"
 import { call, layer as server } from "./ControlServer.ts"
@@ -70,6 +72,21 @@ const world = Layer.effectDiscard(
     const operation = { team_id: other, filter: { from: at, to: at }, requested_by: null, shard: 1 }
     yield* createOperation({ ...operation, type: "request_bulk_retry", id: foreign("bch") })
     yield* createOperation({ ...operation, type: "event_bulk_retry", id: foreignOfEvents })
+    for (const [who, { granted, scope }] of Object.entries(projectKeys)) {
+      const policy = {
+        name: who,
+        scopes: [scope],
+        execute_grants: granted ? grantable : [],
+        rate_limit_per_minute: 10_000
+      }
+      keysOf.set(who, (yield* createKey(mine, policy, null)).api_key)
+    }
+    yield* createKey(
+      other,
+      { name: "theirs", scopes: ["control:read"], execute_grants: [], rate_limit_per_minute: 1 },
+      null
+    )
+    yield* sql`update project_api_keys set id = ${foreignKey}, lookup = 'far0000f' where team_id = ${other}`
     yield* sql`insert into memberships values (${mine}, 'usr_owner', 'owner', now()), (${mine}, 'usr_member', 'member', now())`
   })
 ).pipe(
@@ -101,10 +118,14 @@ const foreign = (prefix: string): string => {
 /** The operation that is about events; the other one is about requests. */
 const foreignOfEvents = `bch_${idOf(old, other, 0, 1)}`
 const foreignShare = `shr_${"fa".repeat(12)}`
+const foreignKey = `pak_${"fa".repeat(16)}`
 
 const idPattern = /\b([a-z]{2,3})_[0-9a-z]{26}\b/g
 const fill = (text: string): string =>
-  text.replaceAll(idPattern, (_, prefix: string) => foreign(prefix)).replaceAll(/\bshr_[0-9a-f]{24}\b/g, foreignShare)
+  text
+    .replaceAll(idPattern, (_, prefix: string) => foreign(prefix))
+    .replaceAll(/\bshr_[0-9a-f]{24}\b/g, foreignShare)
+    .replaceAll(/\bpak_[0-9a-f]{32}\b/g, foreignKey)
 
 /** A bin that the other team has claimed. It is told by its id that it is there, as its URL tells: what it needs is its token. */
 const bin = "src_0000000000far0000b1nb1nb1n"
@@ -145,11 +166,25 @@ const routes: ReadonlyArray<Route> = Object.values(Api.groups).flatMap((group) =
 
 const secured = routes.filter(({ permission }) => permission !== "public")
 
-type Who = "key" | "owner" | "member" | "admin"
+/** Keys of the team, each with one scope. */
+const projectKeys = {
+  reader: { scope: "control:read", granted: false },
+  editor: { scope: "control:edit", granted: false },
+  runner: { scope: "control:execute", granted: true },
+  ungranted: { scope: "control:execute", granted: false },
+  tunneler: { scope: "tunnel:connect", granted: false }
+} as const satisfies Readonly<Record<string, { readonly scope: Scope; readonly granted: boolean }>>
+const keysOf = new Map<string, string>()
+
+type ProjectKeyKind = keyof typeof projectKeys
+type Who = "key" | "owner" | "member" | "admin" | ProjectKeyKind
+
+const isProjectKey = (who: Who): who is ProjectKeyKind => who in projectKeys
 
 /** A credential of somebody in `mine` that is valid now, whatever the calls before it did. */
 const credentialOf = Effect.fnUntraced(function* (who: Who) {
   const sql = yield* SqlClient.SqlClient
+  if (isProjectKey(who)) return keysOf.get(who)!
   if (who === "key") {
     yield* sql`update project_secrets set api_key_hash = ${hashToken(keyOf(mine))} where team_id = ${mine}`
     return keyOf(mine)
@@ -164,6 +199,12 @@ const credentialOf = Effect.fnUntraced(function* (who: Who) {
 const refusedWith = (permission: Permission, who: Who): string | null => {
   if (permission === "public") return null
   if (who === "key") return permission.teamKey ? null : "USER_SESSION_REQUIRED"
+  if (isProjectKey(who)) {
+    const { granted, scope } = projectKeys[who]
+    if (permission.scope === null) return "USER_SESSION_REQUIRED"
+    if (permission.scope !== scope) return "INSUFFICIENT_SCOPE"
+    return scope === "control:execute" && !granted ? "EXECUTE_GRANT_REQUIRED" : null
+  }
   const suffices = {
     self: ["member", "owner", "admin"],
     member: ["member", "owner", "admin"],
@@ -193,10 +234,11 @@ const theirs = Effect.gen(function* () {
 })
 
 /** What only the other team's things have in them: its name, its key, and the middle of each of their ids. */
-const telltale = [other, keyOf(other), "far0000", foreignShare]
+const telltale = [other, keyOf(other), "far0000", foreignShare, foreignKey]
 
 const idsIn = ({ body, path }: Pick<Route, "body" | "path">): ReadonlyArray<string> =>
-  `${path} ${JSON.stringify(body) ?? ""}`.match(/\b(?:[a-z]{2,3}_[0-9a-z]{26}|shr_[0-9a-f]{24})\b/g) ?? []
+  `${path} ${JSON.stringify(body) ?? ""}`.match(/\b(?:[a-z]{2,3}_[0-9a-z]{26}|shr_[0-9a-f]{24}|pak_[0-9a-f]{32})\b/g) ??
+  []
 
 /** What of the other team an answer tells beyond the ids that it was asked for, or that calls before it were: what was made keeps them. */
 const leaked = (answer: unknown, sent: Set<string>, { body, path }: Route): ReadonlyArray<string> => {
@@ -215,6 +257,7 @@ layer(world, { timeout: "120 seconds", excludeTestServices: true })("every route
         for (const [key, code] of [
           [null, "UNAUTHENTICATED"],
           ["gwk_nobodys_key_at_all", "INVALID_API_KEY"],
+          ["gwp_7Qm2Xc9A_EXAMPLEexampleEXAMPLEexample00002JcXwk", "INVALID_API_KEY"],
           [dead, "SESSION_EXPIRED"]
         ] as const) {
           const answer = yield* call(method, path, { key, body })
@@ -228,7 +271,13 @@ layer(world, { timeout: "120 seconds", excludeTestServices: true })("every route
     })
   )
 
-  for (const who of ["key", "owner", "member", "admin"] as const) {
+  for (const who of [
+    "key",
+    "owner",
+    "member",
+    "admin",
+    ...(Object.keys(projectKeys) as Array<ProjectKeyKind>)
+  ] as const) {
     it.effect(
       `is open to a ${who} as it is said to be, finds nothing by another team's ids, and changes nothing there`,
       () =>
@@ -264,7 +313,7 @@ layer(world, { timeout: "120 seconds", excludeTestServices: true })("every route
     })
   )
 
-  for (const who of ["key", "owner", "member"] as const) {
+  for (const who of ["key", "owner", "member", "reader"] as const) {
     it.effect(`is shut to a ${who} that names another team, or one that there is not`, () =>
       Effect.gen(function* () {
         const before = yield* theirs
@@ -297,13 +346,14 @@ layer(world, { timeout: "120 seconds", excludeTestServices: true })("every route
         txe: "executions",
         fix: "request_fixtures",
         bch: "bulk_operations",
-        shr: "request_shares"
+        shr: "request_shares",
+        pak: "project_api_keys"
       }
       const ids = new Set(routes.flatMap(({ path }) => idsIn({ path, body: null })))
       const named = routes.filter(({ path }) => idsIn({ path, body: null }).length > 0)
       console.log(
         `${routes.length} routes, ${secured.length} of them not public; ${named.length} name ${ids.size} things; ` +
-          `${secured.length * (3 + 4 + 3 * 2 * 2)} calls by 11 kinds of credential`
+          `${secured.length * (4 + 9 + 3 + 4 * 2 * 2)} calls by 17 kinds of credential`
       )
       for (const id of ids) {
         const table = tableOf[id.slice(0, 3)]

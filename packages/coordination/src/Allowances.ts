@@ -24,7 +24,8 @@ export const verdictOf = ({ calls, windowMs }: Limit, aheadMs: number): Verdict 
 
 /**
  * A number of calls in a window for each of many keys, by GCRA: all of them at once, then one as each share of the window has
- * passed. What is known of a key is one time, when its allowance is whole again; from then on it needs no place.
+ * passed. What is known of a key is one time, when its allowance is whole again; from then on it needs no place. A key may have a number of
+ * its own, and another one from its next call on: the part of the window that it has used stays used.
  *
  * At most `mostKeys` have a place. No key loses one before its time, else whoever sends under many keys would set back
  * its own count: when all are taken, the keys without one share a single allowance.
@@ -45,28 +46,28 @@ export class Allowances {
   }
 
   /** Takes one call of the key's allowance, if there is one left: what is refused uses nothing. */
-  take(key: string, nowMs: number): Verdict {
+  take(key: string, nowMs: number, limit: Limit = this.limit): Verdict {
     const known = this.wholeAt.get(key)
     const placed = known !== undefined || this.makeRoom(nowMs)
-    const verdict = verdictOf(this.limit, this.ahead(placed ? (known ?? 0) : this.sharedWholeAt, nowMs))
+    const verdict = verdictOf(limit, this.ahead(placed ? (known ?? 0) : this.sharedWholeAt, nowMs))
     if (placed) this.wholeAt.set(key, nowMs + verdict.resetMs)
     else this.sharedWholeAt = nowMs + verdict.resetMs
     return verdict
   }
 
   /** The refusal that is certain by what is known here alone; null: there may be some left. */
-  refusal(key: string, nowMs: number): Verdict | null {
+  refusal(key: string, nowMs: number, limit: Limit = this.limit): Verdict | null {
     const known = this.wholeAt.get(key)
     if (known === undefined) return null
-    const verdict = verdictOf(this.limit, this.ahead(known, nowMs))
+    const verdict = verdictOf(limit, this.ahead(known, nowMs))
     return verdict.allowed ? null : verdict
   }
 
   /** Takes over what was answered, elsewhere, about a call made at `nowMs`. Never sets a key's count back. */
-  learn(key: string, nowMs: number, told: Verdict): void {
+  learn(key: string, nowMs: number, told: Verdict, limit: Limit = this.limit): void {
     const known = this.wholeAt.get(key)
     if (known === undefined && !this.makeRoom(nowMs)) return
-    const taken = told.allowed ? this.limit.windowMs / this.limit.calls : 0
+    const taken = told.allowed ? limit.windowMs / limit.calls : 0
     this.wholeAt.set(key, nowMs + Math.max(this.ahead(known ?? 0, nowMs) + taken, told.resetMs))
   }
 

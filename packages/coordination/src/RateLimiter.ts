@@ -3,7 +3,7 @@ import { Allowances } from "./Allowances.ts"
 
 /** What may be done so often in a window: all of it at once, then one more as each share of the window has passed. */
 export interface Limit {
-  /** Of what, as a word: limits of one name are counted together, whoever asks. */
+  /** Of what, as a word: limits of one name are counted together, whoever asks, and are of one window. */
   readonly name: string
   readonly calls: number
   readonly windowMs: number
@@ -39,7 +39,7 @@ export class RateLimiter extends Context.Service<
   static readonly layerMemory: Layer.Layer<RateLimiter> = Layer.sync(RateLimiter, () => {
     const allowancesOf = allowancesByName()
     return RateLimiter.of({
-      take: (limit, key) => Effect.map(Clock.currentTimeMillis, (now) => allowancesOf(limit).take(key, now))
+      take: (limit, key) => Effect.map(Clock.currentTimeMillis, (now) => allowancesOf(limit).take(key, now, limit))
     })
   })
 }

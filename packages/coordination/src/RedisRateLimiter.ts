@@ -40,16 +40,16 @@ export const redisRateLimiter = (
       Effect.gen(function* () {
         const own = allowancesOf(limit)
         const now = yield* Clock.currentTimeMillis
-        const known = own.refusal(key, now)
+        const known = own.refusal(key, now, limit)
         if (known !== null) return known
         const { calls, name, windowMs } = limit
         return yield* ask(nameOf(`limit:${name}`, key), windowMs, windowMs / calls).pipe(
           Effect.map((ahead) => {
             const verdict = verdictOf(limit, Number(ahead))
-            own.learn(key, now, verdict)
+            own.learn(key, now, verdict, limit)
             return verdict
           }),
-          Effect.catch(() => Effect.map(Clock.currentTimeMillis, (later) => own.take(key, later)))
+          Effect.catch(() => Effect.map(Clock.currentTimeMillis, (later) => own.take(key, later, limit)))
         )
       })
   }

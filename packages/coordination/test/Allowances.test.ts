@@ -65,3 +65,34 @@ describe("Allowances", () => {
     expect(calls.take("guesser", start + 10).allowed).toBe(false)
   })
 })
+
+describe("keys with limits of their own", () => {
+  const of = (calls: number) => ({ name: "calls", calls, windowMs, mostKeys: 10 })
+  const left = (allowances: Allowances, key: string, calls: number, at = start) => {
+    let allowed = 0
+    while (allowances.take(key, at, of(calls)).allowed) allowed++
+    return allowed
+  }
+
+  it("are counted each by its own", () => {
+    const allowances = limited(1)
+    for (const calls of [1, 7, 240, 10_000]) expect(left(allowances, `key of ${calls}`, calls)).toBe(calls)
+  })
+
+  it("that are changed keep what part of the window they have used", () => {
+    const allowances = limited(1)
+    for (let i = 0; i < 50; i++) allowances.take("a", start, of(100))
+    expect(allowances.take("a", start, of(10))).toMatchObject({ allowed: true, limit: 10, remaining: 4 })
+    expect(left(allowances, "a", 1_000)).toBe(400)
+    expect(left(allowances, "a", 1)).toBe(0)
+    expect(allowances.take("a", start + windowMs, of(1)).allowed).toBe(true)
+  })
+
+  it("learn what was told elsewhere by the limit that it was told of", () => {
+    const allowances = limited(1)
+    const other = limited(1)
+    for (let i = 0; i < 5; i++) allowances.learn("a", start, other.take("a", start, of(5)), of(5))
+    expect(allowances.refusal("a", start, of(5))).toMatchObject({ allowed: false, limit: 5, remaining: 0 })
+    expect(allowances.refusal("a", start + windowMs / 5, of(5))).toBe(null)
+  })
+})

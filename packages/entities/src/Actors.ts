@@ -7,6 +7,7 @@ import { DeliveryRuntime } from "./Destination/DeliveryRuntime.ts"
 import * as DestinationBehaviour from "./Destination/DestinationBehaviour.ts"
 import * as HandoverBehaviour from "./Handover/HandoverBehaviour.ts"
 import { Hints } from "./Hints.ts"
+import * as KeyLimitBehaviour from "./KeyLimit/KeyLimitBehaviour.ts"
 import * as Plain from "./Plain.ts"
 import * as Retention from "./Retention.ts"
 import * as SourceBehaviour from "./Source/SourceBehaviour.ts"
@@ -28,6 +29,7 @@ export const layer = (
     TransformationBehaviour.layer,
     WorkflowBehaviour.layer,
     BulkOperationBehaviour.layer,
+    KeyLimitBehaviour.layer,
     Plain.layer,
     Sweep.layer,
     Retention.layer(retention)

@@ -7,7 +7,8 @@
 export type Role = "member" | "owner"
 
 /** What a project key can be given. None implies another; `control:execute` needs the exact route among the key's grants too. */
-export type Scope = "control:read" | "control:edit" | "control:execute" | "tunnel:connect"
+export const scopes = ["control:read", "control:edit", "control:execute", "tunnel:connect"] as const
+export type Scope = (typeof scopes)[number]
 
 export interface Principals {
   /**
@@ -44,3 +45,32 @@ export const byOwners = (permission: Principals): Principals => ({ ...permission
 
 /** The same for people, not for keys. */
 export const bySessions = (permission: Principals): Principals => ({ ...permission, teamKey: false, scope: null })
+
+/** The scopes that together are all that an owner may do by a key. */
+const whole: ReadonlyArray<Scope> = ["control:read", "control:edit", "control:execute"]
+
+/** What a key has been given. */
+interface Rights {
+  readonly isTeamKey: boolean
+  readonly scopes: ReadonlyArray<Scope>
+  /** Null: every route. */
+  readonly grants: ReadonlyArray<string> | null
+}
+
+/** What a key lacks for a call. */
+export type Lacking =
+  | { readonly what: "session" }
+  | { readonly what: "scope"; readonly scope: Scope }
+  | { readonly what: "grant" }
+
+/**
+ * What a key lacks for a call of the route; null: nothing. What only owners may do needs a team's own key, and all scopes of it: one that has been
+ * narrowed must not widen itself by new secrets.
+ */
+export const lackingOf = ({ scope, teamKey, user }: Principals, route: string, key: Rights): Lacking | null => {
+  if (key.isTeamKey ? !teamKey : scope === null) return { what: "session" }
+  const needed = scope !== null ? [scope] : user === "self" ? [] : whole
+  const missing = needed.find((one) => !key.scopes.includes(one))
+  if (missing !== undefined) return { what: "scope", scope: missing }
+  return scope === "control:execute" && key.grants !== null && !key.grants.includes(route) ? { what: "grant" } : null
+}

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import type { Role } from "./Permission.ts"
+import type { KeyInUse } from "./ProjectKey.ts"
 import { Timestamp } from "./Timestamp.ts"
 
 /** Somebody who signs in. */
@@ -52,7 +53,10 @@ export interface SignedIn {
   readonly memberships: ReadonlyArray<Membership>
 }
 
-/** Who calls. Project keys come to it as a kind of their own. */
+/** Who calls. */
 export type Caller =
-  | { readonly kind: "team_key"; readonly team: string }
+  | { readonly kind: "key"; readonly key: KeyInUse }
   | { readonly kind: "session"; readonly signedIn: SignedIn; readonly isSiteAdmin: boolean }
+
+/** The team that a caller acts on who names none. */
+export const ownTeam = (caller: Caller): string => (caller.kind === "key" ? caller.key.team : caller.signedIn.team)

@@ -23,6 +23,7 @@ import destinationTokens from "./migrations/0020_destination_tokens.ts"
 import tunnels from "./migrations/0021_tunnels.ts"
 import pairCounts from "./migrations/0022_pair_counts.ts"
 import workflows from "./migrations/0023_workflows.ts"
+import projectKeys from "./migrations/0024_project_keys.ts"
 import { ensurePartitions } from "./Partitions.ts"
 
 /** In order, forward only: what has been released is never changed, a mistake is corrected by the next one. */
@@ -49,7 +50,8 @@ const migrations = Migrator.fromRecord({
   "0020_destination_tokens": destinationTokens,
   "0021_tunnels": tunnels,
   "0022_pair_counts": pairCounts,
-  "0023_workflows": workflows
+  "0023_workflows": workflows,
+  "0024_project_keys": projectKeys
 })
 
 /**

@@ -92,6 +92,9 @@ const replaceKey = Effect.fnUntraced(function* (team: string, key: string, now: 
   if (taken.length > 0) yield* invalid([{ path: "api_key", message: "cannot be used; choose another" }])
   yield* sql`update project_secrets set api_key_hash = ${hash}, api_key_masked = ${maskKey(key)},
     api_key_rotated_at = ${now}, updated_at = ${now} where team_id = ${team}`
+  // A new secret ends the revocation of the one before it.
+  yield* sql`update project_api_keys set status = 'active', revoked_at = null, updated_at = ${now}
+    where team_id = ${team} and legacy and status = 'revoked'`
 })
 
 const replaceSigning = Effect.fnUntraced(function* (team: string, row: Row, secret: string, now: Date) {

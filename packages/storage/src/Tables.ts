@@ -106,7 +106,7 @@ export const payloadGone = ""
 
 /** What others refer to stands before them: days are dropped from the end of this list to its beginning. */
 export const tables = {
-  // One of them, by which a process finds out whether it has the right keys.
+  // One of them, by which a process finds out whether it has the right keys, and the peppers of project keys.
   settings: { ...ofAll, sealed: { value: { row: "name" } } },
   migrations: ofAll,
   cluster_runners: ofAll,
@@ -120,6 +120,8 @@ export const tables = {
     hashed: ["api_key_hash", "configured_key_hash"],
     sealed: { signing_secret: { row: "team_id" }, previous_signing_secret: { row: "team_id" } }
   },
+  project_api_keys: { ...owned, softDeleted: false, hashed: ["key_hmac"] },
+  key_audit: { ...team, kind: "expires", at: "expires_at" },
   users: ofAll,
   memberships: { ...owned, softDeleted: false },
   sessions: { ...team, kind: "expires", at: "expires_at", hashed: ["token_hash"] },

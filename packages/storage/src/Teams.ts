@@ -1,10 +1,8 @@
 import { Clock, Effect, Redacted } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type GatewayError, invalid } from "@tidegate/model/GatewayError"
-import { gathered } from "./Gathered.ts"
 import { addressOf, maskKey, newSigningSecret } from "./ProjectSecrets.ts"
 import { hashToken, Secrets } from "./Secrets.ts"
-import { query } from "./Transaction.ts"
 
 /** The team that a request without a team acts on. */
 export const demoTeam = "tm_demo"
@@ -48,26 +46,6 @@ export const bootstrapTeam = Effect.fnUntraced(function* (options: {
         where project_secrets.configured_key_hash is distinct from excluded.api_key_hash`
     })
   )
-})
-
-/** Finds the team that an API key belongs to, or null. Keys are found by their hash, so a look-up tells nothing by its time. */
-export const teamsByApiKey: Effect.Effect<
-  (apiKey: string) => Effect.Effect<string | null, GatewayError>,
-  never,
-  SqlClient.SqlClient
-> = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const teams = yield* gathered((hashes) =>
-    Effect.map(
-      sql<{ api_key_hash: string; team_id: string }>`
-        select api_key_hash, team_id from project_secrets where api_key_hash = any(${[...hashes]})`,
-      (rows) => new Map(rows.map((row) => [row.api_key_hash, row.team_id]))
-    )
-  )
-  return (apiKey) => {
-    const hash = hashToken(apiKey)
-    return query(Effect.map(teams([hash]), (found) => found.get(hash) ?? null))
-  }
 })
 
 /**

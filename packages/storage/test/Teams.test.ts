@@ -2,7 +2,8 @@ import { expect, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { replaceSecrets, signingSecrets } from "../src/ProjectSecrets.ts"
-import { bootstrapTeam, demoTeam, teamsByApiKey } from "../src/Teams.ts"
+import { teamKeysByText } from "../src/KeysInUse.ts"
+import { bootstrapTeam, demoTeam } from "../src/Teams.ts"
 import * as ControlPlane from "./controlPlane.ts"
 
 const key = (text: string) => ({ apiKey: Redacted.make(text) })
@@ -13,7 +14,8 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Teams", (it) => {
   it.effect("the demo team is made once; another API key replaces the first", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const findTeam = yield* teamsByApiKey
+      const find = yield* teamKeysByText
+      const findTeam = (text: string) => Effect.map(find(text), (found) => found?.key.team ?? null)
       yield* bootstrapTeam(key(firstKey))
       const [first] = yield* sql`select * from project_secrets`
       expect(first?.["api_key_masked"]).toBe("gwk_****cdef")
@@ -37,7 +39,8 @@ layer(ControlPlane.layer, { excludeTestServices: true })("Teams", (it) => {
 
   it.effect("a key that was rotated stays so at the next start, with whatever key that was configured before", () =>
     Effect.gen(function* () {
-      const findTeam = yield* teamsByApiKey
+      const find = yield* teamKeysByText
+      const findTeam = (text: string) => Effect.map(find(text), (found) => found?.key.team ?? null)
       yield* bootstrapTeam(key(firstKey))
       yield* replaceSecrets(demoTeam, { api_key: "a rotated key" })
       yield* bootstrapTeam(key(firstKey))

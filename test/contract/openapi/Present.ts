@@ -15,7 +15,7 @@ import { Document, type Operation } from "./Document.ts"
 /** What the examples' ids stand for in this gateway, by their prefix. */
 export type Present = Record<string, string>
 
-const idPattern = /\b([a-z]{2,3})_(?:[0-9a-z]{26}|[0-9a-f]{24}|[0-9a-f]{48})\b/g
+const idPattern = /\b([a-z]{2,3})_(?:[0-9a-z]{26}|[0-9a-f]{24}|[0-9a-f]{32}|[0-9a-f]{48})\b/g
 export const fill = (value: unknown, ids: Present): Body =>
   JSON.parse(JSON.stringify(value).replaceAll(idPattern, (id, prefix: string) => ids[prefix] ?? id))
 
@@ -78,6 +78,14 @@ export const it = gatewayIt
     if (id === "revokeShare" || id === "openShare") {
       const share = await gateway.api("POST", `/requests/${present["req"]!}/share`)
       return { ...present, shr: share.id, rsh: share.token }
+    }
+    if (path.startsWith("/project-api-keys/")) {
+      // Another operation's calls may have made as many as there may be.
+      await gateway.sql("update project_api_keys set status = 'revoked', revoked_at = now() where not legacy")
+      const headers = { authorization: `Bearer ${await gateway.session("owner")}`, "content-type": "application/json" }
+      const body = JSON.stringify({ name: "a key", scopes: ["control:read"] })
+      const made = await fetch(`${gateway.origin}/project-api-keys`, { method: "POST", headers, body })
+      return { ...present, pak: ((await made.json()) as Body).data.id }
     }
     if (path.startsWith("/public-bins/")) {
       // Behind the API's back, which lets one address make few.

@@ -94,6 +94,83 @@ export const projectSecrets: Section = {
   ]
 }
 
+const keys = tests("packages/api/test/ProjectKeys.test.ts")
+const storedKeys = tests("packages/storage/test/ProjectKeys.test.ts")
+const shown = keys("are shown once, and from then on by what they begin with")
+const refused = keys("are refused what says nothing together, all faults at once")
+const changing = keys("change from the next call on; what is left out stays, and rights are not dropped unasked")
+const revoking = keys("are revoked for ever, by either call, as often as it is repeated")
+const audited = keys("have every decision about them in their audit, exactly, under a thousand calls at once")
+const ownKey = keys("show the API key of the team among them: it may all until it is narrowed")
+const atMost = keys("are at most so many in a team, also when they are made at once")
+const limited = keys("make as many calls a minute as they may, and are told how many are left")
+
+export const projectKeys: Section = {
+  title: "Project keys",
+  endpoints: [
+    row("GET,POST /project-api-keys", shown),
+    row("GET /project-api-keys/{id}", shown),
+    row("PUT,PATCH /project-api-keys/{id}", changing),
+    row("DELETE /project-api-keys/{id}; POST /project-api-keys/{id}/revoke", revoking),
+    row("GET /project-api-keys/{id}/audit", audited)
+  ],
+  fields: {
+    ProjectKey: [
+      of(
+        "id team_id name masked_key status scopes execute_grants rate_limit_per_minute created_by_user_id created_at updated_at",
+        shown
+      ),
+      of("secret_last_rotated_at", shown),
+      of("revoked_at", revoking),
+      of("legacy_project_secret", ownKey),
+      of("last_used_at", storedKeys("that were let in say when the key was used last, once a minute"))
+    ],
+    NewProjectKey: [of("api_key", shown)],
+    KeyDecisions: [
+      of(
+        "id key_id team_id route_key permission decision reason count first_seen_at last_seen_at created_at",
+        storedKeys("are added up over processes, and written again change nothing")
+      )
+    ],
+    ProjectKeyWrite: [of("name scopes execute_grants rate_limit_per_minute", refused)],
+    ProjectKeyPatch: [of("name status scopes execute_grants rate_limit_per_minute", changing)]
+  },
+  states: [
+    row("active and disabled: 401 while it is, and back", changing),
+    row("revoked: permanent, repeated without change, 409 on update", revoking),
+    row(
+      "every scope, grant and kind of key on every route",
+      isolation(
+        "is open to a ${who} as it is said to be, finds nothing by another team's ids, and changes nothing there"
+      )
+    ),
+    row(
+      "403 INSUFFICIENT_SCOPE, 403 EXECUTE_GRANT_REQUIRED",
+      keys("may do what their scopes say, and are told what is missing")
+    ),
+    row("session only, owners only", keys("are managed by the owners of the team, and by no key")),
+    row("an invalid policy: 400 INVALID_KEY_POLICY", refused),
+    row(
+      "409 LEGACY_POLICY_CUTOVER_INCOMPLETE",
+      keys("before the cut-over, watch a team's API key, let it through, and are not changed")
+    ),
+    row(
+      "changed, disabled, revoked: felt in every process within a second",
+      tests("test/cluster/projectKeys.test.ts")("are revoked in each process from the next call on")
+    )
+  ],
+  limits: [
+    row("50 keys that are not revoked: 409 PROJECT_KEY_LIMIT_REACHED; a list of 100", atMost),
+    row("calls a minute: 1 to 10,000, 240 unless told, 429 with its headers", limited),
+    row(
+      "the limit of a key over several processes",
+      tests("test/cluster/projectKeys.test.ts")("make as many calls as one may, in both processes together")
+    ),
+    row("name: 1 to 100 characters; 50 grants", refused),
+    row("audit: 100 coalesced decisions", storedKeys("of many windows are read from the latest on"))
+  ]
+}
+
 export const conventions: Section = {
   title: "Conventions and errors",
   endpoints: [],

@@ -3,7 +3,7 @@ import { destinations } from "./Destinations.ts"
 import type { Section } from "./Facts.ts"
 import { formatter } from "./Formatter.ts"
 import { metrics } from "./Metrics.ts"
-import { conventions, projectSecrets, sessions } from "./People.ts"
+import { conventions, projectKeys, projectSecrets, sessions } from "./People.ts"
 import { bins, ingressUrls, shares, streams } from "./Public.ts"
 import { attempts, events, fixtures, requests } from "./Received.ts"
 import { sources } from "./Sources.ts"
@@ -15,6 +15,7 @@ export const sections: ReadonlyArray<Section> = [
   conventions,
   sessions,
   projectSecrets,
+  projectKeys,
   sources,
   ingressUrls,
   destinations,

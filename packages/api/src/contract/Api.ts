@@ -11,6 +11,7 @@ import { FixturesApi } from "./FixturesApi.ts"
 import { FormatterApi } from "./FormatterApi.ts"
 import { groupOf } from "./Group.ts"
 import { MetricsApi } from "./MetricsApi.ts"
+import { ProjectKeysApi } from "./ProjectKeysApi.ts"
 import { ProjectSecretsApi } from "./ProjectSecretsApi.ts"
 import { PublicBinsApi } from "./PublicBinsApi.ts"
 import { RequestsApi } from "./RequestsApi.ts"
@@ -43,6 +44,7 @@ export class Api extends HttpApi.make("tidegate")
     AttemptsApi,
     AuthApi,
     ProjectSecretsApi,
+    ProjectKeysApi,
     SharesApi,
     PublicBinsApi,
     MetricsApi,

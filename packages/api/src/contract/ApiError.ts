@@ -77,6 +77,7 @@ const about: Record<ErrorCode, About> = {
     data: Schema.Struct({ current_version: Schema.Int, supplied_version: Schema.Int })
   },
   WORKFLOW_NOT_EXECUTABLE: { when: "The workflow names something that is disabled, or has no source.", data: Issues },
+  INVALID_KEY_POLICY: { when: "The key cannot be what the body says.", data: Fields },
   FORMATTER_ENVELOPE_INVALID: { when: "The body says no trial of the formatter.", data: Fields },
   FORMATTER_ANCHOR_INVALID: { when: "`anchor_at` is no time with its offset.", data: Fields },
   FORMATTER_BODY_TOO_LARGE: {
@@ -95,6 +96,14 @@ const about: Record<ErrorCode, About> = {
     data: Schema.Struct({ required: Schema.String })
   },
   USER_SESSION_REQUIRED: { when: "Only a signed-in user may do this, no key." },
+  INSUFFICIENT_SCOPE: {
+    when: "The key has not the scope that this needs.",
+    data: Schema.Struct({ required: Schema.String })
+  },
+  EXECUTE_GRANT_REQUIRED: {
+    when: "The key has no grant for this route.",
+    data: Schema.Struct({ route_key: Schema.String })
+  },
   LOGIN_DISABLED: { when: "This way of signing in is not configured here." },
   SOURCE_DISABLED_INGRESS: { when: "The source is disabled. The request is stored, rejected." },
   NOT_FOUND: { when: "The team has no such resource.", data: Resource },
@@ -119,6 +128,14 @@ const about: Record<ErrorCode, About> = {
   PAYLOAD_UNAVAILABLE: { when: "Retention took the payload." },
   RESOURCE_IN_USE: { when: "Other resources use it." },
   TEAM_LIMIT_REACHED: { when: "The team has as many of them as it may; no time is known at which it has fewer." },
+  PROJECT_KEY_LIMIT_REACHED: {
+    when: "The team has as many keys as it may that are not revoked.",
+    data: Schema.Struct({ limit: Schema.Int })
+  },
+  PROJECT_KEY_REVOKED: { when: "The key is revoked, which is for ever." },
+  LEGACY_POLICY_CUTOVER_INCOMPLETE: {
+    when: "The team's API key is still let in whatever its scopes say; the operator ends that."
+  },
   BULK_OPERATION_NOT_CANCELABLE: { when: "The operation has come to its end." },
   PAYLOAD_TOO_LARGE: { when: "The body is larger than is taken here." },
   UNSUPPORTED_CONTENT_TYPE: { when: "The body is not said to be JSON, or is compressed." },

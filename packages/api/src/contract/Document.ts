@@ -22,6 +22,13 @@ const sessionScheme = {
   description: "The token of a session (`/auth/...`). What is listed with it is what its user has to be to the team."
 } as const
 
+const projectKeyScheme = {
+  type: "http",
+  scheme: "bearer",
+  description:
+    "A key of `/project-api-keys`. What is listed with it is the scope that it needs; with control:execute it needs a grant for the route, too."
+} as const
+
 /** What a parameter means is said of the parameter, where generators look for it. */
 const describeParameter = (parameter: OpenApi.OpenAPISpecParameter): object => {
   const {
@@ -81,7 +88,11 @@ export const completeDocument = (generated: Specification): object => {
     components: {
       ...generated.components,
       parameters: { TeamId: teamHeader },
-      securitySchemes: { ...generated.components.securitySchemes, session: sessionScheme },
+      securitySchemes: {
+        ...generated.components.securitySchemes,
+        session: sessionScheme,
+        project_key: projectKeyScheme
+      },
       schemas: { ...ingress.components.schemas, ...generated.components.schemas }
     },
     paths: {

@@ -36,11 +36,15 @@ const always: ReadonlyArray<ErrorCode> = [
 /** Any call that says who may make it, beside those that any call has. */
 const refusals = (permission: Permission): ReadonlyArray<ErrorCode> => {
   if (permission === "public") return []
-  const { teamKey, user } = permission
+  const { scope, teamKey, user } = permission
+  const isOpenToKeys = teamKey && user !== "self"
   return [
     ...always,
     ...(user === "owner" || user === "admin" ? (["ROLE_REQUIRED"] as const) : []),
-    ...(teamKey ? [] : (["USER_SESSION_REQUIRED"] as const))
+    // A project key, where a team's own may.
+    ...(scope === null ? (["USER_SESSION_REQUIRED"] as const) : []),
+    ...(isOpenToKeys ? (["INSUFFICIENT_SCOPE"] as const) : []),
+    ...(scope === "control:execute" ? (["EXECUTE_GRANT_REQUIRED"] as const) : [])
   ]
 }
 const withBody: ReadonlyArray<ErrorCode> = ["INVALID_JSON", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_CONTENT_TYPE"]
@@ -94,6 +98,7 @@ const securityOf = (permission: Permission): ReadonlyArray<object> =>
     ? []
     : [
         ...(permission.teamKey ? [{ bearer: [] }] : []),
+        ...(permission.scope === null ? [] : [{ project_key: [permission.scope] }]),
         { session: permission.user === "self" ? [] : [permission.user] }
       ]
 

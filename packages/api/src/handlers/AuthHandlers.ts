@@ -20,12 +20,12 @@ const newToken = (): string => `ses_${randomBytes(32).toString("hex")}`
 const ends = ({ expiresAt }: SignedIn) => ({ expires_at: expiresAt.toISOString() })
 
 const shown = (caller: Caller, active_team_id: string): Session =>
-  caller.kind === "team_key"
+  caller.kind === "key"
     ? {
         user: null,
         active_team_id,
         session: null,
-        memberships: [{ team_id: caller.team, role: "owner" }]
+        memberships: [{ team_id: caller.key.team, role: "owner" }]
       }
     : {
         user: caller.signedIn.user,

@@ -2,18 +2,28 @@ import { Effect, Layer, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { RateLimiter } from "@tidegate/coordination/RateLimiter"
 import { fail, type GatewayError } from "@tidegate/model/GatewayError"
-import type { Principals, Role } from "@tidegate/model/Permission"
-import type { Caller } from "@tidegate/model/Session"
+import { lackingOf, type Lacking, type Principals, type Role } from "@tidegate/model/Permission"
+import type { KeyDecision, KeyInUse, KeyPermission, KeyReason } from "@tidegate/model/ProjectKey"
+import { type Caller, ownTeam } from "@tidegate/model/Session"
 import type { Database } from "@tidegate/storage/Database"
 import { teamExists } from "@tidegate/storage/People"
 import { Credentials, spend } from "../Credentials.ts"
 import { CallNotes } from "../CallTelemetry.ts"
 import { Authorization, CurrentTeam, permissionOf } from "../contract/Authorization.ts"
+import { routeKeyOf } from "../contract/RouteKeys.ts"
+import { KeyAudit } from "../KeyAudit.ts"
+import { KeyLimits } from "../KeyLimits.ts"
 import { perMinute, RateLimits } from "../RateLimit.ts"
 import { read } from "./Calls.ts"
 
-/** Keys and users are counted only once they have proven to be one. */
+/** Team keys and users are counted only once they have proven to be one. */
 const mostKeys = 100_000
+
+/** What is asked for: a route of the contract, and who may call it. */
+export interface Asked {
+  readonly route: string
+  readonly permission: Principals
+}
 
 /** The teams that a call names: all of them have to be the one that it acts on. */
 export const namedTeams = Effect.gen(function* () {
@@ -25,87 +35,139 @@ export const namedTeams = Effect.gen(function* () {
 })
 
 /**
- * What a caller is to a team; null: nothing. A key is nothing to any team but its own, whatever there is; a site admin is an owner of
- * every team that there is.
+ * What a caller is to a team; null: nothing. A key is nothing to any team but its own, whatever there is, and no more than a member unless it is the
+ * team's; a site admin is an owner of every team that there is.
  */
-export const roleIn = Effect.fnUntraced(function* (
+const roleIn = Effect.fnUntraced(function* (
   caller: Caller,
   team: string
 ): Effect.fn.Return<Role | null, GatewayError, Database> {
-  if (caller.kind === "team_key") return caller.team === team ? "owner" : null
+  if (caller.kind === "key") {
+    const { isTeamKey, team: own } = caller.key
+    return own === team ? (isTeamKey ? "owner" : "member") : null
+  }
   const { isSiteAdmin, signedIn } = caller
   if (isSiteAdmin) return (yield* read(teamExists(team))) ? "owner" : null
   return signedIn.memberships.find(({ team_id }) => team_id === team)?.role ?? null
 })
 
-/** The team that a caller acts on who names none. */
-export const ownTeam = (caller: Caller): string => (caller.kind === "team_key" ? caller.team : caller.signedIn.team)
-
-/** Counts the calls of each key and user; fails for the one that is too many. */
-export const callCount = Effect.gen(function* () {
-  const { perKey } = yield* RateLimits
-  const limiter = yield* RateLimiter
-  const calls = perKey === 0 ? null : perMinute("api_calls", perKey, mostKeys)
-
-  return Effect.fnUntraced(function* (
-    caller: Caller
-  ): Effect.fn.Return<void, GatewayError, HttpServerRequest.HttpServerRequest> {
-    if (calls === null) return
-    const [scope, key] =
-      caller.kind === "team_key" ? (["key", caller.team] as const) : (["session", caller.signedIn.user.id] as const)
-    yield* spend(scope, yield* limiter.take(calls, key))
-  })
-})
-
-/** Why somebody of that role may not call what is said to be callable by others; null when they may. */
-export const refusal = (permission: Principals, caller: Caller, role: Role): GatewayError | null => {
-  if (caller.kind === "team_key") {
-    return permission.teamKey ? null : fail("USER_SESSION_REQUIRED", "this needs a signed-in user, not an API key")
-  }
-  const required = permission.user
-  const may =
-    required === "self" || required === "member" || caller.isSiteAdmin || (required === "owner" && role === "owner")
+/** Why a user of that role may not call what is said to be callable by others; null when they may. */
+const refusalOfUser = ({ user: required }: Principals, isSiteAdmin: boolean, role: Role): GatewayError | null => {
+  const may = required === "self" || required === "member" || isSiteAdmin || (required === "owner" && role === "owner")
   const who = required === "admin" ? "site admins" : "owners of the team"
   return may ? null : fail("ROLE_REQUIRED", `only ${who} may do this`, { required })
 }
 
-/**
- * Lets in whom an endpoint is said to be callable by, and counts the calls of each key and user. Without a Redis to ask, each process
- * counts for itself: fails open, because an operator must reach the API. Asked in this order,
- * so that nothing is told before it may be: who it is, whether they may act on the team, whether they call too often,
- * whether they may do this.
- */
-export const layer: Layer.Layer<Authorization, never, Credentials | Database | RateLimiter> = Layer.effect(
-  Authorization,
-  Effect.gen(function* () {
-    const database = yield* Effect.context<Database>()
-    const { callerOf } = yield* Credentials
-    const count = yield* callCount
+const refusalOfKey = (lacking: Lacking, route: string): GatewayError => {
+  if (lacking.what === "session") return fail("USER_SESSION_REQUIRED", "this needs a signed-in user, not an API key")
+  return lacking.what === "scope"
+    ? fail("INSUFFICIENT_SCOPE", `the key needs the scope ${lacking.scope}`, { required: lacking.scope })
+    : fail("EXECUTE_GRANT_REQUIRED", `the key needs a grant for ${route}`, { route_key: route })
+}
 
-    return Authorization.of({
-      bearer: (effect, { credential, endpoint }) =>
-        Effect.gen(function* () {
-          const permission = permissionOf(endpoint)
-          // It is checked where nobody needs to be: fails closed, because its endpoint and its group disagree.
-          if (permission === "public") return yield* Effect.die(`${endpoint.identifier} is public, and asks for a key`)
-          const caller = yield* callerOf(Redacted.value(credential))
-          const named = yield* namedTeams
-          const id = named[0] ?? ownTeam(caller)
-          ;(yield* CallNotes).team = id
-          const role = named.length > 1 ? null : yield* Effect.provideContext(roleIn(caller, id), database)
-          // What concerns the user alone is theirs to do when no team has them any more.
-          const alone = permission.user === "self" && named.length === 0
-          if (role === null && !alone) {
-            return yield* fail(
-              "TEAM_FORBIDDEN",
-              `the ${caller.kind === "team_key" ? "API key" : "user"} cannot act on this team`
-            )
-          }
-          yield* count(caller)
-          const refused = refusal(permission, caller, role ?? "member")
-          if (refused !== null) return yield* refused
-          return yield* Effect.provideService(effect, CurrentTeam, { id, role: role ?? "member", caller })
-        })
-    })
+const reasonOf = { session: "session_required", scope: "scope_missing", grant: "grant_missing" } as const
+
+/** What a call needs of a key, as its audit says it. */
+export const keyPermissionOf = ({ permission: { scope }, route }: Asked): KeyPermission => {
+  if (scope === "tunnel:connect") return "tunnel-connect"
+  if (scope !== null) return scope.slice("control:".length) as KeyPermission
+  if (route.startsWith("GET:")) return "read"
+  return route.includes("/project-secrets") ? "rotate-secret" : "edit"
+}
+
+interface Knock extends Asked {
+  readonly credential: string
+  readonly named: ReadonlyArray<string>
+  /** Whether it counts as a call of its caller: what is asked again of an open stream does not. */
+  readonly isCall: boolean
+}
+
+/**
+ * Lets in whom a route is said to be callable by, and counts the calls of each key and user. Without a Redis to ask, each process
+ * counts users and team keys for itself: fails open, because an operator must reach the API. Asked in this order,
+ * so that nothing is told before it may be: who it is, whether they may act on the team, whether they call too often,
+ * whether they may do this. What is decided about a key goes to its audit.
+ */
+export const authorizing = Effect.gen(function* () {
+  const database = yield* Effect.context<Database>()
+  const { callerOf } = yield* Credentials
+  const { perKey } = yield* RateLimits
+  const limiter = yield* RateLimiter
+  const limits = yield* KeyLimits
+  const audit = yield* KeyAudit
+  const usual = perKey === 0 ? null : perMinute("api_calls", perKey, mostKeys)
+
+  const count = Effect.fnUntraced(function* (caller: Caller) {
+    if (caller.kind === "session") {
+      if (usual !== null) yield* spend("session", yield* limiter.take(usual, caller.signedIn.user.id))
+      return
+    }
+    const { id, isTeamKey, perMinute: own, team } = caller.key
+    if (own !== null) yield* spend(isTeamKey ? "key" : "project_key", yield* limits.take(id, own))
+    else if (usual !== null) yield* spend("key", yield* limiter.take(usual, team))
   })
-)
+
+  return Effect.fnUntraced(function* ({ credential, isCall, named, permission, route }: Knock) {
+    const asked = { route, permission }
+    const note = (key: KeyInUse, decision: KeyDecision, reason: KeyReason | null) => {
+      const isUse = decision === "allowed" || reason === "legacy_shadow_denied"
+      return audit.note({ key, route, permission: keyPermissionOf(asked), decision, reason, isUse })
+    }
+
+    const caller = yield* callerOf(credential, (key, reason) => note(key, "denied", reason))
+    const id = named[0] ?? ownTeam(caller)
+    ;(yield* CallNotes).team = id
+    const role = named.length > 1 ? null : yield* Effect.provideContext(roleIn(caller, id), database)
+    // What concerns the user alone is theirs to do when no team has them any more.
+    const alone = permission.user === "self" && named.length === 0
+    if (role === null && !alone) {
+      if (caller.kind === "key") yield* note(caller.key, "denied", "team_mismatch")
+      const who = caller.kind === "key" ? "API key" : "user"
+      return yield* fail("TEAM_FORBIDDEN", `the ${who} cannot act on this team`)
+    }
+    const counted = isCall ? count(caller) : Effect.void
+    if (caller.kind === "session") {
+      yield* counted
+      const refused = refusalOfUser(permission, caller.isSiteAdmin, role ?? "member")
+      if (refused !== null) return yield* refused
+    } else {
+      const { key } = caller
+      yield* Effect.tapError(counted, () => note(key, "rate_limited", "rate_limited"))
+      const lacking = lackingOf(permission, route, key)
+      const isWatched = lacking !== null && lacking.what !== "session" && !key.isEnforced
+      if (lacking !== null && !isWatched) {
+        yield* note(key, "denied", reasonOf[lacking.what])
+        return yield* refusalOfKey(lacking, route)
+      }
+      yield* isWatched ? note(key, "denied", "legacy_shadow_denied") : note(key, "allowed", null)
+    }
+    return { id, role: role ?? "member", caller } as const
+  })
+})
+
+export const layer: Layer.Layer<Authorization, never, Credentials | Database | KeyAudit | KeyLimits | RateLimiter> =
+  Layer.effect(
+    Authorization,
+    Effect.gen(function* () {
+      const authorize = yield* authorizing
+      return Authorization.of({
+        bearer: (effect, { credential, endpoint }) =>
+          Effect.gen(function* () {
+            const permission = permissionOf(endpoint)
+            // It is checked where nobody needs to be: fails closed, because its endpoint and its group disagree.
+            if (permission === "public")
+              return yield* Effect.die(`${endpoint.identifier} is public, and asks for a key`)
+            const route = routeKeyOf(endpoint)
+            const named = yield* namedTeams
+            const who = yield* authorize({
+              credential: Redacted.value(credential),
+              named,
+              permission,
+              route,
+              isCall: true
+            })
+            return yield* Effect.provideService(effect, CurrentTeam, who)
+          })
+      })
+    })
+  )

@@ -12,6 +12,8 @@ import { read } from "../handlers/Calls.ts"
 import { standing } from "./Standing.ts"
 import type { StreamCredentials } from "./StreamCredentials.ts"
 
+const asked = { route: "GET:/v1/bins/:id/stream", permission: reading }
+
 /** What a handshake was let in to. */
 export interface Admitted extends WatchedSource {
   /** When it ends (Unix milliseconds); null: it does not. */
@@ -55,5 +57,5 @@ export const admission = Effect.gen(function* () {
     return { source: id, team: acting, endsAt: null, isStranger: false }
   })
 
-  return (id: string, credentials: StreamCredentials) => admitted(id, credentials, standingOf(reading, credentials))
+  return (id: string, credentials: StreamCredentials) => admitted(id, credentials, standingOf(asked, credentials))
 })

@@ -8,6 +8,8 @@ import { read } from "../handlers/Calls.ts"
 import { standing } from "../streams/Standing.ts"
 import type { StreamCredentials } from "../streams/StreamCredentials.ts"
 
+const asked = { route: "GET:/v1/connect", permission: tunneling }
+
 /** What a handshake was let in to. */
 export interface AdmittedTunnel {
   readonly team: string
@@ -33,5 +35,5 @@ export const tunnelAdmission = Effect.gen(function* () {
   })
 
   return (destination: string, credentials: Omit<StreamCredentials, "bin">) =>
-    admitted(destination, standingOf(tunneling, credentials))
+    admitted(destination, standingOf(asked, credentials))
 })

@@ -1,0 +1,81 @@
+import { Clock, Context, Effect, Layer, Queue } from "effect"
+import type { Database } from "@tidegate/storage/Database"
+import { writeDecisions } from "@tidegate/storage/KeyAudit"
+import { AuditCounts, type Decision } from "./AuditCounts.ts"
+
+/** Kinds of decisions that a process counts at a time: some hundred bytes each. */
+const mostCounts = 20_000
+/** Rows of one statement. */
+const writtenAtOnce = 1_000
+const everyMs = 1_000
+/** A denial is written at once, but not each of a flood by itself. */
+const soonMs = 50
+/** A last word, when the process ends, must not keep it from ending. */
+const lastMs = 2_000
+
+/**
+ * What has been decided about keys: counted in memory, and written beside the calls, each second and when something was denied. What a process
+ * has not written when it is killed is lost, at most a second's calls. Fails open: while the database does not answer, calls fail by
+ * themselves, and what was counted is written later.
+ */
+export class KeyAudit extends Context.Service<
+  KeyAudit,
+  {
+    readonly note: (decision: Decision) => Effect.Effect<void>
+  }
+>()("@tidegate/api/KeyAudit") {
+  static readonly layer: Layer.Layer<KeyAudit, never, Database> = Layer.effect(
+    KeyAudit,
+    Effect.gen(function* () {
+      const database = yield* Effect.context<Database>()
+      const counts = new AuditCounts(mostCounts)
+      const due = yield* Queue.sliding<null>(1)
+      let isUrgent = false
+
+      const write = Effect.gen(function* () {
+        const counted = counts.due()
+        for (let at = 0; at < counted.length; at += writtenAtOnce) {
+          const some = counted.slice(at, at + writtenAtOnce)
+          yield* Effect.provideContext(writeDecisions(some), database)
+          counts.written(some, yield* Clock.currentTimeMillis)
+        }
+        if (counts.lost > 0) {
+          yield* Effect.logWarning("decisions about keys were not written down: there were too many kinds", {
+            lost: counts.lost
+          })
+          counts.lost = 0
+        }
+      })
+      // What could not be written is, the next time.
+      const writeAll = Effect.ignore(
+        Effect.onError(write, () => Effect.sync(() => Queue.offerUnsafe(due, null))),
+        { log: "Warn" }
+      )
+
+      // Before the fiber below, so that it runs after it has ended.
+      yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(writeAll, lastMs)))
+      yield* Effect.forkScoped(
+        Effect.forever(
+          Effect.gen(function* () {
+            yield* Queue.take(due)
+            // Until its time, or until something is denied meanwhile.
+            if (!isUrgent) {
+              yield* Effect.raceFirst(Effect.sleep(everyMs), Effect.repeat(Queue.take(due), { until: () => isUrgent }))
+            }
+            isUrgent = false
+            yield* writeAll
+            yield* Effect.sleep(soonMs)
+          })
+        )
+      )
+      return KeyAudit.of({
+        note: (decision) =>
+          Effect.map(Clock.currentTimeMillis, (now) => {
+            counts.note(decision, now)
+            if (decision.decision === "denied") isUrgent = true
+            Queue.offerUnsafe(due, null)
+          })
+      })
+    })
+  )
+}

@@ -1,0 +1,37 @@
+import type { HttpApiEndpoint } from "effect/http-api"
+import { Api } from "./Api.ts"
+import { permissionOf } from "./Authorization.ts"
+
+/** What routes are called by in the grants and the audit of keys: `POST:/v1/events/:id/retry`, however they are called. */
+
+type Named = Pick<HttpApiEndpoint.Top, "method" | "path">
+
+const written = ({ method, path }: Named): string => `${method}:/v1${path}`
+
+const endpoints: ReadonlyArray<HttpApiEndpoint.Top> = Object.values(Api.groups).flatMap((group) =>
+  Object.values(group.endpoints as Readonly<Record<string, HttpApiEndpoint.Top>>)
+)
+
+const executed = endpoints.filter((endpoint) => {
+  const permission = permissionOf(endpoint)
+  return permission !== "public" && permission.scope === "control:execute"
+})
+
+/** A route that may be called by PUT and by POST is one route. */
+const canonical: ReadonlyMap<string, string> = new Map(
+  executed.map((endpoint) => {
+    const twin = executed.some(({ method, path }) => method === "POST" && path === endpoint.path)
+    return [written(endpoint), written(twin ? { method: "POST", path: endpoint.path } : endpoint)] as const
+  })
+)
+
+export const routeKeyOf = (endpoint: Named): string => {
+  const key = written(endpoint)
+  return canonical.get(key) ?? key
+}
+
+/** What a key can be granted, each once. */
+export const grantable: ReadonlyArray<string> = [...new Set(canonical.values())].toSorted()
+
+/** A grant under the one name that its route has; null: there is no such route to be granted. */
+export const grantOf = (text: string): string | null => canonical.get(text) ?? null

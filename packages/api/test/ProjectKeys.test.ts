@@ -1,0 +1,471 @@
+import { expect, layer } from "@effect/vitest"
+import { randomBytes } from "node:crypto"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Scope } from "@tidegate/model/Permission"
+import { mostKeys } from "@tidegate/model/ProjectKey"
+import { hashToken } from "@tidegate/storage/Secrets"
+import { grantable } from "../src/contract/RouteKeys.ts"
+import { RateLimits } from "../src/RateLimit.ts"
+import { type Answer, call, layer as server } from "./ControlServer.ts"
+
+/** Keys that hold only what they were given. */
+
+const path = "/v1/project-api-keys"
+
+let teams = 0
+
+/** A team with an owner, a member and an API key. */
+const freshTeam = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const id = `tm_keys${++teams}`
+  const key = `gwk_${randomBytes(16).toString("hex")}`
+  yield* sql`insert into teams (id, name) values (${id}, ${id})`
+  yield* sql`insert into project_secrets (team_id, api_key_hash, api_key_masked, signing_secret, signing_secret_masked)
+    values (${id}, ${hashToken(key)}, 'gwk_****', 'unused', '****')`
+  const somebody = Effect.fnUntraced(function* (role: "owner" | "member") {
+    const token = `ses_${randomBytes(32).toString("hex")}`
+    const user = `usr_${id}${role}`
+    yield* sql`insert into users (id, issuer, subject, created_at, updated_at) values (${user}, '', ${user}, now(), now())`
+    yield* sql`insert into memberships values (${id}, ${user}, ${role}, now())`
+    yield* sql`insert into sessions values (${hashToken(token)}, ${user}, ${id}, now(), now() + interval '1 hour')`
+    return token
+  })
+  return { id, key, owner: yield* somebody("owner"), member: yield* somebody("member") }
+})
+
+type Team = Effect.Success<typeof freshTeam>
+
+const make = (team: Team, policy: object = {}) =>
+  call("POST", path, { key: team.owner, body: { name: "ci", scopes: ["control:read"], ...policy } })
+
+/** A key with these scopes, and its text. */
+const keyWith = Effect.fnUntraced(function* (team: Team, scopes: ReadonlyArray<Scope>, policy: object = {}) {
+  const { body, status } = yield* make(team, { scopes, ...policy })
+  expect(status, JSON.stringify(body)).toBe(201)
+  return body.data as { readonly id: string; readonly api_key: string; readonly masked_key: string }
+})
+
+const codeOf = ({ body, status }: Answer) => [status, body.code]
+
+/** What has been decided about a key, once it is written. */
+const audit = Effect.fnUntraced(function* (team: Team, id: string, until: (rows: ReadonlyArray<Decided>) => boolean) {
+  for (;;) {
+    const { body, status } = yield* call("GET", `${path}/${id}/audit`, { key: team.owner })
+    expect(status).toBe(200)
+    if (until(body.data)) return body.data as ReadonlyArray<Decided>
+    yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 20)))
+  }
+})
+
+interface Decided {
+  readonly route_key: string
+  readonly permission: string
+  readonly decision: string
+  readonly reason: string | null
+  readonly count: number
+  readonly first_seen_at: string
+  readonly last_seen_at: string
+}
+
+/** By what was decided: how often. */
+const sums = (rows: ReadonlyArray<Decided>): Record<string, number> => {
+  const sum: Record<string, number> = {}
+  for (const { count, decision, permission, reason, route_key } of rows) {
+    const kind = [decision, permission, reason, route_key].filter((one) => one !== null).join(" ")
+    sum[kind] = (sum[kind] ?? 0) + count
+  }
+  return sum
+}
+
+const world = Layer.provide(server, Layer.succeed(RateLimits, { perKey: 6_000, failedPerAddress: 1_000_000 }))
+
+layer(world, { timeout: "60 seconds", excludeTestServices: true })("project keys", (it) => {
+  it.effect("are shown once, and from then on by what they begin with", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const team = yield* freshTeam
+      const { body, headers, status } = yield* make(team, {
+        name: "  ci  ",
+        scopes: ["control:read", "control:execute"],
+        execute_grants: ["POST:/v1/events/:id/retry"],
+        rate_limit_per_minute: 100,
+        api_key: "ignored"
+      })
+      expect(status).toBe(201)
+      expect(headers.get("cache-control")).toBe("no-store")
+      const { api_key, ...record } = body.data
+      expect(api_key).toMatch(/^gwp_[0-9A-Za-z]{8}_[0-9A-Za-z]{38}$/)
+      expect(record).toEqual({
+        id: expect.stringMatching(/^pak_[0-9a-f]{32}$/),
+        team_id: team.id,
+        name: "ci",
+        masked_key: `${api_key.slice(0, 12)}_****`,
+        status: "active",
+        scopes: ["control:read", "control:execute"],
+        execute_grants: ["POST:/v1/events/:id/retry"],
+        rate_limit_per_minute: 100,
+        last_used_at: null,
+        secret_last_rotated_at: record.created_at,
+        revoked_at: null,
+        legacy_project_secret: false,
+        created_by_user_id: `usr_${team.id}owner`,
+        created_at: expect.any(String),
+        updated_at: record.created_at
+      })
+      const read = yield* call("GET", `${path}/${record.id}`, { key: team.owner })
+      expect(read.body).toEqual({ data: record })
+      const list = yield* call("GET", path, { key: team.owner })
+      expect(list.body.data[0]).toEqual(record)
+      const stored = yield* sql`select row_to_json(k)::text as row from project_api_keys k`
+      expect(JSON.stringify([list.body, stored])).not.toContain(api_key.slice(13))
+    })
+  )
+
+  it.effect("may do what their scopes say, and are told what is missing", () =>
+    Effect.gen(function* () {
+      const team = yield* freshTeam
+      const reader = yield* keyWith(team, ["control:read"])
+      const editor = yield* keyWith(team, ["control:edit"])
+      const runner = yield* keyWith(team, ["control:execute"], { execute_grants: ["POST:/v1/workflow-formatter/test"] })
+      const source = { name: "s" }
+      const trial = { config: { operation: "text.lowercase" }, inputs: { input: "A" } }
+      const as = (key: { readonly api_key: string }, method: string, to: string, body?: unknown) =>
+        call(method, to, { key: key.api_key, ...(body === undefined ? {} : { body }) })
+
+      expect((yield* as(reader, "GET", "/sources")).status).toBe(200)
+      expect((yield* as(reader, "GET", "/v1/workflow-formatter/catalog")).status).toBe(200)
+      expect((yield* as(editor, "POST", "/sources", source)).status).toBe(200)
+      expect((yield* as(runner, "POST", "/workflow-formatter/test", trial)).status).toBe(200)
+
+      for (const [answer, required] of [
+        [yield* as(reader, "POST", "/sources", source), "control:edit"],
+        [yield* as(editor, "GET", "/sources"), "control:read"],
+        [yield* as(runner, "GET", "/sources"), "control:read"],
+        [yield* as(reader, "POST", "/workflow-formatter/test", trial), "control:execute"]
+      ] as const) {
+        expect([...codeOf(answer), answer.body.data]).toEqual([403, "INSUFFICIENT_SCOPE", { required }])
+      }
+      const ungranted = yield* as(runner, "PUT", "/transformations/run", {})
+      expect([...codeOf(ungranted), ungranted.body.data]).toEqual([
+        403,
+        "EXECUTE_GRANT_REQUIRED",
+        { route_key: "POST:/v1/transformations/run" }
+      ])
+      // Whether it is there is not told before that.
+      const hidden = yield* as(reader, "POST", `/events/evt_${"0".repeat(26)}/retry`)
+      expect(codeOf(hidden)).toEqual([403, "INSUFFICIENT_SCOPE"])
+      for (const [method, to] of [
+        ["GET", path],
+        ["GET", "/project-secrets"],
+        ["GET", "/auth/me"],
+        ["POST", "/auth/logout"]
+      ] as const) {
+        expect(codeOf(yield* as(reader, method, to)), to).toEqual([403, "USER_SESSION_REQUIRED"])
+      }
+      expect(codeOf(yield* call("GET", "/sources", { key: reader.api_key, headers: { "x-team-id": "tm_a" } }))).toEqual(
+        [403, "TEAM_FORBIDDEN"]
+      )
+      const wrong = reader.api_key.slice(0, -1) + (reader.api_key.endsWith("0") ? "1" : "0")
+      expect(codeOf(yield* call("GET", "/sources", { key: wrong }))).toEqual([401, "INVALID_API_KEY"])
+    })
+  )
+
+  it.effect("are managed by the owners of the team, and by no key", () =>
+    Effect.gen(function* () {
+      const [team, other] = [yield* freshTeam, yield* freshTeam]
+      const { api_key, id } = yield* keyWith(team, ["control:read", "control:edit"])
+      const calls = [
+        ["GET", path],
+        ["POST", path],
+        ["GET", `${path}/${id}`],
+        ["PATCH", `${path}/${id}`],
+        ["PUT", `${path}/${id}`],
+        ["GET", `${path}/${id}/audit`],
+        ["POST", `${path}/${id}/revoke`],
+        ["DELETE", `${path}/${id}`]
+      ] as const
+      for (const [method, to] of calls) {
+        const body = method === "GET" || method === "DELETE" ? {} : { body: {} }
+        expect(codeOf(yield* call(method, to, { key: api_key, ...body })), to).toEqual([403, "USER_SESSION_REQUIRED"])
+        expect(codeOf(yield* call(method, to, { key: team.key, ...body })), to).toEqual([403, "USER_SESSION_REQUIRED"])
+        expect(codeOf(yield* call(method, to, { key: team.member, ...body })), to).toEqual([403, "ROLE_REQUIRED"])
+        if (to === path) continue
+        const theirs = yield* call(method, to, { key: other.owner, ...body })
+        expect([...codeOf(theirs), theirs.body.data], to).toEqual([
+          404,
+          "NOT_FOUND",
+          { resource_type: "project_api_key", id }
+        ])
+      }
+      expect((yield* call("GET", `${path}/${id}`, { key: team.owner })).body.data.status).toBe("active")
+    })
+  )
+
+  it.effect("are refused what says nothing together, all faults at once", () =>
+    Effect.gen(function* () {
+      const team = yield* freshTeam
+      const faults = Effect.fnUntraced(function* (policy: object) {
+        const { body, status } = yield* make(team, policy)
+        expect([status, body.code], JSON.stringify(policy)).toEqual([400, "INVALID_KEY_POLICY"])
+        return body.data.fields.map((field: { readonly path: string }) => field.path)
+      })
+      const execute = { scopes: ["control:execute"] }
+      expect(yield* faults({ name: " ", scopes: [], rate_limit_per_minute: 0 })).toEqual(
+        expect.arrayContaining(["name", "scopes", "rate_limit_per_minute"])
+      )
+      expect(yield* faults({ name: "x".repeat(101) })).toEqual(["name"])
+      expect(yield* faults({ scopes: ["control:read", "control:read"] })).toEqual(["scopes"])
+      expect(yield* faults({ scopes: ["control:all"] })).toEqual(["scopes.0"])
+      expect(yield* faults({ rate_limit_per_minute: 10_001 })).toEqual(["rate_limit_per_minute"])
+      expect(yield* faults({ execute_grants: [grantable[0]] })).toEqual(["execute_grants"])
+      expect(yield* faults({ ...execute, execute_grants: ["POST:/v1/events/*", "GET:/v1/sources"] })).toEqual([
+        "execute_grants.0",
+        "execute_grants.1"
+      ])
+      for (const [policy, as] of [
+        [{ name: "x".repeat(100), rate_limit_per_minute: 10_000 }, {}],
+        [
+          { ...execute, execute_grants: [] },
+          { execute_grants: [], rate_limit_per_minute: 240 }
+        ],
+        [{ ...execute, execute_grants: grantable }, { execute_grants: grantable }],
+        // A route has one name, however it is called.
+        [
+          { ...execute, execute_grants: ["PUT:/v1/transformations/run", "POST:/v1/transformations/run"] },
+          { execute_grants: ["POST:/v1/transformations/run"] }
+        ]
+      ] as const) {
+        const { body, status } = yield* make(team, policy)
+        expect(status, JSON.stringify(body)).toBe(201)
+        expect(body.data).toMatchObject(as)
+      }
+    })
+  )
+
+  it.effect("change from the next call on; what is left out stays, and rights are not dropped unasked", () =>
+    Effect.gen(function* () {
+      const team = yield* freshTeam
+      const key = yield* keyWith(team, ["control:read", "control:execute"], {
+        execute_grants: ["POST:/v1/events/:id/retry"]
+      })
+      const change = (body: object, method = "PATCH") => call(method, `${path}/${key.id}`, { key: team.owner, body })
+      const sources = call("GET", "/sources", { key: key.api_key })
+
+      expect((yield* change({ name: "other", status: "disabled", secret: "x", unknown: 1 })).body.data).toMatchObject({
+        name: "other",
+        status: "disabled",
+        scopes: ["control:read", "control:execute"]
+      })
+      expect(codeOf(yield* sources)).toEqual([401, "INVALID_API_KEY"])
+      expect((yield* change({ status: "active" }, "PUT")).body.data).toMatchObject({ name: "other", status: "active" })
+      expect((yield* sources).status).toBe(200)
+
+      const dropping = yield* change({ scopes: ["control:edit"] })
+      expect([...codeOf(dropping), dropping.body.data.fields[0].path]).toEqual([
+        400,
+        "INVALID_KEY_POLICY",
+        "execute_grants"
+      ])
+      expect((yield* sources).status).toBe(200)
+      expect((yield* change({ scopes: ["control:edit"], execute_grants: [] })).status).toBe(200)
+      expect(codeOf(yield* sources)).toEqual([403, "INSUFFICIENT_SCOPE"])
+      expect(codeOf(yield* change({ status: "revoked" }))).toEqual([400, "INVALID_KEY_POLICY"])
+    })
+  )
+
+  it.effect("are revoked for ever, by either call, as often as it is repeated", () =>
+    Effect.gen(function* () {
+      const team = yield* freshTeam
+      for (const [method, suffix] of [
+        ["DELETE", ""],
+        ["POST", "/revoke"]
+      ] as const) {
+        const { api_key, id } = yield* keyWith(team, ["control:read"])
+        expect((yield* call("GET", "/sources", { key: api_key })).status).toBe(200)
+        const revoke = call(method, `${path}/${id}${suffix}`, { key: team.owner })
+        const first = yield* revoke
+        expect([first.status, first.body.data.status, first.body.data.revoked_at]).toEqual([
+          200,
+          "revoked",
+          expect.any(String)
+        ])
+        expect(codeOf(yield* call("GET", "/sources", { key: api_key }))).toEqual([401, "INVALID_API_KEY"])
+        const { last_used_at: _, ...data } = first.body.data
+        expect((yield* revoke).body.data).toMatchObject(data)
+        const late = yield* call("PATCH", `${path}/${id}`, { key: team.owner, body: { status: "active" } })
+        expect(codeOf(late)).toEqual([409, "PROJECT_KEY_REVOKED"])
+      }
+    })
+  )
+
+  it.effect("are at most so many in a team, also when they are made at once", () =>
+    Effect.gen(function* () {
+      const team = yield* freshTeam
+      const answers = yield* Effect.all(
+        Array.from({ length: mostKeys + 10 }, () => make(team)),
+        { concurrency: 20 }
+      )
+      const made = answers.filter(({ status }) => status === 201)
+      expect(made).toHaveLength(mostKeys)
+      for (const answer of answers.filter(({ status }) => status !== 201)) {
+        expect([...codeOf(answer), answer.body.data]).toEqual([409, "PROJECT_KEY_LIMIT_REACHED", { limit: mostKeys }])
+      }
+      // One that is disabled still counts, one that is revoked does not.
+      const [first, second] = made
+      yield* call("PATCH", `${path}/${first!.body.data.id}`, { key: team.owner, body: { status: "disabled" } })
+      expect((yield* make(team)).status).toBe(409)
+      yield* call("DELETE", `${path}/${second!.body.data.id}`, { key: team.owner })
+      expect((yield* make(team)).status).toBe(201)
+      const { data } = (yield* call("GET", path, { key: team.owner })).body
+      expect(data.at(-1).id).toBe(second!.body.data.id)
+      expect(data).toHaveLength(mostKeys + 2)
+    })
+  )
+
+  it.effect("make as many calls a minute as they may, and are told how many are left", () =>
+    Effect.gen(function* () {
+      const team = yield* freshTeam
+      const { api_key, id } = yield* keyWith(team, ["control:read"], { rate_limit_per_minute: 20 })
+      const began = Date.now()
+      const answers = yield* Effect.all(
+        Array.from({ length: 60 }, () => call("GET", "/sources", { key: api_key })),
+        { concurrency: 20 }
+      )
+      const allowed = answers.filter(({ status }) => status === 200)
+      const more = Math.floor((20 * (Date.now() - began)) / 60_000)
+      expect(allowed.length).toBeGreaterThanOrEqual(20)
+      expect(allowed.length).toBeLessThanOrEqual(20 + more)
+      expect(new Set(allowed.map(({ headers }) => headers.get("ratelimit-policy")))).toEqual(
+        new Set(['"key";q=20;w=60'])
+      )
+      const left = allowed.map(({ headers }) => Number(headers.get("x-ratelimit-remaining")))
+      expect(Math.max(...left)).toBe(19)
+      expect(Math.min(...left)).toBe(0)
+      const refused = answers.filter(({ status }) => status === 429)
+      expect(refused.length).toBe(60 - allowed.length)
+      for (const { body, headers } of refused) {
+        expect(body).toMatchObject({ code: "RATE_LIMITED", data: { limit: 20, scope: "project_key" } })
+        expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1)
+        expect(body.data.retry_after_seconds).toBe(Number(headers.get("retry-after")))
+        expect(headers.get("ratelimit")).toMatch(/^"key";r=0;t=\d+$/)
+      }
+      // It is counted before its scopes are looked at, and by its own allowance alone.
+      expect(codeOf(yield* call("POST", "/sources", { key: api_key, body: {} }))).toEqual([429, "RATE_LIMITED"])
+      expect((yield* call("GET", "/sources", { key: team.key })).status).toBe(200)
+      // A new limit holds at once.
+      yield* call("PATCH", `${path}/${id}`, { key: team.owner, body: { rate_limit_per_minute: 10_000 } })
+      expect((yield* call("GET", "/sources", { key: api_key })).status).toBe(200)
+    })
+  )
+
+  it.effect("have every decision about them in their audit, exactly, under a thousand calls at once", () =>
+    Effect.gen(function* () {
+      const team = yield* freshTeam
+      const key = yield* keyWith(team, ["control:read"], { rate_limit_per_minute: 10_000 })
+      const as = (method: string, to: string) =>
+        call(method, to, { key: key.api_key, ...(method === "GET" ? {} : { body: {} }) })
+      const calls = [
+        as("GET", "/sources"),
+        as("GET", "/v1/sources"),
+        as("POST", "/sources"),
+        as("GET", "/project-secrets")
+      ]
+      yield* Effect.all(
+        Array.from({ length: 1_000 }, (_, index) => calls[index % calls.length]!),
+        { concurrency: 64, discard: true }
+      )
+      yield* call("GET", "/sources", { key: key.api_key, headers: { "x-team-id": "tm_b" } })
+      yield* call("PATCH", `${path}/${key.id}`, { key: team.owner, body: { status: "disabled" } })
+      yield* as("GET", "/sources")
+      yield* call("DELETE", `${path}/${key.id}`, { key: team.owner })
+      yield* as("GET", "/sources")
+      const expected = {
+        "allowed read GET:/v1/sources": 500,
+        "denied edit scope_missing POST:/v1/sources": 250,
+        "denied read session_required GET:/v1/project-secrets": 250,
+        "denied read team_mismatch GET:/v1/sources": 1,
+        "denied read key_disabled GET:/v1/sources": 1,
+        "denied read key_revoked GET:/v1/sources": 1,
+        "allowed edit POST:/v1/project-api-keys": 1,
+        "allowed edit PATCH:/v1/project-api-keys/:id": 1,
+        "allowed edit DELETE:/v1/project-api-keys/:id": 1
+      }
+      const all = Object.values(expected).reduce((sum, count) => sum + count, 0)
+      const rows = yield* audit(team, key.id, (rows) => rows.reduce((sum, { count }) => sum + count, 0) >= all)
+      expect(sums(rows)).toEqual(expected)
+      const seen = rows.map(({ last_seen_at }) => last_seen_at)
+      expect(seen).toEqual(seen.toSorted().toReversed())
+      for (const { first_seen_at, last_seen_at } of rows) expect(first_seen_at <= last_seen_at).toBe(true)
+      const { last_used_at } = (yield* call("GET", `${path}/${key.id}`, { key: team.owner })).body.data
+      expect(last_used_at).toEqual(expect.any(String))
+    })
+  )
+
+  it.effect("show the API key of the team among them: it may all until it is narrowed", () =>
+    Effect.gen(function* () {
+      const team = yield* freshTeam
+      const [own] = (yield* call("GET", path, { key: team.owner })).body.data
+      expect(own).toMatchObject({
+        id: expect.stringMatching(/^pak_legacy_[0-9a-f]{32}$/),
+        masked_key: "gwk_****",
+        legacy_project_secret: true,
+        status: "active",
+        execute_grants: grantable,
+        rate_limit_per_minute: 6_000,
+        created_by_user_id: null
+      })
+      const change = (body: object) => call("PATCH", `${path}/${own.id}`, { key: team.owner, body })
+      expect(codeOf(yield* change({ name: "mine" }))).toEqual([400, "INVALID_KEY_POLICY"])
+      expect((yield* call("GET", "/project-secrets", { key: team.key })).status).toBe(200)
+      expect((yield* change({ scopes: ["control:read"], execute_grants: [] })).status).toBe(200)
+      expect((yield* call("GET", "/sources", { key: team.key })).status).toBe(200)
+      expect(codeOf(yield* call("POST", "/sources", { key: team.key, body: {} }))).toEqual([403, "INSUFFICIENT_SCOPE"])
+      // What is left of it cannot widen itself.
+      expect(codeOf(yield* call("POST", "/project-secrets/rotate", { key: team.key, body: {} }))).toEqual([
+        403,
+        "INSUFFICIENT_SCOPE"
+      ])
+      expect((yield* call("DELETE", `${path}/${own.id}`, { key: team.owner })).body.data.status).toBe("revoked")
+      expect(codeOf(yield* call("GET", "/sources", { key: team.key }))).toEqual([401, "INVALID_API_KEY"])
+      const rotated = yield* call("POST", "/project-secrets/rotate", { key: team.owner, body: { rotate: ["api_key"] } })
+      const next = rotated.body.api_key.value
+      expect((yield* call("GET", "/sources", { key: next })).status).toBe(200)
+      // Its scopes are those of the key, whatever its secret is.
+      expect(codeOf(yield* call("POST", "/sources", { key: next, body: {} }))).toEqual([403, "INSUFFICIENT_SCOPE"])
+    })
+  )
+
+  it.effect("before the cut-over, watch a team's API key, let it through, and are not changed", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const team = yield* freshTeam
+      const [own] = (yield* call("GET", path, { key: team.owner })).body.data
+      yield* sql`update teams set key_policy_cutover = 'pending' where id = ${team.id}`
+      yield* sql`update project_api_keys set scopes = '{control:read}' where id = ${own.id}`
+      for (const [method, suffix] of [
+        ["PATCH", ""],
+        ["PUT", ""],
+        ["DELETE", ""],
+        ["POST", "/revoke"]
+      ] as const) {
+        const body = method === "DELETE" ? {} : { body: {} }
+        const answer = yield* call(method, `${path}/${own.id}${suffix}`, { key: team.owner, ...body })
+        expect(codeOf(answer), method).toEqual([409, "LEGACY_POLICY_CUTOVER_INCOMPLETE"])
+      }
+      // Another key of the team can be changed: one that leaked must not have to wait.
+      const { id } = yield* keyWith(team, ["control:read"])
+      expect((yield* call("DELETE", `${path}/${id}`, { key: team.owner })).status).toBe(200)
+
+      expect((yield* call("GET", "/sources", { key: team.key })).status).toBe(200)
+      expect((yield* call("POST", "/sources", { key: team.key, body: { name: "let-through" } })).status).toBe(200)
+      const rows = yield* audit(team, own.id, (rows) => rows.length >= 2)
+      expect(sums(rows)).toEqual({
+        "allowed read GET:/v1/sources": 1,
+        "denied edit legacy_shadow_denied POST:/v1/sources": 1
+      })
+      yield* sql`update teams set key_policy_cutover = 'complete' where id = ${team.id}`
+      expect(codeOf(yield* call("POST", "/sources", { key: team.key, body: {} }))).toEqual([403, "INSUFFICIENT_SCOPE"])
+    })
+  )
+})

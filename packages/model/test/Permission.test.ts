@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest"
+import {
+  administering,
+  byOwners,
+  bySessions,
+  editing,
+  executing,
+  lackingOf,
+  ofOneself,
+  type Principals,
+  reading,
+  type Scope,
+  scopes,
+  tunneling
+} from "../src/Permission.ts"
+
+const route = "POST:/v1/events/:id/retry"
+const holding = (...held: ReadonlyArray<Scope>) => ({ isTeamKey: false, scopes: held, grants: [route] })
+
+describe("what a key lacks", () => {
+  it.each<[string, Principals, Scope]>([
+    ["reads", reading, "control:read"],
+    ["changes", editing, "control:edit"],
+    ["what owners change", byOwners(editing), "control:edit"],
+    ["what happens", executing, "control:execute"],
+    ["tunnels", tunneling, "tunnel:connect"]
+  ])("for %s is its scope and no other", (_, permission, scope) => {
+    expect(lackingOf(permission, route, holding(scope))).toBe(null)
+    const others = scopes.filter((one) => one !== scope)
+    expect(lackingOf(permission, route, holding(...others))).toEqual({ what: "scope", scope })
+  })
+
+  it("for what happens is the grant of that very route, after the scope", () => {
+    const key = { ...holding("control:execute"), grants: ["POST:/v1/requests/:id/retry"] }
+    expect(lackingOf(executing, route, key)).toEqual({ what: "grant" })
+    expect(lackingOf(executing, route, { ...key, grants: [] })).toEqual({ what: "grant" })
+    expect(lackingOf(executing, route, { ...key, grants: [route] })).toBe(null)
+    expect(lackingOf(executing, route, { ...key, scopes: [] })).toEqual({ what: "scope", scope: "control:execute" })
+    // A grant is nothing to what is not executed.
+    expect(lackingOf(reading, route, { ...key, scopes: ["control:read"], grants: [] })).toBe(null)
+  })
+
+  it("for what only people and team keys may do is a session, whatever its scopes", () => {
+    for (const permission of [administering, ofOneself, bySessions(reading), bySessions(administering)]) {
+      expect(lackingOf(permission, route, holding(...scopes))).toEqual({ what: "session" })
+    }
+  })
+
+  it("as a team's own: nothing, until somebody narrows it", () => {
+    const whole = { isTeamKey: true, scopes, grants: null }
+    for (const permission of [reading, editing, executing, tunneling, administering]) {
+      expect(lackingOf(permission, route, whole)).toBe(null)
+    }
+    expect(lackingOf(bySessions(administering), route, whole)).toEqual({ what: "session" })
+    // What is left of it must not be enough to replace the secrets.
+    const narrowed = { ...whole, scopes: ["control:read", "control:execute"] as const }
+    expect(lackingOf(administering, route, narrowed)).toEqual({ what: "scope", scope: "control:edit" })
+    expect(lackingOf({ ...ofOneself, teamKey: true }, route, { ...whole, scopes: [] })).toBe(null)
+  })
+})

@@ -1,0 +1,39 @@
+import { describe, expect, it } from "vitest"
+import { lookupOf, maskedKey, newProjectKey } from "../src/ProjectKey.ts"
+import { Random } from "../../entities/test/Random.ts"
+
+const example = "gwp_7Qm2Xc9A_EXAMPLEexampleEXAMPLEexample00002JcXwk"
+const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+describe("a project key", () => {
+  it("is looked up by eight characters that may be seen, and ends with a checksum", () => {
+    expect(lookupOf(example)).toBe("7Qm2Xc9A")
+    expect(maskedKey("7Qm2Xc9A")).toBe("gwp_7Qm2Xc9A_****")
+  })
+
+  it("is none with any one character changed, left out or added", () => {
+    for (let at = 0; at < example.length; at++) {
+      for (const digit of digits) {
+        const changed = example.slice(0, at) + digit + example.slice(at + 1)
+        if (changed !== example) expect(lookupOf(changed), changed).toBe(null)
+      }
+      expect(lookupOf(example.slice(0, at) + example.slice(at + 1))).toBe(null)
+      expect(lookupOf(`${example.slice(0, at)}0${example.slice(at)}`)).toBe(null)
+    }
+    for (const text of ["", "gwp_", `${example}\n`, ` ${example}`, example.replace("gwp_", "gwk_")]) {
+      expect(lookupOf(text)).toBe(null)
+    }
+  })
+
+  it("is made of digits that are given to it, and read back", () => {
+    const random = new Random(7)
+    for (let i = 0; i < 1_000; i++) {
+      const key = newProjectKey((below) => Math.floor(random.next() * below))
+      expect(key).toMatch(/^gwp_[0-9A-Za-z]{8}_[0-9A-Za-z]{38}$/)
+      expect(key).toHaveLength(51)
+      expect(lookupOf(key)).toBe(key.slice(4, 12))
+    }
+    expect(newProjectKey(() => 0)).toMatch(/^gwp_0{8}_0{32}/)
+    expect(newProjectKey((below) => below - 1)).toMatch(/^gwp_z{8}_z{32}/)
+  })
+})

@@ -1,0 +1,37 @@
+import { Clock, Effect } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+
+/*
+ * In an installation that was there before keys had scopes, a team's API key goes on as before: what its scopes and grants would refuse is let
+ * through and noted, until the operator ends that. It is never begun again.
+ */
+
+/** What would have been refused to a team's API key. */
+export interface ShadowDenials {
+  readonly team_id: string
+  readonly route_key: string
+  readonly count: number
+}
+
+/** What would have been refused in the last so many days, of the teams that are before their cut-over. */
+export const shadowDenials = Effect.fnUntraced(function* (
+  days: number
+): Effect.fn.Return<ReadonlyArray<ShadowDenials>, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const since = new Date((yield* Clock.currentTimeMillis) - days * 86_400_000)
+  return yield* sql<ShadowDenials>`
+    select a.team_id, a.route_key, sum(a.count)::float8 as count
+    from key_audit a join teams t on t.id = a.team_id and t.key_policy_cutover = 'pending'
+    where a.reason = 'legacy_shadow_denied' and a.last_seen_at >= ${since}
+    group by a.team_id, a.route_key order by a.team_id, a.route_key`
+})
+
+/** Has the API keys of all teams obey their scopes from now on, but for those of `except`. Gives the teams that did not before. */
+export const cutOver = Effect.fnUntraced(function* (
+  except: ReadonlyArray<string>
+): Effect.fn.Return<ReadonlyArray<string>, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<{ id: string }>`update teams set key_policy_cutover = 'complete'
+    where key_policy_cutover = 'pending' and id <> all(${[...except]}) returning id`
+  return rows.map(({ id }) => id).toSorted()
+})

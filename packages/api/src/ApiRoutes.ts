@@ -15,6 +15,7 @@ import type { Stores } from "./handlers/Calls.ts"
 import * as ConnectionHandlers from "./handlers/ConnectionHandlers.ts"
 import * as DestinationHandlers from "./handlers/DestinationHandlers.ts"
 import * as EventHandlers from "./handlers/EventHandlers.ts"
+import * as FilterHandlers from "./handlers/FilterHandlers.ts"
 import * as FixtureHandlers from "./handlers/FixtureHandlers.ts"
 import * as FormatterHandlers from "./handlers/FormatterHandlers.ts"
 import * as MetricsHandlers from "./handlers/MetricsHandlers.ts"
@@ -70,6 +71,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     DestinationHandlers.layer,
     ConnectionHandlers.layer,
     TransformationHandlers.layer,
+    FilterHandlers.layer,
     Plain.layer,
     RequestHandlers.layer,
     EventHandlers.layer,

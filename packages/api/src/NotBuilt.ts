@@ -43,10 +43,7 @@ const routes: ReadonlyArray<string> = [
   "GET,POST /project-api-keys",
   "GET,PATCH,PUT,DELETE /project-api-keys/{}",
   "POST /project-api-keys/{}/revoke",
-  "GET /project-api-keys/{}/audit",
-  "GET,POST /filters",
-  "GET,PATCH,PUT,DELETE /filters/{}",
-  "POST /filters/test"
+  "GET /project-api-keys/{}/audit"
 ]
 
 const patterns = routes.map((route) => {

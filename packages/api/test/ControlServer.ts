@@ -15,6 +15,7 @@ import { actorOf } from "../../entities/src/Actor.ts"
 import * as Coordination from "@tidegate/coordination/Coordination"
 import { Egress } from "@tidegate/egress/Egress"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
+import * as FilterBehaviour from "../../entities/src/Filter/FilterBehaviour.ts"
 import * as Plain from "../../entities/src/Plain.ts"
 import * as SourceBehaviour from "../../entities/src/Source/SourceBehaviour.ts"
 import * as TransformationBehaviour from "../../entities/src/Transformation/TransformationBehaviour.ts"
@@ -85,6 +86,7 @@ const entities = Layer.mergeAll(
   SourceBehaviour.layer,
   ConnectionBehaviour.layerWith(() => ({ offer: () => {}, wake: () => {}, work: Effect.void, close: () => {} })),
   TransformationBehaviour.layer,
+  FilterBehaviour.layer,
   Layer.provide(BulkOperationBehaviour.layer, [Hints.layer, Lease.layerAlways]),
   Plain.layer,
   destinationEntity

@@ -12,7 +12,7 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("routes that
     ["POST", "/sources/src_1/channel-retry"],
     ["PUT", "/workflows/aggregate"],
     ["GET", "/Metrics/Workflows/"],
-    ["HEAD", "/filters"]
+    ["HEAD", "/actions"]
   ] as const) {
     it.effect(`${method} ${path} says so`, () =>
       Effect.gen(function* () {

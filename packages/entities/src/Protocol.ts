@@ -7,7 +7,8 @@ import { type AnyResource, type SwitchOf, typeName } from "@tidegate/resources/R
 /** `command`: made once by whoever sends it; the same one again changes nothing. Left out by what does not repeat. */
 const asked = { team_id: Schema.String, command: Schema.optionalKey(Schema.String) }
 
-const Deleted = Schema.Struct({ id: Schema.String })
+/** `more`: what there is to tell beside its id. */
+const Deleted = Schema.Struct({ id: Schema.String, more: Schema.optionalKey(Schema.JsonObject) })
 
 /**
  * A body or a record between processes: JSON. The transport's own layout tells the members of a union apart by their literals

@@ -22,6 +22,7 @@ import expectedUsers from "./migrations/0019_expected_users.ts"
 import destinationTokens from "./migrations/0020_destination_tokens.ts"
 import tunnels from "./migrations/0021_tunnels.ts"
 import pairCounts from "./migrations/0022_pair_counts.ts"
+import filters from "./migrations/0025_filters.ts"
 import { ensurePartitions } from "./Partitions.ts"
 
 /** In order, forward only: what has been released is never changed, a mistake is corrected by the next one. */
@@ -47,7 +48,8 @@ const migrations = Migrator.fromRecord({
   "0019_expected_users": expectedUsers,
   "0020_destination_tokens": destinationTokens,
   "0021_tunnels": tunnels,
-  "0022_pair_counts": pairCounts
+  "0022_pair_counts": pairCounts,
+  "0025_filters": filters
 })
 
 /**

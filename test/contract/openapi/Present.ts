@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import type { AnyResource } from "@tidegate/resources/Resource"
+import { filter } from "@tidegate/resources/Filter"
 import { plain as plainResources } from "@tidegate/resources/Resources"
 import { hashToken } from "@tidegate/storage/Secrets"
 import { binsTeam } from "@tidegate/storage/Teams"
@@ -18,14 +19,17 @@ const idPattern = /\b([a-z]{2,3})_(?:[0-9a-z]{26}|[0-9a-f]{24}|[0-9a-f]{48})\b/g
 export const fill = (value: unknown, ids: Present): Body =>
   JSON.parse(JSON.stringify(value).replaceAll(idPattern, (id, prefix: string) => ids[prefix] ?? id))
 
-const plain: ReadonlyArray<AnyResource> = plainResources
+/** Those of which nothing is needed but their example. */
+const plain: ReadonlyArray<AnyResource> = [filter, ...plainResources]
 
 /** A resource of each of these kinds as its example writes it, by its prefix. */
 const examplesOf = async (gateway: Gateway, kinds: ReadonlyArray<AnyResource>): Promise<Present> => {
   const made: Present = {}
-  for (const { example, name, plural, prefix } of kinds) {
+  for (const resource of kinds) {
+    const { example, name, plural, prefix } = resource
     const written = Object.assign({}, example.body, { name: gateway.name(name) })
-    made[prefix.slice(0, -1)] = (await gateway.call("POST", `/${plural}`, written)).body.id
+    const answer = await gateway.call("POST", `/${plural}`, written, await gateway.writer(resource))
+    made[prefix.slice(0, -1)] = answer.body.id
   }
   return made
 }

@@ -1,6 +1,7 @@
 import { connections } from "./Connections.ts"
 import { destinations } from "./Destinations.ts"
 import type { Section } from "./Facts.ts"
+import { filters } from "./Filters.ts"
 import { formatter } from "./Formatter.ts"
 import { metrics } from "./Metrics.ts"
 import { conventions, projectSecrets, sessions } from "./People.ts"
@@ -19,6 +20,7 @@ export const sections: ReadonlyArray<Section> = [
   destinations,
   connections,
   transformations,
+  filters,
   requests,
   events,
   attempts,

@@ -7,6 +7,7 @@ import { ConnectionsApi } from "./ConnectionsApi.ts"
 import { DestinationsApi } from "./DestinationsApi.ts"
 import { completeDocument } from "./Document.ts"
 import { EventsApi } from "./EventsApi.ts"
+import { FiltersApi } from "./FiltersApi.ts"
 import { FixturesApi } from "./FixturesApi.ts"
 import { FormatterApi } from "./FormatterApi.ts"
 import { groupOf } from "./Group.ts"
@@ -35,6 +36,7 @@ export class Api extends HttpApi.make("tidegate")
     DestinationsApi,
     ConnectionsApi,
     TransformationsApi,
+    FiltersApi,
     ...plainGroups,
     RequestsApi,
     EventsApi,

@@ -29,6 +29,12 @@ const RuleFault = Schema.Struct({
   message: Schema.String
 })
 
+const ConditionFault = Schema.Struct({
+  path: Schema.String.annotate({ description: "The member, or the place in the conditions" }),
+  operator: Schema.NullOr(Schema.String).annotate({ description: "The operator there, if it is one" }),
+  message: Schema.String
+})
+
 const Resource = Schema.Struct({ resource_type: Schema.String, id: Schema.String })
 
 interface About {
@@ -48,7 +54,8 @@ const about: Record<ErrorCode, About> = {
   INVALID_CURSOR: { when: "The cursor is none of this list, or of other filters." },
   INVALID_TIME_RANGE: { when: "`from` is later than `to`." },
   RULE_INVALID: { when: "One of the rules is wrong.", data: RuleFault },
-  EMPTY_FILTER: { when: "The filter asks for nothing." },
+  EMPTY_FILTER: { when: "The filter asks for nothing.", data: ConditionFault },
+  INVALID_FILTER_NAME: { when: "The name is none that a filter can have.", data: ConditionFault },
   OAUTH2_STATE_INVALID: {
     when: "The consent was not begun here, has ended already, or was begun with other settings."
   },
@@ -96,6 +103,10 @@ const about: Record<ErrorCode, About> = {
   PAYLOAD_UNAVAILABLE: { when: "Retention took the payload." },
   RESOURCE_IN_USE: { when: "Other resources use it." },
   TEAM_LIMIT_REACHED: { when: "The team has as many of them as it may; no time is known at which it has fewer." },
+  FILTER_LIMIT_REACHED: {
+    when: "The team has as many filters as it may.",
+    data: Schema.Struct({ limit: Schema.Int })
+  },
   BULK_OPERATION_NOT_CANCELABLE: { when: "The operation has come to its end." },
   PAYLOAD_TOO_LARGE: { when: "The body is larger than is taken here." },
   UNSUPPORTED_CONTENT_TYPE: { when: "The body is not said to be JSON, or is compressed." },
@@ -157,8 +168,7 @@ const others: ReadonlySet<ErrorCode> = new Set([
   "SOURCE_DISABLED_INGRESS",
   "SOURCE_METHOD_NOT_ALLOWED",
   "UPSTREAM_ERROR",
-  "UPSTREAM_TIMEOUT",
-  "EMPTY_FILTER"
+  "UPSTREAM_TIMEOUT"
 ])
 
 /** What a call of the control API may fail with. Which of it an operation can, its description says. */

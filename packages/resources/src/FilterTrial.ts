@@ -48,7 +48,7 @@ export const explanationExample = {
 
 const FilterTestInput = Schema.Struct({
   conditions: optional(Conditions),
-  filter: optional(Conditions.annotate({ identifier: "TestedFilterConditions", description: "Alias of conditions" })),
+  filter: optional(Conditions),
   filter_id: optional(Id.annotate({ description: "A stored filter, instead of conditions", examples: [ids.filter] })),
   request: optional(ShownRequestSample),
   input: optional(ShownRequestSample),
@@ -74,7 +74,7 @@ const oneOf = (body: Members, names: ReadonlyArray<string>): FieldErrors => {
 }
 
 const judge = (written: Members): Result.Result<FilterTrial, GatewayError> => {
-  const checked = judgeBody(Message, written, (message) => {
+  const checked = judgeBody(Message, written, (message): Result.Result<typeof Message.Type, FieldErrors> => {
     const faults = [
       ...oneOf(written, ["conditions", "filter", "filter_id"]),
       ...oneOf(written, ["request", "input", "request_id"])
@@ -107,7 +107,7 @@ export function* tried(
 ): Generator<void, Result.Result<Explanation, GatewayError>, void> {
   const explained = yield* explain(conditions, input, shownOf())
   return Result.mapError(explained, ({ message, path }) =>
-    fail("RULE_INVALID", `${path} ${message}`, { path, message })
+    fail("RULE_INVALID", `${path} ${message}`, { rule_index: null, path, message })
   )
 }
 

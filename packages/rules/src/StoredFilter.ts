@@ -28,7 +28,7 @@ const asksNothing = (condition: unknown): boolean =>
 export const askedOf = (written: Written): FilterConditions =>
   Object.fromEntries(
     conditionTargets.flatMap((target) => (asksNothing(written[target]) ? [] : [[target, written[target]]]))
-  )
+  ) as FilterConditions
 
 /** The conditions of a rule, its own or those it has copied. */
 const conditionsOf = (rule: Written): FilterConditions =>

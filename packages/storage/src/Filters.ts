@@ -90,7 +90,7 @@ const make = Effect.gen(function* () {
     yield* sql`
       update connections set updated_at = ${at}, rules = (
         select jsonb_agg(case when rule ->> 'filter_id' = ${id} then ${rule} else rule end order by place)
-        from jsonb_array_elements(connections.rules) with ordinality as each (rule, place)
+        from jsonb_array_elements(connections.rules) with ordinality as element (rule, place)
       ) where id = any(${held.map((connection) => connection.id)})`
   })
 
@@ -101,7 +101,7 @@ const make = Effect.gen(function* () {
       return yield* Effect.forEach(rows, (row) =>
         Effect.map(options.counts ? connectionsOf(row) : Effect.succeed([]), (connections): Filter => {
           const { body = null, headers = null, path = null, query = null } = row.conditions
-          const { count = 0, sample = null } = links.get(row.id) ?? {}
+          const link = links.get(row.id)
           return {
             id: row.id,
             team_id: row.team_id,
@@ -111,8 +111,8 @@ const make = Effect.gen(function* () {
             body,
             query,
             path,
-            connections_count: count,
-            sample_connection_id: sample,
+            connections_count: link?.count ?? 0,
+            sample_connection_id: link?.sample ?? null,
             workflow_steps_count: 0,
             connections,
             created_at: row.created_at.toISOString(),

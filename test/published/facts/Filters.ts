@@ -30,7 +30,6 @@ export const filters: Section = {
     ListedFilter: [of("conditions headers body query path", shape), ...counts],
     FilterConnection: [of("disabled_at paused_at", linked)],
     FilterConditions: [of("headers body query path", together)],
-    TestedFilterConditions: [of("headers body query path", together)],
     FilterWrite: [of("name conditions headers body query path", together)],
     FilterPatch: [
       of(

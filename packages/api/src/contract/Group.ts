@@ -108,7 +108,7 @@ export const groupOf = <
   const Name = typeName(name)
   const plural: R["plural"] = resource.plural
   const record: R["record"] = resource.record
-  const listed: R["record"] = resource.listed ?? record
+  const listed = (resource.listed ?? record) as R["record"]
   // What a delete answers beyond this is the resource's own.
   const deleted: typeof Deleted =
     resource.deleted === undefined

@@ -32,7 +32,9 @@ export const askedOf = (written: Written): FilterConditions =>
 
 /** The conditions of a rule, its own or those it has copied. */
 const conditionsOf = (rule: Written): FilterConditions =>
-  Object.fromEntries(conditionTargets.flatMap((target) => (rule[target] === undefined ? [] : [[target, rule[target]]])))
+  Object.fromEntries(
+    conditionTargets.flatMap((target) => (rule[target] === undefined ? [] : [[target, rule[target]]]))
+  ) as FilterConditions
 
 /** The same for conditions that are equal, however they were written. */
 export const conditionsHash = (conditions: FilterConditions): string => {

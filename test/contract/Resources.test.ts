@@ -2,7 +2,7 @@ import { describe, expect } from "vitest"
 import { newId } from "@tidegate/model/Ids"
 import type { AnyResource } from "@tidegate/resources/Resource"
 import { resources } from "@tidegate/resources/Resources"
-import type { Body, Gateway } from "../support/Gateway.ts"
+import type { Body } from "../support/Gateway.ts"
 import { it } from "../support/it.ts"
 
 /** Whatever is declared as a resource has its routes, its actor and its store, and is written and read as its example says. */
@@ -26,53 +26,58 @@ describe.each(declared.map((resource) => [resource.plural, resource] as const))(
   })
 
   it("have an actor that takes every command", async ({ gateway }) => {
+    const writer = await gateway.writer(resource)
     for (const method of ["PATCH", "PUT"]) {
-      expect(await gateway.call(method, `/${plural}/${none}`, resource.example.body)).toMatchObject(notFound)
+      expect(await gateway.call(method, `/${plural}/${none}`, resource.example.body, writer)).toMatchObject(notFound)
     }
     for (const to of resource.switches) {
       for (const method of ["PUT", "POST"]) {
-        expect(await gateway.call(method, `/${plural}/${none}/${to}`)).toMatchObject(notFound)
+        expect(await gateway.call(method, `/${plural}/${none}/${to}`, undefined, writer)).toMatchObject(notFound)
       }
     }
-    expect(await gateway.call("DELETE", `/${plural}/${none}`)).toMatchObject(notFound)
+    expect(await gateway.call("DELETE", `/${plural}/${none}`, undefined, writer)).toMatchObject(notFound)
   })
 
   it("refuse a body that is none of theirs", async ({ gateway }) => {
+    const writer = await gateway.writer(resource)
     for (const method of ["POST", "PUT"]) {
-      const answer = await gateway.call(method, `/${plural}`, { name: 1 })
+      const answer = await gateway.call(method, `/${plural}`, { name: 1 }, writer)
       expect(answer).toMatchObject({ status: 400, body: { code: "VALIDATION_ERROR" } })
       expect(answer.body.data.fields).toContainEqual({ path: "name", message: "must be a string" })
     }
   })
 })
 
-/** A call that has to succeed, of whichever resource. */
-const must = async (gateway: Gateway, method: string, path: string, body?: unknown): Promise<Body> => {
-  const answer = await gateway.call(method, path, body)
-  expect(answer.status, `${method} ${path}`).toBe(200)
-  return answer.body
-}
-
 /** Those whose example names no other resource. */
 const alone = declared.filter(({ name }) => name !== "connection" && name !== "workflow")
 
 it.for(alone.map((resource) => [resource.plural, resource] as const))(
   "%s live as their example says",
-  async ([plural, { example, name, switches }], { gateway }) => {
+  async ([plural, resource], { gateway }) => {
+    const { deleted, example, name, switches } = resource
+    const writer = await gateway.writer(resource)
+    /** A call that has to succeed. */
+    const must = async (method: string, path: string, body?: unknown): Promise<Body> => {
+      const answer = await gateway.call(method, path, body, writer)
+      expect(answer.status, `${method} ${path}`).toBe(200)
+      return answer.body
+    }
     const written = Object.assign({}, example.body, { name: gateway.name(name) })
-    const created = await must(gateway, "POST", `/${plural}`, written)
+    const created = await must("POST", `/${plural}`, written)
     expect(Object.keys(created).sort()).toEqual(Object.keys(example.record).sort())
     const one = `/${plural}/${created.id}`
-    expect(await must(gateway, "GET", one)).toEqual(created)
-    expect((await must(gateway, "GET", `/${plural}?name=${written.name}`)).models).toHaveLength(1)
-    expect(await gateway.call("POST", `/${plural}`, written)).toMatchObject({
+    expect(await must("GET", one)).toEqual(created)
+    expect((await must("GET", `/${plural}?name=${written.name}`)).models).toHaveLength(1)
+    expect(await gateway.call("POST", `/${plural}`, written, writer)).toMatchObject({
       status: 409,
       body: { code: "RESOURCE_ALREADY_EXISTS", data: { id: created.id, resource_type: name } }
     })
-    expect(await must(gateway, "PATCH", one, example.patch)).toMatchObject({ id: created.id, name: written.name })
-    expect(await must(gateway, "PUT", `/${plural}`, written)).toMatchObject({ id: created.id })
-    for (const to of switches) expect(await must(gateway, "PUT", `${one}/${to}`)).toMatchObject({ id: created.id })
-    expect(await must(gateway, "DELETE", one)).toEqual({ id: created.id, deleted: true })
+    expect(await must("PATCH", one, example.patch)).toMatchObject({ id: created.id, name: written.name })
+    expect(await must("PUT", `/${plural}`, written)).toMatchObject({ id: created.id })
+    for (const to of switches) expect(await must("PUT", `${one}/${to}`)).toMatchObject({ id: created.id })
+    const answer = await must("DELETE", one)
+    expect(answer).toMatchObject({ id: created.id, deleted: true })
+    expect(Object.keys(answer)).toEqual(["id", "deleted", ...Object.keys(deleted?.fields ?? {})])
     expect(await gateway.call("GET", one)).toMatchObject({ status: 404 })
   }
 )

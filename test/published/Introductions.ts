@@ -8,6 +8,8 @@ export const introductions: Readonly<Record<string, string>> = {
     "A connection sends what a source accepts to a destination, through rules. Guide: [rules](../rules.md). **Paused**, its events are held and go out when it goes on; **disabled**, nothing new becomes an event of it.",
   Transformations:
     "Code that makes one request of another; a rule of a connection names it. Guide: [transformations](../transformations.md).",
+  Filters:
+    "Conditions with a name, which rules of connections link, and a way to try them. Guide: [stored filters](../filters.md).",
   Requests:
     "Everything that came, accepted or rejected, with its cause. A request's trace shows what became of it. What is retried by hand and in bulk: [operating](../operating.md).",
   Events:

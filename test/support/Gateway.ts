@@ -6,6 +6,7 @@ import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, Exit, Redacted, Scope } from "effect"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { type Table, tables } from "../../packages/storage/src/Tables.ts"
+import type { AnyResource } from "@tidegate/resources/Resource"
 import { hashToken, loadSecretKeys, Secrets } from "@tidegate/storage/Secrets"
 import { signingSecrets } from "@tidegate/storage/ProjectSecrets"
 import { demoTeam } from "@tidegate/storage/Teams"
@@ -104,11 +105,11 @@ export class Gateway {
     await Effect.runPromise(Scope.close(this.#scope, Exit.void))
   }
 
-  /** A call of the control API, whatever it answers. */
-  async call(method: string, path: string, body?: unknown): Promise<ApiAnswer> {
+  /** A call of the control API, by the key unless told, whatever it answers. */
+  async call(method: string, path: string, body?: unknown, credential = apiKey): Promise<ApiAnswer> {
     const response = await fetch(`${this.origin}/v1${path}`, {
       method,
-      headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${credential}`, "content-type": "application/json" },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal: AbortSignal.timeout(patience)
     })
@@ -239,6 +240,11 @@ export class Gateway {
       team
     ])
     return token
+  }
+
+  /** A credential that may write resources of this kind: the key, or the session of an owner where keys may not. */
+  writer({ permissions: { edit } = {} }: AnyResource): Promise<string> {
+    return typeof edit === "object" && !edit.teamKey ? this.session("owner") : Promise.resolve(apiKey)
   }
 
   /** Every table with the number of its rows and a hash of all they hold. */

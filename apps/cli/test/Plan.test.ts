@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import type { Entry, Kind, Row } from "../src/transfer/Entries.ts"
-import { kinds, normalRules } from "../src/transfer/Entries.ts"
+import { entryOf, kinds, normalRules } from "../src/transfer/Entries.ts"
 import type { Inventory } from "../src/transfer/Inventory.ts"
 import { planOf } from "../src/transfer/Plan.ts"
 import { covers, referrer, resolve } from "../src/transfer/Secrets.ts"
@@ -89,7 +89,7 @@ describe("a plan", () => {
   it("tells all that is wrong, each with its line", () => {
     const file = [
       "version: 2",
-      "filters: []",
+      "filters: [{name: a}]",
       "webhooks: []",
       "sources:",
       "  - name: a",
@@ -105,19 +105,20 @@ describe("a plan", () => {
       "  - name: d",
       "    source: a",
       "    destination: nowhere",
-      "    rules: [{type: transform, transformation: none}]"
+      "    rules: [{type: transform, transformation: none}, {type: filter, filter: none}]"
     ].join("\n")
     expect(faults(file).split("\n")).toEqual([
       "f:1: version must be 1",
-      "f:2: stored filters are not there yet: write them as rules of connections",
       "f:3: webhooks is not known",
+      "f:2: conditions is needed",
       "f:6: a source has no secret",
       "f:7: there is another source a",
       "f:8: name is needed",
       "f:12: there is no destination nowhere",
       expect.stringMatching(/^f:14: /),
       "f:17: there is no destination nowhere",
-      "f:18: there is no transformation none"
+      "f:18: there is no transformation none",
+      "f:18: there is no filter none"
     ])
     expect(faults("[]")).toContain("the file must have")
     expect(faults("version: 1\nsources: 1")).toBe("f:2: sources must be a list")
@@ -134,6 +135,41 @@ describe("a plan", () => {
     expect(rules[0]).toEqual({ type: "transform", transformation: "add" })
     expect(normalRules(rules as never)).toEqual({ rules })
     expect(normalRules([{ type: "transform", transformation: { name: "a", code: "b" } }])).toMatchObject({ index: 0 })
+    // Filters are referred to by their names, and keep their places among each other.
+    const filters = [
+      { type: "filter", filter: "b" },
+      { type: "filter", path: "/" },
+      { type: "filter", filter: "a" }
+    ]
+    expect(normalRules(filters)).toEqual({ rules: filters })
+    expect(normalRules([{ type: "filter", filter: "a", path: "/" }])).toMatchObject({ index: 0 })
+    expect(normalRules([{ type: "filter", filter: 1 }])).toMatchObject({ index: 0 })
+  })
+})
+
+describe("what rules refer to", () => {
+  const names = { transformations: new Map([["trs_1", "add"]]), filters: new Map([["flt_1", "paid"]]) }
+
+  it("is told by its name, without the gateway's copies of it", () => {
+    const rules = [
+      { type: "transform", transformation_id: "trs_1" },
+      { type: "filter", filter_id: "flt_1", filter_snapshot: { name: "paid" }, body: { a: 1 } },
+      { type: "filter", path: "/", detached_from_filter: { id: "flt_2", name: "gone" } }
+    ]
+    const row = { id: "web_1", name: "c", description: null, rules, ordering: null } as unknown as Row
+    expect(entryOf("connections", row, names)["rules"]).toEqual([
+      { type: "transform", transformation: "add" },
+      { type: "filter", filter: "paid" },
+      { type: "filter", path: "/" }
+    ])
+  })
+
+  it("conditions are replaced whole: what they no longer say is a change", () => {
+    const has = inventory({ filters: [{ name: "paid", conditions: { body: { a: 1 }, path: "/" } }] })
+    const actions = ["{body: {a: 1}, path: /}", "{body: {a: 1}}"].map(
+      (conditions) => plan(`version: 1\nfilters: [{name: paid, conditions: ${conditions}}]`, has).steps[0]!.action
+    )
+    expect(actions).toEqual(["unchanged", "update"])
   })
 })
 

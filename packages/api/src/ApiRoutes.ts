@@ -16,6 +16,7 @@ import type { Stores } from "./handlers/Calls.ts"
 import * as ConnectionHandlers from "./handlers/ConnectionHandlers.ts"
 import * as DestinationHandlers from "./handlers/DestinationHandlers.ts"
 import * as EventHandlers from "./handlers/EventHandlers.ts"
+import * as FilterHandlers from "./handlers/FilterHandlers.ts"
 import * as FixtureHandlers from "./handlers/FixtureHandlers.ts"
 import * as FormatterHandlers from "./handlers/FormatterHandlers.ts"
 import * as MetricsHandlers from "./handlers/MetricsHandlers.ts"
@@ -76,6 +77,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     ConnectionHandlers.layer,
     TransformationHandlers.layer,
     WorkflowHandlers.layer,
+    FilterHandlers.layer,
     Plain.layer,
     RequestHandlers.layer,
     EventHandlers.layer,

@@ -36,10 +36,7 @@ const routes: ReadonlyArray<string> = [
   "PATCH,PUT /sources/{}/delivery",
   "POST /sources/{}/run",
   "GET /sources/{}/runs",
-  "GET /sources/{}/activity",
-  "GET,POST /filters",
-  "GET,PATCH,PUT,DELETE /filters/{}",
-  "POST /filters/test"
+  "GET /sources/{}/activity"
 ]
 
 const patterns = routes.map((route) => {

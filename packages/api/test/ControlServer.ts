@@ -16,6 +16,7 @@ import * as Coordination from "@tidegate/coordination/Coordination"
 import { Egress } from "@tidegate/egress/Egress"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
 import * as KeyLimitBehaviour from "../../entities/src/KeyLimit/KeyLimitBehaviour.ts"
+import * as FilterBehaviour from "../../entities/src/Filter/FilterBehaviour.ts"
 import * as Plain from "../../entities/src/Plain.ts"
 import * as SourceBehaviour from "../../entities/src/Source/SourceBehaviour.ts"
 import * as TransformationBehaviour from "../../entities/src/Transformation/TransformationBehaviour.ts"
@@ -89,6 +90,7 @@ const entities = Layer.mergeAll(
   ConnectionBehaviour.layerWith(() => ({ offer: () => {}, wake: () => {}, work: Effect.void, close: () => {} })),
   TransformationBehaviour.layer,
   Layer.provide(WorkflowBehaviour.layer, [RunJournal.layer, Lease.layerAlways]),
+  FilterBehaviour.layer,
   Layer.provide(BulkOperationBehaviour.layer, [Hints.layer, Lease.layerAlways]),
   KeyLimitBehaviour.layer,
   Plain.layer,

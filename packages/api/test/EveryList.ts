@@ -20,6 +20,8 @@ export interface List {
   readonly also?: ReadonlyArray<string>
   readonly orders: ReadonlyArray<string>
   readonly dir: boolean
+  /** Its order when none is asked for; newest first unless told. */
+  readonly byDefault?: "asc"
   /** The largest limit; null: it has none. */
   readonly most: number | null
   readonly cursors: "none" | "onward" | "both"
@@ -114,6 +116,7 @@ export const lists: ReadonlyArray<List> = [
     filters: listed,
     also: ["include_counts", "include_metrics"]
   },
+  { path: "/filters", ...resource, byDefault: "asc", filters: listed },
   {
     path: "/workflows",
     ...resource,

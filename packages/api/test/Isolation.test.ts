@@ -103,13 +103,14 @@ const world = Layer.effectDiscard(
 
 /** The ids of the other team's things, by their prefix. Of what is not there, one that nobody has. */
 const foreign = (prefix: string): string => {
-  const { connection, destination, source, transformation } = resourcesOf(other)
+  const { connection, destination, filter, source, transformation } = resourcesOf(other)
   const records = ["req", "evt", "att", "ign", "edt", "txe", "prx", "fix", "bch", "wfl"]
   const resources: Readonly<Record<string, string>> = {
     src: source,
     des: destination,
     web: connection,
-    trs: transformation
+    trs: transformation,
+    flt: filter
   }
   if (resources[prefix] !== undefined) return resources[prefix]
   return records.includes(prefix) ? `${prefix}_${idOf(old, other, 0, 0)}` : newId(`${prefix}_`, old.now)
@@ -340,6 +341,7 @@ layer(world, { timeout: "120 seconds", excludeTestServices: true })("every route
         web: "connections",
         trs: "transformations",
         wfl: "workflows",
+        flt: "filters",
         req: "requests",
         evt: "events",
         ign: "ignored_events",

@@ -85,6 +85,10 @@ const make = Effect.fnUntraced(function* (
     yield* sql`insert into workflows (id, team_id, name, source_id, status, version, steps, edges, definition_hash, created_at, updated_at)
       values (${newId(prefixes.workflow, from)}, ${team}, ${`flow ${3 - place}`}, ${history.sources[place]!}, ${status}, 1, '[]', '[]', '', now(), now())`
   }
+  for (const place of [0, 1, 2]) {
+    yield* sql`insert into filters (id, team_id, name, conditions, hash, created_at, updated_at)
+      values (${newId(prefixes.filter, from)}, ${team}, ${`f${3 - place}`}, '{"path":"/"}', '', now(), now())`
+  }
   yield* sql`insert into executions (id, team_id, transformation_id, request_id, connection_id, source_id, event_id, code_hash,
       log_level, failed, logs, duration, memory_bytes, created_at)
     select 'txe_' || right(id, 26), team_id, ${transformation}, request_id, connection_id, source_id, id, '',

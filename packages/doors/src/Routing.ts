@@ -151,7 +151,7 @@ const route = (
         pending.push({ connectionId, shard: connectionShard, line: ordering === null ? null : { key: orderingKey } })
         continue
       }
-      let missed: ReadonlyArray<string> = nothing
+      let missed: ReadonlyArray<unknown> = nothing
       let isOver = false
       if (rules.filter !== null) {
         missed = rules.filter.failingTargets(input)
@@ -198,7 +198,7 @@ const ignore = (
   request: MaskedRequest,
   connectionId: string,
   cause: IgnoredEvent["cause"],
-  meta: ReadonlyArray<string>
+  meta: ReadonlyArray<unknown>
 ): IgnoredEvent => ({
   id: derivedId(prefixes.ignoredEvent, request.id, connectionId),
   connectionId,

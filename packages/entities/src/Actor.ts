@@ -22,7 +22,7 @@ export type CommandHandlers<R extends AnyResource, X> = {
   ) => Answer<RecordOf<R>, X>
 } & {
   readonly Update: (message: Written<R["patch"]["message"]["Type"]>) => Answer<RecordOf<R>, X>
-  readonly Delete: (message: Asked) => Answer<{ readonly id: string }, X>
+  readonly Delete: (message: Asked) => Answer<{ readonly id: string; readonly more?: Schema.JsonObject }, X>
 } & { readonly [Name in SwitchOf<R> as Capitalize<Name>]: (message: Asked) => Answer<RecordOf<R>, X> }
 
 /** What is special about the actor of a resource. */
@@ -83,6 +83,12 @@ export const actorOf = Effect.fnUntraced(function* <R extends AnyResource, X = n
     Upsert: changing(resource.upsert ?? resource.change),
     Replace: changing(resource.replace ?? resource.change),
     ...Object.fromEntries(turns),
-    Delete: ({ payload }: Asked) => run(Effect.as(store.delete(payload.team_id, id, commandOf(payload)), { id }))
+    Delete: ({ payload }: Asked) =>
+      run(
+        Effect.map(store.delete(payload.team_id, id, commandOf(payload)), (more) => ({
+          id,
+          ...(more === undefined ? {} : { more })
+        }))
+      )
   }
 })

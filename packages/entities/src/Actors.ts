@@ -5,6 +5,7 @@ import { Cancellations } from "./Cancellations.ts"
 import * as ConnectionBehaviour from "./Connection/ConnectionBehaviour.ts"
 import { DeliveryRuntime } from "./Destination/DeliveryRuntime.ts"
 import * as DestinationBehaviour from "./Destination/DestinationBehaviour.ts"
+import * as FilterBehaviour from "./Filter/FilterBehaviour.ts"
 import * as HandoverBehaviour from "./Handover/HandoverBehaviour.ts"
 import { Hints } from "./Hints.ts"
 import * as KeyLimitBehaviour from "./KeyLimit/KeyLimitBehaviour.ts"
@@ -22,6 +23,7 @@ export const layer = (
   retention: Parameters<typeof Retention.layer>[0]
 ) =>
   Layer.mergeAll(
+    FilterBehaviour.layer,
     SourceBehaviour.layer,
     ConnectionBehaviour.layer,
     DestinationBehaviour.layer,

@@ -7,8 +7,6 @@ import { type AnyResource, type SwitchOf, typeName } from "@tidegate/resources/R
 /** `command`: made once by whoever sends it; the same one again changes nothing. Left out by what does not repeat. */
 const asked = { team_id: Schema.String, command: Schema.optionalKey(Schema.String) }
 
-const Deleted = Schema.Struct({ id: Schema.String })
-
 /**
  * A body or a record between processes: JSON. The transport's own layout tells the members of a union apart by their literals
  * alone, which two rules share.
@@ -16,6 +14,11 @@ const Deleted = Schema.Struct({ id: Schema.String })
 const carried = <S extends Schema.Top>(schema: S) => Schema.fromJsonString(Schema.toCodecJson(schema))
 
 type Carried<S extends Schema.Top> = ReturnType<typeof carried<S>>
+
+const Deleted = Schema.Struct({ id: Schema.String })
+/** `more`: what there is to tell beside its id. */
+const DeletedWithMore = Schema.Struct({ id: Schema.String, more: carried(Schema.JsonObject) })
+type Deleted = Schema.Codec<{ readonly id: string; readonly more?: Schema.JsonObject }, unknown>
 
 type Payload<Fields extends Schema.Struct.Fields> = Schema.Struct<typeof asked & Fields>
 
@@ -36,7 +39,7 @@ export type Commands<R extends AnyResource> =
   | {
       [Name in SwitchOf<R>]: Rpc.Rpc<Capitalize<Name>, Payload<{}>, Carried<R["record"]>, typeof GatewayError>
     }[SwitchOf<R>]
-  | Rpc.Rpc<"Delete", Payload<{}>, typeof Deleted, typeof GatewayError>
+  | Rpc.Rpc<"Delete", Payload<{}>, Deleted, typeof GatewayError>
 
 /**
  * The commands of one resource, and what else its actor is sent. The entity id is the resource's id, `team_id` has to be its team's.
@@ -48,7 +51,7 @@ export const protocolOf = <R extends AnyResource, const Others extends ReadonlyA
   resource: R,
   others?: Others
 ): Entity.Entity<Capitalize<R["name"]>, Commands<R> | Others[number]> => {
-  const { name, patch, record, switches, write } = resource
+  const { deleted, name, patch, record, switches, write } = resource
   const answered = { success: carried(record), error: GatewayError }
   const commands = [
     Rpc.make("Create", { payload: { ...asked, input: carried(write.message) }, ...answered }),
@@ -56,7 +59,11 @@ export const protocolOf = <R extends AnyResource, const Others extends ReadonlyA
     Rpc.make("Upsert", { payload: { ...asked, input: carried(write.message) }, ...answered }),
     Rpc.make("Replace", { payload: { ...asked, input: carried(write.message) }, ...answered }),
     ...switches.map((to: string) => Rpc.make(typeName(to), { payload: asked, ...answered })),
-    Rpc.make("Delete", { payload: asked, success: Deleted, error: GatewayError }),
+    Rpc.make("Delete", {
+      payload: asked,
+      success: deleted === undefined ? Deleted : DeletedWithMore,
+      error: GatewayError
+    }),
     ...(others ?? [])
   ]
   return Entity.make(typeName(name), commands) as never

@@ -33,7 +33,9 @@ describe.each(resources.map((one) => [one.name, one as AnyResource] as const))("
     const input = inputs[name]
     const payload = { team_id: "tm_a", command: "cmd", ...(input === undefined ? {} : { input }) }
     expect(overTheWire(rpc.payloadSchema, payload)).toEqual(payload)
-    const answer = name === "Delete" ? { id: "id" } : resource.example.record
+    const { deleted, example } = resource
+    const gone = deleted === undefined ? { id: "id" } : { id: "id", more: deleted.example }
+    const answer = name === "Delete" ? gone : example.record
     expect(overTheWire(rpc.successSchema, answer)).toEqual(answer)
   })
 })

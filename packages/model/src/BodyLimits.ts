@@ -4,6 +4,9 @@ export const maxValues = 100
 /** The largest body of a control call, in bytes. */
 export const maxControlBody = 1024 * 1024
 
+/** The largest body of a call that tries a filter, in bytes. */
+export const maxTrialBody = 256 * 1024
+
 /** The longest code of a transformation, in bytes of UTF-8. */
 export const maxCode = 1024 * 1024
 

@@ -10,6 +10,7 @@ export const prefixes = {
   destination: "des_",
   connection: "web_",
   transformation: "trs_",
+  filter: "flt_",
   request: "req_",
   event: "evt_",
   attempt: "att_",

@@ -1,4 +1,6 @@
 import { Schema } from "effect"
+import { Values } from "@tidegate/model/Message"
+import { OneOf, optional, text } from "./Members.ts"
 
 /** Parts of requests that callers write. */
 
@@ -21,3 +23,59 @@ export const toQueryString = (query: Exclude<typeof Query.Type, string>): string
   }
   return parameters.toString()
 }
+
+const Headers = Values.annotate({ message: "must be an object of strings, or lists of strings" }).check(
+  Schema.makeFilter((headers: Values) => {
+    const wrong = Object.entries(headers).find(
+      ([name, value]) => !headerName.test(name) || [value].flat().some((one) => notInValue.test(one))
+    )
+    return wrong === undefined || "must have header names, and values without control characters"
+  })
+)
+
+const longestPath = 2048
+/** More than any server takes in a URL. */
+export const longestQuery = 65_536
+
+/** A request to try something on, as it is written. */
+export const RequestSample = Schema.Struct({
+  headers: Schema.optionalKey(Headers),
+  body: Schema.optionalKey(Schema.Json),
+  query: Schema.optionalKey(Query),
+  path: Schema.optionalKey(
+    text.check(
+      Schema.makeFilter(
+        (path: string) =>
+          (path.startsWith("/") && path.length <= longestPath) ||
+          `must begin with a slash and have at most ${longestPath} characters`
+      )
+    )
+  ),
+  method: Schema.optionalKey(OneOf(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]))
+}).annotate({ message: "must be an object" })
+export type RequestSample = typeof RequestSample.Type
+
+/** Its query as it would stand in a URL. */
+export const queryOf = ({ query = {} }: RequestSample): string =>
+  typeof query === "string" ? query.replace(/^\?/, "") : toQueryString(query)
+
+export const isQueryTooLong = (sample: RequestSample): boolean => queryOf(sample).length > longestQuery
+
+/** The same, as the document shows it. */
+export const ShownRequestSample = Schema.Struct({
+  headers: optional(Values),
+  body: optional(Schema.Json),
+  query: optional(
+    Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.Union([scalar, Schema.Array(scalar)]))]).annotate({
+      description: "A query string or an object; the answer has it in the same form"
+    })
+  ),
+  path: optional(
+    Schema.String.check(Schema.isPattern(/^\//u), Schema.isMaxLength(2048)).annotate({ description: "/ unless told" })
+  ),
+  method: optional(
+    Schema.Literals(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]).annotate({
+      description: "POST unless told"
+    })
+  )
+}).annotate({ identifier: "RequestSample" })

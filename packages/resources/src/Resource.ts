@@ -114,6 +114,10 @@ export interface Resource<
   readonly said?: { readonly [Name in Operation | NoInfer<Switches>]?: Said }
   /** As its owner answers it. */
   readonly record: Record
+  /** As lists show it, where that is less. */
+  readonly listed?: Schema.Codec<unknown, unknown>
+  /** What its delete answers beside its id. */
+  readonly deleted?: { readonly fields: Schema.Struct.Fields; readonly example: Schema.JsonObject }
   /** The whole of it. */
   readonly write: Write
   /** A part of it. */

@@ -1,5 +1,6 @@
 import { connection } from "./Connection.ts"
 import { destination } from "./Destination.ts"
+import { filter } from "./Filter.ts"
 import type { AnyResource } from "./Resource.ts"
 import { source } from "./Source.ts"
 import { transformation } from "./Transformation.ts"
@@ -14,4 +15,4 @@ export const plain = [] as const satisfies ReadonlyArray<AnyResource>
 export type PlainResource = (typeof plain)[number]
 
 /** Every resource that is declared. */
-export const resources = [source, destination, transformation, connection, workflow, ...plain] as const
+export const resources = [filter, source, destination, transformation, connection, workflow, ...plain] as const

@@ -8,6 +8,7 @@ export const ids = {
   destination: "des_01kak1w2n4d4y0g3f8e6c5b7hj",
   connection: "web_01kak1x7p8e5z1h4g9f7d6c8jk",
   transformation: "trs_01kak1y3q2f6a2j5h0g8e7d9km",
+  filter: "flt_01kak1z4r5g7b3k6j1h9f8e0mn",
   request: "req_01kak203r6g7b3k6j1h9f8e0mn",
   event: "evt_01kak203r6h8c4m7k2j0g9f1np",
   ignoredEvent: "ign_01kak203r6j9d5n8m3k1h0g2pq",

@@ -1,41 +1,12 @@
 import { Result, Schema } from "effect"
-import { type MessageHead, parseQuery, Values } from "@tidegate/model/Message"
+import { type MessageHead, parseQuery, type Values } from "@tidegate/model/Message"
 import { parseTime } from "@tidegate/model/Timestamp"
 import type { Env as EnvRecord } from "@tidegate/model/Transformation"
 import { every, fieldError, type FieldErrors, judgeBody, type Members, orInvalid } from "./Input.ts"
-import { Id as AnyId, OneOf, optional, setting, text } from "./Members.ts"
-import { headerName, notInValue, Query, scalar, toQueryString } from "./RequestParts.ts"
+import { Id as AnyId, optional, setting, text } from "./Members.ts"
+import { isQueryTooLong, longestQuery, queryOf, RequestSample, ShownRequestSample } from "./RequestParts.ts"
 import { body, headers, ids } from "./Story.ts"
 import { Code, Env, example as transformation } from "./Transformation.ts"
-
-const Headers = Values.annotate({ message: "must be an object of strings, or lists of strings" }).check(
-  Schema.makeFilter((headers: Values) => {
-    const wrong = Object.entries(headers).find(
-      ([name, value]) => !headerName.test(name) || [value].flat().some((one) => notInValue.test(one))
-    )
-    return wrong === undefined || "must have header names, and values without control characters"
-  })
-)
-
-const longestPath = 2048
-/** More than any server takes in a URL. */
-const longestQuery = 65_536
-
-const Sample = Schema.Struct({
-  headers: Schema.optionalKey(Headers),
-  body: Schema.optionalKey(Schema.Json),
-  query: Schema.optionalKey(Query),
-  path: Schema.optionalKey(
-    text.check(
-      Schema.makeFilter(
-        (path: string) =>
-          (path.startsWith("/") && path.length <= longestPath) ||
-          `must begin with a slash and have at most ${longestPath} characters`
-      )
-    )
-  ),
-  method: Schema.optionalKey(OneOf(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]))
-}).annotate({ message: "must be an object" })
 
 const Id = Schema.NullOr(text.check(Schema.isMaxLength(100, { message: "must be at most 100 characters" })))
 
@@ -43,7 +14,7 @@ const Message = Schema.Struct({
   transformation_id: Schema.optionalKey(Id),
   code: Schema.optionalKey(Schema.NullOr(Code)),
   env: Schema.optionalKey(Env),
-  request: Schema.optionalKey(Sample),
+  request: Schema.optionalKey(RequestSample),
   timestamp: Schema.optionalKey(
     text.check(Schema.makeFilter((at: string) => parseTime(at, 0) !== null || "must be ISO 8601"))
   ),
@@ -77,9 +48,6 @@ export interface RunFields {
 /** What a run is asked for with; without a sample it is an empty POST to `/`. `transformation_id` goes before `code`. */
 export type RunInput = typeof Message.Type
 
-const queryOf = ({ query = {} }: typeof Sample.Type): string =>
-  typeof query === "string" ? query.replace(/^\?/, "") : toQueryString(query)
-
 const judgeRun = (input: RunInput): Result.Result<RunInput, FieldErrors> =>
   Result.map(
     every({
@@ -87,10 +55,9 @@ const judgeRun = (input: RunInput): Result.Result<RunInput, FieldErrors> =>
         (input.transformation_id ?? null) === null && (input.code ?? null) === null
           ? fieldError("code", "is required, unless transformation_id names a stored transformation")
           : Result.void,
-      query:
-        queryOf(input.request ?? {}).length > longestQuery
-          ? fieldError("request.query", `must be at most ${longestQuery} characters as a query string`)
-          : Result.void
+      query: isQueryTooLong(input.request ?? {})
+        ? fieldError("request.query", `must be at most ${longestQuery} characters as a query string`)
+        : Result.void
     }),
     () => input
   )
@@ -102,31 +69,13 @@ export const example = {
   context: { request_id: ids.request }
 } as const
 
-const ShownSample = Schema.Struct({
-  headers: optional(Values),
-  body: optional(Schema.Json),
-  query: optional(
-    Schema.Union([Schema.String, Schema.Record(Schema.String, Schema.Union([scalar, Schema.Array(scalar)]))]).annotate({
-      description: "A query string or an object; the answer has it in the same form"
-    })
-  ),
-  path: optional(
-    Schema.String.check(Schema.isPattern(/^\//u), Schema.isMaxLength(2048)).annotate({ description: "/ unless told" })
-  ),
-  method: optional(
-    Schema.Literals(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]).annotate({
-      description: "POST unless told"
-    })
-  )
-}).annotate({ identifier: "RequestSample" })
-
 const id = setting(Schema.String.check(Schema.isMaxLength(100)))
 
 const TransformationRunInput = Schema.Struct({
   transformation_id: setting(AnyId.annotate({ description: "A stored transformation; goes before code" })),
   code: setting(Code),
   env: optional(Env.annotate({ description: "Instead of the variables that are stored with the transformation" })),
-  request: optional(ShownSample),
+  request: optional(ShownRequestSample),
   timestamp: optional(Schema.String.annotate({ description: "What the code takes for now: ISO 8601" })),
   context: optional(Schema.Struct({ connection_id: id, source_id: id, destination_id: id, request_id: id }))
 }).annotate({

@@ -129,7 +129,7 @@ describe("ConnectionInput", () => {
     )
   })
 
-  it("takes deduplicate and transform rules, linked and inline, and not yet stored filters", () => {
+  it("takes deduplicate and transform rules, linked and inline, and links to stored filters", () => {
     const write = (rule: Schema.Json) => ({ name: "a", ...ends, rules: [{ type: "delay", delay: 1 }, rule] })
     const deduplicate = { type: "deduplicate", window: 1_000 } as const
     expect(created(write(deduplicate)).rules).toStrictEqual([deduplicate, { type: "delay", delay: 1 }])
@@ -137,9 +137,9 @@ describe("ConnectionInput", () => {
     expect(created(write(linked)).rules[0]).toStrictEqual({ type: "transform", transformation_id: "trs_1" })
     const inline = { type: "transform", transformation: { name: "t", code: "x" } } as const
     expect(created(write(inline)).rules[0]).toStrictEqual(inline)
-    expect(refused(write({ type: "filter", filter_id: "flt_1" }))).toBe(
-      "RULE_INVALID rules[1].type: stored filters are not available yet"
-    )
+    const filter = { type: "filter", filter_id: "flt_1" } as const
+    expect(created(write(filter)).rules[0]).toStrictEqual(filter)
+    expect(refused(write({ ...filter, body: { a: 1 } }))).toMatch(/^RULE_INVALID rules\[1\]\.filter_id: /)
   })
 
   it("a change in part leaves the rest, and replaces rules whole", () => {

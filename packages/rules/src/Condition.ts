@@ -171,7 +171,8 @@ class Compiler {
 const isReference = (operand: unknown): operand is { readonly $ref: unknown } =>
   Predicate.isReadonlyObject(operand) && Object.hasOwn(operand, "$ref") && Object.keys(operand).length === 1
 
-const takes = (operator: Operator, operand: unknown): boolean =>
+/** Whether the operator can be asked with this operand: with another one, its name without `$` is a field. */
+export const takes = (operator: Operator, operand: unknown): boolean =>
   isReference(operand) ? operator.compileReference !== null : operator.accepts(operand)
 
 const all = (tests: ReadonlyArray<Test>): Test => {

@@ -64,12 +64,20 @@ export interface FilterInput {
   readonly body: () => Json
 }
 
+/** The stored filter that conditions were copied of, and its version. */
+export interface JudgedBy {
+  readonly filter_id: string
+  readonly hash: string
+}
+
 interface TargetTest {
   readonly target: FilterTarget
   readonly test: Test
+  /** Null: the conditions are the rule's own. */
+  readonly by: JudgedBy | null
 }
 
-const none: ReadonlyArray<FilterTarget> = []
+const none: ReadonlyArray<FilterTarget | JudgedBy> = []
 
 /** One or several filters, all of which must let a request pass. Made by `compileFilter` and `allOf`. */
 export class CompiledFilter {
@@ -85,25 +93,27 @@ export class CompiledFilter {
   }
 
   /**
-   * The targets that do not match, each once; none when the request passes. Every target is looked at, because an
-   * ignored event lists all that failed. Must not be called from within `input.body`.
+   * The targets that do not match, each once, and behind them the stored filters whose they are; none when the request passes.
+   * Every target is looked at, because an ignored event lists all that failed. Must not be called from within `input.body`.
    */
-  failingTargets(input: FilterInput): ReadonlyArray<FilterTarget> {
+  failingTargets(input: FilterInput): ReadonlyArray<FilterTarget | JudgedBy> {
     const { scope, tests } = this
     let failing: Array<FilterTarget> | undefined
+    let by: Array<JudgedBy> | undefined
     let body: Json | undefined
     scope.begin()
     for (let i = 0; i < tests.length; i++) {
-      const { target, test } = tests[i]!
+      const { by: stored, target, test } = tests[i]!
       if (target === "body" && body === undefined) body = input.body()
       const value = target === "body" ? body : input[target]
       scope.over(value)
       if (value !== undefined && test(value, scope) && scope.completed) continue
       if (failing === undefined) failing = [target]
       else if (!failing.includes(target)) failing.push(target)
+      if (stored !== null && by?.includes(stored) !== true) (by ??= []).push(stored)
     }
     scope.end()
-    return failing ?? none
+    return failing === undefined ? none : by === undefined ? failing : [...failing, ...by]
   }
 }
 
@@ -133,6 +143,10 @@ export const firstPassing = (filters: ReadonlyArray<CompiledFilter>, input: Filt
 /** Evaluations are synchronous and one at a time. */
 const sharedScope = new Scope()
 
+/** The same filter, which tells of what it does not let pass by whose conditions. */
+export const judgedBy = (filter: CompiledFilter, by: JudgedBy): CompiledFilter =>
+  new CompiledFilter(filter.tests.map((one) => ({ ...one, by })))
+
 /** The filter that lets pass what all of `filters` let pass; the limit on work is one for them together. */
 export const allOf = (filters: ReadonlyArray<CompiledFilter>): CompiledFilter =>
   new CompiledFilter(filters.flatMap((filter) => filter.tests))
@@ -156,7 +170,7 @@ export const compileFilter = (
       if ((subject === "headers" || subject === "record") && !Predicate.isReadonlyObject(condition)) {
         refuse(target, "takes an object")
       }
-      tests.push({ target, test: compileCondition(condition, subject, target, longest).test })
+      tests.push({ target, test: compileCondition(condition, subject, target, longest).test, by: null })
     }
     add("method", "text", Array.isArray(conditions.method) ? { $in: conditions.method } : conditions.method)
     add("headers", "headers", conditions.headers)

@@ -13,8 +13,9 @@ import {
 import { Predicate, Result, Schema } from "effect"
 import { below } from "./ConditionInvalid.ts"
 import { complain, type Complaint, decode } from "./Decode.ts"
-import { allOf, type CompiledFilter, compileFilter, longestStoredPattern } from "./Filter.ts"
+import { allOf, type CompiledFilter, compileFilter, judgedBy, longestStoredPattern } from "./Filter.ts"
 import { compileRetry, type RetryPolicy } from "./Retry.ts"
+import { isLinkAsRead } from "./StoredFilter.ts"
 
 /**
  * A connection's rules as a whole: what may be written, the order they are kept in, and their compiled form.
@@ -43,7 +44,7 @@ const maxRules = 50
  * The rules as they are stored: each one valid, defaults filled in, `transformation` read as `transform`, in evaluation
  * order (filters among themselves as written). Conditions are kept as they were written, whatever the spelling; a
  * target that is null counts as not given. A filter may name a `filter_id` instead of targets: the caller copies that
- * filter's conditions in before it stores the rule.
+ * filter's conditions in before it stores the rule. One that is written back as it was read is such a link again.
  */
 export const normalizeRules = (input: unknown): Result.Result<ReadonlyArray<Rule>, RuleInvalid> => {
   if (!Array.isArray(input)) return invalid(null, { path: "", message: "must be an array" })
@@ -136,10 +137,15 @@ const normalizeFilter = (written: Fields): Result.Result<Rule, Complaint> =>
       if (rule.filter_snapshot !== undefined) {
         return yield* complain("filter_snapshot", "belongs to a filter_id")
       }
-    } else if (conditions.length > 0 || rule.filter_snapshot !== undefined) {
+      return rule
+    }
+    if (rule.detached_from_filter !== undefined) {
+      return yield* complain("detached_from_filter", "belongs to a rule whose filter is gone, and not to a filter_id")
+    }
+    if ((conditions.length > 0 || rule.filter_snapshot !== undefined) && !isLinkAsRead(rule)) {
       return yield* complain("filter_id", "the conditions are the linked filter's: leave the rule's own out")
     }
-    return rule
+    return { type: "filter" as const, filter_id: rule.filter_id }
   })
 
 const normalizeRetry = (written: Fields): Result.Result<Rule, Complaint> =>
@@ -203,7 +209,12 @@ export const compileRules = (rules: ReadonlyArray<Rule>): Result.Result<Compiled
         if (Result.isFailure(compiled)) return invalid(index, compiled.failure)
         if (compiled.success.tests.length === 0)
           return invalid(index, { path: "", message: "the filter has no target" })
-        filters.push(compiled.success)
+        const { filter_id, filter_snapshot } = rule
+        filters.push(
+          filter_id === undefined || filter_snapshot === undefined
+            ? compiled.success
+            : judgedBy(compiled.success, { filter_id, hash: filter_snapshot.hash })
+        )
         break
       }
       case "delay":

@@ -1,7 +1,8 @@
-import type { Rule } from "@tidegate/model/Rule"
+import type { Json, Rule } from "@tidegate/model/Rule"
 import { Rule as RuleSchema } from "@tidegate/model/Rule"
 import type { FilterInput } from "@tidegate/rules/Filter"
 import { compileRules, normalizeRules, type RuleInvalid } from "@tidegate/rules/RuleSet"
+import { conditionsHash, linkedRule } from "@tidegate/rules/StoredFilter"
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 
@@ -91,6 +92,41 @@ describe("normalizeRules", () => {
       detached_from_filter: { id: "flt_1", name: "paid", detached_at: "2026-01-01T00:00:00.000Z" }
     }
     expect(normalized([detached])).toStrictEqual([detached])
+  })
+  it("takes a link as it was read for the link that it is, and no link with conditions of its own", () => {
+    const version = { id: "flt_1", name: "paid", conditions: { body: { a: 1, b: [1.5, "x"] } }, hash: "" }
+    const hash = conditionsHash(version.conditions)
+    const read = linkedRule({ ...version, hash }, new Date(0))
+    const link = { type: "filter", filter_id: "flt_1" }
+    expect(normalized([read])).toStrictEqual([link])
+    // As a database may give it back: with its names in another order.
+    expect(normalized([{ ...read, body: { b: [1.5, "x"], a: 1 } }])).toStrictEqual([link])
+    const refused: ReadonlyArray<unknown> = [
+      { ...read, body: { a: 2 } },
+      { ...read, path: "/" },
+      { ...link, filter_snapshot: read.filter_snapshot },
+      { ...link, body: { a: 1 } },
+      { ...link, detached_from_filter: { id: "flt_2", name: "a", detached_at: "b" } }
+    ]
+    for (const rule of refused) expect(Result.isFailure(normalizeRules([rule])), JSON.stringify(rule)).toBe(true)
+  })
+  it("a link that misses tells which version of which filter it was judged by, once", () => {
+    const linked = linkedRule(
+      { id: "flt_1", name: "paid", conditions: { body: { a: 1 }, path: "/x" }, hash: "sha256:aa" },
+      new Date(0)
+    )
+    const own: Rule = { type: "filter", body: { b: 1 } }
+    const { filter } = Result.getOrThrow(compileRules([linked, own]))
+    const input = (body: Json) => ({ headers: {}, query: {}, path: "/", body: () => body })
+    expect(filter?.failingTargets(input({ a: 2, b: 2 }))).toStrictEqual([
+      "body",
+      "path",
+      { filter_id: "flt_1", hash: "sha256:aa" }
+    ])
+    const [, , by] = filter?.failingTargets(input({ a: 1 })) ?? []
+    expect(by).toStrictEqual({ filter_id: "flt_1", hash: "sha256:aa" })
+    expect(filter?.failingTargets({ ...input({ a: 1 }), path: "/x" })).toStrictEqual(["body"])
+    expect(filter?.failingTargets({ ...input({ a: 1, b: 1 }), path: "/x" })).toStrictEqual([])
   })
   it("accepts every shape of a deduplicate rule", () => {
     const rules = [

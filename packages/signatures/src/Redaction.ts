@@ -52,6 +52,12 @@ export function* redaction(data: RequestData, options: Options): Generator<void,
 /** The same at once. */
 export const redact = (data: RequestData, options: Options): Redacted => atOnce(redaction(data, options))
 
+/** A single small value as strangers may see it, by the path that it stands at: a step that is called like a secret hides it. */
+export const shownOf = (): ((path: string, value: Schema.Json) => Schema.Json) => {
+  const redactor = new Redactor()
+  return (path, value) => atOnce(redactor.named(path, value))
+}
+
 function* redactValues(redactor: Redactor, values: Values): Generator<void, Values, void> {
   const shown: Array<readonly [string, string | ReadonlyArray<string>]> = []
   for (const [name, value] of Object.entries(values)) {

@@ -8,6 +8,7 @@ import { connection, type ConnectionFields } from "@tidegate/resources/Connectio
 import type { AnyResource } from "@tidegate/resources/Resource"
 import { type ConnectionState, transitions, write } from "./ConnectionState.ts"
 import { type DestinationRow, Destinations } from "./Destinations.ts"
+import { holdFilters, linkFilters } from "./FilterLinks.ts"
 import { gathered } from "./Gathered.ts"
 import { presentOf } from "./PresentOf.ts"
 import { Secrets } from "./Secrets.ts"
@@ -27,7 +28,7 @@ export type Lines = "door" | "actor"
 
 /**
  * The connections of teams. Every change raises the version of its source (of both, when it moves), so that no door goes on
- * routing by what was. Rows are locked in the order destinations, sources, connections, transformations.
+ * routing by what was. Rows are locked in the order filters, destinations, sources, connections, transformations.
  */
 export class Connections extends Context.Service<Connections, Store<typeof connection>>()(
   "@tidegate/storage/Connections"
@@ -171,12 +172,16 @@ const make = Effect.gen(function* () {
       }))
     }),
 
-    // Its destination first, then its sources: of both ends when it moves.
+    // The filters that its rules come to link, then its destination, then its sources: of both ends when it moves.
     hold: Effect.fnUntraced(function* (team_id, before, next) {
-      const { destination_id, disabled_at, paused_at, source_id } = { ...before, ...next } as unknown as ConnectionState
+      const { destination_id, disabled_at, paused_at, rules, source_id } = {
+        ...before,
+        ...next
+      } as unknown as ConnectionState
       if (before === null && disabled_at !== null && paused_at !== null) {
         yield* fail("CONNECTION_DISABLED", "a disabled connection cannot be paused")
       }
+      if (rules !== before?.rules) yield* holdFilters(sql, team_id, rules)
       const held = destination_id === before?.destination_id ? null : destination_id
       yield* holdEnds(team_id, held, [...new Set([before?.source_id ?? source_id, source_id])])
     }),
@@ -184,7 +189,7 @@ const make = Effect.gen(function* () {
     holding: (team_id, next) => {
       const { destination_id, disabled_at, paused_at, rules, source_id } = next as unknown as ConnectionState
       if (disabled_at !== null && paused_at !== null) return null
-      if (rules.some(({ type }) => type === "transform")) return null
+      if (rules.some((rule) => rule.type === "transform" || "filter_id" in rule)) return null
       return {
         rows: heldEnds(team_id, destination_id, [source_id]),
         areThere: sql`exists (select from concerned)`,
@@ -194,7 +199,8 @@ const make = Effect.gen(function* () {
     prepare: Effect.fnUntraced(function* ({ team_id }, before, next) {
       const rules = next["rules"] as ConnectionFields["rules"] | undefined
       if (rules === undefined) return next
-      const linked = rules === before?.rules ? rules : yield* linkTransformations(team_id, rules)
+      const linked =
+        rules === before?.rules ? rules : yield* linkTransformations(team_id, yield* linkFilters(sql, team_id, rules))
       const ordering = next["ordering"] as ConnectionFields["ordering"]
       return {
         ...next,

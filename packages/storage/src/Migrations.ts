@@ -24,6 +24,7 @@ import tunnels from "./migrations/0021_tunnels.ts"
 import pairCounts from "./migrations/0022_pair_counts.ts"
 import workflows from "./migrations/0023_workflows.ts"
 import projectKeys from "./migrations/0024_project_keys.ts"
+import filters from "./migrations/0025_filters.ts"
 import { ensurePartitions } from "./Partitions.ts"
 
 /** In order, forward only: what has been released is never changed, a mistake is corrected by the next one. */
@@ -51,7 +52,8 @@ const migrations = Migrator.fromRecord({
   "0021_tunnels": tunnels,
   "0022_pair_counts": pairCounts,
   "0023_workflows": workflows,
-  "0024_project_keys": projectKeys
+  "0024_project_keys": projectKeys,
+  "0025_filters": filters
 })
 
 /**

@@ -101,7 +101,12 @@ export interface Store<R extends AnyResource> {
     to: SwitchOf<R>,
     command?: Command
   ) => Effect.Effect<RecordOf<R>, GatewayError>
-  readonly delete: (team_id: string, id: string, command?: Command) => Effect.Effect<void, GatewayError>
+  /** What there is to tell beside its id, if anything. */
+  readonly delete: (
+    team_id: string,
+    id: string,
+    command?: Command
+  ) => Effect.Effect<Schema.JsonObject | undefined, GatewayError>
 }
 
 /** What a create depends on, as parts of the statement that inserts it. */
@@ -127,7 +132,7 @@ export interface Special<Row extends StoredRow, R extends AnyResource> {
   /** Stored fields, where a row may be older than a part of them. */
   readonly fields?: (fields: FieldsOf<R>) => FieldsOf<R>
   /**
-   * Locks what comes before its own row: locks are taken in the order destinations, sources, connections, transformations. What
+   * Locks what comes before its own row: locks are taken in the order filters, destinations, sources, connections, transformations. What
    * these are is known only from the row, so that is looked at first, and everything begins anew if it has changed by the time
    * that it is locked itself.
    */
@@ -149,6 +154,8 @@ export interface Special<Row extends StoredRow, R extends AnyResource> {
   readonly remove?: (row: Row, at: Date) => Effect.Effect<Values, Failure>
   /** What has to change with it, in the same commit; and whom it all concerns. */
   readonly follow?: (before: Row | null, after: Row, at: Date) => Effect.Effect<Concerned, Failure>
+  /** What its delete answers beside its id, read after the commit. */
+  readonly deleted?: (row: Row) => Effect.Effect<Schema.JsonObject, SqlError.SqlError>
   /** Whom a change concerns that turns out to have been made already. */
   readonly concerns?: (row: Row) => Effect.Effect<Concerned, Failure>
   /** What a list is narrowed to, beyond what every list is. */
@@ -366,7 +373,9 @@ export const makeStore = Effect.fnUntraced(function* <Row extends StoredRow, R e
       const decide = Effect.fnUntraced(function* (row: Row, at: Date) {
         return { deleted_at: at, ...(special.remove === undefined ? {} : yield* special.remove(row, at)) }
       })
-      return Effect.asVoid(carryOutInOne(advance({ team_id, id }, command, decide), command))
+      return Effect.flatMap(carryOutInOne(advance({ team_id, id }, command, decide), command), ({ row }) =>
+        special.deleted === undefined ? Effect.undefined : query(special.deleted(row))
+      )
     }
   }
 })

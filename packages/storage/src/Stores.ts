@@ -5,6 +5,7 @@ import type { AnyResource } from "@tidegate/resources/Resource"
 import { plain } from "@tidegate/resources/Resources"
 import { Connections } from "./Connections.ts"
 import { Destinations } from "./Destinations.ts"
+import { Filters } from "./Filters.ts"
 import type { Secrets } from "./Secrets.ts"
 import { Sources } from "./Sources.ts"
 import { makeStore, plainly, type Store } from "./Store.ts"
@@ -28,10 +29,10 @@ export class PlainStores extends Context.Service<PlainStores, <R extends AnyReso
 }
 
 /** The stores of all resources. */
-export type Stores = Sources | Destinations | Connections | Transformations | Workflows | PlainStores
+export type Stores = Filters | Sources | Destinations | Connections | Transformations | Workflows | PlainStores
 
 export const layer: Layer.Layer<Stores, never, SqlClient.SqlClient | Secrets | Ingress> = Connections.layer.pipe(
   Layer.provideMerge(
-    Layer.mergeAll(Sources.layer, Destinations.layer, Transformations.layer, Workflows.layer, PlainStores.layer)
+    Layer.mergeAll(Filters.layer, Sources.layer, Destinations.layer, Transformations.layer, Workflows.layer, PlainStores.layer)
   )
 )

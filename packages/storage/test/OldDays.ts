@@ -13,14 +13,15 @@ export interface OldDays {
   readonly bodyBytes: number
 }
 
-const at = (prefix: "source" | "destination" | "connection" | "transformation", team: string): string =>
+const at = (prefix: "source" | "destination" | "connection" | "transformation" | "filter", team: string): string =>
   prefixes[prefix] + team.slice(3).padEnd(26, "0")
 
 export const resourcesOf = (team: string) => ({
   source: at("source", team),
   destination: at("destination", team),
   connection: at("connection", team),
-  transformation: at("transformation", team)
+  transformation: at("transformation", team),
+  filter: at("filter", team)
 })
 
 /** The time of the n-th request of a day: one a minute, from one o'clock on. */
@@ -46,7 +47,7 @@ export const makeOldDays = Effect.fnUntraced(function* (options: OldDays) {
   const { bodyBytes, days, now, perDay, teams } = options
   yield* makeDays(options)
   for (const [team, { payload, record }] of Object.entries(teams)) {
-    const { connection, destination, source, transformation } = resourcesOf(team)
+    const { connection, destination, filter, source, transformation } = resourcesOf(team)
     yield* sql`insert into teams (id, name, payload_retention_days, record_retention_days)
       values (${team}, ${team}, ${payload}, ${record})`
     yield* sql`insert into sources (id, team_id, name, type, config, created_at, updated_at)
@@ -57,6 +58,8 @@ export const makeOldDays = Effect.fnUntraced(function* (options: OldDays) {
       values (${connection}, ${team}, 'c', ${source}, ${destination}, '[]', now(), now())`
     yield* sql`insert into transformations (id, team_id, name, code, code_hash, created_at, updated_at)
       values (${transformation}, ${team}, 't', '', '', now(), now())`
+    yield* sql`insert into filters (id, team_id, name, conditions, hash, created_at, updated_at)
+      values (${filter}, ${team}, 'f', '{"path":"/"}', '', now(), now())`
 
     const made: Array<{ readonly id: string; readonly at: string; readonly n: number }> = []
     for (let age = days; age >= 0; age--) {

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import type { AnyResource } from "@tidegate/resources/Resource"
+import { filter } from "@tidegate/resources/Filter"
 import { plain as plainResources } from "@tidegate/resources/Resources"
 import { workflow } from "@tidegate/resources/Workflow"
 import { hashToken } from "@tidegate/storage/Secrets"
@@ -25,14 +26,17 @@ const workflowOf = async (gateway: Gateway, ids: Present): Promise<string> => {
   return (await gateway.api("POST", "/workflows", written)).id
 }
 
-const plain: ReadonlyArray<AnyResource> = plainResources
+/** Those of which nothing is needed but their example. */
+const plain: ReadonlyArray<AnyResource> = [filter, ...plainResources]
 
 /** A resource of each of these kinds as its example writes it, by its prefix. */
 const examplesOf = async (gateway: Gateway, kinds: ReadonlyArray<AnyResource>): Promise<Present> => {
   const made: Present = {}
-  for (const { example, name, plural, prefix } of kinds) {
+  for (const resource of kinds) {
+    const { example, name, plural, prefix } = resource
     const written = Object.assign({}, example.body, { name: gateway.name(name) })
-    made[prefix.slice(0, -1)] = (await gateway.call("POST", `/${plural}`, written)).body.id
+    const answer = await gateway.call("POST", `/${plural}`, written, await gateway.writer(resource))
+    made[prefix.slice(0, -1)] = answer.body.id
   }
   return made
 }

@@ -73,7 +73,13 @@ export const connections: Section = {
       of("headers body", keys("only the requests that match them take part"))
     ],
     ShownTransformRule: [],
-    FilterRule: [of("headers body query path", routing("each decides for itself"))],
+    FilterRule: [
+      of("headers body query path", routing("each decides for itself")),
+      of(
+        "filter_id filter_snapshot filter_snapshot.* detached_from_filter detached_from_filter.*",
+        rules("accepts a link to a stored filter, for the caller to resolve, and what a deleted one leaves")
+      )
+    ],
     DelayRule: [of("delay", routing("a short delay is waited for"))],
     RetryRule: [retryMembers, statusCodes],
     LatestInput: [of("*", tests("test/contract/Records.test.ts")("of a connection have its source's latest input"))]
@@ -93,7 +99,7 @@ export const connections: Section = {
     ),
     row(
       "rule types retry, delay, filter, transform, transformation, deduplicate",
-      input("takes deduplicate and transform rules, linked and inline, and not yet stored filters")
+      input("takes deduplicate and transform rules, linked and inline, and links to stored filters")
     ),
     row(
       "an inline transformation is upserted and linked",

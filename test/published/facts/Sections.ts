@@ -1,6 +1,7 @@
 import { connections } from "./Connections.ts"
 import { destinations } from "./Destinations.ts"
 import type { Section } from "./Facts.ts"
+import { filters } from "./Filters.ts"
 import { formatter } from "./Formatter.ts"
 import { metrics } from "./Metrics.ts"
 import { conventions, projectKeys, projectSecrets, sessions } from "./People.ts"
@@ -21,6 +22,7 @@ export const sections: ReadonlyArray<Section> = [
   destinations,
   connections,
   transformations,
+  filters,
   requests,
   events,
   attempts,

@@ -95,7 +95,7 @@ const wrong: ReadonlyArray<unknown> = [
   { type: "filter", body: { a: { $in: Array.from({ length: 20_000 }, (_, i) => `value-${i}`) } } },
   { type: "filter", filter_id: "nonsense" },
   { type: "filter", filter_id: "flt_1", body: {} },
-  { type: "filter", filter_id: "flt_1" },
+  { type: "filter", filter_id: "flt_1", detached_from_filter: { id: "flt_1", name: "a", detached_at: "b" } },
   { type: "filter", body: {}, filter_snapshot: {} }
 ]
 

@@ -32,5 +32,7 @@ export const exporting = Command.make(
       : say(`${variables} secrets are not in it: it names the variable of each, for the import`)
   })
 ).pipe(
-  Command.withDescription("Sources, destinations, connections and transformations as one YAML file, without secrets")
+  Command.withDescription(
+    "Sources, destinations, connections, filters and transformations as one YAML file, without secrets"
+  )
 )

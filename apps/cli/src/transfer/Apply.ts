@@ -1,6 +1,6 @@
 import { type Client, TidegateError } from "@tidegate/client/source"
 import { failureOf, CliFailure } from "../Failure.ts"
-import { type Kind, kinds, type Row, singular } from "./Entries.ts"
+import { type Kind, kinds, referred, type Row, singular } from "./Entries.ts"
 import type { Inventory } from "./Inventory.ts"
 import type { Plan, Step } from "./Plan.ts"
 import { isObject, type Json, type JsonObject, textOf } from "./Yaml.ts"
@@ -13,10 +13,11 @@ type Ids = Readonly<Record<Kind, Map<string, string>>>
 
 const linked = (rules: Json, ids: Ids): Json =>
   (rules as ReadonlyArray<Json>).map((rule) => {
-    const name = isObject(rule) ? rule["transformation"] : undefined
-    return name === undefined
-      ? rule
-      : { type: "transform", transformation_id: ids.transformations.get(textOf(name)) ?? "" }
+    for (const { id, kind, name, type } of referred) {
+      const named = isObject(rule) ? rule[name] : undefined
+      if (named !== undefined) return { type, [id]: ids[kind].get(textOf(named)) ?? "" }
+    }
+    return rule
   })
 
 /** Since now, or not at all; of what is so already, nothing. */

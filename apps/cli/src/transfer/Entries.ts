@@ -7,11 +7,12 @@ import { isObject, type Json, type JsonObject, textOf } from "./Yaml.ts"
  * installation.
  */
 
-/** In the order in which they are made: each refers to those before it. Stored filters come in here when there are any. */
-export const kinds = ["transformations", "sources", "destinations", "connections"] as const
+/** In the order in which they are made: each refers to those before it. */
+export const kinds = ["filters", "transformations", "sources", "destinations", "connections"] as const
 export type Kind = (typeof kinds)[number]
 
 export const singular: Readonly<Record<Kind, string>> = {
+  filters: "filter",
   transformations: "transformation",
   sources: "source",
   destinations: "destination",
@@ -22,6 +23,7 @@ export type Entry = JsonObject & { readonly name: string }
 
 /** What an entry may say. */
 export const members: Readonly<Record<Kind, ReadonlyArray<string>>> = {
+  filters: ["name", "conditions"],
   transformations: ["name", "code", "env", "isolation"],
   sources: ["name", "description", "type", "slug", "status", "config"],
   destinations: ["name", "description", "type", "disabled", "config"],
@@ -29,6 +31,7 @@ export const members: Readonly<Record<Kind, ReadonlyArray<string>>> = {
 }
 
 export const needed: Readonly<Record<Kind, ReadonlyArray<string>>> = {
+  filters: ["name", "conditions"],
   transformations: ["name", "code"],
   sources: ["name"],
   destinations: ["name", "config"],
@@ -38,8 +41,14 @@ export const needed: Readonly<Record<Kind, ReadonlyArray<string>>> = {
 /** A record of the API, of whatever kind. */
 export type Row = JsonObject & { readonly id: string; readonly name: string }
 
-/** Names of transformations by their ids. */
-export type Names = ReadonlyMap<string, string>
+/** What rules refer to: each kind by the member that holds an id of it, and the one that holds a name in a file. */
+export const referred = [
+  { kind: "transformations", type: "transform", id: "transformation_id", name: "transformation" },
+  { kind: "filters", type: "filter", id: "filter_id", name: "filter" }
+] as const
+
+/** Names by ids, of what rules refer to. */
+export type Names = Readonly<Record<(typeof referred)[number]["kind"], ReadonlyMap<string, string>>>
 
 const nameIn = (value: Json | undefined): string => (isObject(value) ? textOf(value["name"]) : "")
 
@@ -48,15 +57,23 @@ const slugOf = ({ id, url }: Row): string | null => {
   return last === id ? null : last
 }
 
-const ruleOf = (rule: Json, transformations: Names): Json => {
-  const id = isObject(rule) ? rule["transformation_id"] : undefined
-  return typeof id === "string" ? { type: "transform", transformation: transformations.get(id) ?? id } : rule
+/** Copies of a stored filter are the gateway's to make, and which one a rule once had is of no use elsewhere. */
+const ruleOf = (rule: Json, names: Names): Json => {
+  if (!isObject(rule)) return rule
+  for (const { id, kind, name, type } of referred) {
+    const linked = rule[id]
+    if (typeof linked === "string") return { type, [name]: names[kind].get(linked) ?? linked }
+  }
+  const { detached_from_filter: _, ...own } = rule
+  return own
 }
 
 /** A record as an entry says it. Its secrets read masked. */
-export const entryOf = (kind: Kind, row: Row, transformations: Names): Entry => {
+export const entryOf = (kind: Kind, row: Row, names: Names): Entry => {
   const { config, description, name, type } = row
   switch (kind) {
+    case "filters":
+      return { name, conditions: row["conditions"]! }
     case "transformations":
       return { name, code: row["code"]!, env: row["env"]!, isolation: row["isolation"]! }
     case "sources":
@@ -76,7 +93,7 @@ export const entryOf = (kind: Kind, row: Row, transformations: Names): Entry => 
         description: description!,
         source: nameIn(row["source"]),
         destination: nameIn(row["destination"]),
-        rules: (row["rules"] as ReadonlyArray<Json>).map((rule) => ruleOf(rule, transformations)),
+        rules: (row["rules"] as ReadonlyArray<Json>).map((rule) => ruleOf(rule, names)),
         ordering: row["ordering"]!,
         disabled: row["disabled_at"] !== null,
         paused: row["paused_at"] !== null
@@ -84,8 +101,8 @@ export const entryOf = (kind: Kind, row: Row, transformations: Names): Entry => 
   }
 }
 
-/** Stands for the id of a transformation while rules are judged: it may not have one yet. */
-const placeholder = "trs_0"
+/** Stands for an id while rules are judged, by the place of the rule: what it names may not have one yet. */
+const placeholder = (id: string, place: number): string => `${id === "filter_id" ? "flt" : "trs"}_${place}`
 
 /**
  * Rules as the gateway will keep them: in order, complete, in one spelling. So what is written by hand is the same as what is
@@ -95,15 +112,20 @@ export const normalRules = (
   rules: Json
 ): { readonly rules: ReadonlyArray<Json> } | { readonly index: number | null; readonly message: string } => {
   if (!Array.isArray(rules)) return { index: null, message: "rules must be a list" }
-  let transformation: string | null = null
+  const links = new Map<unknown, Json>()
   const written: Array<Json> = []
   for (const [index, rule] of rules.entries()) {
-    const linked = isObject(rule) && (rule["type"] === "transform" || rule["type"] === "transformation")
-    if (linked && typeof rule["transformation"] !== "string") {
-      return { index, message: "transformation must be the name of a transformation" }
+    const link = isObject(rule) ? linkIn(rule) : undefined
+    if (link === undefined) {
+      written.push(rule)
+      continue
     }
-    if (linked) transformation = rule["transformation"] as string
-    written.push(linked ? { type: "transform", transformation_id: placeholder } : rule)
+    const { id, name, type } = link
+    if (typeof rule[name] !== "string") return { index, message: `${name} must be the name of a ${name}` }
+    const stand = placeholder(id, index)
+    links.set(stand, { type, [name]: rule[name] })
+    const { [name]: _, ...rest } = rule
+    written.push({ ...rest, type, [id]: stand })
   }
   const normal = normalizeRules(written)
   if (Result.isFailure(normal)) {
@@ -111,8 +133,16 @@ export const normalRules = (
     return { index: rule_index, message: path === "" ? message : `${path} ${message}` }
   }
   return {
-    rules: normal.success.map((rule) =>
-      rule.type === "transform" ? { type: "transform", transformation } : (rule as unknown as Json)
+    rules: (normal.success as unknown as ReadonlyArray<JsonObject>).map(
+      (rule) => links.get(rule["transformation_id"] ?? rule["filter_id"]) ?? rule
     )
   }
 }
+
+/** How a rule of a file refers to something. A transformation is always referred to; a filter may be written in the rule. */
+const linkIn = (rule: JsonObject): (typeof referred)[number] | undefined =>
+  referred.find(({ name, type }) =>
+    type === "transform"
+      ? rule["type"] === type || rule["type"] === "transformation"
+      : rule["type"] === type && rule[name] !== undefined
+  )

@@ -1,6 +1,6 @@
 import type { Client } from "@tidegate/client/source"
 import { CliFailure } from "../Failure.ts"
-import { type Entry, entryOf, type Kind, kinds, type Names, type Row } from "./Entries.ts"
+import { type Entry, entryOf, type Kind, kinds, type Names, referred, type Row } from "./Entries.ts"
 
 /** What the gateway has, by name. */
 export type Inventory = Readonly<Record<Kind, ReadonlyMap<string, { readonly row: Row; readonly entry: Entry }>>>
@@ -54,7 +54,9 @@ const everything = async (client: Client, kind: Kind, sources: ReadonlyArray<Row
 export const takeInventory = async (client: Client, signal: AbortSignal): Promise<Inventory> => {
   const rows: Partial<Record<Kind, ReadonlyArray<Row>>> = {}
   for (const kind of kinds) rows[kind] = await everything(client, kind, rows.sources ?? [], signal)
-  const names: Names = new Map(rows.transformations!.map(({ id, name }) => [id, name]))
+  const names = Object.fromEntries(
+    referred.map(({ kind }) => [kind, new Map(rows[kind]!.map(({ id, name }) => [id, name]))])
+  ) as unknown as Names
   return Object.fromEntries(
     kinds.map((kind) => [
       kind,

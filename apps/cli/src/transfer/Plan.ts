@@ -1,5 +1,5 @@
 import { type CliFailure, usage } from "../Failure.ts"
-import { type Entry, type Kind, kinds, members, needed, normalRules, type Row, singular } from "./Entries.ts"
+import { type Entry, type Kind, kinds, members, needed, normalRules, referred, type Row, singular } from "./Entries.ts"
 import type { Inventory } from "./Inventory.ts"
 import { covers, type Reference, referenceTo, resolve } from "./Secrets.ts"
 import { isObject, type Json, type JsonObject, type Parsed, type Path, textOf } from "./Yaml.ts"
@@ -54,11 +54,11 @@ class Faults {
 /** The entries of a file by their kinds, as far as they can be judged by themselves. */
 const entriesOf = (value: Json, faults: Faults): Readonly<Record<Kind, ReadonlyArray<Entry | null>>> => {
   const file: JsonObject = isObject(value) ? value : {}
-  if (!isObject(value)) faults.add([], "the file must have sources, destinations, connections or transformations")
+  if (!isObject(value))
+    faults.add([], "the file must have filters, transformations, sources, destinations or connections")
   else if (value["version"] !== version) faults.add(["version"], `version must be ${version}`)
   for (const name of Object.keys(file)) {
-    if (name === "filters") faults.add([name], "stored filters are not there yet: write them as rules of connections")
-    else if (name !== "version" && !(kinds as ReadonlyArray<string>).includes(name))
+    if (name !== "version" && !(kinds as ReadonlyArray<string>).includes(name))
       faults.add([name], `${name} is not known`)
   }
   const entries = (kind: Kind): ReadonlyArray<Entry | null> => {
@@ -113,17 +113,21 @@ const connectionOf = (
     return entry
   }
   for (const [index, rule] of normal.rules.entries()) {
-    const transformation = isObject(rule) ? rule["transformation"] : undefined
-    if (transformation !== undefined && !isKnown("transformations", transformation)) {
-      faults.add([...path, "rules", index], `there is no transformation ${textOf(transformation)}`)
+    for (const { kind, name } of referred) {
+      const named = isObject(rule) ? rule[name] : undefined
+      if (named !== undefined && !isKnown(kind, named)) {
+        faults.add([...path, "rules", index], `there is no ${name} ${textOf(named)}`)
+      }
     }
   }
   return { ...entry, rules: normal.rules }
 }
 
-/** Rules are replaced whole, so that what one no longer says is a change; of other members, what is not said stays. */
+/** What is replaced whole, so that what it no longer says is a change; of other members, what is not said stays. */
+const replaced: ReadonlySet<string> = new Set(["rules", "conditions"])
+
 const isSame = (member: string, current: Json | undefined, wanted: Json): boolean =>
-  covers(current, wanted) && (member !== "rules" || covers(wanted, current ?? []))
+  covers(current, wanted) && (!replaced.has(member) || current === undefined || covers(wanted, current))
 
 /** The key of whoever imports is no secret of a gateway, whatever a file of somebody else says. */
 const forbidden = "TIDEGATE_API_KEY"

@@ -143,3 +143,48 @@ it("what the gateway refuses is told with its line, and what was done is kept", 
     complained: expect.stringContaining("ENOENT")
   })
 })
+
+it("filters come in by the session of an owner, and rules refer to them by their names", async ({
+  folder,
+  gateway,
+  tidegate
+}) => {
+  const path = join(folder, "filters.yaml")
+  const conditions = { body: { total: { $gte: 100 } } }
+  const wanted = {
+    version: 1,
+    filters: [{ name: "filtered-paid", conditions }],
+    sources: [{ name: "filtered-source" }],
+    destinations: [{ name: "filtered-destination", type: "MOCK_API", config: {} }],
+    connections: [
+      {
+        name: "filtered",
+        source: "filtered-source",
+        destination: "filtered-destination",
+        rules: [
+          { type: "filter", filter: "filtered-paid" },
+          { type: "filter", path: "/" }
+        ]
+      }
+    ]
+  }
+  await writeFile(path, printYaml(wanted))
+  expect(await tidegate(["import", path, "--yes"])).toMatchObject({
+    code: 1,
+    complained: expect.stringContaining("filter filtered-paid: this needs a signed-in user")
+  })
+  const env = { TIDEGATE_API_KEY: await gateway.session("owner") }
+  expect(await tidegate(["import", path, "--yes"], { env })).toMatchObject({ code: 0 })
+  const again = await tidegate(["import", path, "--plan", "--json"], { env })
+  expect(JSON.parse(again.said)).toEqual({ applied: true, steps: [], kept_secrets: [] })
+  const exported = JSON.parse((await tidegate(["export", "--json"])).said) as typeof wanted
+  expect(exported.filters).toEqual(wanted.filters)
+  const { rules } = exported.connections.find(({ name }) => name === "filtered")!
+  expect(rules).toEqual(wanted.connections[0]!.rules)
+
+  await writeFile(path, printYaml({ ...wanted, filters: [{ name: "filtered-paid", conditions: { path: "/x" } }] }))
+  const plan = await tidegate(["import", path, "--plan", "--json"], { env })
+  expect(JSON.parse(plan.said).steps).toEqual([
+    { action: "update", kind: "filter", name: "filtered-paid", changed: ["conditions"] }
+  ])
+})

@@ -7,6 +7,7 @@ import { ConnectionsApi } from "./ConnectionsApi.ts"
 import { DestinationsApi } from "./DestinationsApi.ts"
 import { completeDocument } from "./Document.ts"
 import { EventsApi } from "./EventsApi.ts"
+import { FiltersApi } from "./FiltersApi.ts"
 import { FixturesApi } from "./FixturesApi.ts"
 import { FormatterApi } from "./FormatterApi.ts"
 import { groupOf } from "./Group.ts"
@@ -38,6 +39,7 @@ export class Api extends HttpApi.make("tidegate")
     ConnectionsApi,
     TransformationsApi,
     WorkflowsApi,
+    FiltersApi,
     ...plainGroups,
     RequestsApi,
     EventsApi,

@@ -43,6 +43,12 @@ const Issues = Schema.Struct({
   )
 })
 
+const ConditionFault = Schema.Struct({
+  path: Schema.String.annotate({ description: "The member, or the place in the conditions" }),
+  operator: Schema.NullOr(Schema.String).annotate({ description: "The operator there, if it is one" }),
+  message: Schema.String
+})
+
 const Resource = Schema.Struct({ resource_type: Schema.String, id: Schema.String })
 
 interface About {
@@ -62,7 +68,8 @@ const about: Record<ErrorCode, About> = {
   INVALID_CURSOR: { when: "The cursor is none of this list, or of other filters." },
   INVALID_TIME_RANGE: { when: "`from` is later than `to`." },
   RULE_INVALID: { when: "One of the rules is wrong.", data: RuleFault },
-  EMPTY_FILTER: { when: "The filter asks for nothing." },
+  EMPTY_FILTER: { when: "The filter asks for nothing.", data: ConditionFault },
+  INVALID_FILTER_NAME: { when: "The name is none that a filter can have.", data: ConditionFault },
   OAUTH2_STATE_INVALID: {
     when: "The consent was not begun here, has ended already, or was begun with other settings."
   },
@@ -136,6 +143,10 @@ const about: Record<ErrorCode, About> = {
   LEGACY_POLICY_CUTOVER_INCOMPLETE: {
     when: "The team's API key is still let in whatever its scopes say; the operator ends that."
   },
+  FILTER_LIMIT_REACHED: {
+    when: "The team has as many filters as it may.",
+    data: Schema.Struct({ limit: Schema.Int })
+  },
   BULK_OPERATION_NOT_CANCELABLE: { when: "The operation has come to its end." },
   PAYLOAD_TOO_LARGE: { when: "The body is larger than is taken here." },
   UNSUPPORTED_CONTENT_TYPE: { when: "The body is not said to be JSON, or is compressed." },
@@ -197,8 +208,7 @@ const others: ReadonlySet<ErrorCode> = new Set([
   "SOURCE_DISABLED_INGRESS",
   "SOURCE_METHOD_NOT_ALLOWED",
   "UPSTREAM_ERROR",
-  "UPSTREAM_TIMEOUT",
-  "EMPTY_FILTER"
+  "UPSTREAM_TIMEOUT"
 ])
 
 /** What a call of the control API may fail with. Which of it an operation can, its description says. */

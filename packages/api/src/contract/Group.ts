@@ -108,6 +108,14 @@ export const groupOf = <
   const Name = typeName(name)
   const plural: R["plural"] = resource.plural
   const record: R["record"] = resource.record
+  const listed = (resource.listed ?? record) as R["record"]
+  // What a delete answers beyond this is the resource's own.
+  const deleted: typeof Deleted =
+    resource.deleted === undefined
+      ? Deleted
+      : (Schema.Struct({ ...Deleted.fields, ...resource.deleted.fields }).annotate({
+          identifier: `${Name}Deleted`
+        }) as never)
   const write: R["write"]["described"] = resource.write.described
   const patch: R["patch"]["described"] = resource.patch.described
   const { edit = editing, read = reading } = resource.permissions ?? {}
@@ -164,7 +172,7 @@ export const groupOf = <
     .add(
       HttpApiEndpoint.get("list", `/${plural}`, {
         query: (special.query ?? Parameters.switchable) as Query,
-        success: ResourceList(record)
+        success: ResourceList(listed)
       }).annotateMerge(about(`list${typeName(plural)}`, "list", { answer: resourceList(example.record) })),
       HttpApiEndpoint.post("create", `/${plural}`, whole).annotateMerge(
         about(`create${Name}`, "create", {
@@ -191,9 +199,9 @@ export const groupOf = <
       ),
       put,
       ...switched,
-      HttpApiEndpoint.delete("delete", `/${plural}/:id`, { ...one, success: Deleted }).annotateMerge(
+      HttpApiEndpoint.delete("delete", `/${plural}/:id`, { ...one, success: deleted }).annotateMerge(
         about(`delete${Name}`, "delete", {
-          answer: { id: example.record["id"] ?? "", deleted: true },
+          answer: { id: example.record["id"] ?? "", deleted: true, ...resource.deleted?.example },
           errors: [...found, ...(errors.delete ?? [])]
         })
       ),

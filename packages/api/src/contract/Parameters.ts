@@ -71,11 +71,23 @@ const limit = (maximum: number, byDefault: number) =>
   )
 
 /** Either case is understood. */
-const dir = Schema.optionalKey(
-  Schema.String.check(Schema.isPattern(/^(?:asc|desc)$/i, { message: "must be asc or desc" })).pipe(
-    describedAs(Schema.Literals(["asc", "desc"]).annotate({ description: "The order of the list", default: "desc" }))
+const direction = (byDefault: "asc" | "desc") =>
+  Schema.optionalKey(
+    Schema.String.check(Schema.isPattern(/^(?:asc|desc)$/i, { message: "must be asc or desc" })).pipe(
+      describedAs(
+        Schema.Literals(["asc", "desc"]).annotate({ description: "The order of the list", default: byDefault })
+      )
+    )
   )
-)
+const dir = direction("desc")
+
+const orderBy = (byDefault: "name" | "created_at") =>
+  Schema.optionalKey(
+    Schema.Literals(["name", "created_at", "updated_at"]).annotate({
+      description: "What the list is ordered by",
+      default: byDefault
+    })
+  )
 
 const team = { team_id: text("The team to act on, when there is no x-team-id header") }
 
@@ -117,12 +129,7 @@ const listed = {
   id: values("Only these"),
   ids: values("Alias of id"),
   name: text("Exactly this name"),
-  order_by: Schema.optionalKey(
-    Schema.Literals(["name", "created_at", "updated_at"]).annotate({
-      description: "What the list is ordered by",
-      default: "created_at"
-    })
-  ),
+  order_by: orderBy("created_at"),
   dir,
   limit: limit(255, 100)
 }
@@ -151,6 +158,9 @@ export const transformations = {
   include_counts: flag("Counts executions and connections; without it they are shown as zeros", false),
   include_metrics: flag("Alias of include_counts")
 }
+
+/** By name, unless told otherwise. */
+export const filters = { ...listed, order_by: orderBy("name"), dir: direction("asc") }
 
 export const executions = {
   ...team,

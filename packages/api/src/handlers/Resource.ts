@@ -147,8 +147,8 @@ export const handle = Effect.fnUntraced(function* <
       Effect.flatMap(CurrentTeam, ({ id: team_id }) => shown(read(store.get(team_id, params.id)))),
     delete: ({ params }: ById) =>
       Effect.gen(function* () {
-        const { id } = yield* send(yield* owner(params.id), "Delete")
-        return { id, deleted: true as const }
+        const { id, more } = yield* send(yield* owner(params.id), "Delete")
+        return Object.assign({ id, deleted: true as const }, more)
       })
   }
   const writes = {

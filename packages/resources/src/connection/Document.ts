@@ -61,12 +61,29 @@ const FilterRule = Schema.Struct({
   headers: setting(NamedCondition),
   body: setting(Condition),
   query: setting(NamedCondition),
-  path: setting(TextCondition)
+  path: setting(TextCondition),
+  filter_id: optional(
+    Schema.String.check(Schema.isPattern(/^flt_[A-Za-z0-9_-]+$/u)).annotate({
+      description: "A stored filter, whose conditions the rule goes by; instead of its own",
+      examples: [ids.filter]
+    })
+  ),
+  filter_snapshot: optional(
+    Schema.Struct({ name: Schema.String, hash: Schema.String, captured_at: Schema.String }).annotate({
+      description: "The version of the stored filter that the conditions are a copy of"
+    })
+  ),
+  detached_from_filter: optional(
+    Schema.Struct({ id: Schema.String, name: Schema.String, detached_at: Schema.String }).annotate({
+      description: "The stored filter that the conditions are of, which was deleted"
+    })
+  )
 })
   .check(closed, Schema.isMinProperties(2))
   .annotate({
     identifier: "FilterRule",
-    description: "Lets through what meets all that is given; one of headers, body, query and path is needed."
+    description:
+      "Lets through what meets all that is given; filter_id or one of headers, body, query and path is needed."
   })
 
 const DelayRule = Schema.Struct({

@@ -40,9 +40,6 @@ const faultOf = (written: Schema.Json, rule_index: number): RuleFault | null => 
   const alone = normalizeRules([written])
   if (Result.isFailure(alone)) return { rule_index, path: alone.failure.path, message: alone.failure.message }
   const [rule] = alone.success
-  if (rule?.type === "filter" && rule.filter_id !== undefined) {
-    return { rule_index, path: "type", message: "stored filters are not available yet" }
-  }
   if (rule?.type === "transform" && "transformation" in rule) {
     const checked = Result.flatMap(orInvalid(asObject(rule.transformation)), transformation.write.judge)
     if (Result.isFailure(checked)) return { rule_index, path: "transformation", message: checked.failure.message }

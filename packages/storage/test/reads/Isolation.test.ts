@@ -24,6 +24,7 @@ import { Destinations } from "../../src/Destinations.ts"
 import { Sources } from "../../src/Sources.ts"
 import { PlainStores } from "../../src/Stores.ts"
 import { type Table, tables } from "../../src/Tables.ts"
+import { Filters } from "../../src/Filters.ts"
 import { Transformations } from "../../src/Transformations.ts"
 import * as ControlPlane from "../controlPlane.ts"
 import { idOf, makeOldDays, makePendingRoute, makeWaiting, type OldDays, resourcesOf } from "../OldDays.ts"
@@ -90,7 +91,7 @@ const world = Layer.effectDiscard(
     }
   })
 ).pipe(
-  Layer.provideMerge(Layer.merge(Transformations.layer, PlainStores.layer)),
+  Layer.provideMerge(Layer.mergeAll(Filters.layer, Transformations.layer, PlainStores.layer)),
   Layer.provideMerge(ControlPlane.layer),
   Layer.orDie
 )
@@ -104,6 +105,7 @@ interface Ids {
   readonly destination: string
   readonly connection: string
   readonly transformation: string
+  readonly filter: string
   readonly plain: (resource: AnyResource) => string
   /** Of the records of the n-th request. */
   readonly record: (prefix: keyof typeof prefixes, n: number) => string
@@ -224,6 +226,8 @@ const cases: Readonly<Record<string, Case>> = {
     Effect.flatMap(Destinations, ({ get }) => get(mine, (ids ?? idsOf(mine)).destination)),
   "Store.get of a connection": (ids) =>
     Effect.flatMap(Connections, ({ get }) => get(mine, (ids ?? idsOf(mine)).connection)),
+  "Store.list of filters": (ids) => Effect.flatMap(Filters, ({ list }) => list(mine, resources(some(ids?.filter)))),
+  "Store.get of a filter": (ids) => Effect.flatMap(Filters, ({ get }) => get(mine, (ids ?? idsOf(mine)).filter)),
   "Store.get of a transformation": (ids) =>
     Effect.flatMap(Transformations, ({ get }) => get(mine, (ids ?? idsOf(mine)).transformation)),
   ...Object.fromEntries(

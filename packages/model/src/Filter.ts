@@ -1,0 +1,41 @@
+import { Schema } from "effect"
+import { Condition, FilterConditions } from "./Rule.ts"
+import { Timestamp } from "./Timestamp.ts"
+
+/** A connection whose rules link a stored filter. */
+export const FilterConnection = Schema.Struct({
+  id: Schema.String,
+  name: Schema.String,
+  source_id: Schema.String,
+  destination_id: Schema.String,
+  disabled_at: Schema.NullOr(Timestamp),
+  paused_at: Schema.NullOr(Timestamp)
+}).annotate({ identifier: "FilterConnection" })
+
+const listed = {
+  id: Schema.String,
+  team_id: Schema.String,
+  name: Schema.String,
+  conditions: FilterConditions,
+  headers: Schema.NullOr(Condition),
+  body: Schema.NullOr(Condition),
+  query: Schema.NullOr(Condition),
+  path: Schema.NullOr(Condition),
+  connections_count: Schema.Int,
+  sample_connection_id: Schema.NullOr(Schema.String),
+  workflow_steps_count: Schema.Int
+}
+
+const times = { created_at: Timestamp, updated_at: Timestamp }
+
+/** A stored filter as lists show it. Each of its conditions is there twice: under `conditions`, and by itself, null where there is none. */
+export const ListedFilter = Schema.Struct({ ...listed, ...times }).annotate({ identifier: "ListedFilter" })
+
+/** A stored filter. Of the connections that link it, so many are shown at the most. */
+export const Filter = Schema.Struct({
+  ...listed,
+  connections: Schema.Array(FilterConnection),
+  ...times
+}).annotate({ identifier: "Filter" })
+
+export interface Filter extends Schema.Schema.Type<typeof Filter> {}

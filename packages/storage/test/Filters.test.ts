@@ -1,0 +1,335 @@
+import { expect, layer } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Layer, Result } from "effect"
+import { SqlClient } from "effect/sql"
+import type { GatewayError } from "@tidegate/model/GatewayError"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import type { FilterConditions, FilterRule, Rule } from "@tidegate/model/Rule"
+import type { ConnectionFields } from "@tidegate/resources/Connection"
+import { type FilterFields, mostFilters } from "@tidegate/resources/Filter"
+import { Connections } from "../src/Connections.ts"
+import { Filters } from "../src/Filters.ts"
+import { holdFilters } from "../src/FilterLinks.ts"
+import * as ControlPlane from "./controlPlane.ts"
+
+const { createConnection, createSource, otherTeam, team, told, unique, versionOf } = ControlPlane
+
+const world = Filters.layer.pipe(Layer.provideMerge(ControlPlane.layer))
+
+const fresh = () => newId(prefixes.filter, Date.now())
+let versions = 0
+/** Of conditions the store knows only their hash: any that is another one's is good. */
+const fieldsOf = (conditions: FilterConditions, name = unique("filter")): FilterFields => ({
+  name,
+  conditions,
+  hash: `sha256:${++versions}`
+})
+const create = (conditions: FilterConditions = { body: { a: 1 } }, of: string = team) =>
+  Effect.flatMap(Filters, (filters) => filters.create(of, fresh(), fieldsOf(conditions)))
+const change = (conditions: FilterConditions) => (stored: FilterFields) =>
+  Result.succeed(fieldsOf(conditions, stored.name))
+const link = (filter_id: string): Rule => ({ type: "filter", filter_id })
+
+const rulesOf = Effect.fnUntraced(function* (id: string) {
+  return (yield* (yield* Connections).get(team, id)).rules as unknown as ReadonlyArray<FilterRule>
+})
+
+const hashOf = Effect.fnUntraced(function* (id: string) {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ hash: string }>`select hash from filters where id = ${id}`
+  return row?.hash
+})
+
+const isWaiting = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql`
+    select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  return rows.length > 0
+})
+
+layer(world, { excludeTestServices: true })("Filters", (it) => {
+  it.effect("stores a filter and shows it with its conditions one by one", () =>
+    Effect.gen(function* () {
+      const filters = yield* Filters
+      const id = fresh()
+      const conditions = { path: "/x", body: { z: 1, a: [{ $gt: 1 }] } }
+      const created = yield* filters.create(team, id, fieldsOf(conditions, "shape"))
+      expect(created).toStrictEqual({
+        id,
+        team_id: team,
+        name: "shape",
+        conditions,
+        headers: null,
+        body: conditions.body,
+        query: null,
+        path: "/x",
+        connections_count: 0,
+        sample_connection_id: null,
+        workflow_steps_count: 0,
+        connections: [],
+        created_at: created.created_at,
+        updated_at: created.created_at
+      })
+      // As it was written, its order included.
+      expect(JSON.stringify((yield* filters.get(team, id)).conditions)).toBe(JSON.stringify(conditions))
+      expect(yield* filters.findByName(team, "shape")).toBe(id)
+      expect(yield* filters.findByName(otherTeam, "shape")).toBe(null)
+    })
+  )
+
+  it.effect("a rule that links one has its conditions, and which version they are of", () =>
+    Effect.gen(function* () {
+      const filters = yield* Filters
+      const { id, name } = yield* create({ body: { a: 1 }, headers: { "x-env": "prod" } })
+      const connection = yield* createConnection({ rules: [link(id), { type: "filter", path: "/own" }] })
+      const [linked, own] = yield* rulesOf(connection.id)
+      expect(linked).toStrictEqual({
+        type: "filter",
+        filter_id: id,
+        filter_snapshot: { name, hash: yield* hashOf(id), captured_at: linked?.filter_snapshot?.captured_at },
+        body: { a: 1 },
+        headers: { "x-env": "prod" }
+      })
+      expect(own).toStrictEqual({ type: "filter", path: "/own" })
+      const { destination_id, source_id } = connection
+      const shown = yield* filters.get(team, id)
+      expect([shown.connections_count, shown.sample_connection_id]).toStrictEqual([1, connection.id])
+      expect(shown.connections).toStrictEqual([
+        { id: connection.id, name: connection.name, source_id, destination_id, disabled_at: null, paused_at: null }
+      ])
+    })
+  )
+
+  it.effect("a rule cannot link what is not there, of another team, or deleted", () =>
+    Effect.gen(function* () {
+      const filters = yield* Filters
+      const connections = yield* Connections
+      const foreign = yield* create({ path: "/" }, otherTeam)
+      const deleted = yield* create()
+      yield* filters.delete(team, deleted.id)
+      const there = yield* createConnection()
+      for (const id of ["flt_unknown", foreign.id, deleted.id]) {
+        const rules = (stored: ConnectionFields) => Result.succeed({ ...stored, rules: [link(id)] })
+        const writes: ReadonlyArray<Effect.Effect<unknown, GatewayError, ControlPlaneStores>> = [
+          createConnection({ rules: [link(id)] }),
+          connections.update(team, there.id, rules)
+        ]
+        for (const write of writes) {
+          const { code, data } = yield* Effect.flip(write)
+          expect({ code, data }).toStrictEqual({ code: "NOT_FOUND", data: { resource_type: "filter", id } })
+        }
+      }
+    })
+  )
+
+  it.effect("a change gives every rule that links it a new copy, and raises the versions of their sources alone", () =>
+    Effect.gen(function* () {
+      const filters = yield* Filters
+      const { id } = yield* create()
+      const other = yield* create({ path: "/other" })
+      const untouched = yield* createSource()
+      const first = yield* createConnection({ rules: [link(id), link(other.id), { type: "delay", delay: 1 }] })
+      const second = yield* createConnection({ rules: [link(other.id), link(id), link(id)] })
+      const sources = [first.source_id, second.source_id]
+      const before = yield* Effect.forEach([...sources, untouched.id], versionOf)
+      const otherBefore = (yield* rulesOf(first.id))[1]
+      yield* filters.update(team, id, change({ body: { a: 2 } }))
+      const hash = yield* hashOf(id)
+      const [linked, kept, delay] = yield* rulesOf(first.id)
+      expect(linked).toMatchObject({ filter_id: id, filter_snapshot: { hash }, body: { a: 2 } })
+      expect([kept, delay]).toStrictEqual([otherBefore, { type: "delay", delay: 1 }])
+      expect((yield* rulesOf(second.id)).map((rule) => rule.body ?? rule.path)).toStrictEqual([
+        "/other",
+        { a: 2 },
+        { a: 2 }
+      ])
+      const after = yield* Effect.forEach([...sources, untouched.id], versionOf)
+      expect(after).toStrictEqual([before[0]! + 1, before[1]! + 1, before[2]])
+      // What changes nothing concerns nobody.
+      yield* filters.update(team, id, (stored) => Result.succeed(stored))
+      expect(yield* Effect.forEach(sources, versionOf)).toStrictEqual(after.slice(0, 2))
+    })
+  )
+
+  it.effect("its name is in the copies too", () =>
+    Effect.gen(function* () {
+      const filters = yield* Filters
+      const { id } = yield* create()
+      const connection = yield* createConnection({ rules: [link(id)] })
+      const name = unique("renamed")
+      yield* filters.update(team, id, (stored) => Result.succeed({ ...stored, name }))
+      expect((yield* rulesOf(connection.id))[0]?.filter_snapshot?.name).toBe(name)
+    })
+  )
+
+  it.effect("a delete leaves the copies to the rules as their own, and says to how many connections", () =>
+    Effect.gen(function* () {
+      const filters = yield* Filters
+      const { id, name } = yield* create({ body: { a: 1 }, path: "/x" })
+      const first = yield* createConnection({ rules: [link(id), link(id)] })
+      const second = yield* createConnection({ rules: [link(id)] })
+      const deleted = yield* createConnection({ rules: [link(id)] })
+      yield* (yield* Connections).delete(team, deleted.id)
+      const version = yield* versionOf(first.source_id)
+      expect(yield* filters.delete(team, id)).toStrictEqual({ detached_connections: 2 })
+      for (const { id: connection } of [first, second]) {
+        for (const rule of yield* rulesOf(connection)) {
+          expect(rule).toStrictEqual({
+            type: "filter",
+            body: { a: 1 },
+            path: "/x",
+            detached_from_filter: { id, name, detached_at: rule.detached_from_filter?.detached_at }
+          })
+        }
+      }
+      expect(yield* versionOf(first.source_id)).toBe(version! + 1)
+      expect((yield* Effect.flip(filters.get(team, id))).code).toBe("NOT_FOUND")
+      expect((yield* create()).connections_count).toBe(0)
+    })
+  )
+
+  it.effect("a delete that comes twice answers the same", () =>
+    Effect.gen(function* () {
+      const filters = yield* Filters
+      const { id } = yield* create()
+      yield* createConnection({ rules: [link(id)] })
+      const command = { id: "once" }
+      const first = yield* filters.delete(team, id, command)
+      expect(first).toStrictEqual({ detached_connections: 1 })
+      expect(yield* filters.delete(team, id, command)).toStrictEqual(first)
+      expect((yield* Effect.flip(filters.delete(team, id))).code).toBe("NOT_FOUND")
+    })
+  )
+
+  it.effect("a change waits for the connection that is just coming to link it, and finds it", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const filters = yield* Filters
+      const { id } = yield* create()
+      const connection = yield* createConnection()
+      const held = yield* Deferred.make<void>()
+      const commit = yield* Deferred.make<void>()
+      const writer = yield* Effect.forkChild(
+        sql.withTransaction(
+          Effect.gen(function* () {
+            yield* holdFilters(sql, team, [link(id)])
+            yield* Deferred.succeed(held, undefined)
+            yield* Deferred.await(commit)
+            const rules = JSON.stringify([{ ...link(id), body: { a: "old" } }])
+            yield* sql`update connections set rules = ${rules} where id = ${connection.id}`
+          })
+        )
+      )
+      yield* Deferred.await(held)
+      const changing = yield* Effect.forkChild(filters.update(team, id, change({ body: { a: "new" } })))
+      yield* Effect.repeat(isWaiting, { until: (waiting) => waiting })
+      yield* Deferred.succeed(commit, undefined)
+      yield* Fiber.join(writer)
+      yield* Fiber.join(changing)
+      expect((yield* rulesOf(connection.id))[0]?.body).toStrictEqual({ a: "new" })
+    })
+  )
+
+  it.effect("a change begins anew when a connection has moved to another source meanwhile", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const filters = yield* Filters
+      const { id } = yield* create()
+      const connection = yield* createConnection({ rules: [link(id)] })
+      const other = yield* createSource()
+      const before = yield* versionOf(other.id)
+      const held = yield* Deferred.make<void>()
+      const commit = yield* Deferred.make<void>()
+      const mover = yield* Effect.forkChild(
+        sql.withTransaction(
+          Effect.gen(function* () {
+            yield* sql`select from sources where id = any(${[connection.source_id, other.id]}) order by id for update`
+            yield* Deferred.succeed(held, undefined)
+            yield* Deferred.await(commit)
+            yield* sql`update connections set source_id = ${other.id} where id = ${connection.id}`
+          })
+        )
+      )
+      yield* Deferred.await(held)
+      const changing = yield* Effect.forkChild(filters.update(team, id, change({ body: { a: "new" } })))
+      yield* Effect.repeat(isWaiting, { until: (waiting) => waiting })
+      yield* Deferred.succeed(commit, undefined)
+      yield* Fiber.join(mover)
+      yield* Fiber.join(changing)
+      expect((yield* rulesOf(connection.id))[0]?.body).toStrictEqual({ a: "new" })
+      expect(yield* versionOf(other.id)).toBe(before! + 1)
+    })
+  )
+
+  it.effect("changes, deletes and connection writes at once leave no rule without conditions, and no stale copy", () =>
+    Effect.gen(function* () {
+      const filters = yield* Filters
+      const connections = yield* Connections
+      const kept = yield* create({ body: { n: 0 } })
+      const gone = yield* create({ body: { n: -1 } })
+      const all = yield* Effect.forEach(Array.from({ length: 4 }), () => createConnection())
+      const codeOf = (one: Effect.Effect<unknown, GatewayError>) =>
+        Effect.match(one, { onSuccess: () => null, onFailure: ({ code }) => code })
+      // What is written of one connection comes one after the other, as its actor has it.
+      const writes = all.map(({ id }) =>
+        Effect.forEach([0, 1, 2, 3], (n) => {
+          const rules = [link(kept.id), ...(n % 2 === 0 ? [link(gone.id)] : [])]
+          return codeOf(connections.update(team, id, (stored) => Result.succeed({ ...stored, rules })))
+        })
+      )
+      const changes = Effect.forEach([1, 2, 3, 4], (n) =>
+        codeOf(filters.update(team, kept.id, change({ body: { n } })))
+      )
+      const removal = Effect.map(codeOf(filters.delete(team, gone.id)), (end) => [end])
+      const ends = yield* Effect.all([...writes, changes, removal], { concurrency: "unbounded" })
+      // A link to what has gone is refused; nothing else is.
+      expect(ends.flat().filter((end) => end !== null && end !== "NOT_FOUND")).toStrictEqual([])
+      const { conditions } = yield* filters.get(team, kept.id)
+      const hash = yield* hashOf(kept.id)
+      for (const { id } of all) {
+        for (const rule of yield* rulesOf(id)) {
+          if (rule.filter_id === undefined) expect(rule).toMatchObject({ body: { n: -1 }, detached_from_filter: {} })
+          else expect(rule).toMatchObject({ filter_id: kept.id, filter_snapshot: { hash }, body: conditions.body })
+        }
+      }
+    })
+  )
+
+  it.effect("nothing that delivers is concerned", () =>
+    Effect.gen(function* () {
+      const filters = yield* Filters
+      const { id } = yield* create()
+      yield* createConnection({ rules: [link(id)] })
+      const { cancelled, destinations } = yield* told((command) =>
+        filters.update(team, id, change({ path: "/" }), command)
+      )
+      expect({ cancelled, destinations }).toStrictEqual({ cancelled: [], destinations: [] })
+    })
+  )
+
+  it.effect("a team can have 500, also when the last ones are made at once", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const crowded = "tm_crowded"
+      yield* sql`insert into teams (id, name) values (${crowded}, 'Crowded')`
+      yield* sql`insert into filters (id, team_id, name, conditions, hash, created_at, updated_at)
+        select 'flt_' || n, ${crowded}, 'f' || n, '{"path":"/"}', 'h', now(), now()
+        from generate_series(1, ${mostFilters - 2}::int) n`
+      const ends = yield* Effect.all(
+        Array.from({ length: 6 }, () =>
+          Effect.match(create({ path: "/" }, crowded), {
+            onSuccess: () => "made",
+            onFailure: ({ code, data }) => `${code} ${JSON.stringify(data)}`
+          })
+        ),
+        { concurrency: "unbounded" }
+      )
+      expect(ends.toSorted()).toStrictEqual([
+        ...Array.from({ length: 4 }, () => `FILTER_LIMIT_REACHED {"limit":${mostFilters}}`),
+        "made",
+        "made"
+      ])
+    })
+  )
+})
+
+type ControlPlaneStores = Layer.Success<typeof world>

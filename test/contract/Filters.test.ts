@@ -21,7 +21,7 @@ const written = async (
 const sent = async (gateway: Gateway, source: string, body: object): Promise<Body> => {
   const answer = await request(gateway.port, {
     path: `/e/${source}`,
-    headers: { "content-type": "application/json" },
+    headers: [["content-type", "application/json"]],
     body: JSON.stringify(body)
   })
   const { request_id } = JSON.parse(answer.body)

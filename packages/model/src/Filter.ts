@@ -12,6 +12,8 @@ export const FilterConnection = Schema.Struct({
   paused_at: Schema.NullOr(Timestamp)
 }).annotate({ identifier: "FilterConnection" })
 
+export interface FilterConnection extends Schema.Schema.Type<typeof FilterConnection> {}
+
 const listed = {
   id: Schema.String,
   team_id: Schema.String,

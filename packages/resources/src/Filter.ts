@@ -1,4 +1,4 @@
-import { Predicate, Result, Schema } from "effect"
+import { Option, Predicate, Result, Schema } from "effect"
 import { maxControlBody } from "@tidegate/model/BodyLimits"
 import { Filter, ListedFilter } from "@tidegate/model/Filter"
 import { type ErrorCode, fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
@@ -121,7 +121,7 @@ const judge =
     if (isWhole && Result.isSuccess(conditions) && conditions.success === undefined) {
       missing.push({ code: "EMPTY_FILTER", path: "conditions", message: "are required" })
     }
-    const faults = [name, conditions].flatMap((one) => (Result.isFailure(one) ? [one.failure] : []))
+    const faults = [Result.getFailure(name), Result.getFailure(conditions)].flatMap(Option.toArray)
     if (faults.length + missing.length > 0) return Result.fail(refusedConditions([...faults, ...missing]))
     const written: Patch = {
       ...(Result.isSuccess(name) && name.success !== undefined ? { name: name.success } : {}),

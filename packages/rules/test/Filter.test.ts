@@ -1,12 +1,12 @@
 import { compileCustomResponse } from "@tidegate/rules/CustomResponse"
-import { allOf, compileConditions, compileFilter, type FilterInput, type FilterTarget } from "@tidegate/rules/Filter"
+import { allOf, compileConditions, compileFilter, type FilterInput } from "@tidegate/rules/Filter"
 import { compileRules, normalizeRules } from "@tidegate/rules/RuleSet"
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import { methodVectors, refused, requestOf, requestVectors, vectors } from "./Vectors.ts"
 
 /** A connection's filter rule, written as the API takes it: the targets that do not match. */
-const connectionFilter = (conditions: object, input: FilterInput): ReadonlyArray<FilterTarget> | undefined => {
+const connectionFilter = (conditions: object, input: FilterInput): ReadonlyArray<unknown> | undefined => {
   const rules = Result.getOrThrow(normalizeRules([{ type: "filter", ...conditions }]))
   return Result.getOrThrow(compileRules(rules)).filter?.failingTargets(input)
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util"
 import { Context, Effect, Layer, Result, type Schema } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
 import type { RuntimeIssue, Workflow, WorkflowStatus } from "@tidegate/model/Workflow"

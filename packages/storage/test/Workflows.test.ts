@@ -298,10 +298,10 @@ layer(world, { excludeTestServices: true })("Workflows", (it) => {
   it.effect("a name is judged without the space around it, and a source may be written as an object", () =>
     Effect.sync(() => {
       const written = { name: "  spaced ", source: { id: "src_1" } }
-      const judged = workflow.write.judge(written, { id: null, now: new Date(), ingress: null as never })
+      const judged = workflow.write.judge(written)
       expect(Result.getOrThrow(judged)).toEqual({ name: "spaced", source_id: "src_1" })
       const wrong = { name: " ", source_id: "src_1", steps: {}, status: "asleep" }
-      const refusal = workflow.write.judge(wrong, { id: null, now: new Date(), ingress: null as never })
+      const refusal = workflow.write.judge(wrong)
       expect(Result.isFailure(refusal) ? refusal.failure.code : null).toBe("VALIDATION_ERROR")
     })
   )

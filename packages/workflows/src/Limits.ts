@@ -11,6 +11,8 @@ export const limits = {
   configMembers: 50,
   /** Tokens in the inputs and mappings of all steps together. */
   tokens: 5_000,
+  /** Of the definition as JSON, in bytes. */
+  definitionBytes: 1_048_576,
   /** Of one step's inputs or output as JSON, in characters. */
   valueLength: 1_048_576,
   /** Milliseconds. */

@@ -104,8 +104,8 @@ export const compileWorkflow = (
       ancestors: ancestors[index]!
     }
   })
-  const steps = graph.steps.map(({ id }) => plan[indexes.get(id)!]!.step)
-  return Result.succeed({ steps, edges: graph.edges, plan, planEdges })
+  const written = graph.steps.map(({ id }) => plan[indexes.get(id)!]!.step)
+  return Result.succeed({ steps: written, edges: graph.edges, plan, planEdges })
 }
 
 /** Of each step, the steps that lead to it. */

@@ -102,6 +102,7 @@ describe("an advance", () => {
       type: "succeeded",
       step: 1,
       attempt: 1,
+      iteration: null,
       output: "answer",
       ports: ["out"]
     })

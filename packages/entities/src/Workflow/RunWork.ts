@@ -53,9 +53,10 @@ const arrivals = (work: Work, state: RunState, now: number): ReadonlyArray<Occur
   if (state.status === "queued") return over === null ? [{ type: "begun" }] : stopped
   if (over !== null && work.run.headers === payloadGone) {
     // What was under way cannot begin again: of what it would be given, nobody has the half.
-    const lost = state.steps.flatMap(({ attempt, status, wait }, step): ReadonlyArray<Occurrence> =>
-      status === "running" && wait === null ? [{ type: "failed", step, attempt, error: over, random: 0 }] : []
-    )
+    const lost = state.steps.flatMap(({ attempt, iterations, status, wait }, step): ReadonlyArray<Occurrence> => {
+      if (status !== "running" || wait !== null) return []
+      return [{ type: "failed", step, attempt, iteration: iterations?.items.length ?? null, error: over, random: 0 }]
+    })
     return [...stopped, ...lost]
   }
   const due = state.steps.flatMap(({ wait }, step): ReadonlyArray<Occurrence> =>

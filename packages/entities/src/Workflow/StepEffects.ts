@@ -78,7 +78,7 @@ export const layer = Layer.effect(
         }
       })
       // A sandbox that cannot be had for the moment is not the code's fault; the step's time ends this.
-      const { error, request } = yield* Effect.retry(call, Schedule.spaced("250 millis"))
+      const { error, request } = yield* Effect.orDie(Effect.retry(call, Schedule.spaced("250 millis")))
       if (request === null) return failed(error?.code ?? "RUNTIME_ERROR", error?.message ?? "the code has failed")
       const { body, headers, method, parsed_query, path } = request
       const output = { headers, body, query: parsed_query, path, method } as Schema.JsonObject

@@ -150,7 +150,7 @@ export const layer = WorkflowEntity.toLayer(
       )
     )
 
-    const commands = yield* actorOf(workflow, yield* Workflows, { around: Semaphore.withPermit(turn) })
+    const commands = yield* actorOf(workflow, yield* Workflows, { around: (effect) => Semaphore.withPermit(turn, effect) })
     return WorkflowEntity.of({
       ...commands,
       // While it works its handler keeps it in memory.

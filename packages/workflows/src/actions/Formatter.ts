@@ -6,7 +6,8 @@ import {
   type Step as FormatterStep,
   supportedVersions
 } from "@tidegate/formatter/Formatter"
-import { type Operation, operations } from "@tidegate/formatter/Operations"
+import type { Operation } from "@tidegate/formatter/Operation"
+import { operations } from "@tidegate/formatter/Operations"
 import type { Json } from "@tidegate/model/Rule"
 import { Predicate, Result } from "effect"
 import type { Action, ActionComplaint, Bind } from "../Catalog.ts"

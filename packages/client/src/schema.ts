@@ -584,6 +584,82 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  "/filters": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List filters
+     * @description By name. One page, without a cursor: at most 255.
+     */
+    get: operations["listFilters"]
+    /**
+     * Create a filter, or update the one of its name
+     * @description What is left out stays as it is.
+     */
+    put: operations["upsertFilter"]
+    /**
+     * Create a filter
+     * @description A rule `{"type": "filter", "filter_id": …}` of a connection links it. At most 500 in a team.
+     */
+    post: operations["createFilter"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/filters/{id}": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Retrieve a filter
+     * @description With the connections that link it.
+     */
+    get: operations["getFilter"]
+    put?: never
+    post?: never
+    /**
+     * Delete a filter
+     * @description Rules that link it keep its conditions, and say in `detached_from_filter` whose they were.
+     */
+    delete: operations["deleteFilter"]
+    options?: never
+    head?: never
+    /**
+     * Update a filter in part
+     * @description Every connection that links it goes by the new conditions, from the first request after the answer.
+     */
+    patch: operations["updateFilter"]
+    trace?: never
+  }
+  "/filters/test": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Try conditions, or a stored filter, on a request
+     * @description Nothing is stored. The answer says of each operator whether it matched. At most 256 KiB.
+     */
+    post: operations["testFilter"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   "/metrics/connections": {
     parameters: {
       query?: never
@@ -716,6 +792,94 @@ export interface paths {
      * @description Where a provider leads somebody back to who has consented. Without a credential: the state is one. The tokens are kept with the destination and are shown to nobody.
      */
     get: operations["endDestinationConsent"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/project-api-keys": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List keys
+     * @description At most 100: those that are not revoked, newest first, then of the others the newest.
+     */
+    get: operations["listProjectKeys"]
+    put?: never
+    /**
+     * Create a key
+     * @description The key itself is in this answer and nowhere else: if it is lost, revoke it and make another. A team has at most 50 that are not revoked.
+     */
+    post: operations["createProjectKey"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/project-api-keys/{id}": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Retrieve a key
+     * @description Never what it is recognised by.
+     */
+    get: operations["getProjectKey"]
+    put?: never
+    post?: never
+    /**
+     * Revoke a key
+     * @description For ever, from the next call on, everywhere. Repeating it changes nothing.
+     */
+    delete: operations["revokeProjectKey"]
+    options?: never
+    head?: never
+    /**
+     * Change a key
+     * @description What is left out stays. Taking control:execute from a key that has grants needs `execute_grants: []` beside it. It holds from the next call on, everywhere.
+     */
+    patch: operations["updateProjectKey"]
+    trace?: never
+  }
+  "/project-api-keys/{id}/audit": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List what was decided about a key
+     * @description At most 100, the latest first, of the last 30 days. Decisions of one kind within five minutes are one; they are there a second later.
+     */
+    get: operations["listKeyDecisions"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/project-api-keys/{id}/revoke": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
     put?: never
     post?: never
     delete?: never
@@ -1514,6 +1678,62 @@ export interface paths {
     options?: never
     head?: never
     patch?: never
+    trace?: never
+  }
+  "/workflows": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List workflows
+     * @description Without steps and edges; the latest change first. One page, without a cursor: at most 255.
+     */
+    get: operations["listWorkflows"]
+    /**
+     * Create a workflow, or update the one of its name
+     * @description What is left out stays as it is.
+     */
+    put: operations["upsertWorkflow"]
+    /**
+     * Create a workflow
+     * @description All that is wrong with its graph is answered at once.
+     */
+    post: operations["createWorkflow"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/workflows/{id}": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Retrieve a workflow
+     * @description With its steps and edges, and whether it can run.
+     */
+    get: operations["getWorkflow"]
+    put?: never
+    post?: never
+    /**
+     * Delete a workflow
+     * @description With its runs; those under way begin no further step.
+     */
+    delete: operations["deleteWorkflow"]
+    options?: never
+    head?: never
+    /**
+     * Update a workflow in part
+     * @description Steps, or edges, that are given replace all that were there. A change makes a new version; runs that have begun end by theirs. Without a change the version stays.
+     */
+    patch: operations["updateWorkflow"]
     trace?: never
   }
 }
@@ -4008,7 +4228,10 @@ export interface components {
         | "CONNECTION_DISABLED"
         | "CONNECTION_PAUSED"
         | "DESTINATION_DISABLED"
+        | "EMPTY_FILTER"
         | "EVENT_NOT_RETRYABLE"
+        | "EXECUTE_GRANT_REQUIRED"
+        | "FILTER_LIMIT_REACHED"
         | "FIXTURE_TARGET_INVALID"
         | "FORMATTER_ANCHOR_INVALID"
         | "FORMATTER_BODY_TOO_LARGE"
@@ -4040,19 +4263,25 @@ export interface components {
         | "FORMATTER_TIMEZONE_UNKNOWN"
         | "FORMATTER_UNKNOWN_OPERATION"
         | "FORMATTER_VERSION_UNSUPPORTED"
+        | "INSUFFICIENT_SCOPE"
         | "INTERNAL_ERROR"
         | "INVALID_API_KEY"
         | "INVALID_BIN_TOKEN"
         | "INVALID_CURSOR"
+        | "INVALID_FILTER_NAME"
         | "INVALID_ID_TOKEN"
         | "INVALID_JSON"
+        | "INVALID_KEY_POLICY"
         | "INVALID_TIME_RANGE"
+        | "LEGACY_POLICY_CUTOVER_INCOMPLETE"
         | "LOGIN_DISABLED"
         | "NOT_FOUND"
         | "OAUTH2_HANDSHAKE_FAILED"
         | "OAUTH2_STATE_INVALID"
         | "PAYLOAD_TOO_LARGE"
         | "PAYLOAD_UNAVAILABLE"
+        | "PROJECT_KEY_LIMIT_REACHED"
+        | "PROJECT_KEY_REVOKED"
         | "QUEUE_UNAVAILABLE"
         | "RATE_LIMITED"
         | "REQUEST_TIMEOUT"
@@ -4077,6 +4306,9 @@ export interface components {
         | "UPSTREAM_TIMEOUT"
         | "USER_SESSION_REQUIRED"
         | "VALIDATION_ERROR"
+        | "WORKFLOW_GRAPH_INVALID"
+        | "WORKFLOW_NOT_EXECUTABLE"
+        | "workflow_conflict"
       data?: {
         [key: string]: unknown
       }
@@ -4332,14 +4564,220 @@ export interface components {
       updated_at: string
       webhook_id: string
     }
-    /** @description Lets through what meets all that is given; one of headers, body, query and path is needed. */
+    /** @description A stored filter with the connections that link it, at most 100 of them. */
+    Filter: {
+      body: components["schemas"]["Condition"] | null
+      conditions: components["schemas"]["FilterConditions"]
+      connections: components["schemas"]["FilterConnection"][]
+      connections_count: number
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      headers: components["schemas"]["NamedCondition"] | null
+      id: string
+      name: string
+      path: components["schemas"]["TextCondition"] | null
+      query: components["schemas"]["NamedCondition"] | null
+      sample_connection_id: string | null
+      team_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+      workflow_steps_count: number
+    }
+    /**
+     * @description What a request has to meet: all that is given, and something has to be.
+     * @example {
+     *       "headers": {
+     *         "x-env": "prod"
+     *       },
+     *       "body": {
+     *         "type": {
+     *           "$in": [
+     *             "order.paid",
+     *             "order.captured"
+     *           ]
+     *         },
+     *         "total": {
+     *           "$gte": 100
+     *         }
+     *       }
+     *     }
+     */
+    FilterConditions: {
+      body?: components["schemas"]["Condition"] | null
+      headers?: components["schemas"]["NamedCondition"] | null
+      path?: components["schemas"]["TextCondition"] | null
+      query?: components["schemas"]["NamedCondition"] | null
+    }
+    FilterConnection: {
+      destination_id: string
+      disabled_at: string | null
+      id: string
+      name: string
+      paused_at: string | null
+      source_id: string
+    }
+    FilterDeleted: {
+      /** @enum {boolean} */
+      deleted: true
+      detached_connections: number
+      id: string
+    }
+    /** @description Conditions are replaced whole. */
+    FilterPatch: {
+      body?: components["schemas"]["Condition"] | null
+      conditions?: components["schemas"]["FilterConditions"]
+      headers?: components["schemas"]["NamedCondition"] | null
+      /** @description Letters, digits, underscores and hyphens; unique in the team */
+      name?: string
+      path?: components["schemas"]["TextCondition"] | null
+      query?: components["schemas"]["NamedCondition"] | null
+    }
+    /** @description Lets through what meets all that is given; filter_id or one of headers, body, query and path is needed. */
     FilterRule: {
       body?: components["schemas"]["Condition"] | null
+      /** @description The stored filter that the conditions are of, which was deleted */
+      detached_from_filter?: {
+        detached_at: string
+        id: string
+        name: string
+      }
+      /**
+       * @description A stored filter, whose conditions the rule goes by; instead of its own
+       * @example flt_01kak1z4r5g7b3k6j1h9f8e0mn
+       */
+      filter_id?: string
+      /** @description The version of the stored filter that the conditions are a copy of */
+      filter_snapshot?: {
+        captured_at: string
+        hash: string
+        name: string
+      }
       headers?: components["schemas"]["NamedCondition"] | null
       path?: components["schemas"]["TextCondition"] | null
       query?: components["schemas"]["NamedCondition"] | null
       /** @enum {string} */
       type: "filter"
+    }
+    /**
+     * @example {
+     *       "matched": true,
+     *       "targets": {
+     *         "headers": null,
+     *         "body": true,
+     *         "query": null,
+     *         "path": null
+     *       },
+     *       "explanation": [
+     *         {
+     *           "target": "body",
+     *           "path": "total",
+     *           "operator": "$gte",
+     *           "expected": 100,
+     *           "actual": "120.00",
+     *           "matched": true
+     *         }
+     *       ]
+     *     }
+     */
+    FilterTest: {
+      /** @description Each operator by itself, at most 50; values are cut at 200 characters */
+      explanation: {
+        /** @description What is there, without what is secret; null when nothing is */
+        actual: unknown
+        expected: unknown
+        matched: boolean
+        /** @description Null: each item of a list is met by some element, or all of an object by one element */
+        operator: string | null
+        /** @description The place in it; empty: the whole */
+        path: string
+        /** @enum {string} */
+        target: "headers" | "body" | "query" | "path"
+      }[]
+      matched: boolean
+      targets: {
+        /** @description Whether the body is as asked; null: it is not asked about */
+        body: boolean | null
+        /** @description Whether the header is as asked; null: it is not asked about */
+        headers: boolean | null
+        /** @description Whether the path is as asked; null: it is not asked about */
+        path: boolean | null
+        /** @description Whether the query is as asked; null: it is not asked about */
+        query: boolean | null
+      }
+    }
+    /**
+     * @description What to ask, and what about: one of `conditions`, its alias `filter`, and `filter_id`; one of `request`, its alias `input`, and `request_id`.
+     * @example {
+     *       "conditions": {
+     *         "body": {
+     *           "total": {
+     *             "$gte": 100
+     *           }
+     *         }
+     *       },
+     *       "request": {
+     *         "headers": {
+     *           "content-type": "application/json"
+     *         },
+     *         "body": {
+     *           "total": "120.00"
+     *         },
+     *         "query": {},
+     *         "path": "/orders"
+     *       }
+     *     }
+     */
+    FilterTestInput: {
+      conditions?: components["schemas"]["FilterConditions"]
+      filter?: components["schemas"]["FilterConditions"]
+      /**
+       * @description A stored filter, instead of conditions
+       * @example flt_01kak1z4r5g7b3k6j1h9f8e0mn
+       */
+      filter_id?: string
+      input?: components["schemas"]["RequestSample"]
+      request?: components["schemas"]["RequestSample"]
+      /** @description A request that was received, instead of one that is written */
+      request_id?: string
+    }
+    /**
+     * @description Conditions are needed: in `conditions`, or as members of their own.
+     * @example {
+     *       "name": "paid-orders",
+     *       "conditions": {
+     *         "headers": {
+     *           "x-env": "prod"
+     *         },
+     *         "body": {
+     *           "type": {
+     *             "$in": [
+     *               "order.paid",
+     *               "order.captured"
+     *             ]
+     *           },
+     *           "total": {
+     *             "$gte": 100
+     *           }
+     *         }
+     *       }
+     *     }
+     */
+    FilterWrite: {
+      body?: components["schemas"]["Condition"] | null
+      conditions?: components["schemas"]["FilterConditions"]
+      headers?: components["schemas"]["NamedCondition"] | null
+      /** @description Letters, digits, underscores and hyphens; unique in the team */
+      name: string
+      path?: components["schemas"]["TextCondition"] | null
+      query?: components["schemas"]["NamedCondition"] | null
     }
     Fixture: {
       /**
@@ -5007,6 +5445,51 @@ export interface components {
       /** @enum {string} */
       type: "transform" | "transformation"
     }
+    /** @description Decisions of one kind about one key within five minutes. */
+    KeyDecisions: {
+      /** @description Of calls */
+      count: number
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      /** @enum {string} */
+      decision: "allowed" | "denied" | "rate_limited"
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      first_seen_at: string
+      id: number
+      key_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      last_seen_at: string
+      /** @enum {string} */
+      permission: "read" | "edit" | "execute" | "tunnel-connect" | "rotate-secret"
+      /** @description Null: it was let in */
+      reason:
+        | (
+            | "scope_missing"
+            | "grant_missing"
+            | "team_mismatch"
+            | "key_disabled"
+            | "key_revoked"
+            | "rate_limited"
+            | "session_required"
+            | "legacy_shadow_denied"
+          )
+        | null
+      /** @description Method and path, like POST:/v1/events/:id/retry */
+      route_key: string
+      team_id: string
+    }
     LatestInput: {
       /**
        * Format: date-time
@@ -5029,6 +5512,31 @@ export interface components {
       payload_key: string
       request_id: string
       source_id: string
+    }
+    ListedFilter: {
+      body: components["schemas"]["Condition"] | null
+      conditions: components["schemas"]["FilterConditions"]
+      connections_count: number
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      headers: components["schemas"]["NamedCondition"] | null
+      id: string
+      name: string
+      path: components["schemas"]["TextCondition"] | null
+      query: components["schemas"]["NamedCondition"] | null
+      sample_connection_id: string | null
+      team_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+      workflow_steps_count: number
     }
     Login: {
       /** @description Alias of id_token */
@@ -5510,6 +6018,51 @@ export interface components {
     }
     /** @description What headers or a query have to meet: conditions by name, and operators. */
     NamedCondition: unknown[] | components["schemas"]["ConditionOperators"]
+    /** @description A key that has just been made. */
+    NewProjectKey: {
+      /** @description The key itself, shown this once */
+      api_key: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      /** @description Null: it is the team's API key */
+      created_by_user_id: string | null
+      /** @description The routes that it may execute, where it has control:execute */
+      execute_grants: string[]
+      id: string
+      /** @description Exact to a minute */
+      last_used_at: string | null
+      /** @description Whether it is the API key of /project-secrets */
+      legacy_project_secret: boolean
+      /** @description What it begins with; the rest is known to nobody here */
+      masked_key: string
+      name: string
+      rate_limit_per_minute: number
+      revoked_at: string | null
+      /** @description None implies another */
+      scopes: ("control:read" | "control:edit" | "control:execute" | "tunnel:connect")[]
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      secret_last_rotated_at: string
+      /**
+       * @description Revoked is for ever
+       * @enum {string}
+       */
+      status: "active" | "disabled" | "revoked"
+      team_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+    }
     NewPublicBin: {
       /** @description What senders send to */
       endpoint: string
@@ -5702,6 +6255,74 @@ export interface components {
     }
     ProfileWrite: {
       name: string
+    }
+    /** @description A key of a team, without what it is recognised by. */
+    ProjectKey: {
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      /** @description Null: it is the team's API key */
+      created_by_user_id: string | null
+      /** @description The routes that it may execute, where it has control:execute */
+      execute_grants: string[]
+      id: string
+      /** @description Exact to a minute */
+      last_used_at: string | null
+      /** @description Whether it is the API key of /project-secrets */
+      legacy_project_secret: boolean
+      /** @description What it begins with; the rest is known to nobody here */
+      masked_key: string
+      name: string
+      rate_limit_per_minute: number
+      revoked_at: string | null
+      /** @description None implies another */
+      scopes: ("control:read" | "control:edit" | "control:execute" | "tunnel:connect")[]
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      secret_last_rotated_at: string
+      /**
+       * @description Revoked is for ever
+       * @enum {string}
+       */
+      status: "active" | "disabled" | "revoked"
+      team_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+    }
+    ProjectKeyPatch: {
+      /** @description The routes that it may execute, like POST:/v1/events/:id/retry; needs control:execute. None: it executes nothing */
+      execute_grants?: string[]
+      /** @description For people; need not be unique. Spaces around it are left out */
+      name?: string
+      /** @description Calls a minute; 240 unless told */
+      rate_limit_per_minute?: number
+      /** @description Each once; none implies another */
+      scopes?: ("control:read" | "control:edit" | "control:execute" | "tunnel:connect")[]
+      /**
+       * @description Disabled, it is let in nowhere
+       * @enum {string}
+       */
+      status?: "active" | "disabled"
+    }
+    ProjectKeyWrite: {
+      /** @description The routes that it may execute, like POST:/v1/events/:id/retry; needs control:execute. None: it executes nothing */
+      execute_grants?: string[]
+      /** @description For people; need not be unique. Spaces around it are left out */
+      name: string
+      /** @description Calls a minute; 240 unless told */
+      rate_limit_per_minute?: number
+      /** @description Each once; none implies another */
+      scopes: ("control:read" | "control:edit" | "control:execute" | "tunnel:connect")[]
     }
     ProjectSecret: {
       has_secret: boolean
@@ -7576,6 +8197,147 @@ export interface components {
       id: string
       name: string | null
       picture_url: string | null
+    }
+    Workflow: {
+      capabilities: components["schemas"]["WorkflowCapabilities"]
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      description: string | null
+      edges?: unknown[]
+      edges_count: number
+      id: string
+      name: string
+      source: components["schemas"]["WorkflowTrigger"] | null
+      /** @description Null: its source was deleted */
+      source_id: string | null
+      /** @enum {string} */
+      status: "draft" | "active" | "paused" | "disabled"
+      steps?: unknown[]
+      steps_count: number
+      team_id: string
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+      /** @description One more with every change */
+      version: number
+    }
+    WorkflowCapabilities: {
+      branching: boolean
+      fan_out: boolean
+      join: boolean
+      runtime_executable: boolean
+      runtime_issue: components["schemas"]["WorkflowRuntimeIssue"] | null
+      sequential_action_loop: boolean
+    }
+    WorkflowPatch: {
+      description?: string | null
+      /** @description The edges, as a whole; at most 250 */
+      edges?: unknown[]
+      /** @description Printable characters, unique in the team */
+      name?: string
+      source_id?: string
+      /**
+       * @description `active` unless told
+       * @enum {string}
+       */
+      status?: "draft" | "active" | "paused" | "disabled"
+      /** @description The steps, as a whole; at most 100 */
+      steps?: unknown[]
+      /** @description The version that the change was made from: refused when there is a later one. Without it the last one wins */
+      version?: number
+    }
+    WorkflowRuntimeIssue: {
+      /** @enum {string} */
+      code: "workflow_resource_missing" | "workflow_resource_disabled"
+      field: string | null
+      message: string
+      step_id: string | null
+      step_name: string | null
+      step_number: number | null
+    }
+    WorkflowTrigger: {
+      definition_key: string | null
+      definition_name: string | null
+      export_path: string | null
+      id: string
+      name: string
+      output_schema: unknown | null
+      primary_output: string
+      provider_key: string | null
+      sample: unknown | null
+      /** @enum {string} */
+      schema_provenance: "provider" | "sample" | "none"
+      /** @enum {string} */
+      status: "enabled" | "disabled"
+      type: string
+    }
+    /**
+     * @example {
+     *       "name": "Paid order to CRM",
+     *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+     *       "steps": [
+     *         {
+     *           "id": "only_paid",
+     *           "kind": "filter",
+     *           "name": "Paid only",
+     *           "config": {
+     *             "conditions": {
+     *               "trigger": {
+     *                 "body": {
+     *                   "status": "paid"
+     *                 }
+     *               }
+     *             }
+     *           }
+     *         },
+     *         {
+     *           "id": "to_crm",
+     *           "kind": "destination",
+     *           "name": "CRM",
+     *           "resource_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+     *           "invocation_inputs": {
+     *             "body": {
+     *               "order": "{{trigger.body.id}}"
+     *             }
+     *           }
+     *         }
+     *       ],
+     *       "edges": [
+     *         {
+     *           "id": "e_begin",
+     *           "source_type": "trigger",
+     *           "target_step_id": "only_paid"
+     *         },
+     *         {
+     *           "id": "e_paid",
+     *           "source_type": "step",
+     *           "source_step_id": "only_paid",
+     *           "target_step_id": "to_crm"
+     *         }
+     *       ]
+     *     }
+     */
+    WorkflowWrite: {
+      description?: string | null
+      /** @description The edges, as a whole; at most 250 */
+      edges?: unknown[]
+      /** @description Printable characters, unique in the team */
+      name: string
+      source_id: string
+      /**
+       * @description `active` unless told
+       * @enum {string}
+       */
+      status?: "draft" | "active" | "paused" | "disabled"
+      /** @description The steps, as a whole; at most 100 */
+      steps?: unknown[]
     }
   }
   responses: never
@@ -11127,6 +11889,636 @@ export interface operations {
       }
     }
   }
+  listFilters: {
+    parameters: {
+      query?: {
+        /** @description The order of the list */
+        dir?: "asc" | "desc"
+        /** @description Only these; repeat or separate by commas */
+        id?: string[]
+        /** @description Alias of id; repeat or separate by commas */
+        ids?: string[]
+        /** @description Rows in a page; more than 255 is taken as 255 */
+        limit?: number
+        /** @description Exactly this name */
+        name?: string
+        /** @description What the list is ordered by */
+        order_by?: "name" | "created_at" | "updated_at"
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "pagination": {
+           *         "order_by": "created_at",
+           *         "dir": "desc",
+           *         "limit": 100
+           *       },
+           *       "count": 1,
+           *       "has_more": false,
+           *       "models": [
+           *         {
+           *           "id": "flt_01kak1z4r5g7b3k6j1h9f8e0mn",
+           *           "team_id": "tm_demo",
+           *           "name": "paid-orders",
+           *           "conditions": {
+           *             "headers": {
+           *               "x-env": "prod"
+           *             },
+           *             "body": {
+           *               "type": {
+           *                 "$in": [
+           *                   "order.paid",
+           *                   "order.captured"
+           *                 ]
+           *               },
+           *               "total": {
+           *                 "$gte": 100
+           *               }
+           *             }
+           *           },
+           *           "headers": {
+           *             "x-env": "prod"
+           *           },
+           *           "body": {
+           *             "type": {
+           *               "$in": [
+           *                 "order.paid",
+           *                 "order.captured"
+           *               ]
+           *             },
+           *             "total": {
+           *               "$gte": 100
+           *             }
+           *           },
+           *           "query": null,
+           *           "path": null,
+           *           "connections_count": 1,
+           *           "sample_connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "workflow_steps_count": 0,
+           *           "connections": [
+           *             {
+           *               "id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *               "name": "shop-to-orders-api",
+           *               "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *               "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *               "disabled_at": null,
+           *               "paused_at": null
+           *             }
+           *           ],
+           *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "updated_at": "2026-01-01T00:00:00.000Z"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            count: number
+            has_more: boolean
+            models: components["schemas"]["ListedFilter"][]
+            pagination: {
+              /** @enum {string} */
+              dir: "asc" | "desc"
+              limit: number
+              order_by: string
+            }
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  upsertFilter: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "name": "paid-orders",
+         *       "conditions": {
+         *         "headers": {
+         *           "x-env": "prod"
+         *         },
+         *         "body": {
+         *           "type": {
+         *             "$in": [
+         *               "order.paid",
+         *               "order.captured"
+         *             ]
+         *           },
+         *           "total": {
+         *             "$gte": 100
+         *           }
+         *         }
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["FilterWrite"]
+      }
+    }
+    responses: {
+      /** @description A stored filter with the connections that link it, at most 100 of them. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "flt_01kak1z4r5g7b3k6j1h9f8e0mn",
+           *       "team_id": "tm_demo",
+           *       "name": "paid-orders",
+           *       "conditions": {
+           *         "headers": {
+           *           "x-env": "prod"
+           *         },
+           *         "body": {
+           *           "type": {
+           *             "$in": [
+           *               "order.paid",
+           *               "order.captured"
+           *             ]
+           *           },
+           *           "total": {
+           *             "$gte": 100
+           *           }
+           *         }
+           *       },
+           *       "headers": {
+           *         "x-env": "prod"
+           *       },
+           *       "body": {
+           *         "type": {
+           *           "$in": [
+           *             "order.paid",
+           *             "order.captured"
+           *           ]
+           *         },
+           *         "total": {
+           *           "$gte": 100
+           *         }
+           *       },
+           *       "query": null,
+           *       "path": null,
+           *       "connections_count": 1,
+           *       "sample_connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *       "workflow_steps_count": 0,
+           *       "connections": [
+           *         {
+           *           "id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "name": "shop-to-orders-api",
+           *           "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *           "disabled_at": null,
+           *           "paused_at": null
+           *         }
+           *       ],
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Filter"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  createFilter: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "name": "paid-orders",
+         *       "conditions": {
+         *         "headers": {
+         *           "x-env": "prod"
+         *         },
+         *         "body": {
+         *           "type": {
+         *             "$in": [
+         *               "order.paid",
+         *               "order.captured"
+         *             ]
+         *           },
+         *           "total": {
+         *             "$gte": 100
+         *           }
+         *         }
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["FilterWrite"]
+      }
+    }
+    responses: {
+      /** @description A stored filter with the connections that link it, at most 100 of them. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "flt_01kak1z4r5g7b3k6j1h9f8e0mn",
+           *       "team_id": "tm_demo",
+           *       "name": "paid-orders",
+           *       "conditions": {
+           *         "headers": {
+           *           "x-env": "prod"
+           *         },
+           *         "body": {
+           *           "type": {
+           *             "$in": [
+           *               "order.paid",
+           *               "order.captured"
+           *             ]
+           *           },
+           *           "total": {
+           *             "$gte": 100
+           *           }
+           *         }
+           *       },
+           *       "headers": {
+           *         "x-env": "prod"
+           *       },
+           *       "body": {
+           *         "type": {
+           *           "$in": [
+           *             "order.paid",
+           *             "order.captured"
+           *           ]
+           *         },
+           *         "total": {
+           *           "$gte": 100
+           *         }
+           *       },
+           *       "query": null,
+           *       "path": null,
+           *       "connections_count": 1,
+           *       "sample_connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *       "workflow_steps_count": 0,
+           *       "connections": [
+           *         {
+           *           "id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "name": "shop-to-orders-api",
+           *           "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *           "disabled_at": null,
+           *           "paused_at": null
+           *         }
+           *       ],
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Filter"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getFilter: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The filter's id
+         * @example flt_01kak1z4r5g7b3k6j1h9f8e0mn
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description A stored filter with the connections that link it, at most 100 of them. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "flt_01kak1z4r5g7b3k6j1h9f8e0mn",
+           *       "team_id": "tm_demo",
+           *       "name": "paid-orders",
+           *       "conditions": {
+           *         "headers": {
+           *           "x-env": "prod"
+           *         },
+           *         "body": {
+           *           "type": {
+           *             "$in": [
+           *               "order.paid",
+           *               "order.captured"
+           *             ]
+           *           },
+           *           "total": {
+           *             "$gte": 100
+           *           }
+           *         }
+           *       },
+           *       "headers": {
+           *         "x-env": "prod"
+           *       },
+           *       "body": {
+           *         "type": {
+           *           "$in": [
+           *             "order.paid",
+           *             "order.captured"
+           *           ]
+           *         },
+           *         "total": {
+           *           "$gte": 100
+           *         }
+           *       },
+           *       "query": null,
+           *       "path": null,
+           *       "connections_count": 1,
+           *       "sample_connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *       "workflow_steps_count": 0,
+           *       "connections": [
+           *         {
+           *           "id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "name": "shop-to-orders-api",
+           *           "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *           "disabled_at": null,
+           *           "paused_at": null
+           *         }
+           *       ],
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Filter"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  deleteFilter: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The filter's id
+         * @example flt_01kak1z4r5g7b3k6j1h9f8e0mn
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description FilterDeleted */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "flt_01kak1z4r5g7b3k6j1h9f8e0mn",
+           *       "deleted": true,
+           *       "detached_connections": 1
+           *     }
+           */
+          "application/json": components["schemas"]["FilterDeleted"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  updateFilter: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The filter's id
+         * @example flt_01kak1z4r5g7b3k6j1h9f8e0mn
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "conditions": {
+         *         "body": {
+         *           "type": "order.paid"
+         *         }
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["FilterPatch"]
+      }
+    }
+    responses: {
+      /** @description A stored filter with the connections that link it, at most 100 of them. */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "flt_01kak1z4r5g7b3k6j1h9f8e0mn",
+           *       "team_id": "tm_demo",
+           *       "name": "paid-orders",
+           *       "conditions": {
+           *         "body": {
+           *           "type": "order.paid"
+           *         }
+           *       },
+           *       "headers": {
+           *         "x-env": "prod"
+           *       },
+           *       "body": {
+           *         "type": {
+           *           "$in": [
+           *             "order.paid",
+           *             "order.captured"
+           *           ]
+           *         },
+           *         "total": {
+           *           "$gte": 100
+           *         }
+           *       },
+           *       "query": null,
+           *       "path": null,
+           *       "connections_count": 1,
+           *       "sample_connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *       "workflow_steps_count": 0,
+           *       "connections": [
+           *         {
+           *           "id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
+           *           "name": "shop-to-orders-api",
+           *           "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *           "disabled_at": null,
+           *           "paused_at": null
+           *         }
+           *       ],
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Filter"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  testFilter: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "conditions": {
+         *         "body": {
+         *           "total": {
+         *             "$gte": 100
+         *           }
+         *         }
+         *       },
+         *       "request": {
+         *         "headers": {
+         *           "content-type": "application/json"
+         *         },
+         *         "body": {
+         *           "total": "120.00"
+         *         },
+         *         "query": {},
+         *         "path": "/orders"
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["FilterTestInput"]
+      }
+    }
+    responses: {
+      /** @description FilterTest */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "matched": true,
+           *       "targets": {
+           *         "headers": null,
+           *         "body": true,
+           *         "query": null,
+           *         "path": null
+           *       },
+           *       "explanation": [
+           *         {
+           *           "target": "body",
+           *           "path": "total",
+           *           "operator": "$gte",
+           *           "expected": 100,
+           *           "actual": "120.00",
+           *           "matched": true
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": components["schemas"]["FilterTest"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
   getConnectionMetrics: {
     parameters: {
       query?: {
@@ -11787,6 +13179,394 @@ export interface operations {
            *     }
            */
           "application/json": components["schemas"]["ConsentEnded"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  listProjectKeys: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "data": [
+           *         {
+           *           "id": "pak_0123456789abcdef0123456789abcdef",
+           *           "team_id": "tm_demo",
+           *           "name": "ci",
+           *           "masked_key": "gwp_7Qm2Xc9A_****",
+           *           "status": "active",
+           *           "scopes": [
+           *             "control:read",
+           *             "control:execute"
+           *           ],
+           *           "execute_grants": [
+           *             "POST:/v1/events/:id/retry"
+           *           ],
+           *           "rate_limit_per_minute": 240,
+           *           "last_used_at": null,
+           *           "secret_last_rotated_at": "2026-01-01T00:00:00.000Z",
+           *           "revoked_at": null,
+           *           "legacy_project_secret": false,
+           *           "created_by_user_id": "usr_demo",
+           *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "updated_at": "2026-01-01T00:00:00.000Z"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            data: components["schemas"]["ProjectKey"][]
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  createProjectKey: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "name": "ci",
+         *       "scopes": [
+         *         "control:read",
+         *         "control:execute"
+         *       ],
+         *       "execute_grants": [
+         *         "POST:/v1/events/:id/retry"
+         *       ],
+         *       "rate_limit_per_minute": 240
+         *     }
+         */
+        "application/json": components["schemas"]["ProjectKeyWrite"]
+      }
+    }
+    responses: {
+      /** @description Success */
+      201: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "data": {
+           *         "id": "pak_0123456789abcdef0123456789abcdef",
+           *         "team_id": "tm_demo",
+           *         "name": "ci",
+           *         "masked_key": "gwp_7Qm2Xc9A_****",
+           *         "status": "active",
+           *         "scopes": [
+           *           "control:read",
+           *           "control:execute"
+           *         ],
+           *         "execute_grants": [
+           *           "POST:/v1/events/:id/retry"
+           *         ],
+           *         "rate_limit_per_minute": 240,
+           *         "last_used_at": null,
+           *         "secret_last_rotated_at": "2026-01-01T00:00:00.000Z",
+           *         "revoked_at": null,
+           *         "legacy_project_secret": false,
+           *         "created_by_user_id": "usr_demo",
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "updated_at": "2026-01-01T00:00:00.000Z",
+           *         "api_key": "gwp_7Qm2Xc9A_EXAMPLEexampleEXAMPLEexample00002JcXwk"
+           *       }
+           *     }
+           */
+          "application/json": {
+            data: components["schemas"]["NewProjectKey"]
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getProjectKey: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The key's id
+         * @example pak_0123456789abcdef0123456789abcdef
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "data": {
+           *         "id": "pak_0123456789abcdef0123456789abcdef",
+           *         "team_id": "tm_demo",
+           *         "name": "ci",
+           *         "masked_key": "gwp_7Qm2Xc9A_****",
+           *         "status": "active",
+           *         "scopes": [
+           *           "control:read",
+           *           "control:execute"
+           *         ],
+           *         "execute_grants": [
+           *           "POST:/v1/events/:id/retry"
+           *         ],
+           *         "rate_limit_per_minute": 240,
+           *         "last_used_at": null,
+           *         "secret_last_rotated_at": "2026-01-01T00:00:00.000Z",
+           *         "revoked_at": null,
+           *         "legacy_project_secret": false,
+           *         "created_by_user_id": "usr_demo",
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "updated_at": "2026-01-01T00:00:00.000Z"
+           *       }
+           *     }
+           */
+          "application/json": {
+            data: components["schemas"]["ProjectKey"]
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  revokeProjectKey: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The key's id
+         * @example pak_0123456789abcdef0123456789abcdef
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "data": {
+           *         "id": "pak_0123456789abcdef0123456789abcdef",
+           *         "team_id": "tm_demo",
+           *         "name": "ci",
+           *         "masked_key": "gwp_7Qm2Xc9A_****",
+           *         "status": "revoked",
+           *         "scopes": [
+           *           "control:read",
+           *           "control:execute"
+           *         ],
+           *         "execute_grants": [
+           *           "POST:/v1/events/:id/retry"
+           *         ],
+           *         "rate_limit_per_minute": 240,
+           *         "last_used_at": null,
+           *         "secret_last_rotated_at": "2026-01-01T00:00:00.000Z",
+           *         "revoked_at": "2026-01-01T00:00:00.000Z",
+           *         "legacy_project_secret": false,
+           *         "created_by_user_id": "usr_demo",
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "updated_at": "2026-01-01T00:00:00.000Z"
+           *       }
+           *     }
+           */
+          "application/json": {
+            data: components["schemas"]["ProjectKey"]
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  updateProjectKey: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The key's id
+         * @example pak_0123456789abcdef0123456789abcdef
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "status": "disabled"
+         *     }
+         */
+        "application/json": components["schemas"]["ProjectKeyPatch"]
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "data": {
+           *         "id": "pak_0123456789abcdef0123456789abcdef",
+           *         "team_id": "tm_demo",
+           *         "name": "ci",
+           *         "masked_key": "gwp_7Qm2Xc9A_****",
+           *         "status": "disabled",
+           *         "scopes": [
+           *           "control:read",
+           *           "control:execute"
+           *         ],
+           *         "execute_grants": [
+           *           "POST:/v1/events/:id/retry"
+           *         ],
+           *         "rate_limit_per_minute": 240,
+           *         "last_used_at": null,
+           *         "secret_last_rotated_at": "2026-01-01T00:00:00.000Z",
+           *         "revoked_at": null,
+           *         "legacy_project_secret": false,
+           *         "created_by_user_id": "usr_demo",
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "updated_at": "2026-01-01T00:00:00.000Z"
+           *       }
+           *     }
+           */
+          "application/json": {
+            data: components["schemas"]["ProjectKey"]
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  listKeyDecisions: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The key's id
+         * @example pak_0123456789abcdef0123456789abcdef
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "data": [
+           *         {
+           *           "id": 1042,
+           *           "key_id": "pak_0123456789abcdef0123456789abcdef",
+           *           "team_id": "tm_demo",
+           *           "route_key": "POST:/v1/events/:id/retry",
+           *           "permission": "execute",
+           *           "decision": "denied",
+           *           "reason": "grant_missing",
+           *           "count": 17,
+           *           "first_seen_at": "2026-01-01T00:00:00.000Z",
+           *           "last_seen_at": "2026-01-01T00:04:40.000Z",
+           *           "created_at": "2026-01-01T00:00:00.000Z"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            data: components["schemas"]["KeyDecisions"][]
+          }
         }
       }
       /** @description What was wrong */
@@ -15618,6 +17398,743 @@ export interface operations {
            *     }
            */
           "application/json": components["schemas"]["FormatterTrial"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  listWorkflows: {
+    parameters: {
+      query?: {
+        /** @description The order of the list */
+        dir?: "asc" | "desc"
+        /** @description Only these; repeat or separate by commas */
+        id?: string[]
+        /** @description Alias of id; repeat or separate by commas */
+        ids?: string[]
+        /** @description Rows in a page; more than 255 is taken as 255 */
+        limit?: number
+        /** @description Exactly this name */
+        name?: string
+        /** @description What the list is ordered by */
+        order_by?: "name" | "created_at" | "updated_at"
+        /** @description Looks for this in ids and further fields */
+        q?: string
+        /** @description Alias of q */
+        search?: string
+        /** @description Alias of q */
+        search_term?: string
+        /** @description Of these sources; repeat or separate by commas */
+        source_id?: string[]
+        /** @description Of these states; repeat or separate by commas */
+        status?: ("draft" | "active" | "paused" | "disabled")[]
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "pagination": {
+           *         "order_by": "created_at",
+           *         "dir": "desc",
+           *         "limit": 100
+           *       },
+           *       "count": 1,
+           *       "has_more": false,
+           *       "models": [
+           *         {
+           *           "id": "wfl_01kak1z4r3g7b3k6j1h9f8e0mn",
+           *           "team_id": "tm_demo",
+           *           "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "name": "Paid order to CRM",
+           *           "description": null,
+           *           "status": "active",
+           *           "version": 1,
+           *           "source": {
+           *             "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *             "name": "shop",
+           *             "type": "WEBHOOK",
+           *             "status": "enabled",
+           *             "provider_key": null,
+           *             "definition_key": null,
+           *             "definition_name": null,
+           *             "output_schema": null,
+           *             "schema_provenance": "none",
+           *             "primary_output": "body",
+           *             "export_path": null,
+           *             "sample": null
+           *           },
+           *           "capabilities": {
+           *             "branching": true,
+           *             "fan_out": true,
+           *             "join": true,
+           *             "sequential_action_loop": true,
+           *             "runtime_executable": true,
+           *             "runtime_issue": null
+           *           },
+           *           "steps": [
+           *             {
+           *               "id": "only_paid",
+           *               "kind": "filter",
+           *               "name": "Paid only",
+           *               "config": {
+           *                 "conditions": {
+           *                   "trigger": {
+           *                     "body": {
+           *                       "status": "paid"
+           *                     }
+           *                   }
+           *                 }
+           *               }
+           *             },
+           *             {
+           *               "id": "to_crm",
+           *               "kind": "destination",
+           *               "name": "CRM",
+           *               "resource_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *               "invocation_inputs": {
+           *                 "body": {
+           *                   "order": "{{trigger.body.id}}"
+           *                 }
+           *               }
+           *             }
+           *           ],
+           *           "edges": [
+           *             {
+           *               "id": "e_begin",
+           *               "source_type": "trigger",
+           *               "target_step_id": "only_paid"
+           *             },
+           *             {
+           *               "id": "e_paid",
+           *               "source_type": "step",
+           *               "source_step_id": "only_paid",
+           *               "target_step_id": "to_crm"
+           *             }
+           *           ],
+           *           "steps_count": 2,
+           *           "edges_count": 2,
+           *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "updated_at": "2026-01-01T00:00:00.000Z"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            count: number
+            has_more: boolean
+            models: components["schemas"]["Workflow"][]
+            pagination: {
+              /** @enum {string} */
+              dir: "asc" | "desc"
+              limit: number
+              order_by: string
+            }
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  upsertWorkflow: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "name": "Paid order to CRM",
+         *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+         *       "steps": [
+         *         {
+         *           "id": "only_paid",
+         *           "kind": "filter",
+         *           "name": "Paid only",
+         *           "config": {
+         *             "conditions": {
+         *               "trigger": {
+         *                 "body": {
+         *                   "status": "paid"
+         *                 }
+         *               }
+         *             }
+         *           }
+         *         },
+         *         {
+         *           "id": "to_crm",
+         *           "kind": "destination",
+         *           "name": "CRM",
+         *           "resource_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+         *           "invocation_inputs": {
+         *             "body": {
+         *               "order": "{{trigger.body.id}}"
+         *             }
+         *           }
+         *         }
+         *       ],
+         *       "edges": [
+         *         {
+         *           "id": "e_begin",
+         *           "source_type": "trigger",
+         *           "target_step_id": "only_paid"
+         *         },
+         *         {
+         *           "id": "e_paid",
+         *           "source_type": "step",
+         *           "source_step_id": "only_paid",
+         *           "target_step_id": "to_crm"
+         *         }
+         *       ]
+         *     }
+         */
+        "application/json": components["schemas"]["WorkflowWrite"]
+      }
+    }
+    responses: {
+      /** @description Workflow */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "wfl_01kak1z4r3g7b3k6j1h9f8e0mn",
+           *       "team_id": "tm_demo",
+           *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "name": "Paid order to CRM",
+           *       "description": null,
+           *       "status": "active",
+           *       "version": 1,
+           *       "source": {
+           *         "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "name": "shop",
+           *         "type": "WEBHOOK",
+           *         "status": "enabled",
+           *         "provider_key": null,
+           *         "definition_key": null,
+           *         "definition_name": null,
+           *         "output_schema": null,
+           *         "schema_provenance": "none",
+           *         "primary_output": "body",
+           *         "export_path": null,
+           *         "sample": null
+           *       },
+           *       "capabilities": {
+           *         "branching": true,
+           *         "fan_out": true,
+           *         "join": true,
+           *         "sequential_action_loop": true,
+           *         "runtime_executable": true,
+           *         "runtime_issue": null
+           *       },
+           *       "steps": [
+           *         {
+           *           "id": "only_paid",
+           *           "kind": "filter",
+           *           "name": "Paid only",
+           *           "config": {
+           *             "conditions": {
+           *               "trigger": {
+           *                 "body": {
+           *                   "status": "paid"
+           *                 }
+           *               }
+           *             }
+           *           }
+           *         },
+           *         {
+           *           "id": "to_crm",
+           *           "kind": "destination",
+           *           "name": "CRM",
+           *           "resource_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *           "invocation_inputs": {
+           *             "body": {
+           *               "order": "{{trigger.body.id}}"
+           *             }
+           *           }
+           *         }
+           *       ],
+           *       "edges": [
+           *         {
+           *           "id": "e_begin",
+           *           "source_type": "trigger",
+           *           "target_step_id": "only_paid"
+           *         },
+           *         {
+           *           "id": "e_paid",
+           *           "source_type": "step",
+           *           "source_step_id": "only_paid",
+           *           "target_step_id": "to_crm"
+           *         }
+           *       ],
+           *       "steps_count": 2,
+           *       "edges_count": 2,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Workflow"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  createWorkflow: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "name": "Paid order to CRM",
+         *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+         *       "steps": [
+         *         {
+         *           "id": "only_paid",
+         *           "kind": "filter",
+         *           "name": "Paid only",
+         *           "config": {
+         *             "conditions": {
+         *               "trigger": {
+         *                 "body": {
+         *                   "status": "paid"
+         *                 }
+         *               }
+         *             }
+         *           }
+         *         },
+         *         {
+         *           "id": "to_crm",
+         *           "kind": "destination",
+         *           "name": "CRM",
+         *           "resource_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+         *           "invocation_inputs": {
+         *             "body": {
+         *               "order": "{{trigger.body.id}}"
+         *             }
+         *           }
+         *         }
+         *       ],
+         *       "edges": [
+         *         {
+         *           "id": "e_begin",
+         *           "source_type": "trigger",
+         *           "target_step_id": "only_paid"
+         *         },
+         *         {
+         *           "id": "e_paid",
+         *           "source_type": "step",
+         *           "source_step_id": "only_paid",
+         *           "target_step_id": "to_crm"
+         *         }
+         *       ]
+         *     }
+         */
+        "application/json": components["schemas"]["WorkflowWrite"]
+      }
+    }
+    responses: {
+      /** @description Workflow */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "wfl_01kak1z4r3g7b3k6j1h9f8e0mn",
+           *       "team_id": "tm_demo",
+           *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "name": "Paid order to CRM",
+           *       "description": null,
+           *       "status": "active",
+           *       "version": 1,
+           *       "source": {
+           *         "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "name": "shop",
+           *         "type": "WEBHOOK",
+           *         "status": "enabled",
+           *         "provider_key": null,
+           *         "definition_key": null,
+           *         "definition_name": null,
+           *         "output_schema": null,
+           *         "schema_provenance": "none",
+           *         "primary_output": "body",
+           *         "export_path": null,
+           *         "sample": null
+           *       },
+           *       "capabilities": {
+           *         "branching": true,
+           *         "fan_out": true,
+           *         "join": true,
+           *         "sequential_action_loop": true,
+           *         "runtime_executable": true,
+           *         "runtime_issue": null
+           *       },
+           *       "steps": [
+           *         {
+           *           "id": "only_paid",
+           *           "kind": "filter",
+           *           "name": "Paid only",
+           *           "config": {
+           *             "conditions": {
+           *               "trigger": {
+           *                 "body": {
+           *                   "status": "paid"
+           *                 }
+           *               }
+           *             }
+           *           }
+           *         },
+           *         {
+           *           "id": "to_crm",
+           *           "kind": "destination",
+           *           "name": "CRM",
+           *           "resource_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *           "invocation_inputs": {
+           *             "body": {
+           *               "order": "{{trigger.body.id}}"
+           *             }
+           *           }
+           *         }
+           *       ],
+           *       "edges": [
+           *         {
+           *           "id": "e_begin",
+           *           "source_type": "trigger",
+           *           "target_step_id": "only_paid"
+           *         },
+           *         {
+           *           "id": "e_paid",
+           *           "source_type": "step",
+           *           "source_step_id": "only_paid",
+           *           "target_step_id": "to_crm"
+           *         }
+           *       ],
+           *       "steps_count": 2,
+           *       "edges_count": 2,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Workflow"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getWorkflow: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The workflow's id
+         * @example wfl_01kak1z4r3g7b3k6j1h9f8e0mn
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Workflow */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "wfl_01kak1z4r3g7b3k6j1h9f8e0mn",
+           *       "team_id": "tm_demo",
+           *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "name": "Paid order to CRM",
+           *       "description": null,
+           *       "status": "active",
+           *       "version": 1,
+           *       "source": {
+           *         "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "name": "shop",
+           *         "type": "WEBHOOK",
+           *         "status": "enabled",
+           *         "provider_key": null,
+           *         "definition_key": null,
+           *         "definition_name": null,
+           *         "output_schema": null,
+           *         "schema_provenance": "none",
+           *         "primary_output": "body",
+           *         "export_path": null,
+           *         "sample": null
+           *       },
+           *       "capabilities": {
+           *         "branching": true,
+           *         "fan_out": true,
+           *         "join": true,
+           *         "sequential_action_loop": true,
+           *         "runtime_executable": true,
+           *         "runtime_issue": null
+           *       },
+           *       "steps": [
+           *         {
+           *           "id": "only_paid",
+           *           "kind": "filter",
+           *           "name": "Paid only",
+           *           "config": {
+           *             "conditions": {
+           *               "trigger": {
+           *                 "body": {
+           *                   "status": "paid"
+           *                 }
+           *               }
+           *             }
+           *           }
+           *         },
+           *         {
+           *           "id": "to_crm",
+           *           "kind": "destination",
+           *           "name": "CRM",
+           *           "resource_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *           "invocation_inputs": {
+           *             "body": {
+           *               "order": "{{trigger.body.id}}"
+           *             }
+           *           }
+           *         }
+           *       ],
+           *       "edges": [
+           *         {
+           *           "id": "e_begin",
+           *           "source_type": "trigger",
+           *           "target_step_id": "only_paid"
+           *         },
+           *         {
+           *           "id": "e_paid",
+           *           "source_type": "step",
+           *           "source_step_id": "only_paid",
+           *           "target_step_id": "to_crm"
+           *         }
+           *       ],
+           *       "steps_count": 2,
+           *       "edges_count": 2,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Workflow"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  deleteWorkflow: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The workflow's id
+         * @example wfl_01kak1z4r3g7b3k6j1h9f8e0mn
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Deleted */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "wfl_01kak1z4r3g7b3k6j1h9f8e0mn",
+           *       "deleted": true
+           *     }
+           */
+          "application/json": components["schemas"]["Deleted"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  updateWorkflow: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The workflow's id
+         * @example wfl_01kak1z4r3g7b3k6j1h9f8e0mn
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "status": "paused",
+         *       "version": 1
+         *     }
+         */
+        "application/json": components["schemas"]["WorkflowPatch"]
+      }
+    }
+    responses: {
+      /** @description Workflow */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "wfl_01kak1z4r3g7b3k6j1h9f8e0mn",
+           *       "team_id": "tm_demo",
+           *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "name": "Paid order to CRM",
+           *       "description": null,
+           *       "status": "paused",
+           *       "version": 1,
+           *       "source": {
+           *         "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "name": "shop",
+           *         "type": "WEBHOOK",
+           *         "status": "enabled",
+           *         "provider_key": null,
+           *         "definition_key": null,
+           *         "definition_name": null,
+           *         "output_schema": null,
+           *         "schema_provenance": "none",
+           *         "primary_output": "body",
+           *         "export_path": null,
+           *         "sample": null
+           *       },
+           *       "capabilities": {
+           *         "branching": true,
+           *         "fan_out": true,
+           *         "join": true,
+           *         "sequential_action_loop": true,
+           *         "runtime_executable": true,
+           *         "runtime_issue": null
+           *       },
+           *       "steps": [
+           *         {
+           *           "id": "only_paid",
+           *           "kind": "filter",
+           *           "name": "Paid only",
+           *           "config": {
+           *             "conditions": {
+           *               "trigger": {
+           *                 "body": {
+           *                   "status": "paid"
+           *                 }
+           *               }
+           *             }
+           *           }
+           *         },
+           *         {
+           *           "id": "to_crm",
+           *           "kind": "destination",
+           *           "name": "CRM",
+           *           "resource_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *           "invocation_inputs": {
+           *             "body": {
+           *               "order": "{{trigger.body.id}}"
+           *             }
+           *           }
+           *         }
+           *       ],
+           *       "edges": [
+           *         {
+           *           "id": "e_begin",
+           *           "source_type": "trigger",
+           *           "target_step_id": "only_paid"
+           *         },
+           *         {
+           *           "id": "e_paid",
+           *           "source_type": "step",
+           *           "source_step_id": "only_paid",
+           *           "target_step_id": "to_crm"
+           *         }
+           *       ],
+           *       "steps_count": 2,
+           *       "edges_count": 2,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Workflow"]
         }
       }
       /** @description What was wrong */

@@ -93,6 +93,7 @@ export const abandoned = (
   startedAt: null,
   finishedAt: now,
   dueAt: null,
+  moves: false,
   carried: null,
   steps: "{}",
   outputs: null,
@@ -114,6 +115,7 @@ export const transitionOf = Effect.fnUntraced(function* (
   for (const step of Object.keys(outputs ?? {})) {
     previews[step] = { ...previews[step], output: yield* inTurns(previewOf(state.steps[Number(step)]!.output)) }
   }
+  const due = dueAt(state, run)
   const count = (of: string): number => state.steps.filter(({ status }) => status === of).length
   return {
     id: run.id,
@@ -131,7 +133,8 @@ export const transitionOf = Effect.fnUntraced(function* (
     error: state.finishedAt === null ? null : errorOf(workflow, state),
     startedAt: state.startedAt,
     finishedAt: state.finishedAt,
-    dueAt: dueAt(state, run),
+    dueAt: due,
+    moves: due !== null && due !== run.due_at.getTime(),
     carried: null,
     steps: JSON.stringify(progress),
     outputs: outputs === null ? null : JSON.stringify(outputs),

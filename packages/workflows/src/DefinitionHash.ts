@@ -1,4 +1,5 @@
 import { hash } from "node:crypto"
+import { Predicate } from "effect"
 import type { Edge, Step } from "./Definition.ts"
 
 /** JSON in the one way that RFC 8785 allows: names in the order of their code units, nothing between. */

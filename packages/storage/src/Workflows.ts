@@ -10,10 +10,11 @@ import type { Edge, Step } from "@tidegate/workflows/Definition"
 import { definitionHash } from "@tidegate/workflows/DefinitionHash"
 import type { Issue } from "@tidegate/workflows/Issue"
 import { limits } from "@tidegate/workflows/Limits"
-import { compileWorkflow } from "@tidegate/workflows/Workflow"
+import { compileWorkflow, type Workflow as Compiled } from "@tidegate/workflows/Workflow"
 import { presentOf } from "./PresentOf.ts"
 import type { Secrets } from "./Secrets.ts"
 import { makeStore, nobody, type Store, type StoredRow, type Values } from "./Store.ts"
+import { query } from "./Transaction.ts"
 
 /** A row of `workflows`. */
 export interface WorkflowRow extends StoredRow {
@@ -26,12 +27,21 @@ export interface WorkflowRow extends StoredRow {
   readonly definition_hash: string
 }
 
+export interface WorkflowStore extends Store<typeof workflow> {
+  /** What would be stored, and could run; `standIns`: steps that need not be able to, because something stands in for them. */
+  readonly compile: (
+    team_id: string,
+    graph: Pick<WorkflowFields, "steps" | "edges">,
+    standIns: ReadonlySet<string>
+  ) => Effect.Effect<Compiled, GatewayError>
+}
+
 /**
  * The workflows of teams. What a row has compiles, and what it names is there: that cannot be deleted meanwhile. Each change that is one makes
  * a version, which stays as it is. Every change raises the version of its source (of both, when it moves), so that no door goes on by what was. Rows
  * are locked in the order destinations, sources, transformations, workflows.
  */
-export class Workflows extends Context.Service<Workflows, Store<typeof workflow>>()("@tidegate/storage/Workflows") {
+export class Workflows extends Context.Service<Workflows, WorkflowStore>()("@tidegate/storage/Workflows") {
   static readonly layer: Layer.Layer<Workflows, never, SqlClient.SqlClient | Secrets> = Layer.effect(
     Workflows,
     Effect.suspend(() => make)
@@ -110,7 +120,11 @@ const make = Effect.gen(function* () {
   })
 
   /** Compiles what is to be stored; every fault of the graph, and every id that names nothing, in one answer. */
-  const compiled = Effect.fnUntraced(function* (team_id: string, { edges, status, steps }: WorkflowFields) {
+  const compiled = Effect.fnUntraced(function* (
+    team_id: string,
+    { edges, status, steps }: Pick<WorkflowFields, "edges" | "status" | "steps">,
+    standIns: ReadonlySet<string> = new Set()
+  ) {
     const result = compileWorkflow(steps, edges, yield* catalogFor(steps))
     const references = referencesOf(steps)
     const found = yield* lookUp(
@@ -125,7 +139,7 @@ const make = Effect.gen(function* () {
       .map((reference) => ({ code: "RESOURCE_NOT_FOUND", ...about(reference, "was not found") }) as const)
     if (Result.isFailure(result)) return yield* invalidGraph([...result.failure, ...missing])
     if (missing.length > 0) return yield* invalidGraph(missing)
-    const disabled = references.filter(({ id }) => found.get(id)?.enabled === false)
+    const disabled = references.filter(({ id, step_id }) => found.get(id)?.enabled === false && !standIns.has(step_id))
     if (status === "active" && disabled.length > 0) {
       yield* fail("WORKFLOW_NOT_EXECUTABLE", "the workflow names what is disabled: enable it first", {
         issues: disabled.map((reference) => ({ code: "RESOURCE_DISABLED", ...about(reference, "is disabled") }))
@@ -175,7 +189,7 @@ const make = Effect.gen(function* () {
     return null
   }
 
-  return yield* makeStore<WorkflowRow, typeof workflow>(workflow, {
+  const store = yield* makeStore<WorkflowRow, typeof workflow>(workflow, {
     show: Effect.fnUntraced(function* (rows, { listed = false }) {
       const [first] = rows
       if (first === undefined) return []
@@ -262,6 +276,10 @@ const make = Effect.gen(function* () {
       return nobody
     })
   })
+  return {
+    ...store,
+    compile: (team_id, graph, standIns) => query(compiled(team_id, { ...graph, status: "active" }, standIns))
+  } satisfies WorkflowStore
 })
 
 /** Writes the version that a row has come to. Of a definition that stays as it was it says which version has it. */

@@ -26,6 +26,8 @@ export interface Action {
   readonly required: ReadonlyArray<string>
   /** Whether another attempt can end otherwise: a pure one's cannot, so it takes no `retry`. */
   readonly pure: boolean
+  /** What it gives, for a test that does not call it. */
+  readonly outputSample?: Json
   /** Judges the step that calls it, once. */
   readonly compile: (step: Step) => Result.Result<ActionCall, ReadonlyArray<ActionComplaint>>
   /** Inputs as their templates are to be resolved, where a text of them is more than text with values in it. */
@@ -38,9 +40,7 @@ interface Values {
 
 /** `shown`: where an input was written that `inputs` has made of another. */
 export interface Bind {
-  readonly inputs: (
-    written: Values
-  ) => Result.Result<Values, { readonly input: string; readonly message: string }>
+  readonly inputs: (written: Values) => Result.Result<Values, { readonly input: string; readonly message: string }>
   readonly shown: (path: string) => string
 }
 

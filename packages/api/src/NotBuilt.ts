@@ -5,8 +5,6 @@
  */
 const routes: ReadonlyArray<string> = [
   "GET /metrics/workflows",
-  "POST /workflows/test",
-  "POST /workflows/{}/test",
   "GET /workflows/{}/runs",
   "GET /workflows/{}/runs/{}",
   "POST /workflows/{}/runs/{}/retry",

@@ -13,7 +13,7 @@ export interface Part {
   readonly outputs: { readonly [step: string]: Output } | null
 }
 
-interface Progress {
+export interface Progress {
   readonly run: Omit<RunState, "steps" | "edges">
   /** By position. */
   readonly steps: { readonly [step: string]: StoredStep }
@@ -21,7 +21,7 @@ interface Progress {
 }
 
 /** A step but for what it gave. */
-type StoredStep = Omit<StepState, "output" | "iterations"> & { readonly iterations: { readonly count: number } | null }
+export type StoredStep = Omit<StepState, "output" | "iterations"> & { readonly iterations: { readonly count: number } | null }
 
 interface Output {
   /** Where it has changed. */

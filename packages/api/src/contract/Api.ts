@@ -21,6 +21,7 @@ import { SourcesApi } from "./SourcesApi.ts"
 import { StreamsApi } from "./StreamsApi.ts"
 import { TransformationsApi } from "./TransformationsApi.ts"
 import { WorkflowsApi } from "./WorkflowsApi.ts"
+import { WorkflowTestsApi } from "./WorkflowTestsApi.ts"
 
 type Groups<Resources extends ReadonlyArray<AnyResource>> = {
   readonly [Place in keyof Resources]: ReturnType<typeof groupOf<Resources[Place]>>
@@ -39,6 +40,7 @@ export class Api extends HttpApi.make("tidegate")
     ConnectionsApi,
     TransformationsApi,
     WorkflowsApi,
+    WorkflowTestsApi,
     FiltersApi,
     ...plainGroups,
     RequestsApi,

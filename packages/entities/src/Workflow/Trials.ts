@@ -1,6 +1,7 @@
 import { Clock, Context, Effect, Semaphore } from "effect"
 import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
+import type { WorkflowTest } from "@tidegate/model/WorkflowTest"
 import { mocksOf, storedSample, type WorkflowTrialInput } from "@tidegate/resources/WorkflowTrial"
 import type { Database } from "@tidegate/storage/Database"
 import { latestSample, sampleOfRequest } from "@tidegate/storage/reads/WorkflowSamples"
@@ -11,6 +12,7 @@ import { queuedRun } from "@tidegate/workflows/Run"
 import { onlyStep, rehearsalOf } from "@tidegate/workflows/StandIns"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 import { conduct, type Tried } from "./Trial.ts"
+import { reportOf } from "./TrialReport.ts"
 
 /** Tests of workflows: what to run, and on what. Nothing of them is stored. */
 
@@ -33,6 +35,9 @@ export interface TrialResult extends Tried {
   readonly run: DueRun
   /** Whether its request was received; otherwise it was written for the test. */
   readonly received: boolean
+  /** Whether its workflow is a stored one, and whether its graph is the one that is stored. */
+  readonly stored: boolean
+  readonly asStored: boolean
 }
 
 /** Tests that a process carries out at once, and of one team: they hold what they are tried on in memory. */
@@ -71,7 +76,7 @@ const subjectOf = Effect.fnUntraced(function* (id: string, { input, stored, team
   const { edges, source_id, steps } = input
   if (!stored) {
     return {
-      about: { id, name: "test", version: 1 },
+      about: { id, name: "test", version: 0 },
       steps: steps ?? [],
       edges: edges ?? [],
       source_id: source_id ?? null
@@ -136,11 +141,14 @@ const positionOf = ({ plan }: Workflow, path: string, id: string) => {
 }
 
 /** Runs what is asked for to its end, of a workflow by its id; one that is written has the id of none. */
-export const tryWorkflow = (id: string, asked: Asked) =>
+export const tryWorkflow = (
+  id: string,
+  asked: Asked
+): Effect.Effect<WorkflowTest, GatewayError, Database | Workflows> =>
   withRoom(
     asked.team_id,
     Effect.gen(function* () {
-      const { input, run_id, team_id } = asked
+      const { input, run_id, stored, team_id } = asked
       const { about, edges, source_id, steps } = yield* subjectOf(id, asked)
       const mocks = mocksOf(input)
       const compiled = yield* (yield* Workflows).compile(team_id, { steps, edges }, new Set(mocks.keys()))
@@ -160,6 +168,8 @@ export const tryWorkflow = (id: string, asked: Asked) =>
           ? { from: queuedRun(workflow), first: { type: "begun" as const } }
           : { from: onlyStep(workflow, only, mocks, now), first: { type: "recovered" as const } })
       })
-      return { ...tried, workflow, simulated, only, about, run, received } satisfies TrialResult
+      const asStored = stored && (input.steps ?? input.edges ?? null) === null
+      const result: TrialResult = { ...tried, workflow, simulated, only, about, run, received, stored, asStored }
+      return yield* reportOf(result, { live, previews: input.include_previews !== false })
     })
   )

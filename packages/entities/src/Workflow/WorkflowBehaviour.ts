@@ -8,10 +8,12 @@ import { catalogFor, Workflows } from "@tidegate/storage/Workflows"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { compileWorkflow, type Workflow } from "@tidegate/workflows/Workflow"
 import { actorOf } from "../Actor.ts"
+import { withoutDefects } from "../CarryThrough.ts"
 import { Lease } from "../Lease.ts"
 import { shardOf } from "../Shards.ts"
 import { abandoned } from "./RunRecord.ts"
 import { carryOn, type Work } from "./RunWork.ts"
+import { tryWorkflow } from "./Trials.ts"
 import { WorkflowEntity } from "./WorkflowProtocol.ts"
 
 /** Runs that are read at once, with requests of so many bytes. */
@@ -150,9 +152,13 @@ export const layer = WorkflowEntity.toLayer(
       )
     )
 
-    const commands = yield* actorOf(workflow, yield* Workflows, { around: (effect) => Semaphore.withPermit(turn, effect) })
+    const trying = yield* Effect.context<Database | Workflows>()
+    const commands = yield* actorOf(workflow, yield* Workflows, {
+      around: (effect) => Semaphore.withPermit(turn, effect)
+    })
     return WorkflowEntity.of({
       ...commands,
+      Test: ({ payload }) => withoutDefects(Effect.provideContext(tryWorkflow(id, payload), trying)),
       // While it works its handler keeps it in memory.
       Wake: () =>
         Effect.suspend(() => {

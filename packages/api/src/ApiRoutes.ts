@@ -30,6 +30,7 @@ import * as SourceHandlers from "./handlers/SourceHandlers.ts"
 import * as StreamHandlers from "./handlers/StreamHandlers.ts"
 import * as TransformationHandlers from "./handlers/TransformationHandlers.ts"
 import * as WorkflowHandlers from "./handlers/WorkflowHandlers.ts"
+import * as WorkflowTemplateHandlers from "./handlers/WorkflowTemplateHandlers.ts"
 import * as WorkflowTestHandlers from "./handlers/WorkflowTestHandlers.ts"
 import { Credentials } from "./Credentials.ts"
 import { IdTokens } from "./IdTokens.ts"
@@ -78,6 +79,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     ConnectionHandlers.layer,
     TransformationHandlers.layer,
     WorkflowHandlers.layer,
+    WorkflowTemplateHandlers.layer,
     WorkflowTestHandlers.layer,
     FilterHandlers.layer,
     Plain.layer,

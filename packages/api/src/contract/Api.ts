@@ -21,6 +21,7 @@ import { SourcesApi } from "./SourcesApi.ts"
 import { StreamsApi } from "./StreamsApi.ts"
 import { TransformationsApi } from "./TransformationsApi.ts"
 import { WorkflowsApi } from "./WorkflowsApi.ts"
+import { WorkflowTemplatesApi } from "./WorkflowTemplatesApi.ts"
 import { WorkflowTestsApi } from "./WorkflowTestsApi.ts"
 
 type Groups<Resources extends ReadonlyArray<AnyResource>> = {
@@ -41,6 +42,7 @@ export class Api extends HttpApi.make("tidegate")
     TransformationsApi,
     WorkflowsApi,
     WorkflowTestsApi,
+    WorkflowTemplatesApi,
     FiltersApi,
     ...plainGroups,
     RequestsApi,

@@ -8,11 +8,12 @@ import { catalogFor, Workflows } from "@tidegate/storage/Workflows"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { compileWorkflow, type Workflow } from "@tidegate/workflows/Workflow"
 import { actorOf } from "../Actor.ts"
-import { withoutDefects } from "../CarryThrough.ts"
+import { carryThrough, withoutDefects } from "../CarryThrough.ts"
 import { Lease } from "../Lease.ts"
 import { shardOf } from "../Shards.ts"
 import { abandoned } from "./RunRecord.ts"
 import { carryOn, type Work } from "./RunWork.ts"
+import { retryStep } from "./StepRetry.ts"
 import { tryWorkflow } from "./Trials.ts"
 import { WorkflowEntity } from "./WorkflowProtocol.ts"
 
@@ -153,12 +154,18 @@ export const layer = WorkflowEntity.toLayer(
     )
 
     const trying = yield* Effect.context<Database | Workflows>()
-    const commands = yield* actorOf(workflow, yield* Workflows, {
-      around: (effect) => Semaphore.withPermit(turn, effect)
-    })
+    const client = yield* WorkflowEntity.client
+    /** Goes on with the runs by what has changed; also when the message is lost, once the sweep comes by. */
+    const rouse = Effect.ignore(Effect.timeout(client(id).Wake(undefined, { discard: true }), "1 second"))
+    const around = <A, E>(command: Effect.Effect<A, E>) => Effect.tap(Semaphore.withPermit(turn, command), () => rouse)
+    const commands = yield* actorOf(workflow, yield* Workflows, { around })
     return WorkflowEntity.of({
       ...commands,
       Test: ({ payload }) => withoutDefects(Effect.provideContext(tryWorkflow(id, payload), trying)),
+      RetryStep: ({ payload }) => {
+        const plan = (version: number) => Effect.map(planOf(version), (plan) => plan?.workflow ?? null)
+        return around(carryThrough(Effect.provideContext(retryStep(id, shard, plan, payload), stored)))
+      },
       // While it works its handler keeps it in memory.
       Wake: () =>
         Effect.suspend(() => {

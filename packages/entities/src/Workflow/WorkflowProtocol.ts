@@ -7,13 +7,29 @@ import { workflow } from "@tidegate/resources/Workflow"
 import { workflowTrialMessage } from "@tidegate/resources/WorkflowTrial"
 import { protocolOf } from "../Protocol.ts"
 
+/** A run that is queued once more, for one of its steps. */
+export const StepRetried = Schema.Struct({
+  id: Schema.String,
+  workflow_id: Schema.String,
+  workflow_version: Schema.Int,
+  status: Schema.Literal("queued"),
+  retry_outbox_id: Schema.String,
+  retry_step: Schema.Struct({ step_id: Schema.String, name: Schema.String })
+})
+export type StepRetried = typeof StepRetried.Type
+
 /**
- * A graph with faults is WORKFLOW_GRAPH_INVALID, with all of them in the data. `Wake`: it has runs that are due. A hint that may be lost: the
- * sweep says it again. `Test` runs the stored workflow, or the graph in the input (then the entity id is any that is not in use), and stores
- * nothing; `run_id` is made by whoever asks.
+ * A graph with faults is WORKFLOW_GRAPH_INVALID, with all of them in the data. `RetryStep`: a failed step of a run that has ended begins anew, with all
+ * that follows from it; `retry_id` is made once by whoever asks, and the same one again changes nothing. `Test` runs the stored workflow, or the
+ * graph in the input (then the entity id is any that is not in use), and stores nothing; `run_id` is made by whoever asks. `Wake`: it has runs that
+ * are due. A hint that may be lost: the sweep says it again.
  */
 export const WorkflowEntity = protocolOf(workflow, [
-  Rpc.make("Wake").annotate(ClusterSchema.InterruptOnTermination, true),
+  Rpc.make("RetryStep", {
+    payload: { team_id: Schema.String, run_id: Schema.String, step_id: Schema.String, retry_id: Schema.String },
+    success: StepRetried,
+    error: GatewayError
+  }),
   Rpc.make("Test", {
     payload: {
       team_id: Schema.String,
@@ -23,5 +39,6 @@ export const WorkflowEntity = protocolOf(workflow, [
     },
     success: Schema.fromJsonString(Schema.toCodecJson(WorkflowTest)),
     error: GatewayError
-  }).annotate(ClusterSchema.InterruptOnTermination, true)
+  }).annotate(ClusterSchema.InterruptOnTermination, true),
+  Rpc.make("Wake").annotate(ClusterSchema.InterruptOnTermination, true)
 ])

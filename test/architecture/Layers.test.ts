@@ -13,7 +13,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/templates": ["model"],
   "packages/rules": ["templates", "model"],
   "packages/workflows": ["formatter", "rules", "signatures", "templates", "model"],
-  "packages/actions": ["workflows", "formatter", "connectors", "rules", "signatures", "model"],
+  "packages/actions": ["workflows", "formatter", "connectors", "rules", "signatures", "templates", "model"],
   "packages/signatures": ["model"],
   "packages/formatter": ["templates", "model"],
   "packages/connectors": ["signatures", "templates", "model"],

@@ -1,5 +1,6 @@
 import { HttpUrl, setting, text } from "@tidegate/connectors/Settings"
 import { isGateways, setByClient } from "@tidegate/model/HeaderRules"
+import type { Values } from "@tidegate/model/Message"
 import type { Json } from "@tidegate/model/Rule"
 import { isHeaderName } from "@tidegate/signatures/AuthSettings"
 import type { StepError } from "@tidegate/workflows/StepKind"
@@ -30,10 +31,21 @@ export const requestInputs = {
   query: pairsOf("Parameters that are appended to the URL's query")
 }
 
-const entriesOf = (pairs: Pairs | null): ReadonlyArray<readonly [string, string]> =>
+/** Each name as often as it has values. */
+export const entriesOf = (pairs: Pairs | null): ReadonlyArray<readonly [string, string]> =>
   Object.entries(pairs ?? {}).flatMap(([name, value]) =>
     (typeof value === "object" ? value : [value]).map((one) => [name, String(one)] as const)
   )
+
+/** By lower-case name, as a message has them. */
+export const valuesOf = (pairs: Pairs | null): Values => {
+  const values: Record<string, string | Array<string>> = {}
+  for (const [name, value] of entriesOf(pairs)) {
+    const known = values[name.toLowerCase()]
+    values[name.toLowerCase()] = known === undefined ? value : [known, value].flat()
+  }
+  return values
+}
 
 interface Written {
   readonly method: string

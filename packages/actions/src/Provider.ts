@@ -150,5 +150,9 @@ const settingFaults = ({ config }: Step): ReadonlyArray<ActionComplaint> =>
 const inputSchema = (schema: Schema.Constraint, required: ReadonlyArray<string>): Schema.JsonObject => {
   const { definitions, schema: made } = Schema.toJsonSchemaDocument(schema)
   const $defs = Object.keys(definitions).length === 0 ? {} : { $defs: definitions }
-  return JSON.parse(JSON.stringify({ ...made, required, ...$defs })) as Schema.JsonObject
+  const written = JSON.stringify({ ...made, required, additionalProperties: false, ...$defs }, (key, value) =>
+    // What a destination fills from an event comes from the run here.
+    key === "description" && String(value).startsWith("Placeholders: ") ? undefined : value
+  )
+  return JSON.parse(written) as Schema.JsonObject
 }

@@ -10,7 +10,13 @@ describe("a request", () => {
     const call = Result.getOrThrow(
       callOf(
         request,
-        { url: "https://api.example.com/a?x=1", method: "POST", query: { y: ["2", 3] }, headers: { "X-A": 1 }, body: {} },
+        {
+          url: "https://api.example.com/a?x=1",
+          method: "POST",
+          query: { y: ["2", 3] },
+          headers: { "X-A": 1 },
+          body: {}
+        },
         { mode: "api_key", values: { api_key: "a-secret-key", in: "query", name: "key" } }
       )
     )

@@ -101,6 +101,7 @@ export const calling = <const S extends Settings>({
       inputs: names,
       required,
       pure: false,
+      outputSample: about.sample.output,
       compile: (step) => {
         const faults = [...settingFaults(step), ...faultsOf(step.invocation_inputs ?? {}, judge)]
         return faults.length > 0 ? Result.fail(faults) : Result.succeed({ config: step.config, evaluate: null })

@@ -4,7 +4,8 @@ import { workflow } from "@tidegate/resources/Workflow"
 import type { Database } from "@tidegate/storage/Database"
 import { RunJournal } from "@tidegate/storage/RunJournal"
 import { type DueRun, dueRuns, partsOf, readRunning, readVersion, type RunningWorkflow } from "@tidegate/storage/Runs"
-import { catalogFor, Workflows } from "@tidegate/storage/Workflows"
+import { catalogFor } from "@tidegate/storage/ActionCatalog"
+import { Workflows } from "@tidegate/storage/Workflows"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { compileWorkflow, type Workflow } from "@tidegate/workflows/Workflow"
 import { actorOf } from "../Actor.ts"
@@ -150,7 +151,9 @@ export const layer = WorkflowEntity.toLayer(
       )
     )
 
-    const commands = yield* actorOf(workflow, yield* Workflows, { around: (effect) => Semaphore.withPermit(turn, effect) })
+    const commands = yield* actorOf(workflow, yield* Workflows, {
+      around: (effect) => Semaphore.withPermit(turn, effect)
+    })
     return WorkflowEntity.of({
       ...commands,
       // While it works its handler keeps it in memory.

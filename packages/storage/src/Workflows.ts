@@ -3,15 +3,19 @@ import { Context, Effect, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
+import { inTurns } from "@tidegate/model/LoopTurn"
+import { storedHeaders } from "@tidegate/model/Message"
 import type { RuntimeIssue, Workflow, WorkflowStatus } from "@tidegate/model/Workflow"
 import { workflow, type WorkflowFields } from "@tidegate/resources/Workflow"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
 import { definitionHash } from "@tidegate/workflows/DefinitionHash"
 import type { Issue } from "@tidegate/workflows/Issue"
 import { limits } from "@tidegate/workflows/Limits"
+import { sampleOf } from "@tidegate/workflows/Sample"
 import { compileWorkflow, type Workflow as Compiled } from "@tidegate/workflows/Workflow"
 import { catalogFor } from "./ActionCatalog.ts"
 import { presentOf } from "./PresentOf.ts"
+import { latestSample } from "./reads/WorkflowSamples.ts"
 import type { Secrets } from "./Secrets.ts"
 import { makeStore, nobody, type Store, type StoredRow, type Values } from "./Store.ts"
 import { query } from "./Transaction.ts"
@@ -77,6 +81,9 @@ const invalidGraph = (issues: ReadonlyArray<Issue>): GatewayError => {
     issues: issues.map((issue) => ({ ...issue }))
   })
 }
+
+/** Of a larger body nobody sees a sample. */
+const largestSample = 256 * 1024
 
 /** What a version is made of. */
 const versioned = ["name", "description", "source_id", "status", "steps", "edges"] as const
@@ -156,6 +163,15 @@ const make = Effect.gen(function* () {
     return new Map(found.map((row) => [row.id, row]))
   })
 
+  /** The last request that a source accepted, without what is secret in it; null: there is none that can be shown. */
+  const latestOf = Effect.fnUntraced(function* (team_id: string, source_id: string) {
+    const latest = yield* latestSample(team_id, source_id, largestSample).pipe(
+      Effect.provideService(SqlClient.SqlClient, sql)
+    )
+    if (latest === null) return null
+    return yield* inTurns(sampleOf({ ...latest, headers: storedHeaders(latest) }, latest.body ?? new Uint8Array(0)))
+  })
+
   const issueOf = (
     { source_id, steps }: WorkflowRow,
     found: ReadonlyMap<string, { readonly enabled: boolean }>
@@ -185,6 +201,8 @@ const make = Effect.gen(function* () {
       const sources = yield* sourcesOf(rows)
       const ids = rows.flatMap(({ steps }) => steps.flatMap(({ resource_id }) => resource_id ?? []))
       const found = yield* lookUp(first.team_id, ids)
+      // A list has none: each takes a read of its own.
+      const sample = listed || first.source_id === null ? null : yield* latestOf(first.team_id, first.source_id)
       return rows.map((row): Workflow => {
         const source = row.source_id === null ? undefined : sources.get(row.source_id)
         const runtime_issue = issueOf(row, found)
@@ -208,10 +226,10 @@ const make = Effect.gen(function* () {
                   definition_key: null,
                   definition_name: null,
                   output_schema: null,
-                  schema_provenance: "none",
+                  schema_provenance: sample === null ? "none" : "sample",
                   primary_output: "body",
                   export_path: null,
-                  sample: null
+                  sample
                 },
           capabilities: {
             branching: true,

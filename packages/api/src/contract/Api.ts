@@ -20,6 +20,7 @@ import { SharesApi } from "./SharesApi.ts"
 import { SourcesApi } from "./SourcesApi.ts"
 import { StreamsApi } from "./StreamsApi.ts"
 import { TransformationsApi } from "./TransformationsApi.ts"
+import { WorkflowAggregatesApi } from "./WorkflowAggregatesApi.ts"
 import { WorkflowsApi } from "./WorkflowsApi.ts"
 import { WorkflowTemplatesApi } from "./WorkflowTemplatesApi.ts"
 import { WorkflowTestsApi } from "./WorkflowTestsApi.ts"
@@ -41,6 +42,7 @@ export class Api extends HttpApi.make("tidegate")
     ConnectionsApi,
     TransformationsApi,
     WorkflowsApi,
+    WorkflowAggregatesApi,
     WorkflowTestsApi,
     WorkflowTemplatesApi,
     FiltersApi,

@@ -1,10 +1,12 @@
 import { Clock, Effect, Latch, Result, Semaphore } from "effect"
 import { Entity, Sharding } from "effect/cluster"
+import { Ingress } from "@tidegate/model/Ingress"
 import { workflow } from "@tidegate/resources/Workflow"
 import type { Database } from "@tidegate/storage/Database"
 import { RunJournal } from "@tidegate/storage/RunJournal"
 import { type DueRun, dueRuns, partsOf, readRunning, readVersion, type RunningWorkflow } from "@tidegate/storage/Runs"
 import { catalogFor } from "@tidegate/storage/ActionCatalog"
+import { Sources } from "@tidegate/storage/Sources"
 import { Workflows } from "@tidegate/storage/Workflows"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { compileWorkflow, type Workflow } from "@tidegate/workflows/Workflow"
@@ -15,6 +17,7 @@ import { shardOf } from "../Shards.ts"
 import { abandoned } from "./RunRecord.ts"
 import { carryOn, type Work } from "./RunWork.ts"
 import { retryStep } from "./StepRetry.ts"
+import { save } from "./Saving.ts"
 import { tryWorkflow } from "./Trials.ts"
 import { WorkflowEntity } from "./WorkflowProtocol.ts"
 
@@ -154,7 +157,7 @@ export const layer = WorkflowEntity.toLayer(
       )
     )
 
-    const trying = yield* Effect.context<Database | Workflows>()
+    const stores = yield* Effect.context<Database | Ingress | Sources | Workflows>()
     const client = yield* WorkflowEntity.client
     /** Goes on with the runs by what has changed; also when the message is lost, once the sweep comes by. */
     const rouse = Effect.ignore(Effect.timeout(client(id).Wake(undefined, { discard: true }), "1 second"))
@@ -162,7 +165,8 @@ export const layer = WorkflowEntity.toLayer(
     const commands = yield* actorOf(workflow, yield* Workflows, { around })
     return WorkflowEntity.of({
       ...commands,
-      Test: ({ payload }) => withoutDefects(Effect.provideContext(tryWorkflow(id, payload), trying)),
+      Test: ({ payload }) => withoutDefects(Effect.provideContext(tryWorkflow(id, payload), stores)),
+      Save: ({ payload }) => around(carryThrough(Effect.provideContext(save(id, payload), stores))),
       RetryStep: ({ payload }) => {
         const plan = (version: number) => Effect.map(planOf(version), (plan) => plan?.workflow ?? null)
         return around(carryThrough(Effect.provideContext(retryStep(id, shard, plan, payload), stored)))

@@ -2,7 +2,7 @@ import { Effect, Layer } from "effect"
 import type { DueRun } from "@tidegate/storage/Runs"
 import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
 import type { Outcome } from "@tidegate/workflows/StepKind"
-import { Effects, unavailable } from "../RunWork.ts"
+import { Effects, inTime, unavailable } from "../RunWork.ts"
 import { makeDestinationStep } from "./Destination.ts"
 import { makeTransformationStep } from "./Transformation.ts"
 
@@ -13,9 +13,11 @@ type CarryOut = (effect: StepEffect, run: DueRun, key: string) => Effect.Effect<
 export const layer = Layer.effect(
   Effects,
   Effect.gen(function* () {
+    const transform = yield* makeTransformationStep
     const kinds: Readonly<Record<string, CarryOut>> = {
+      // Its time begins when it has its turn there.
       destination: yield* makeDestinationStep,
-      transformation: yield* makeTransformationStep
+      transformation: (effect, run) => inTime(effect, transform(effect, run))
     }
     return {
       carryOut: (effect, run, key) => {

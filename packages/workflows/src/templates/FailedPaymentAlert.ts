@@ -22,10 +22,13 @@ export const failedPaymentAlert = template({
         name: "Failed payments only",
         config: { conditions: { body: { type: { $in: ["payment.failed", "charge.failed"] } } } }
       },
-      format("amount", "Amount", "number.currency", {
-        input: "{{trigger.body.amount}}",
-        currency: '{{trigger.body.currency ?? "USD"}}'
-      }),
+      format(
+        "amount",
+        "Amount",
+        "number.currency",
+        { input: "{{trigger.body.amount}}", currency: "{{trigger.body.currency ?? \"USD\"}}" },
+        { pattern: "¤#,##0.00" }
+      ),
       format("customer", "Customer", "text.titlecase", { input: '{{trigger.body.customer.name ?? "unknown"}}' }),
       send(
         "alert",

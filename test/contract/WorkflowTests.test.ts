@@ -56,7 +56,7 @@ it("is tried on the last request of its source, or on one that is named; people 
     schema_provenance: "sample",
     sample: { method: "POST", path: "/in", query: { page: "2" }, body: { name: "Grace", password: "[redacted]" } }
   })
-  expect((await gateway.api("GET", "/workflows")).models[0].source.sample).toBeNull()
+  expect((await gateway.call("GET", `/workflows?id=${made.id}`)).body.models[0].source.sample).toBeNull()
 
   const tested = await tried(gateway, `/workflows/${made.id}/test`, {})
   expect(tested).toMatchObject({

@@ -38,9 +38,7 @@ interface Values {
 
 /** `shown`: where an input was written that `inputs` has made of another. */
 export interface Bind {
-  readonly inputs: (
-    written: Values
-  ) => Result.Result<Values, { readonly input: string; readonly message: string }>
+  readonly inputs: (written: Values) => Result.Result<Values, { readonly input: string; readonly message: string }>
   readonly shown: (path: string) => string
 }
 

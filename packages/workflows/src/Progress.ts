@@ -21,7 +21,9 @@ export interface Progress {
 }
 
 /** A step but for what it gave. */
-export type StoredStep = Omit<StepState, "output" | "iterations"> & { readonly iterations: { readonly count: number } | null }
+export type StoredStep = Omit<StepState, "output" | "iterations"> & {
+  readonly iterations: { readonly count: number } | null
+}
 
 interface Output {
   /** Where it has changed. */

@@ -1,6 +1,73 @@
+import { HttpApiEndpoint } from "effect/http-api"
+import { administering, reading } from "@tidegate/model/Permission"
+import { ClearedRuns, RunList, WorkflowActivityList, WorkflowRunDetail } from "@tidegate/model/WorkflowRun"
 import { workflow } from "@tidegate/resources/Workflow"
 import { groupOf } from "./Group.ts"
+import { operation } from "./Operation.ts"
 import * as Parameters from "./Parameters.ts"
+import * as Examples from "./RunExamples.ts"
+
+/** Runs are for people and for the team's own key. */
+const permission = { ...reading, scope: null }
 
 /** Graphs of steps that the requests of a source run through. */
-export class WorkflowsApi extends groupOf(workflow, { query: Parameters.workflows }) {}
+export class WorkflowsApi extends groupOf(workflow, { query: Parameters.workflows }, [
+  HttpApiEndpoint.get("runs", "/workflows/:id/runs", {
+    params: Parameters.pathOf("workflow"),
+    query: Parameters.workflowRuns,
+    success: RunList
+  }).annotateMerge(
+    operation({
+      id: "listWorkflowRuns",
+      permission,
+      summary: "List the runs of a workflow, newest first",
+      description: "With how many of their steps have come to what; pages by cursor.",
+      answer: Examples.runs,
+      errors: ["NOT_FOUND", "INVALID_CURSOR", "INVALID_TIME_RANGE"]
+    })
+  ),
+  HttpApiEndpoint.get("run", "/workflows/:id/runs/:runId", {
+    params: Parameters.workflowRunPath,
+    query: Parameters.workflowRun,
+    success: WorkflowRunDetail
+  }).annotateMerge(
+    operation({
+      id: "getWorkflowRun",
+      permission,
+      summary: "Retrieve a run of a workflow",
+      description:
+        "With the version that ran, what began it, and its steps in the order in which they ran. Payloads are shown when they are asked for, without secrets.",
+      answer: Examples.runDetail,
+      errors: ["NOT_FOUND"]
+    })
+  ),
+  HttpApiEndpoint.delete("clearRuns", "/workflows/:id/runs", {
+    params: Parameters.pathOf("workflow"),
+    query: Parameters.onlyTeam,
+    success: ClearedRuns
+  }).annotateMerge(
+    operation({
+      id: "clearWorkflowRuns",
+      permission: administering,
+      summary: "Clear the history of a workflow",
+      description:
+        "Removes runs that are at their end, with what is kept of their steps; those that are not stay. Repeat it while has_more. What was counted stays counted.",
+      answer: Examples.cleared,
+      errors: ["NOT_FOUND"]
+    })
+  ),
+  HttpApiEndpoint.get("activity", "/workflow-activity", {
+    query: Parameters.workflowActivity,
+    success: WorkflowActivityList
+  }).annotateMerge(
+    operation({
+      id: "listWorkflowActivity",
+      permission,
+      summary: "List the runs of all workflows, newest first",
+      description:
+        "With their steps; of the last 24 hours unless told. One page, without a cursor: narrow the window for what is beyond it.",
+      answer: Examples.activity,
+      errors: ["INVALID_TIME_RANGE"]
+    })
+  )
+]) {}

@@ -125,12 +125,6 @@ const resourceTypes: Readonly<Record<string, string>> = {
   flt: "filter"
 }
 
-/** What a stored step may say beside what decides about it. */
-type Stored = StoredStep & {
-  readonly responseStatus?: number | null
-  readonly iterations: { readonly count: number; readonly completed?: number } | null
-}
-
 const isPart = (value: unknown): value is Partial<Progress> => typeof value === "object" && value !== null
 
 /** What is asked of a definition: any that was stored has it. */
@@ -200,7 +194,7 @@ export class StepReports {
 
   #summary(index: number): StepSummary {
     const { id, kind, name } = this.#steps[index]!
-    const state = this.#known[index]!.state as Stored | null
+    const state = this.#known[index]!.state
     // What an attempt before has failed with is told by the attempts.
     const error = state?.status === "succeeded" && !state.handled ? null : (state?.error ?? null)
     const taken = this.#edges
@@ -233,7 +227,7 @@ export class StepReports {
   #execution(index: number, previews: ReturnType<PreviewsOf>): StepExecution {
     const { config, resource_id } = this.#steps[index]!
     const known = this.#known[index]!
-    const state = known.state as Stored | null
+    const state = known.state
     const summary = this.#summary(index)
     const of = resource_id === null ? undefined : resourceTypes[resource_id.slice(0, 3)]
     return {
@@ -251,7 +245,7 @@ export class StepReports {
       iterations:
         state?.iterations == null
           ? null
-          : { count: state.iterations.count, completed: state.iterations.completed ?? null },
+          : { count: state.iterations.count, completed: state.iterations.completed },
       resource: resource_id === null || of === undefined ? null : { type: of, id: resource_id },
       queued_at: summary.started_at,
       duration_ms: lasted(state?.startedAt ?? null, state?.finishedAt ?? null),

@@ -4,10 +4,8 @@
  * the message says that it is not the caller's mistake.
  */
 const routes: ReadonlyArray<string> = [
-  "GET /metrics/workflows",
   "POST /workflows/test",
   "POST /workflows/{}/test",
-  "POST /workflows/{}/runs/{}/retry",
   "GET /workflow-templates",
   "GET /workflow-templates/{}",
   "POST /workflow-templates/{}/instantiate",

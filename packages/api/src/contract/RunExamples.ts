@@ -124,6 +124,15 @@ export const runDetail = {
   ]
 } as const
 
+export const retried = {
+  id: ids.workflowRun,
+  workflow_id: ids.workflow,
+  workflow_version: 1,
+  status: "queued",
+  retry_outbox_id: ids.stepRetry,
+  retry_step: { step_id: "to_crm", name: "CRM" }
+} as const
+
 export const cleared = { workflow_id: ids.workflow, deleted: 12, retained_active: 1, has_more: false } as const
 
 export const activity = {

@@ -1,6 +1,7 @@
-import { HttpApiEndpoint } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiSchema } from "effect/http-api"
 import { administering, reading } from "@tidegate/model/Permission"
-import { ClearedRuns, RunList, WorkflowActivityList, WorkflowRunDetail } from "@tidegate/model/WorkflowRun"
+import { ClearedRuns, RetriedStep, RunList, WorkflowActivityList, WorkflowRunDetail } from "@tidegate/model/WorkflowRun"
+import { example, stepRetryBody } from "@tidegate/resources/StepRetryInput"
 import { workflow } from "@tidegate/resources/Workflow"
 import { groupOf } from "./Group.ts"
 import { operation } from "./Operation.ts"
@@ -39,6 +40,23 @@ export class WorkflowsApi extends groupOf(workflow, { query: Parameters.workflow
         "With the version that ran, what began it, and its steps in the order in which they ran. Payloads are shown when they are asked for, without secrets.",
       answer: Examples.runDetail,
       errors: ["NOT_FOUND"]
+    })
+  ),
+  HttpApiEndpoint.post("retryStep", "/workflows/:id/runs/:runId/retry", {
+    params: Parameters.workflowRunPath,
+    query: Parameters.onlyTeam,
+    payload: stepRetryBody.described,
+    success: RetriedStep.pipe(HttpApiSchema.status(202))
+  }).annotateMerge(
+    operation({
+      id: "retryWorkflowStep",
+      permission: administering,
+      summary: "Run a failed step of a run again",
+      description:
+        "The run goes on by the version that it ran by: what succeeded stays, and the step runs again with all that follows from it.",
+      body: example,
+      answer: Examples.retried,
+      errors: ["NOT_FOUND", "STEP_NOT_RETRYABLE", "RUN_ACTIVE", "WORKFLOW_NOT_EXECUTABLE", "RUN_PAYLOAD_EXPIRED"]
     })
   ),
   HttpApiEndpoint.delete("clearRuns", "/workflows/:id/runs", {

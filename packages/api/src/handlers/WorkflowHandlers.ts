@@ -1,9 +1,11 @@
-import { Effect, type Schema } from "effect"
+import { Clock, Effect, type Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { WorkflowEntity } from "@tidegate/entities/Workflow/WorkflowProtocol"
 import { invalid } from "@tidegate/model/GatewayError"
+import { newId, prefixes } from "@tidegate/model/Ids"
 import { WorkflowStatus } from "@tidegate/model/Workflow"
 import { RunStatus } from "@tidegate/model/WorkflowRun"
+import { stepRetryBody } from "@tidegate/resources/StepRetryInput"
 import { workflow } from "@tidegate/resources/Workflow"
 import * as RunDetail from "@tidegate/storage/reads/RunDetail"
 import * as RunReads from "@tidegate/storage/reads/RunReads"
@@ -12,7 +14,8 @@ import { Workflows } from "@tidegate/storage/Workflows"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import type * as Parameters from "../contract/Parameters.ts"
-import { reader } from "./Calls.ts"
+import { askOwner, ownersOf, reader } from "./Calls.ts"
+import { readJsonObject } from "./JsonBody.ts"
 import { limitOf, pageOf, refuseCursors, searchOf, valuesOf, windowOf } from "./ListInput.ts"
 import { handle } from "./Resource.ts"
 
@@ -47,6 +50,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const [store, client] = [yield* Workflows, yield* WorkflowEntity.client]
     const reading = yield* reader
+    const { owner } = ownersOf(prefixes.workflow, "workflow", client)
     const handled = yield* handle(handlers, workflow, store, client, { listed })
     return handled
       .handle("runs", ({ params, query }) =>
@@ -61,6 +65,16 @@ export const layer = HttpApiBuilder.group(
         Effect.flatMap(CurrentTeam, ({ id: team }) =>
           reading(RunDetail.get(team, params.id, params.runId, query.include_previews ?? false))
         )
+      )
+      .handleRaw("retryStep", ({ params, request }) =>
+        Effect.gen(function* () {
+          const { id: team_id } = yield* CurrentTeam
+          const { step_id } = yield* Effect.fromResult(stepRetryBody.judge(yield* readJsonObject(request)))
+          // Made here, so that a command that arrives twice retries once.
+          const retry_id = newId("wro_", yield* Clock.currentTimeMillis)
+          const to = yield* owner(params.id)
+          return yield* askOwner(to.RetryStep({ team_id, run_id: params.runId, step_id, retry_id }))
+        })
       )
       .handle("clearRuns", ({ params }) =>
         Effect.flatMap(CurrentTeam, ({ id: team }) => reading(clearRuns(team, params.id)))

@@ -164,7 +164,10 @@ layer(world, { timeout: "60 seconds", excludeTestServices: true })("runs of work
         resource: { type: "destination", id: destination.id }
       })
       expect(body.steps[3]).toMatchObject({ skip_reason: "upstream_failed", attempts: [], input: null })
-      for (const path of [`/workflows/${workflow.id}/runs/wfr_01kak203r6v1f7q0p5n3k2j4rs`, `/workflows/${workflow.id}/runs/x`]) {
+      for (const path of [
+        `/workflows/${workflow.id}/runs/wfr_01kak203r6v1f7q0p5n3k2j4rs`,
+        `/workflows/${workflow.id}/runs/x`
+      ]) {
         expect(yield* call("GET", path)).toMatchObject({
           status: 404,
           body: { data: { resource_type: "workflow_run" } }
@@ -254,7 +257,9 @@ layer(world, { timeout: "60 seconds", excludeTestServices: true })("runs of work
         attempt_count: 2,
         retry: { count: 1, last_requested_at: expect.any(String), last_step_id: "crm1", retryable_step_ids: [] }
       })
-      expect(body.steps.map(({ attempts }: { attempts: ReadonlyArray<unknown> }) => attempts.length)).toEqual([1, 1, 1, 1])
+      expect(body.steps.map(({ attempts }: { attempts: ReadonlyArray<unknown> }) => attempts.length)).toEqual([
+        1, 1, 1, 1
+      ])
       expect(body.steps[2]).toMatchObject({ status: "succeeded", attempts: [{ number: 1, status: "succeeded" }] })
     })
   )
@@ -275,7 +280,8 @@ layer(world, { timeout: "60 seconds", excludeTestServices: true })("runs of work
       expect(yield* call("DELETE", path)).toMatchObject({ status: 200, body: cleared })
       expect((yield* runs(workflow.id)).models.map(({ id }: { id: string }) => id)).toEqual([run])
       expect((yield* runs(other.id)).count).toBe(1)
-      const parts = yield* sql`select 1 from workflow_steps s where not exists (select from workflow_runs r where r.id = s.run_id)`
+      const parts =
+        yield* sql`select 1 from workflow_steps s where not exists (select from workflow_runs r where r.id = s.run_id)`
       expect(parts).toEqual([])
       expect((yield* call("DELETE", path)).body).toEqual({ ...cleared, deleted: 0 })
     })
@@ -293,7 +299,9 @@ layer(world, { timeout: "60 seconds", excludeTestServices: true })("runs of work
       }
       const active = (query = "") => Effect.map(call("GET", `/workflow-activity?${query}`), ({ body }) => body)
       const ids = (query: string) =>
-        Effect.map(active(query), ({ models }) => models.map(({ id }: { id: string }) => id).filter((id: string) => made.includes(id)))
+        Effect.map(active(query), ({ models }) =>
+          models.map(({ id }: { id: string }) => id).filter((id: string) => made.includes(id))
+        )
       const all = yield* active()
       expect(Object.keys(all).toSorted()).toEqual(["applied_range", "count", "models", "total", "total_exact"])
       expect(all).toMatchObject({ total: all.models.length, total_exact: true, count: all.models.length })
@@ -307,7 +315,12 @@ layer(world, { timeout: "60 seconds", excludeTestServices: true })("runs of work
         outcome: "completed",
         succeeded_steps: 4
       })
-      expect(all.models[0].steps.map(({ step_id }: { step_id: string }) => step_id)).toEqual(["name", "paid", "crm1", "late"])
+      expect(all.models[0].steps.map(({ step_id }: { step_id: string }) => step_id)).toEqual([
+        "name",
+        "paid",
+        "crm1",
+        "late"
+      ])
       expect(all.models[0].steps[2]).toMatchObject({ kind: "destination", status: "succeeded", response_status: 200 })
       expect(yield* active("limit=2")).toMatchObject({ total: 3, total_exact: false, count: 2 })
       expect(yield* ids(`source=${odd.source_id}`)).toEqual([made[1]])
@@ -325,7 +338,10 @@ layer(world, { timeout: "60 seconds", excludeTestServices: true })("runs of work
       expect((yield* call("GET", "/workflow-activity?cursor=x")).status).toBe(400)
       expect((yield* call("GET", "/workflow-activity?status=x")).status).toBe(400)
       expect((yield* call("GET", "/workflow-activity?start=now&end=now-1h")).status).toBe(400)
-      expect((yield* call("GET", "/workflow-activity", { key: teams.b.key })).body).toMatchObject({ total: 0, models: [] })
+      expect((yield* call("GET", "/workflow-activity", { key: teams.b.key })).body).toMatchObject({
+        total: 0,
+        models: []
+      })
       yield* call("DELETE", `/workflows/${odd.id}`)
       expect(yield* ids(`q=${encodeURIComponent("100%")}`)).toEqual([])
     })

@@ -243,9 +243,7 @@ export class StepReports {
         message === undefined ? warning : { ...warning, message: this.#masked(message) }
       ),
       iterations:
-        state?.iterations == null
-          ? null
-          : { count: state.iterations.count, completed: state.iterations.completed },
+        state?.iterations == null ? null : { count: state.iterations.count, completed: state.iterations.completed },
       resource: resource_id === null || of === undefined ? null : { type: of, id: resource_id },
       queued_at: summary.started_at,
       duration_ms: lasted(state?.startedAt ?? null, state?.finishedAt ?? null),

@@ -6,9 +6,8 @@ import { inTurns, takeTurn } from "@tidegate/model/LoopTurn"
 import type { RequestData } from "@tidegate/model/Request"
 import type { PayloadPreview, RunTrigger, VersionEvidence, WorkflowRunDetail } from "@tidegate/model/WorkflowRun"
 import { shownOf } from "@tidegate/signatures/Redaction"
-import { jsonLengthWithin } from "@tidegate/templates/JsonLength"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
-import { previewOf } from "@tidegate/workflows/Preview"
+import { charactersOf, previewOf } from "@tidegate/workflows/Preview"
 import { detailOf, type PreviewsOf, runOf, StepReports } from "@tidegate/workflows/RunReport"
 import { headerOf, readHeaders } from "./Payload.ts"
 import { requestPayloads } from "./RequestPayloads.ts"
@@ -145,7 +144,7 @@ const stepPreviews = Effect.fnUntraced(function* (
       for (const kind of ["input", "output"] as const) {
         const one = of[kind]
         if (one === undefined || found.has(`${step} ${kind}`)) continue
-        const length = jsonLengthWithin(one.preview, left)
+        const length = charactersOf(one.preview, left)
         left -= length ?? 0
         found.set(
           `${step} ${kind}`,

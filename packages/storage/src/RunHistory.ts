@@ -42,7 +42,7 @@ export const clearRuns = Effect.fnUntraced(function* (
 })
 
 /** Those of these runs that are at their end, and their steps. */
-const removeRuns = Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
+export const removeRuns = Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
   const sql = yield* SqlClient.SqlClient
   const [first, last] = Columns.bounds(ids)
   // Parts are of the day on which they were written: none before its run.

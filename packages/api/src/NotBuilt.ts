@@ -4,11 +4,6 @@
  * the message says that it is not the caller's mistake.
  */
 const routes: ReadonlyArray<string> = [
-  "GET /metrics/workflows",
-  "GET /workflows/{}/runs",
-  "GET /workflows/{}/runs/{}",
-  "POST /workflows/{}/runs/{}/retry",
-  "GET /workflow-activity",
   "GET,POST /actions",
   "GET,PUT,PATCH,DELETE /actions/{}",
   "PUT,POST /actions/{}/enable",

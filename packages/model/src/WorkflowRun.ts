@@ -123,7 +123,7 @@ export const StepExecution = Schema.Struct({
       message: Schema.optionalKey(Schema.String)
     })
   ),
-  iterations: Schema.NullOr(Schema.Struct({ count, completed: countOrNull })),
+  iterations: Schema.NullOr(Schema.Struct({ count, completed: count })),
   resource: Schema.NullOr(Schema.Struct({ type: Schema.String, id: Schema.String })),
   queued_at: timeOrNull,
   duration_ms: countOrNull,

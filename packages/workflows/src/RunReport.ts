@@ -2,15 +2,17 @@ import { derivedId, prefixes } from "@tidegate/model/Ids"
 import type {
   PayloadPreview,
   RunStatus,
+  RunTrigger,
   StepAttempt,
   StepExecution,
   StepSummary,
-  WorkflowRun
+  VersionEvidence,
+  WorkflowRun,
+  WorkflowRunDetail
 } from "@tidegate/model/WorkflowRun"
 import { shownOf } from "@tidegate/signatures/Redaction"
-import { type Edge, Step } from "./Definition.ts"
-import { readGraph } from "./Graph.ts"
-import { Issues } from "./Issue.ts"
+import type { Edge, Step } from "./Definition.ts"
+import { sorted } from "./Graph.ts"
 import type { Progress, StoredStep } from "./Progress.ts"
 import type { EdgeState, RunState } from "./Run.ts"
 import type { StepError } from "./StepKind.ts"
@@ -92,6 +94,11 @@ export interface ReportedPart {
   readonly steps: string
 }
 
+/** What people may see of what a step was given and gave, by its position; null: it is not asked for. */
+export type PreviewsOf = (
+  index: number
+) => { readonly input: PayloadPreview | null; readonly output: PayloadPreview | null } | null
+
 interface Attempt {
   readonly number: number
   readonly startedAt: number
@@ -103,7 +110,8 @@ interface Known {
   attempts: Array<Attempt>
   /** The part with which it was last run again; what was stored of it before is of an earlier life. */
   since: number
-  /** The part in which it ended. */
+  /** The parts in which it began to run, and ended. */
+  begunIn: number | null
   endedIn: number | null
 }
 
@@ -117,31 +125,32 @@ const resourceTypes: Readonly<Record<string, string>> = {
   flt: "filter"
 }
 
-/** What a stored step may say beside what decides about it. */
-type Stored = StoredStep & {
-  readonly responseStatus?: number | null
-  readonly iterations: { readonly count: number; readonly completed?: number } | null
-}
-
 const isPart = (value: unknown): value is Partial<Progress> => typeof value === "object" && value !== null
+
+/** What is asked of a definition: any that was stored has it. */
+export interface Outline {
+  readonly steps: ReadonlyArray<Pick<Step, "id" | "kind" | "name" | "resource_id" | "config">>
+  readonly edges: ReadonlyArray<
+    Pick<Edge, "source_type" | "source_step_id" | "source_port" | "target_step_id" | "position">
+  >
+}
 
 /** What the parts of a run tell of its steps. They are taken in their order; some in the middle may be left out. */
 export class StepReports {
   readonly #runId: string
   /** In the order in which they are started. */
-  readonly #steps: ReadonlyArray<Step>
-  readonly #edges: ReadonlyArray<Edge>
+  readonly #steps: Outline["steps"]
+  readonly #edges: Outline["edges"]
   readonly #known: ReadonlyArray<Known>
   readonly #edgeStates: Array<EdgeState | undefined> = []
   readonly #masked = masked()
 
-  /** `steps` and `edges`: those of the version that ran. */
-  constructor(runId: string, steps: ReadonlyArray<unknown>, edges: ReadonlyArray<unknown>) {
-    const graph = readGraph(steps, edges, new Issues())
+  /** `outline`: of the version that ran. */
+  constructor(runId: string, { edges, steps }: Outline) {
     this.#runId = runId
-    this.#steps = graph?.order ?? []
-    this.#edges = graph?.edges ?? []
-    this.#known = this.#steps.map(() => ({ state: null, attempts: [], since: 0, endedIn: null }))
+    this.#steps = sorted(steps, edges)
+    this.#edges = edges
+    this.#known = this.#steps.map(() => ({ state: null, attempts: [], since: 0, begunIn: null, endedIn: null }))
   }
 
   take({ at, part, steps }: ReportedPart): void {
@@ -154,9 +163,9 @@ export class StepReports {
     }
   }
 
-  /** Of a step, by its position: the part with which it was last run again, and the one in which it ended. */
-  lifeOf(index: number): { readonly since: number; readonly endedIn: number | null } {
-    return this.#known[index] ?? { since: 0, endedIn: null }
+  /** The parts that a step's life is told by, by its position. */
+  lifeOf(index: number): Readonly<Pick<Known, "since" | "begunIn" | "endedIn">> {
+    return this.#known[index] ?? { since: 0, begunIn: null, endedIn: null }
   }
 
   /** As lists show them. `whole`: without it, those that no part told of are left out. */
@@ -167,10 +176,7 @@ export class StepReports {
   }
 
   /** `previewsOf`: of what a step was given and gave, by its position. */
-  executions(
-    previewsOf: (index: number) => { readonly input: PayloadPreview; readonly output: PayloadPreview } | null = () =>
-      null
-  ): ReadonlyArray<StepExecution> {
+  executions(previewsOf: PreviewsOf = () => null): ReadonlyArray<StepExecution> {
     return this.#inOrder().map((index) => this.#execution(index, previewsOf(index)))
   }
 
@@ -188,7 +194,9 @@ export class StepReports {
 
   #summary(index: number): StepSummary {
     const { id, kind, name } = this.#steps[index]!
-    const state = this.#known[index]!.state as Stored | null
+    const state = this.#known[index]!.state
+    // What an attempt before has failed with is told by the attempts.
+    const error = state?.status === "succeeded" && !state.handled ? null : (state?.error ?? null)
     const taken = this.#edges
       .flatMap((edge, i) => (edge.target_step_id === id && this.#edgeStates[i] === "taken" ? [edge] : []))
       .toSorted((left, right) => left.position - right.position)[0]
@@ -208,21 +216,18 @@ export class StepReports {
               source_port: taken.source_port
             },
       output_port: state?.ports[0] ?? null,
-      response_status: state?.responseStatus ?? state?.error?.status ?? null,
-      error_code: state?.error?.code ?? null,
-      error_message: state?.error == null ? null : this.#masked(state.error.message),
+      response_status: state?.responseStatus ?? error?.status ?? null,
+      error_code: error?.code ?? null,
+      error_message: error === null ? null : this.#masked(error.message),
       started_at: written(state?.startedAt ?? null),
       finished_at: written(state?.finishedAt ?? null)
     }
   }
 
-  #execution(
-    index: number,
-    previews: { readonly input: PayloadPreview; readonly output: PayloadPreview } | null
-  ): StepExecution {
+  #execution(index: number, previews: ReturnType<PreviewsOf>): StepExecution {
     const { config, resource_id } = this.#steps[index]!
     const known = this.#known[index]!
-    const state = known.state as Stored | null
+    const state = known.state
     const summary = this.#summary(index)
     const of = resource_id === null ? undefined : resourceTypes[resource_id.slice(0, 3)]
     return {
@@ -238,9 +243,7 @@ export class StepReports {
         message === undefined ? warning : { ...warning, message: this.#masked(message) }
       ),
       iterations:
-        state?.iterations == null
-          ? null
-          : { count: state.iterations.count, completed: state.iterations.completed ?? null },
+        state?.iterations == null ? null : { count: state.iterations.count, completed: state.iterations.completed },
       resource: resource_id === null || of === undefined ? null : { type: of, id: resource_id },
       queued_at: summary.started_at,
       duration_ms: lasted(state?.startedAt ?? null, state?.finishedAt ?? null),
@@ -265,11 +268,13 @@ const takeStep = (known: Known, state: StoredStep, part: number, at: number): vo
   if (isAgain) {
     known.attempts = []
     known.since = part
+    known.begunIn = null
   }
   const isFirst = isAgain || known.state?.startedAt == null
   known.state = state
   known.endedIn = hasEnded(state) ? part : null
   if (state.attempt === 0) return
+  known.begunIn ??= part
   // The next element of a list begins to count anew.
   const isNext = state.iterations !== null && state.status === "running" && state.wait === null
   if (isNext && state.attempt === 1) known.attempts = []
@@ -289,9 +294,34 @@ const takeStep = (known: Known, state: StoredStep, part: number, at: number): vo
 const shownAttempt = ({ finished, number, startedAt }: Attempt, lastStatus: number | null): StepAttempt => ({
   number,
   status: finished?.status ?? "running",
-  response_status: finished === null ? null : finished.status === "succeeded" ? lastStatus : (finished.error?.status ?? null),
+  response_status:
+    finished === null ? null : finished.status === "succeeded" ? lastStatus : (finished.error?.status ?? null),
   error_code: finished?.error?.code ?? null,
   started_at: written(startedAt),
   finished_at: written(finished?.at ?? null),
   duration_ms: lasted(startedAt, finished?.at ?? null)
+})
+
+/** What a run is made of, put together. */
+export const detailOf = (
+  run: WorkflowRun,
+  about: {
+    readonly version: VersionEvidence
+    readonly trigger: RunTrigger
+    readonly retriedStepId: string | null
+    readonly retriedAt: Date | null
+    readonly reports: StepReports
+    readonly previewsOf?: PreviewsOf
+  }
+): WorkflowRunDetail => ({
+  ...run,
+  version: about.version,
+  trigger: about.trigger,
+  retry: {
+    count: run.attempt_count - 1,
+    last_requested_at: about.retriedAt?.toISOString() ?? null,
+    last_step_id: about.retriedStepId,
+    retryable_step_ids: run.finished_at === null ? [] : about.reports.failed()
+  },
+  steps: about.reports.executions(about.previewsOf)
 })

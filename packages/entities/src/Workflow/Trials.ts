@@ -103,6 +103,8 @@ const requestOf = Effect.fnUntraced(function* (
     team_id,
     parts: 0,
     attempts: 1,
+    kept: 0,
+    found: 1,
     status: "queued" as const,
     created_at: now,
     due_at: now,

@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: the gateway beside the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
- *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, processes, control, connectors, memory, or pipeline (the bare pipeline beside itself)
+ *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, processes, control, connectors, workflows, memory, or pipeline (the bare pipeline beside itself)
  *   --only queries      how long counts, series and lists take over more and more records; --records <n,…>: how many
  *   --only rows         everything that events are made to go through, a row each: rate, latency, CPU, memory
  *   --row <text>        of the rows only those whose name has it
@@ -45,6 +45,7 @@ import { slowTargets } from "./SlowTargets.ts"
 import type { TargetCommands } from "./Target.ts"
 import * as Telemetry from "./Telemetry.ts"
 import * as Worker from "./Worker.ts"
+import { workflows } from "./Workflows.ts"
 
 const scenarios = {
   throughput: Scenarios.throughput,
@@ -56,6 +57,7 @@ const scenarios = {
   processes,
   control,
   connectors,
+  workflows,
   queries,
   versions: Scenarios.versions,
   pipeline: Scenarios.pipeline

@@ -56,6 +56,7 @@ const transition = (id: string, more: Partial<RunTransition> = {}): RunTransitio
   startedAt: Date.now(),
   finishedAt: Date.now(),
   dueAt: null,
+  moves: true,
   carried: null,
   steps: '{"steps":{}}',
   outputs: null,

@@ -107,7 +107,7 @@ export type Occurrence =
   | { readonly type: "released" }
   /** The workflow is disabled or deleted, or the run too old: steps under way end, nothing else begins. */
   | { readonly type: "stopped"; readonly error: StepError }
-  /** A failed step of an ended run is to run again, with all that follows from it. */
+  /** A failed step of an ended run is to run again, with all that follows from it: the run is queued, until it begins. */
   | { readonly type: "retried"; readonly step: number }
   /** The run goes on in another place: what was under way there begins again. */
   | { readonly type: "recovered" }
@@ -206,7 +206,7 @@ class Turn {
       case "begun":
         if (this.state.status !== "queued" || this.state.stopped !== null) return
         for (const [i, { source }] of this.workflow.planEdges.entries()) if (source === null) this.settle(i, ["out"])
-        return this.run({ status: "running", startedAt: this.now })
+        return this.run({ status: "running", startedAt: this.state.startedAt ?? this.now })
       case "held":
       case "released":
         this.run({ held: occurrence.type === "held" })
@@ -352,7 +352,7 @@ class Turn {
     for (const [i, { source }] of this.workflow.planEdges.entries()) {
       if (source !== null && reset.has(source)) this.edges[i] = "open"
     }
-    this.run({ status: "running", outcome: null, stopped: null, finishedAt: null })
+    this.run({ status: "queued", outcome: null, stopped: null, finishedAt: null })
   }
 
   /** Settles the edges out of a step that has ended. */

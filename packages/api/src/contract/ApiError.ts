@@ -83,7 +83,19 @@ const about: Record<ErrorCode, About> = {
     when: "Somebody else has changed the workflow since that version.",
     data: Schema.Struct({ current_version: Schema.Int, supplied_version: Schema.Int })
   },
-  WORKFLOW_NOT_EXECUTABLE: { when: "The workflow names something that is disabled, or has no source.", data: Issues },
+  WORKFLOW_NOT_EXECUTABLE: {
+    when: "The workflow names something that is disabled, has no source, or is itself disabled.",
+    data: Issues
+  },
+  RUN_ACTIVE: { when: "The run is not at its end." },
+  STEP_NOT_RETRYABLE: {
+    when: "The step has not failed.",
+    data: Schema.Struct({ step_status: Schema.String })
+  },
+  RUN_PAYLOAD_EXPIRED: {
+    when: "Retention took what the run began with.",
+    data: Schema.Struct({ expired_at: Schema.String })
+  },
   INVALID_KEY_POLICY: { when: "The key cannot be what the body says.", data: Fields },
   FORMATTER_ENVELOPE_INVALID: { when: "The body says no trial of the formatter.", data: Fields },
   FORMATTER_ANCHOR_INVALID: { when: "`anchor_at` is no time with its offset.", data: Fields },

@@ -7,7 +7,7 @@ import type { RunTransition } from "@tidegate/storage/RunJournal"
 import type { DueRun, StoredPart } from "@tidegate/storage/Runs"
 import type { Advanced } from "@tidegate/workflows/Advance"
 import { previewOf } from "@tidegate/workflows/Preview"
-import { type Part, partOf, stateOf } from "@tidegate/workflows/Progress"
+import { linesOf, outputsIn, type Part, partOf, stateOf } from "@tidegate/workflows/Progress"
 import { type Facts, queuedRun, type RunState } from "@tidegate/workflows/Run"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 
@@ -40,16 +40,25 @@ export const factsOf = (
 }
 
 /** Where a run stands, by what has been stored of it. */
-export const storedState = (workflow: Workflow, parts: ReadonlyArray<StoredPart>): RunState =>
-  parts.length === 0
-    ? queuedRun(workflow)
-    : stateOf(
-        workflow,
-        parts.map(({ outputs, steps }) => ({
-          progress: JSON.parse(steps) as Part["progress"],
-          outputs: outputs === null ? null : (JSON.parse(outputs) as Part["outputs"])
-        }))
-      )
+export const storedState = Effect.fnUntraced(function* (
+  workflow: Workflow,
+  parts: ReadonlyArray<StoredPart>
+): Effect.fn.Return<RunState> {
+  if (parts.length === 0) return queuedRun(workflow)
+  const read = (lines: string | null) => (lines === null ? Effect.succeed(null) : inTurns(outputsIn(lines)))
+  const stored: Array<Part> = []
+  for (const { outputs, steps } of parts) {
+    stored.push({ progress: JSON.parse(steps) as Part["progress"], outputs: yield* read(outputs) })
+  }
+  return stateOf(workflow, stored)
+})
+
+/** How many of its steps have come to what. */
+export const countsOf = ({ steps }: RunState) => {
+  const count = { pending: 0, running: 0, succeeded: 0, failed: 0, skipped: 0 }
+  for (const { status } of steps) count[status]++
+  return count
+}
 
 const isUnderWay = ({ steps }: RunState): boolean =>
   steps.some(({ status, wait }) => status === "running" && wait === null)
@@ -93,6 +102,7 @@ export const abandoned = (
   startedAt: null,
   finishedAt: now,
   dueAt: null,
+  moves: false,
   carried: null,
   steps: "{}",
   outputs: null,
@@ -114,7 +124,8 @@ export const transitionOf = Effect.fnUntraced(function* (
   for (const step of Object.keys(outputs ?? {})) {
     previews[step] = { ...previews[step], output: yield* inTurns(previewOf(state.steps[Number(step)]!.output)) }
   }
-  const count = (of: string): number => state.steps.filter(({ status }) => status === of).length
+  const due = dueAt(state, run)
+  const { failed, running, skipped, succeeded } = countsOf(state)
   return {
     id: run.id,
     teamId: run.team_id,
@@ -124,17 +135,18 @@ export const transitionOf = Effect.fnUntraced(function* (
     status: state.status,
     outcome: state.outcome,
     attempts: run.attempts,
-    succeeded: count("succeeded"),
-    failed: count("failed"),
-    skipped: count("skipped"),
-    running: count("running"),
+    succeeded,
+    failed,
+    skipped,
+    running,
     error: state.finishedAt === null ? null : errorOf(workflow, state),
     startedAt: state.startedAt,
     finishedAt: state.finishedAt,
-    dueAt: dueAt(state, run),
+    dueAt: due,
+    moves: due !== null && due !== run.due_at.getTime(),
     carried: null,
     steps: JSON.stringify(progress),
-    outputs: outputs === null ? null : JSON.stringify(outputs),
+    outputs: outputs === null ? null : yield* inTurns(linesOf(outputs)),
     previews: Object.keys(previews).length === 0 ? null : JSON.stringify(previews)
   }
 })

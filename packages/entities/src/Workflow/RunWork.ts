@@ -16,7 +16,20 @@ export const failed = (code: string, message: string): Outcome => ({ kind: "fail
 export const unavailable = ({ step }: StepEffect): Outcome =>
   failed("ACTION_UNAVAILABLE", `a ${step.step.kind} step cannot be carried out here yet`)
 
-/** What leaves the process for a step. `key` is the same for every attempt of a step of a run, and another one for any other. */
+/** Ends a call that a step makes after the time that the step gives it. */
+export const inTime = <E, R>(
+  { step: { timeoutMs } }: StepEffect,
+  call: Effect.Effect<Outcome, E, R>
+): Effect.Effect<Outcome, E, R> =>
+  Effect.timeoutOrElse(call, {
+    duration: timeoutMs,
+    orElse: () => Effect.succeed(failed("TIMEOUT", `the step has not ended within ${timeoutMs} ms`))
+  })
+
+/**
+ * What leaves the process for a step, in time: when that begins only who does it knows, because one that waits for its turn does not use it
+ * up. `key` is the same for every attempt of a step of a run, and another one for any other.
+ */
 export const Effects = Context.Reference<{
   readonly carryOut: (effect: StepEffect, run: DueRun, key: string) => Effect.Effect<Outcome>
 }>("@tidegate/entities/Workflow/Effects", {
@@ -78,19 +91,14 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
   const facts = factsOf(run.headers === payloadGone ? { ...run, headers: "{}" } : run, about)
   const clock = (): number => performance.now()
   const happened = yield* Queue.unbounded<Occurrence>()
-  let state = storedState(workflow, parts)
+  let state = yield* storedState(workflow, parts)
   let part = run.parts
   let underWay = 0
 
   const begin = (effect: StepEffect): Effect.Effect<void> => {
     const { inputs, start, step } = effect
     const key = derivedId(prefixes.workflowStep, run.id, `${step.step.id}/${start.iteration ?? ""}`)
-    // Its time begins when it has its turn.
-    const inTime = Effect.timeoutOrElse(carryOut(effect, run, key), {
-      duration: step.timeoutMs,
-      orElse: () => Effect.succeed(failed("TIMEOUT", `the step has not ended within ${step.timeoutMs} ms`))
-    })
-    const carriedOut = Effect.flatMap(slots.withPermits(1)(inTime), (outcome) =>
+    const carriedOut = Effect.flatMap(slots.withPermits(1)(carryOut(effect, run, key)), (outcome) =>
       Queue.offer(happened, occurred(start, outcome, inputs.warnings, Math.random()).occurrence)
     )
     return Effect.asVoid(Effect.forkChild(carriedOut))

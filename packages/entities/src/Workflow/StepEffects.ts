@@ -7,7 +7,7 @@ import type { Secrets } from "@tidegate/storage/Secrets"
 import { loadTransformation } from "@tidegate/storage/Transformations"
 import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
 import type { Outcome } from "@tidegate/workflows/StepKind"
-import { Effects, failed, unavailable } from "./RunWork.ts"
+import { Effects, failed, inTime, unavailable } from "./RunWork.ts"
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""))
 
@@ -87,7 +87,9 @@ export const layer = Layer.effect(
 
     return {
       carryOut: (effect: StepEffect, run: DueRun) =>
-        effect.step.step.kind === "transformation" ? transform(effect, run) : Effect.succeed(unavailable(effect))
+        effect.step.step.kind === "transformation"
+          ? inTime(effect, transform(effect, run))
+          : Effect.succeed(unavailable(effect))
     }
   })
 )

@@ -8,10 +8,12 @@ import { catalogFor, Workflows } from "@tidegate/storage/Workflows"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { compileWorkflow, type Workflow } from "@tidegate/workflows/Workflow"
 import { actorOf } from "../Actor.ts"
+import { carryThrough } from "../CarryThrough.ts"
 import { Lease } from "../Lease.ts"
 import { shardOf } from "../Shards.ts"
 import { abandoned } from "./RunRecord.ts"
 import { carryOn, type Work } from "./RunWork.ts"
+import { retryStep } from "./StepRetry.ts"
 import { WorkflowEntity } from "./WorkflowProtocol.ts"
 
 /** Runs that are read at once, with requests of so many bytes. */
@@ -150,9 +152,17 @@ export const layer = WorkflowEntity.toLayer(
       )
     )
 
-    const commands = yield* actorOf(workflow, yield* Workflows, { around: (effect) => Semaphore.withPermit(turn, effect) })
+    const client = yield* WorkflowEntity.client
+    /** Goes on with the runs by what has changed; also when the message is lost, once the sweep comes by. */
+    const rouse = Effect.ignore(Effect.timeout(client(id).Wake(undefined, { discard: true }), "1 second"))
+    const around = <A, E>(command: Effect.Effect<A, E>) => Effect.tap(Semaphore.withPermit(turn, command), () => rouse)
+    const commands = yield* actorOf(workflow, yield* Workflows, { around })
     return WorkflowEntity.of({
       ...commands,
+      RetryStep: ({ payload }) => {
+        const plan = (version: number) => Effect.map(planOf(version), (plan) => plan?.workflow ?? null)
+        return around(carryThrough(Effect.provideContext(retryStep(id, shard, plan, payload), stored)))
+      },
       // While it works its handler keeps it in memory.
       Wake: () =>
         Effect.suspend(() => {

@@ -22,7 +22,9 @@ export interface RunTransition {
   readonly finishedAt: number | null
   /** When it goes on; null: it is at its end. */
   readonly dueAt: number | null
-  /** What it needs of what may be gone by then. */
+  /** Whether that is another time than before, or it carries something with it. */
+  readonly moves: boolean
+  /** What it needs of what may be gone by then; null: no more than before. */
   readonly carried: string | null
   /** JSON. */
   readonly steps: string
@@ -58,34 +60,53 @@ const types = [
 const columns = `id, team_id, part, part_id, at, status, outcome, attempts, succeeded, failed, skipped, running, error_code,
   error_message, error_step, started_at, finished_at, due_at, carried, steps, outputs, previews`
 
+/** Whether a batch is of one run, and whether one of them goes on at another time than before. */
+interface Shape {
+  readonly single: boolean
+  readonly moves: boolean
+}
+
 /**
  * One statement, hence one transaction, for runs of whatever workflows: their records, what their steps have come to, and when they go on.
- * A run that somebody else has taken on is left as it is, and is not among the ids that are answered.
+ * A run that somebody else has taken on is left as it is, and is not among the ids that are answered. Queue rows are found by arrays: joined,
+ * a plan that was made when there were few would read all of them.
  */
-const buildStatement = (single: boolean): string => `
-with given as materialized (
-  select * from ${Columns.rowsFrom(types, 3, single)} as g (${columns})
-), moved as (
+const buildStatement = ({ moves, single }: Shape): string => `
+with moved as (
   update workflow_runs r set parts = g.part, status = g.status, outcome = g.outcome, attempts = g.attempts,
     succeeded_steps = g.succeeded, failed_steps = g.failed, skipped_steps = g.skipped, running_steps = g.running,
     error_code = g.error_code, error_message = g.error_message, error_step_id = g.error_step, started_at = g.started_at,
     finished_at = g.finished_at, updated_at = g.at
-  from given g
-  where r.id = g.id and r.id >= $1 and r.id <= $2 and r.parts = g.part - 1
-  returning r.id
+  from ${Columns.rowsFrom(types, 3, single)} as g (${columns})
+  where ${single ? "" : "r.id = any($3::text[]) and "}r.id >= $1 and r.id <= $2 and r.id = g.id and r.parts = g.part - 1
+  returning g.*
 ), written as (
   insert into workflow_steps (id, team_id, run_id, part, steps, outputs, previews, created_at)
-  select g.part_id, g.team_id, g.id, g.part, g.steps, g.outputs, g.previews, g.at from given g join moved m on m.id = g.id
+  select part_id, team_id, id, part, steps, outputs, previews, at from moved
 ), ended as (
-  delete from workflow_queue q using given g, moved m where q.run_id = g.id and m.id = g.id and g.due_at is null
-), waiting as (
-  update workflow_queue q set due_at = g.due_at, carried = g.carried from given g, moved m
-  where q.run_id = g.id and m.id = g.id and g.due_at is not null
-    and (q.due_at, q.carried) is distinct from (g.due_at, g.carried)
-)
+  delete from workflow_queue where run_id = any(array(select id from moved where due_at is null))
+)${
+  moves
+    ? `, waiting as (
+  update workflow_queue q set due_at = moved.due_at, carried = coalesce(moved.carried, q.carried) from moved
+  where q.run_id = any(array(select id from moved where due_at is not null)) and q.run_id = moved.id
+    and (q.due_at <> moved.due_at or moved.carried is not null)
+)`
+    : ""
+}
 select id from moved`
 
-const statements = { one: buildStatement(true), more: buildStatement(false) }
+const statements = new Map<string, string>()
+
+const statementFor = (shape: Shape): string => {
+  const name = `${shape.single} ${shape.moves}`
+  let statement = statements.get(name)
+  if (statement === undefined) {
+    statement = buildStatement(shape)
+    statements.set(name, statement)
+  }
+  return statement
+}
 
 export const runCommit = (
   items: ReadonlyArray<RunTransition>
@@ -120,7 +141,7 @@ export const runCommit = (
   }
   const single = items.length === 1
   return {
-    statement: single ? statements.one : statements.more,
+    statement: statementFor({ single, moves: items.some(({ moves }) => moves) }),
     parameters: [...Columns.bounds(items.map(({ id }) => id)), ...Columns.bind(types, rows, single)]
   }
 }

@@ -26,14 +26,11 @@ export interface DueRun extends StoredHead {
   readonly body: Uint8Array | null
   /** Sealed credentials, see `requests`. */
   readonly presented: string | null
-  /** As its workflow is now. */
-  readonly workflow_status: RunningWorkflow["status"]
-  readonly workflow_deleted: boolean
 }
 
 /**
  * Runs of a workflow that are due, the longest due first, with requests of so many bytes in all (the first always comes). Not those that whoever
- * asks has in hand, and none while the workflow is paused. `headers` is empty where retention took the request's payload.
+ * asks has in hand. `headers` is empty where retention took the request's payload.
  */
 export const dueRuns = Effect.fnUntraced(function* (
   shard: number,
@@ -43,11 +40,9 @@ export const dueRuns = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<DueRun>, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
   return yield* sql<DueRun>`
-    with workflow as (
-      select status, deleted_at is not null as deleted from workflows where id = ${workflowId}
-    ), due as (
+    with due as (
       select run_id, due_at, carried from workflow_queue
-      where (select status from workflow) is distinct from 'paused' and shard = ${shard} and workflow_id = ${workflowId} and due_at <= ${new Date(now)}
+      where shard = ${shard} and workflow_id = ${workflowId} and due_at <= ${new Date(now)}
         and run_id <> all(${Columns.text(inHand)})
       order by due_at, run_id limit ${limit}
     ), chosen as (
@@ -60,12 +55,10 @@ export const dueRuns = Effect.fnUntraced(function* (
     select r.id, r.team_id, r.request_id, r.source_id,
       coalesce((select name from sources where sources.id = r.source_id), '') as source_name, r.version, r.parts, r.attempts, r.status, r.created_at, c.due_at,
       c.carried, coalesce(q.method, '') as method, coalesce(q.path, '') as path, coalesce(q.query, '') as query,
-      coalesce(q.headers, '') as headers, q.body, q.presented, coalesce(q.ingested_at, r.created_at) as ingested_at,
-      coalesce(workflow.status, 'disabled') as workflow_status, coalesce(workflow.deleted, true) as workflow_deleted
+      coalesce(q.headers, '') as headers, q.body, q.presented, coalesce(q.ingested_at, r.created_at) as ingested_at
     from chosen c
       cross join lateral (select * from workflow_runs where workflow_runs.id = c.run_id limit 1) r
       left join lateral (select * from requests where requests.id = c.request_id limit 1) q on true
-      left join workflow on true
     where c.before < ${bytes}
     order by c.due_at, c.run_id`
 })

@@ -9,7 +9,6 @@ import { type Effect as StepEffect, occurred } from "@tidegate/workflows/Inputs"
 import type { Occurrence, RunState } from "@tidegate/workflows/Run"
 import type { Outcome, StepError } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
-import { OwnRuns } from "./RunsInHand.ts"
 import { factsOf, storedState, transitionOf } from "./RunRecord.ts"
 
 export const failed = (code: string, message: string): Outcome => ({ kind: "failed", error: { code, message } })
@@ -87,7 +86,6 @@ const arrivals = (work: Work, state: RunState, now: number): ReadonlyArray<Occur
 export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Return<void, never, RunJournal> {
   const { about, parts, run, slots, workflow } = work
   const journal = yield* RunJournal
-  const own = yield* OwnRuns
   const { carryOut } = yield* Effects
   // A run whose payload is gone is stopped, and reads nothing.
   const facts = factsOf(run.headers === payloadGone ? { ...run, headers: "{}" } : run, about)
@@ -113,7 +111,6 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
     if (advanced.state !== state) {
       const transition = yield* transitionOf(workflow, run, state, advanced, part + 1, now)
       if ((yield* journal.move(transition)) !== "stored") return false
-      if (transition.moves && transition.dueAt !== null) own.waits(transition.dueAt)
       state = advanced.state
       part++
     }

@@ -3,7 +3,7 @@ import { Entity, Sharding } from "effect/cluster"
 import { workflow } from "@tidegate/resources/Workflow"
 import type { Database } from "@tidegate/storage/Database"
 import { RunJournal } from "@tidegate/storage/RunJournal"
-import { type DueRun, dueRuns, partsOf, readVersion } from "@tidegate/storage/Runs"
+import { type DueRun, dueRuns, partsOf, readRunning, readVersion, type RunningWorkflow } from "@tidegate/storage/Runs"
 import { catalogFor, Workflows } from "@tidegate/storage/Workflows"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { compileWorkflow, type Workflow } from "@tidegate/workflows/Workflow"
@@ -13,7 +13,6 @@ import { Lease } from "../Lease.ts"
 import { shardOf } from "../Shards.ts"
 import { abandoned } from "./RunRecord.ts"
 import { carryOn, type Work } from "./RunWork.ts"
-import { OwnRuns } from "./RunsInHand.ts"
 import { retryStep } from "./StepRetry.ts"
 import { WorkflowEntity } from "./WorkflowProtocol.ts"
 
@@ -33,8 +32,8 @@ interface Plan {
 
 const bytesOf = ({ body, headers }: DueRun): number => (body?.length ?? 0) + headers.length
 
-const stopOf = ({ workflow_deleted, workflow_status: status }: DueRun): StepError | null => {
-  if (workflow_deleted) return { code: "WORKFLOW_DELETED", message: "the workflow was deleted" }
+const stopOf = ({ deleted, status }: RunningWorkflow): StepError | null => {
+  if (deleted) return { code: "WORKFLOW_DELETED", message: "the workflow was deleted" }
   return status === "disabled" || status === "draft"
     ? { code: "WORKFLOW_DISABLED", message: `the workflow is ${status}` }
     : null
@@ -75,7 +74,6 @@ export const layer = WorkflowEntity.toLayer(
     })
 
     const inHand = new Set<string>()
-    const own = yield* OwnRuns
     let bytesInHand = 0
     const hasRoom = (): boolean => inHand.size < mostInHand && bytesInHand < readAtOnce.bytes
     /** A run has ended, or come to a wait; or somebody has woken this. */
@@ -91,7 +89,6 @@ export const layer = WorkflowEntity.toLayer(
         Effect.ensuring(
           Effect.sync(() => {
             inHand.delete(work.run.id)
-            own.delete(work.run.id)
             bytesInHand -= bytesOf(work.run)
             stirred.openUnsafe()
           })
@@ -100,15 +97,16 @@ export const layer = WorkflowEntity.toLayer(
 
     /** Takes on what is due and not in hand; answers whether there may be more. */
     const takeOn = Effect.gen(function* () {
-      if (!lease.isHeld(shard)) return false
+      const running = yield* readRunning(id)
+      if (running === null || running.status === "paused" || !lease.isHeld(shard)) return false
       const now = yield* Clock.currentTimeMillis
       const runs = yield* dueRuns(shard, id, now, { ...readAtOnce, inHand: [...inHand] })
       const parts = Map.groupBy(
         yield* partsOf(runs.flatMap(({ id, parts }) => (parts > 0 ? [id] : []))),
         ({ run_id }) => run_id
       )
+      const stop = stopOf(running)
       for (const run of runs) {
-        const stop = stopOf(run)
         const plan = yield* planOf(run.version)
         if (plan === null) {
           const error = stop ?? { code: "INTERNAL_ERROR", message: "the version that the run goes by cannot be read" }
@@ -117,7 +115,6 @@ export const layer = WorkflowEntity.toLayer(
         }
         const about = { id, name: plan.name, version: run.version }
         inHand.add(run.id)
-        own.add(run.id)
         bytesInHand += bytesOf(run)
         yield* Effect.forkChild(
           carry({ workflow: plan.workflow, about, run, parts: parts.get(run.id) ?? [], stop, slots })

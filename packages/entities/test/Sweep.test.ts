@@ -93,14 +93,9 @@ layer(world)("the sweep", (it) => {
       const sql = yield* SqlClient.SqlClient
       const { half, halves, woken } = yield* sweeping(new Set([10]))
       const now = yield* Clock.currentTimeMillis
-      const rows = ["wfr_1", "wfr_2"].map((run_id, at) => ({
-        run_id,
-        team_id: ControlPlane.team,
-        shard: 10,
-        workflow_id: "wfl_1",
-        due_at: new Date(at === 0 ? now - 60_000 : now + 1_000)
-      }))
-      yield* sql`insert into workflow_queue ${sql.insert(rows as ReadonlyArray<Record<string, unknown>>)}`
+      yield* sql`insert into workflow_queue (run_id, team_id, shard, workflow_id, due_at) values
+        ('wfr_1', ${ControlPlane.team}, 10, 'wfl_1', ${new Date(now - 60_000)}),
+        ('wfr_2', ${ControlPlane.team}, 10, 'wfl_1', ${new Date(now + 1_000)})`
       own.add("wfr_1")
       expect(yield* halves(4)).toEqual([1, 1, 1, 2])
       expect(woken).toEqual(["wfl_1"])

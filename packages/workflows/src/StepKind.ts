@@ -34,6 +34,8 @@ export interface StepError {
   readonly message: string
   readonly status?: number
   readonly retry_after_ms?: number
+  /** Whoever failed knows that another attempt would, too. */
+  readonly final?: boolean
 }
 
 export interface Warning {

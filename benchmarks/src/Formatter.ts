@@ -4,6 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import type { InlineAction } from "@tidegate/workflows/Definition"
 import { advance } from "@tidegate/workflows/Advance"
 import { type Action, catalogOf } from "@tidegate/workflows/Catalog"
 import { type Facts, queuedRun } from "@tidegate/workflows/Run"
@@ -59,10 +60,10 @@ const facts: Facts = {
 }
 
 /** What each of five steps that follow each other takes in a run, when they do this. */
-const stepTakes = (action: Parameters<typeof catalogOf>[0] extends ReadonlyMap<string, infer Find> ? Find : never) => {
+const stepTakes = (find: (written: InlineAction) => Action | null) => {
   const ids = Array.from({ length: steps }, (_, at) => `step_${at}`)
   const graph = ids.map((id) => format(id, "{{trigger.body.type}}"))
-  const workflow = Result.getOrThrow(compileWorkflow(graph, inLine(ids), catalogOf(new Map([["formatter", action]]))))
+  const workflow = Result.getOrThrow(compileWorkflow(graph, inLine(ids), catalogOf(new Map([["formatter", find]]))))
   const time = { now: Date.parse("2026-01-01T00:00:00Z"), clock: () => performance.now() }
   const run = () => {
     const work = advance(workflow, facts, queuedRun(workflow), { type: "begun" }, time)

@@ -249,9 +249,11 @@ export const dueWork = Effect.fnUntraced(function* (
     select 'operation', id, null from bulk_operations
     where shard = any(${Columns.int2(shards)}) and finished_at is null
     union all
-    select 'workflow', workflow_id, null from runs
-    where due_at <= ${new Date(before)}
-      and (select status from workflows where workflows.id = runs.workflow_id) is distinct from 'paused'
+    select 'workflow', workflow_id, null from runs left join lateral (
+      select status, deleted_at from workflows where workflows.id = runs.workflow_id limit 1
+    ) w on true
+    where case when w.deleted_at is not null or w.status not in ('active', 'paused') then true
+      else due_at <= ${new Date(before)} and w.status is distinct from 'paused' end
     union all
     select 'next', '', least(
       (select min(due_at) from lanes where due_at > ${new Date(before)}),

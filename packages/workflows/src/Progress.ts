@@ -97,9 +97,12 @@ const outputOf = (was: StepState, { iterations, output }: StepState): Output | n
   return { ...(isNew ? { output } : {}), ...(isListed ? { after, items } : {}) }
 }
 
-/** The state of a run that has these parts, in their order. What its steps gave is null where retention took it. */
-export const stateOf = (workflow: Workflow, parts: ReadonlyArray<Part>): RunState => {
-  const begun = queuedRun(workflow)
+/** The state of a run that has these parts, in their order, behind where it stood. What its steps gave is null where retention took it. */
+export const stateOf = (
+  workflow: Workflow,
+  parts: ReadonlyArray<Part>,
+  begun: RunState = queuedRun(workflow)
+): RunState => {
   const steps = [...begun.steps]
   const edges = [...begun.edges]
   let run: Progress["run"] = begun

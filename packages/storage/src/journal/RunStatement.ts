@@ -17,6 +17,8 @@ export interface RunTransition {
   readonly failed: number
   readonly skipped: number
   readonly running: number
+  /** Characters of what its steps have given. */
+  readonly kept: number
   readonly error: { readonly code: string; readonly message: string; readonly stepId: string | null } | null
   readonly startedAt: number | null
   readonly finishedAt: number | null
@@ -28,6 +30,8 @@ export interface RunTransition {
   readonly carried: string | null
   /** JSON. */
   readonly steps: string
+  /** Of the part that begins it: what its steps name, as it was then. JSON. */
+  readonly resources: string | null
   readonly outputs: string | null
   readonly previews: string | null
 }
@@ -45,6 +49,7 @@ const types = [
   "int2", // failed
   "int2", // skipped
   "int2", // running
+  "int4", // kept
   "text", // error_code
   "text", // error_message
   "text", // error_step
@@ -53,12 +58,13 @@ const types = [
   "timestamptz", // due_at
   "text", // carried
   "text", // steps
+  "text", // resources
   "text", // outputs
   "text" // previews
 ] as const
 
-const columns = `id, team_id, part, part_id, at, status, outcome, attempts, succeeded, failed, skipped, running, error_code,
-  error_message, error_step, started_at, finished_at, due_at, carried, steps, outputs, previews`
+const columns = `id, team_id, part, part_id, at, status, outcome, attempts, succeeded, failed, skipped, running, kept, error_code,
+  error_message, error_step, started_at, finished_at, due_at, carried, steps, resources, outputs, previews`
 
 /** Whether a batch is of one run, and whether one of them goes on at another time than before. */
 interface Shape {
@@ -74,15 +80,15 @@ interface Shape {
 const buildStatement = ({ moves, single }: Shape): string => `
 with moved as (
   update workflow_runs r set parts = g.part, status = g.status, outcome = g.outcome, attempts = g.attempts,
-    succeeded_steps = g.succeeded, failed_steps = g.failed, skipped_steps = g.skipped, running_steps = g.running,
+    succeeded_steps = g.succeeded, failed_steps = g.failed, skipped_steps = g.skipped, running_steps = g.running, kept = g.kept,
     error_code = g.error_code, error_message = g.error_message, error_step_id = g.error_step, started_at = g.started_at,
     finished_at = g.finished_at, updated_at = g.at
   from ${Columns.rowsFrom(types, 3, single)} as g (${columns})
   where ${single ? "" : "r.id = any($3::text[]) and "}r.id >= $1 and r.id <= $2 and r.id = g.id and r.parts = g.part - 1
   returning g.*
 ), written as (
-  insert into workflow_steps (id, team_id, run_id, part, steps, outputs, previews, created_at)
-  select part_id, team_id, id, part, steps, outputs, previews, at from moved
+  insert into workflow_steps (id, team_id, run_id, part, steps, resources, outputs, previews, created_at)
+  select part_id, team_id, id, part, steps, resources, outputs, previews, at from moved
 ), ended as (
   delete from workflow_queue where run_id = any(array(select id from moved where due_at is null))
 )${
@@ -126,6 +132,7 @@ export const runCommit = (
       run.failed,
       run.skipped,
       run.running,
+      run.kept,
       run.error?.code ?? null,
       run.error?.message ?? null,
       run.error?.stepId ?? null,
@@ -134,6 +141,7 @@ export const runCommit = (
       run.dueAt,
       run.carried,
       run.steps,
+      run.resources,
       run.outputs,
       run.previews
     ]

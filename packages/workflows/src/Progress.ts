@@ -14,7 +14,7 @@ export interface Part {
   readonly outputs: { readonly [step: string]: Output } | null
 }
 
-interface Progress {
+export interface Progress {
   readonly run: Omit<RunState, "steps" | "edges">
   /** By position. */
   readonly steps: { readonly [step: string]: StoredStep }

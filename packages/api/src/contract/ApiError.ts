@@ -83,6 +83,10 @@ const about: Record<ErrorCode, About> = {
     when: "Somebody else has changed the workflow since that version.",
     data: Schema.Struct({ current_version: Schema.Int, supplied_version: Schema.Int })
   },
+  SAMPLE_UNAVAILABLE: {
+    when: "There is no request to try the workflow on: neither one in the body, nor one that is stored."
+  },
+  TEMPLATE_BINDING_INVALID: { when: "What the template has to be given is missing, or of another kind.", data: Fields },
   WORKFLOW_NOT_EXECUTABLE: {
     when: "The workflow names something that is disabled, has no source, or is itself disabled.",
     data: Issues

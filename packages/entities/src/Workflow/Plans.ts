@@ -1,6 +1,6 @@
 import { Effect, Result } from "effect"
+import { catalogFor } from "@tidegate/storage/ActionCatalog"
 import { readVersion } from "@tidegate/storage/Runs"
-import { catalogFor } from "@tidegate/storage/Workflows"
 import { compileWorkflow, type Workflow } from "@tidegate/workflows/Workflow"
 
 /** Versions that runs are still on. */

@@ -1,16 +1,16 @@
 import { isDeepStrictEqual } from "node:util"
-import { Context, Effect, Layer, Result, type Schema } from "effect"
+import { Context, Effect, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
 import type { RuntimeIssue, Workflow, WorkflowStatus } from "@tidegate/model/Workflow"
 import { workflow, type WorkflowFields } from "@tidegate/resources/Workflow"
-import { type Catalog, catalogOf } from "@tidegate/workflows/Catalog"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
 import { definitionHash } from "@tidegate/workflows/DefinitionHash"
 import type { Issue } from "@tidegate/workflows/Issue"
 import { limits } from "@tidegate/workflows/Limits"
 import { compileWorkflow } from "@tidegate/workflows/Workflow"
+import { catalogFor } from "./ActionCatalog.ts"
 import { presentOf } from "./PresentOf.ts"
 import type { Secrets } from "./Secrets.ts"
 import { makeStore, nobody, type Store, type StoredRow, type Values } from "./Store.ts"
@@ -38,21 +38,10 @@ export class Workflows extends Context.Service<Workflows, Store<typeof workflow>
   )
 }
 
-/** The formatter is loaded by the first workflow that names it: a gateway that formats nothing has none of it in memory. */
-const formatter = Effect.promise(() => import("@tidegate/workflows/actions/Formatter"))
-
-/** The actions that steps may name. */
-export const catalogFor = (steps: ReadonlyArray<Schema.Json>): Effect.Effect<Catalog> =>
-  steps.some(namesFormatter)
-    ? Effect.map(formatter, ({ formatterAction }) => catalogOf(new Map([["formatter", formatterAction]])))
-    : Effect.succeed(catalogOf(new Map()))
-
 const member = (of: unknown, name: string): unknown =>
   typeof of === "object" && of !== null && Object.hasOwn(of, name)
     ? (of as Readonly<Record<string, unknown>>)[name]
     : undefined
-
-const namesFormatter = (step: Schema.Json): boolean => member(member(step, "action"), "provider_key") === "formatter"
 
 /** The tables of what a step may name, by the prefix of its id. */
 const named = { [prefixes.destination]: "destinations", [prefixes.transformation]: "transformations" } as const

@@ -30,6 +30,15 @@ const find = ({ action_key, provider_key, version }: ActionName): readonly [Prov
   return found?.[1].version === version ? found : null
 }
 
+/** Of no credentials: of providers that this list does not have, too. */
+export { none as noMode } from "./AuthModes.ts"
+
+/** The provider that `callingProviders` does not have. */
+export const formatterKey = "formatter"
+
+/** The provider of a key. */
+export const providerOf = (key: string): Provider | undefined => callingProviders.find((one) => one.key === key)
+
 /** As a step calls it by a saved action; null: there is none of that name and version. */
 export const actionOf = (name: ActionName): Action | null => find(name)?.[1].action ?? null
 

@@ -9,6 +9,7 @@ import type { Egress } from "@tidegate/egress/Egress"
 import type { Database } from "@tidegate/storage/Database"
 import type { Secrets } from "@tidegate/storage/Secrets"
 import { Api } from "./contract/Api.ts"
+import * as ActionHandlers from "./handlers/ActionHandlers.ts"
 import * as AttemptHandlers from "./handlers/AttemptHandlers.ts"
 import * as AuthHandlers from "./handlers/AuthHandlers.ts"
 import * as Authorization from "./handlers/Authorization.ts"
@@ -84,6 +85,7 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     WorkflowTemplateHandlers.layer,
     WorkflowTestHandlers.layer,
     FilterHandlers.layer,
+    ActionHandlers.layer,
     Plain.layer,
     RequestHandlers.layer,
     EventHandlers.layer,

@@ -4,12 +4,6 @@
  * the message says that it is not the caller's mistake.
  */
 const routes: ReadonlyArray<string> = [
-  "GET,POST /actions",
-  "GET,PUT,PATCH,DELETE /actions/{}",
-  "PUT,POST /actions/{}/enable",
-  "PUT,POST /actions/{}/disable",
-  "POST /action-options",
-  "GET /action-providers",
   "GET /source-providers",
   "GET /provider-accounts",
   "GET,DELETE /provider-accounts/{}",

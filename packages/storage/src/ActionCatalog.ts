@@ -1,5 +1,5 @@
 import { Effect, type Schema } from "effect"
-import { type ActionName, actionOf, inlineActionOf } from "@tidegate/actions/Providers"
+import { type ActionName, actionOf, formatterKey, inlineActionOf } from "@tidegate/actions/Providers"
 import type { Catalog, SavedAction } from "@tidegate/workflows/Catalog"
 
 /** The actions that steps may call: those of the providers, and the team's saved ones. */
@@ -15,8 +15,6 @@ export interface SavedContent {
 
 /** The formatter is loaded by the first workflow that names it: a gateway that formats nothing has none of it in memory. */
 const formatter = Effect.promise(() => import("@tidegate/workflows/actions/Formatter"))
-
-const formatterKey = "formatter"
 
 const member = (of: unknown, name: string): unknown =>
   typeof of === "object" && of !== null && Object.hasOwn(of, name)

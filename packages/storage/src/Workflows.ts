@@ -13,7 +13,8 @@ import type { Issue } from "@tidegate/workflows/Issue"
 import { limits } from "@tidegate/workflows/Limits"
 import { sampleOf } from "@tidegate/workflows/Sample"
 import { compileWorkflow, type Workflow as Compiled } from "@tidegate/workflows/Workflow"
-import { catalogFor } from "./ActionCatalog.ts"
+import { catalogFor, type SavedContent } from "./ActionCatalog.ts"
+import { type ActionRow, contentOf } from "./Actions.ts"
 import { presentOf } from "./PresentOf.ts"
 import { latestSample } from "./reads/WorkflowSamples.ts"
 import type { Secrets } from "./Secrets.ts"
@@ -43,7 +44,7 @@ export interface WorkflowStore extends Store<typeof workflow> {
 /**
  * The workflows of teams. What a row has compiles, and what it names is there: that cannot be deleted meanwhile. Each change that is one makes
  * a version, which stays as it is. Every change raises the version of its source (of both, when it moves), so that no door goes on by what was. Rows
- * are locked in the order destinations, sources, transformations, workflows.
+ * are locked in the order destinations, sources, transformations, actions, workflows.
  */
 export class Workflows extends Context.Service<Workflows, WorkflowStore>()("@tidegate/storage/Workflows") {
   static readonly layer: Layer.Layer<Workflows, never, SqlClient.SqlClient | Secrets> = Layer.effect(
@@ -58,7 +59,11 @@ const member = (of: unknown, name: string): unknown =>
     : undefined
 
 /** The tables of what a step may name, by the prefix of its id. */
-const named = { [prefixes.destination]: "destinations", [prefixes.transformation]: "transformations" } as const
+const named = {
+  [prefixes.destination]: "destinations",
+  [prefixes.transformation]: "transformations",
+  [prefixes.action]: "actions"
+} as const
 
 interface Reference {
   readonly step_id: string
@@ -102,7 +107,7 @@ const make = Effect.gen(function* () {
     if (wanted.length === 0) return []
     const table = named[prefix]
     return yield* sql<{ id: string; enabled: boolean }>`
-      select id, ${sql.literal(table === "destinations" ? "disabled_at is null" : "true")} as enabled
+      select id, ${sql.literal(table === "transformations" ? "true" : "disabled_at is null")} as enabled
       from ${sql(table)} where id = any(${wanted})
         and ${presentOf(sql, team_id)}
       order by id ${sql.literal(held ? "for share" : "")}`
@@ -112,7 +117,17 @@ const make = Effect.gen(function* () {
   const lookUp = Effect.fnUntraced(function* (team_id: string, ids: ReadonlyArray<string>) {
     const destinations = yield* lookUpIn(prefixes.destination, team_id, ids, false)
     const transformations = yield* lookUpIn(prefixes.transformation, team_id, ids, false)
-    return new Map([...destinations, ...transformations].map((row) => [row.id, row]))
+    const actions = yield* lookUpIn(prefixes.action, team_id, ids, false)
+    return new Map([...destinations, ...transformations, ...actions].map((row) => [row.id, row]))
+  })
+
+  /** What the saved actions that are named are now. */
+  const savedActions = Effect.fnUntraced(function* (team_id: string, references: ReadonlyArray<Reference>) {
+    const ids = references.flatMap(({ id }) => (id.startsWith(prefixes.action) ? [id] : []))
+    if (ids.length === 0) return new Map<string, SavedContent>()
+    const rows = yield* sql<Pick<ActionRow, "id" | "provider_key" | "action_key" | "config">>`
+      select id, provider_key, action_key, config from actions where id = any(${ids}) and ${presentOf(sql, team_id)}`
+    return new Map(rows.map((row) => [row.id, contentOf(row)]))
   })
 
   /** Compiles what is to be stored; every fault of the graph, and every id that names nothing, in one answer. */
@@ -121,8 +136,9 @@ const make = Effect.gen(function* () {
     { edges, status, steps }: Pick<WorkflowFields, "edges" | "status" | "steps">,
     standIns: ReadonlySet<string> = new Set()
   ) {
-    const result = compileWorkflow(steps, edges, yield* catalogFor(steps))
     const references = referencesOf(steps)
+    const saved = yield* savedActions(team_id, references)
+    const result = compileWorkflow(steps, edges, yield* catalogFor(steps, saved))
     const found = yield* lookUp(
       team_id,
       references.map(({ id }) => id)
@@ -254,6 +270,7 @@ const make = Effect.gen(function* () {
       yield* lookUpIn(prefixes.destination, team_id, named, true)
       yield* raise(team_id, [...sources])
       yield* lookUpIn(prefixes.transformation, team_id, named, true)
+      yield* lookUpIn(prefixes.action, team_id, named, true)
     }),
     prepare: Effect.fnUntraced(function* ({ team_id }, before, next) {
       if (next["steps"] === undefined) return next

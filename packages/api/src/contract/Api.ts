@@ -1,6 +1,7 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import type { AnyResource } from "@tidegate/resources/Resource"
 import { plain } from "@tidegate/resources/Resources"
+import { ActionsApi } from "./ActionsApi.ts"
 import { AttemptsApi } from "./AttemptsApi.ts"
 import { AuthApi } from "./AuthApi.ts"
 import { ConnectionsApi } from "./ConnectionsApi.ts"
@@ -46,6 +47,7 @@ export class Api extends HttpApi.make("tidegate")
     WorkflowTestsApi,
     WorkflowTemplatesApi,
     FiltersApi,
+    ActionsApi,
     ...plainGroups,
     RequestsApi,
     EventsApi,

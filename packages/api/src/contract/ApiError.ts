@@ -100,6 +100,15 @@ const about: Record<ErrorCode, About> = {
     when: "Retention took what the run began with.",
     data: Schema.Struct({ expired_at: Schema.String })
   },
+  PROVIDER_ACCOUNT_NOT_CONNECTED: { when: "The provider's account is not connected." },
+  ACTION_OPTIONS_INVALID: {
+    when: "There is nothing of that name to choose from.",
+    data: Schema.Struct({
+      provider_key: Schema.String,
+      resource: Schema.String,
+      resources: Schema.Array(Schema.String)
+    })
+  },
   INVALID_KEY_POLICY: { when: "The key cannot be what the body says.", data: Fields },
   FORMATTER_ENVELOPE_INVALID: { when: "The body says no trial of the formatter.", data: Fields },
   FORMATTER_ANCHOR_INVALID: { when: "`anchor_at` is no time with its offset.", data: Fields },

@@ -101,6 +101,8 @@ export const reader = Effect.map(
       read(Effect.provideContext(effect, stores))
 )
 
+export type Reader = Effect.Success<typeof reader>
+
 /**
  * Updates what is found, creates what is not. When another caller creates it in between, what that one made is updated,
  * so that repeated and concurrent upserts all succeed.

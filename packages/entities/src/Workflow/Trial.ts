@@ -62,7 +62,9 @@ export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Ret
     const at = yield* now
     const advanced = yield* inTurns(advance(workflow, facts, state, occurrence, { now: at, clock }))
     if (advanced.state !== state) {
-      const transition = yield* transitionOf(workflow, run, state, advanced, transitions.length + 1, at)
+      const part = transitions.length + 1
+      const writing = { part, now: at, due: null, moves: false, carried: null, resources: null }
+      const transition = yield* transitionOf(workflow, run, state, advanced, writing)
       outputs += transition.outputs?.length ?? 0
       // What they gave stands in the state.
       transitions.push({ ...transition, outputs: null })

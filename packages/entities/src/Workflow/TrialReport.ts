@@ -35,7 +35,7 @@ export const reportOf = Effect.fnUntraced(function* (
   { live, previews }: { readonly live: boolean; readonly previews: boolean }
 ): Effect.fn.Return<WorkflowTest> {
   const { edges, plan, steps } = workflow
-  const reports = new StepReports(run.id, steps, edges)
+  const reports = new StepReports(run.id, { steps, edges })
   const shown = new Map<number, Previews>()
   let room = mostShown
   for (const [i, { at, part, previews: made, steps }] of transitions.entries()) {

@@ -38,6 +38,13 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
     "the state of a run as we stored it: what a step gave is bounded when it gives it"
   ],
   [/^packages\/storage\/src\/reads\/Cursor\.ts$/, ["fromJsonString"], "a cursor, as long as a URL may be"],
+  [/^packages\/api\/src\/handlers\/ActionOptions\.ts$/, ["fromJsonString"], "a cursor of at most 1,024 characters"],
+  [
+    /^packages\/storage\/src\/Actions\.ts$/,
+    ["JSON.parse"],
+    "settings that the control API took, as we are about to store them"
+  ],
+  [/^packages\/actions\/src\/Provider\.ts$/, ["JSON.parse"], "schemas of our own declarations"],
   [
     /^packages\/entities\/src\/Handover\/Handover\.ts$/,
     ["JSON.parse"],

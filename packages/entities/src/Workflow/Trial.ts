@@ -62,8 +62,7 @@ export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Ret
     const at = yield* now
     const advanced = yield* inTurns(advance(workflow, facts, state, occurrence, { now: at, clock }))
     if (advanced.state !== state) {
-      const part = transitions.length + 1
-      const writing = { part, now: at, due: null, moves: false, carried: null, resources: null }
+      const writing = { part: transitions.length + 1, now: at, due: null, moves: false, carried: null, resources: null }
       const transition = yield* transitionOf(workflow, run, state, advanced, writing)
       outputs += transition.outputs?.length ?? 0
       // What they gave stands in the state.

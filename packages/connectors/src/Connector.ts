@@ -29,6 +29,8 @@ export interface Connector<Own extends Settings = Settings> {
   readonly scope?: string
   /** What becomes of the credentials that senders presented: `mask` where what is sent is kept, or shown to others. */
   readonly credentials: "forward" | "mask" | "omit"
+  /** Whether its senders are tunnels': requests count the events that go through one. */
+  readonly isTunnel?: true
   /** What a read shows in `config` beside the settings. */
   readonly shown?: Readonly<Record<string, Schema.Json>>
   /** A body that creates one. */

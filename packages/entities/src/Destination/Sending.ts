@@ -214,7 +214,7 @@ export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, 
       attempt.cliId = cliId
       if (localUrl !== null) attempt.url = localUrl + request.shownUrl.slice(origin.length)
       const headers = traceHeaders(attempt.trace, request.headers)
-      const job = jobOf({ ...request, headers }, request.url.slice(origin.length), facts, localUrl)
+      const job = jobOf({ ...request, headers }, request.url.slice(origin.length), facts, item.payload.dataId, localUrl)
       return tunnel!.send(job, (ending) => wentThrough(attempt, ending, sender.judge))
     }
     const answer = sender.answer(request)

@@ -2,6 +2,7 @@
  * `npm run bench`: the gateway beside the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
  *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, processes, control, connectors, memory, or pipeline (the bare pipeline beside itself)
+ *   --only formatter    what the formatter's operations take; it needs no gateway
  *   --only queries      how long counts, series and lists take over more and more records; --records <n,…>: how many
  *   --only rows         everything that events are made to go through, a row each: rate, latency, CPU, memory
  *   --row <text>        of the rows only those whose name has it
@@ -263,15 +264,17 @@ const bench = Effect.gen(function* () {
   process.exitCode = failure !== null || (failed.length > 0 && !options.quick) ? 1 : 0
 })
 
-NodeRuntime.runMain(
-  bench.pipe(
-    Effect.catch((message) =>
-      Effect.andThen(
-        Console.error(message),
-        Effect.sync(() => {
-          process.exitCode = 2
-        })
-      )
+const run = bench.pipe(
+  Effect.catch((message) =>
+    Effect.andThen(
+      Console.error(message),
+      Effect.sync(() => {
+        process.exitCode = 2
+      })
     )
   )
 )
+
+// What measures itself alone is given nothing that it would wait for.
+if (process.argv.join(" ").includes("--only formatter")) await import("./Formatter.ts")
+else NodeRuntime.runMain(run)

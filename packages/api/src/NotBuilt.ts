@@ -4,17 +4,6 @@
  * the message says that it is not the caller's mistake.
  */
 const routes: ReadonlyArray<string> = [
-  "POST /workflows/test",
-  "POST /workflows/{}/test",
-  "GET /workflow-templates",
-  "GET /workflow-templates/{}",
-  "POST /workflow-templates/{}/instantiate",
-  "GET,POST /actions",
-  "GET,PUT,PATCH,DELETE /actions/{}",
-  "PUT,POST /actions/{}/enable",
-  "PUT,POST /actions/{}/disable",
-  "POST /action-options",
-  "GET /action-providers",
   "GET /source-providers",
   "GET /provider-accounts",
   "GET,DELETE /provider-accounts/{}",

@@ -7,11 +7,10 @@ import { call, layer as server } from "./ControlServer.ts"
 layer(server, { timeout: "60 seconds", excludeTestServices: true })("routes that are not built yet", (it) => {
   for (const [method, path] of [
     ["GET", "/sources/channel-alerts"],
-    ["POST", "/workflows/wf_1/test"],
     ["GET", "/sources/channels"],
     ["POST", "/sources/src_1/channel-retry"],
     ["GET", "/Sources/Channel-Metrics/"],
-    ["HEAD", "/actions"]
+    ["HEAD", "/provider-accounts"]
   ] as const) {
     it.effect(`${method} ${path} says so`, () =>
       Effect.gen(function* () {

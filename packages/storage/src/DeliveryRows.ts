@@ -184,7 +184,8 @@ export interface DueWork {
  */
 export const dueWork = Effect.fnUntraced(function* (
   shards: ReadonlyArray<number>,
-  before: number
+  before: number,
+  inHand: ReadonlyArray<string> = []
 ): Effect.fn.Return<DueWork, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
   const rows = yield* sql<{
@@ -219,14 +220,15 @@ export const dueWork = Effect.fnUntraced(function* (
     ), runs as (
       select first.shard, first.workflow_id, first.due_at
       from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
-        select q.shard, q.workflow_id, q.due_at from workflow_queue q where q.shard = s.shard
+        select q.shard, q.workflow_id, q.due_at from workflow_queue q
+        where q.shard = s.shard and q.run_id <> all(${Columns.text(inHand)})
         order by q.shard, q.workflow_id, q.due_at limit 1
       ) first
       union all
       select next.shard, next.workflow_id, next.due_at
       from runs cross join lateral (
         select q.shard, q.workflow_id, q.due_at from workflow_queue q
-        where q.shard = runs.shard and q.workflow_id > runs.workflow_id
+        where q.shard = runs.shard and q.workflow_id > runs.workflow_id and q.run_id <> all(${Columns.text(inHand)})
         order by q.shard, q.workflow_id, q.due_at limit 1
       ) next
     )

@@ -31,8 +31,9 @@ export const replay = Effect.fnUntraced(function* (
   given: Replay
 ): Effect.fn.Return<Replayed, GatewayError, Database | Secrets | Sharding.Sharding> {
   const replayed = yield* storeReplay(given, yield* replayRouting)
-  const { wakeConnection } = yield* actors
+  const { wakeConnection, wakeWorkflow } = yield* actors
   // Hints: the sweep finds what is not told.
   yield* Effect.forEach(replayed.connections, wakeConnection, { concurrency: 16, discard: true })
+  yield* Effect.forEach(replayed.workflows, wakeWorkflow, { concurrency: 16, discard: true })
   return replayed
 })

@@ -2,6 +2,7 @@ import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type ErrorCode, fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { type Message, storedHeaders, type StoredHead } from "@tidegate/model/Message"
+import { derivedId, prefixes } from "@tidegate/model/Ids"
 import type { Ordering } from "@tidegate/model/Ordering"
 import * as Columns from "./journal/Columns.ts"
 import { minuteOfId, writeCounts } from "./journal/CountStatement.ts"
@@ -28,22 +29,24 @@ export interface Replay {
   readonly verified: boolean
   readonly original_ip: string | null
   readonly external_id: string | null
+  /** Null: it is none of a request that was; a step of a workflow has made it. */
   readonly retry: {
     readonly kind: "single" | "bulk"
     readonly parent_request_id: string
     readonly operation_id: string | null
-  }
-  /** The connections that it goes to; all there are unless told. */
+  } | null
+  /** The connections that it goes to; all there are unless told, and all workflows of the source. */
   readonly only?: ReadonlyArray<string>
   /** The fixture that it is of, which counts it. */
   readonly fixture_id?: string
 }
 
-/** What became of a replay: the connections that it waits at. */
+/** What became of a replay: the connections that it waits at, and the workflows that it has begun a run of. */
 export interface Replayed {
   readonly request_id: string
   readonly created_at: Date
   readonly connections: ReadonlyArray<string>
+  readonly workflows: ReadonlyArray<string>
 }
 
 /** What depends on more than rows. */
@@ -60,6 +63,13 @@ interface Route {
   readonly ordering: Ordering | null
 }
 
+interface BeginsRuns {
+  readonly id: string
+  readonly source_id: string
+  readonly version: number
+  readonly steps: number
+}
+
 /** Why a replay is not made: 409 with this code. */
 type Refused = Extract<ErrorCode, "SOURCE_DISABLED" | "CONNECTION_DISABLED">
 
@@ -71,8 +81,8 @@ const sealedFor = (secrets: Secrets["Service"], { id, presented, presentedOf, te
 }
 
 /**
- * Stores replays of one team, each with a pending route for every connection that it goes to: their actors decide the rest, by what
- * holds then. Sources are locked against changes, so that the connections are those that hold now. To be run in a transaction.
+ * Stores replays of one team, each with a pending route for every connection that it goes to, and a run of each workflow of its source: their
+ * actors decide the rest, by what holds then. Sources are locked against changes, so that the connections are those that hold now. To be run in a transaction.
  */
 export const storeReplays = Effect.fnUntraced(function* (
   replays: ReadonlyArray<Replay>,
@@ -91,6 +101,11 @@ export const storeReplays = Effect.fnUntraced(function* (
     where c.source_id = any(${sourceIds}) and c.disabled_at is null and c.deleted_at is null
       and d.disabled_at is null and d.deleted_at is null
     order by c.id`
+  const workflows = yield* sql<BeginsRuns>`
+    select w.id, w.source_id, w.version, jsonb_array_length(w.steps) as steps from workflows w
+    where w.source_id = any(${sourceIds}) and w.deleted_at is null and w.status in ('active', 'paused') order by w.id`
+  const workflowsOf = ({ only, source_id }: Replay): ReadonlyArray<BeginsRuns> =>
+    only === undefined ? workflows.filter((workflow) => workflow.source_id === source_id) : []
 
   const decided = replays.map((replay) => {
     if (teamOf.get(replay.source_id) !== replay.team_id)
@@ -110,6 +125,7 @@ export const storeReplays = Effect.fnUntraced(function* (
       }))
     )
     const all = made.map(({ replay }) => replay)
+    const runs = all.flatMap((replay) => workflowsOf(replay).map((workflow) => ({ replay, workflow })))
     const text = (of: (replay: Replay) => string | null) => Columns.text(all.map(of))
     yield* sql`
       with made as (
@@ -117,14 +133,16 @@ export const storeReplays = Effect.fnUntraced(function* (
           external_id, original_ip, events_count, ignored_count, retry_kind, retry_parent_request_id, retry_operation_id, retried_at,
           ingested_at, created_at, updated_at)
         select r.id, r.team_id, r.source_id, 'accepted', r.verified, r.method, r.path, r.query, r.headers, r.presented, r.body,
-          length(r.body), r.external_id, r.original_ip, r.routes, 0, r.kind, r.parent_id, r.operation_id, ${now}, ${now}, ${now}, ${now}
+          length(r.body), r.external_id, r.original_ip, r.routes, 0, r.kind, r.parent_id, r.operation_id,
+          case when r.kind is not null then ${now}::timestamptz end, ${now}, ${now}, ${now}
         from unnest(${text(({ id }) => id)}, ${text(({ team_id }) => team_id)}, ${text(({ source_id }) => source_id)},
           ${Columns.bool(all.map(({ verified }) => verified))}, ${text(({ message }) => message.method)},
           ${text(({ message }) => message.path)}, ${text(({ message }) => message.query)},
           ${text(({ message }) => JSON.stringify(message.headers))}, ${text((replay) => sealedFor(secrets, replay))},
           ${Columns.bytea(all.map(({ message }) => message.body))}, ${text(({ external_id }) => external_id)},
           ${text(({ original_ip }) => original_ip)}, ${Columns.int4(made.map(({ routes }) => routes.length))},
-          ${text(({ retry }) => retry.kind)}, ${text(({ retry }) => retry.parent_request_id)}, ${text(({ retry }) => retry.operation_id)}
+          ${text(({ retry }) => retry?.kind ?? null)}, ${text(({ retry }) => retry?.parent_request_id ?? null)},
+          ${text(({ retry }) => retry?.operation_id ?? null)}
         ) as r (id, team_id, source_id, verified, method, path, query, headers, presented, body, external_id, original_ip,
           routes, kind, parent_id, operation_id)
         on conflict (id) do nothing
@@ -142,6 +160,19 @@ export const storeReplays = Effect.fnUntraced(function* (
             join made on made.id = p.request_id
           order by p.nth
         ) p
+      ), begun as (
+        select r.id, made.team_id, r.workflow_id, made.id as request_id, made.source_id, r.shard, r.version, r.steps
+        from unnest(${Columns.text(runs.map(({ replay, workflow }) => derivedId(prefixes.workflowRun, replay.id, workflow.id)))},
+          ${Columns.text(runs.map(({ replay }) => replay.id))}, ${Columns.text(runs.map(({ workflow }) => workflow.id))},
+          ${Columns.int2(runs.map(({ workflow }) => shardOf(workflow.id)))}, ${Columns.int4(runs.map(({ workflow }) => workflow.version))},
+          ${Columns.int2(runs.map(({ workflow }) => workflow.steps))}
+        ) as r (id, request_id, workflow_id, shard, version, steps) join made on made.id = r.request_id
+      ), runs as (
+        insert into workflow_runs (id, team_id, workflow_id, request_id, source_id, version, status, steps_count, created_at, updated_at)
+        select id, team_id, workflow_id, request_id, source_id, version, 'queued', steps, ${now}, ${now} from begun
+      ), queued as (
+        insert into workflow_queue (run_id, team_id, shard, workflow_id, due_at)
+        select id, team_id, shard, workflow_id, ${now} from begun
       ), of_fixtures as (
         update request_fixtures f set replay_count = f.replay_count + 1, last_replayed_at = greatest(f.last_replayed_at, ${now})
         from made join unnest(${text(({ id }) => id)}, ${text(({ fixture_id }) => fixture_id ?? null)}) as r (id, fixture_id)
@@ -151,7 +182,14 @@ export const storeReplays = Effect.fnUntraced(function* (
       ${sql.literal(writeCounts(acceptedCounts))}`
   }
   return decided.map(({ refused, replay, routes }) =>
-    refused !== null ? refused : { request_id: replay.id, created_at: now, connections: routes.map(({ id }) => id) }
+    refused !== null
+      ? refused
+      : {
+          request_id: replay.id,
+          created_at: now,
+          connections: routes.map(({ id }) => id),
+          workflows: workflowsOf(replay).map(({ id }) => id)
+        }
   )
 })
 
@@ -234,7 +272,11 @@ export const original = Effect.fnUntraced(function* (
 })
 
 /** The replay of a stored request, as it was. */
-export const exactly = (of: Original, id: string, retry: Omit<Replay["retry"], "parent_request_id">): Replay => ({
+export const exactly = (
+  of: Original,
+  id: string,
+  retry: Omit<NonNullable<Replay["retry"]>, "parent_request_id">
+): Replay => ({
   team_id: of.team_id,
   source_id: of.source_id,
   id,

@@ -24,7 +24,7 @@ export const replayRouting: Effect.Effect<Routing, never, Sharding.Sharding> = E
 )
 
 /**
- * Makes a request happen again, as a new one of its source, on all of its connections or those named. It answers when that is stored: what it
+ * Makes a request happen again, as a new one of its source, on all of its connections and workflows, or on the connections named. It answers when that is stored: what it
  * becomes the connections' actors decide, by the rules that hold then, but for deduplication.
  */
 export const replay = Effect.fnUntraced(function* (

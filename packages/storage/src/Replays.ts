@@ -1,8 +1,8 @@
 import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type ErrorCode, fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
-import { type Message, storedHeaders, type StoredHead } from "@tidegate/model/Message"
 import { derivedId, prefixes } from "@tidegate/model/Ids"
+import { type Message, storedHeaders, type StoredHead } from "@tidegate/model/Message"
 import type { Ordering } from "@tidegate/model/Ordering"
 import * as Columns from "./journal/Columns.ts"
 import { minuteOfId, writeCounts } from "./journal/CountStatement.ts"
@@ -35,13 +35,13 @@ export interface Replay {
     readonly parent_request_id: string
     readonly operation_id: string | null
   } | null
-  /** The connections that it goes to; all there are unless told, and all workflows of the source. */
+  /** The connections that it goes to; all there are unless told, and then it begins no runs. */
   readonly only?: ReadonlyArray<string>
   /** The fixture that it is of, which counts it. */
   readonly fixture_id?: string
 }
 
-/** What became of a replay: the connections that it waits at, and the workflows that it has begun a run of. */
+/** What became of a replay: the connections that it waits at, and the workflows that it began runs of. */
 export interface Replayed {
   readonly request_id: string
   readonly created_at: Date
@@ -51,7 +51,7 @@ export interface Replayed {
 
 /** What depends on more than rows. */
 export interface Routing {
-  /** The shard that the entity of a connection, or a destination, lives on. */
+  /** The shard that the entity of a connection, a destination or a workflow lives on. */
   readonly shardOf: (id: string) => number
   /** The line that the request goes into on a connection of this ordering; null: none. */
   readonly lineOf: (ordering: Ordering, message: Message) => string | null
@@ -63,7 +63,7 @@ interface Route {
   readonly ordering: Ordering | null
 }
 
-interface BeginsRuns {
+interface RunsOf {
   readonly id: string
   readonly source_id: string
   readonly version: number
@@ -81,8 +81,8 @@ const sealedFor = (secrets: Secrets["Service"], { id, presented, presentedOf, te
 }
 
 /**
- * Stores replays of one team, each with a pending route for every connection that it goes to, and a run of each workflow of its source: their
- * actors decide the rest, by what holds then. Sources are locked against changes, so that the connections are those that hold now. To be run in a transaction.
+ * Stores replays of one team, each with a pending route for every connection that it goes to, and a run of every workflow: their actors
+ * decide the rest, by what holds then. Sources are locked against changes, so that the connections are those that hold now. To be run in a transaction.
  */
 export const storeReplays = Effect.fnUntraced(function* (
   replays: ReadonlyArray<Replay>,
@@ -101,19 +101,18 @@ export const storeReplays = Effect.fnUntraced(function* (
     where c.source_id = any(${sourceIds}) and c.disabled_at is null and c.deleted_at is null
       and d.disabled_at is null and d.deleted_at is null
     order by c.id`
-  const workflows = yield* sql<BeginsRuns>`
-    select w.id, w.source_id, w.version, jsonb_array_length(w.steps) as steps from workflows w
-    where w.source_id = any(${sourceIds}) and w.deleted_at is null and w.status in ('active', 'paused') order by w.id`
-  const workflowsOf = ({ only, source_id }: Replay): ReadonlyArray<BeginsRuns> =>
-    only === undefined ? workflows.filter((workflow) => workflow.source_id === source_id) : []
+  const workflows = yield* sql<RunsOf>`
+    select id, source_id, version, jsonb_array_length(steps) as steps from workflows
+    where source_id = any(${sourceIds}) and deleted_at is null and status in ('active', 'paused') order by id`
 
   const decided = replays.map((replay) => {
     if (teamOf.get(replay.source_id) !== replay.team_id)
-      return { replay, routes: [], refused: "SOURCE_DISABLED" as const }
+      return { replay, routes: [], begun: [], refused: "SOURCE_DISABLED" as const }
     const { only } = replay
     const own = routes.filter((route) => route.source_id === replay.source_id && (only?.includes(route.id) ?? true))
     const refused = only !== undefined && own.length < new Set(only).size ? ("CONNECTION_DISABLED" as const) : null
-    return { replay, routes: own, refused }
+    const begun = only === undefined ? workflows.filter(({ source_id }) => source_id === replay.source_id) : []
+    return { replay, routes: own, begun, refused }
   })
   const made = decided.filter(({ refused }) => refused === null)
   if (made.length > 0) {
@@ -124,8 +123,10 @@ export const storeReplays = Effect.fnUntraced(function* (
         key: route.ordering === null ? null : lineOf(route.ordering, replay.message)
       }))
     )
+    const runs = made.flatMap(({ begun, replay: { id } }) =>
+      begun.map((workflow) => ({ id: derivedId(prefixes.workflowRun, id, workflow.id), request: id, workflow }))
+    )
     const all = made.map(({ replay }) => replay)
-    const runs = all.flatMap((replay) => workflowsOf(replay).map((workflow) => ({ replay, workflow })))
     const text = (of: (replay: Replay) => string | null) => Columns.text(all.map(of))
     yield* sql`
       with made as (
@@ -160,19 +161,18 @@ export const storeReplays = Effect.fnUntraced(function* (
             join made on made.id = p.request_id
           order by p.nth
         ) p
-      ), begun as (
-        select r.id, made.team_id, r.workflow_id, made.id as request_id, made.source_id, r.shard, r.version, r.steps
-        from unnest(${Columns.text(runs.map(({ replay, workflow }) => derivedId(prefixes.workflowRun, replay.id, workflow.id)))},
-          ${Columns.text(runs.map(({ replay }) => replay.id))}, ${Columns.text(runs.map(({ workflow }) => workflow.id))},
-          ${Columns.int2(runs.map(({ workflow }) => shardOf(workflow.id)))}, ${Columns.int4(runs.map(({ workflow }) => workflow.version))},
-          ${Columns.int2(runs.map(({ workflow }) => workflow.steps))}
-        ) as r (id, request_id, workflow_id, shard, version, steps) join made on made.id = r.request_id
+      ), begun as materialized (
+        select w.run_id, w.workflow_id, w.version, w.steps, w.shard, made.id, made.team_id, made.source_id
+        from unnest(${Columns.text(runs.map(({ id }) => id))}, ${Columns.text(runs.map(({ request }) => request))},
+          ${Columns.text(runs.map(({ workflow }) => workflow.id))}, ${Columns.int4(runs.map(({ workflow }) => workflow.version))},
+          ${Columns.int2(runs.map(({ workflow }) => workflow.steps))}, ${Columns.int2(runs.map(({ workflow }) => shardOf(workflow.id)))}
+        ) as w (run_id, request_id, workflow_id, version, steps, shard) join made on made.id = w.request_id
       ), runs as (
         insert into workflow_runs (id, team_id, workflow_id, request_id, source_id, version, status, steps_count, created_at, updated_at)
-        select id, team_id, workflow_id, request_id, source_id, version, 'queued', steps, ${now}, ${now} from begun
+        select run_id, team_id, workflow_id, id, source_id, version, 'queued', steps, ${now}, ${now} from begun
       ), queued as (
         insert into workflow_queue (run_id, team_id, shard, workflow_id, due_at)
-        select id, team_id, shard, workflow_id, ${now} from begun
+        select run_id, team_id, shard, workflow_id, ${now} from begun
       ), of_fixtures as (
         update request_fixtures f set replay_count = f.replay_count + 1, last_replayed_at = greatest(f.last_replayed_at, ${now})
         from made join unnest(${text(({ id }) => id)}, ${text(({ fixture_id }) => fixture_id ?? null)}) as r (id, fixture_id)
@@ -181,16 +181,11 @@ export const storeReplays = Effect.fnUntraced(function* (
       )
       ${sql.literal(writeCounts(acceptedCounts))}`
   }
-  return decided.map(({ refused, replay, routes }) =>
-    refused !== null
-      ? refused
-      : {
-          request_id: replay.id,
-          created_at: now,
-          connections: routes.map(({ id }) => id),
-          workflows: workflowsOf(replay).map(({ id }) => id)
-        }
-  )
+  return decided.map(({ begun, refused, replay, routes }) => {
+    if (refused !== null) return refused
+    const connections = routes.map(({ id }) => id)
+    return { request_id: replay.id, created_at: now, connections, workflows: begun.map(({ id }) => id) }
+  })
 })
 
 const acceptedCounts = `(
@@ -272,11 +267,7 @@ export const original = Effect.fnUntraced(function* (
 })
 
 /** The replay of a stored request, as it was. */
-export const exactly = (
-  of: Original,
-  id: string,
-  retry: Omit<NonNullable<Replay["retry"]>, "parent_request_id">
-): Replay => ({
+export const exactly = (of: Original, id: string, retry: Omit<NonNullable<Replay["retry"]>, "parent_request_id">): Replay => ({
   team_id: of.team_id,
   source_id: of.source_id,
   id,

@@ -122,6 +122,7 @@ const transition = (eventId: string, i: number): RunTransition => ({
   failed: 0,
   skipped: 0,
   running: 1,
+  kept: 0,
   error: null,
   startedAt: Date.now(),
   finishedAt: null,
@@ -129,6 +130,7 @@ const transition = (eventId: string, i: number): RunTransition => ({
   moves: true,
   carried: null,
   steps: "{}",
+  resources: null,
   outputs: null,
   previews: null
 })
@@ -205,6 +207,7 @@ const settlement = (connectionId: string, settled: ReadonlyArray<Settled>, basis
   destinationId: destination,
   shard: 1,
   now: Date.now(),
+  isTunnel: false,
   basis,
   inOrder: connectionId === lined,
   settled

@@ -52,6 +52,7 @@ const transition = (id: string, more: Partial<RunTransition> = {}): RunTransitio
   failed: 0,
   skipped: 0,
   running: 0,
+  kept: 0,
   error: null,
   startedAt: Date.now(),
   finishedAt: Date.now(),
@@ -59,6 +60,7 @@ const transition = (id: string, more: Partial<RunTransition> = {}): RunTransitio
   moves: true,
   carried: null,
   steps: '{"steps":{}}',
+  resources: null,
   outputs: null,
   previews: null,
   ...more

@@ -40,6 +40,8 @@ export interface StepState {
   readonly wait: Wait | null
   readonly iterations: Iterations | null
   readonly output: Json
+  /** Of what it has given, as JSON, in characters. */
+  readonly size: number
   readonly ports: ReadonlyArray<string>
   readonly error: StepError | null
   /** Whether the run went on from its failure. */
@@ -82,6 +84,8 @@ export type Occurrence =
       /** As it was started. */
       readonly iteration: number | null
       readonly output: Json
+      /** Of the output as JSON, in characters. */
+      readonly size?: number
       readonly ports: ReadonlyArray<string>
       readonly warnings?: ReadonlyArray<Warning>
     }
@@ -130,6 +134,7 @@ const untouched: StepState = {
   wait: null,
   iterations: null,
   output: null,
+  size: 0,
   ports: [],
   error: null,
   handled: false,
@@ -238,8 +243,9 @@ class Turn {
     const iteration = step.iterations?.items.length ?? null
     if (occurrence.attempt !== step.attempt || occurrence.iteration !== iteration) return
     if (occurrence.warnings !== undefined) this.set(occurrence.step, { warnings: occurrence.warnings })
-    if (occurrence.type === "succeeded") this.succeed(occurrence.step, occurrence.output, occurrence.ports)
-    else this.fail(occurrence.step, occurrence.error, occurrence.random)
+    if (occurrence.type === "succeeded") {
+      this.succeed(occurrence.step, occurrence.output, occurrence.ports, occurrence.size ?? 0)
+    } else this.fail(occurrence.step, occurrence.error, occurrence.random)
   }
 
   end(): Decision {
@@ -283,8 +289,18 @@ class Turn {
     this.succeeded(index, { items: [...items], count }, ["out"])
   }
 
-  private succeed(index: number, output: Json, ports: ReadonlyArray<string>): void {
-    const { iterations } = this.steps[index]!
+  private succeed(index: number, output: Json, ports: ReadonlyArray<string>, given: number): void {
+    const { handled, iterations, size: before } = this.steps[index]!
+    const size = before + given
+    const total = this.steps.reduce((sum, step) => sum + step.size, given)
+    if (size > limits.valueLength || total > limits.runLength) {
+      const [whose, most] =
+        size > limits.valueLength ? ["the step's", limits.valueLength] : ["all steps'", limits.runLength]
+      const message = `${whose} output is longer than ${most} characters`
+      return this.fail(index, { code: "OUTPUT_TOO_LARGE", message }, 0)
+    }
+    // What an attempt before it failed of is its history.
+    this.set(index, { size, ...(handled ? {} : { error: null }) })
     if (iterations === null) return this.succeeded(index, output, ports)
     this.set(index, { iterations: { ...iterations, items: [...iterations.items, output] } })
     this.iterate(index)

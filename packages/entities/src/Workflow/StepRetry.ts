@@ -1,8 +1,7 @@
 import { Clock, Effect } from "effect"
-import type { SqlClient } from "effect/sql"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import type { HotSql } from "@tidegate/storage/Database"
+import type { Database } from "@tidegate/storage/Database"
 import { readRetryable, storeRetry } from "@tidegate/storage/RunRetry"
 import { partsOf, readRunning } from "@tidegate/storage/Runs"
 import { query } from "@tidegate/storage/Transaction"
@@ -36,9 +35,9 @@ const noFacts: Facts = {
 export const retryStep = Effect.fnUntraced(function* (
   workflowId: string,
   shard: number,
-  planOf: (version: number) => Effect.Effect<Workflow | null, unknown, HotSql>,
+  planOf: (version: number) => Effect.Effect<Workflow | null, unknown, Database>,
   { retry_id, run_id, step_id, team_id }: StepRetryAsked
-): Effect.fn.Return<StepRetried, GatewayError, HotSql | SqlClient.SqlClient> {
+): Effect.fn.Return<StepRetried, GatewayError, Database> {
   const workflow = yield* query(readRunning(workflowId))
   if (workflow === null || workflow.deleted || workflow.team_id !== team_id) {
     return yield* notFound("workflow", workflowId)

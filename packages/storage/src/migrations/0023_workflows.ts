@@ -45,7 +45,8 @@ const statements = [
     primary key (workflow_id, version)
   )`,
 
-  // "parts": how often its steps were written. Whoever writes them next says so, so that of two only one does.
+  // "parts": how often its steps were written. Whoever writes them next says so, so that of two only one does. "kept": characters of what
+  // they have given.
   `create table workflow_runs (
     id text collate "C" primary key,
     team_id text collate "C" not null,
@@ -56,6 +57,7 @@ const statements = [
     status text not null,
     outcome text,
     parts integer not null default 0,
+    kept integer not null default 0,
     attempts integer not null default 1,
     steps_count smallint not null,
     succeeded_steps smallint not null default 0,

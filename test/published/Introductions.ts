@@ -10,6 +10,8 @@ export const introductions: Readonly<Record<string, string>> = {
     "Code that makes one request of another; a rule of a connection names it. Guide: [transformations](../transformations.md).",
   Filters:
     "Conditions with a name, which rules of connections link, and a way to try them. Guide: [stored filters](../filters.md).",
+  Actions:
+    "What steps of workflows call, saved with its credentials; and the catalog of what there is. Guide: [actions](../actions.md), [all actions](../action-reference.md).",
   Requests:
     "Everything that came, accepted or rejected, with its cause. A request's trace shows what became of it. What is retried by hand and in bulk: [operating](../operating.md).",
   Events:

@@ -30,7 +30,10 @@ import * as ShareHandlers from "./handlers/ShareHandlers.ts"
 import * as SourceHandlers from "./handlers/SourceHandlers.ts"
 import * as StreamHandlers from "./handlers/StreamHandlers.ts"
 import * as TransformationHandlers from "./handlers/TransformationHandlers.ts"
+import * as WorkflowAggregateHandlers from "./handlers/WorkflowAggregateHandlers.ts"
 import * as WorkflowHandlers from "./handlers/WorkflowHandlers.ts"
+import * as WorkflowTemplateHandlers from "./handlers/WorkflowTemplateHandlers.ts"
+import * as WorkflowTestHandlers from "./handlers/WorkflowTestHandlers.ts"
 import { Credentials } from "./Credentials.ts"
 import { IdTokens } from "./IdTokens.ts"
 import { KeyAudit } from "./KeyAudit.ts"
@@ -78,6 +81,9 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     ConnectionHandlers.layer,
     TransformationHandlers.layer,
     WorkflowHandlers.layer,
+    WorkflowAggregateHandlers.layer,
+    WorkflowTemplateHandlers.layer,
+    WorkflowTestHandlers.layer,
     FilterHandlers.layer,
     ActionHandlers.layer,
     Plain.layer,

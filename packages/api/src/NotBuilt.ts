@@ -4,16 +4,6 @@
  * the message says that it is not the caller's mistake.
  */
 const routes: ReadonlyArray<string> = [
-  "GET /metrics/workflows",
-  "POST /workflows/test",
-  "POST /workflows/{}/test",
-  "GET /workflows/{}/runs",
-  "GET /workflows/{}/runs/{}",
-  "POST /workflows/{}/runs/{}/retry",
-  "GET /workflow-activity",
-  "GET /workflow-templates",
-  "GET /workflow-templates/{}",
-  "POST /workflow-templates/{}/instantiate",
   "GET /source-providers",
   "GET /provider-accounts",
   "GET,DELETE /provider-accounts/{}",

@@ -42,7 +42,7 @@ const all = Effect.fnUntraced(function* (list: List, world: World, ...query: Rea
     const { body, status } = yield* call("GET", path)
     expect([path, status, body.message]).toEqual([path, 200, undefined])
     rows.push(...body.models)
-    cursor = list.cursors === "none" ? null : (body.next_cursor ?? body.next ?? body.pagination.next ?? null)
+    cursor = list.cursors === "none" ? null : (body.next_cursor ?? body.next ?? body.pagination?.next ?? null)
   }
   return rows
 })
@@ -147,7 +147,7 @@ layer(Worlds.layer, { timeout: "120 seconds", excludeTestServices: true })("ever
 
     const cursorOf = (world: World, ...query: ReadonlyArray<string>) =>
       Effect.map(call("GET", url(list, world, "limit=2", ...query)), ({ body }): string => {
-        const cursor = body.next_cursor ?? body.next ?? body.pagination.next
+        const cursor = body.next_cursor ?? body.next ?? body.pagination?.next
         expect(cursor).toEqual(expect.any(String))
         return cursor
       })
@@ -209,7 +209,7 @@ layer(Worlds.layer, { timeout: "120 seconds", excludeTestServices: true })("ever
         for (let cursor = ""; ;) {
           const { body } = yield* call("GET", url(list, a, "limit=3", ...(cursor === "" ? [] : [`cursor=${cursor}`])))
           seen.push(...ids(body.models))
-          cursor = body.next_cursor ?? body.next ?? body.pagination.next ?? ""
+          cursor = body.next_cursor ?? body.next ?? body.pagination?.next ?? ""
           if (cursor === "") break
           // The row that the cursor stands at goes, and a newer one comes.
           const last = body.models.at(-1).id as string

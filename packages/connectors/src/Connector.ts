@@ -107,6 +107,8 @@ export interface AttemptFacts {
   readonly timestampSeconds: number
   /** The message as it may be shown: without what the sender presented. */
   readonly shown: MessageHead
+  /** What is sent for a step of a workflow is of no connection, and `eventId` is the step's: the same for all of its attempts. */
+  readonly isStep?: boolean
 }
 
 export interface OutboundRequest {

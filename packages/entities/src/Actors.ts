@@ -15,7 +15,7 @@ import * as Retention from "./Retention.ts"
 import * as SourceBehaviour from "./Source/SourceBehaviour.ts"
 import * as Sweep from "./Sweep.ts"
 import * as TransformationBehaviour from "./Transformation/TransformationBehaviour.ts"
-import * as StepEffects from "./Workflow/StepEffects.ts"
+import * as StepEffects from "./Workflow/effects/StepEffects.ts"
 import * as WorkflowBehaviour from "./Workflow/WorkflowBehaviour.ts"
 
 /** The actors of the shards that this process holds, the sweep that wakes them, and retention on one of the processes. */

@@ -27,6 +27,7 @@ export const prefixes = {
   workflowRun: "wfr_",
   workflowStep: "wse_",
   workflowPart: "wsp_",
+  stepRetry: "wro_",
   team: "tm_",
   user: "usr_"
 } as const

@@ -37,6 +37,11 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
     ["JSON.parse"],
     "the state of a run as we stored it: what a step gave is bounded when it gives it"
   ],
+  [
+    /^packages\/(workflows\/src\/RunReport|storage\/src\/reads\/RunDetail)\.ts$/,
+    ["JSON.parse"],
+    "what a commit changed of a run, and previews as we made them: bounded there, and read a few at a time"
+  ],
   [/^packages\/storage\/src\/reads\/Cursor\.ts$/, ["fromJsonString"], "a cursor, as long as a URL may be"],
   [/^packages\/api\/src\/handlers\/ActionOptions\.ts$/, ["fromJsonString"], "a cursor of at most 1,024 characters"],
   [

@@ -24,6 +24,9 @@ export const ids = {
   replayRequest: "req_01kak27b05q4j0t3s8r6p5n7vw",
   replayMessage: "rpl_01kak27b05q4j0t3s8r6p5n7vw",
   workflow: "wfl_01kak1z4r3g7b3k6j1h9f8e0mn",
+  workflowRun: "wfr_01kak203r6v1f7q0p5n3k2j4rs",
+  stepExecution: "wse_01kak203r6w2g8r1q6p4m3k5st",
+  stepRetry: "wro_01kak27b05x4j0t3s8r6p5n7vw",
   bulkOperation: "bch_01kak28c16r5k1v4t9s7q6p8wx"
 } as const
 

@@ -21,7 +21,10 @@ import { SharesApi } from "./SharesApi.ts"
 import { SourcesApi } from "./SourcesApi.ts"
 import { StreamsApi } from "./StreamsApi.ts"
 import { TransformationsApi } from "./TransformationsApi.ts"
+import { WorkflowAggregatesApi } from "./WorkflowAggregatesApi.ts"
 import { WorkflowsApi } from "./WorkflowsApi.ts"
+import { WorkflowTemplatesApi } from "./WorkflowTemplatesApi.ts"
+import { WorkflowTestsApi } from "./WorkflowTestsApi.ts"
 
 type Groups<Resources extends ReadonlyArray<AnyResource>> = {
   readonly [Place in keyof Resources]: ReturnType<typeof groupOf<Resources[Place]>>
@@ -40,6 +43,9 @@ export class Api extends HttpApi.make("tidegate")
     ConnectionsApi,
     TransformationsApi,
     WorkflowsApi,
+    WorkflowAggregatesApi,
+    WorkflowTestsApi,
+    WorkflowTemplatesApi,
     FiltersApi,
     ActionsApi,
     ...plainGroups,

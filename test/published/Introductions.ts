@@ -12,6 +12,8 @@ export const introductions: Readonly<Record<string, string>> = {
     "Conditions with a name, which rules of connections link, and a way to try them. Guide: [stored filters](../filters.md).",
   Actions:
     "What steps of workflows call, saved with its credentials; and the catalog of what there is. Guide: [actions](../actions.md), [all actions](../action-reference.md).",
+  Workflows:
+    "A graph of steps that the requests of a source run through. Guide: [workflows](../workflows.md). What came of a request is told by its **runs**, step by step.",
   Requests:
     "Everything that came, accepted or rejected, with its cause. A request's trace shows what became of it. What is retried by hand and in bulk: [operating](../operating.md).",
   Events:

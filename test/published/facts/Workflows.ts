@@ -50,7 +50,8 @@ export const workflows: Section = {
     StepExecution: [
       of("attempts wait attempt_count max_attempts", tried),
       of("input_preview output_preview", previewed),
-      of("iterations warnings", reports("tells how far a list has come, and what was warned of"))
+      of("iterations", reports("tells how far a list has come")),
+      of("warnings warnings[].*", reports("tells what was warned of, without what is secret"))
     ],
     StepAttempt: [of("*", tried)],
     PayloadPreview: [of("*", previewed)],

@@ -1,3 +1,4 @@
+import { actions } from "./Actions.ts"
 import { connections } from "./Connections.ts"
 import { destinations } from "./Destinations.ts"
 import type { Section } from "./Facts.ts"
@@ -32,5 +33,6 @@ export const sections: ReadonlyArray<Section> = [
   streams,
   metrics,
   workflows,
+  actions,
   formatter
 ]

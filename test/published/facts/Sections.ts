@@ -10,6 +10,7 @@ import { attempts, events, fixtures, requests } from "./Received.ts"
 import { sources } from "./Sources.ts"
 import { transformations } from "./Transformations.ts"
 import { workflows } from "./Workflows.ts"
+import { workflowTrials } from "./WorkflowTrials.ts"
 
 /** In the order of the page. */
 export const sections: ReadonlyArray<Section> = [
@@ -32,5 +33,6 @@ export const sections: ReadonlyArray<Section> = [
   streams,
   metrics,
   workflows,
+  workflowTrials,
   formatter
 ]

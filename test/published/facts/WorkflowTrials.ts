@@ -47,7 +47,7 @@ export const workflowTrials: Section = {
   fields: {
     WorkflowTestInput: input,
     UnsavedWorkflowTestInput: [...input, of("source_id", sampled)],
-    WorkflowTest: [of("steps.*", alone)],
+    WorkflowTest: [of("steps[].warnings[].line_item_index steps[].warnings[].message", alone)],
     WorkflowTemplate: [],
     WorkflowTemplateList: [],
     InstantiatedWorkflow: [of("steps edges", draft)],

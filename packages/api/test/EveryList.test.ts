@@ -23,7 +23,10 @@ const resolved = (schema: any): any =>
 /** The paths of all that answers a list. Metrics have `models` too: a row of numbers for each id that is asked for. */
 const declared = Object.keys(document.paths).filter((path) => {
   const schema = document.paths[path].get?.responses["200"]?.content?.["application/json"]?.schema
-  return !path.startsWith("/metrics/") && resolved(schema)?.properties?.models !== undefined
+  // The catalog is the same for everybody, and whole.
+  return (
+    !path.startsWith("/metrics/") && path !== "/action-providers" && resolved(schema)?.properties?.models !== undefined
+  )
 })
 
 const url = (list: List, world: World, ...query: ReadonlyArray<string>): string =>

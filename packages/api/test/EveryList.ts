@@ -122,6 +122,7 @@ export const lists: ReadonlyArray<List> = [
     filters: listed,
     also: ["include_counts", "include_metrics"]
   },
+  { path: "/actions", ...resource, filters: { ...listed, include_disabled: enabled } },
   { path: "/filters", ...resource, byDefault: "asc", filters: listed },
   {
     path: "/workflows",

@@ -108,14 +108,15 @@ const world = Layer.effectDiscard(
 
 /** The ids of the other team's things, by their prefix. Of what is not there, one that nobody has. */
 const foreign = (prefix: string): string => {
-  const { connection, destination, filter, source, transformation } = resourcesOf(other)
+  const { action, connection, destination, filter, source, transformation } = resourcesOf(other)
   const records = ["req", "evt", "att", "ign", "edt", "txe", "prx", "fix", "bch", "wfl", "wfr"]
   const resources: Readonly<Record<string, string>> = {
     src: source,
     des: destination,
     web: connection,
     trs: transformation,
-    flt: filter
+    flt: filter,
+    act: action
   }
   if (resources[prefix] !== undefined) return resources[prefix]
   return records.includes(prefix) ? `${prefix}_${idOf(old, other, 0, 0)}` : newId(`${prefix}_`, old.now)
@@ -348,6 +349,7 @@ layer(world, { timeout: "120 seconds", excludeTestServices: true })("every route
         wfl: "workflows",
         wfr: "workflow_runs",
         flt: "filters",
+        act: "actions",
         req: "requests",
         evt: "events",
         ign: "ignored_events",

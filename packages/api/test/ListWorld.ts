@@ -77,6 +77,8 @@ const make = Effect.fnUntraced(function* (
     history.connections.slice(9, 16).map((connection_id) => ({ connection_id, request_id: request }))
   )
 
+  const action =
+    '{"auth_mode":"none","schema_version":"1.0.0","inputs":{},"rate_limit":null,"rate_limit_period":"second"}'
   const transformation = newId(prefixes.transformation, from)
   const codes = [transformation, newId(prefixes.transformation, from), newId(prefixes.transformation, from)]
   for (const [place, id] of codes.entries()) {
@@ -93,6 +95,9 @@ const make = Effect.fnUntraced(function* (
       case when row_number() over (order by id) % 3 = 0 then 'failed' else 'succeeded' end, 0, created_at, created_at
     from requests where team_id = ${team} and status = 'accepted'`
   for (const place of [0, 1, 2]) {
+    yield* sql`insert into actions (id, team_id, name, provider_key, action_key, config, version, disabled_at, created_at, updated_at)
+      values (${newId(prefixes.action, from)}, ${team}, ${`a${3 - place}`}, 'http', 'request', ${action}::json, 1,
+        ${place === 1 ? new Date(from) : null}::timestamptz, now(), now())`
     yield* sql`insert into filters (id, team_id, name, conditions, hash, created_at, updated_at)
       values (${newId(prefixes.filter, from)}, ${team}, ${`f${3 - place}`}, '{"path":"/"}', '', now(), now())`
   }

@@ -10,7 +10,7 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("routes that
     ["GET", "/sources/channels"],
     ["POST", "/sources/src_1/channel-retry"],
     ["GET", "/Sources/Channel-Metrics/"],
-    ["HEAD", "/source-providers"]
+    ["HEAD", "/provider-accounts"]
   ] as const) {
     it.effect(`${method} ${path} says so`, () =>
       Effect.gen(function* () {

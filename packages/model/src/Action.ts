@@ -8,7 +8,7 @@ const Config = Schema.Struct({
   credentials_configured: Schema.Boolean,
   schema_version: Schema.String,
   schema_provenance: Schema.Literal("catalog"),
-  inputs: Schema.JsonObject,
+  inputs: Schema.JsonObject.check(Schema.isMaxProperties(200)),
   rate_limit: Schema.NullOr(Schema.Int),
   rate_limit_period: RatePeriod
 }).annotate({ identifier: "ActionConfig" })

@@ -2,7 +2,13 @@ import { Schema } from "effect"
 
 /** What there is to choose from for a workflow's steps, as it is documented. What there is of it says the list of providers. */
 
-const JsonSchema = Schema.JsonObject.annotate({ description: "JSON Schema" })
+/** An object of at most so many members. */
+const Members = (most: number) =>
+  Schema.JsonObject.annotate({ message: "must be an object" }).check(
+    Schema.isMaxProperties(most, { message: `must have at most ${most} members` })
+  )
+
+const JsonSchema = Members(1_000).annotate({ description: "JSON Schema" })
 
 const CredentialField = Schema.Struct({
   key: Schema.String,
@@ -37,8 +43,8 @@ const CatalogAction = Schema.Struct({
   input_schema: JsonSchema,
   output_schema: JsonSchema,
   primary_output: Schema.NullOr(Schema.String),
-  input_sample: Schema.JsonObject,
-  output_sample: Schema.JsonObject,
+  input_sample: Members(1_000),
+  output_sample: Members(1_000),
   rate_limit: Schema.NullOr(Schema.Struct({ requests: Schema.Int, period: Schema.String }))
 }).annotate({ identifier: "CatalogAction" })
 
@@ -64,7 +70,7 @@ const text = (longest: number) =>
     Schema.isMaxLength(longest, { message: `must be at most ${longest} characters` })
   )
 const optional = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
-const object = Schema.JsonObject.annotate({ message: "must be an object" })
+const object = Members(50)
 const limit = "must be a whole number from 1 to 100"
 
 /** What is asked for. */

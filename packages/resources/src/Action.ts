@@ -52,6 +52,7 @@ const Inputs = Schema.JsonObject.annotate({
   description:
     "Inputs that every step of it gets unless it has its own: values, or templates of trigger, run, workflow and source"
 }).check(
+  Schema.isMaxProperties(200, { message: "must have at most 200 members" }),
   Schema.makeFilter(
     (inputs: Schema.JsonObject) =>
       !isStorableJson(inputs)
@@ -75,7 +76,7 @@ const config = {
       message: "must be an object",
       description:
         "Of the auth_mode, as the catalog's credential_fields name them. Encrypted at rest, and never read back"
-    })
+    }).check(Schema.isMaxProperties(50, { message: "must have at most 50 members" }))
   ),
   inputs: setting(Inputs),
   rate_limit: setting(
@@ -108,6 +109,31 @@ const body = {
   credentials: { token: "a-token-of-the-ledger" },
   inputs: { method: "POST", url: "https://ledger.example.com/entries" },
   rate_limit: 5
+}
+
+const changed = { method: "PUT", url: "https://ledger.example.com/entries" }
+
+const record = {
+  id: ids.action,
+  team_id: ids.team,
+  name: body.name,
+  type: "ACTION",
+  status: "enabled",
+  disabled_at: null,
+  provider_key: body.provider_key,
+  action_key: body.action_key,
+  config: {
+    auth_mode: body.auth_mode,
+    provider_account_id: null,
+    credentials_configured: true,
+    schema_version: "1.0.0",
+    schema_provenance: "catalog",
+    inputs: body.inputs,
+    rate_limit: 5,
+    rate_limit_period: "second"
+  },
+  workflow_steps_count: 0,
+  ...times
 }
 
 const { name, provider_key, action_key, ...others } = about
@@ -236,7 +262,8 @@ export const action = resource({
     upsert: { description: "What is left out stays as it is." },
     update: {
       description:
-        "`inputs` and `credentials` are replaced whole, and what is left out stays. Runs that have begun go on with the inputs that were there; credentials are what they are by then."
+        "`inputs` and `credentials` are replaced whole, and what is left out stays. Runs that have begun go on with the inputs that were there; credentials are what they are by then.",
+      answer: { ...record, config: { ...record.config, inputs: changed } }
     },
     disable: { description: "Steps that name it fail with RESOURCE_DISABLED. Repeating it changes nothing." },
     enable: { description: "Steps that name it call it again. Repeating it changes nothing." },
@@ -258,28 +285,7 @@ export const action = resource({
   errors: { delete: ["RESOURCE_IN_USE"] },
   example: {
     body,
-    patch: { inputs: { method: "PUT", url: "https://ledger.example.com/entries" } },
-    record: {
-      id: ids.action,
-      team_id: ids.team,
-      name: body.name,
-      type: "ACTION",
-      status: "enabled",
-      disabled_at: null,
-      provider_key: body.provider_key,
-      action_key: body.action_key,
-      config: {
-        auth_mode: body.auth_mode,
-        provider_account_id: null,
-        credentials_configured: true,
-        schema_version: "1.0.0",
-        schema_provenance: "catalog",
-        inputs: body.inputs,
-        rate_limit: 5,
-        rate_limit_period: "second"
-      },
-      workflow_steps_count: 0,
-      ...times
-    }
+    patch: { inputs: changed },
+    record
   }
 })

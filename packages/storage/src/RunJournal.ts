@@ -58,7 +58,9 @@ const make = Effect.gen(function* () {
         }
         return Effect.andThen(
           Effect.logWarning("runs could not be stored; the sweep comes back to them", { runs: items.length, error }),
-          Effect.sync(() => items.forEach(({ done }) => done("failed")))
+          Effect.sync(() => {
+            for (const { done } of items) done("failed")
+          })
         )
       })
     )

@@ -143,18 +143,18 @@ const make = Effect.gen(function* () {
       team_id,
       references.map(({ id }) => id)
     )
-    const about = ({ id, step_id }: Reference, what: string) => {
-      return { step_id, edge_id: null, field: "resource_id", message: `${id} ${what}` }
+    const about = <Code extends string>(code: Code, { id, step_id }: Reference, what: string) => {
+      return { code, step_id, edge_id: null, field: "resource_id", message: `${id} ${what}` }
     }
     const missing = references
       .filter(({ id }) => !found.has(id))
-      .map((reference) => ({ code: "RESOURCE_NOT_FOUND", ...about(reference, "was not found") }) as const)
+      .map((reference) => about("RESOURCE_NOT_FOUND", reference, "was not found"))
     if (Result.isFailure(result)) return yield* invalidGraph([...result.failure, ...missing])
     if (missing.length > 0) return yield* invalidGraph(missing)
     const disabled = references.filter(({ id, step_id }) => found.get(id)?.enabled === false && !standIns.has(step_id))
     if (status === "active" && disabled.length > 0) {
       yield* fail("WORKFLOW_NOT_EXECUTABLE", "the workflow names what is disabled: enable it first", {
-        issues: disabled.map((reference) => ({ code: "RESOURCE_DISABLED", ...about(reference, "is disabled") }))
+        issues: disabled.map((reference) => about("RESOURCE_DISABLED", reference, "is disabled"))
       })
     }
     return result.success
@@ -255,7 +255,7 @@ const make = Effect.gen(function* () {
             runtime_executable: runtime_issue === null,
             runtime_issue
           },
-          ...(listed ? {} : { steps: row.steps as never, edges: row.edges as never }),
+          ...(listed ? {} : { steps: row.steps, edges: row.edges as never }),
           steps_count: row.steps.length,
           edges_count: row.edges.length,
           created_at: row.created_at.toISOString(),

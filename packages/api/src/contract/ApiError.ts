@@ -91,6 +91,9 @@ const about: Record<ErrorCode, About> = {
     when: "The workflow names something that is disabled, has no source, or is itself disabled.",
     data: Issues
   },
+  LOOP_DETECTED: {
+    when: "Steps of workflows have sent the request on more than ten times. The request is stored, rejected."
+  },
   RUN_ACTIVE: { when: "The run is not at its end." },
   STEP_NOT_RETRYABLE: {
     when: "The step has not failed.",
@@ -230,6 +233,7 @@ const others: ReadonlySet<ErrorCode> = new Set([
   "ROUTE_NOT_FOUND",
   "METHOD_NOT_ALLOWED",
   "SOURCE_AUTH_FAILED",
+  "LOOP_DETECTED",
   "SOURCE_DISABLED_INGRESS",
   "SOURCE_METHOD_NOT_ALLOWED",
   "UPSTREAM_ERROR",

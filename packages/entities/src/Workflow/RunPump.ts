@@ -18,6 +18,7 @@ import type { Plan, plansOf } from "./Plans.ts"
 import { abandoned } from "./RunRecord.ts"
 import { Room } from "./RunRoom.ts"
 import { carryOn, type Told } from "./RunWork.ts"
+import { OwnRuns } from "./RunsInHand.ts"
 
 /** Runs that are read at once, with what they were made of and have given. */
 const readAtOnce = { limit: 50, bytes: 16 * 1024 * 1024 }
@@ -54,7 +55,7 @@ const namedBy = Effect.fnUntraced(function* (team_id: string, { workflow }: Plan
     naming.map(({ id }) => id)
   )
   const byId = new Map(found.map((resource) => [resource.id, resource]))
-  return JSON.stringify(naming.flatMap((named) => ({ ...named, ...byId.get(named.id) })))
+  return JSON.stringify(naming.map(({ id, step_id, type }) => Object.assign({ step_id, type, id }, byId.get(id))))
 })
 
 /**
@@ -70,6 +71,7 @@ export const runPump = Effect.fnUntraced(function* (
 ) {
   const journal = yield* RunJournal
   const rooms = yield* Room
+  const own = yield* OwnRuns
   const slots = Semaphore.makeUnsafe(slotsEach)
   const inHand = new Map<string, Queue.Queue<Told>>()
   /** A run has ended, or come to a wait; or somebody has woken this. */
@@ -94,6 +96,7 @@ export const runPump = Effect.fnUntraced(function* (
     const room = rooms.of(run.team_id)
     const bytes = bytesOf(run)
     inHand.set(run.id, told)
+    own.add(run.id)
     room.hold(bytes)
     const work = {
       workflow: plan.workflow,
@@ -110,6 +113,7 @@ export const runPump = Effect.fnUntraced(function* (
       Effect.ensuring(
         Effect.sync(() => {
           inHand.delete(run.id)
+          own.delete(run.id)
           room.letGo(bytes)
           // There may be others, and in the end what a workflow that is deleted leaves behind.
           woken ||= standing.kind === "stopped"

@@ -12,6 +12,7 @@ import type { Workflow } from "@tidegate/workflows/Workflow"
 import { carriedOf, carriedTo, carriesBeyond, unpacked } from "./Carried.ts"
 import { dueAt, factsOf, longestLife, storedState, transitionOf } from "./RunRecord.ts"
 import { Room } from "./RunRoom.ts"
+import { OwnRuns } from "./RunsInHand.ts"
 
 export const failed = (code: string, message: string): Outcome => ({ kind: "failed", error: { code, message } })
 
@@ -98,6 +99,7 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
   const { about, slots, workflow } = work
   const told = work.told ?? (yield* Queue.unbounded<Told>())
   const journal = yield* RunJournal
+  const own = yield* OwnRuns
   const { carryOut } = yield* Effects
   const room = (yield* Room).of(work.run.team_id)
   const carriedBefore = yield* unpacked(workflow, work.run)
@@ -140,6 +142,7 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
       const writing = { part: part + 1, now, due: next, moves, carried, resources }
       const transition = yield* transitionOf(workflow, run, state, advanced, writing)
       if ((yield* journal.move(transition)) !== "stored") return false
+      if (moves) own.waits(next)
       state = advanced.state
       due = next
       hasMore = hasGiven && carried === null

@@ -9,7 +9,12 @@ import type { SourceSnapshot } from "./SourceSnapshots.ts"
 
 /** Why a request is turned away, and what its sender is told. The cause is stored with the request. */
 export interface Rejection {
-  readonly cause: "SOURCE_DISABLED" | "SOURCE_METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "SOURCE_AUTH_FAILED"
+  readonly cause:
+    | "SOURCE_DISABLED"
+    | "SOURCE_METHOD_NOT_ALLOWED"
+    | "PAYLOAD_TOO_LARGE"
+    | "SOURCE_AUTH_FAILED"
+    | "LOOP_DETECTED"
   readonly code: ErrorCode
   readonly message: string
 }
@@ -42,7 +47,12 @@ const rejections = {
   },
   size: { cause: "PAYLOAD_TOO_LARGE", code: "PAYLOAD_TOO_LARGE", message: "the body is larger than 10 MiB" },
   binSize: { cause: "PAYLOAD_TOO_LARGE", code: "PAYLOAD_TOO_LARGE", message: "the body is larger than 1 MiB" },
-  auth: { cause: "SOURCE_AUTH_FAILED", code: "SOURCE_AUTH_FAILED", message: "the request could not be verified" }
+  auth: { cause: "SOURCE_AUTH_FAILED", code: "SOURCE_AUTH_FAILED", message: "the request could not be verified" },
+  loop: {
+    cause: "LOOP_DETECTED",
+    code: "LOOP_DETECTED",
+    message: "the request has come from one workflow to the next too often"
+  }
 } as const satisfies Record<string, Rejection>
 
 /** A request whose sender's credentials are masked in headers and query, and sealed beside them. */
@@ -93,10 +103,22 @@ export const decide = (
   const verification = handshake?.needsCheck === false ? "unverified" : snapshot.verifier.verify(asked)
   if (typeof verification === "object") return verification
   if (verification === "failed") return reject(snapshot, request, rejections.auth)
+  if (handshake === null && snapshot.workflows.length > 0 && hopsOf(request.headers) > mostHops) {
+    return reject(snapshot, request, rejections.loop)
+  }
   const verified = verification === "verified"
   return handshake === null
     ? route(snapshot, request, body, verified, isTurnOver)
     : greet(snapshot, request, body, verified, handshake)
+}
+
+/** So often a request may have been sent by a run of a workflow that another such request began. */
+const mostHops = 10
+
+/** Steps of workflows count up. What somebody else sends keeps nobody's requests out but their own. */
+const hopsOf = (headers: InboundRequest["headers"]): number => {
+  const said = headers["x-gateway-hop"]
+  return typeof said === "string" && /^\d{1,9}$/.test(said) ? Number(said) : 0
 }
 
 const mask = (snapshot: SourceSnapshot, received: InboundRequest): MaskedRequest => {
@@ -125,6 +147,7 @@ const route = (
   const events: Array<RoutedEvent> = []
   const ignored: Array<IgnoredEvent> = []
   const pending: Array<PendingRoute> = []
+  let cliEvents = 0
   const input = requestInput(request, body)
   let isParsed = body.length <= smallBody
   let next = 0
@@ -133,7 +156,8 @@ const route = (
 
   const proceed = (): Decision | Unfinished => {
     for (; next < routes.length; next++) {
-      const { connectionId, connectionShard, destinationId, destinationShard, ordering, rules } = routes[next]!
+      const { connectionId, connectionShard, destinationId, destinationShard, isTunnel, ordering, rules } =
+        routes[next]!
       const filter = rules?.slow === null ? rules.filter : null
       if (filter !== null || ordering !== null) {
         if (startedAt === 0) {
@@ -163,6 +187,7 @@ const route = (
       if (missed.length > 0) {
         ignored.push(ignore(request, connectionId, "FILTERED", missed))
       } else {
+        if (isTunnel) cliEvents++
         events.push({
           id: derivedId(prefixes.event, request.id, connectionId),
           connectionId,
@@ -178,7 +203,8 @@ const route = (
       }
     }
     const runs = snapshot.workflows.length === 0 ? nothing : runsOf(snapshot, request)
-    const accepted = { status: "accepted", verified, rejectionCause: null, body, events, ignored, pending, runs } as const
+    const made = { events, ignored, pending, runs, cliEvents }
+    const accepted = { status: "accepted", verified, rejectionCause: null, body, ...made } as const
     const record = { ...base(snapshot, request), ...accepted }
     return { rejection: null, handshake: null, request, input: () => input, record }
   }
@@ -227,7 +253,8 @@ const greet = (
     events: nothing,
     ignored: snapshot.routes.map(({ connectionId }) => ignore(request, connectionId, "HANDSHAKE", [handshake.kind])),
     pending: nothing,
-    runs: nothing
+    runs: nothing,
+    cliEvents: 0
   }
 })
 
@@ -245,7 +272,8 @@ const reject = (snapshot: SourceSnapshot, request: MaskedRequest, rejection: Rej
     events: nothing,
     ignored: nothing,
     pending: nothing,
-    runs: nothing
+    runs: nothing,
+    cliEvents: 0
   }
 })
 

@@ -18,6 +18,7 @@ const route = (connectionId: string, rules: ReadonlyArray<Rule> | null): Route =
   destinationShard: 3,
   connectionShard: 7,
   rules: rules === null ? null : Result.getOrThrow(compileRules(rules)),
+  isTunnel: false,
   ordering: null
 })
 
@@ -113,6 +114,7 @@ describe("whether a request is accepted", () => {
       headers: JSON.stringify(sent.headers),
       presented: null,
       body: sent.body,
+      cliEvents: 0,
       bodySize: 12,
       externalId: "r-1",
       originalIp: "203.0.113.9",
@@ -236,6 +238,22 @@ describe("a provider's greeting", () => {
     }
     decide(snapshot({ verifier }), request())
     expect(asked).toEqual(["https://hooks.example.com/e/src_1/orders?a=1"])
+  })
+})
+
+describe("a request that steps of workflows have sent on", () => {
+  const workflows = [{ workflowId: "wfl_1", shard: 1, version: 1, steps: 1 }]
+  const sentOn = (hop: string) => ({ ...request(), headers: { "x-gateway-hop": hop } })
+
+  it("begins a run, up to ten times", () => {
+    expect(decide(snapshot({ workflows }), sentOn("10")).record).toMatchObject({ status: "accepted", runs: [{}] })
+  })
+
+  it("is rejected then, where it would begin another", () => {
+    const { record, rejection } = decide(snapshot({ workflows }), sentOn("11"))
+    expect(rejection?.code).toBe("LOOP_DETECTED")
+    expect(record).toMatchObject({ status: "rejected", rejectionCause: "LOOP_DETECTED", runs: [] })
+    expect(decide(snapshot(), sentOn("11")).rejection).toBeNull()
   })
 })
 

@@ -1,5 +1,6 @@
 import { Layer } from "effect"
 import { RunJournal } from "@tidegate/storage/RunJournal"
+import * as ActionBehaviour from "./Action/ActionBehaviour.ts"
 import * as BulkOperationBehaviour from "./BulkOperation/BulkOperationBehaviour.ts"
 import { Cancellations } from "./Cancellations.ts"
 import * as ConnectionBehaviour from "./Connection/ConnectionBehaviour.ts"
@@ -23,6 +24,7 @@ export const layer = (
   retention: Parameters<typeof Retention.layer>[0]
 ) =>
   Layer.mergeAll(
+    ActionBehaviour.layer,
     FilterBehaviour.layer,
     SourceBehaviour.layer,
     ConnectionBehaviour.layer,

@@ -14,7 +14,7 @@ const send = (destination: string, id: string) => ({ id, kind: "destination", re
 /** The way of a change through the actor, so that it tells its runs itself. */
 const turnTo = Effect.fnUntraced(function* (id: string, status: WorkflowStatus) {
   const client = yield* WorkflowEntity.client
-  yield* client(id).Update({ team_id: team, input: { status } as never })
+  yield* client(id).Update({ team_id: team, input: { status } })
 })
 
 /** Looks until it is so; the actor works on its own. */

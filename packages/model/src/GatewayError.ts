@@ -18,6 +18,7 @@ export const statusOf = {
   INVALID_FILTER_NAME: 400,
   TRANSFORMATION_INVALID: 400,
   WORKFLOW_GRAPH_INVALID: 400,
+  LOOP_DETECTED: 400,
   OAUTH2_STATE_INVALID: 400,
   INVALID_KEY_POLICY: 400,
   FORMATTER_ENVELOPE_INVALID: 400,
@@ -46,6 +47,7 @@ export const statusOf = {
   WORKFLOW_NOT_EXECUTABLE: 409,
   RUN_ACTIVE: 409,
   STEP_NOT_RETRYABLE: 409,
+  PROVIDER_ACCOUNT_NOT_CONNECTED: 409,
   SOURCE_DISABLED: 409,
   CONNECTION_DISABLED: 409,
   CONNECTION_PAUSED: 409,
@@ -70,6 +72,9 @@ export const statusOf = {
   UNSUPPORTED_CONTENT_TYPE: 415,
   EXPECTATION_FAILED: 417,
   ...ofFormatter,
+  SAMPLE_UNAVAILABLE: 422,
+  TEMPLATE_BINDING_INVALID: 422,
+  ACTION_OPTIONS_INVALID: 422,
   UPGRADE_REQUIRED: 426,
   RATE_LIMITED: 429,
   HEADERS_TOO_LARGE: 431,
@@ -94,7 +99,7 @@ const labels: Record<number, string> = {
   413: "Payload too large",
   415: "Unsupported media type",
   417: "Expectation failed",
-  422: "Formatter error",
+  422: "Unprocessable content",
   426: "Upgrade required",
   429: "Too many requests",
   431: "Request headers too large",
@@ -142,7 +147,7 @@ export const toResponse = (error: GatewayError): { readonly status: number; read
   return {
     status: code,
     body: {
-      error: labels[code] ?? "Error",
+      error: error.code in ofFormatter ? "Formatter error" : (labels[code] ?? "Error"),
       // One code in the contract, two statuses: a sender gets 403, an operator 409.
       code: error.code === "SOURCE_DISABLED_INGRESS" ? "SOURCE_DISABLED" : error.code,
       status: code,

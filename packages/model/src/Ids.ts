@@ -11,6 +11,7 @@ export const prefixes = {
   connection: "web_",
   transformation: "trs_",
   filter: "flt_",
+  action: "act_",
   request: "req_",
   event: "evt_",
   attempt: "att_",

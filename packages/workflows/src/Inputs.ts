@@ -102,6 +102,7 @@ const inputsOf = (
   context: Context
 ): Inputs | StepError => {
   const mappings = [
+    { at: "resource_id", mapping: step.saved },
     { at: "invocation_inputs", mapping: step.inputs },
     ...step.incoming.flatMap((edge) =>
       state.edges[edge] === "taken" ? [{ at: planEdges[edge]!.edge.id, mapping: planEdges[edge]!.mapping }] : []

@@ -68,6 +68,9 @@ export function* previewOf(value: Json, secret: ReadonlyArray<string> = []): Par
   return { available: true, redacted: isRedacted, truncated: isPart, ...about, preview, redacted_paths, reason: null }
 }
 
+/** How much room what is shown takes in an answer, in characters; null: more than so much. */
+export const charactersOf = (shown: Json, atMost: number): number | null => jsonLengthWithin(shown, atMost)
+
 const beginningOf = (value: Json, level: number): Json => {
   if (typeof value === "string") {
     return value.length > part.text ? `${value.slice(0, part.text).toWellFormed()}…` : value

@@ -14,7 +14,7 @@ export interface Part {
   readonly outputs: { readonly [step: string]: Output } | null
 }
 
-interface Progress {
+export interface Progress {
   readonly run: Omit<RunState, "steps" | "edges">
   /** By position. */
   readonly steps: { readonly [step: string]: StoredStep }
@@ -43,7 +43,7 @@ export const partOf = (before: RunState, after: RunState): Part => {
   for (const [i, step] of after.steps.entries()) {
     const was = before.steps[i]!
     if (step === was) continue
-    const { iterations, output, ...rest } = step
+    const { iterations, output: _output, ...rest } = step
     steps[i] = {
       ...rest,
       iterations: iterations === null ? null : { count: iterations.count, completed: iterations.items.length },

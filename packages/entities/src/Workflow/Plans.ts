@@ -1,6 +1,6 @@
 import { Effect, Result } from "effect"
+import { catalogFor } from "@tidegate/storage/ActionCatalog"
 import { readVersion } from "@tidegate/storage/Runs"
-import { catalogFor } from "@tidegate/storage/Workflows"
 import { compileWorkflow, type Workflow } from "@tidegate/workflows/Workflow"
 
 /** Versions that runs are still on. */
@@ -21,7 +21,7 @@ export const plansOf = (id: string) => {
     const definition = yield* readVersion(id, version)
     if (definition === null) return null
     const { edges, name, steps } = definition
-    const compiled = compileWorkflow(steps, edges, yield* catalogFor(steps as never))
+    const compiled = compileWorkflow(steps, edges, yield* catalogFor(steps))
     if (Result.isFailure(compiled)) {
       yield* Effect.logError("a workflow's version does not compile any more", { workflow_id: id, version })
       return null

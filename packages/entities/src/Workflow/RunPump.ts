@@ -55,7 +55,7 @@ const namedBy = Effect.fnUntraced(function* (team_id: string, { workflow }: Plan
     naming.map(({ id }) => id)
   )
   const byId = new Map(found.map((resource) => [resource.id, resource]))
-  return JSON.stringify(naming.flatMap((named) => ({ ...named, ...byId.get(named.id) })))
+  return JSON.stringify(naming.map(({ id, step_id, type }) => Object.assign({ step_id, type, id }, byId.get(id))))
 })
 
 /**

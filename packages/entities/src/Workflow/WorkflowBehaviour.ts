@@ -1,16 +1,20 @@
 import { Effect, Semaphore } from "effect"
 import { Entity, Sharding } from "effect/cluster"
+import { Ingress } from "@tidegate/model/Ingress"
 import { workflow } from "@tidegate/resources/Workflow"
 import type { Database } from "@tidegate/storage/Database"
 import type { RunJournal } from "@tidegate/storage/RunJournal"
+import { Sources } from "@tidegate/storage/Sources"
 import { Workflows } from "@tidegate/storage/Workflows"
 import { actorOf } from "../Actor.ts"
-import { carryThrough } from "../CarryThrough.ts"
+import { carryThrough, withoutDefects } from "../CarryThrough.ts"
 import { Lease } from "../Lease.ts"
 import { shardOf } from "../Shards.ts"
 import { plansOf } from "./Plans.ts"
 import { runPump } from "./RunPump.ts"
+import { save } from "./Saving.ts"
 import { retryStep } from "./StepRetry.ts"
+import { tryWorkflow } from "./Trials.ts"
 import { WorkflowEntity } from "./WorkflowProtocol.ts"
 
 /**
@@ -37,6 +41,7 @@ export const layer = WorkflowEntity.toLayer(
       })
     )
 
+    const stores = yield* Effect.context<Database | Ingress | Sources | Workflows>()
     const client = yield* WorkflowEntity.client
     /** Goes on with the runs by what has changed; also when the message is lost, once the sweep comes by. */
     const rouse = Effect.ignore(Effect.timeout(client(id).Wake(undefined, { discard: true }), "1 second"))
@@ -44,6 +49,8 @@ export const layer = WorkflowEntity.toLayer(
     const commands = yield* actorOf(workflow, yield* Workflows, { around })
     return WorkflowEntity.of({
       ...commands,
+      Test: ({ payload }) => withoutDefects(Effect.provideContext(tryWorkflow(id, payload), stores)),
+      Save: ({ payload }) => around(carryThrough(Effect.provideContext(save(id, payload), stores))),
       RetryStep: ({ payload }) => {
         const plan = (version: number) => Effect.map(planOf(version), (plan) => plan?.workflow ?? null)
         return around(carryThrough(Effect.provideContext(retryStep(id, shard, plan, payload), stored)))

@@ -1,5 +1,6 @@
 import type { PgTypes } from "@effect/sql-pg"
 import * as Columns from "./Columns.ts"
+import { minuteOfId, writeCounts } from "./CountStatement.ts"
 
 /** What a commit makes of a run of a workflow. Times are Unix milliseconds. */
 export interface RunTransition {
@@ -66,6 +67,18 @@ const types = [
 const columns = `id, team_id, part, part_id, at, status, outcome, attempts, succeeded, failed, skipped, running, kept, error_code,
   error_message, error_step, started_at, finished_at, due_at, carried, steps, resources, outputs, previews`
 
+/** What is counted of runs, under their workflow: that one has begun, and how it ended and when (ms). One that ends again, ends again. */
+const counts = writeCounts(`(
+    select team_id, workflow_id as key_id, null::text as source_id, null::text as destination_id, measure,
+      ${minuteOfId("moved.id")} as minute, sum(n)::int8 as n
+    from moved cross join lateral (values
+      ('run', case when part = 1 then 1 else 0 end),
+      (case when status = 'succeeded' then 'run_succeeded' else 'run_failed' end, case when finished_at is null then 0 else 1 end),
+      ('run_ms', coalesce(extract(epoch from finished_at - started_at) * 1000, 0)::int8)
+    ) as one (measure, n)
+    where n > 0 group by 1, 2, 5, 6
+  ) c`)
+
 /** Whether a batch is of one run, and whether one of them goes on at another time than before. */
 interface Shape {
   readonly single: boolean
@@ -85,10 +98,12 @@ with moved as (
     finished_at = g.finished_at, updated_at = g.at
   from ${Columns.rowsFrom(types, 3, single)} as g (${columns})
   where ${single ? "" : "r.id = any($3::text[]) and "}r.id >= $1 and r.id <= $2 and r.id = g.id and r.parts = g.part - 1
-  returning g.*
+  returning g.*, r.workflow_id
 ), written as (
   insert into workflow_steps (id, team_id, run_id, part, steps, resources, outputs, previews, created_at)
   select part_id, team_id, id, part, steps, resources, outputs, previews, at from moved
+), counted as (
+  ${counts}
 ), ended as (
   delete from workflow_queue where run_id = any(array(select id from moved where due_at is null))
 )${

@@ -33,6 +33,13 @@ export type Stores = Filters | Sources | Destinations | Connections | Transforma
 
 export const layer: Layer.Layer<Stores, never, SqlClient.SqlClient | Secrets | Ingress> = Connections.layer.pipe(
   Layer.provideMerge(
-    Layer.mergeAll(Filters.layer, Sources.layer, Destinations.layer, Transformations.layer, Workflows.layer, PlainStores.layer)
+    Layer.mergeAll(
+      Filters.layer,
+      Sources.layer,
+      Destinations.layer,
+      Transformations.layer,
+      Workflows.layer,
+      PlainStores.layer
+    )
   )
 )

@@ -20,9 +20,6 @@ export const workflows: Section = {
     WorkflowCapabilities: [],
     WorkflowRuntimeIssue: [],
     WorkflowWrite: written,
-    WorkflowPatch: [
-      ...written,
-      of("version", stored("a change of an old version is refused, and nothing is written"))
-    ]
+    WorkflowPatch: [...written, of("version", stored("a change of an old version is refused, and nothing is written"))]
   }
 }

@@ -4,7 +4,7 @@ import { mostParsedBytes } from "@tidegate/model/LargeJson"
 import { laterTurn } from "@tidegate/model/LoopTurn"
 import type { Message } from "@tidegate/model/Message"
 import { OneOf } from "@tidegate/signatures/AuthSettings"
-import { type Answer, type AttemptFacts, connector, type Session, SessionFailure } from "./Connector.ts"
+import { type Answer, type AttemptFacts, connector, payloadPerStep, type Session, SessionFailure } from "./Connector.ts"
 import { type Config, concurrency, type FieldErrors, needed, pacing, setting, text } from "./Settings.ts"
 import { type SqlRefusal, SqlServers } from "./SqlServers.ts"
 import { failureOf } from "./SqlState.ts"
@@ -189,6 +189,7 @@ export const sqlDatabase = connector({
   check: faultsOf,
   auths: ["DATABASE_PASSWORD"],
   credentials: "mask",
+  perStep: payloadPerStep("What the payload_column gets"),
   example: {
     name: "orders-table",
     type: "SQL_DATABASE",

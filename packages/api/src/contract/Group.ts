@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import type { ErrorCode } from "@tidegate/model/GatewayError"
 import { ResourceList } from "@tidegate/model/Lists"
 import { editing, reading } from "@tidegate/model/Permission"
@@ -89,6 +89,10 @@ type SwitchEndpoints<R extends AnyResource> = {
     | SwitchEndpoint<`${Name}ByPost`, "POST", R["plural"], Name, R["record"]>
 }[SwitchOf<R>]
 
+/** A record with the members that rows of a list have. */
+const shownIn = (listed: Schema.Top, record: Example["record"]): Example["record"] =>
+  "fields" in listed ? Struct.pick(record, Object.keys(listed.fields as object).filter((name) => name in record)) : record
+
 /**
  * The API of a resource: list, create, upsert, retrieve, update by PATCH, update or replace by PUT, its switches by PUT and by POST, delete; and
  * what else it has.
@@ -173,8 +177,11 @@ export const groupOf = <
       HttpApiEndpoint.get("list", `/${plural}`, {
         query: (special.query ?? Parameters.switchable) as Query,
         success: ResourceList(listed)
-      }).annotateMerge(about(`list${typeName(plural)}`, "list", { answer: resourceList(example.record) })),
-      HttpApiEndpoint.post("create", `/${plural}`, whole).annotateMerge(
+      }).annotateMerge(about(`list${typeName(plural)}`, "list", { answer: resourceList(shownIn(listed, example.record)) })),
+      HttpApiEndpoint.post("create", `/${plural}`, {
+        ...whole,
+        success: resource.created === undefined ? record : (record.pipe(HttpApiSchema.status(201)) as typeof record)
+      }).annotateMerge(
         about(`create${Name}`, "create", {
           body: example.body,
           answer: example.record,

@@ -222,6 +222,169 @@ layer(world, { timeout: "60 seconds", excludeTestServices: true })("runs of work
     })
   )
 
+  it.effect("tell what their steps named when they began", () =>
+    Effect.gen(function* () {
+      const { destination, workflow } = yield* flow()
+      const { run } = yield* receive(workflow, { name: "a", paid: true })
+      yield* carryOut(workflow.id)
+      const path = `/workflows/${workflow.id}/runs/${run}`
+      const resources = Effect.map(call("GET", path), ({ body }) => body.version.resources)
+      const named = {
+        step_id: "crm1",
+        type: "destination",
+        id: destination.id,
+        name: destination.name,
+        content_hash: expect.stringMatching(/^(?:sha256:)?[0-9a-f]{64}$/),
+        updated_at: destination.updated_at,
+        exists: true
+      }
+      expect(yield* resources).toEqual([named])
+      yield* call("PATCH", `/destinations/${destination.id}`, { body: { name: unique("renamed") } })
+      expect(yield* resources).toEqual([named])
+      yield* call("PATCH", `/workflows/${workflow.id}`, {
+        body: { steps: [trim("name", "x")], edges: [from(null, "name")] }
+      })
+      expect((yield* call("DELETE", `/destinations/${destination.id}`)).status).toBe(200)
+      expect(yield* resources).toEqual([{ ...named, exists: false }])
+    })
+  )
+
+  it.effect("show previews when they are asked for, without what is secret", () =>
+    Effect.gen(function* () {
+      const destination = yield* createDestination
+      const workflow = yield* createWorkflow(
+        [
+          trim("text", "{{trigger.body.note}}"),
+          send("crm1", destination.id),
+          { id: "wait", kind: "delay", config: { mode: "for", amount: 1, unit: "hours" } }
+        ],
+        [from(null, "text"), from("text", "crm1"), from("crm1", "wait")]
+      )
+      const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJlc2lnbmF0dXJl"
+      const secrets = {
+        header: "Bearer h34d3rs3cr3t",
+        query: "qu3rys3cr3t",
+        password: "b0dys3cr3t",
+        card: "4111111111111111",
+        live: "sk_live_4eC39HqLyjWDarjtT1zdp7dc",
+        jwt,
+        pem: "-----BEGIN PRIVATE KEY-----MIIEvQIBADANBgkq-----END PRIVATE KEY-----",
+        answer: "gwk_0123456789abcdef0123456789abcdef",
+        moved: "m0v3ds3cr3t"
+      }
+      coming.push({
+        kind: "succeeded",
+        output: { status: 201, headers: { "set-cookie": `a=${secrets.answer}` }, body: { key: secrets.answer } },
+        ports: ["out"]
+      })
+      const { run } = yield* receive(
+        workflow,
+        {
+          note: ` card ${secrets.card}, ${secrets.live} `,
+          password: secrets.password,
+          inner: { jwt, pem: secrets.pem },
+          kept: "plain"
+        },
+        {
+          headers: { authorization: secrets.header, "x-shop-signature": secrets.moved },
+          query: `?token=${secrets.query}&page=2`
+        }
+      )
+      yield* carryOut(workflow.id)
+      const path = `/workflows/${workflow.id}/runs/${run}`
+      const { body } = yield* call("GET", `${path}?include_previews=true`)
+      const told = JSON.stringify(body)
+      expect(Object.entries(secrets).filter(([, secret]) => told.includes(secret))).toEqual([])
+      expect(body.trigger.preview).toMatchObject({
+        available: true,
+        redacted: true,
+        truncated: false,
+        content_type: "application/json",
+        size_bytes: expect.any(Number),
+        sha256: expect.stringMatching(/^sha256:/),
+        preview: { query: { page: "2" }, body: { kept: "plain", password: "[redacted]" } },
+        redacted_paths: expect.arrayContaining([
+          "headers.authorization",
+          "query.token",
+          "body.password",
+          "body.inner.jwt"
+        ]),
+        reason: null
+      })
+      expect(body.steps[0]).toMatchObject({
+        input_preview: { available: true, redacted: true, preview: { input: expect.stringContaining("[redacted]") } },
+        output_preview: { available: true, redacted: true, redacted_paths: ["result"] }
+      })
+      expect(body.steps[1].output_preview).toMatchObject({ preview: { status: 201 }, redacted: true })
+      expect(body.steps[2]).toMatchObject({
+        status: "running",
+        wait: { kind: "delay" },
+        output_preview: { available: false, preview: null, reason: "not_captured" }
+      })
+      const plain = (yield* call("GET", path)).body
+      expect(plain.trigger.preview).toBeNull()
+      expect(plain.steps.map(({ input_preview }: { input_preview: unknown }) => input_preview)).toEqual([
+        null,
+        null,
+        null
+      ])
+      const binary = yield* receive(workflow, Buffer.from([0xff, 0xfe, 0x00]).toString("latin1"))
+      expect(
+        (yield* call("GET", `/workflows/${workflow.id}/runs/${binary.run}?include_previews=true`)).body
+      ).toMatchObject({
+        status: "queued",
+        steps: [{ input_preview: null }, {}, {}]
+      })
+    })
+  )
+
+  it.effect("say in errors no more than people may see", () =>
+    Effect.gen(function* () {
+      const { workflow } = yield* flow()
+      const secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+      coming.push(failing(500, `refused: password=hunter2hunter2 and ${secret}`))
+      const { run } = yield* receive(workflow, { name: "a", paid: true })
+      yield* carryOut(workflow.id)
+      for (const path of [
+        `/workflows/${workflow.id}/runs`,
+        `/workflows/${workflow.id}/runs/${run}?include_previews=true`,
+        "/workflow-activity"
+      ]) {
+        const { body } = yield* call("GET", path)
+        const told = JSON.stringify(body)
+        expect([path, told.includes(secret), told.includes("hunter2"), told.includes("refused: password=")]).toEqual([
+          path,
+          false,
+          false,
+          true
+        ])
+      }
+    })
+  )
+
+  it.effect("of many steps with large outputs are shown without them, and nobody is kept waiting", () =>
+    Effect.gen(function* () {
+      const ids = Array.from({ length: 30 }, (_, i) => `step${String(i).padStart(2, "0")}`)
+      const destination = yield* createDestination
+      const workflow = yield* createWorkflow(
+        ids.map((id) => send(id, destination.id)),
+        ids.map((id, i) => from(i === 0 ? null : ids[i - 1]!, id))
+      )
+      const large = Array.from({ length: 4_000 }, (_, i) => ({ [`name${i}`]: "x".repeat(40) }))
+      for (const _ of ids) coming.push({ kind: "succeeded", output: { status: 200, body: large }, ports: ["out"] })
+      const { run } = yield* receive(workflow, { a: 1 })
+      yield* carryOut(workflow.id)
+      const { body } = yield* call("GET", `/workflows/${workflow.id}/runs/${run}?include_previews=true`)
+      expect(body.steps).toHaveLength(30)
+      expect(JSON.stringify(body).length).toBeLessThan(2 * 1024 * 1024)
+      for (const { output_preview } of body.steps) expect(output_preview.size_bytes ?? 0).toBeLessThan(400_000)
+      const [activity] = (yield* call("GET", "/workflow-activity?limit=1")).body.models
+      expect([activity.id, activity.steps.length]).toEqual([run, 30])
+      expect(JSON.stringify(activity).length).toBeLessThan(30_000)
+      coming.length = 0
+    })
+  )
+
   it.effect("go on from a failed step that is retried, once it may be", () =>
     Effect.gen(function* () {
       const { workflow } = yield* flow()

@@ -38,10 +38,7 @@ export const workflows: Section = {
     WorkflowCapabilities: [],
     WorkflowRuntimeIssue: [],
     WorkflowWrite: written,
-    WorkflowPatch: [
-      ...written,
-      of("version", stored("a change of an old version is refused, and nothing is written"))
-    ],
+    WorkflowPatch: [...written, of("version", stored("a change of an old version is refused, and nothing is written"))],
     WorkflowRun: [of("hold_reason outcome error_code error_message error_step_id", listed)],
     WorkflowRunList: [of("next_cursor", listed)],
     WorkflowRunDetail: [of("version trigger steps", shown), of("retry retry.*", retried)],
@@ -53,7 +50,8 @@ export const workflows: Section = {
     StepExecution: [
       of("attempts wait attempt_count max_attempts", tried),
       of("input_preview output_preview", previewed),
-      of("iterations warnings", reports("tells how far a list has come, and what was warned of"))
+      of("iterations", reports("tells how far a list has come")),
+      of("warnings warnings[].*", reports("tells what was warned of, without what is secret"))
     ],
     StepAttempt: [of("*", tried)],
     PayloadPreview: [of("*", previewed)],
@@ -66,10 +64,16 @@ export const workflows: Section = {
   states: [
     row("a run that has ended is taken up again by a step retry", retried),
     row("a paused workflow's runs are held", listed),
-    row("runs are kept as records, what steps gave as payloads", kept("runs with their steps as long as records, what steps gave and its previews as long as payloads"))
+    row(
+      "runs are kept as records, what steps gave as payloads",
+      kept("runs with their steps as long as records, what steps gave and its previews as long as payloads")
+    )
   ],
   limits: [
-    row("run list limit: 255 at most; activity limit: 100 at most", lists("${path} has its envelope, its order and its limits")),
+    row(
+      "run list limit: 255 at most; activity limit: 100 at most",
+      lists("${path} has its envelope, its order and its limits")
+    ),
     row("search: 200 characters at most", active)
   ]
 }

@@ -153,7 +153,18 @@ const itemOf = (message: StepSend, now: number): DeliveryItem => {
     retryOperationId: null,
     orderingKey: null,
     place: null,
-    payload: { requestId: id, method, path, query, headers, presented, body, verified: false, originalIp: null }
+    payload: {
+      requestId: id,
+      method,
+      path,
+      query,
+      headers,
+      presented,
+      body,
+      verified: false,
+      originalIp: null,
+      dataId: null
+    }
   }
 }
 

@@ -4,11 +4,18 @@ import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { idBound, idTime, prefixes } from "@tidegate/model/Ids"
 import { inTurns, takeTurn } from "@tidegate/model/LoopTurn"
 import type { RequestData } from "@tidegate/model/Request"
-import type { PayloadPreview, RunTrigger, VersionEvidence, WorkflowRunDetail } from "@tidegate/model/WorkflowRun"
+import type {
+  PayloadPreview,
+  ResourceEvidence,
+  RunTrigger,
+  VersionEvidence,
+  WorkflowRunDetail
+} from "@tidegate/model/WorkflowRun"
 import { shownOf } from "@tidegate/signatures/Redaction"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
 import { charactersOf, previewOf } from "@tidegate/workflows/Preview"
 import { detailOf, type PreviewsOf, runOf, StepReports } from "@tidegate/workflows/RunReport"
+import { namedResources } from "../RunResources.ts"
 import { headerOf, readHeaders } from "./Payload.ts"
 import { requestPayloads } from "./RequestPayloads.ts"
 import { workflowOf } from "./RunReads.ts"
@@ -107,6 +114,23 @@ const triggerOf = Effect.fnUntraced(function* (
   }
 })
 
+/** What the steps of a run named when it began, as was written down then, and whether it is still there. */
+const resourcesOf = Effect.fnUntraced(function* ({
+  id,
+  team_id
+}: RunRow): Effect.fn.Return<ReadonlyArray<ResourceEvidence>, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ resources: string | null }>`
+    select resources from workflow_steps
+    where run_id = ${id} and part = 1 and id >= ${idBound(prefixes.workflowPart, idTime(id) ?? 0)}`
+  const named = JSON.parse(row?.resources ?? "[]") as ReadonlyArray<Omit<ResourceEvidence, "exists">>
+  const found = yield* namedResources(team_id, [...new Set(named.map((resource) => resource.id))])
+  const there = new Set(found.map((resource) => resource.id))
+  return named.map(({ content_hash, id, name, step_id, type, updated_at }) => {
+    return { step_id, type, id, name, content_hash, updated_at, exists: there.has(id) }
+  })
+})
+
 interface PreviewRow {
   readonly part: number
   /** JSON; null where it is too large to be read. */
@@ -199,7 +223,7 @@ export const get = Effect.fnUntraced(function* (
     steps: steps as ReadonlyArray<unknown> as VersionEvidence["steps"],
     edges: edges as ReadonlyArray<unknown> as VersionEvidence["edges"],
     formatter_engine_version: formatterOf(steps),
-    resources: []
+    resources: yield* resourcesOf(run)
   }
   return detailOf(runOf(run, workflow.status === "paused"), {
     version,

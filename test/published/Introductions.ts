@@ -8,8 +8,6 @@ export const introductions: Readonly<Record<string, string>> = {
     "A connection sends what a source accepts to a destination, through rules. Guide: [rules](../rules.md). **Paused**, its events are held and go out when it goes on; **disabled**, nothing new becomes an event of it.",
   Transformations:
     "Code that makes one request of another; a rule of a connection names it. Guide: [transformations](../transformations.md).",
-  Workflows:
-    "Graphs of steps that the requests of a source run through. Every change makes a version, and a run keeps to the version that it began with.",
   Filters:
     "Conditions with a name, which rules of connections link, and a way to try them. Guide: [stored filters](../filters.md).",
   Workflows:

@@ -90,8 +90,10 @@ type SwitchEndpoints<R extends AnyResource> = {
 }[SwitchOf<R>]
 
 /** A record with the members that rows of a list have. */
-const shownIn = (listed: Schema.Top, record: Example["record"]): Example["record"] =>
-  "fields" in listed ? Struct.pick(record, Object.keys(listed.fields as object).filter((name) => name in record)) : record
+const shownIn = (listed: Schema.Top, record: Example["record"]): Example["record"] => {
+  const members = "fields" in listed ? (listed.fields as object) : record
+  return Object.fromEntries(Object.entries(record).filter(([name]) => name in members)) as Example["record"]
+}
 
 /**
  * The API of a resource: list, create, upsert, retrieve, update by PATCH, update or replace by PUT, its switches by PUT and by POST, delete; and

@@ -1,26 +1,21 @@
 /**
- * `node benchmarks/src/Formatter.ts`: what the formatter's operations take, each with its sample, by CPU of this
- * process; what the engine adds to an operation that does nothing; and what loading it takes. It needs no gateway and no database.
+ * What the formatter's operations take, each with its sample, by CPU of this process; what the engine of workflows adds to a step of
+ * one beside the operation's own work; and what loading it takes. It needs no gateway and no database.
  */
-import { Result } from "effect"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type { InlineAction } from "@tidegate/workflows/Definition"
+import { advance } from "@tidegate/workflows/Advance"
+import { type Action, catalogOf } from "@tidegate/workflows/Catalog"
+import { type Facts, queuedRun } from "@tidegate/workflows/Run"
+import { compileWorkflow } from "@tidegate/workflows/Workflow"
+import { atMost, type Outcome, type Plan, single } from "./Comparison.ts"
+import type { Row } from "./Report.ts"
+import { format, inLine } from "./WorkflowGraphs.ts"
 
 const micros = (): number => {
   const { system, user } = process.cpuUsage()
   return user + system
-}
-
-const before = { memory: process.memoryUsage().rss, at: micros() }
-const { compile, run } = await import("../../packages/formatter/src/Formatter.ts")
-const { categories } = await import("../../packages/formatter/src/Operations.ts")
-console.log(
-  `loaded: ${((micros() - before.at) / 1000).toFixed(0)} ms of CPU, ${((process.memoryUsage().rss - before.memory) / 1e6).toFixed(1)} MB`
-)
-
-const context = {
-  anchor: Date.parse("2026-01-01T00:00:00Z"),
-  timezone: "UTC",
-  seed: "bench",
-  clock: () => performance.now()
 }
 
 /** Microseconds of a call, the median of rounds. */
@@ -35,15 +30,90 @@ const measured = (call: () => unknown): number => {
   return rounds.toSorted((a, b) => a - b)[4]!
 }
 
-for (const { label, operations } of categories) {
-  const taken = operations.map(({ key, sample }) => {
-    const step = Result.getOrThrow(compile({ operation: key, options: sample.options }))
-    return { key, micros: measured(() => run(step, sample.inputs, context)) }
+/** The slowest of a hundred calls, in microseconds of the clock. */
+const slowest = (call: () => unknown): number => {
+  const took = Array.from({ length: 2_000 }, () => {
+    const from = performance.now()
+    call()
+    return (performance.now() - from) * 1_000
   })
-  const all = taken.reduce((sum, one) => sum + one.micros, 0)
-  const [heaviest] = taken.toSorted((a, b) => b.micros - a.micros)
-  const least = Math.min(...taken.map((one) => one.micros))
-  console.log(
-    `${label}: ${Math.round((taken.length * 1e6) / all)} operations/s; ${heaviest!.key} takes most, ${heaviest!.micros.toFixed(1)} µs; the least is ${least.toFixed(2)} µs`
-  )
+  return took.toSorted((a, b) => a - b)[1_980]!
 }
+
+const scenario = "Formatter, each operation with its sample"
+const steps = 5
+
+/** Does nothing, with what a step of the formatter is given. */
+const nothing: Action = {
+  inputs: ["input"],
+  required: ["input"],
+  pure: true,
+  compile: ({ config }) =>
+    Result.succeed({ config, evaluate: () => ({ kind: "succeeded", output: { result: "" }, ports: ["out"] }) })
+}
+
+const facts: Facts = {
+  trigger: { headers: {}, body: { type: "order.created" }, query: {}, path: "", received_at: "2026-01-01T00:00:00Z" },
+  run: { id: "wfr_1" },
+  workflow: {},
+  source: {}
+}
+
+/** What each of five steps that follow each other takes in a run, when they do this. */
+const stepTakes = (find: (written: InlineAction) => Action | null) => {
+  const ids = Array.from({ length: steps }, (_, at) => `step_${at}`)
+  const graph = ids.map((id) => format(id, "{{trigger.body.type}}"))
+  const workflow = Result.getOrThrow(compileWorkflow(graph, inLine(ids), catalogOf(new Map([["formatter", find]]))))
+  const time = { now: Date.parse("2026-01-01T00:00:00Z"), clock: () => performance.now() }
+  const run = () => {
+    const work = advance(workflow, facts, queuedRun(workflow), { type: "begun" }, time)
+    for (;;) {
+      const part = work.next()
+      if (part.done === true) return part.value
+    }
+  }
+  return measured(run) / steps
+}
+
+export const formatter = Effect.fnUntraced(function* ({ progress }: Plan) {
+  const before = { memory: process.memoryUsage().rss, at: micros() }
+  const { compile, run } = yield* Effect.promise(() => import("../../packages/formatter/src/Formatter.ts"))
+  const { categories } = yield* Effect.promise(() => import("../../packages/formatter/src/Operations.ts"))
+  const context = {
+    anchor: Date.parse("2026-01-01T00:00:00Z"),
+    timezone: "UTC",
+    seed: "bench",
+    clock: () => performance.now()
+  }
+  const rows: Array<Row> = [
+    single(scenario, "loading, CPU", "ms", (micros() - before.at) / 1_000),
+    single(scenario, "loading, memory", "MB", (process.memoryUsage().rss - before.memory) / 1e6)
+  ]
+  let own = 0
+  for (const { label, operations } of categories) {
+    const taken = operations.map(({ key, sample }) => {
+      const step = Result.getOrThrow(compile({ operation: key, options: sample.options }))
+      const call = () => run(step, sample.inputs, context)
+      return { key, call, micros: measured(call) }
+    })
+    own = taken.find(({ key }) => key === "text.uppercase")?.micros ?? own
+    const all = taken.reduce((sum, one) => sum + one.micros, 0)
+    const [heaviest] = taken.toSorted((a, b) => b.micros - a.micros)
+    rows.push(
+      single(scenario, `${label}: operations`, "operations/s", Math.round((taken.length * 1e6) / all)),
+      single(scenario, `${label}: ${heaviest!.key}, which takes most`, "µs", heaviest!.micros),
+      single(scenario, `${label}: ${heaviest!.key}, p99`, "µs", slowest(heaviest!.call))
+    )
+    yield* progress(`${label}: ${taken.length} operations, ${heaviest!.key} takes most`)
+  }
+  const { formatterAction } = yield* Effect.promise(() => import("@tidegate/workflows/actions/Formatter"))
+  const engine = stepTakes(() => nothing)
+  const added = stepTakes(formatterAction) - engine - own
+  const within = "Formatter, in a run of five steps"
+  rows.push(
+    single(within, "a step that does nothing", "µs", engine),
+    single(within, "text.uppercase, beside that and its own work", "µs", added, atMost("value", 5))
+  )
+  const none = { reference: [], gateway: [] }
+  return { rows, measured: { offered: none, saturated: none } } satisfies Outcome
+})

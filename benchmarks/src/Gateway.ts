@@ -40,6 +40,8 @@ export interface Gateway {
   readonly authorization: string
   /** The sum of a family of its metrics, of those that say `label`. */
   readonly counted: (family: string, label: string) => Effect.Effect<number, GatewayError>
+  /** Creates a resource of a list of the API; returns its id. */
+  readonly create: (resource: string, input: object) => Effect.Effect<string, GatewayError | UnknownSetting>
   /** Creates a source with its destinations and connections; returns the source's ingress URL. */
   readonly route: (route: Route) => Effect.Effect<string, GatewayError | UnknownSetting>
 }
@@ -193,5 +195,5 @@ export const start = Effect.fnUntraced(function* (
       catch: (cause) => new GatewayError({ message: `GET /metrics: ${String(cause)}` })
     })
 
-  return { pid: child.pid!, origin, authorization, counted, route }
+  return { pid: child.pid!, origin, authorization, counted, create, route }
 })

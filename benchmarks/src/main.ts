@@ -1,8 +1,7 @@
 /**
  * `npm run bench`: the gateway beside the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
- *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, processes, control, connectors, memory, or pipeline (the bare pipeline beside itself)
- *   --only formatter    what the formatter's operations take; it needs no gateway
+ *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, processes, control, connectors, workflows, formatter, memory, or pipeline (the bare pipeline beside itself)
  *   --only queries      how long counts, series and lists take over more and more records; --records <n,…>: how many
  *   --only rows         everything that events are made to go through, a row each: rate, latency, CPU, memory
  *   --row <text>        of the rows only those whose name has it
@@ -32,6 +31,7 @@ import * as Postgres from "./Postgres.ts"
 import { type Outcome, type Plan, fullSettings, quickSettings } from "./Comparison.ts"
 import { connectors } from "./Connectors.ts"
 import { control } from "./Control.ts"
+import { formatter } from "./Formatter.ts"
 import { frontDoors } from "./FrontDoors.ts"
 import { memory } from "./Memory.ts"
 import { processes } from "./Processes.ts"
@@ -46,6 +46,7 @@ import { slowTargets } from "./SlowTargets.ts"
 import type { TargetCommands } from "./Target.ts"
 import * as Telemetry from "./Telemetry.ts"
 import * as Worker from "./Worker.ts"
+import { workflows } from "./Workflows.ts"
 
 const scenarios = {
   throughput: Scenarios.throughput,
@@ -57,6 +58,8 @@ const scenarios = {
   processes,
   control,
   connectors,
+  workflows,
+  formatter,
   queries,
   versions: Scenarios.versions,
   pipeline: Scenarios.pipeline
@@ -264,17 +267,15 @@ const bench = Effect.gen(function* () {
   process.exitCode = failure !== null || (failed.length > 0 && !options.quick) ? 1 : 0
 })
 
-const run = bench.pipe(
-  Effect.catch((message) =>
-    Effect.andThen(
-      Console.error(message),
-      Effect.sync(() => {
-        process.exitCode = 2
-      })
+NodeRuntime.runMain(
+  bench.pipe(
+    Effect.catch((message) =>
+      Effect.andThen(
+        Console.error(message),
+        Effect.sync(() => {
+          process.exitCode = 2
+        })
+      )
     )
   )
 )
-
-// What measures itself alone is given nothing that it would wait for.
-if (process.argv.join(" ").includes("--only formatter")) await import("./Formatter.ts")
-else NodeRuntime.runMain(run)

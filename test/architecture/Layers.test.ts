@@ -13,6 +13,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/templates": ["model"],
   "packages/rules": ["templates", "model"],
   "packages/workflows": ["formatter", "rules", "signatures", "templates", "model"],
+  "packages/actions": ["workflows", "formatter", "connectors", "rules", "signatures", "templates", "model"],
   "packages/signatures": ["model"],
   "packages/formatter": ["templates", "model"],
   "packages/connectors": ["signatures", "templates", "model"],
@@ -20,9 +21,10 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   "packages/sessions": ["connectors", "egress", "model"],
   "packages/sandbox": ["telemetry", "model"],
   "packages/postgres": [],
-  "packages/resources": ["workflows", "connectors", "signatures", "rules", "templates", "model"],
-  "packages/storage": ["workflows", "resources", "connectors", "telemetry", "signatures", "model"],
+  "packages/resources": ["actions", "workflows", "connectors", "signatures", "rules", "templates", "model"],
+  "packages/storage": ["actions", "workflows", "resources", "connectors", "telemetry", "signatures", "model"],
   "packages/entities": [
+    "actions",
     "workflows",
     "storage",
     "coordination",
@@ -48,6 +50,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
     "model"
   ],
   "packages/api": [
+    "actions",
     "formatter",
     "entities",
     "storage",
@@ -78,6 +81,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
 
 /** Packages without I/O, clock or randomness of their own: they can be tested by example alone. */
 const pure = [
+  "packages/actions",
   "packages/model",
   "packages/templates",
   "packages/rules",

@@ -7,6 +7,7 @@
  *   --ordered        every connection keeps an order, not just some
  *   --operations     operators read lists, counts and metrics all the time, and retry in bulk what was delivered
  *   --minutes <n>    no round begins later than this (13)
+ *   --workflows      instead of the rounds: runs of workflows whose processes are killed (four minutes)
  *   --list           the names of the rounds
  *
  * Prints a table, and exits with 1 when a promise was broken or a round was left out. Needs nothing but this repository:
@@ -25,10 +26,16 @@ const { values } = parseArgs({
     rate: { type: "string", default: "120" },
     ordered: { type: "boolean", default: false },
     operations: { type: "boolean", default: false },
+    workflows: { type: "boolean", default: false },
     minutes: { type: "string", default: "13" },
     list: { type: "boolean", default: false }
   }
 })
+
+if (values.workflows) {
+  await import("./workflows.ts")
+  process.exit()
+}
 
 const chosen = allFaults.filter(
   ({ name }) => values.only === undefined || values.only.some((text) => name.includes(text))

@@ -10,6 +10,8 @@ export const introductions: Readonly<Record<string, string>> = {
     "Code that makes one request of another; a rule of a connection names it. Guide: [transformations](../transformations.md).",
   Filters:
     "Conditions with a name, which rules of connections link, and a way to try them. Guide: [stored filters](../filters.md).",
+  Workflows:
+    "A graph of steps that the requests of a source run through. Guide: [workflows](../workflows.md). What came of a request is told by its **runs**, step by step.",
   Requests:
     "Everything that came, accepted or rejected, with its cause. A request's trace shows what became of it. What is retried by hand and in bulk: [operating](../operating.md).",
   Events:

@@ -343,3 +343,103 @@ it("are nowhere after a full run", async ({ collector, gateway, target }) => {
     `${planted.size} secrets; ${answers.length} answers, ${dump.size} tables, ${collector.texts.length} exports, the log and the metrics: none found`
   )
 })
+
+it("of a run of a workflow are in no answer about it, and in no line of the log", async ({ gateway, target }) => {
+  const inRuns = new Planted()
+  const answers: Array<string> = []
+  const call = async (method: string, path: string, body?: unknown) => {
+    const response = await fetch(`${gateway.origin}/v1${path}`, {
+      method,
+      headers: { "content-type": "application/json", authorization: `Bearer ${gateway.key}` },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) })
+    })
+    const text = await response.text()
+    answers.push(`${method} ${path} ${response.status} ${text}`)
+    return { status: response.status, body: JSON.parse(text) }
+  }
+  const source = await gateway.source()
+  const card = inRuns.add("card", "5500005555555559")
+  const live = inRuns.add("key by its look", "sk_live_pl4ntedpl4ntedpl4nted01")
+  const webToken = inRuns.add("web token", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJwbDRudGVkIn0.cGw0bnRlZHBsNG50ZWQ")
+  const pem = inRuns.add("PEM", "-----BEGIN RSA PRIVATE KEY-----\nMIIEpl4nted\n-----END RSA PRIVATE KEY-----")
+  const gatewayKey = inRuns.add("gateway's key", `gwk_${"pl4nted0".repeat(5)}`)
+  const thrown = inRuns.plant("thrown by code")
+  const said = inRuns.plant("said by a target")
+  target.reply = (response) => void response.writeHead(500, { "x-api-key": said }).end(JSON.stringify({ token: said }))
+  const transformation = await call("POST", "/transformations", {
+    name: gateway.name("throws"),
+    code: `addHandler("transform", (request) => { throw new Error("password=" + request.body.password + " token: " + ${JSON.stringify("given")} + " Bearer " + request.body.inner.bearer) })`
+  })
+  const destination = await gateway.destination({ url: target.origin })
+  const step = (id: string, input: string) => ({
+    id,
+    kind: "action",
+    action: { provider_key: "formatter", action_key: "text.trim" },
+    invocation_inputs: { input }
+  })
+  const edge = (from: string | null, to: string) => ({
+    source_type: from === null ? "trigger" : "step",
+    source_step_id: from,
+    target_step_id: to
+  })
+  const flow = await call("POST", "/workflows", {
+    name: gateway.name("flow"),
+    source_id: source.id,
+    steps: [
+      step("words", "{{trigger.body.words}}"),
+      step("auth", "{{trigger.headers.x-own-text}}"),
+      {
+        id: "sends",
+        kind: "destination",
+        resource_id: destination.id,
+        invocation_inputs: { body: "{{trigger.body}}" },
+        config: { on_error: "continue" }
+      },
+      { id: "throws", kind: "transformation", resource_id: transformation.body.id }
+    ],
+    edges: [edge(null, "words"), edge("words", "auth"), edge("auth", "sends"), edge("sends", "throws")]
+  })
+  expect(flow.status, JSON.stringify(flow.body)).toBe(200)
+  const seen = "an order that everybody may see"
+  const body = {
+    seen,
+    words: `paid with ${card}, ${live}, ${webToken}`,
+    password: thrown,
+    inner: { bearer: thrown, apiKey: inRuns.plant("API key"), card_pin: inRuns.plant("pin"), clientToken: inRuns.plant("token"), ssn: inRuns.plant("ssn") },
+    pem,
+    list: [{ name: "Authorization", value: inRuns.plant("named value") }, gatewayKey]
+  }
+  const accepted = await request(gateway.port, {
+    path: `/e/${source.id}/orders?token=${inRuns.plant("query")}&page=1`,
+    headers: [
+      ["content-type", "application/json"],
+      ["authorization", `Bearer ${inRuns.plant("header")}`],
+      ["x-shop-signature", inRuns.plant("signature")],
+      ["x-own-text", `https://user:${inRuns.plant("user-info")}@example.com/`],
+      ["cookie", `sid=${inRuns.plant("cookie")}`]
+    ],
+    body: JSON.stringify(body)
+  })
+  expect(accepted.status).toBe(200)
+  const runs = `/workflows/${flow.body.id}/runs`
+  const run = await gateway.eventually("the run", async () => {
+    const [first] = (await call("GET", runs)).body.models
+    return first?.finished_at == null ? null : first
+  })
+  expect(run).toMatchObject({ status: "failed", error_step_id: "throws", error_code: "RUNTIME_ERROR" })
+  const detail = await call("GET", `${runs}/${run.id}?include_previews=true`)
+  expect(detail.body.trigger.preview).toMatchObject({ available: true, redacted: true, preview: { body: { seen } } })
+  await call("GET", `${runs}/${run.id}`)
+  await call("GET", "/workflow-activity")
+  expect((await call("POST", `${runs}/${run.id}/retry`, { step_id: "throws" })).status).toBe(202)
+  await gateway.eventually("the retried run", async () => {
+    const { attempt_count, finished_at } = (await call("GET", `${runs}/${run.id}?include_previews=true`)).body
+    return attempt_count === 2 && finished_at !== null ? true : null
+  })
+  await call("GET", `/metrics/workflows?id=${flow.body.id}`)
+  await call("DELETE", runs)
+  expect(inRuns.size).toBeGreaterThan(12)
+  expect(answers.join("\n")).toContain(seen)
+  expect(answers.flatMap((text) => inRuns.in(text))).toEqual([])
+  expect(inRuns.in(await gateway.logged())).toEqual([])
+})

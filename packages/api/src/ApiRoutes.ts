@@ -9,6 +9,7 @@ import type { Egress } from "@tidegate/egress/Egress"
 import type { Database } from "@tidegate/storage/Database"
 import type { Secrets } from "@tidegate/storage/Secrets"
 import { Api } from "./contract/Api.ts"
+import * as ActionHandlers from "./handlers/ActionHandlers.ts"
 import * as AttemptHandlers from "./handlers/AttemptHandlers.ts"
 import * as AuthHandlers from "./handlers/AuthHandlers.ts"
 import * as Authorization from "./handlers/Authorization.ts"
@@ -29,7 +30,10 @@ import * as ShareHandlers from "./handlers/ShareHandlers.ts"
 import * as SourceHandlers from "./handlers/SourceHandlers.ts"
 import * as StreamHandlers from "./handlers/StreamHandlers.ts"
 import * as TransformationHandlers from "./handlers/TransformationHandlers.ts"
+import * as WorkflowAggregateHandlers from "./handlers/WorkflowAggregateHandlers.ts"
 import * as WorkflowHandlers from "./handlers/WorkflowHandlers.ts"
+import * as WorkflowTemplateHandlers from "./handlers/WorkflowTemplateHandlers.ts"
+import * as WorkflowTestHandlers from "./handlers/WorkflowTestHandlers.ts"
 import { Credentials } from "./Credentials.ts"
 import { IdTokens } from "./IdTokens.ts"
 import { KeyAudit } from "./KeyAudit.ts"
@@ -77,7 +81,11 @@ export const layer: Layer.Layer<never, never, HttpRouter.HttpRouter | Needed> = 
     ConnectionHandlers.layer,
     TransformationHandlers.layer,
     WorkflowHandlers.layer,
+    WorkflowAggregateHandlers.layer,
+    WorkflowTemplateHandlers.layer,
+    WorkflowTestHandlers.layer,
     FilterHandlers.layer,
+    ActionHandlers.layer,
     Plain.layer,
     RequestHandlers.layer,
     EventHandlers.layer,

@@ -4,22 +4,6 @@
  * the message says that it is not the caller's mistake.
  */
 const routes: ReadonlyArray<string> = [
-  "GET /metrics/workflows",
-  "POST /workflows/test",
-  "POST /workflows/{}/test",
-  "GET /workflows/{}/runs",
-  "GET /workflows/{}/runs/{}",
-  "POST /workflows/{}/runs/{}/retry",
-  "GET /workflow-activity",
-  "GET /workflow-templates",
-  "GET /workflow-templates/{}",
-  "POST /workflow-templates/{}/instantiate",
-  "GET,POST /actions",
-  "GET,PUT,PATCH,DELETE /actions/{}",
-  "PUT,POST /actions/{}/enable",
-  "PUT,POST /actions/{}/disable",
-  "POST /action-options",
-  "GET /action-providers",
   "GET /source-providers",
   "GET /provider-accounts",
   "GET,DELETE /provider-accounts/{}",

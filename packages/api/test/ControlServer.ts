@@ -6,6 +6,7 @@ import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
 import { SqlClient } from "effect/sql"
 import { createServer } from "node:http"
 import { freshDatabase } from "../../../test/postgres.ts"
+import * as ActionBehaviour from "../../entities/src/Action/ActionBehaviour.ts"
 import * as BulkOperationBehaviour from "../../entities/src/BulkOperation/BulkOperationBehaviour.ts"
 import { Hints } from "../../entities/src/Hints.ts"
 import { Lease } from "../../entities/src/Lease.ts"
@@ -90,6 +91,7 @@ const entities = Layer.mergeAll(
   ConnectionBehaviour.layerWith(() => ({ offer: () => {}, wake: () => {}, work: Effect.void, close: () => {} })),
   TransformationBehaviour.layer,
   Layer.provide(WorkflowBehaviour.layer, [RunJournal.layer, Lease.layerAlways]),
+  ActionBehaviour.layer,
   FilterBehaviour.layer,
   Layer.provide(BulkOperationBehaviour.layer, [Hints.layer, Lease.layerAlways]),
   KeyLimitBehaviour.layer,

@@ -99,6 +99,12 @@ const routed: Filter = ({ connections, request }, rows) => {
   return [connection, (row) => expected.has(row["id"])]
 }
 
+/** Runs by the sources that their requests came to. */
+const ofSources: Filter = ({ sources }) => {
+  const values = sources.slice(1, 3)
+  return [values.join(","), (row) => values.includes((row["source"] as { readonly id: string }).id)]
+}
+
 export const lists: ReadonlyArray<List> = [
   {
     path: "/sources",
@@ -116,6 +122,7 @@ export const lists: ReadonlyArray<List> = [
     filters: listed,
     also: ["include_counts", "include_metrics"]
   },
+  { path: "/actions", ...resource, filters: { ...listed, include_disabled: enabled } },
   { path: "/filters", ...resource, byDefault: "asc", filters: listed },
   {
     path: "/workflows",
@@ -126,6 +133,33 @@ export const lists: ReadonlyArray<List> = [
       status: is("status", "paused"),
       source_id: among("source_id", ({ sources }) => sources.slice(1, 3))
     }
+  },
+  {
+    path: "/workflows/{id}/runs",
+    id: ({ workflow }) => workflow,
+    table: "workflow_runs",
+    filters: { ...window, status: is("status", "failed") },
+    orders: [],
+    dir: false,
+    most: 255,
+    cursors: "onward",
+    envelope: ["count", "next_cursor", "models"]
+  },
+  {
+    path: "/workflow-activity",
+    filters: {
+      ...window,
+      q: as("request_id", 20),
+      search: as("request_id", 5),
+      source_id: ofSources,
+      source: ofSources,
+      status: is("status", "failed")
+    },
+    orders: [],
+    dir: false,
+    most: 100,
+    cursors: "none",
+    envelope: ["total", "total_exact", "applied_range", "count", "models"]
   },
   {
     path: "/connections",

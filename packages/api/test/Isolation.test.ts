@@ -60,6 +60,11 @@ const world = Layer.effectDiscard(
     yield* sql`insert into workflows (id, team_id, name, source_id, status, version, steps, edges, definition_hash, created_at, updated_at)
       values (${foreign("wfl")}, ${other}, 'theirs', ${foreign("src")}, 'active', 1, '[]', '[]', '', now(), now())`
     const request_id = foreign("req")
+    yield* sql`insert into workflow_runs (id, team_id, workflow_id, request_id, source_id, version, status, parts, steps_count, error_message,
+        started_at, finished_at, created_at, updated_at)
+      values (${foreign("wfr")}, ${other}, ${foreign("wfl")}, ${request_id}, ${foreign("src")}, 1, 'failed', 1, 0, ${other}, now(), now(), now(), now())`
+    yield* sql`insert into workflow_steps (id, team_id, run_id, part, steps, previews, created_at)
+      values (${newId("wsp_", old.now)}, ${other}, ${foreign("wfr")}, 1, '{}', ${JSON.stringify({ 0: { input: other } })}, now())`
     const ofOther = { team_id: other, request_id }
     const made = yield* share(
       { ...ofOther, title: null, expiresAt: new Date(old.now + 3_600_000), secretNames: [], includeBody: true },
@@ -103,14 +108,15 @@ const world = Layer.effectDiscard(
 
 /** The ids of the other team's things, by their prefix. Of what is not there, one that nobody has. */
 const foreign = (prefix: string): string => {
-  const { connection, destination, filter, source, transformation } = resourcesOf(other)
-  const records = ["req", "evt", "att", "ign", "edt", "txe", "prx", "fix", "bch", "wfl"]
+  const { action, connection, destination, filter, source, transformation } = resourcesOf(other)
+  const records = ["req", "evt", "att", "ign", "edt", "txe", "prx", "fix", "bch", "wfl", "wfr"]
   const resources: Readonly<Record<string, string>> = {
     src: source,
     des: destination,
     web: connection,
     trs: transformation,
-    flt: filter
+    flt: filter,
+    act: action
   }
   if (resources[prefix] !== undefined) return resources[prefix]
   return records.includes(prefix) ? `${prefix}_${idOf(old, other, 0, 0)}` : newId(`${prefix}_`, old.now)
@@ -341,7 +347,9 @@ layer(world, { timeout: "120 seconds", excludeTestServices: true })("every route
         web: "connections",
         trs: "transformations",
         wfl: "workflows",
+        wfr: "workflow_runs",
         flt: "filters",
+        act: "actions",
         req: "requests",
         evt: "events",
         ign: "ignored_events",

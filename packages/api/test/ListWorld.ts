@@ -8,6 +8,8 @@ import { layer as server, teams } from "./ControlServer.ts"
 
 export interface World extends History {
   readonly transformation: string
+  /** A workflow that has run for each request of the history that was accepted. */
+  readonly workflow: string
   /** A request that became more than a page of events and of ignored events. */
   readonly request: string
   readonly fixture: string
@@ -75,17 +77,27 @@ const make = Effect.fnUntraced(function* (
     history.connections.slice(9, 16).map((connection_id) => ({ connection_id, request_id: request }))
   )
 
+  const action =
+    '{"auth_mode":"none","schema_version":"1.0.0","inputs":{},"rate_limit":null,"rate_limit_period":"second"}'
   const transformation = newId(prefixes.transformation, from)
   const codes = [transformation, newId(prefixes.transformation, from), newId(prefixes.transformation, from)]
   for (const [place, id] of codes.entries()) {
     yield* sql`insert into transformations (id, team_id, name, code, code_hash, created_at, updated_at)
       values (${id}, ${team}, ${`t${3 - place}`}, '', '', now(), now())`
   }
+  const workflows = [0, 1, 2].map(() => newId(prefixes.workflow, from))
   for (const [place, status] of ["active", "paused", "draft"].entries()) {
     yield* sql`insert into workflows (id, team_id, name, source_id, status, version, steps, edges, definition_hash, created_at, updated_at)
-      values (${newId(prefixes.workflow, from)}, ${team}, ${`flow ${3 - place}`}, ${history.sources[place]!}, ${status}, 1, '[]', '[]', '', now(), now())`
+      values (${workflows[place]!}, ${team}, ${`flow ${3 - place}`}, ${history.sources[place]!}, ${status}, 1, '[]', '[]', '', now(), now())`
   }
+  yield* sql`insert into workflow_runs (id, team_id, workflow_id, request_id, source_id, version, status, steps_count, created_at, updated_at)
+    select 'wfr_' || right(id, 26), team_id, ${workflows[0]!}, id, source_id, 1,
+      case when row_number() over (order by id) % 3 = 0 then 'failed' else 'succeeded' end, 0, created_at, created_at
+    from requests where team_id = ${team} and status = 'accepted'`
   for (const place of [0, 1, 2]) {
+    yield* sql`insert into actions (id, team_id, name, provider_key, action_key, config, version, disabled_at, created_at, updated_at)
+      values (${newId(prefixes.action, from)}, ${team}, ${`a${3 - place}`}, 'http', 'request', ${action}::json, 1,
+        ${place === 1 ? new Date(from) : null}::timestamptz, now(), now())`
     yield* sql`insert into filters (id, team_id, name, conditions, hash, created_at, updated_at)
       values (${newId(prefixes.filter, from)}, ${team}, ${`f${3 - place}`}, '{"path":"/"}', '', now(), now())`
   }
@@ -128,6 +140,7 @@ const make = Effect.fnUntraced(function* (
   return {
     ...history,
     transformation,
+    workflow: workflows[0]!,
     request,
     fixture: fixtures[0]!,
     operation,

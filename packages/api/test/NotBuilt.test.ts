@@ -6,12 +6,11 @@ import { call, layer as server } from "./ControlServer.ts"
 
 layer(server, { timeout: "60 seconds", excludeTestServices: true })("routes that are not built yet", (it) => {
   for (const [method, path] of [
-    ["GET", "/workflow-activity"],
-    ["POST", "/workflows/wf_1/test"],
+    ["GET", "/sources/channel-alerts"],
     ["GET", "/sources/channels"],
     ["POST", "/sources/src_1/channel-retry"],
-    ["GET", "/Metrics/Workflows/"],
-    ["HEAD", "/actions"]
+    ["GET", "/Sources/Channel-Metrics/"],
+    ["HEAD", "/provider-accounts"]
   ] as const) {
     it.effect(`${method} ${path} says so`, () =>
       Effect.gen(function* () {

@@ -3,7 +3,7 @@ import { urlFault } from "@tidegate/model/UrlFault"
 import { OneOf } from "@tidegate/signatures/AuthSettings"
 import { maskSecret } from "@tidegate/signatures/Masking"
 import { answered, apiSender, json, judgeCall, waiting } from "./Api.ts"
-import { type Answer, connector, type Verdict } from "./Connector.ts"
+import { type Answer, connector, payloadPerStep, type Verdict } from "./Connector.ts"
 import { filled, filledJson, shortened, template, TemplateText, Unrenderable } from "./Rendering.ts"
 import { HttpUrl, needed, pacing, secret, setting } from "./Settings.ts"
 
@@ -62,6 +62,7 @@ export const chatWebhook = connector({
       : [],
   auths: ["NO_AUTH"],
   credentials: "mask",
+  perStep: payloadPerStep("What {{payload}} stands for where there is no content_template"),
   example: {
     name: "alerts-channel",
     type: "CHAT_WEBHOOK",

@@ -1,9 +1,17 @@
-import { Data, type Effect, type Schema, type Scope } from "effect"
+import { Data, type Effect, Schema, type Scope } from "effect"
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 import type { Message, MessageHead, Values } from "@tidegate/model/Message"
 import type { SigningSecret } from "@tidegate/signatures/DeliverySignature"
 import type { Origins } from "./Origins.ts"
-import type { Config, FieldErrors, NoSetting, Settings, SettingsOf } from "./Settings.ts"
+import {
+  type Config,
+  type FieldErrors,
+  type NoSetting,
+  type Setting,
+  setting,
+  type Settings,
+  type SettingsOf
+} from "./Settings.ts"
 import type { SqlServers } from "./SqlServers.ts"
 
 /**
@@ -29,6 +37,8 @@ export interface Connector<Own extends Settings = Settings> {
   readonly scope?: string
   /** What becomes of the credentials that senders presented: `mask` where what is sent is kept, or shown to others. */
   readonly credentials: "forward" | "mask" | "omit"
+  /** How a workflow's step sends by it, where that is not told by the settings alone. */
+  readonly perStep?: PerStep
   /** Whether its senders are tunnels': requests count the events that go through one. */
   readonly isTunnel?: true
   /** Where the credentials of a destination are sent, if its settings say so: they stay where they were written for. */
@@ -41,10 +51,31 @@ export interface Connector<Own extends Settings = Settings> {
   readonly open: (settings: SettingsOf<Own>, auth: OpenAuth, origins: Origins) => Sender
 }
 
+/** What a step of a workflow gives beside the settings, each of which is an input of it. */
+export interface PerStep {
+  /** Settings that a step does not give. */
+  readonly without?: ReadonlyArray<string>
+  /** What stands for an event's body. */
+  readonly payload: Setting
+  /** Its name among the inputs. */
+  readonly name: string
+  /** An example of it. */
+  readonly example: Schema.Json
+  /** The settings that follow from it. */
+  readonly settings?: (payload: Schema.Json) => Config
+}
+
 /** A row of the table, whatever its settings are. */
 export const connector = <const Own extends Settings>(row: Connector<Own>): Connector =>
   // It is opened with what its own settings have judged.
   row as unknown as Connector
+
+/** Of types that send the payload itself. */
+export const payloadPerStep = (description: string): PerStep => ({
+  name: "payload",
+  payload: setting(Schema.Json.annotate({ description }), null, "must be JSON"),
+  example: { id: "o_1" }
+})
 
 /** How a destination's deliveries authenticate, opened. */
 export interface OpenAuth {
@@ -80,6 +111,8 @@ export interface AttemptFacts {
   readonly timestampSeconds: number
   /** The message as it may be shown: without what the sender presented. */
   readonly shown: MessageHead
+  /** What is sent for a step of a workflow is of no connection, and `eventId` is the step's: the same for all of its attempts. */
+  readonly isStep?: boolean
 }
 
 export interface OutboundRequest {

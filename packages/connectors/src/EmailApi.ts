@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { OneOf } from "@tidegate/signatures/AuthSettings"
 import { apiSender, flat, json, judgeCall, untilReset, waiting } from "./Api.ts"
 import { type Answer, connector, type Verdict } from "./Connector.ts"
-import { bodies, envelope, faultsOfEnvelope, letter, mailSettings } from "./Mail.ts"
+import { bodies, envelope, faultsOfEnvelope, letter, mailPerStep, mailSettings } from "./Mail.ts"
 import { template, TemplateText } from "./Rendering.ts"
 import { needed, pacingOf, setting } from "./Settings.ts"
 
@@ -40,6 +40,7 @@ export const emailApi = connector({
   auths: ["EMAIL_API_KEY"],
   origins: apis,
   credentials: "mask",
+  perStep: mailPerStep,
   example: {
     name: "mail-to-ops",
     type: "EMAIL_API_EMAIL",

@@ -42,9 +42,9 @@ export const forward =
       pushHeader(headers, name, message.headers[name])
     }
     if (!hasIdempotencyKey) headers.push("idempotency-key", facts.eventId)
+    const isEvent = facts.isStep !== true
+    if (isEvent) headers.push("x-gateway-event-id", facts.eventId)
     headers.push(
-      "x-gateway-event-id",
-      facts.eventId,
       "x-gateway-request-id",
       facts.requestId,
       "x-gateway-attempt-count",
@@ -52,14 +52,11 @@ export const forward =
       "x-gateway-attempt-trigger",
       facts.trigger,
       "x-gateway-source-name",
-      headerText(facts.sourceName),
-      "x-gateway-connection-name",
-      headerText(facts.connectionName),
-      "x-gateway-destination-name",
-      headerText(facts.destinationName),
-      "x-gateway-verified",
-      facts.verified ? "true" : "false"
+      headerText(facts.sourceName)
     )
+    if (isEvent) headers.push("x-gateway-connection-name", headerText(facts.connectionName))
+    headers.push("x-gateway-destination-name", headerText(facts.destinationName))
+    if (isEvent) headers.push("x-gateway-verified", facts.verified ? "true" : "false")
     if (facts.willRetryAfter !== null) headers.push("x-gateway-will-retry-after", String(facts.willRetryAfter))
     if (facts.originalIp !== null) headers.push("x-gateway-original-ip", facts.originalIp)
     for (const name in set) headers.push(name, set[name]!)

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { xmlEscape } from "@tidegate/templates/Escape"
+import { payloadPerStep } from "./Connector.ts"
 import {
   type DeliveryTemplate,
   type Fill,
@@ -45,6 +46,8 @@ export const mailSettings = {
     null
   )
 }
+
+export const mailPerStep = payloadPerStep("The text where there is neither text_template nor html_template")
 
 type MailSettings = SettingsOf<typeof mailSettings>
 

@@ -3,7 +3,7 @@ import type MimeNode from "nodemailer/lib/mime-node"
 import { apiSender, flat, json } from "./Api.ts"
 import { connector } from "./Connector.ts"
 import { judgeGoogle } from "./Google.ts"
-import { bodies, envelope, faultsOfEnvelope, letter, mailSettings } from "./Mail.ts"
+import { bodies, envelope, faultsOfEnvelope, letter, mailPerStep, mailSettings } from "./Mail.ts"
 import { pacingOf } from "./Settings.ts"
 
 const api = "https://gmail.googleapis.com"
@@ -18,6 +18,7 @@ export const mailbox = connector({
   scope: "https://www.googleapis.com/auth/gmail.send",
   origins: [api],
   credentials: "mask",
+  perStep: mailPerStep,
   example: {
     name: "mail-from-ops",
     type: "MAILBOX_EMAIL",

@@ -10,6 +10,7 @@ import {
   type HttpSender,
   type OpenAuth,
   type OutboundRequest,
+  payloadPerStep,
   Refusal
 } from "./Connector.ts"
 import { type Fill, filled, filledJson, filling, payloadOf, template, TemplateText, Unrenderable } from "./Rendering.ts"
@@ -200,6 +201,8 @@ const putting = (
   }
 }
 
+const perStep = payloadPerStep("What the object holds where there is no body_template")
+
 const exampleKey = { access_key_id: "AKIA0000000000000000", secret_access_key: "secret" }
 
 /** Objects in a bucket of R2. */
@@ -218,6 +221,7 @@ export const objectStoreR = connector({
   },
   check: faultsOfKey,
   auths: ["OBJECT_STORE_R_ACCESS_KEY"],
+  perStep,
   credentials: "mask",
   example: {
     name: "archive",
@@ -262,6 +266,7 @@ export const objectStoreS = connector({
   },
   check: faultsOfKey,
   auths: ["OBJECT_STORE_S_ACCESS_KEY"],
+  perStep,
   credentials: "mask",
   example: {
     name: "archive",

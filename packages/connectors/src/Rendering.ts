@@ -23,7 +23,8 @@ const variables = {
   query: "any",
   path: "none",
   message: "none",
-  media_url: "none"
+  media_url: "none",
+  braces: "none"
 } as const satisfies TemplateRoots<string>
 
 type Variable = keyof typeof variables
@@ -32,6 +33,9 @@ type Variable = keyof typeof variables
 export type Fill = (template: DeliveryTemplate, escape?: Escape) => string
 
 export type DeliveryTemplate = Template<Variable>
+
+/** A template that makes this text, whatever stands in it: there is no other way to write two braces. */
+export const literal = (text: string): string => text.replaceAll("{{", "{{braces}}")
 
 /** What keeps a text from being a template; null: nothing. */
 export const templateFault = (written: string): string | null => {
@@ -107,6 +111,8 @@ export const filling = (message: Message, facts: AttemptFacts): Fill => {
         return (query ??= parseQuery(message.query))
       case "path":
         return message.path
+      case "braces":
+        return "{{"
       default:
         return valueAt(payload(), [{ kind: "key", key: variable }])
     }

@@ -112,6 +112,22 @@ export const spreadsheet = connector({
   scope: "https://www.googleapis.com/auth/spreadsheets",
   origins: [api],
   credentials: "mask",
+  perStep: {
+    without: ["columns", "include_metadata"],
+    name: "values",
+    payload: needed(
+      Schema.Array(Schema.Json)
+        .annotate({
+          message: "must be a list of 1 to 200 values",
+          description: "The cells of the row in their order; lists and objects stand in a cell as JSON"
+        })
+        .check(Schema.isBetweenLength(1, mostColumns, { message: "must be a list of 1 to 200 values" })),
+      "the cells of the row",
+      "must be a list of 1 to 200 values"
+    ),
+    example: ["{{trigger.body.id}}", 12.5],
+    settings: (values) => ({ columns: (values as ReadonlyArray<unknown>).map((_, at) => `payload[${at}]`) })
+  },
   example: {
     name: "orders-sheet",
     type: "SPREADSHEET",

@@ -4,7 +4,7 @@ import { mostParsedBytes } from "@tidegate/model/LargeJson"
 import { laterTurn } from "@tidegate/model/LoopTurn"
 import type { Message } from "@tidegate/model/Message"
 import { OneOf } from "@tidegate/signatures/AuthSettings"
-import { type Answer, type AttemptFacts, connector, type Session, SessionFailure } from "./Connector.ts"
+import { type Answer, type AttemptFacts, connector, payloadPerStep, type Session, SessionFailure } from "./Connector.ts"
 import { type Config, concurrency, type FieldErrors, needed, pacing, setting, text } from "./Settings.ts"
 import { type SqlRefusal, SqlServers } from "./SqlServers.ts"
 import { failureOf } from "./SqlState.ts"
@@ -190,6 +190,7 @@ export const sqlDatabase = connector({
   auths: ["DATABASE_PASSWORD"],
   leadsTo: ({ host, port }) => `${host}:${port}`,
   credentials: "mask",
+  perStep: payloadPerStep("What the payload_column gets"),
   example: {
     name: "orders-table",
     type: "SQL_DATABASE",

@@ -9,7 +9,12 @@ import type { SourceSnapshot } from "./SourceSnapshots.ts"
 
 /** Why a request is turned away, and what its sender is told. The cause is stored with the request. */
 export interface Rejection {
-  readonly cause: "SOURCE_DISABLED" | "SOURCE_METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "SOURCE_AUTH_FAILED"
+  readonly cause:
+    | "SOURCE_DISABLED"
+    | "SOURCE_METHOD_NOT_ALLOWED"
+    | "PAYLOAD_TOO_LARGE"
+    | "SOURCE_AUTH_FAILED"
+    | "LOOP_DETECTED"
   readonly code: ErrorCode
   readonly message: string
 }
@@ -42,7 +47,12 @@ const rejections = {
   },
   size: { cause: "PAYLOAD_TOO_LARGE", code: "PAYLOAD_TOO_LARGE", message: "the body is larger than 10 MiB" },
   binSize: { cause: "PAYLOAD_TOO_LARGE", code: "PAYLOAD_TOO_LARGE", message: "the body is larger than 1 MiB" },
-  auth: { cause: "SOURCE_AUTH_FAILED", code: "SOURCE_AUTH_FAILED", message: "the request could not be verified" }
+  auth: { cause: "SOURCE_AUTH_FAILED", code: "SOURCE_AUTH_FAILED", message: "the request could not be verified" },
+  loop: {
+    cause: "LOOP_DETECTED",
+    code: "LOOP_DETECTED",
+    message: "the request has come from one workflow to the next too often"
+  }
 } as const satisfies Record<string, Rejection>
 
 /** A request whose sender's credentials are masked in headers and query, and sealed beside them. */
@@ -93,10 +103,22 @@ export const decide = (
   const verification = handshake?.needsCheck === false ? "unverified" : snapshot.verifier.verify(asked)
   if (typeof verification === "object") return verification
   if (verification === "failed") return reject(snapshot, request, rejections.auth)
+  if (handshake === null && snapshot.workflows.length > 0 && hopsOf(request.headers) > mostHops) {
+    return reject(snapshot, request, rejections.loop)
+  }
   const verified = verification === "verified"
   return handshake === null
     ? route(snapshot, request, body, verified, isTurnOver)
     : greet(snapshot, request, body, verified, handshake)
+}
+
+/** So often a request may have been sent by a run of a workflow that another such request began. */
+const mostHops = 10
+
+/** Steps of workflows count up. What somebody else sends keeps nobody's requests out but their own. */
+const hopsOf = (headers: InboundRequest["headers"]): number => {
+  const said = headers["x-gateway-hop"]
+  return typeof said === "string" && /^\d{1,9}$/.test(said) ? Number(said) : 0
 }
 
 const mask = (snapshot: SourceSnapshot, received: InboundRequest): MaskedRequest => {

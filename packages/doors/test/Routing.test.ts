@@ -241,6 +241,22 @@ describe("a provider's greeting", () => {
   })
 })
 
+describe("a request that steps of workflows have sent on", () => {
+  const workflows = [{ workflowId: "wfl_1", shard: 1, version: 1, steps: 1 }]
+  const sentOn = (hop: string) => ({ ...request(), headers: { "x-gateway-hop": hop } })
+
+  it("begins a run, up to ten times", () => {
+    expect(decide(snapshot({ workflows }), sentOn("10")).record).toMatchObject({ status: "accepted", runs: [{}] })
+  })
+
+  it("is rejected then, where it would begin another", () => {
+    const { record, rejection } = decide(snapshot({ workflows }), sentOn("11"))
+    expect(rejection?.code).toBe("LOOP_DETECTED")
+    expect(record).toMatchObject({ status: "rejected", rejectionCause: "LOOP_DETECTED", runs: [] })
+    expect(decide(snapshot(), sentOn("11")).rejection).toBeNull()
+  })
+})
+
 it("a certificate that is missing is asked for before anything is decided", () => {
   const needed = { certificateUrl: "https://sns.us-east-1.amazonaws.com/cert.pem" }
   const verifier = { verify: () => needed, handshake: () => null, presented: nowhere }

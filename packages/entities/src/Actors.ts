@@ -1,5 +1,6 @@
 import { Layer } from "effect"
 import { RunJournal } from "@tidegate/storage/RunJournal"
+import * as ActionBehaviour from "./Action/ActionBehaviour.ts"
 import * as BulkOperationBehaviour from "./BulkOperation/BulkOperationBehaviour.ts"
 import { Cancellations } from "./Cancellations.ts"
 import * as ConnectionBehaviour from "./Connection/ConnectionBehaviour.ts"
@@ -14,7 +15,7 @@ import * as Retention from "./Retention.ts"
 import * as SourceBehaviour from "./Source/SourceBehaviour.ts"
 import * as Sweep from "./Sweep.ts"
 import * as TransformationBehaviour from "./Transformation/TransformationBehaviour.ts"
-import * as StepEffects from "./Workflow/StepEffects.ts"
+import * as StepEffects from "./Workflow/effects/StepEffects.ts"
 import * as WorkflowBehaviour from "./Workflow/WorkflowBehaviour.ts"
 
 /** The actors of the shards that this process holds, the sweep that wakes them, and retention on one of the processes. */
@@ -23,6 +24,7 @@ export const layer = (
   retention: Parameters<typeof Retention.layer>[0]
 ) =>
   Layer.mergeAll(
+    ActionBehaviour.layer,
     FilterBehaviour.layer,
     SourceBehaviour.layer,
     ConnectionBehaviour.layer,

@@ -24,15 +24,16 @@ export const replayRouting: Effect.Effect<Routing, never, Sharding.Sharding> = E
 )
 
 /**
- * Makes a request happen again, as a new one of its source, on all of its connections or those named. It answers when that is stored: what it
+ * Makes a request happen again, as a new one of its source, on all of its connections and workflows, or on the connections named. It answers when that is stored: what it
  * becomes the connections' actors decide, by the rules that hold then, but for deduplication.
  */
 export const replay = Effect.fnUntraced(function* (
   given: Replay
 ): Effect.fn.Return<Replayed, GatewayError, Database | Secrets | Sharding.Sharding> {
   const replayed = yield* storeReplay(given, yield* replayRouting)
-  const { wakeConnection } = yield* actors
+  const { wakeConnection, wakeWorkflow } = yield* actors
   // Hints: the sweep finds what is not told.
   yield* Effect.forEach(replayed.connections, wakeConnection, { concurrency: 16, discard: true })
+  yield* Effect.forEach(replayed.workflows, wakeWorkflow, { concurrency: 16, discard: true })
   return replayed
 })

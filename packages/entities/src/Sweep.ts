@@ -7,6 +7,7 @@ import type { Database } from "@tidegate/storage/Database"
 import { metrics } from "@tidegate/telemetry/Metrics"
 import { actors } from "./Hints.ts"
 import { shardsPerGroup } from "./Shards.ts"
+import { OwnRuns } from "./Workflow/RunsInHand.ts"
 
 /** What has been due for longer than this (ms), nobody is about to deliver: its hint was lost, or its time has come. */
 const graceMs = 250
@@ -33,7 +34,10 @@ export const sweepOnce: Effect.Effect<number, SqlError.SqlError, Sharding.Shardi
     const now = yield* Clock.currentTimeMillis
     if (mine.length === 0) return now + idleMs
     const { wakeConnection, wakeDestination, wakeOperation, wakeWorkflow } = yield* actors
-    const { connections, destinations, next, operations, workflows } = yield* dueWork(mine, now - graceMs)
+    const runs = yield* OwnRuns
+    runs.seen()
+    const due = yield* dueWork(mine, now - graceMs, runs.leftOut)
+    const { connections, destinations, next, operations, workflows } = due
     metrics.sweepFound.at("destination").add(destinations.length)
     yield* Effect.forEach(destinations, wakeDestination, { concurrency: 16, discard: true })
     metrics.sweepFound.at("connection").add(connections.length)
@@ -53,11 +57,12 @@ export const layer: Layer.Layer<never, never, Sharding.Sharding | Database> = La
     Effect.gen(function* () {
       let known: ReadonlySet<number> = new Set()
       let lookAt = 0
+      const runs = yield* OwnRuns
       while (true) {
         const began = yield* Clock.currentTimeMillis
         const mine = yield* held
         // Shards that were taken over have been without an owner for seconds.
-        if (began >= lookAt || mine.some((shard) => !known.has(shard))) {
+        if (began >= Math.min(lookAt, runs.soonest + graceMs) || mine.some((shard) => !known.has(shard))) {
           lookAt = yield* Effect.catch(sweepOnce, (error) =>
             Effect.as(Effect.logWarning("the sweep could not read what is due", error), began)
           )

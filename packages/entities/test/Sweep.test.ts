@@ -6,6 +6,9 @@ import { TestClock } from "effect/testing"
 import { next } from "@tidegate/model/TestSignal"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
 import * as Sweep from "../src/Sweep.ts"
+import { OwnRuns, RunsInHand } from "../src/Workflow/RunsInHand.ts"
+
+const own = new RunsInHand()
 
 const turns = Effect.forEach([1, 2, 3], () => Effect.promise(() => new Promise((resolve) => setImmediate(resolve))))
 
@@ -21,6 +24,7 @@ const sweeping = Effect.fnUntraced(function* (held: ReadonlySet<number>) {
   const first = next("sweep")
   yield* Layer.build(Sweep.layer).pipe(
     Effect.provideService(Sharding.Sharding, sharding),
+    Effect.provideService(OwnRuns, own),
     Effect.provideService(Statement.CurrentTransformer, (statement) => {
       looks++
       return Effect.succeed(statement)
@@ -81,6 +85,33 @@ layer(world)("the sweep", (it) => {
         values (9, 'web_9', 'req_9', ${ControlPlane.team}, 'src_9', ${at})`
       const { woken } = yield* sweeping(new Set([9]))
       expect(woken).toEqual(["web_9"])
+    })
+  )
+
+  it.effect("leaves out the runs that this process has in hand, and looks in time for one that begins to wait", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { half, halves, woken } = yield* sweeping(new Set([10]))
+      const now = yield* Clock.currentTimeMillis
+      yield* sql`insert into workflow_queue (run_id, team_id, shard, workflow_id, due_at) values
+        ('wfr_1', ${ControlPlane.team}, 10, 'wfl_1', ${new Date(now - 60_000)}),
+        ('wfr_2', ${ControlPlane.team}, 10, 'wfl_1', ${new Date(now + 1_000)})`
+      own.add("wfr_1")
+      expect(yield* halves(4)).toEqual([1, 1, 1, 2])
+      expect(woken).toEqual(["wfl_1"])
+      own.add("wfr_2")
+      // What it has just found it looks for once more.
+      expect(yield* halves(2)).toEqual([3, 3])
+      expect(woken).toEqual(["wfl_1"])
+
+      yield* sql`update workflow_queue set due_at = ${new Date((yield* Clock.currentTimeMillis) + 600)} where run_id = 'wfr_2'`
+      own.delete("wfr_2")
+      own.waits((yield* Clock.currentTimeMillis) + 600)
+      expect(yield* half).toBe(3)
+      expect(yield* half).toBe(4)
+      expect(woken).toEqual(["wfl_1", "wfl_1"])
+      yield* sql`delete from workflow_queue`
+      own.delete("wfr_1")
     })
   )
 })

@@ -7,6 +7,9 @@ export const maxControlBody = 1024 * 1024
 /** The largest body of a call that tries a filter, in bytes. */
 export const maxTrialBody = 256 * 1024
 
+/** The largest body of a call that tries a workflow, in bytes: a definition, and as much for a sample and mocks. */
+export const maxWorkflowTest = 2 * 1024 * 1024
+
 /** The longest code of a transformation, in bytes of UTF-8. */
 export const maxCode = 1024 * 1024
 

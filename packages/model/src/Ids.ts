@@ -11,6 +11,7 @@ export const prefixes = {
   connection: "web_",
   transformation: "trs_",
   filter: "flt_",
+  action: "act_",
   request: "req_",
   event: "evt_",
   attempt: "att_",
@@ -26,6 +27,7 @@ export const prefixes = {
   workflowRun: "wfr_",
   workflowStep: "wse_",
   workflowPart: "wsp_",
+  stepRetry: "wro_",
   team: "tm_",
   user: "usr_"
 } as const

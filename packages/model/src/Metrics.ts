@@ -124,5 +124,18 @@ export const TransformationMetrics = Schema.Struct({
 }).annotate({ identifier: "TransformationMetrics" })
 export type TransformationMetrics = typeof TransformationMetrics.Type
 
+/** By the time of the requests that began them; what ends again by a step retry is counted again. */
+export const WorkflowMetrics = Schema.Struct({
+  id: Schema.String,
+  workflow_id: Schema.String,
+  runs_24h_count: count.annotate({ description: "Runs that have begun" }),
+  runs_24h_failed_count: count,
+  bins: Schema.Array(count).annotate({ description: "Runs that have begun, in 24 counts of an hour, the oldest first" }),
+  avg_duration_ms: Schema.NullOr(Schema.Int).annotate({
+    description: "Of those that have ended, waits included; null: none has"
+  })
+}).annotate({ identifier: "WorkflowMetrics" })
+export type WorkflowMetrics = typeof WorkflowMetrics.Type
+
 /** A row for each id that was asked for; of one that nothing is known of, zeros. */
 export const MetricsList = <S extends Schema.Top>(model: S) => Schema.Struct({ count, models: Schema.Array(model) })

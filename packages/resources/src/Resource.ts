@@ -110,6 +110,8 @@ export interface Resource<
   readonly description: string
   /** Who may make its calls, where not every member of the team and every key may. */
   readonly permissions?: { readonly read?: Permission; readonly edit?: Permission }
+  /** What a create answers with, where that is not 200. */
+  readonly created?: 201
   /** What is particular about its calls. */
   readonly said?: { readonly [Name in Operation | NoInfer<Switches>]?: Said }
   /** As its owner answers it. */

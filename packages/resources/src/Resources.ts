@@ -1,3 +1,4 @@
+import { action } from "./Action.ts"
 import { connection } from "./Connection.ts"
 import { destination } from "./Destination.ts"
 import { filter } from "./Filter.ts"
@@ -15,4 +16,4 @@ export const plain = [] as const satisfies ReadonlyArray<AnyResource>
 export type PlainResource = (typeof plain)[number]
 
 /** Every resource that is declared. */
-export const resources = [filter, source, destination, transformation, connection, workflow, ...plain] as const
+export const resources = [filter, source, destination, transformation, connection, workflow, action, ...plain] as const

@@ -218,7 +218,11 @@ const plan = Effect.fnUntraced(function* (row: Row) {
 /** What a step has made, for those whom it concerns. */
 export interface Made {
   readonly events: ReadonlyArray<{ readonly id: string; readonly destination_id: string }>
-  readonly requests: ReadonlyArray<{ readonly id: string; readonly connections: ReadonlyArray<string> }>
+  readonly requests: ReadonlyArray<{
+    readonly id: string
+    readonly connections: ReadonlyArray<string>
+    readonly workflows: ReadonlyArray<string>
+  }>
 }
 
 const nothing: Made = { events: [], requests: [] }
@@ -246,7 +250,7 @@ const retry = Effect.fnUntraced(function* (
   const replays = found.map((one) => exactly(one, newId(prefixes.request, now), { kind: "bulk", operation_id: id }))
   const stored = yield* storeReplays(replays, routing)
   const requests = stored.flatMap((one) =>
-    typeof one === "object" ? [{ id: one.request_id, connections: one.connections }] : []
+    typeof one === "object" ? [{ id: one.request_id, connections: one.connections, workflows: one.workflows }] : []
   )
   return { ...nothing, requests, left }
 })

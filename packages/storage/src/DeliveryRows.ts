@@ -187,7 +187,8 @@ export interface DueWork {
  */
 export const dueWork = Effect.fnUntraced(function* (
   shards: ReadonlyArray<number>,
-  before: number
+  before: number,
+  inHand: ReadonlyArray<string> = []
 ): Effect.fn.Return<DueWork, SqlError.SqlError, HotSql> {
   const sql = yield* HotSql
   const rows = yield* sql<{
@@ -222,14 +223,15 @@ export const dueWork = Effect.fnUntraced(function* (
     ), runs as (
       select first.shard, first.workflow_id, first.due_at
       from unnest(${Columns.int2(shards)}) as s (shard) cross join lateral (
-        select q.shard, q.workflow_id, q.due_at from workflow_queue q where q.shard = s.shard
+        select q.shard, q.workflow_id, q.due_at from workflow_queue q
+        where q.shard = s.shard and q.run_id <> all(${Columns.text(inHand)})
         order by q.shard, q.workflow_id, q.due_at limit 1
       ) first
       union all
       select next.shard, next.workflow_id, next.due_at
       from runs cross join lateral (
         select q.shard, q.workflow_id, q.due_at from workflow_queue q
-        where q.shard = runs.shard and q.workflow_id > runs.workflow_id
+        where q.shard = runs.shard and q.workflow_id > runs.workflow_id and q.run_id <> all(${Columns.text(inHand)})
         order by q.shard, q.workflow_id, q.due_at limit 1
       ) next
     )
@@ -250,9 +252,11 @@ export const dueWork = Effect.fnUntraced(function* (
     select 'operation', id, null from bulk_operations
     where shard = any(${Columns.int2(shards)}) and finished_at is null
     union all
-    select 'workflow', workflow_id, null from runs
-    where due_at <= ${new Date(before)}
-      and (select status from workflows where workflows.id = runs.workflow_id) is distinct from 'paused'
+    select 'workflow', workflow_id, null from runs left join lateral (
+      select status, deleted_at from workflows where workflows.id = runs.workflow_id limit 1
+    ) w on true
+    where case when w.deleted_at is not null or w.status not in ('active', 'paused') then true
+      else due_at <= ${new Date(before)} and w.status is distinct from 'paused' end
     union all
     select 'next', '', least(
       (select min(due_at) from lanes where due_at > ${new Date(before)}),

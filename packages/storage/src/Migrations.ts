@@ -25,6 +25,7 @@ import pairCounts from "./migrations/0022_pair_counts.ts"
 import workflows from "./migrations/0023_workflows.ts"
 import projectKeys from "./migrations/0024_project_keys.ts"
 import filters from "./migrations/0025_filters.ts"
+import actions from "./migrations/0026_actions.ts"
 import { ensurePartitions } from "./Partitions.ts"
 
 /** In order, forward only: what has been released is never changed, a mistake is corrected by the next one. */
@@ -53,7 +54,8 @@ const migrations = Migrator.fromRecord({
   "0022_pair_counts": pairCounts,
   "0023_workflows": workflows,
   "0024_project_keys": projectKeys,
-  "0025_filters": filters
+  "0025_filters": filters,
+  "0026_actions": actions
 })
 
 /**

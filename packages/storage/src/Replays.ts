@@ -1,6 +1,7 @@
 import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type ErrorCode, fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
+import { derivedId, prefixes } from "@tidegate/model/Ids"
 import { type Message, storedHeaders, type StoredHead } from "@tidegate/model/Message"
 import type { Ordering } from "@tidegate/model/Ordering"
 import * as Columns from "./journal/Columns.ts"
@@ -33,22 +34,23 @@ export interface Replay {
     readonly parent_request_id: string
     readonly operation_id: string | null
   }
-  /** The connections that it goes to; all there are unless told. */
+  /** The connections that it goes to; all there are unless told, and then it begins no runs. */
   readonly only?: ReadonlyArray<string>
   /** The fixture that it is of, which counts it. */
   readonly fixture_id?: string
 }
 
-/** What became of a replay: the connections that it waits at. */
+/** What became of a replay: the connections that it waits at, and the workflows that it began runs of. */
 export interface Replayed {
   readonly request_id: string
   readonly created_at: Date
   readonly connections: ReadonlyArray<string>
+  readonly workflows: ReadonlyArray<string>
 }
 
 /** What depends on more than rows. */
 export interface Routing {
-  /** The shard that the entity of a connection, or a destination, lives on. */
+  /** The shard that the entity of a connection, a destination or a workflow lives on. */
   readonly shardOf: (id: string) => number
   /** The line that the request goes into on a connection of this ordering; null: none. */
   readonly lineOf: (ordering: Ordering, message: Message) => string | null
@@ -58,6 +60,13 @@ interface Route {
   readonly id: string
   readonly source_id: string
   readonly ordering: Ordering | null
+}
+
+interface RunsOf {
+  readonly id: string
+  readonly source_id: string
+  readonly version: number
+  readonly steps: number
 }
 
 /** Why a replay is not made: 409 with this code. */
@@ -71,8 +80,8 @@ const sealedFor = (secrets: Secrets["Service"], { id, presented, presentedOf, te
 }
 
 /**
- * Stores replays of one team, each with a pending route for every connection that it goes to: their actors decide the rest, by what
- * holds then. Sources are locked against changes, so that the connections are those that hold now. To be run in a transaction.
+ * Stores replays of one team, each with a pending route for every connection that it goes to, and a run of every workflow: their actors
+ * decide the rest, by what holds then. Sources are locked against changes, so that the connections are those that hold now. To be run in a transaction.
  */
 export const storeReplays = Effect.fnUntraced(function* (
   replays: ReadonlyArray<Replay>,
@@ -91,14 +100,18 @@ export const storeReplays = Effect.fnUntraced(function* (
     where c.source_id = any(${sourceIds}) and c.disabled_at is null and c.deleted_at is null
       and d.disabled_at is null and d.deleted_at is null
     order by c.id`
+  const workflows = yield* sql<RunsOf>`
+    select id, source_id, version, jsonb_array_length(steps) as steps from workflows
+    where source_id = any(${sourceIds}) and deleted_at is null and status in ('active', 'paused') order by id`
 
   const decided = replays.map((replay) => {
     if (teamOf.get(replay.source_id) !== replay.team_id)
-      return { replay, routes: [], refused: "SOURCE_DISABLED" as const }
+      return { replay, routes: [], begun: [], refused: "SOURCE_DISABLED" as const }
     const { only } = replay
     const own = routes.filter((route) => route.source_id === replay.source_id && (only?.includes(route.id) ?? true))
     const refused = only !== undefined && own.length < new Set(only).size ? ("CONNECTION_DISABLED" as const) : null
-    return { replay, routes: own, refused }
+    const begun = only === undefined ? workflows.filter(({ source_id }) => source_id === replay.source_id) : []
+    return { replay, routes: own, begun, refused }
   })
   const made = decided.filter(({ refused }) => refused === null)
   if (made.length > 0) {
@@ -108,6 +121,9 @@ export const storeReplays = Effect.fnUntraced(function* (
         route,
         key: route.ordering === null ? null : lineOf(route.ordering, replay.message)
       }))
+    )
+    const runs = made.flatMap(({ begun, replay: { id } }) =>
+      begun.map((workflow) => ({ id: derivedId(prefixes.workflowRun, id, workflow.id), request: id, workflow }))
     )
     const all = made.map(({ replay }) => replay)
     const text = (of: (replay: Replay) => string | null) => Columns.text(all.map(of))
@@ -142,6 +158,18 @@ export const storeReplays = Effect.fnUntraced(function* (
             join made on made.id = p.request_id
           order by p.nth
         ) p
+      ), begun as materialized (
+        select w.run_id, w.workflow_id, w.version, w.steps, w.shard, made.id, made.team_id, made.source_id
+        from unnest(${Columns.text(runs.map(({ id }) => id))}, ${Columns.text(runs.map(({ request }) => request))},
+          ${Columns.text(runs.map(({ workflow }) => workflow.id))}, ${Columns.int4(runs.map(({ workflow }) => workflow.version))},
+          ${Columns.int2(runs.map(({ workflow }) => workflow.steps))}, ${Columns.int2(runs.map(({ workflow }) => shardOf(workflow.id)))}
+        ) as w (run_id, request_id, workflow_id, version, steps, shard) join made on made.id = w.request_id
+      ), runs as (
+        insert into workflow_runs (id, team_id, workflow_id, request_id, source_id, version, status, steps_count, created_at, updated_at)
+        select run_id, team_id, workflow_id, id, source_id, version, 'queued', steps, ${now}, ${now} from begun
+      ), queued as (
+        insert into workflow_queue (run_id, team_id, shard, workflow_id, due_at)
+        select run_id, team_id, shard, workflow_id, ${now} from begun
       ), of_fixtures as (
         update request_fixtures f set replay_count = f.replay_count + 1, last_replayed_at = greatest(f.last_replayed_at, ${now})
         from made join unnest(${text(({ id }) => id)}, ${text(({ fixture_id }) => fixture_id ?? null)}) as r (id, fixture_id)
@@ -150,9 +178,11 @@ export const storeReplays = Effect.fnUntraced(function* (
       )
       ${sql.literal(writeCounts(acceptedCounts))}`
   }
-  return decided.map(({ refused, replay, routes }) =>
-    refused !== null ? refused : { request_id: replay.id, created_at: now, connections: routes.map(({ id }) => id) }
-  )
+  return decided.map(({ begun, refused, replay, routes }) => {
+    if (refused !== null) return refused
+    const connections = routes.map(({ id }) => id)
+    return { request_id: replay.id, created_at: now, connections, workflows: begun.map(({ id }) => id) }
+  })
 })
 
 const acceptedCounts = `(

@@ -3,6 +3,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import * as Columns from "./journal/Columns.ts"
 import { day, dropLeftovers, dropPartition, type Partition, partitions, startOfDay } from "./Partitions.ts"
 import { removeBins } from "./RetentionBins.ts"
+import { removeHistory } from "./RetentionRuns.ts"
 import { deleteRows, pruneRows, rewriteWithoutPayloads } from "./RetentionClearing.ts"
 import {
   type DueDay,
@@ -105,7 +106,8 @@ export const retain = Effect.fnUntraced(function* (
   yield* fillInTeams
   const orphans = yield* removeOrphans
   const compacted = yield* compactRollups(now)
-  const expired = (yield* forgetExpired(now)) + (yield* removeBins(now))
+  const expired =
+    (yield* forgetExpired(now)) + (yield* removeBins(now)) + (yield* removeHistory(now, defaults.recordDays))
 
   const teams = (yield* sql<TeamRow>`
     select id, payload_retention_days, record_retention_days, payloads_cleared_to, records_cleared_to from teams`).map(

@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto"
 import { Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 
-const bins = 6
+const fewBins = 6
 const spanMs = 24 * 3_600_000
 
 /**
@@ -16,8 +16,8 @@ const keyed = (sql: SqlClient.SqlClient, ids: ReadonlyArray<string>) =>
 export type BinsOf = (id: string) => (measure: string) => ReadonlyArray<number>
 
 /**
- * What was counted of each of `ids` under each of the measures in the last 24 hours: six counts of four hours, the oldest first, the
- * last one ending at `nowMs`. Counted to the minute: a minute belongs to the bin that it begins in. `team`: of this one alone; null where the
+ * What was counted of each of `ids` under each of the measures in the last 24 hours: six counts of four hours unless told, the oldest first,
+ * the last one ending at `nowMs`. Counted to the minute: a minute belongs to the bin that it begins in. `team`: of this one alone; null where the
  * ids are known to be the caller's.
  */
 export const binsByMeasure = Effect.fnUntraced(function* (
@@ -25,7 +25,8 @@ export const binsByMeasure = Effect.fnUntraced(function* (
   team: string | null,
   ids: ReadonlyArray<string>,
   measures: ReadonlyArray<string>,
-  nowMs: number
+  nowMs: number,
+  bins = fewBins
 ): Effect.fn.Return<BinsOf, SqlError.SqlError> {
   const counts = new Map<string, Array<number>>()
   if (ids.length > 0) {
@@ -41,12 +42,12 @@ export const binsByMeasure = Effect.fnUntraced(function* (
       group by key_id, measure, bin`
     for (const { bin, count, key_id, measure } of rows) {
       const name = `${key_id} ${measure}`
-      const of = counts.get(name) ?? noCounts()
+      const of = counts.get(name) ?? noCounts(bins)
       of[bin - 1] = count
       counts.set(name, of)
     }
   }
-  return (id) => (measure) => counts.get(`${id} ${measure}`) ?? noCounts()
+  return (id) => (measure) => counts.get(`${id} ${measure}`) ?? noCounts(bins)
 })
 
 /** The same of several measures taken together. */
@@ -63,7 +64,7 @@ export const rollupBins = Effect.fnUntraced(function* (
 })
 
 /** The bins of what was not counted. */
-export const noCounts = (): Array<number> => Array.from({ length: bins }, () => 0)
+export const noCounts = (bins = fewBins): Array<number> => Array.from({ length: bins }, () => 0)
 
 export const total = (counts: ReadonlyArray<number>): number => counts.reduce((sum, count) => sum + count, 0)
 

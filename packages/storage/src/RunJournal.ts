@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import { isTransient, JournalSql } from "./Database.ts"
+import { addingUp } from "./journal/Counting.ts"
 import { GroupCommit } from "./journal/GroupCommit.ts"
 import { committed } from "./journal/JournalTelemetry.ts"
 import { runCommit, type RunTransition } from "./journal/RunStatement.ts"
@@ -37,11 +38,14 @@ const make = Effect.gen(function* () {
   const sql = yield* JournalSql
   const run = Effect.runForkWith(yield* Effect.context<Scope.Scope>())
 
+  const counted = yield* addingUp
+
   const commit = (items: ReadonlyArray<Item>): Effect.Effect<void> =>
     Effect.suspend(() => {
       const { parameters, statement } = runCommit(items.map(({ transition }) => transition))
       return Effect.map(sql.unsafe<{ id: string }>(statement, parameters), (rows) => {
         const stored = new Set(rows.map(({ id }) => id))
+        counted(rows.length)
         for (const { done, transition } of items) done(stored.has(transition.id) ? "stored" : "superseded")
       })
     }).pipe(
@@ -54,7 +58,9 @@ const make = Effect.gen(function* () {
         }
         return Effect.andThen(
           Effect.logWarning("runs could not be stored; the sweep comes back to them", { runs: items.length, error }),
-          Effect.sync(() => items.forEach(({ done }) => done("failed")))
+          Effect.sync(() => {
+            for (const { done } of items) done("failed")
+          })
         )
       })
     )

@@ -18,19 +18,28 @@ export interface DueRun extends StoredHead {
   readonly version: number
   readonly parts: number
   readonly attempts: number
+  /** Characters of what its steps have given. */
+  readonly kept: number
   readonly status: "queued" | "running"
   readonly created_at: Date
   readonly due_at: Date
+  /** What it took with it into a long wait: lines, the first a JSON with the `part` up to which it has everything. */
   readonly carried: string | null
+  /** How many are due, up to the limit: these, and those whose bytes were too many. */
+  readonly found: number
   readonly ingested_at: Date
   readonly body: Uint8Array | null
   /** Sealed credentials, see `requests`. */
   readonly presented: string | null
 }
 
+/** What a run that is read takes with it. */
+export const bytesOf = ({ body, carried, headers, kept }: DueRun): number =>
+  (body?.length ?? 0) + headers.length + (carried?.length ?? 0) + kept
+
 /**
- * Runs of a workflow that are due, the longest due first, with requests of so many bytes in all (the first always comes). Not those that whoever
- * asks has in hand. `headers` is empty where retention took the request's payload.
+ * Runs of a workflow that are due, the longest due first, with so many bytes in all (the first always comes): of their requests, and of what their steps
+ * have given. Not those that whoever asks has in hand. `headers` is empty where retention took the request's payload.
  */
 export const dueRuns = Effect.fnUntraced(function* (
   shard: number,
@@ -42,18 +51,19 @@ export const dueRuns = Effect.fnUntraced(function* (
   return yield* sql<DueRun>`
     with due as (
       select run_id, due_at, carried from workflow_queue
-      where shard = ${shard} and workflow_id = ${workflowId} and due_at <= ${new Date(now)}
+      where shard = ${shard} and workflow_id = ${workflowId} and due_at <= ${now === Number.POSITIVE_INFINITY ? "infinity" : new Date(now)}
         and run_id <> all(${Columns.text(inHand)})
       order by due_at, run_id limit ${limit}
     ), chosen as (
-      select d.run_id, d.due_at, d.carried, r.request_id,
-        coalesce(sum(q.body_size) over (order by d.due_at, d.run_id) - q.body_size, 0) as before
+      select d.run_id, d.due_at, d.carried, r.request_id, (count(*) over ())::int4 as found,
+        sum(size) over (order by d.due_at, d.run_id) - size as before
       from due d
-        cross join lateral (select request_id from workflow_runs where workflow_runs.id = d.run_id limit 1) r
+        cross join lateral (select request_id, kept from workflow_runs where workflow_runs.id = d.run_id limit 1) r
         left join lateral (select body_size from requests where requests.id = r.request_id limit 1) q on true
+        cross join lateral (select coalesce(q.body_size, 0) + r.kept + coalesce(octet_length(d.carried), 0) as size) s
     )
-    select r.id, r.team_id, r.request_id, r.source_id,
-      coalesce((select name from sources where sources.id = r.source_id), '') as source_name, r.version, r.parts, r.attempts, r.status, r.created_at, c.due_at,
+    select c.found, r.id, r.team_id, r.request_id, r.source_id,
+      coalesce((select name from sources where sources.id = r.source_id), '') as source_name, r.version, r.parts, r.attempts, r.kept, r.status, r.created_at, c.due_at,
       c.carried, coalesce(q.method, '') as method, coalesce(q.path, '') as path, coalesce(q.query, '') as query,
       coalesce(q.headers, '') as headers, q.body, q.presented, coalesce(q.ingested_at, r.created_at) as ingested_at
     from chosen c
@@ -71,18 +81,24 @@ export interface StoredPart {
   readonly outputs: string | null
 }
 
-/** What has been stored of these runs, part by part. */
+/** What has been stored of these runs, part by part; of some only what came `after` a part. */
 export const partsOf = Effect.fnUntraced(function* (
-  runIds: ReadonlyArray<string>
+  runIds: ReadonlyArray<string>,
+  after: ReadonlyMap<string, number> = new Map()
 ): Effect.fn.Return<ReadonlyArray<StoredPart>, SqlError.SqlError, HotSql> {
   if (runIds.length === 0) return []
   const sql = yield* HotSql
   const [first] = Columns.bounds(runIds)
   // Parts are of the day on which they were written: none before its run.
   return yield* sql<StoredPart>`
-    select run_id, part, steps, outputs from workflow_steps
-    where run_id = any(${Columns.text(runIds)}) and id >= ${idBound(prefixes.workflowPart, idTime(first) ?? 0)}
-    order by run_id, part`
+    select s.run_id, s.part, s.steps, s.outputs
+    from unnest(${Columns.text(runIds)}, ${Columns.int4(runIds.map((id) => after.get(id) ?? 0))}) as a (run_id, part)
+      cross join lateral (
+        select run_id, part, steps, outputs from workflow_steps w
+        where w.run_id = a.run_id and w.part > a.part and w.id >= ${idBound(prefixes.workflowPart, idTime(first) ?? 0)}
+        order by w.run_id, w.part
+      ) s
+    order by s.run_id, s.part`
 })
 
 /** A workflow as its runs go by it now. */

@@ -3,6 +3,7 @@ import type { SqlClient } from "effect/sql"
 import type { Ingress } from "@tidegate/model/Ingress"
 import type { AnyResource } from "@tidegate/resources/Resource"
 import { plain } from "@tidegate/resources/Resources"
+import { Actions } from "./Actions.ts"
 import { Connections } from "./Connections.ts"
 import { Destinations } from "./Destinations.ts"
 import { Filters } from "./Filters.ts"
@@ -29,10 +30,26 @@ export class PlainStores extends Context.Service<PlainStores, <R extends AnyReso
 }
 
 /** The stores of all resources. */
-export type Stores = Filters | Sources | Destinations | Connections | Transformations | Workflows | PlainStores
+export type Stores =
+  | Actions
+  | Filters
+  | Sources
+  | Destinations
+  | Connections
+  | Transformations
+  | Workflows
+  | PlainStores
 
 export const layer: Layer.Layer<Stores, never, SqlClient.SqlClient | Secrets | Ingress> = Connections.layer.pipe(
   Layer.provideMerge(
-    Layer.mergeAll(Filters.layer, Sources.layer, Destinations.layer, Transformations.layer, Workflows.layer, PlainStores.layer)
+    Layer.mergeAll(
+      Actions.layer,
+      Filters.layer,
+      Sources.layer,
+      Destinations.layer,
+      Transformations.layer,
+      Workflows.layer,
+      PlainStores.layer
+    )
   )
 )

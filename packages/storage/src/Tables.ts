@@ -140,6 +140,7 @@ export const tables = {
   },
   public_bins: { ...owned, softDeleted: false, hashed: ["token_hash"] },
   workflow_versions: { ...owned, softDeleted: false },
+  action_versions: { ...owned, softDeleted: false },
 
   requests: {
     ...grows,

@@ -1,19 +1,25 @@
 import { isDeepStrictEqual } from "node:util"
-import { Context, Effect, Layer, Result, type Schema } from "effect"
+import { Context, Effect, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
+import { inTurns } from "@tidegate/model/LoopTurn"
+import { storedHeaders } from "@tidegate/model/Message"
 import type { RuntimeIssue, Workflow, WorkflowStatus } from "@tidegate/model/Workflow"
 import { workflow, type WorkflowFields } from "@tidegate/resources/Workflow"
-import { type Catalog, catalogOf } from "@tidegate/workflows/Catalog"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
 import { definitionHash } from "@tidegate/workflows/DefinitionHash"
 import type { Issue } from "@tidegate/workflows/Issue"
 import { limits } from "@tidegate/workflows/Limits"
-import { compileWorkflow } from "@tidegate/workflows/Workflow"
+import { sampleOf } from "@tidegate/workflows/Sample"
+import { compileWorkflow, type Workflow as Compiled } from "@tidegate/workflows/Workflow"
+import { catalogFor, type SavedContent } from "./ActionCatalog.ts"
+import { type ActionRow, contentOf } from "./Actions.ts"
 import { presentOf } from "./PresentOf.ts"
+import { latestSample } from "./reads/WorkflowSamples.ts"
 import type { Secrets } from "./Secrets.ts"
 import { makeStore, nobody, type Store, type StoredRow, type Values } from "./Store.ts"
+import { query } from "./Transaction.ts"
 
 /** A row of `workflows`. */
 export interface WorkflowRow extends StoredRow {
@@ -26,36 +32,38 @@ export interface WorkflowRow extends StoredRow {
   readonly definition_hash: string
 }
 
+export interface WorkflowStore extends Store<typeof workflow> {
+  /** What would be stored, and could run; `standIns`: steps that need not be able to, because something stands in for them. */
+  readonly compile: (
+    team_id: string,
+    graph: Pick<WorkflowFields, "steps" | "edges">,
+    standIns: ReadonlySet<string>
+  ) => Effect.Effect<Compiled, GatewayError>
+}
+
 /**
  * The workflows of teams. What a row has compiles, and what it names is there: that cannot be deleted meanwhile. Each change that is one makes
  * a version, which stays as it is. Every change raises the version of its source (of both, when it moves), so that no door goes on by what was. Rows
- * are locked in the order destinations, sources, transformations, workflows.
+ * are locked in the order destinations, sources, transformations, actions, workflows.
  */
-export class Workflows extends Context.Service<Workflows, Store<typeof workflow>>()("@tidegate/storage/Workflows") {
+export class Workflows extends Context.Service<Workflows, WorkflowStore>()("@tidegate/storage/Workflows") {
   static readonly layer: Layer.Layer<Workflows, never, SqlClient.SqlClient | Secrets> = Layer.effect(
     Workflows,
     Effect.suspend(() => make)
   )
 }
 
-/** The formatter is loaded by the first workflow that names it: a gateway that formats nothing has none of it in memory. */
-const formatter = Effect.promise(() => import("@tidegate/workflows/actions/Formatter"))
-
-/** The actions that steps may name. */
-export const catalogFor = (steps: ReadonlyArray<Schema.Json>): Effect.Effect<Catalog> =>
-  steps.some(namesFormatter)
-    ? Effect.map(formatter, ({ formatterAction }) => catalogOf(new Map([["formatter", formatterAction]])))
-    : Effect.succeed(catalogOf(new Map()))
-
 const member = (of: unknown, name: string): unknown =>
   typeof of === "object" && of !== null && Object.hasOwn(of, name)
     ? (of as Readonly<Record<string, unknown>>)[name]
     : undefined
 
-const namesFormatter = (step: Schema.Json): boolean => member(member(step, "action"), "provider_key") === "formatter"
-
 /** The tables of what a step may name, by the prefix of its id. */
-const named = { [prefixes.destination]: "destinations", [prefixes.transformation]: "transformations" } as const
+const named = {
+  [prefixes.destination]: "destinations",
+  [prefixes.transformation]: "transformations",
+  [prefixes.action]: "actions"
+} as const
 
 interface Reference {
   readonly step_id: string
@@ -79,6 +87,9 @@ const invalidGraph = (issues: ReadonlyArray<Issue>): GatewayError => {
   })
 }
 
+/** Of a larger body nobody sees a sample. */
+const largestSample = 256 * 1024
+
 /** What a version is made of. */
 const versioned = ["name", "description", "source_id", "status", "steps", "edges"] as const
 
@@ -96,7 +107,7 @@ const make = Effect.gen(function* () {
     if (wanted.length === 0) return []
     const table = named[prefix]
     return yield* sql<{ id: string; enabled: boolean }>`
-      select id, ${sql.literal(table === "destinations" ? "disabled_at is null" : "true")} as enabled
+      select id, ${sql.literal(table === "transformations" ? "true" : "disabled_at is null")} as enabled
       from ${sql(table)} where id = any(${wanted})
         and ${presentOf(sql, team_id)}
       order by id ${sql.literal(held ? "for share" : "")}`
@@ -106,29 +117,44 @@ const make = Effect.gen(function* () {
   const lookUp = Effect.fnUntraced(function* (team_id: string, ids: ReadonlyArray<string>) {
     const destinations = yield* lookUpIn(prefixes.destination, team_id, ids, false)
     const transformations = yield* lookUpIn(prefixes.transformation, team_id, ids, false)
-    return new Map([...destinations, ...transformations].map((row) => [row.id, row]))
+    const actions = yield* lookUpIn(prefixes.action, team_id, ids, false)
+    return new Map([...destinations, ...transformations, ...actions].map((row) => [row.id, row]))
+  })
+
+  /** What the saved actions that are named are now. */
+  const savedActions = Effect.fnUntraced(function* (team_id: string, references: ReadonlyArray<Reference>) {
+    const ids = references.flatMap(({ id }) => (id.startsWith(prefixes.action) ? [id] : []))
+    if (ids.length === 0) return new Map<string, SavedContent>()
+    const rows = yield* sql<Pick<ActionRow, "id" | "provider_key" | "action_key" | "config">>`
+      select id, provider_key, action_key, config from actions where id = any(${ids}) and ${presentOf(sql, team_id)}`
+    return new Map(rows.map((row) => [row.id, contentOf(row)]))
   })
 
   /** Compiles what is to be stored; every fault of the graph, and every id that names nothing, in one answer. */
-  const compiled = Effect.fnUntraced(function* (team_id: string, { edges, status, steps }: WorkflowFields) {
-    const result = compileWorkflow(steps, edges, yield* catalogFor(steps))
+  const compiled = Effect.fnUntraced(function* (
+    team_id: string,
+    { edges, status, steps }: Pick<WorkflowFields, "edges" | "status" | "steps">,
+    standIns: ReadonlySet<string> = new Set()
+  ) {
     const references = referencesOf(steps)
+    const saved = yield* savedActions(team_id, references)
+    const result = compileWorkflow(steps, edges, yield* catalogFor(steps, saved))
     const found = yield* lookUp(
       team_id,
       references.map(({ id }) => id)
     )
-    const about = ({ id, step_id }: Reference, what: string) => {
-      return { step_id, edge_id: null, field: "resource_id", message: `${id} ${what}` }
+    const about = <Code extends string>(code: Code, { id, step_id }: Reference, what: string) => {
+      return { code, step_id, edge_id: null, field: "resource_id", message: `${id} ${what}` }
     }
     const missing = references
       .filter(({ id }) => !found.has(id))
-      .map((reference) => ({ code: "RESOURCE_NOT_FOUND", ...about(reference, "was not found") }) as const)
+      .map((reference) => about("RESOURCE_NOT_FOUND", reference, "was not found"))
     if (Result.isFailure(result)) return yield* invalidGraph([...result.failure, ...missing])
     if (missing.length > 0) return yield* invalidGraph(missing)
-    const disabled = references.filter(({ id }) => found.get(id)?.enabled === false)
+    const disabled = references.filter(({ id, step_id }) => found.get(id)?.enabled === false && !standIns.has(step_id))
     if (status === "active" && disabled.length > 0) {
       yield* fail("WORKFLOW_NOT_EXECUTABLE", "the workflow names what is disabled: enable it first", {
-        issues: disabled.map((reference) => ({ code: "RESOURCE_DISABLED", ...about(reference, "is disabled") }))
+        issues: disabled.map((reference) => about("RESOURCE_DISABLED", reference, "is disabled"))
       })
     }
     return result.success
@@ -153,6 +179,15 @@ const make = Effect.gen(function* () {
     return new Map(found.map((row) => [row.id, row]))
   })
 
+  /** The last request that a source accepted, without what is secret in it; null: there is none that can be shown. */
+  const latestOf = Effect.fnUntraced(function* (team_id: string, source_id: string) {
+    const latest = yield* latestSample(team_id, source_id, largestSample).pipe(
+      Effect.provideService(SqlClient.SqlClient, sql)
+    )
+    if (latest === null) return null
+    return yield* inTurns(sampleOf({ ...latest, headers: storedHeaders(latest) }, latest.body ?? new Uint8Array(0)))
+  })
+
   const issueOf = (
     { source_id, steps }: WorkflowRow,
     found: ReadonlyMap<string, { readonly enabled: boolean }>
@@ -175,13 +210,15 @@ const make = Effect.gen(function* () {
     return null
   }
 
-  return yield* makeStore<WorkflowRow, typeof workflow>(workflow, {
+  const store = yield* makeStore<WorkflowRow, typeof workflow>(workflow, {
     show: Effect.fnUntraced(function* (rows, { listed = false }) {
       const [first] = rows
       if (first === undefined) return []
       const sources = yield* sourcesOf(rows)
       const ids = rows.flatMap(({ steps }) => steps.flatMap(({ resource_id }) => resource_id ?? []))
       const found = yield* lookUp(first.team_id, ids)
+      // A list has none: each takes a read of its own.
+      const sample = listed || first.source_id === null ? null : yield* latestOf(first.team_id, first.source_id)
       return rows.map((row): Workflow => {
         const source = row.source_id === null ? undefined : sources.get(row.source_id)
         const runtime_issue = issueOf(row, found)
@@ -205,10 +242,10 @@ const make = Effect.gen(function* () {
                   definition_key: null,
                   definition_name: null,
                   output_schema: null,
-                  schema_provenance: "none",
+                  schema_provenance: sample === null ? "none" : "sample",
                   primary_output: "body",
                   export_path: null,
-                  sample: null
+                  sample
                 },
           capabilities: {
             branching: true,
@@ -218,7 +255,7 @@ const make = Effect.gen(function* () {
             runtime_executable: runtime_issue === null,
             runtime_issue
           },
-          ...(listed ? {} : { steps: row.steps as never, edges: row.edges as never }),
+          ...(listed ? {} : { steps: row.steps, edges: row.edges as never }),
           steps_count: row.steps.length,
           edges_count: row.edges.length,
           created_at: row.created_at.toISOString(),
@@ -233,6 +270,7 @@ const make = Effect.gen(function* () {
       yield* lookUpIn(prefixes.destination, team_id, named, true)
       yield* raise(team_id, [...sources])
       yield* lookUpIn(prefixes.transformation, team_id, named, true)
+      yield* lookUpIn(prefixes.action, team_id, named, true)
     }),
     prepare: Effect.fnUntraced(function* ({ team_id }, before, next) {
       if (next["steps"] === undefined) return next
@@ -262,6 +300,10 @@ const make = Effect.gen(function* () {
       return nobody
     })
   })
+  return {
+    ...store,
+    compile: (team_id, graph, standIns) => query(compiled(team_id, { ...graph, status: "active" }, standIns))
+  } satisfies WorkflowStore
 })
 
 /** Writes the version that a row has come to. Of a definition that stays as it was it says which version has it. */

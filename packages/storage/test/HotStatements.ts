@@ -14,12 +14,14 @@ import { exchangeCommit, type ProxyExchangeRecord } from "@tidegate/storage/Prox
 import { readRoutedSource } from "@tidegate/storage/RoutedSource"
 import { parseSecretKeys, type SecretUnreadable, Secrets } from "@tidegate/storage/Secrets"
 import { noteLeased, readIngestSettings, takePeriod } from "@tidegate/storage/SourcePeriods"
+import { dueRuns, partsOf, readRunning, readVersion } from "@tidegate/storage/Runs"
 import { loadTransformation, pinTransformation } from "@tidegate/storage/Transformations"
 import { freshDatabase } from "../../../test/postgres.ts"
-import { acceptCommit, storedLookup } from "../src/journal/AcceptStatement.ts"
+import { acceptCommit, type RequestRecord, storedLookup } from "../src/journal/AcceptStatement.ts"
 import { attemptCommit } from "../src/journal/AttemptStatement.ts"
 import { addUpCommit } from "../src/journal/CountStatement.ts"
 import { markCommit } from "../src/journal/MarkStatement.ts"
+import { type RunTransition, runCommit } from "../src/journal/RunStatement.ts"
 import { type Basis, type Settled, settleCommit } from "../src/journal/SettleStatement.ts"
 import { attemptRecord } from "./attempts.ts"
 import { requestRecord } from "./requests.ts"
@@ -31,6 +33,8 @@ import { requestRecord } from "./requests.ts"
 const destination = newId(prefixes.destination, Date.now())
 const connection = newId(prefixes.connection, Date.now())
 const otherConnection = newId(prefixes.connection, Date.now())
+
+const workflow = newId(prefixes.workflow, Date.now())
 
 /** It keeps an order. */
 const lined = newId(prefixes.connection, Date.now())
@@ -82,7 +86,53 @@ export const fill = Effect.fnUntraced(function* (count: number) {
   yield* sql`insert into dedupe_keys (connection_id, key, request_id, expires_at)
     select ${connection}, 'req_' || ${base} || ${salt} || lpad(i::text, 10, '0'), 'req', now() + interval '1 hour'
     from generate_series(1, ${count}::int) i`
+  yield* begin(count, base + salt)
   return Array.from({ length: 20 }, (_, i) => `evt_${base}${salt}${String(i + 1).padStart(10, "0")}`)
+})
+
+/** A run of one workflow for each of so many requests, due now; of every other one a part is stored. */
+const begin = Effect.fnUntraced(function* (count: number, time: string) {
+  const sql = yield* SqlClient.SqlClient
+  const ids = sql`(select ${time} || lpad(i::text, 10, '0') as id, i from generate_series(1, ${count}::int) i) as ids`
+  yield* sql`insert into workflows (id, team_id, name, source_id, status, version, steps, edges, definition_hash, created_at, updated_at)
+    values (${workflow}, 'tm', 'one', null, 'active', 1, '[]', '[]', '', now(), now()) on conflict do nothing`
+  yield* sql`insert into workflow_versions (workflow_id, version, team_id, name, status, definition_hash, defined_in, steps, edges, created_at)
+    values (${workflow}, 1, 'tm', 'one', 'active', '', 1, '[]', '[]', now()) on conflict do nothing`
+  yield* sql`insert into workflow_runs (id, team_id, workflow_id, request_id, source_id, version, status, parts, steps_count, created_at,
+      updated_at)
+    select 'wfr_' || id, 'tm', ${workflow}, 'req_' || id, 'src', 1, 'running', i % 2, 1, now(), now() from ${ids}`
+  yield* sql`insert into workflow_steps (id, team_id, run_id, part, steps, created_at)
+    select 'wsp_' || id, 'tm', 'wfr_' || id, 1, '{}', now() from ${ids} where i % 2 = 1`
+  yield* sql`insert into workflow_queue (run_id, team_id, shard, workflow_id, due_at)
+    select 'wfr_' || id, 'tm', 1, ${workflow}, now() from ${ids}`
+})
+
+const runOf = (eventId: string): string => sibling(prefixes.workflowRun, eventId)
+
+const transition = (eventId: string, i: number): RunTransition => ({
+  id: runOf(eventId),
+  teamId: "tm",
+  part: 2 - (i % 2),
+  partId: newId(prefixes.workflowPart, idTime(eventId)!),
+  at: Date.now(),
+  status: "running",
+  outcome: null,
+  attempts: 1,
+  succeeded: 0,
+  failed: 0,
+  skipped: 0,
+  running: 1,
+  kept: 0,
+  error: null,
+  startedAt: Date.now(),
+  finishedAt: null,
+  dueAt: Date.now() + i,
+  moves: true,
+  carried: null,
+  steps: "{}",
+  resources: null,
+  outputs: null,
+  previews: null
 })
 
 const attempt = (eventId: string) =>
@@ -167,6 +217,12 @@ const settlement = (connectionId: string, settled: ReadonlyArray<Settled>, basis
 const requestLike = (eventId: string) =>
   requestRecord({ teamId: "tm", sourceId: "src", ingestedAt: idTime(eventId)! }, { connection, destination })
 
+/** It begins a run. */
+const withRun = (request: RequestRecord): RequestRecord => {
+  const id = derivedId(prefixes.workflowRun, request.id, workflow)
+  return { ...request, runs: [{ id, workflowId: workflow, shard: 1, version: 1, steps: 1 }] }
+}
+
 const exchangeOf = (eventId: string): ProxyExchangeRecord => ({
   requestId: sibling(prefixes.request, eventId),
   teamId: "tm",
@@ -202,9 +258,13 @@ export interface HotStatement {
 }
 
 export const hotStatements: Readonly<Record<string, HotStatement>> = {
-  "accepting 20 requests": {
+  "accepting 20 requests, and 20 that begin runs": {
     file: "journal/AcceptStatement.ts",
-    run: (events) => committing(acceptCommit(events.map(requestLike)))
+    run: (events) =>
+      Effect.andThen(
+        committing(acceptCommit(events.map(requestLike))),
+        committing(acceptCommit(events.map(requestLike).map(withRun)))
+      )
   },
   "which of 20 requests are stored": {
     file: "journal/AcceptStatement.ts",
@@ -280,6 +340,18 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
   "a source to route by": { file: "RoutedSource.ts", run: () => readRoutedSource("src_1") },
   "a transformation to run": { file: "Transformations.ts", run: () => loadTransformation("tm", "trs_1") },
   "pinning a transformation": { file: "Transformations.ts", run: () => pinTransformation("trs_1", "hash", "because") },
+  "20 runs that are due of a workflow": {
+    file: "Runs.ts",
+    run: (events) =>
+      dueRuns(1, workflow, Date.now() + 1_000, { limit: 20, bytes: 1e6, inHand: events.slice(0, 2).map(runOf) })
+  },
+  "the parts of 20 runs": { file: "Runs.ts", run: (events) => partsOf(events.map(runOf)), everyDay: true },
+  "a workflow that runs": { file: "Runs.ts", run: () => readRunning(workflow) },
+  "a version of a workflow": { file: "Runs.ts", run: () => readVersion(workflow, 1) },
+  "a transition of 20 runs": {
+    file: "journal/RunStatement.ts",
+    run: (events) => committing(runCommit(events.map(transition)))
+  },
   "the limit of a source": { file: "SourcePeriods.ts", run: () => readIngestSettings("src_1") },
   "taking over a source's period": {
     file: "SourcePeriods.ts",

@@ -12,6 +12,7 @@ import { parseSecretKeys, Secrets } from "../src/Secrets.ts"
 import { sealedColumns } from "../src/Tables.ts"
 import { sealEnv } from "../src/TransformationEnv.ts"
 import { readAuth, sealAuth } from "../src/AuthColumn.ts"
+import { sealedColumn } from "../src/SealedColumn.ts"
 import { sealSettings } from "../src/SealedSettings.ts"
 import * as ControlPlane from "./controlPlane.ts"
 import { idOf, makeOldDays, type OldDays, resourcesOf } from "./OldDays.ts"
@@ -36,7 +37,7 @@ const silent = () => Effect.void
 const plant = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const secrets = yield* Secrets
-  const { destination, source, transformation } = resourcesOf(mine)
+  const { action, destination, source, transformation } = resourcesOf(mine)
   yield* agreement(32)
   for (const [table, id] of [
     ["sources", source],
@@ -51,6 +52,9 @@ const plant = Effect.gen(function* () {
   yield* beginConsent(owner, "state", { verifier: "v3rifier" }, new Date())
   const env = yield* sealEnv(secrets, { team_id: mine, id: transformation }, { A: "b" })
   yield* sql`update transformations set env = ${env} where id = ${transformation}`
+  const credentials = sealedColumn(secrets, "actions", "credentials")
+  yield* sql`
+    update actions set credentials = ${yield* credentials.seal({ team_id: mine, id: action }, { token: "t" })} where id = ${action}`
   yield* replaceSecrets(mine, { signing_secret: "gws_the_first_of_two" })
   yield* replaceSecrets(mine, { signing_secret: "gws_the_second_of_two" })
   for (const id of requests) {

@@ -13,15 +13,18 @@ export interface OldDays {
   readonly bodyBytes: number
 }
 
-const at = (prefix: "source" | "destination" | "connection" | "transformation" | "filter", team: string): string =>
-  prefixes[prefix] + team.slice(3).padEnd(26, "0")
+const at = (
+  prefix: "source" | "destination" | "connection" | "transformation" | "filter" | "action",
+  team: string
+): string => prefixes[prefix] + team.slice(3).padEnd(26, "0")
 
 export const resourcesOf = (team: string) => ({
   source: at("source", team),
   destination: at("destination", team),
   connection: at("connection", team),
   transformation: at("transformation", team),
-  filter: at("filter", team)
+  filter: at("filter", team),
+  action: at("action", team)
 })
 
 /** The time of the n-th request of a day: one a minute, from one o'clock on. */
@@ -47,7 +50,7 @@ export const makeOldDays = Effect.fnUntraced(function* (options: OldDays) {
   const { bodyBytes, days, now, perDay, teams } = options
   yield* makeDays(options)
   for (const [team, { payload, record }] of Object.entries(teams)) {
-    const { connection, destination, filter, source, transformation } = resourcesOf(team)
+    const { action, connection, destination, filter, source, transformation } = resourcesOf(team)
     yield* sql`insert into teams (id, name, payload_retention_days, record_retention_days)
       values (${team}, ${team}, ${payload}, ${record})`
     yield* sql`insert into sources (id, team_id, name, type, config, created_at, updated_at)
@@ -60,6 +63,10 @@ export const makeOldDays = Effect.fnUntraced(function* (options: OldDays) {
       values (${transformation}, ${team}, 't', '', '', now(), now())`
     yield* sql`insert into filters (id, team_id, name, conditions, hash, created_at, updated_at)
       values (${filter}, ${team}, 'f', '{"path":"/"}', '', now(), now())`
+    yield* sql`insert into actions (id, team_id, name, provider_key, action_key, config, version, created_at, updated_at)
+      values (${action}, ${team}, 'a', 'http', 'request', '{"auth_mode":"none","schema_version":"1.0.0","inputs":{}}', 1, now(), now())`
+    yield* sql`insert into action_versions (action_id, version, team_id, schema_version, inputs, content_hash)
+      values (${action}, 1, ${team}, '1.0.0', '{}', '')`
 
     const made: Array<{ readonly id: string; readonly at: string; readonly n: number }> = []
     for (let age = days; age >= 0; age--) {

@@ -59,6 +59,7 @@ export const metrics = {
         "SOURCE_METHOD_NOT_ALLOWED",
         "PAYLOAD_TOO_LARGE",
         "SOURCE_AUTH_FAILED",
+        "LOOP_DETECTED",
         "limited",
         "unknown_source",
         "shed",

@@ -26,6 +26,8 @@ export interface Action {
   readonly required: ReadonlyArray<string>
   /** Whether another attempt can end otherwise: a pure one's cannot, so it takes no `retry`. */
   readonly pure: boolean
+  /** What a test answers in its place. */
+  readonly outputSample?: Json
   /** Judges the step that calls it, once. */
   readonly compile: (step: Step) => Result.Result<ActionCall, ReadonlyArray<ActionComplaint>>
   /** Inputs as their templates are to be resolved, where a text of them is more than text with values in it. */
@@ -38,15 +40,22 @@ interface Values {
 
 /** `shown`: where an input was written that `inputs` has made of another. */
 export interface Bind {
-  readonly inputs: (
-    written: Values
-  ) => Result.Result<Values, { readonly input: string; readonly message: string }>
+  readonly inputs: (written: Values) => Result.Result<Values, { readonly input: string; readonly message: string }>
   readonly shown: (path: string) => string
 }
 
-/** What a graph is compiled against: the actions that there are. Resources are looked up where they are stored. */
+/** An action that was saved, as a step calls it that names it. */
+export interface SavedAction {
+  readonly action: Action
+  /** Those that it brings along: a step's own lie over them. */
+  readonly inputs: Values
+}
+
+/** What a graph is compiled against: the actions that there are. Other resources are looked up where they are stored. */
 export interface Catalog {
   readonly action: (action: InlineAction) => Action | null
+  /** Null: there is none of this id, which is told by whoever looks resources up. */
+  readonly saved?: (id: string) => SavedAction | null
 }
 
 /** A catalog of several providers, by their keys. */

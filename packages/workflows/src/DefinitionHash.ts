@@ -1,5 +1,5 @@
 import { hash } from "node:crypto"
-import { Predicate, type Schema } from "effect"
+import { Predicate } from "effect"
 import type { Edge, Step } from "./Definition.ts"
 
 /** JSON in the one way that RFC 8785 allows: names in the order of their code units, nothing between. */
@@ -12,9 +12,9 @@ const canonical = (value: unknown): string => {
 
 /** What a graph that runs is known by: not where its steps stand on the canvas, nor what is noted beside them. */
 export const definitionHash = (steps: ReadonlyArray<Step>, edges: ReadonlyArray<Edge>): string => {
-  const running = steps.map(({ config, position: _, ...step }) => {
+  const running = steps.map(({ config, position: _position, ...step }) => {
     const { note: _note, ...settings } = config
-    return { ...step, config: settings as Schema.Json }
+    return { ...step, config: settings }
   })
   return `sha256:${hash("sha256", canonical({ steps: running, edges }), "hex")}`
 }

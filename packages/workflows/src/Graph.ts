@@ -141,12 +141,15 @@ const readEdges = (
 }
 
 /** Kahn's order: of the steps whose sources are all placed, the one that was written first. */
-const sorted = (steps: ReadonlyArray<Step>, edges: ReadonlyArray<Edge>): ReadonlyArray<Step> => {
+export const sorted = <S extends Pick<Step, "id">>(
+  steps: ReadonlyArray<S>,
+  edges: ReadonlyArray<Pick<Edge, "source_step_id" | "target_step_id">>
+): ReadonlyArray<S> => {
   const waiting = new Map(steps.map(({ id }) => [id, 0]))
   for (const { source_step_id, target_step_id } of edges) {
     if (source_step_id !== null) waiting.set(target_step_id, (waiting.get(target_step_id) ?? 0) + 1)
   }
-  const placed: Array<Step> = []
+  const placed: Array<S> = []
   const left = [...steps]
   for (;;) {
     const next = left.findIndex(({ id }) => waiting.get(id) === 0)

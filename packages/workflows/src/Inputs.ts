@@ -68,12 +68,16 @@ export const occurred = (
       occurrence: { type: "failed", step, attempt, iteration, error: outcome.error, random, warnings: all }
     }
   }
-  if (jsonLengthWithin(outcome.output, limits.valueLength) === null) {
+  const size = jsonLengthWithin(outcome.output, limits.valueLength)
+  if (size === null) {
     const error = { code: "OUTPUT_TOO_LARGE", message: `the output is longer than ${limits.valueLength} characters` }
     return { kind: "occurred", occurrence: { type: "failed", step, attempt, iteration, error, random, warnings: all } }
   }
   const { output, ports } = outcome
-  return { kind: "occurred", occurrence: { type: "succeeded", step, attempt, iteration, output, ports, warnings: all } }
+  return {
+    kind: "occurred",
+    occurrence: { type: "succeeded", step, attempt, iteration, output, size, ports, warnings: all }
+  }
 }
 
 const tooLarge: StepError = {
@@ -98,6 +102,7 @@ const inputsOf = (
   context: Context
 ): Inputs | StepError => {
   const mappings = [
+    { at: "resource_id", mapping: step.saved },
     { at: "invocation_inputs", mapping: step.inputs },
     ...step.incoming.flatMap((edge) =>
       state.edges[edge] === "taken" ? [{ at: planEdges[edge]!.edge.id, mapping: planEdges[edge]!.mapping }] : []

@@ -13,8 +13,10 @@ export const limits = {
   tokens: 5_000,
   /** Of the definition as JSON, in bytes. */
   definitionBytes: 1_048_576,
-  /** Of one step's inputs or output as JSON, in characters. */
+  /** Of one step's inputs as JSON, or of what it gives, for all elements of its list, in characters. */
   valueLength: 1_048_576,
+  /** Of what the steps of one run give, all together. */
+  runLength: 10_485_760,
   /** Milliseconds. */
   longestDelay: 31 * 24 * 60 * 60 * 1_000
 } as const

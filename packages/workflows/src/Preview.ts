@@ -1,6 +1,7 @@
 import { hash } from "node:crypto"
 import type { Json } from "@tidegate/model/Rule"
 import { Redactor } from "@tidegate/signatures/redaction/Redactor"
+import { secretNames } from "@tidegate/signatures/redaction/SecretNames"
 import { redacted } from "@tidegate/signatures/redaction/SecretValues"
 import { jsonLengthWithin } from "@tidegate/templates/JsonLength"
 import { Predicate } from "effect"
@@ -38,8 +39,11 @@ const mostLevels = 256
 /** Secret in what goes through a workflow, beside what is secret anywhere. */
 const secretHere = ["ssn", "iban"]
 
-/** The preview of a value, in parts. `secretNames`: names that are secret in it beside those that always are. */
-export function* previewOf(value: Json, secretNames: ReadonlyArray<string> = []): Parts<Preview> {
+/** One for all values: what steps are given and give has the same names run after run. */
+const isSecretHere = secretNames(secretHere)
+
+/** The preview of a value, in parts. `secret`: names that are secret in it beside those that always are. */
+export function* previewOf(value: Json, secret: ReadonlyArray<string> = []): Parts<Preview> {
   const text = JSON.stringify(value)
   const size_bytes = Buffer.byteLength(text)
   const about = { content_type: "application/json", size_bytes, sha256: `sha256:${hash("sha256", text, "hex")}` }
@@ -51,7 +55,8 @@ export function* previewOf(value: Json, secretNames: ReadonlyArray<string> = [])
   const isPart = size_bytes > wholeAtMost
   // First cut off and then looked at, so that what is cut is looked at as it will be seen.
   const seen = isPart ? beginningOf(value, 1) : value
-  const preview = yield* new Redactor([...secretHere, ...secretNames]).value(withoutCards(seen, 1))
+  const isSecret = secret.length === 0 ? isSecretHere : secretNames([...secretHere, ...secret])
+  const preview = yield* new Redactor(isSecret).value(withoutCards(seen, 1))
   const redacted_paths: Array<string> = []
   changes(seen, preview, "", redacted_paths)
   const isRedacted = preview !== seen
@@ -62,6 +67,9 @@ export function* previewOf(value: Json, secretNames: ReadonlyArray<string> = [])
   }
   return { available: true, redacted: isRedacted, truncated: isPart, ...about, preview, redacted_paths, reason: null }
 }
+
+/** How much room what is shown takes in an answer, in characters; null: more than so much. */
+export const charactersOf = (shown: Json, atMost: number): number | null => jsonLengthWithin(shown, atMost)
 
 const beginningOf = (value: Json, level: number): Json => {
   if (typeof value === "string") {
@@ -85,12 +93,23 @@ const withoutCards = (value: Json, level: number): Json => {
   if (typeof value === "number") return value > 1e12 && isCard(String(value)) ? redacted : value
   if (level > mostLevels) return value
   if (isList(value)) {
-    const next = value.map((element) => withoutCards(element, level + 1))
-    return next.every((element, i) => element === value[i]) ? value : next
+    let next: Array<Json> | null = null
+    for (const [i, element] of value.entries()) {
+      const without = withoutCards(element, level + 1)
+      if (without !== element) (next ??= [...value])[i] = without
+    }
+    return next ?? value
   }
   if (!isMembers(value)) return value
-  const next = mapped(value, (inner) => withoutCards(inner, level + 1))
-  return Object.keys(value).every((name) => next[name] === value[name]) ? value : next
+  const entries = Object.entries(value)
+  let isChanged = false
+  for (const entry of entries) {
+    const without = withoutCards(entry[1], level + 1)
+    isChanged ||= without !== entry[1]
+    entry[1] = without
+  }
+  // Most have none, and are not copied.
+  return isChanged ? Object.fromEntries(entries) : value
 }
 
 /** 13 to 19 digits, with single spaces or dashes between them. */

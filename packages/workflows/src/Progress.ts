@@ -1,5 +1,6 @@
 import type { Json } from "@tidegate/model/Rule"
 import { type EdgeState, queuedRun, type RunState, type StepState } from "./Run.ts"
+import type { Parts } from "./StepKind.ts"
 import type { Workflow } from "./Workflow.ts"
 
 /**
@@ -13,15 +14,19 @@ export interface Part {
   readonly outputs: { readonly [step: string]: Output } | null
 }
 
-interface Progress {
+export interface Progress {
   readonly run: Omit<RunState, "steps" | "edges">
   /** By position. */
   readonly steps: { readonly [step: string]: StoredStep }
   readonly edges: { readonly [edge: string]: EdgeState }
 }
 
-/** A step but for what it gave. */
-type StoredStep = Omit<StepState, "output" | "iterations"> & { readonly iterations: { readonly count: number } | null }
+/** A step but for what it gave, so that whoever only shows it reads none of that. */
+export type StoredStep = Omit<StepState, "output" | "iterations"> & {
+  readonly iterations: { readonly count: number; readonly completed: number } | null
+  /** Of a response that its output, or its error, tells of. */
+  readonly responseStatus: number | null
+}
 
 interface Output {
   /** Where it has changed. */
@@ -38,14 +43,45 @@ export const partOf = (before: RunState, after: RunState): Part => {
   for (const [i, step] of after.steps.entries()) {
     const was = before.steps[i]!
     if (step === was) continue
-    const { iterations, output, ...rest } = step
-    steps[i] = { ...rest, iterations: iterations === null ? null : { count: iterations.count } }
+    const { iterations, output: _output, ...rest } = step
+    steps[i] = {
+      ...rest,
+      iterations: iterations === null ? null : { count: iterations.count, completed: iterations.items.length },
+      responseStatus: statusOf(step)
+    }
     const given = outputOf(was, step)
     if (given !== null) outputs[i] = given
   }
   const edges = Object.fromEntries([...after.edges.entries()].filter(([i, edge]) => edge !== before.edges[i]))
   const { edges: _edges, steps: _steps, ...run } = after
   return { progress: { run, steps, edges }, outputs: Object.keys(outputs).length === 0 ? null : outputs }
+}
+
+const statusOf = ({ error, output }: StepState): number | null => {
+  const status = error === null ? (output as { readonly status?: unknown } | null)?.status : error.status
+  return typeof status === "number" ? status : null
+}
+
+/** What steps gave as text: a line for each, so that nobody has to read, or write, all of it at once. Null: nothing. */
+export function* linesOf(outputs: Part["outputs"]): Parts<string | null> {
+  if (outputs === null) return null
+  const lines: Array<string> = []
+  for (const entry of Object.entries(outputs)) {
+    lines.push(JSON.stringify(entry))
+    yield
+  }
+  return lines.join("\n")
+}
+
+/** What steps gave, of its text. */
+export function* outputsIn(lines: string | null): Parts<Part["outputs"]> {
+  if (lines === null) return null
+  const entries: Array<readonly [step: string, output: Output]> = []
+  for (const line of lines.split("\n")) {
+    entries.push(JSON.parse(line) as readonly [string, Output])
+    yield
+  }
+  return Object.fromEntries(entries)
 }
 
 const outputOf = (was: StepState, { iterations, output }: StepState): Output | null => {
@@ -61,16 +97,19 @@ const outputOf = (was: StepState, { iterations, output }: StepState): Output | n
   return { ...(isNew ? { output } : {}), ...(isListed ? { after, items } : {}) }
 }
 
-/** The state of a run that has these parts, in their order. What its steps gave is null where retention took it. */
-export const stateOf = (workflow: Workflow, parts: ReadonlyArray<Part>): RunState => {
-  const begun = queuedRun(workflow)
+/** The state of a run that has these parts, in their order, behind where it stood. What its steps gave is null where retention took it. */
+export const stateOf = (
+  workflow: Workflow,
+  parts: ReadonlyArray<Part>,
+  begun: RunState = queuedRun(workflow)
+): RunState => {
   const steps = [...begun.steps]
   const edges = [...begun.edges]
   let run: Progress["run"] = begun
   for (const { outputs, progress } of parts) {
     run = progress.run
     for (const [edge, state] of Object.entries(progress.edges)) edges[Number(edge)] = state
-    for (const [at, { iterations, ...rest }] of Object.entries(progress.steps)) {
+    for (const [at, { iterations, responseStatus: _, ...rest }] of Object.entries(progress.steps)) {
       const i = Number(at)
       const was = steps[i]!
       const { after = was.iterations?.items.length ?? 0, items = [], output = was.output } = outputs?.[at] ?? {}

@@ -40,6 +40,8 @@ export interface StepState {
   readonly wait: Wait | null
   readonly iterations: Iterations | null
   readonly output: Json
+  /** Of what it has given, as JSON, in characters. */
+  readonly size: number
   readonly ports: ReadonlyArray<string>
   readonly error: StepError | null
   /** Whether the run went on from its failure. */
@@ -82,6 +84,8 @@ export type Occurrence =
       /** As it was started. */
       readonly iteration: number | null
       readonly output: Json
+      /** Of the output as JSON, in characters. */
+      readonly size?: number
       readonly ports: ReadonlyArray<string>
       readonly warnings?: ReadonlyArray<Warning>
     }
@@ -107,7 +111,7 @@ export type Occurrence =
   | { readonly type: "released" }
   /** The workflow is disabled or deleted, or the run too old: steps under way end, nothing else begins. */
   | { readonly type: "stopped"; readonly error: StepError }
-  /** A failed step of an ended run is to run again, with all that follows from it. */
+  /** A failed step of an ended run is to run again, with all that follows from it: the run is queued, until it begins. */
   | { readonly type: "retried"; readonly step: number }
   /** The run goes on in another place: what was under way there begins again. */
   | { readonly type: "recovered" }
@@ -130,6 +134,7 @@ const untouched: StepState = {
   wait: null,
   iterations: null,
   output: null,
+  size: 0,
   ports: [],
   error: null,
   handled: false,
@@ -206,7 +211,7 @@ class Turn {
       case "begun":
         if (this.state.status !== "queued" || this.state.stopped !== null) return
         for (const [i, { source }] of this.workflow.planEdges.entries()) if (source === null) this.settle(i, ["out"])
-        return this.run({ status: "running", startedAt: this.now })
+        return this.run({ status: "running", startedAt: this.state.startedAt ?? this.now })
       case "held":
       case "released":
         this.run({ held: occurrence.type === "held" })
@@ -238,8 +243,9 @@ class Turn {
     const iteration = step.iterations?.items.length ?? null
     if (occurrence.attempt !== step.attempt || occurrence.iteration !== iteration) return
     if (occurrence.warnings !== undefined) this.set(occurrence.step, { warnings: occurrence.warnings })
-    if (occurrence.type === "succeeded") this.succeed(occurrence.step, occurrence.output, occurrence.ports)
-    else this.fail(occurrence.step, occurrence.error, occurrence.random)
+    if (occurrence.type === "succeeded") {
+      this.succeed(occurrence.step, occurrence.output, occurrence.ports, occurrence.size ?? 0)
+    } else this.fail(occurrence.step, occurrence.error, occurrence.random)
   }
 
   end(): Decision {
@@ -283,8 +289,18 @@ class Turn {
     this.succeeded(index, { items: [...items], count }, ["out"])
   }
 
-  private succeed(index: number, output: Json, ports: ReadonlyArray<string>): void {
-    const { iterations } = this.steps[index]!
+  private succeed(index: number, output: Json, ports: ReadonlyArray<string>, given: number): void {
+    const { handled, iterations, size: before } = this.steps[index]!
+    const size = before + given
+    const total = this.steps.reduce((sum, step) => sum + step.size, given)
+    if (size > limits.valueLength || total > limits.runLength) {
+      const [whose, most] =
+        size > limits.valueLength ? ["the step's", limits.valueLength] : ["all steps'", limits.runLength]
+      const message = `${whose} output is longer than ${most} characters`
+      return this.fail(index, { code: "OUTPUT_TOO_LARGE", message }, 0)
+    }
+    // What an attempt before it failed of is its history.
+    this.set(index, { size, ...(handled ? {} : { error: null }) })
     if (iterations === null) return this.succeeded(index, output, ports)
     this.set(index, { iterations: { ...iterations, items: [...iterations.items, output] } })
     this.iterate(index)
@@ -352,7 +368,7 @@ class Turn {
     for (const [i, { source }] of this.workflow.planEdges.entries()) {
       if (source !== null && reset.has(source)) this.edges[i] = "open"
     }
-    this.run({ status: "running", outcome: null, stopped: null, finishedAt: null })
+    this.run({ status: "queued", outcome: null, stopped: null, finishedAt: null })
   }
 
   /** Settles the edges out of a step that has ended. */

@@ -64,8 +64,9 @@ export const compileRetry = (
   Result.map(compileStatusExpressions(retry.response_status_codes ?? []), (covers) => {
     const { count, error_codes, interval, jitter, max_interval, response_status_codes, strategy } = retry
     const longest = max_interval ?? day
-    const again = ({ code, status }: StepError): boolean => {
+    const again = ({ code, final, status }: StepError): boolean => {
       const listed = error_codes?.includes(code) ?? false
+      if (final === true) return listed
       if (status !== undefined && response_status_codes !== undefined) return covers(status) || listed
       if (listed) return true
       if (neverAgain.test(code)) return false

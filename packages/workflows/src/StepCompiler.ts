@@ -3,7 +3,7 @@ import { decodeAll } from "@tidegate/rules/Decode"
 import { compileConditions, compileFilter, type FilterTarget } from "@tidegate/rules/Filter"
 import { compileMapping, contextRoots, type Mapping } from "@tidegate/templates/Mapping"
 import { Predicate, Result, Schema } from "effect"
-import type { Action, ActionCall, Catalog } from "./Catalog.ts"
+import type { Action, ActionCall, Catalog, SavedAction } from "./Catalog.ts"
 import type { Edge, Step } from "./Definition.ts"
 import { onlyOwn } from "./Graph.ts"
 import type { Issues } from "./Issue.ts"
@@ -36,6 +36,8 @@ export interface CompiledStep {
   readonly step: Step
   readonly kind: StepKind<unknown>
   readonly action: Action | null
+  /** What its saved action brings along. */
+  readonly saved: Mapping | null
   readonly inputs: Mapping | null
   readonly forEach: Mapping | null
   readonly onError: OnError
@@ -65,7 +67,8 @@ export const compileStep = (
 ): CompiledStep => {
   const compiler = new StepCompiler(step.id, around)
   compiler.resource(step, kind)
-  const action = compiler.action(step, kind)
+  const named = compiler.named(step, kind)
+  const action = named?.action ?? compiler.action(step, kind)
   const call = action === null ? null : compiler.call(step, action)
   const common = compiler.common(step, kind, action)
   compiler.iterates = common.for_each !== undefined
@@ -80,6 +83,7 @@ export const compileStep = (
     step: call === null ? step : { ...step, config: call.config },
     kind,
     action,
+    saved: named === null ? null : compiler.inputs(named.inputs, action, "resource_id"),
     inputs:
       step.invocation_inputs === null ? null : compiler.inputs(step.invocation_inputs, action, "invocation_inputs"),
     forEach: common.for_each === undefined ? null : compiler.list(common.for_each),
@@ -135,8 +139,19 @@ class StepCompiler implements Compiler {
     }
   }
 
+  named({ resource_id }: Step, kind: StepKind<unknown>): SavedAction | null {
+    return kind.callsAction && resource_id !== null ? (this.around.catalog.saved?.(resource_id) ?? null) : null
+  }
+
   action(step: Step, kind: StepKind<unknown>): Action | null {
     if (!kind.callsAction || step.action === null || step.resource_id !== null) return null
+    if (step.action.provider_account_id !== null) {
+      this.issue(
+        "STEP_CONFIG_INVALID",
+        "action.provider_account_id",
+        "must be null: there are no provider accounts yet"
+      )
+    }
     const action = this.around.catalog.action(step.action)
     if (action === null) {
       this.issue("ACTION_UNKNOWN", "action", "no provider has this action")

@@ -1,6 +1,6 @@
 import type { Json } from "@tidegate/model/Rule"
 import type { Mapping } from "@tidegate/templates/Mapping"
-import type { Schema } from "effect"
+import { Predicate, type Schema } from "effect"
 import type { Step } from "./Definition.ts"
 import type { IssueCode } from "./Issue.ts"
 
@@ -34,6 +34,8 @@ export interface StepError {
   readonly message: string
   readonly status?: number
   readonly retry_after_ms?: number
+  /** Whoever failed knows that another attempt would, too. */
+  readonly final?: boolean
 }
 
 export interface Warning {
@@ -107,6 +109,8 @@ export interface StepKind<Config> {
   /** The ports it can be left by, but for `error`. The first is the default of its edges, unless `portRequired`. */
   readonly ports: (config: Config) => ReadonlyArray<string>
   readonly portRequired: boolean
+  /** The ports that go with an output, where it says; of others it is the first. */
+  readonly portsOf?: (output: Json) => ReadonlyArray<string>
   readonly compile: (step: Step, config: Config, compiler: Compiler) => Evaluate
 }
 
@@ -115,3 +119,9 @@ export const stepKind = <Config>(row: StepKind<Config>): StepKind<unknown> => ro
 
 /** What steps that take a request's parts can be given; without inputs they take the trigger's. */
 export const envelopeInputs = ["body", "headers", "query", "path", "method"] as const
+
+/** A member of an object; undefined of anything else. */
+export const memberOf = (value: Json, name: string): Json | undefined =>
+  Predicate.isReadonlyObject(value) && Object.hasOwn(value, name)
+    ? (value as { readonly [name: string]: Json })[name]
+    : undefined

@@ -20,6 +20,8 @@ export interface PlannedStep {
   readonly kind: StepKind<unknown>
   /** Null but for an action that the catalog knows. */
   readonly action: Action | null
+  /** What its saved action brings along: its own inputs lie over that. */
+  readonly saved: Mapping | null
   /** Null: without inputs. */
   readonly inputs: Mapping | null
   readonly forEach: Mapping | null

@@ -35,7 +35,7 @@ describe("the formatter in a workflow", () => {
       { input: "{{trigger.body.name}}", max_length: 5 },
       { formatter: { options: { append_ellipsis: true } } }
     )
-    expect(played(step, { name: "Ada Lovelace" })).toMatchObject({ status: "succeeded", output: { result: "Ada …" } })
+    expect(played(step, { name: "Ada Lovelace" })).toMatchObject({ status: "succeeded", output: { result: "Ad..." } })
   })
 
   it("stores the version that a step was saved with", () => {

@@ -60,7 +60,7 @@ describe("the parts of a run", () => {
     const play = new Stored(everything(), facts(body), outcomes, roll).run()
     expect(play.state.finishedAt).not.toBeNull()
     const failed = play.state.steps.findIndex(({ status }) => status === "failed")
-    if (failed >= 0) play.tell({ type: "retried", step: failed }).finish()
+    if (failed >= 0) play.tell({ type: "retried", step: failed }).run()
     expect(play.state.finishedAt).not.toBeNull()
   })
 

@@ -407,7 +407,10 @@ describe("a run that is interfered with", () => {
     broken = false
     play.tell({ type: "retried", step: play.indexOf("one1") })
     expect(play.begun).toHaveLength(before)
-    play.tell({ type: "retried", step: play.indexOf("bad1") }).finish()
+    play.tell({ type: "retried", step: play.indexOf("bad1") })
+    expect(play.state).toMatchObject({ status: "queued", outcome: null, finishedAt: null })
+    expect(play.begun).toHaveLength(before)
+    play.run()
     expect(play.state).toMatchObject({ status: "succeeded", outcome: "completed", stopped: null })
     expect(play.begun.slice(before).every((one) => ["bad1/1", "after/1", "late/1"].includes(one))).toBe(true)
   })

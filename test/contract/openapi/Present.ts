@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import type { AnyResource } from "@tidegate/resources/Resource"
+import { action } from "@tidegate/resources/Action"
 import { filter } from "@tidegate/resources/Filter"
 import { plain as plainResources } from "@tidegate/resources/Resources"
 import { workflow } from "@tidegate/resources/Workflow"
@@ -27,7 +28,7 @@ const workflowOf = async (gateway: Gateway, ids: Present): Promise<string> => {
 }
 
 /** Those of which nothing is needed but their example. */
-const plain: ReadonlyArray<AnyResource> = [filter, ...plainResources]
+const plain: ReadonlyArray<AnyResource> = [filter, action, ...plainResources]
 
 /** A resource of each of these kinds as its example writes it, by its prefix. */
 const examplesOf = async (gateway: Gateway, kinds: ReadonlyArray<AnyResource>): Promise<Present> => {

@@ -1,10 +1,13 @@
-import { missing, of, row, type Section, tests } from "./Facts.ts"
+import { of, row, type Section, tests } from "./Facts.ts"
 
 const reads = tests("packages/storage/test/reads/Metrics.test.ts")
 const contract = tests("test/contract/Metrics.test.ts")
 
 const series = contract("tell what happened by every dimension, in every granularity")
 const summaries = contract("summarize 24 hours under every name of an id")
+const ofRuns = tests("packages/api/test/WorkflowRuns.test.ts")(
+  "are counted as their rows tell, begun, failed and how long they took"
+)
 const counted = reads("tell what a count over the rows tells, before and after counts are added up and compacted")
 
 export const metrics: Section = {
@@ -15,7 +18,7 @@ export const metrics: Section = {
       "GET /metrics/sources; GET /metrics/destinations; GET /metrics/transformations; GET /metrics/connections",
       summaries
     ),
-    row("GET /metrics/workflows", missing("comes with the workflows of document 2"))
+    row("GET /metrics/workflows", ofRuns)
   ],
   fields: {
     RequestSeries: [of("series series[].* partial granularity date_range date_range.*", counted)],
@@ -23,6 +26,7 @@ export const metrics: Section = {
     SourceMetrics: [of("*", reads("summarize the last 24 hours of each resource, and zeros of what is none"))],
     DestinationMetrics: [of("*", reads("summarize the last 24 hours of each resource, and zeros of what is none"))],
     TransformationMetrics: [of("*", reads("summarize the last 24 hours of each resource, and zeros of what is none"))],
+    WorkflowMetrics: [of("*", ofRuns)],
     ConnectionMetrics: [of("*", reads("summarize the last 24 hours of each resource, and zeros of what is none"))]
   },
   states: [

@@ -8,10 +8,28 @@ const graph = stored("stores a workflow and shows it, its graph with all default
 const issue = stored("is not activated while it names what is disabled; it tells so when that comes later")
 const written = [of("name source_id description", input), of("steps edges", graph), of("status", issue)]
 
+const reading = tests("packages/api/test/WorkflowRuns.test.ts")
+const lists = tests("packages/api/test/EveryList.test.ts")
+const kept = tests("packages/storage/test/RetentionRuns.test.ts")
+const reports = tests("packages/workflows/test/RunReport.test.ts")
+
+const listed = reading("are listed, newest first, page by page and by their state")
+const shown = reading("are shown with the version that ran, what began them, and their steps in order")
+const tried = reading("tell each attempt of a step, and what it waits for")
+const retried = reading("go on from a failed step that is retried, once it may be")
+const cleared = reading("are cleared when they are at their end")
+const active = reading("of the whole team are listed and searched for, with their steps")
+const previewed = reading("show previews when they are asked for, without what is secret")
+
 export const workflows: Section = {
   title: "Workflows",
   endpoints: [
     row("GET /workflows", api("a list is of the latest change first, and knows the states")),
+    row("GET /workflows/{id}/runs", listed),
+    row("GET /workflows/{id}/runs/{runId}", shown),
+    row("POST /workflows/{id}/runs/{runId}/retry", retried),
+    row("DELETE /workflows/{id}/runs", cleared),
+    row("GET /workflow-activity", active),
     row("POST,PUT /workflows; GET,PUT,PATCH,DELETE /workflows/{id}", api("the life of one of ${prefix}/workflows"))
   ],
   fields: {
@@ -20,9 +38,42 @@ export const workflows: Section = {
     WorkflowCapabilities: [],
     WorkflowRuntimeIssue: [],
     WorkflowWrite: written,
-    WorkflowPatch: [
-      ...written,
-      of("version", stored("a change of an old version is refused, and nothing is written"))
-    ]
-  }
+    WorkflowPatch: [...written, of("version", stored("a change of an old version is refused, and nothing is written"))],
+    WorkflowRun: [of("hold_reason outcome error_code error_message error_step_id", listed)],
+    WorkflowRunList: [of("next_cursor", listed)],
+    WorkflowRunDetail: [of("version trigger steps", shown), of("retry retry.*", retried)],
+    VersionEvidence: [of("*", shown)],
+    ResourceEvidence: [of("*", reading("tell what their steps named when they began"))],
+    RunTrigger: [of("*", shown)],
+    StepRetries: [of("*", retried)],
+    StepSummary: [of("*", active)],
+    StepExecution: [
+      of("attempts wait attempt_count max_attempts", tried),
+      of("input_preview output_preview", previewed),
+      of("iterations", reports("tells how far a list has come")),
+      of("warnings warnings[].*", reports("tells what was warned of, without what is secret"))
+    ],
+    StepAttempt: [of("*", tried)],
+    PayloadPreview: [of("*", previewed)],
+    WorkflowActivity: [of("*", active)],
+    WorkflowActivityList: [of("total_exact applied_range", active)],
+    StepRetryInput: [of("step_id", retried)],
+    RetriedStep: [of("*", retried)],
+    ClearedRuns: [of("*", cleared)]
+  },
+  states: [
+    row("a run that has ended is taken up again by a step retry", retried),
+    row("a paused workflow's runs are held", listed),
+    row(
+      "runs are kept as records, what steps gave as payloads",
+      kept("runs with their steps as long as records, what steps gave and its previews as long as payloads")
+    )
+  ],
+  limits: [
+    row(
+      "run list limit: 255 at most; activity limit: 100 at most",
+      lists("${path} has its envelope, its order and its limits")
+    ),
+    row("search: 200 characters at most", active)
+  ]
 }

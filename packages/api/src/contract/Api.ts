@@ -1,6 +1,7 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import type { AnyResource } from "@tidegate/resources/Resource"
 import { plain } from "@tidegate/resources/Resources"
+import { ActionsApi } from "./ActionsApi.ts"
 import { AttemptsApi } from "./AttemptsApi.ts"
 import { AuthApi } from "./AuthApi.ts"
 import { ConnectionsApi } from "./ConnectionsApi.ts"
@@ -20,7 +21,10 @@ import { SharesApi } from "./SharesApi.ts"
 import { SourcesApi } from "./SourcesApi.ts"
 import { StreamsApi } from "./StreamsApi.ts"
 import { TransformationsApi } from "./TransformationsApi.ts"
+import { WorkflowAggregatesApi } from "./WorkflowAggregatesApi.ts"
 import { WorkflowsApi } from "./WorkflowsApi.ts"
+import { WorkflowTemplatesApi } from "./WorkflowTemplatesApi.ts"
+import { WorkflowTestsApi } from "./WorkflowTestsApi.ts"
 
 type Groups<Resources extends ReadonlyArray<AnyResource>> = {
   readonly [Place in keyof Resources]: ReturnType<typeof groupOf<Resources[Place]>>
@@ -39,7 +43,11 @@ export class Api extends HttpApi.make("tidegate")
     ConnectionsApi,
     TransformationsApi,
     WorkflowsApi,
+    WorkflowAggregatesApi,
+    WorkflowTestsApi,
+    WorkflowTemplatesApi,
     FiltersApi,
+    ActionsApi,
     ...plainGroups,
     RequestsApi,
     EventsApi,

@@ -83,7 +83,35 @@ const about: Record<ErrorCode, About> = {
     when: "Somebody else has changed the workflow since that version.",
     data: Schema.Struct({ current_version: Schema.Int, supplied_version: Schema.Int })
   },
-  WORKFLOW_NOT_EXECUTABLE: { when: "The workflow names something that is disabled, or has no source.", data: Issues },
+  SAMPLE_UNAVAILABLE: {
+    when: "There is no request to try the workflow on: neither one in the body, nor one that is stored."
+  },
+  TEMPLATE_BINDING_INVALID: { when: "What the template has to be given is missing, or of another kind.", data: Fields },
+  WORKFLOW_NOT_EXECUTABLE: {
+    when: "The workflow names something that is disabled, has no source, or is itself disabled.",
+    data: Issues
+  },
+  LOOP_DETECTED: {
+    when: "Steps of workflows have sent the request on more than ten times. The request is stored, rejected."
+  },
+  RUN_ACTIVE: { when: "The run is not at its end." },
+  STEP_NOT_RETRYABLE: {
+    when: "The step has not failed.",
+    data: Schema.Struct({ step_status: Schema.String })
+  },
+  RUN_PAYLOAD_EXPIRED: {
+    when: "Retention took what the run began with.",
+    data: Schema.Struct({ expired_at: Schema.String })
+  },
+  PROVIDER_ACCOUNT_NOT_CONNECTED: { when: "The provider's account is not connected." },
+  ACTION_OPTIONS_INVALID: {
+    when: "There is nothing of that name to choose from.",
+    data: Schema.Struct({
+      provider_key: Schema.String,
+      resource: Schema.String,
+      resources: Schema.Array(Schema.String)
+    })
+  },
   INVALID_KEY_POLICY: { when: "The key cannot be what the body says.", data: Fields },
   FORMATTER_ENVELOPE_INVALID: { when: "The body says no trial of the formatter.", data: Fields },
   FORMATTER_ANCHOR_INVALID: { when: "`anchor_at` is no time with its offset.", data: Fields },
@@ -205,6 +233,7 @@ const others: ReadonlySet<ErrorCode> = new Set([
   "ROUTE_NOT_FOUND",
   "METHOD_NOT_ALLOWED",
   "SOURCE_AUTH_FAILED",
+  "LOOP_DETECTED",
   "SOURCE_DISABLED_INGRESS",
   "SOURCE_METHOD_NOT_ALLOWED",
   "UPSTREAM_ERROR",

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import type { ErrorCode } from "@tidegate/model/GatewayError"
 import { ResourceList } from "@tidegate/model/Lists"
 import { editing, reading } from "@tidegate/model/Permission"
@@ -174,7 +174,10 @@ export const groupOf = <
         query: (special.query ?? Parameters.switchable) as Query,
         success: ResourceList(listed)
       }).annotateMerge(about(`list${typeName(plural)}`, "list", { answer: resourceList(example.record) })),
-      HttpApiEndpoint.post("create", `/${plural}`, whole).annotateMerge(
+      HttpApiEndpoint.post("create", `/${plural}`, {
+        ...whole,
+        success: resource.created === undefined ? record : (record.pipe(HttpApiSchema.status(201)) as typeof record)
+      }).annotateMerge(
         about(`create${Name}`, "create", {
           body: example.body,
           answer: example.record,

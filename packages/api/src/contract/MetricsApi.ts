@@ -6,7 +6,8 @@ import {
   MetricsList,
   RequestSeries,
   SourceMetrics,
-  TransformationMetrics
+  TransformationMetrics,
+  WorkflowMetrics
 } from "@tidegate/model/Metrics"
 import { reading } from "@tidegate/model/Permission"
 import { Authorization } from "./Authorization.ts"
@@ -94,6 +95,19 @@ export class MetricsApi extends HttpApiGroup.make("metrics")
         summary: "Summarize connections",
         description: summary,
         answer: Examples.connections
+      })
+    ),
+    HttpApiEndpoint.get("workflows", "/metrics/workflows", {
+      query: Parameters.summaryOf("workflow"),
+      success: MetricsList(WorkflowMetrics)
+    }).annotateMerge(
+      operation({
+        id: "getWorkflowMetrics",
+        permission: { ...reading, scope: null },
+        summary: "Summarize workflows",
+        description:
+          "Of the runs of the last 24 hours, a row for each id in the order given; zeros for an id that is none.",
+        answer: Examples.workflows
       })
     )
   )

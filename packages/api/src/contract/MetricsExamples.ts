@@ -90,3 +90,12 @@ export const transformations = one({
   executions_24h_successful_bins: [0, 0, 0, 2, 4, 6],
   executions_24h_failed_bins: [0, 0, 0, 0, 0, 0]
 })
+
+export const workflows = one({
+  id: ids.workflow,
+  workflow_id: ids.workflow,
+  runs_24h_count: 6,
+  runs_24h_failed_count: 1,
+  bins: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 3, 1],
+  avg_duration_ms: 900
+})

@@ -5,6 +5,7 @@ import { LogLevel } from "@tidegate/model/Execution"
 import { eventMeasures, Granularity, requestMeasures } from "@tidegate/model/Metrics"
 import { maxValues } from "@tidegate/model/BodyLimits"
 import { WorkflowStatus } from "@tidegate/model/Workflow"
+import { RunStatus } from "@tidegate/model/WorkflowRun"
 import { describedAs } from "@tidegate/resources/DescribedAs"
 import { ids } from "./Examples.ts"
 
@@ -151,6 +152,36 @@ export const workflows = {
   ...search,
   status: values("Of these states", WorkflowStatus),
   source_id: values("Of these sources")
+}
+
+export const workflowRuns = {
+  ...team,
+  ...window,
+  ...cursor,
+  from: moment("Start of the window; unless told all there are"),
+  status: values("Of these states", RunStatus),
+  limit: limit(255, 100)
+}
+
+export const workflowRunPath = {
+  ...pathOf("workflow"),
+  runId: Id.annotate({ description: "The run's id", examples: [ids.workflowRun] })
+}
+
+export const workflowRun = {
+  ...team,
+  include_previews: flag("Shows what began the run, and what its steps were given and gave, without secrets", false)
+}
+
+export const workflowActivity = {
+  ...team,
+  ...window,
+  q: text("Looks for this in request ids and in the names of workflows and sources, in either case"),
+  search: text("Alias of q"),
+  source_id: values("Only runs of these sources"),
+  source: values("Alias of source_id"),
+  status: values("Of these states", RunStatus),
+  limit: limit(100, 100)
 }
 
 export const transformations = {
@@ -339,7 +370,9 @@ export const eventSeries = {
 const summaryAlias = values("Alias of id")
 
 /** Whose 24 hours are asked for; every name is understood. */
-export const summaryOf = <Name extends "source" | "destination" | "transformation" | "connection">(name: Name) =>
+export const summaryOf = <Name extends "source" | "destination" | "transformation" | "connection" | "workflow">(
+  name: Name
+) =>
   ({
     ...team,
     id: values("Whose rows; required under one of its names", Schema.String, ids[name]),

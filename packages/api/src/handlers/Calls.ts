@@ -13,8 +13,8 @@ import { query } from "@tidegate/storage/Transaction"
 /** Longer than a take-over of a shard by another runner lasts, shorter than callers wait. */
 const deadline = Duration.seconds(15)
 
-const late = (message: string) => ({
-  duration: deadline,
+const late = (message: string, duration = deadline) => ({
+  duration,
   orElse: () => Effect.fail(fail("QUEUE_UNAVAILABLE", message))
 })
 
@@ -71,7 +71,8 @@ export const carriedThrough = <A, R>(change: Effect.Effect<A, GatewayError, R>):
  * reached for the whole deadline is a 503, because the call may be repeated.
  */
 export const askOwner = <A, R>(
-  effect: Effect.Effect<A, GatewayError | NoOwner, R>
+  effect: Effect.Effect<A, GatewayError | NoOwner, R>,
+  within = deadline
 ): Effect.Effect<A, GatewayError, R> =>
   effect.pipe(
     Effect.mapError((error) =>
@@ -85,7 +86,7 @@ export const askOwner = <A, R>(
     Effect.catchTag("OwnerChanged", () =>
       Effect.fail(fail("QUEUE_UNAVAILABLE", "the resource has just changed its owner; repeat the request"))
     ),
-    Effect.timeoutOrElse(late("the resource's owner did not answer in time; repeat the request")),
+    Effect.timeoutOrElse(late("the resource's owner did not answer in time; repeat the request", within)),
     unhindered
   )
 
@@ -99,6 +100,8 @@ export const reader = Effect.map(
     <A>(effect: Effect.Effect<A, GatewayError | SqlError.SqlError, Stores>): Effect.Effect<A, GatewayError> =>
       read(Effect.provideContext(effect, stores))
 )
+
+export type Reader = Effect.Success<typeof reader>
 
 /**
  * Updates what is found, creates what is not. When another caller creates it in between, what that one made is updated,

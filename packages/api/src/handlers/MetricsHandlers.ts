@@ -92,5 +92,6 @@ export const layer = HttpApiBuilder.group(
       .handle("destinations", summary(SummaryReads.destinations))
       .handle("transformations", summary(SummaryReads.transformations))
       .handle("connections", summary(SummaryReads.connections))
+      .handle("workflows", summary(SummaryReads.workflows))
   })
 )

@@ -1,25 +1,41 @@
-import { Effect, type Schema } from "effect"
+import { Clock, Effect, type Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { WorkflowEntity } from "@tidegate/entities/Workflow/WorkflowProtocol"
 import { invalid } from "@tidegate/model/GatewayError"
+import { newId, prefixes } from "@tidegate/model/Ids"
 import { WorkflowStatus } from "@tidegate/model/Workflow"
+import { RunStatus } from "@tidegate/model/WorkflowRun"
+import { stepRetryBody } from "@tidegate/resources/StepRetryInput"
 import { workflow } from "@tidegate/resources/Workflow"
+import * as RunDetail from "@tidegate/storage/reads/RunDetail"
+import * as RunReads from "@tidegate/storage/reads/RunReads"
+import { clearRuns } from "@tidegate/storage/RunHistory"
 import { Workflows } from "@tidegate/storage/Workflows"
 import { Api } from "../contract/Api.ts"
+import { CurrentTeam } from "../contract/Authorization.ts"
 import type * as Parameters from "../contract/Parameters.ts"
-import { searchOf, valuesOf } from "./ListInput.ts"
+import { askOwner, ownersOf, reader } from "./Calls.ts"
+import { readJsonObject } from "./JsonBody.ts"
+import { limitOf, pageOf, refuseCursors, searchOf, valuesOf, windowOf } from "./ListInput.ts"
 import { handle } from "./Resource.ts"
 
 type Query = Schema.Struct.Type<typeof Parameters.workflows>
 
-const known: ReadonlyArray<string> = WorkflowStatus.literals
+/** States in either case, of those that are known. */
+const statesOf = Effect.fnUntraced(function* <State extends string>(
+  written: ReadonlyArray<string> | undefined,
+  known: ReadonlyArray<State>
+) {
+  const states = (yield* valuesOf("status", written)).map((one) => one.toLowerCase())
+  if (!states.every((one) => (known as ReadonlyArray<string>).includes(one))) {
+    yield* invalid([{ path: "status", message: `must be of ${known.join(", ")}` }])
+  }
+  return known.filter((state) => (states as ReadonlyArray<string>).includes(state))
+})
 
 /** What a list of workflows is narrowed to and ordered by. */
 const listed = Effect.fnUntraced(function* (query: Query) {
-  const status = (yield* valuesOf("status", query.status)).map((one) => one.toLowerCase())
-  if (!status.every((one) => known.includes(one))) {
-    yield* invalid([{ path: "status", message: `must be of ${known.join(", ")}` }])
-  }
+  const status = yield* statesOf(query.status, WorkflowStatus.literals)
   const search = searchOf(query)
   return {
     orderBy: query.order_by ?? "updated_at",
@@ -33,6 +49,47 @@ export const layer = HttpApiBuilder.group(
   "workflows",
   Effect.fnUntraced(function* (handlers) {
     const [store, client] = [yield* Workflows, yield* WorkflowEntity.client]
-    return yield* handle(handlers, workflow, store, client, { listed })
+    const reading = yield* reader
+    const { owner } = ownersOf(prefixes.workflow, "workflow", client)
+    const handled = yield* handle(handlers, workflow, store, client, { listed })
+    return handled
+      .handle("runs", ({ params, query }) =>
+        Effect.gen(function* () {
+          const { id: team } = yield* CurrentTeam
+          const statuses = yield* statesOf(query.status, RunStatus.literals)
+          const page = pageOf("workflow_runs", query, { team, workflow: params.id, statuses }, 255)
+          return yield* reading(RunReads.list(team, params.id, statuses, page))
+        })
+      )
+      .handle("run", ({ params, query }) =>
+        Effect.flatMap(CurrentTeam, ({ id: team }) =>
+          reading(RunDetail.get(team, params.id, params.runId, query.include_previews ?? false))
+        )
+      )
+      .handleRaw("retryStep", ({ params, request }) =>
+        Effect.gen(function* () {
+          const { id: team_id } = yield* CurrentTeam
+          const { step_id } = yield* Effect.fromResult(stepRetryBody.judge(yield* readJsonObject(request)))
+          // Made here, so that a command that arrives twice retries once.
+          const retry_id = newId("wro_", yield* Clock.currentTimeMillis)
+          const to = yield* owner(params.id)
+          return yield* askOwner(to.RetryStep({ team_id, run_id: params.runId, step_id, retry_id }))
+        })
+      )
+      .handle("clearRuns", ({ params }) =>
+        Effect.flatMap(CurrentTeam, ({ id: team }) => reading(clearRuns(team, params.id)))
+      )
+      .handle("activity", ({ query }) =>
+        Effect.gen(function* () {
+          const { id: team } = yield* CurrentTeam
+          yield* refuseCursors
+          const filter = {
+            statuses: yield* statesOf(query.status, RunStatus.literals),
+            sources: yield* valuesOf("source_id", query.source_id, query.source),
+            search: searchOf(query)
+          }
+          return yield* reading(RunReads.activity(team, filter, windowOf(query), limitOf(query.limit, 100)))
+        })
+      )
   })
 )

@@ -67,7 +67,9 @@ export const layer = BulkOperationEntity.toLayer(
       const destinations = new Set(made.events.map(({ destination_id }) => destination_id))
       const connections = new Set(made.requests.flatMap(({ connections }) => connections))
       yield* Effect.forEach(destinations, hints.wakeDestination, { concurrency: 16, discard: true })
+      const workflows = new Set(made.requests.flatMap(({ workflows }) => workflows))
       yield* Effect.forEach(connections, hints.wakeConnection, { concurrency: 16, discard: true })
+      yield* Effect.forEach(workflows, hints.wakeWorkflow, { concurrency: 16, discard: true })
     })
 
     /** Waits until what was queued before has had its turn. */

@@ -30,6 +30,18 @@ export interface Attempt {
   cliId: string | null
   /** What was sent with it and is not to be kept; null: nothing. */
   echoes: Echoes | null
+  /** Of one that is made for a step of a workflow; null: it is an event's. */
+  readonly call: CallSettings | null
+}
+
+/** What a step of a workflow has a say in. */
+export interface CallSettings {
+  /** For the whole of it. */
+  readonly timeoutMs: number
+  /** Of the answer's body. */
+  readonly captureBytes: number
+  /** Flat. Whatever the destination is: they take the place of what it would have sent by the same names. */
+  readonly headers: ReadonlyArray<string>
 }
 
 /** How the exchange with a target ended: `status` is null when nothing was answered. Times are Unix ms. */
@@ -46,7 +58,8 @@ export const beginAttempt = (
   item: DeliveryItem,
   lane: LaneSettings | undefined,
   startedAt: number,
-  trace: AttemptTrace | null
+  trace: AttemptTrace | null,
+  call: CallSettings | null = null
 ): Attempt => ({
   item,
   lane,
@@ -56,7 +69,8 @@ export const beginAttempt = (
   url: "",
   method: item.payload.method,
   cliId: null,
-  echoes: null
+  echoes: null,
+  call
 })
 
 const triggerOf = (item: DeliveryItem, lane: LaneSettings | undefined): string =>
@@ -67,7 +81,7 @@ const triggerOf = (item: DeliveryItem, lane: LaneSettings | undefined): string =
       : "AUTOMATIC"
 
 export const factsOf = (
-  { item, startedAt, trigger }: Attempt,
+  { call, item, startedAt, trigger }: Attempt,
   lane: LaneSettings,
   destination: Pick<DestinationState, "id" | "name">,
   shown: MessageHead
@@ -89,7 +103,8 @@ export const factsOf = (
   originalIp: item.payload.originalIp,
   createdAt: item.createdAt,
   timestampSeconds: Math.floor(startedAt / 1000),
-  shown
+  shown,
+  ...(call === null ? {} : { isStep: true })
 })
 
 /** Seconds until the next attempt should this one fail without saying when; null when it is the last. */

@@ -18,9 +18,12 @@ import { DeliveryRuntime } from "./DeliveryRuntime.ts"
 import { type DestinationState, type LaneSettings, loadDestination } from "./DestinationState.ts"
 import { Pacer } from "./Pacer.ts"
 import type { QueueHost } from "./QueueHost.ts"
+import { makeRecording } from "./Recording.ts"
 import { readRefill } from "./Refill.ts"
 import { makeOpening } from "./Opened.ts"
 import { makeSending } from "./Sending.ts"
+import { makeStepCalls } from "./StepCalls.ts"
+import type { StepSend } from "./StepProtocol.ts"
 import { mostThroughTunnel, Tunnel } from "./Tunnel.ts"
 import type { Heard, Listening, TunnelResult } from "./TunnelProtocol.ts"
 
@@ -71,26 +74,6 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const load = loadDestination(id, shard, connectorOf)
   const opening = yield* makeOpening(scope, holdsLease)
 
-  /** Of an attempt nothing more is to come: it is recorded, or not ours, or not to be. */
-  const noLonger = (item: DeliveryItem): DeliveryItem => {
-    unrecorded.delete(item.eventId)
-    return item
-  }
-  const sending = yield* makeSending({
-    id,
-    opening,
-    now,
-    holdsLease,
-    run,
-    ends: {
-      ended: (item, how) => queue.ended(item, how),
-      recorded: (item, result) => queue.recorded(noLonger(item), result),
-      abandoned: (item) => queue.abandoned(noLonger(item)),
-      returned: (item) => queue.returned(noLonger(item)),
-      lost: (item) => queue.lost(noLonger(item))
-    }
-  })
-
   /** One at a time: what was read later is applied later. */
   const loadAndApply = Semaphore.makeUnsafe(1).withPermits(1)(
     Effect.gen(function* () {
@@ -114,6 +97,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
         maxConcurrency: isTunnel ? mostThroughTunnel : (next?.maxConcurrency ?? null),
         presence: isTunnel ? tunnel : null
       })
+      calls.configured()
       passed("reload")
     }).pipe(
       Effect.ensuring(
@@ -219,6 +203,10 @@ export const makeDeliveryLoop = Effect.gen(function* () {
   const queue = new DeliveryQueue(host)
   yield* watch(id, queue)
 
+  const noLonger = (item: DeliveryItem): void => void unrecorded.delete(item.eventId)
+  const recording = yield* makeRecording({ id, now, queue, noLonger })
+  const sending = yield* makeSending({ id, opening, now, holdsLease, run, ends: recording })
+
   /** Runs the queue's timers. */
   const runTimers = Effect.gen(function* () {
     while (true) {
@@ -290,6 +278,21 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     queue.wake()
     run(startPump)
   }
+
+  const calls = makeStepCalls({
+    queue,
+    after,
+    state: () => state,
+    isAway: () => tunnel !== null && tunnel.awaySince !== null,
+    send: (attempt) => {
+      startedMeanwhile?.push(attempt.startedAt)
+      calling.send(attempt, state, tunnel)
+    }
+  })
+  const calling = yield* makeSending({ id, opening, now, holdsLease, run, ends: calls.ends })
+  /** Waits for its turn in the queue, whose timers run meanwhile. */
+  const send = (message: StepSend) =>
+    Effect.andThen(Effect.forkIn(Effect.andThen(Effect.yieldNow, startPump), scope), calls.send(message))
   /** What somebody asks who holds the tunnel open. */
   const listen = (listening: Listening): Effect.Effect<Heard> =>
     Effect.callback<Heard>((resume) => {
@@ -300,10 +303,20 @@ export const makeDeliveryLoop = Effect.gen(function* () {
 
   yield* Effect.addFinalizer(() =>
     Effect.callback<void>((resume) => {
+      calls.stop()
       queue.stop(() => resume(Effect.void))
       // The next owner is asked for what is under way there.
       tunnel?.stop()
-    }).pipe(Effect.timeout(drainPatience), Effect.ignore, Effect.ensuring(Effect.sync(sending.cancel)))
+    }).pipe(
+      Effect.timeout(drainPatience),
+      Effect.ignore,
+      Effect.ensuring(
+        Effect.sync(() => {
+          sending.cancel()
+          calling.cancel()
+        })
+      )
+    )
   )
 
   /** Null: nothing has been read yet, and so no change can make it stale. */
@@ -326,6 +339,7 @@ export const makeDeliveryLoop = Effect.gen(function* () {
     reload: Effect.suspend(() => (begun === null ? begin : reload)),
     reloadIfBegun: Effect.suspend(() => (begun === null ? Effect.void : reload)),
     work,
+    send,
     offer,
     wake: () => queue.wake(),
     tokens: opening.tokens,

@@ -1,4 +1,5 @@
 import { metrics } from "@tidegate/telemetry/Metrics"
+import { Call, type CallLine, Calls } from "./Calls.ts"
 import { ConcurrencyLimit, type Departure, type Ending } from "./ConcurrencyLimit.ts"
 import type { DeliveryItem } from "./DeliveryItem.ts"
 import { DeliveryWindow } from "./DeliveryWindow.ts"
@@ -31,12 +32,14 @@ const brokenPauseMs = 1_000
  *
  *     offer/refilled ─► lane (waiting ─► ready) ─► [pacer, limit, slots, lease] ─► deliver ─► ended ─► recorded
  *
- * Lanes take turns, so connections share a destination fairly. Everything in it can be lost at any time.
+ * Lanes take turns, so connections share a destination fairly; and so do the calls of workflows (Calls.ts), which go the same way but
+ * that nothing of them is recorded here. Everything in it can be lost at any time.
  */
 export class DeliveryQueue {
   readonly #host: QueueHost
   readonly #share: Share
   readonly #window: DeliveryWindow
+  readonly #calls: Calls
   /** What is on the wire, by event. */
   readonly #departures = new Map<string, Departure>()
   #rules: ReadonlyMap<string, LaneRules> = new Map()
@@ -69,6 +72,7 @@ export class DeliveryQueue {
     this.#host = host
     this.#share = host.slots.share(() => this.tick())
     this.#window = new DeliveryWindow(this.#share)
+    this.#calls = new Calls(this.#share)
   }
 
   /** When `tick` has to be called next (Unix ms); Infinity: when something ends; null: idle. */
@@ -126,6 +130,28 @@ export class DeliveryQueue {
       else if (lane.behind || !this.#insert(lane, item, now)) this.#window.turnAway(lane)
     }
     if (more) this.#lookAround(now)
+    this.tick()
+  }
+
+  /** Takes a call in, to be made when its turn has come. False: it is not, for want of room or because nothing is sent here. */
+  call(call: Call): boolean {
+    if (this.#stopped || this.#destinationState !== "open" || !this.#calls.add(call)) return false
+    this.tick()
+    return true
+  }
+
+  /** Nobody waits for it any more; answers whether it still waited. */
+  withdraw(call: Call): boolean {
+    const waited = this.#calls.remove(call)
+    if (waited) this.tick()
+    return waited
+  }
+
+  /** A call is over. */
+  called(call: Call, how: Ending): void {
+    this.#onWire--
+    if (call.departure !== null) this.#limit.ended(how, call.departure, this.#host.now())
+    this.#share.release()
     this.tick()
   }
 
@@ -351,7 +377,7 @@ export class DeliveryQueue {
     const patience = this.#patience
     // Nothing has waited for long enough before the target was away for that long.
     const waitsUntil = awaySince === null ? now : awaySince + patience
-    const open: Array<Lane> = []
+    const open: Array<Lane | CallLine> = []
     for (const [id, lane] of this.#window.lanes) {
       if (lane.size === 0 && !lane.behind && lane.lines.isEmpty && this.#rules.get(id)?.order === undefined) {
         this.#window.lanes.delete(id)
@@ -365,6 +391,10 @@ export class DeliveryQueue {
         open.push(lane)
         ready += lane.readyCount
       }
+    }
+    for (const line of this.#calls.lines) {
+      open.push(line)
+      ready += line.readyCount
     }
     for (let started = 0; ready > 0; started++) {
       if (started === mostStarts) {
@@ -382,7 +412,7 @@ export class DeliveryQueue {
       }
       if (this.#onWire >= this.#limit.value || this.#unrecorded >= mostUnrecorded) break
       if (!this.#share.take()) break
-      let item: DeliveryItem | undefined
+      let item: DeliveryItem | Call | undefined
       try {
         item = this.#nextItem(open)
       } finally {
@@ -390,7 +420,8 @@ export class DeliveryQueue {
       }
       if (item === undefined) break
       ready--
-      this.#startOne(item, now)
+      if (item instanceof Call) this.#makeCall(item, now)
+      else this.#startOne(item, now)
     }
     // Whoever waits with some for a target that is away need not know of more.
     const looks = this.#look && (awaySince === null || this.#window.isEmpty)
@@ -404,7 +435,8 @@ export class DeliveryQueue {
       if (this.#readsDue) for (const lane of this.#window.lanes.values()) lane.missed = false
       this.#host.refill()
     } else if (!this.#refilling) next = Math.min(next, refillAt)
-    const idle = next === Number.POSITIVE_INFINITY && this.#window.isEmpty && !this.#refilling && !this.#look
+    const isEmpty = this.#window.isEmpty && this.#calls.isEmpty
+    const idle = next === Number.POSITIVE_INFINITY && isEmpty && !this.#refilling && !this.#look
     return idle ? null : next
   }
 
@@ -435,6 +467,14 @@ export class DeliveryQueue {
     })
   }
 
+  #makeCall(call: Call, now: number): void {
+    this.#onWire++
+    this.#pacer?.take(now)
+    call.departure = this.#limit.begun(now, this.#onWire)
+    call.start(now)
+    this.#pacer?.start(this.#host.now())
+  }
+
   #deliver(item: DeliveryItem, startedAt: number): void {
     this.#departures.set(item.eventId, this.#limit.begun(startedAt, this.#onWire))
     try {
@@ -454,14 +494,14 @@ export class DeliveryQueue {
   }
 
   /** The next item in turn that may still be delivered; lanes take turns. */
-  #nextItem(open: Array<Lane>): DeliveryItem | undefined {
+  #nextItem(open: Array<Lane | CallLine>): DeliveryItem | Call | undefined {
     while (open.length > 0) {
       this.#turn = (this.#turn + 1) % open.length
       const lane = open[this.#turn]!
       const item = lane.shift()
       if (lane.readyCount === 0) open.splice(this.#turn, 1)
       if (item === undefined) continue
-      if (!this.#isCancelled(item)) return item
+      if (item instanceof Call || !this.#isCancelled(item)) return item
       this.#window.begin()
       this.#window.drop(item)
       this.#window.over(item, "over", this.#host.now())

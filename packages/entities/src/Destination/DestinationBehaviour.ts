@@ -74,6 +74,7 @@ export const layer = DestinationEntity.toLayer(
           )
         ),
       Reload: () => deliveries.reload,
+      Send: ({ payload }) => begun(deliveries.send(payload)),
       Attach: ({ payload }) => begun(Effect.sync(() => deliveries.attach(payload.local_url))),
       Listen: ({ payload }) => begun(deliveries.listen(payload)),
       Answer: ({ payload }) => begun(Effect.sync(() => deliveries.answered(payload.cli_id, payload.results))),

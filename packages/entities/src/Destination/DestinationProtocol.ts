@@ -6,6 +6,7 @@ import { destination } from "@tidegate/resources/Destination"
 import { protocolOf } from "../Protocol.ts"
 import { batchOf } from "../Batch.ts"
 import type { DeliveryItem } from "./DeliveryItem.ts"
+import { stepMessages } from "./StepProtocol.ts"
 import { tunnelMessages } from "./TunnelProtocol.ts"
 
 /** What a manual retry answers: a new event, with the old one as its parent. */
@@ -56,5 +57,6 @@ export const DestinationEntity = protocolOf(destination, [
   ),
   Rpc.make("Wake").annotate(ClusterSchema.InterruptOnTermination, true),
   Rpc.make("Reload"),
+  ...stepMessages,
   ...tunnelMessages
 ])

@@ -50,8 +50,10 @@ export interface Bearer {
 /** A destination as its actor holds it: read from SQL at activation and on every `Reload`. */
 export interface DestinationState {
   readonly id: string
+  readonly teamId: string
   readonly name: string
   readonly state: LaneState
+  readonly isDeleted: boolean
   readonly cancelBefore: number
   readonly rate: { readonly limit: number; readonly period: RatePeriod } | null
   /** Deliveries on the wire at the most; null: as many as the target takes. */
@@ -86,7 +88,9 @@ export const loadDestination = Effect.fnUntraced(function* (
   const atOnce = opened.sender?.kind === "session" ? opened.sender.atOnce : config["max_concurrency"]
   return {
     id,
+    teamId: destination.team_id,
     name,
+    isDeleted: deleted_at !== null,
     state: disabled_at !== null || deleted_at !== null ? "cancelled" : "open",
     cancelBefore: ms(cancel_before),
     rate: typeof limit === "number" ? { limit, period: (config["rate_limit_period"] ?? "second") as RatePeriod } : null,

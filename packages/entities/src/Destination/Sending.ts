@@ -2,24 +2,13 @@ import { Cause, Effect, Exit, type Fiber } from "effect"
 import { type HttpSender, type OutboundRequest, Refusal, type Verdict } from "@tidegate/connectors/Connector"
 import { Egress } from "@tidegate/egress/Egress"
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
+import { maxCapturedBytes } from "@tidegate/model/BodyLimits"
 import { Echoes } from "@tidegate/signatures/Echoes"
 import type { Database } from "@tidegate/storage/Database"
-import { Journal } from "@tidegate/storage/Journal"
 import { Secrets } from "@tidegate/storage/Secrets"
-import { traceHeaders, Tracing } from "@tidegate/telemetry/Tracing"
-import {
-  type Attempt,
-  endingOf,
-  factsOf,
-  type Outcome,
-  recordOf,
-  retryOf,
-  unanswered,
-  verdictOf,
-  withoutEchoes
-} from "./Attempt.ts"
+import { traceHeaders } from "@tidegate/telemetry/Tracing"
+import { type Attempt, endingOf, factsOf, type Outcome, unanswered, verdictOf, withoutEchoes } from "./Attempt.ts"
 import type { Ending } from "./ConcurrencyLimit.ts"
-import type { DeliveryQueue } from "./DeliveryQueue.ts"
 import type { DestinationState, LaneSettings } from "./DestinationState.ts"
 import { withCredentials } from "./ForwardedCredentials.ts"
 import type { Opened, Opening } from "./Opened.ts"
@@ -34,14 +23,35 @@ const attemptMs = 30_000
 const forTokenMs = 20_000
 const forSendingMs = 1_000
 
+const timeOf = ({ call }: Attempt): number => call?.timeoutMs ?? attemptMs
+
+/** The headers of a request that is complete, with those that every one of its kind has. */
+const headersOf = ({ call, trace }: Attempt, headers: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const traced = traceHeaders(trace, headers)
+  if (call === null) return traced
+  const own = new Set(call.headers.filter((_, i) => i % 2 === 0))
+  return [...traced.filter((_, i) => !own.has(traced[i - (i % 2)]!.toLowerCase())), ...call.headers]
+}
+
 interface Sending {
   readonly id: string
   readonly opening: Opening
   readonly now: () => number
   readonly holdsLease: () => boolean
   readonly run: <A, E>(effect: Effect.Effect<A, E, Database | Secrets>) => Fiber.Fiber<A, E>
-  /** Who is told how attempts end. */
-  readonly ends: Pick<DeliveryQueue, "ended" | "recorded" | "abandoned" | "returned" | "lost">
+  readonly ends: Ends
+}
+
+/** Who is told how attempts end: each by one of these, once. */
+export interface Ends {
+  /** It is over. Throws only when that was not taken in. */
+  readonly finished: (attempt: Attempt, outcome: Outcome, verdict: Verdict, how: Ending) => void
+  /** Nothing was sent, and it is no longer ours to be sent. */
+  readonly abandoned: (attempt: Attempt) => void
+  /** Whoever had it has gone. */
+  readonly returned: (attempt: Attempt) => void
+  /** It broke down, and so did saying so. */
+  readonly lost: (attempt: Attempt) => void
 }
 
 /**
@@ -51,8 +61,6 @@ interface Sending {
  */
 export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, now, opening, run }: Sending) {
   const egress = yield* Egress
-  const journal = yield* Journal
-  const tracing = yield* Tracing
   const secrets = yield* Secrets
 
   const waiting = new Set<Fiber.Fiber<unknown, unknown>>()
@@ -88,7 +96,7 @@ export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, 
       finish(attempt, unanswered(failure.code, failure.message, at, at), { ...failure, final: false }, "unsent")
     } catch (again) {
       run(Effect.logError("an attempt that broke down could not be recorded", about, Cause.die(again)))
-      ends.lost(attempt.item)
+      ends.lost(attempt)
     }
   }
 
@@ -123,7 +131,7 @@ export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, 
     then: (opened: Opened) => void,
     otherwise: () => void
   ): void => {
-    const left = attemptMs - forSendingMs - (now() - attempt.startedAt)
+    const left = timeOf(attempt) - forSendingMs - (now() - attempt.startedAt)
     const duration = Math.max(0, Math.min(forTokenMs, left))
     const message = `no token came within ${Math.round(duration / 1_000)} seconds`
     const orElse = () => Effect.fail(new NotObtained({ message, refused: false, waitMs: null }))
@@ -178,12 +186,15 @@ export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, 
     if (request instanceof Refusal) return refuse(attempt, request.code, request.message, true)
     if (sender.kind === "http") {
       // Of an attempt that has waited for its token, what is left of its time.
-      const timeout =
-        token === null ? {} : { timeoutMs: Math.max(forSendingMs, attemptMs - (now() - attempt.startedAt)) }
-      const exchange = (complete: OutboundRequest) => {
-        const headers = traceHeaders(attempt.trace, complete.headers)
-        return egress.deliver({ ...complete, headers, mayStart: holdsLease, ...timeout })
-      }
+      const spent = token === null ? 0 : now() - attempt.startedAt
+      const exchange = (complete: OutboundRequest) =>
+        egress.deliver({
+          ...complete,
+          headers: headersOf(attempt, complete.headers),
+          mayStart: holdsLease,
+          timeoutMs: Math.max(forSendingMs, timeOf(attempt) - spent),
+          captureBytes: attempt.call?.captureBytes ?? maxCapturedBytes
+        })
       const exchanged =
         sender.complete === undefined ? exchange(request) : sender.complete(request, facts).then(exchange)
       const { judge } = sender
@@ -213,11 +224,12 @@ export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, 
       const { id: cliId, localUrl } = tunnel!.session ?? { id: null, localUrl: null }
       attempt.cliId = cliId
       if (localUrl !== null) attempt.url = localUrl + request.shownUrl.slice(origin.length)
-      const headers = traceHeaders(attempt.trace, request.headers)
+      const headers = headersOf(attempt, request.headers)
       const job = jobOf({ ...request, headers }, request.url.slice(origin.length), facts, item.payload.dataId, localUrl)
       return tunnel!.send(job, (ending) => wentThrough(attempt, ending, sender.judge))
     }
-    const answer = sender.answer(request)
+    const called = attempt.call === null ? request : { ...request, headers: headersOf(attempt, request.headers) }
+    const answer = sender.answer(called)
     const outcome = { ...answer, errorCode: null, errorMessage: null, sentAt: attempt.startedAt, respondedAt: now() }
     soon(attempt, () => answered(attempt, outcome, sender.judge))
   }
@@ -230,7 +242,7 @@ export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, 
       return finish(attempt, outcome, "successful", "answered")
     }
     const failure = Cause.findErrorOption(exit.cause)
-    if (failure._tag === "Some" && failure.value.unsent === true) return ends.lost(attempt.item)
+    if (failure._tag === "Some" && failure.value.unsent === true) return ends.lost(attempt)
     if (failure._tag === "None" && !Cause.hasInterruptsOnly(exit.cause)) return brokeDown(attempt, exit.cause)
     const { broken, code, final, message } =
       failure._tag === "Some"
@@ -248,7 +260,7 @@ export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, 
 
   /** What was sent through the tunnel has ended. */
   const wentThrough = (attempt: Attempt, ending: TunnelEnding | Returned, judge: HttpSender["judge"]): void => {
-    if (ending.kind === "returned") return ends.returned(attempt.item)
+    if (ending.kind === "returned") return ends.returned(attempt)
     soon(attempt, () => {
       const outcome = outcomeOf(ending, attempt.startedAt, now())
       // Whether it has come or not says nothing of how many may be under way: that is fixed.
@@ -260,27 +272,16 @@ export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, 
   const isOver = ({ errorCode, status }: Outcome): boolean =>
     errorCode === "NETWORK_REQUEST_CANCELED" && status === null && !holdsLease()
 
-  const abandon = ({ item }: Attempt): void => ends.abandoned(item)
+  const abandon = (attempt: Attempt): void => ends.abandoned(attempt)
 
   const answered = (attempt: Attempt, outcome: Outcome, judge: HttpSender["judge"]): void => {
     if (isOver(outcome)) abandon(attempt)
     else finish(attempt, outcome, verdictOf(outcome, judge), endingOf(outcome))
   }
 
-  /** Hands an attempt in to be recorded. Throws only when it did not. */
   const finish = (attempt: Attempt, answer: Outcome, judged: Verdict, how: Ending): void => {
-    const { item } = attempt
     const [outcome, verdict] = withoutEchoes(attempt, answer, judged)
-    const record = recordOf(attempt, id, outcome, verdict, now(), Math.random())
-    journal.record(record, (recorded) => {
-      if (recorded === "superseded") ends.recorded(item, { kind: "superseded" })
-      else if (recorded === "PENDING" && record.retryAt !== null) {
-        ends.recorded(item, { kind: "retry", item: retryOf(item, record, record.retryAt) })
-      } else ends.recorded(item, { kind: "finished" })
-    })
-    tracing.attempted(attempt.trace, attempt.startedAt, record)
-    // The journal answers later.
-    ends.ended(item, how)
+    ends.finished(attempt, outcome, verdict, how)
   }
 
   return {

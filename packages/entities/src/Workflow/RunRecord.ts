@@ -7,7 +7,7 @@ import type { RunTransition } from "@tidegate/storage/RunJournal"
 import type { DueRun, StoredPart } from "@tidegate/storage/Runs"
 import type { Advanced } from "@tidegate/workflows/Advance"
 import { previewOf } from "@tidegate/workflows/Preview"
-import { type Part, partOf, stateOf } from "@tidegate/workflows/Progress"
+import { linesOf, outputsIn, type Part, partOf, stateOf } from "@tidegate/workflows/Progress"
 import { type Facts, queuedRun, type RunState } from "@tidegate/workflows/Run"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 
@@ -15,7 +15,7 @@ import type { Workflow } from "@tidegate/workflows/Workflow"
 
 const nothing = new Uint8Array(0)
 
-/** What a run's steps read beside each other. */
+/** What a run's steps read beside each other. Credentials that the sender presented read as masks, as in rules and transformations. */
 export const factsOf = (
   run: DueRun,
   workflow: { readonly id: string; readonly name: string; readonly version: number }
@@ -39,27 +39,41 @@ export const factsOf = (
   }
 }
 
-/** Where a run stands, by what has been stored of it. */
-export const storedState = (workflow: Workflow, parts: ReadonlyArray<StoredPart>): RunState =>
-  parts.length === 0
-    ? queuedRun(workflow)
-    : stateOf(
-        workflow,
-        parts.map(({ outputs, steps }) => ({
-          progress: JSON.parse(steps) as Part["progress"],
-          outputs: outputs === null ? null : (JSON.parse(outputs) as Part["outputs"])
-        }))
-      )
+/** Where a run stands, by what has been stored of it: its parts, or those behind what it carried into a wait. */
+export const storedState = Effect.fnUntraced(function* (
+  workflow: Workflow,
+  parts: ReadonlyArray<StoredPart>,
+  carried: RunState = queuedRun(workflow)
+): Effect.fn.Return<RunState> {
+  const stored: Array<Part> = []
+  for (const { outputs, steps } of parts) {
+    stored.push({ progress: JSON.parse(steps) as Part["progress"], outputs: yield* inTurns(outputsIn(outputs)) })
+  }
+  return stateOf(workflow, stored, carried)
+})
+
+/** How many of its steps have come to what. */
+export const countsOf = ({ steps }: RunState) => {
+  const count = { pending: 0, running: 0, succeeded: 0, failed: 0, skipped: 0 }
+  for (const { status } of steps) count[status]++
+  return count
+}
 
 const isUnderWay = ({ steps }: RunState): boolean =>
   steps.some(({ status, wait }) => status === "running" && wait === null)
 
-/** When the run goes on; null: it is at its end. What is under way stays due, so that whoever comes after this process finds it. */
-const dueAt = (state: RunState, run: DueRun): number | null => {
+/** So long a run may go on. */
+export const longestLife = 60 * 86_400_000
+
+/**
+ * When the run goes on; null: it is at its end. `since`: it stays due, so that whoever comes after this process finds what is under way, and who
+ * releases it what is held.
+ */
+export const dueAt = (state: RunState, createdAt: number, since: number): number | null => {
   if (state.finishedAt !== null) return null
-  if (isUnderWay(state)) return run.due_at.getTime()
+  if (state.held || isUnderWay(state)) return since
   const waits = state.steps.flatMap(({ wait }) => (wait === null ? [] : [wait.until]))
-  return waits.length === 0 ? run.due_at.getTime() : Math.min(...waits)
+  return waits.length === 0 ? since : Math.min(...waits, createdAt + longestLife)
 }
 
 const errorOf = ({ plan }: Workflow, { steps, stopped }: RunState): RunTransition["error"] => {
@@ -89,15 +103,28 @@ export const abandoned = (
   failed: 0,
   skipped: 0,
   running: 0,
+  kept: run.kept,
   error: { ...error, stepId: null },
   startedAt: null,
   finishedAt: now,
   dueAt: null,
+  moves: false,
   carried: null,
-  steps: "{}",
+  steps: '{"run":{},"steps":{},"edges":{}}',
+  resources: null,
   outputs: null,
   previews: null
 })
+
+/** Which part of a run is written, when, and what goes with it into its wait. */
+export interface Writing {
+  readonly part: number
+  readonly now: number
+  readonly due: number | null
+  readonly moves: boolean
+  readonly carried: string | null
+  readonly resources: string | null
+}
 
 /** What an advance makes of the rows of a run, with the previews of what its steps were given and gave. */
 export const transitionOf = Effect.fnUntraced(function* (
@@ -105,8 +132,7 @@ export const transitionOf = Effect.fnUntraced(function* (
   run: DueRun,
   before: RunState,
   { inputs, state }: Advanced,
-  part: number,
-  now: number
+  { carried, due, moves, now, part, resources }: Writing
 ): Effect.fn.Return<RunTransition> {
   const { outputs, progress } = partOf(before, state)
   const previews: Record<string, { input?: unknown; output?: unknown }> = {}
@@ -114,7 +140,7 @@ export const transitionOf = Effect.fnUntraced(function* (
   for (const step of Object.keys(outputs ?? {})) {
     previews[step] = { ...previews[step], output: yield* inTurns(previewOf(state.steps[Number(step)]!.output)) }
   }
-  const count = (of: string): number => state.steps.filter(({ status }) => status === of).length
+  const { failed, running, skipped, succeeded } = countsOf(state)
   return {
     id: run.id,
     teamId: run.team_id,
@@ -124,17 +150,20 @@ export const transitionOf = Effect.fnUntraced(function* (
     status: state.status,
     outcome: state.outcome,
     attempts: run.attempts,
-    succeeded: count("succeeded"),
-    failed: count("failed"),
-    skipped: count("skipped"),
-    running: count("running"),
+    succeeded,
+    failed,
+    skipped,
+    running,
+    kept: state.steps.reduce((sum, { size }) => sum + size, 0),
     error: state.finishedAt === null ? null : errorOf(workflow, state),
     startedAt: state.startedAt,
     finishedAt: state.finishedAt,
-    dueAt: dueAt(state, run),
-    carried: null,
+    dueAt: due,
+    moves,
+    carried,
     steps: JSON.stringify(progress),
-    outputs: outputs === null ? null : JSON.stringify(outputs),
+    resources,
+    outputs: yield* inTurns(linesOf(outputs)),
     previews: Object.keys(previews).length === 0 ? null : JSON.stringify(previews)
   }
 })

@@ -9,49 +9,74 @@ import { type Effect as StepEffect, occurred } from "@tidegate/workflows/Inputs"
 import type { Occurrence, RunState } from "@tidegate/workflows/Run"
 import type { Outcome, StepError } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
-import { factsOf, storedState, transitionOf } from "./RunRecord.ts"
+import { carriedOf, carriedTo, carriesBeyond, unpacked } from "./Carried.ts"
+import { dueAt, factsOf, longestLife, storedState, transitionOf } from "./RunRecord.ts"
+import { Room } from "./RunRoom.ts"
+import { OwnRuns } from "./RunsInHand.ts"
 
 export const failed = (code: string, message: string): Outcome => ({ kind: "failed", error: { code, message } })
 
 export const unavailable = ({ step }: StepEffect): Outcome =>
   failed("ACTION_UNAVAILABLE", `a ${step.step.kind} step cannot be carried out here yet`)
 
-/** What leaves the process for a step. `key` is the same for every attempt of a step of a run, and another one for any other. */
+/** Ends a call that a step makes after the time that the step gives it. */
+export const inTime = <E, R>(
+  { step: { timeoutMs } }: StepEffect,
+  call: Effect.Effect<Outcome, E, R>
+): Effect.Effect<Outcome, E, R> =>
+  Effect.timeoutOrElse(call, {
+    duration: timeoutMs,
+    orElse: () => Effect.succeed(failed("TIMEOUT", `the step has not ended within ${timeoutMs} ms`))
+  })
+
+/**
+ * What leaves the process for a step, in time: when that begins only who does it knows, because one that waits for its turn does not use it
+ * up. `key` is the same for every attempt of a step of a run, and another one for any other.
+ */
 export const Effects = Context.Reference<{
   readonly carryOut: (effect: StepEffect, run: DueRun, key: string) => Effect.Effect<Outcome>
 }>("@tidegate/entities/Workflow/Effects", {
   defaultValue: () => ({ carryOut: (effect) => Effect.succeed(unavailable(effect)) })
 })
 
-/** So long a run may go on. */
-const longestLife = 60 * 86_400_000
+/** What a run in hand is told: that an effect has ended which it began, or something from outside. */
+export interface Told {
+  readonly occurrence: Occurrence
+  readonly endsEffect: boolean
+}
 
 export interface Work {
   readonly workflow: Workflow
   readonly about: { readonly id: string; readonly name: string; readonly version: number }
   readonly run: DueRun
+  /** What is stored of it, behind what it carries. */
   readonly parts: ReadonlyArray<StoredPart>
   /** Why nothing begins any more; null: it goes on. */
   readonly stop: StepError | null
   /** What runs of one workflow have under way at once. */
   readonly slots: Semaphore.Semaphore
+  /** Of a run that begins: what its steps name, as it is then. JSON. */
+  readonly resources?: string | null
+  /** Where it is told what it cannot know by itself. */
+  readonly told?: Queue.Queue<Told>
 }
 
-const whyOver = ({ run, stop }: Work, now: number): StepError | null => {
+const whyOver = ({ run, stop }: Work, isGone: boolean, now: number): StepError | null => {
   if (stop !== null) return stop
-  if (run.headers === payloadGone)
-    return { code: "PAYLOAD_UNAVAILABLE", message: "retention took what the run began with" }
-  if (now - run.created_at.getTime() > longestLife)
+  if (isGone) return { code: "PAYLOAD_UNAVAILABLE", message: "retention took what the run began with" }
+  if (now - run.created_at.getTime() >= longestLife)
     return { code: "RUN_EXPIRED", message: "the run is older than 60 days" }
   return null
 }
 
 /** What has happened to a run that comes from its rows. */
-const arrivals = (work: Work, state: RunState, now: number): ReadonlyArray<Occurrence> => {
-  const over = whyOver(work, now)
+const arrivals = (work: Work, isGone: boolean, state: RunState, now: number): ReadonlyArray<Occurrence> => {
+  const over = whyOver(work, isGone, now)
   const stopped: ReadonlyArray<Occurrence> = over === null ? [] : [{ type: "stopped", error: over }]
-  if (state.status === "queued") return over === null ? [{ type: "begun" }] : stopped
-  if (over !== null && work.run.headers === payloadGone) {
+  // Nobody takes on a run of a workflow that is paused.
+  const released: ReadonlyArray<Occurrence> = state.held ? [{ type: "released" }] : []
+  if (state.status === "queued") return over === null ? [...released, { type: "begun" }] : stopped
+  if (over !== null && isGone) {
     // What was under way cannot begin again: of what it would be given, nobody has the half.
     const lost = state.steps.flatMap(({ attempt, iterations, status, wait }, step): ReadonlyArray<Occurrence> => {
       if (status !== "running" || wait !== null) return []
@@ -62,38 +87,45 @@ const arrivals = (work: Work, state: RunState, now: number): ReadonlyArray<Occur
   const due = state.steps.flatMap(({ wait }, step): ReadonlyArray<Occurrence> =>
     wait !== null && wait.until <= now ? [{ type: "due", step }] : []
   )
-  return [...stopped, { type: "recovered" }, ...due]
+  return [...stopped, { type: "recovered" }, ...released, ...due]
 }
 
 /**
- * Takes a run on until it is at its end, or waits. What changes is stored before anything leaves the process for it, and as soon as that has
- * come to something: a process that dies anywhere leaves a run that the next one takes on. It ends early where a commit does not succeed:
+ * Takes a run on until it is at its end, waits, or is held. What changes is stored before anything leaves the process for it, and as soon as that
+ * has come to something: a process that dies anywhere leaves a run that the next one takes on. It ends early where a commit does not succeed:
  * somebody else has the run, or the sweep comes back to it.
  */
 export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Return<void, never, RunJournal> {
-  const { about, parts, run, slots, workflow } = work
+  const { about, slots, workflow } = work
+  const told = work.told ?? (yield* Queue.unbounded<Told>())
   const journal = yield* RunJournal
+  const own = yield* OwnRuns
   const { carryOut } = yield* Effects
+  const room = (yield* Room).of(work.run.team_id)
+  const carriedBefore = yield* unpacked(workflow, work.run)
+  const run = carriedBefore.run
+  const isGone = run.headers === payloadGone
   // A run whose payload is gone is stopped, and reads nothing.
-  const facts = factsOf(run.headers === payloadGone ? { ...run, headers: "{}" } : run, about)
+  const facts = factsOf(isGone ? { ...run, headers: "{}" } : run, about)
   const clock = (): number => performance.now()
-  const happened = yield* Queue.unbounded<Occurrence>()
-  let state = storedState(workflow, parts)
+  const createdAt = run.created_at.getTime()
+  const since = run.due_at.getTime()
+  let state = yield* storedState(workflow, work.parts, carriedBefore.state)
   let part = run.parts
+  let due: number | null = since
+  /** Whether its steps have given what it does not carry yet. */
+  let hasMore = carriedTo(run) === 0 || work.parts.some(({ outputs }) => outputs !== null)
   let underWay = 0
 
   const begin = (effect: StepEffect): Effect.Effect<void> => {
     const { inputs, start, step } = effect
     const key = derivedId(prefixes.workflowStep, run.id, `${step.step.id}/${start.iteration ?? ""}`)
-    // Its time begins when it has its turn.
-    const inTime = Effect.timeoutOrElse(carryOut(effect, run, key), {
-      duration: step.timeoutMs,
-      orElse: () => Effect.succeed(failed("TIMEOUT", `the step has not ended within ${step.timeoutMs} ms`))
+    const carriedOut = slots.withPermits(1)(room.within(carryOut(effect, run, key)))
+    const ended = Effect.flatMap(carriedOut, (outcome) => {
+      const { occurrence } = occurred(start, outcome, inputs.warnings, Math.random())
+      return Queue.offer(told, { occurrence, endsEffect: true })
     })
-    const carriedOut = Effect.flatMap(slots.withPermits(1)(inTime), (outcome) =>
-      Queue.offer(happened, occurred(start, outcome, inputs.warnings, Math.random()).occurrence)
-    )
-    return Effect.asVoid(Effect.forkChild(carriedOut))
+    return Effect.asVoid(Effect.forkChild(ended))
   }
 
   /** False: the run is no longer this process's. */
@@ -101,9 +133,19 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
     const now = yield* Clock.currentTimeMillis
     const advanced = yield* inTurns(advance(workflow, facts, state, occurrence, { now, clock }))
     if (advanced.state !== state) {
-      const transition = yield* transitionOf(workflow, run, state, advanced, part + 1, now)
+      const next = dueAt(advanced.state, createdAt, Math.min(since, now))
+      const hasGiven = hasMore || advanced.state.steps.some(({ size }, i) => size !== state.steps[i]!.size)
+      const carries = next !== null && next - createdAt > carriesBeyond && hasGiven && !isGone
+      const carried = carries ? yield* carriedOf(workflow, run, advanced.state, part + 1) : null
+      const moves = next !== null && (next !== due || carried !== null)
+      const resources = part === 0 ? (work.resources ?? null) : null
+      const writing = { part: part + 1, now, due: next, moves, carried, resources }
+      const transition = yield* transitionOf(workflow, run, state, advanced, writing)
       if ((yield* journal.move(transition)) !== "stored") return false
+      if (moves) own.waits(next)
       state = advanced.state
+      due = next
+      hasMore = hasGiven && carried === null
       part++
     }
     underWay += advanced.effects.length
@@ -111,12 +153,12 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
     return true
   })
 
-  for (const occurrence of arrivals(work, state, yield* Clock.currentTimeMillis)) {
+  for (const occurrence of arrivals(work, isGone, state, yield* Clock.currentTimeMillis)) {
     if (!(yield* take(occurrence))) return
   }
-  while (underWay > 0) {
-    const occurrence = yield* Queue.take(happened)
-    underWay--
+  while (underWay > 0 || Queue.sizeUnsafe(told) > 0) {
+    const { endsEffect, occurrence } = yield* Queue.take(told)
+    if (endsEffect) underWay--
     if (!(yield* take(occurrence))) return
   }
 })

@@ -1,12 +1,55 @@
+import { Schema } from "effect"
 import { ClusterSchema } from "effect/cluster"
 import { Rpc } from "effect/rpc"
+import { GatewayError } from "@tidegate/model/GatewayError"
+import { WorkflowTest } from "@tidegate/model/WorkflowTest"
 import { workflow } from "@tidegate/resources/Workflow"
+import { AggregateMessage, WorkflowAggregate } from "@tidegate/resources/WorkflowAggregate"
+import { workflowTrialMessage } from "@tidegate/resources/WorkflowTrial"
 import { protocolOf } from "../Protocol.ts"
 
+/** A run that is queued once more, for one of its steps. */
+export const StepRetried = Schema.Struct({
+  id: Schema.String,
+  workflow_id: Schema.String,
+  workflow_version: Schema.Int,
+  status: Schema.Literal("queued"),
+  retry_outbox_id: Schema.String,
+  retry_step: Schema.Struct({ step_id: Schema.String, name: Schema.String })
+})
+export type StepRetried = typeof StepRetried.Type
+
 /**
- * A graph with faults is WORKFLOW_GRAPH_INVALID, with all of them in the data. `Wake`: it has runs that are due. A hint that may be lost: the
- * sweep says it again.
+ * A graph with faults is WORKFLOW_GRAPH_INVALID, with all of them in the data. `RetryStep`: a failed step of a run that has ended begins anew, with all
+ * that follows from it; `retry_id` is made once by whoever asks, and the same one again changes nothing. `Save` writes the
+ * workflow and a source of its own in one transaction. `Test` runs the stored workflow, or the
+ * graph in the input (then the entity id is any that is not in use), and stores nothing; `run_id` is made by whoever asks. `Wake`: it has runs that
+ * are due. A hint that may be lost: the sweep says it again.
  */
 export const WorkflowEntity = protocolOf(workflow, [
+  Rpc.make("RetryStep", {
+    payload: { team_id: Schema.String, run_id: Schema.String, step_id: Schema.String, retry_id: Schema.String },
+    success: StepRetried,
+    error: GatewayError
+  }),
+  Rpc.make("Save", {
+    payload: {
+      team_id: Schema.String,
+      command: Schema.String,
+      input: Schema.fromJsonString(Schema.toCodecJson(AggregateMessage))
+    },
+    success: Schema.fromJsonString(Schema.toCodecJson(WorkflowAggregate)),
+    error: GatewayError
+  }),
+  Rpc.make("Test", {
+    payload: {
+      team_id: Schema.String,
+      run_id: Schema.String,
+      stored: Schema.Boolean,
+      input: Schema.fromJsonString(Schema.toCodecJson(workflowTrialMessage))
+    },
+    success: Schema.fromJsonString(Schema.toCodecJson(WorkflowTest)),
+    error: GatewayError
+  }).annotate(ClusterSchema.InterruptOnTermination, true),
   Rpc.make("Wake").annotate(ClusterSchema.InterruptOnTermination, true)
 ])

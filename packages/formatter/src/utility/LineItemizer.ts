@@ -40,7 +40,7 @@ export const lineItemizer = operation({
   },
   lines: "aggregate",
   output: { count: int },
-  others: { ".*": array(object) },
+  others: { "^(?!count$)": array(object) },
   warnings: ["LINE_ITEM_LENGTH_MISMATCH", "INPUT_SKIPPED"],
   limits: { properties: mostProperties },
   cost: { call: 50 },

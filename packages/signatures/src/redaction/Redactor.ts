@@ -29,9 +29,9 @@ export class Redactor {
   #level = 0
   #seen = 0
 
-  /** `more`: names that are secret beside those that always are. */
-  constructor(more: ReadonlyArray<string> = []) {
-    this.isSecret = secretNames(more)
+  /** `names`: those that are secret beside those that always are, or who knows all of them and remembers names from one value to the next. */
+  constructor(names: ReadonlyArray<string> | IsSecretName = []) {
+    this.isSecret = typeof names === "function" ? names : secretNames(names)
   }
 
   /** What is named so: a secret is masked, whatever it is; that there is none may be seen. */

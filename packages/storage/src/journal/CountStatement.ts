@@ -13,7 +13,7 @@ import { alphabet } from "@tidegate/model/Ids"
  *
  * Of a source: accepted, rejected. Of a connection, with its source and destination: created, successful, failed, cancelled, in the
  * minute of the event; ignored, which has no destination. Of a destination: attempt_successful, attempt_failed. Of a transformation:
- * execution_successful, execution_failed.
+ * execution_successful, execution_failed. Of a workflow, in the minute of the run: run, run_succeeded, run_failed, and run_ms, how long these took.
  */
 export const writeCounts = (from: string): string =>
   `insert into rollup_batches (team_id, key_ids, source_ids, destination_ids, measures, minutes, counts)

@@ -45,7 +45,8 @@ const statements = [
     primary key (workflow_id, version)
   )`,
 
-  // "parts": how often its steps were written. Whoever writes them next says so, so that of two only one does.
+  // "parts": how often its steps were written. Whoever writes them next says so, so that of two only one does. "kept": characters of what
+  // they have given.
   `create table workflow_runs (
     id text collate "C" primary key,
     team_id text collate "C" not null,
@@ -56,6 +57,7 @@ const statements = [
     status text not null,
     outcome text,
     parts integer not null default 0,
+    kept integer not null default 0,
     attempts integer not null default 1,
     steps_count smallint not null,
     succeeded_steps smallint not null default 0,
@@ -65,6 +67,7 @@ const statements = [
     error_code text,
     error_message text,
     error_step_id text,
+    retry_id text,
     retried_step_id text,
     retried_at timestamptz,
     started_at timestamptz,
@@ -76,13 +79,14 @@ const statements = [
   `create index workflow_runs_workflow on workflow_runs (workflow_id, id)`,
 
   // What one commit has made of a run's steps: those that it changed, as they were then; of a step the last one holds. "outputs" and
-  // "previews" are what their steps were given and gave, whole and redacted.
+  // "previews" are what their steps were given and gave, whole and redacted. "resources": of the first one, what its steps named then.
   `create table workflow_steps (
     id text collate "C" primary key,
     team_id text collate "C" not null,
     run_id text collate "C" not null,
     part integer not null,
     steps text not null,
+    resources text,
     outputs text,
     previews text,
     created_at timestamptz not null

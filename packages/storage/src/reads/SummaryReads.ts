@@ -4,7 +4,8 @@ import type {
   ConnectionMetrics,
   DestinationMetrics,
   SourceMetrics,
-  TransformationMetrics
+  TransformationMetrics,
+  WorkflowMetrics
 } from "@tidegate/model/Metrics"
 import * as Columns from "../journal/Columns.ts"
 import { binsByMeasure, total } from "../RollupBins.ts"
@@ -147,6 +148,28 @@ export const transformations = Effect.fnUntraced(function* (
       executions_24h_failed_count: total(failed),
       executions_24h_successful_bins: successful,
       executions_24h_failed_bins: failed
+    }
+  })
+})
+
+export const workflows = Effect.fnUntraced(function* (
+  team: string,
+  ids: ReadonlyArray<string>
+): Effect.fn.Return<ReadonlyArray<WorkflowMetrics>, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const measures = ["run", "run_succeeded", "run_failed", "run_ms"]
+  const of = yield* binsByMeasure(sql, team, ids, measures, yield* Clock.currentTimeMillis, 24)
+  return ids.map((id) => {
+    const bins = of(id)("run")
+    const failed = total(of(id)("run_failed"))
+    const ended = failed + total(of(id)("run_succeeded"))
+    return {
+      id,
+      workflow_id: id,
+      runs_24h_count: total(bins),
+      runs_24h_failed_count: failed,
+      bins,
+      avg_duration_ms: ended === 0 ? null : Math.round(total(of(id)("run_ms")) / ended)
     }
   })
 })

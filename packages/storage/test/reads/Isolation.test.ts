@@ -14,11 +14,13 @@ import * as EventReads from "../../src/reads/EventReads.ts"
 import * as ExecutionReads from "../../src/reads/ExecutionReads.ts"
 import * as IgnoredEventReads from "../../src/reads/IgnoredEventReads.ts"
 import * as MetricsReads from "../../src/reads/MetricsReads.ts"
+import * as NamedReads from "../../src/reads/NamedReads.ts"
 import * as ProxyExchangeReads from "../../src/reads/ProxyExchangeReads.ts"
 import * as RequestReads from "../../src/reads/RequestReads.ts"
 import * as SummaryReads from "../../src/reads/SummaryReads.ts"
 import * as TraceReads from "../../src/reads/TraceReads.ts"
 import type { ResourceQuery } from "../../src/reads/ResourceLists.ts"
+import { Actions } from "../../src/Actions.ts"
 import { Connections } from "../../src/Connections.ts"
 import { Destinations } from "../../src/Destinations.ts"
 import { Sources } from "../../src/Sources.ts"
@@ -91,7 +93,7 @@ const world = Layer.effectDiscard(
     }
   })
 ).pipe(
-  Layer.provideMerge(Layer.mergeAll(Filters.layer, Transformations.layer, PlainStores.layer)),
+  Layer.provideMerge(Layer.mergeAll(Actions.layer, Filters.layer, Transformations.layer, PlainStores.layer)),
   Layer.provideMerge(ControlPlane.layer),
   Layer.orDie
 )
@@ -106,6 +108,7 @@ interface Ids {
   readonly connection: string
   readonly transformation: string
   readonly filter: string
+  readonly action: string
   readonly plain: (resource: AnyResource) => string
   /** Of the records of the n-th request. */
   readonly record: (prefix: keyof typeof prefixes, n: number) => string
@@ -228,6 +231,9 @@ const cases: Readonly<Record<string, Case>> = {
     Effect.flatMap(Connections, ({ get }) => get(mine, (ids ?? idsOf(mine)).connection)),
   "Store.list of filters": (ids) => Effect.flatMap(Filters, ({ list }) => list(mine, resources(some(ids?.filter)))),
   "Store.get of a filter": (ids) => Effect.flatMap(Filters, ({ get }) => get(mine, (ids ?? idsOf(mine)).filter)),
+  "Store.list of actions": (ids) => Effect.flatMap(Actions, ({ list }) => list(mine, resources(some(ids?.action)))),
+  "Store.get of a action": (ids) => Effect.flatMap(Actions, ({ get }) => get(mine, (ids ?? idsOf(mine)).action)),
+  "NamedReads.named": () => NamedReads.named(mine, "sources", { query: "", behind: null, limit: 100 }),
   "Store.get of a transformation": (ids) =>
     Effect.flatMap(Transformations, ({ get }) => get(mine, (ids ?? idsOf(mine)).transformation)),
   ...Object.fromEntries(

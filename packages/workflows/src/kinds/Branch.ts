@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { limits } from "../Limits.ts"
-import { stepKind } from "../StepKind.ts"
+import { memberOf, stepKind } from "../StepKind.ts"
 
 const Path = Schema.Struct({
   key: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, { expected: "1 to 64 letters, digits, _ and -" })),
@@ -29,6 +29,10 @@ export const branchKind = stepKind({
   inputs: [],
   ports: ({ paths }) => paths.map(({ key }) => portOf(key)),
   portRequired: true,
+  portsOf: (output) => {
+    const matched = memberOf(output, "matched")
+    return Array.isArray(matched) ? matched.map((key) => portOf(String(key))) : []
+  },
   compile: (_, { evaluation, paths }, compiler) => {
     if (paths.length > limits.paths) {
       compiler.issue("PATH_LIMIT_EXCEEDED", "config.paths", `a step has at most ${limits.paths} paths`)

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { stepKind } from "../StepKind.ts"
+import { memberOf, stepKind } from "../StepKind.ts"
 
 /** Goes on only where its conditions hold, its own or a stored filter's. What does not match is no failure. */
 export const filterKind = stepKind({
@@ -13,6 +13,7 @@ export const filterKind = stepKind({
   inputs: [],
   ports: () => ["matched"],
   portRequired: false,
+  portsOf: (output) => (memberOf(output, "matched") === false ? [] : ["matched"]),
   compile: (step, { conditions }, compiler) => {
     if (step.resource_id !== null) {
       if (conditions !== undefined) {

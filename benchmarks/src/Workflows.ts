@@ -1,0 +1,297 @@
+/**
+ * Runs of workflows beside the event path, in one run: as fast as they are acknowledged, at a fixed rate, and many that wait. A run is over
+ * when its last step is stored.
+ */
+import { make, type PgConnection } from "@effect/sql-pg/PgConnection"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import type { SqlError } from "effect/sql/SqlError"
+import { gatewayWith, type Outcome, type Plan, single, startProcess, warmUp } from "./Comparison.ts"
+import type { Sent } from "./Generator.ts"
+import { format, type Graph, graphs, inLine } from "./WorkflowGraphs.ts"
+import { fill, type Measurement, offer, saturate } from "./Measurement.ts"
+import { processMemory } from "./ProcessMemory.ts"
+import { processStats } from "./ProcessStats.ts"
+import { makeRow, type Requirement, type Row } from "./Report.ts"
+import type { WorkerError } from "./Worker.ts"
+
+const perSecond = 100
+const waiting = 10_000
+/** After the last request: without an end for so long, what is not over is missing. */
+const stallMillis = 15_000
+
+/** One phase. CPU is seconds per 1,000 runs. */
+interface Found {
+  readonly runs: number
+  readonly missing: number
+  readonly refused: number
+  readonly perSecond: number
+  readonly stepsPerSecond: number
+  readonly statements: number
+  readonly p50: number
+  readonly p99: number
+  readonly gateway: number
+  readonly postgres: number
+}
+
+const begin = Effect.fnUntraced(function* (plan: Plan, database: string, graph: Graph) {
+  const url = yield* plan.bench.postgres.database(database)
+  const gateway = yield* startProcess(plan, database, url, database)
+  const source = yield* gateway.create("sources", { name: database, type: "WEBHOOK" })
+  const destination = yield* gateway.create("destinations", {
+    name: database,
+    type: "HTTP",
+    config: { url: `${plan.bench.targetOrigin}/${database}` }
+  })
+  const steps = graph.steps(destination)
+  yield* gateway.create("workflows", { name: database, source_id: source, steps, edges: graph.edges })
+  const sql = yield* make({ url: Redacted.make(url) })
+  return { gateway, database, sql, steps: steps.length, url: `${gateway.origin}/e/${source}` }
+})
+
+type Subject = Effect.Success<ReturnType<typeof begin>>
+
+/** Waits until nothing is queued, or nothing has ended for long. */
+const drained = Effect.fnUntraced(function* (sql: PgConnection) {
+  let left = Number.MAX_SAFE_INTEGER
+  let movedAt = performance.now()
+  while (left > 0 && performance.now() - movedAt < stallMillis) {
+    const [row] = yield* sql.queryValues("select count(*)::int from workflow_queue")
+    const now = Number(row?.[0])
+    if (now !== left) movedAt = performance.now()
+    left = now
+    if (left > 0) yield* Effect.sleep("20 millis")
+  }
+  return left
+})
+
+const measure = Effect.fnUntraced(function* (
+  { bench }: Plan,
+  { database, gateway, sql, steps }: Subject,
+  send: (run: number) => Effect.Effect<Sent, WorkerError>
+): Effect.fn.Return<Found, SqlError | WorkerError> {
+  yield* bench.postgres.checkpoint
+  const observe = Effect.gen(function* () {
+    return {
+      statements: yield* bench.postgres.statements(database),
+      gateway: processStats(gateway.pid).cpuSeconds,
+      postgres: processStats(bench.postgres.pid).cpuSeconds
+    }
+  })
+  const [since] = yield* sql.queryValues("select clock_timestamp()")
+  const before = yield* observe
+  const sent = yield* send(bench.nextRun())
+  const missing = yield* drained(sql)
+  const after = yield* observe
+  const [row] = yield* sql.queryValues(
+    `select count(*)::int, count(*) filter (where r.status <> 'succeeded')::int,
+      extract(epoch from max(r.finished_at) - min(q.ingested_at))::float8,
+      percentile_cont(0.5) within group (order by extract(epoch from r.finished_at - q.ingested_at))::float8,
+      percentile_cont(0.99) within group (order by extract(epoch from r.finished_at - q.ingested_at))::float8
+    from workflow_runs r join requests q on q.id = r.request_id where r.created_at >= $1 and r.finished_at is not null`,
+    [since?.[0]]
+  )
+  const [runs = 0, failed = 0, took = 0, p50 = 0, p99 = 0] = (row ?? []).map(Number)
+  const per = (of: "statements" | "gateway" | "postgres"): number => (after[of] - before[of]) / runs
+  return {
+    runs,
+    missing: missing + failed + sent.acknowledged - runs,
+    refused: sent.refused,
+    perSecond: runs / took,
+    stepsPerSecond: (runs / took) * steps,
+    statements: per("statements"),
+    p50: p50 * 1_000,
+    p99: p99 * 1_000,
+    gateway: per("gateway") * 1_000,
+    postgres: per("postgres") * 1_000
+  }
+})
+
+const saturated = (plan: Plan, subject: Subject, seconds: number) =>
+  measure(plan, subject, (run) =>
+    plan.bench.generator.call("saturate", { urls: [subject.url], run, inFlight: 100, seconds })
+  )
+
+const offered = (plan: Plan, subject: Subject, seconds: number) =>
+  measure(plan, subject, (run) =>
+    plan.bench.generator.call("offer", { urls: [subject.url], run, perSecond, seconds, connections: 100 })
+  )
+
+interface Rounds {
+  readonly saturated: Array<Found>
+  readonly offered: Array<Found>
+}
+
+const rowsOf = (
+  { name, required }: Graph,
+  found: Rounds,
+  events: { readonly saturated: ReadonlyArray<Measurement>; readonly offered: ReadonlyArray<Measurement> }
+): ReadonlyArray<Row> => {
+  const row = (
+    measure: string,
+    unit: string,
+    load: keyof Rounds,
+    of: (one: Found) => number,
+    beside?: (one: Measurement) => number,
+    required?: Requirement
+  ) =>
+    makeRow({
+      scenario: `Workflow of ${name}; reference: an event by one connection`,
+      measure,
+      unit,
+      ...(beside === undefined ? {} : { reference: events[load].map(beside) }),
+      gateway: found[load].map(of),
+      ...(required === undefined ? {} : { required })
+    })
+  const all = [...found.saturated, ...found.offered]
+  return [
+    row(
+      "runs, saturated",
+      "runs/s",
+      "saturated",
+      (one) => one.perSecond,
+      (one) => one.perSecond,
+      required
+    ),
+    row("steps, saturated", "steps/s", "saturated", (one) => one.stepsPerSecond),
+    row(
+      "SQL statements per run, saturated",
+      "",
+      "saturated",
+      (one) => one.statements,
+      (one) => one.statements
+    ),
+    row(
+      "SQL statements per run, 100/s",
+      "",
+      "offered",
+      (one) => one.statements,
+      (one) => one.statements
+    ),
+    row(
+      "CPU per 1,000 runs, gateway",
+      "s",
+      "saturated",
+      (one) => one.gateway,
+      (one) => one.cpu.subject
+    ),
+    row(
+      "CPU per 1,000 runs, PostgreSQL",
+      "s",
+      "saturated",
+      (one) => one.postgres,
+      (one) => one.cpu.postgres
+    ),
+    row(
+      "request to last step at 100/s, p50",
+      "ms",
+      "offered",
+      (one) => one.p50,
+      (one) => one.senderToTarget.p50
+    ),
+    row(
+      "request to last step at 100/s, p99",
+      "ms",
+      "offered",
+      (one) => one.p99,
+      (one) => one.senderToTarget.p99
+    ),
+    single(
+      `Workflow of ${name}; reference: an event by one connection`,
+      "runs missing, failed or refused",
+      "",
+      all.reduce((sum, one) => sum + one.missing + one.refused, 0),
+      { of: "value", atMost: 0 }
+    )
+  ]
+}
+
+/** What runs cost that wait for an hour: nothing but their rows. */
+const waits = Effect.fnUntraced(function* (plan: Plan) {
+  const { bench, settings } = plan
+  const count = settings.rounds === 1 ? waiting / 10 : waiting
+  const subject = yield* begin(plan, "workflow_waiting", {
+    name: "a delay",
+    steps: () => [
+      { id: "pause", kind: "delay", config: { mode: "for", amount: 1, unit: "hours" } },
+      format("after", "{{trigger.body.type}}")
+    ],
+    edges: inLine(["pause", "after"])
+  })
+  const { pid } = subject.gateway
+  const idle = Effect.fnUntraced(function* () {
+    // What was under way is over, and what was used for it has been given back.
+    yield* Effect.sleep("10 seconds")
+    const look = () => ({ own: processStats(pid).cpuSeconds, sql: processStats(bench.postgres.pid).cpuSeconds })
+    const before = look()
+    const seconds = 15
+    yield* Effect.sleep(seconds * 1_000)
+    const after = look()
+    const { gateway } = processMemory([pid], bench.postgres.pid)
+    return {
+      memory: gateway / 1e6,
+      gateway: ((after.own - before.own) / seconds) * 100,
+      postgres: ((after.sql - before.sql) / seconds) * 100
+    }
+  })
+  // Code and buffers have been used before.
+  yield* fill(bench, subject.url, count / 10, 60)
+  const without = yield* idle()
+  yield* fill(bench, subject.url, count, 120)
+  const [row] = yield* subject.sql.queryValues("select count(*)::int from workflow_queue")
+  const within = yield* idle()
+  const scenario = `${Number(row?.[0]).toLocaleString("en-US")} runs that wait for an hour; reference: ${(count / 10).toLocaleString("en-US")}`
+  const figure = (measure: string, unit: string, of: (one: typeof within) => number) =>
+    makeRow({ scenario, measure, unit, reference: [of(without)], gateway: [of(within)] })
+  return [
+    figure("memory of the gateway", "MB", (one) => one.memory),
+    figure("idle CPU, gateway", "% of a core", (one) => one.gateway),
+    figure("idle CPU, PostgreSQL", "% of a core", (one) => one.postgres)
+  ]
+}, Effect.scoped)
+
+export const workflows = Effect.fnUntraced(function* (plan: Plan) {
+  const { bench, progress, settings } = plan
+  const rounds = Math.min(3, settings.rounds)
+  const rows: Array<Row> = []
+  const reference = { saturated: [] as Array<Measurement>, offered: [] as Array<Measurement> }
+  for (const [index, graph] of graphs.entries()) {
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        const events = yield* gatewayWith(plan, `workflow_events_${index}`, 1, [])
+        const subject = yield* begin(plan, `workflow_${index}`, graph)
+        yield* warmUp(plan, events)
+        yield* saturated(plan, subject, settings.warmUp)
+        const found: Rounds = { saturated: [], offered: [] }
+        const beside = { saturated: [] as Array<Measurement>, offered: [] as Array<Measurement> }
+        for (let round = 0; round < rounds; round++) {
+          const phase = { leadIn: settings.leadIn, seconds: settings.saturated }
+          const turns = [
+            Effect.map(saturate(bench, events, phase), (one) => void beside.saturated.push(one)),
+            Effect.map(saturated(plan, subject, settings.saturated), (one) => void found.saturated.push(one))
+          ]
+          for (const turn of round % 2 === 0 ? turns : turns.toReversed()) yield* turn
+          beside.offered.push(yield* offer(bench, events, { ...phase, perSecond }))
+          found.offered.push(yield* offered(plan, subject, settings.saturated))
+          const [event, run] = [beside.saturated.at(-1)!, found.saturated.at(-1)!]
+          yield* progress(
+            `${graph.name}: ${run.perSecond.toFixed(0)} runs/s beside ${event.perSecond.toFixed(0)} events/s, ` +
+              `CPU ${run.gateway.toFixed(3)} + ${run.postgres.toFixed(3)} s/1,000 beside ${event.cpu.subject.toFixed(3)} + ${event.cpu.postgres.toFixed(3)}, ` +
+              `${run.statements.toFixed(2)} statements, p50 ${found.offered.at(-1)!.p50.toFixed(1)} ms p99 ${found.offered.at(-1)!.p99.toFixed(1)} ms`
+          )
+        }
+        rows.push(...rowsOf(graph, found, beside))
+        reference.saturated.push(...beside.saturated)
+        reference.offered.push(...beside.offered)
+      })
+    )
+  }
+  rows.push(...(yield* waits(plan)))
+  return {
+    rows,
+    measured: {
+      offered: { reference: reference.offered, gateway: [] },
+      saturated: { reference: reference.saturated, gateway: [] }
+    }
+  } satisfies Outcome
+}, Effect.scoped)

@@ -1,0 +1,107 @@
+import { type Complaint, decodeAll } from "@tidegate/rules/Decode"
+import { HeaderName, HeaderSecret, Identifier, OneOf, TextSecret } from "@tidegate/signatures/AuthSettings"
+import { Result, Schema } from "effect"
+import type { AuthMode, Credentials } from "./Provider.ts"
+
+/** How calls of HTTP endpoints may authenticate, and what they then carry. */
+
+/** What a request carries of credentials. */
+export interface Carried {
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, string>>
+  /** What is appended to the query. */
+  readonly query: ReadonlyArray<readonly [name: string, value: string]>
+  /** What must not be shown of what comes back. */
+  readonly secrets: ReadonlyArray<string>
+}
+
+interface Mode<Fields extends Schema.Struct.Fields> extends Pick<AuthMode, "key" | "fields"> {
+  readonly schemas: Fields
+  readonly carried: (values: Schema.Struct.Type<Fields>) => Carried
+}
+
+type Known = AuthMode & { readonly carried: (values: Schema.JsonObject) => Carried }
+
+const mode = <const Fields extends Schema.Struct.Fields>({ carried, fields, key, schemas }: Mode<Fields>): Known => {
+  const schema = Schema.Struct(schemas) as unknown as Schema.ConstraintDecoder<Schema.JsonObject>
+  return {
+    key,
+    fields,
+    judge: (credentials): Result.Result<Schema.JsonObject, ReadonlyArray<Complaint>> =>
+      decodeAll(schema, credentials, `the credentials of ${key}`),
+    // It is given what its own schemas have judged.
+    carried: carried as (values: Schema.JsonObject) => Carried
+  }
+}
+
+const field = (key: string, label: string, type: "secret" | "text", required = true, help: string | null = null) => ({
+  key,
+  label,
+  type,
+  required,
+  help
+})
+
+const ascii = (what: typeof HeaderSecret) =>
+  what.check(
+    Schema.makeFilter((value: string) => /^[\x20-\x7e]*$/.test(value) || "must be printable ASCII", {
+      toJsonSchema: () => ({ minLength: 1 })
+    })
+  )
+
+const nothing: Carried = { headers: {}, query: [], secrets: [] }
+
+export const none = mode({ key: "none", fields: [], schemas: {}, carried: () => nothing })
+
+const basic = mode({
+  key: "basic",
+  fields: [field("username", "User name", "text"), field("password", "Password", "secret")],
+  schemas: { username: Identifier, password: TextSecret },
+  carried: ({ password, username }) => {
+    const encoded = Buffer.from(`${username}:${password}`).toString("base64")
+    return { headers: { authorization: `Basic ${encoded}` }, query: [], secrets: [password, encoded] }
+  }
+})
+
+const bearer = mode({
+  key: "bearer",
+  fields: [field("token", "Token", "secret")],
+  schemas: { token: ascii(HeaderSecret) },
+  carried: ({ token }) => ({ headers: { authorization: `Bearer ${token}` }, query: [], secrets: [token] })
+})
+
+const apiKey = mode({
+  key: "api_key",
+  fields: [
+    field("api_key", "API key", "secret"),
+    field("name", "Name", "text", false, "Of the header or the parameter; x-api-key unless told"),
+    field("in", "Where", "text", false, "header (unless told) or query")
+  ],
+  schemas: {
+    api_key: ascii(HeaderSecret),
+    name: Schema.optionalKey(HeaderName),
+    in: Schema.optionalKey(OneOf(["header", "query"]))
+  },
+  carried: ({ api_key, in: where = "header", name = "x-api-key" }) => ({
+    headers: where === "header" ? { [name.toLowerCase()]: api_key } : {},
+    query: where === "query" ? [[name, api_key]] : [],
+    secrets: [api_key]
+  })
+})
+
+const customHeader = mode({
+  key: "custom_header",
+  fields: [field("header_name", "Header", "text"), field("value", "Value", "secret")],
+  schemas: { header_name: HeaderName, value: ascii(HeaderSecret) },
+  carried: ({ header_name, value }) => ({
+    headers: { [header_name.toLowerCase()]: value },
+    query: [],
+    secrets: [value]
+  })
+})
+
+export const httpModes = [none, basic, bearer, apiKey, customHeader] as const
+
+/** What calls with these credentials carry. Credentials of no known mode are none at all: whoever keeps them has judged them. */
+export const carriedBy = ({ mode, values }: Credentials): Carried =>
+  httpModes.find(({ key }) => key === mode)?.carried(values) ?? nothing

@@ -1,0 +1,49 @@
+import type { Choice } from "@tidegate/model/ActionCatalog"
+
+/** What inputs can be chosen from that is the same for everybody: nothing of it is stored. */
+
+type List = () => ReadonlyArray<Choice>
+
+const byName = (choices: ReadonlyArray<Choice>): ReadonlyArray<Choice> =>
+  choices.toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+
+const letters = [..."abcdefghijklmnopqrstuvwxyz"]
+const pairs = letters.flatMap((first) => letters.map((second) => first + second))
+
+/** Those of the ids that have a name in English. */
+const named = (type: "currency" | "region" | "language", ids: ReadonlyArray<string>): ReadonlyArray<Choice> => {
+  const names = new Intl.DisplayNames("en", { type, fallback: "none" })
+  return byName(
+    ids.flatMap((id) => {
+      const name = names.of(id)
+      return name === undefined ? [] : [{ id, name, description: null }]
+    })
+  )
+}
+
+const once = (make: List): List => {
+  let made: ReadonlyArray<Choice> | undefined
+  return () => (made ??= make())
+}
+
+/** By provider and resource. */
+export const fixedChoices: Readonly<Record<string, Readonly<Record<string, List>>>> = {
+  formatter: {
+    time_zones: once(() =>
+      byName(["UTC", ...Intl.supportedValuesOf("timeZone")].map((id) => ({ id, name: id, description: null })))
+    ),
+    currencies: once(() => named("currency", Intl.supportedValuesOf("currency"))),
+    countries: once(() =>
+      named(
+        "region",
+        pairs.map((pair) => pair.toUpperCase())
+      )
+    ),
+    locales: once(() =>
+      named(
+        "language",
+        pairs.filter((pair) => Intl.NumberFormat.supportedLocalesOf(pair).length > 0)
+      )
+    )
+  }
+}

@@ -1,0 +1,105 @@
+import { HttpUrl, setting, text } from "@tidegate/connectors/Settings"
+import { isGateways, setByClient } from "@tidegate/model/HeaderRules"
+import type { Values } from "@tidegate/model/Message"
+import type { Json } from "@tidegate/model/Rule"
+import { isHeaderName } from "@tidegate/signatures/AuthSettings"
+import type { StepError } from "@tidegate/workflows/StepKind"
+import { Result, Schema } from "effect"
+import { mostAnswerBytes } from "./Answers.ts"
+import { carriedBy } from "./AuthModes.ts"
+import type { HttpCall } from "./Call.ts"
+import { type Credentials, invalid } from "./Provider.ts"
+
+/** Requests that are made of a step's inputs. */
+
+const mostValues = 100
+
+const One = Schema.Union([text, Schema.Finite, Schema.Boolean])
+
+/** Names and values: a list stands for a name that is repeated. */
+const Pairs = Schema.Record(Schema.String, Schema.Union([One, Schema.Array(One)])).check(
+  Schema.isMaxProperties(mostValues, { message: `must have at most ${mostValues} members` })
+)
+type Pairs = typeof Pairs.Type
+
+const pairsOf = (description: string) => setting(Pairs.annotate({ description }), null, "must be an object of texts")
+
+export const Url = HttpUrl(4_096).annotate({ description: "Where to; without a fragment, a user name or a password" })
+
+export const requestInputs = {
+  headers: pairsOf("Header names and values"),
+  query: pairsOf("Parameters that are appended to the URL's query")
+}
+
+/** Each name as often as it has values. */
+export const entriesOf = (pairs: Pairs | null): ReadonlyArray<readonly [string, string]> =>
+  Object.entries(pairs ?? {}).flatMap(([name, value]) =>
+    (typeof value === "object" ? value : [value]).map((one) => [name, String(one)] as const)
+  )
+
+/** By lower-case name, as a message has them. */
+export const valuesOf = (pairs: Pairs | null): Values => {
+  const values: Record<string, string | Array<string>> = {}
+  for (const [name, value] of entriesOf(pairs)) {
+    const known = values[name.toLowerCase()]
+    values[name.toLowerCase()] = known === undefined ? value : [known, value].flat()
+  }
+  return values
+}
+
+interface Written {
+  readonly method: string
+  readonly url: string
+  readonly headers: Pairs | null
+  readonly query: Pairs | null
+  readonly body: Json
+}
+
+const refuse = (path: string, message: string): Result.Result<never, StepError> =>
+  Result.fail(invalid([{ path, message }]))
+
+/** The call of a request. `output`: what its answer means. */
+export const requestOf = (
+  { body, headers, method, query, url: written }: Written,
+  credentials: Credentials,
+  output: HttpCall["output"]
+): Result.Result<HttpCall, StepError> => {
+  const carried = carriedBy(credentials)
+  const url = new URL(written)
+  const shown = new URL(written)
+  for (const [name, value] of entriesOf(query)) {
+    url.searchParams.append(name, value)
+    shown.searchParams.append(name, value)
+  }
+  for (const [name, value] of carried.query) url.searchParams.append(name, value)
+  const flat: Array<string> = []
+  const names = new Set<string>()
+  for (const [name, value] of entriesOf(headers)) {
+    const lower = name.toLowerCase()
+    if (!isHeaderName(name)) return refuse("headers", "has a name that no header can have")
+    if (setByClient.has(lower) || isGateways(lower)) return refuse(`headers.${lower}`, "is set by the gateway itself")
+    if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return refuse(`headers.${lower}`, "has what no header can hold")
+    // What the credentials say holds.
+    if (Object.hasOwn(carried.headers, lower)) continue
+    names.add(lower)
+    flat.push(lower, value)
+  }
+  if (!names.has("user-agent")) flat.push("user-agent", "event-gateway/1")
+  if (body !== null && !names.has("content-type")) {
+    flat.push("content-type", typeof body === "string" ? "text/plain; charset=utf-8" : "application/json")
+  }
+  for (const [name, value] of Object.entries(carried.headers)) flat.push(name, value)
+  return Result.succeed({
+    kind: "http",
+    request: {
+      method,
+      url: url.href,
+      shownUrl: shown.href,
+      headers: flat,
+      body: Buffer.from(body === null ? "" : typeof body === "string" ? body : JSON.stringify(body))
+    },
+    captureBytes: mostAnswerBytes,
+    secrets: carried.secrets,
+    output
+  })
+}

@@ -1,0 +1,70 @@
+import type { Action } from "@tidegate/workflows/Catalog"
+import type { StepError } from "@tidegate/workflows/StepKind"
+import { Result } from "effect"
+import type { Call } from "./Call.ts"
+import type { Credentials, Inputs, Provider, ProviderAction } from "./Provider.ts"
+import { connectorProviders } from "./providers/Connectors.ts"
+import { gateway } from "./providers/Gateway.ts"
+import { http } from "./providers/Http.ts"
+import { jsonFeed } from "./providers/JsonFeed.ts"
+import { storage } from "./providers/Storage.ts"
+
+/** Every provider whose actions leave the process: all but the formatter, whose libraries take 25 MB (`Manifest.ts`). */
+export const callingProviders: ReadonlyArray<Provider> = [http, gateway, jsonFeed, storage, ...connectorProviders]
+
+/** Which action of which provider. */
+export interface ActionName {
+  readonly provider_key: string
+  readonly action_key: string
+  readonly version: string
+}
+
+const actions: ReadonlyMap<string, readonly [Provider, ProviderAction]> = new Map(
+  callingProviders.flatMap((provider) =>
+    provider.actions.map((action) => [`${provider.key}\0${action.key}`, [provider, action]])
+  )
+)
+
+const find = ({ action_key, provider_key, version }: ActionName): readonly [Provider, ProviderAction] | null => {
+  const found = actions.get(`${provider_key}\0${action_key}`)
+  return found?.[1].version === version ? found : null
+}
+
+/** Of no credentials: of providers that this list does not have, too. */
+export { none as noMode } from "./AuthModes.ts"
+
+/** The provider that `callingProviders` does not have. */
+export const formatterKey = "formatter"
+
+/** The provider of a key. */
+export const providerOf = (key: string): Provider | undefined => callingProviders.find((one) => one.key === key)
+
+/** As a step calls it by a saved action; null: there is none of that name and version. */
+export const actionOf = (name: ActionName): Action | null => find(name)?.[1].action ?? null
+
+const needsCredentials = ({ auth }: Provider): boolean =>
+  !auth.some(({ fields, key }) => key === "none" && fields.every(({ required }) => !required))
+
+const whereSaved = Result.fail([
+  {
+    code: "STEP_CONFIG_INVALID" as const,
+    field: "action",
+    message: "needs credentials, which no step holds: save it as an action, and name that in resource_id"
+  }
+])
+
+/** As a step calls it that has it written into itself. */
+export const inlineActionOf = (name: ActionName): Action | null => {
+  const found = find(name)
+  if (found === null) return null
+  const [provider, { action }] = found
+  return needsCredentials(provider) ? { ...action, compile: () => whereSaved } : action
+}
+
+/** The call that an action makes of resolved inputs. */
+export const callOf = (name: ActionName, inputs: Inputs, credentials: Credentials): Result.Result<Call, StepError> => {
+  const call = find(name)?.[1].call ?? null
+  return call === null
+    ? Result.fail({ code: "ACTION_UNAVAILABLE", message: "no provider has this action" })
+    : call(inputs, credentials)
+}

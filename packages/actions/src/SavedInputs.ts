@@ -1,0 +1,25 @@
+import { compileMapping } from "@tidegate/templates/Mapping"
+import type { Complaint } from "@tidegate/rules/Decode"
+import type { Action } from "@tidegate/workflows/Catalog"
+import type { Step } from "@tidegate/workflows/Definition"
+import { Result } from "effect"
+import type { Inputs } from "./Provider.ts"
+
+/** What templates of a saved action may read: it knows no steps. */
+const roots = ["trigger", "run", "workflow", "source"]
+
+/** All that is wrong with inputs that are saved with an action, by input. */
+export const faultsOfInputs = (action: Action, inputs: Inputs): ReadonlyArray<Complaint> => {
+  const names = action.inputs
+  const strange = names === null ? [] : Object.keys(inputs).filter((name) => !names.includes(name))
+  const mapped = compileMapping(inputs, roots)
+  // Of a pure one the step has a say in what is taken, by its options.
+  const compiled = action.pure ? null : action.compile({ invocation_inputs: inputs, config: {} } as unknown as Step)
+  return [
+    ...strange.map((path) => ({ path, message: "is no input of this action" })),
+    ...(Result.isFailure(mapped) ? [mapped.failure] : []),
+    ...(compiled !== null && Result.isFailure(compiled)
+      ? compiled.failure.map(({ field, message }) => ({ path: field.replace(/^invocation_inputs\.?/, ""), message }))
+      : [])
+  ]
+}

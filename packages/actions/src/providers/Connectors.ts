@@ -1,0 +1,226 @@
+import { type Answer, type Connector } from "@tidegate/connectors/Connector"
+import { connectors, settingsOf } from "@tidegate/connectors/Connectors"
+import { literal } from "@tidegate/connectors/Rendering"
+import { secretsIn } from "@tidegate/connectors/SecretSettings"
+import { type Config, type Setting, type Settings, writtenMembers } from "@tidegate/connectors/Settings"
+import { parseJson, utf8 } from "@tidegate/model/JsonText"
+import type { Json } from "@tidegate/model/Rule"
+import { type Complaint, decodeAll } from "@tidegate/rules/Decode"
+import { type OutboundAuth, outboundAuthOf, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
+import { Result, Schema, SchemaParser } from "effect"
+import { type AuthMode, calling, type CredentialField, type Inputs, invalid, type Provider } from "../Provider.ts"
+
+/** The types of destinations, each as a provider with one action: its settings are the inputs of a step, its secrets the credentials. */
+
+/** Those that forward a request as it is are no actions: `http` has one. */
+const forwards = ({ settings }: Connector): boolean => "http_method" in settings
+
+/** What is a destination's alone: an action is paced by its own limit. */
+const ofDestinations = new Set(["rate_limit", "rate_limit_period", "max_concurrency"])
+
+/** What cannot be carried by an action: deliveries are signed, and consents are given, for a destination. */
+const notOfActions = new Set(["SERVICE_SIGNATURE", "OAUTH2_AUTHORIZATION_CODE"])
+
+const nameOf = (type: string): string => {
+  const words = type.toLowerCase().replaceAll("_", " ")
+  return words[0]!.toUpperCase() + words.slice(1)
+}
+
+const labelOf = (name: string): string => nameOf(name)
+
+const accepts = ({ schema }: Setting, value: unknown): boolean =>
+  Result.isSuccess(SchemaParser.decodeUnknownResult(schema as unknown as Schema.ConstraintDecoder<unknown>)(value))
+
+/** Whether it holds templates, which two braces alone are none of. */
+const isTemplate = (one: Setting): boolean => !accepts(one, "{{") && !accepts(one, ["{{"])
+
+const literally = (value: Json): Json =>
+  typeof value === "string" ? literal(value) : Array.isArray(value) ? value.map(literally) : value
+
+/** Inputs were resolved already: what stands in them is no template any more. A text of JSON may come as what it is. */
+const readBy =
+  (settings: Settings) =>
+  (inputs: Inputs): Inputs =>
+    Object.fromEntries(
+      Object.entries(inputs).map(([name, given]) => {
+        const one = Object.hasOwn(settings, name) ? settings[name] : undefined
+        if (one === undefined || given === null) return [name, given]
+        const value = isTemplate(one) ? literally(given) : given
+        if (typeof value === "string" || accepts(one, value)) return [name, value]
+        const text = JSON.stringify(value)
+        return [name, isTemplate(one) ? literal(text) : text]
+      })
+    )
+
+const secretSettings = ({ settings }: Connector): Settings =>
+  Object.fromEntries(Object.entries(settings).filter(([, { mask }]) => mask !== undefined))
+
+const descriptionOf = ({ schema }: Setting): string | null => {
+  const description = (schema.ast.annotations as { readonly description?: unknown } | undefined)?.description
+  return typeof description === "string" ? description : null
+}
+
+const modeOf = (row: Connector, type: string): AuthMode => {
+  const { readable, settings } = outboundAuthOf(type)!
+  const secrets = secretSettings(row)
+  const fields: ReadonlyArray<CredentialField> = [
+    ...Object.entries(secrets).map(([key, one]): CredentialField => ({
+      key,
+      label: labelOf(key),
+      type: "secret",
+      required: "needed" in one,
+      help: "needed" in one ? one.needed : descriptionOf(one)
+    })),
+    ...Object.entries(settings).map(([key, schema]): CredentialField => ({
+      key,
+      label: labelOf(key),
+      type: readable.includes(key) ? "text" : "secret",
+      required: schema.ast.context?.isOptional !== true,
+      help: descriptionOf({ schema } as Setting)
+    }))
+  ]
+  const own = Schema.Struct(writtenMembers(secrets, {})) as unknown as Schema.ConstraintDecoder<Config>
+  return {
+    key: type === "NO_AUTH" ? "none" : type.toLowerCase(),
+    fields,
+    judge: (credentials) => {
+      const isOwn = ([name]: readonly [string, unknown]): boolean => Object.hasOwn(secrets, name)
+      const entries = Object.entries(credentials)
+      const written = Object.fromEntries(entries.filter(isOwn))
+      const missing = Object.entries(secrets).flatMap(([path, one]): ReadonlyArray<Complaint> =>
+        "needed" in one && (written[path] ?? null) === null ? [{ path, message: `is required: ${one.needed}` }] : []
+      )
+      if (missing.length > 0) return Result.fail(missing)
+      const rest = Object.fromEntries(entries.filter((entry) => !isOwn(entry)))
+      const strange = Object.keys(rest).filter((name) => !fields.some(({ key }) => key === name) && !(name in settings))
+      const aliases = outboundAuthOf(type)!.aliases
+      const unknown = strange.filter((name) => !Object.hasOwn(aliases, name) && name !== "service_account_key")
+      if (unknown.length > 0) {
+        return Result.fail(unknown.map((path) => ({ path, message: `is not a field of the credentials of ${type}` })))
+      }
+      return Result.flatMap(decodeAll(own, written, "the credentials"), (judged) =>
+        Result.mapBoth(validateOutboundAuth(type, rest, row.auths), {
+          onFailure: (faults) =>
+            faults.map(({ message, path }) => ({ message, path: path.replace(/^config\.auth\.?/, "") })),
+          onSuccess: ({ auth }) => ({ ...auth, ...judged })
+        })
+      )
+    }
+  }
+}
+
+/** An answer is small: a target says little of what it has taken. */
+const outputOf = ({ body, status }: Answer): Json => {
+  const parsed = body.length === 0 ? null : parseJson(body)
+  return { status, body: parsed === null ? null : parsed.kind === "json" ? (parsed.value as Json) : utf8(body) }
+}
+
+/** Where a destination's example fills from an event, a step's does from the run. */
+const sampleText = (value: Json): Json =>
+  typeof value === "string"
+    ? value.replaceAll("{{payload.", "{{trigger.body.").replaceAll("{{payload}}", "{{trigger.body}}")
+    : Array.isArray(value)
+      ? value.map(sampleText)
+      : value
+
+const bytesOf = (payload: Json): Uint8Array =>
+  Buffer.from(typeof payload === "string" ? payload : JSON.stringify(payload))
+
+/** The provider of a type of destinations. */
+const providerOf = (row: Connector): Provider => {
+  const { description, example, perStep, settings, type } = row
+  const secrets = secretSettings(row)
+  const without = new Set([...ofDestinations, ...Object.keys(secrets), ...(perStep?.without ?? [])])
+  const given: Settings = Object.fromEntries(Object.entries(settings).filter(([name]) => !without.has(name)))
+  const inputs: Settings = perStep === undefined ? given : { ...given, [perStep.name]: perStep.payload }
+  const usual = settings["rate_limit"]
+  const limit = usual !== undefined && "default" in usual ? usual.default : null
+  const written = (example["config"] ?? {}) as Config
+  const modes = row.auths.filter((auth) => !notOfActions.has(auth)).map((auth) => modeOf(row, auth))
+  const [first, ...others] = modes
+  const isInput = ([name]: readonly [string, Json]): boolean => Object.hasOwn(given, name)
+  return {
+    key: type.toLowerCase(),
+    name: nameOf(type),
+    description,
+    icon_key: type.toLowerCase(),
+    manifest_version: "1.0.0",
+    auth: [first!, ...others],
+    actions: [
+      calling({
+        key: "send",
+        name: "Send",
+        description: `${description} As a destination of type ${type} does, with inputs of this step.`,
+        category: "destinations",
+        version: "1.0.0",
+        inputs,
+        read: readBy(given),
+        output: {
+          type: "object",
+          properties: {
+            status: { type: "integer" },
+            body: { description: "What the target has answered: JSON where it is some, else its text" }
+          },
+          required: ["status", "body"]
+        },
+        primary_output: "body",
+        sample: {
+          inputs: {
+            ...Object.fromEntries(
+              Object.entries(written)
+                .filter(isInput)
+                .map(([name, value]) => [name, sampleText(value)])
+            ),
+            ...(perStep === undefined ? {} : { [perStep.name]: perStep.example })
+          },
+          output: { status: 200, body: {} }
+        },
+        rate_limit: typeof limit === "number" ? { requests: limit, period: "second" } : null,
+        call: (values, { mode, values: credentials }) => {
+          const config = values as Config
+          const payload = perStep === undefined ? null : (config[perStep.name] ?? null)
+          const own = Object.fromEntries(
+            Object.entries(config).filter(([name, value]) => name in given && value !== null)
+          )
+          const kept = Object.entries(credentials)
+          const secret = Object.fromEntries(kept.filter(([name]) => Object.hasOwn(secrets, name)))
+          const auth: OutboundAuth = {
+            auth_type: mode === "none" ? null : mode.toUpperCase(),
+            auth: Object.fromEntries(kept.filter(([name]) => !Object.hasOwn(secrets, name)))
+          }
+          const complete = settingsOf(row, { ...own, ...secret, ...perStep?.settings?.(payload) })
+          if (Result.isFailure(complete)) {
+            return Result.fail(
+              invalid(complete.failure.map(({ message, path }) => ({ message, path: path.replace(/^config\./, "") })))
+            )
+          }
+          const hidden = new Set(outboundAuthOf(auth.auth_type)?.readable)
+          return Result.succeed({
+            kind: "send",
+            connector: row,
+            settings: complete.success,
+            auth,
+            message: {
+              method: "POST",
+              path: "/",
+              query: "",
+              headers: {
+                "content-type": typeof payload === "string" ? "text/plain; charset=utf-8" : "application/json"
+              },
+              body: bytesOf(payload)
+            },
+            secrets: [
+              ...Object.entries(auth.auth).flatMap(([name, value]) =>
+                typeof value === "string" && !hidden.has(name) ? [value] : []
+              ),
+              ...secretsIn(row, complete.success)
+            ],
+            output: outputOf
+          })
+        }
+      })
+    ]
+  }
+}
+
+export const connectorProviders: ReadonlyArray<Provider> = connectors.filter((row) => !forwards(row)).map(providerOf)

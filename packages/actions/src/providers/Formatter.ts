@@ -1,0 +1,50 @@
+import { engineVersion } from "@tidegate/formatter/Formatter"
+import type { Operation } from "@tidegate/formatter/Operation"
+import { operations } from "@tidegate/formatter/Operations"
+import { formatterAction } from "@tidegate/workflows/actions/Formatter"
+import type { Schema } from "effect"
+import { none } from "../AuthModes.ts"
+import type { Provider, ProviderAction } from "../Provider.ts"
+
+/** What a field takes beside text is said by the formatter's own catalog: inputs are coerced, and lists are line items. */
+const inputOf = ({ fields }: Operation): Schema.JsonObject => {
+  const mapped = Object.entries(fields).filter(([, { mappable }]) => mappable)
+  return {
+    type: "object",
+    properties: Object.fromEntries(
+      mapped.map(([name, { help, label }]) => [name, { title: label, ...(help === null ? {} : { description: help }) }])
+    ),
+    required: mapped.flatMap(([name, { required }]) => (required ? [name] : [])),
+    additionalProperties: false
+  }
+}
+
+const actionOf = (operation: Operation): ProviderAction => {
+  const { description, key, label, output, sample } = operation
+  const name = { provider_key: "formatter", action_key: key, version: engineVersion, provider_account_id: null }
+  return {
+    key,
+    name: label,
+    description,
+    category: key.slice(0, key.indexOf(".")),
+    version: engineVersion,
+    input: inputOf(operation),
+    output,
+    primary_output: Object.keys(output["properties"] as object)[0] ?? null,
+    sample: { inputs: sample.inputs, output: { ...sample.output } },
+    rate_limit: null,
+    action: formatterAction(name)!,
+    call: null
+  }
+}
+
+/** Its operations stay within the process. Their options stand in a step's `config.formatter`. */
+export const formatter: Provider = {
+  key: "formatter",
+  name: "Formatter",
+  description: "Shapes text, numbers, dates and lists. Options of an operation stand in the step's config.formatter.",
+  icon_key: "wand",
+  manifest_version: engineVersion,
+  auth: [none],
+  actions: [...operations.values()].map(actionOf)
+}

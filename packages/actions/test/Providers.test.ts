@@ -1,0 +1,62 @@
+import { Ajv2020 } from "ajv/dist/2020.js"
+import { Result, type Schema } from "effect"
+import { describe, expect, it } from "vitest"
+import { manifest, providers } from "@tidegate/actions/Manifest"
+import { callOf, inlineActionOf } from "@tidegate/actions/Providers"
+import { noCredentials } from "@tidegate/actions/Provider"
+import type { Step } from "@tidegate/workflows/Definition"
+import { connectors } from "@tidegate/connectors/Connectors"
+
+const everyAction = providers.flatMap((provider) =>
+  provider.actions.map((action) => [`${provider.key} ${action.key}`, provider, action] as const)
+)
+
+describe("the list of providers", () => {
+  it("has each key once, and each type of destinations that does not forward", () => {
+    const keys = providers.map(({ key }) => key)
+    expect(new Set(keys).size).toBe(keys.length)
+    expect(new Set(everyAction.map(([name]) => name)).size).toBe(everyAction.length)
+    const types = connectors.map(({ type }) => type).filter((type) => !["HTTP", "CLI", "MOCK_API"].includes(type))
+    expect(keys).toEqual(expect.arrayContaining(types.map((type) => type.toLowerCase())))
+    expect(everyAction.filter(([, { key }]) => key === "formatter")).toHaveLength(45)
+  })
+
+  it("is JSON", () => {
+    expect(JSON.parse(JSON.stringify(manifest))).toEqual(manifest)
+  })
+})
+
+const judge = new Ajv2020({ strict: false, allErrors: true, validateFormats: false })
+
+const faultsOf = (schema: Schema.JsonObject, value: unknown) => {
+  judge.validate({ ...schema, $schema: "https://json-schema.org/draft/2020-12/schema" }, value)
+  return judge.errors ?? []
+}
+
+describe.each(everyAction)("%s", (_name, provider, action) => {
+  it("has samples that its own schemas take", () => {
+    expect(faultsOf(action.input, action.sample.inputs)).toEqual([])
+    expect(faultsOf(action.output, action.sample.output)).toEqual([])
+  })
+
+  it("takes the inputs that its schema has, and no others", () => {
+    expect([...(action.action.inputs ?? [])].toSorted()).toEqual(
+      Object.keys(action.input["properties"] as object).toSorted()
+    )
+    expect(action.input["additionalProperties"]).toBe(false)
+    if (action.call === null) return
+    expect(faultsOf(action.input, { ...action.sample.inputs, nonsense: 1 })).toHaveLength(1)
+    const call = action.call({ ...action.sample.inputs, nonsense: 1 }, noCredentials)
+    expect(Result.isFailure(call) && call.failure.code).toBe("INPUT_INVALID")
+  })
+
+  it("can be written into a step when it needs no credentials", () => {
+    if (action.call === null) return
+    const name = { provider_key: provider.key, action_key: action.key, version: action.version }
+    const step = { invocation_inputs: action.sample.inputs, config: {} } as unknown as Step
+    const isOpen = provider.auth.some(({ fields, key }) => key === "none" && fields.every(({ required }) => !required))
+    const compiled = inlineActionOf(name)!.compile(step)
+    expect(Result.isSuccess(compiled) || compiled.failure[0]?.field).toBe(isOpen || "action")
+    if (isOpen) expect(Result.isSuccess(callOf(name, action.sample.inputs, noCredentials))).toBe(true)
+  })
+})

@@ -1,0 +1,70 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { administering, reading } from "@tidegate/model/Permission"
+import { InstantiatedWorkflow, WorkflowTemplate, WorkflowTemplateList } from "@tidegate/model/WorkflowTemplate"
+import { templateExample, TemplateUse, templateUseExample } from "@tidegate/resources/TemplateUse"
+import { workflow } from "@tidegate/resources/Workflow"
+import { Authorization } from "./Authorization.ts"
+import { operation } from "./Operation.ts"
+import * as Parameters from "./Parameters.ts"
+
+const read = { ...reading, scope: null }
+
+const params = {
+  key: Schema.String.check(Schema.isMaxLength(96)).annotate({
+    description: "The template's key",
+    examples: [templateExample.key]
+  })
+}
+
+const { key, version } = templateExample
+
+/** Workflows to begin with. */
+export class WorkflowTemplatesApi extends HttpApiGroup.make("workflowTemplates")
+  .add(
+    HttpApiEndpoint.get("list", "/workflow-templates", {
+      query: Parameters.onlyTeam,
+      success: WorkflowTemplateList
+    }).annotateMerge(
+      operation({
+        id: "listWorkflowTemplates",
+        permission: read,
+        summary: "List the templates of workflows",
+        description: "They come with the gateway, and need nothing but what it has.",
+        answer: { count: 1, models: [templateExample as never] }
+      })
+    ),
+    HttpApiEndpoint.get("retrieve", "/workflow-templates/:key", {
+      params,
+      query: Parameters.onlyTeam,
+      success: WorkflowTemplate
+    }).annotateMerge(
+      operation({
+        id: "getWorkflowTemplate",
+        permission: read,
+        summary: "Retrieve a template of workflows",
+        description: "What it does, and what it has to be given.",
+        answer: templateExample as never,
+        errors: ["NOT_FOUND"]
+      })
+    ),
+    HttpApiEndpoint.post("instantiate", "/workflow-templates/:key/instantiate", {
+      params,
+      query: Parameters.onlyTeam,
+      payload: TemplateUse,
+      success: InstantiatedWorkflow
+    }).annotateMerge(
+      operation({
+        id: "instantiateWorkflowTemplate",
+        permission: administering,
+        summary: "Make a workflow of a template",
+        description:
+          "It is a draft: its source starts no run until its status is `active`. From then on it has nothing to do with the template.",
+        body: templateUseExample,
+        answer: { ...(workflow.example.record as Schema.JsonObject), status: "draft", template: { key, version } },
+        errors: ["NOT_FOUND", "RESOURCE_ALREADY_EXISTS", "TEMPLATE_BINDING_INVALID", "WORKFLOW_GRAPH_INVALID"]
+      })
+    )
+  )
+  .middleware(Authorization)
+  .annotateMerge(OpenApi.annotations({ title: "Workflow templates", description: "Workflows to begin with." })) {}

@@ -1,0 +1,43 @@
+import { Effect } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { ActionEntity } from "@tidegate/entities/Action/ActionProtocol"
+import { action } from "@tidegate/resources/Action"
+import { Actions } from "@tidegate/storage/Actions"
+import { Api } from "../contract/Api.ts"
+import { CurrentTeam } from "../contract/Authorization.ts"
+import { optionsOf } from "./ActionOptions.ts"
+import { reader, type WithBody } from "./Calls.ts"
+import { readJsonObject } from "./JsonBody.ts"
+import { handle } from "./Resource.ts"
+
+/** Loaded by the first call, with the formatter in it: a gateway that formats nothing has none of that in memory. */
+const catalog = Effect.promise(() => import("@tidegate/actions/Manifest"))
+
+const mostAsked = 65_536
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "actions",
+  Effect.fnUntraced(function* (handlers) {
+    const actions = yield* Actions
+    const reading = yield* reader
+    const handled = yield* handle(handlers, action, actions, yield* ActionEntity.client)
+    return handled
+      .handleRaw("providers", ({ request }: { readonly request: HttpServerRequest.HttpServerRequest }) =>
+        Effect.gen(function* () {
+          const { manifest, manifestHash } = yield* catalog
+          const etag = JSON.stringify(manifestHash)
+          const headers = { etag, "cache-control": "private, no-cache" }
+          if (request.headers["if-none-match"] === etag) return HttpServerResponse.empty({ status: 304, headers })
+          return HttpServerResponse.jsonUnsafe(manifest, { headers })
+        })
+      )
+      .handleRaw("options", ({ request }: WithBody) =>
+        Effect.gen(function* () {
+          const { id } = yield* CurrentTeam
+          return yield* optionsOf(id, yield* readJsonObject(request, mostAsked), actions, reading)
+        })
+      )
+  })
+)

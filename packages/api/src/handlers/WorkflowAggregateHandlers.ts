@@ -1,0 +1,33 @@
+import { randomUUID } from "node:crypto"
+import { Clock, Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { WorkflowEntity } from "@tidegate/entities/Workflow/WorkflowProtocol"
+import { maxSourceBody } from "@tidegate/model/BodyLimits"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import { Ingress } from "@tidegate/model/Ingress"
+import { judgeAggregate } from "@tidegate/resources/WorkflowAggregate"
+import { Api } from "../contract/Api.ts"
+import { CurrentTeam } from "../contract/Authorization.ts"
+import { askOwner, ownersOf, type WithBody } from "./Calls.ts"
+import { readJsonObject } from "./JsonBody.ts"
+
+/** The workflow's actor saves it with its source: of a new one, too, so that there is one way. */
+export const layer = HttpApiBuilder.group(
+  Api,
+  "workflowAggregates",
+  Effect.fnUntraced(function* (handlers) {
+    const ingress = yield* Ingress
+    const { fresh, owner } = ownersOf(prefixes.workflow, "workflow", yield* WorkflowEntity.client)
+    return handlers.handleRaw("save", ({ request }: WithBody) =>
+      Effect.gen(function* () {
+        const { id: team_id } = yield* CurrentTeam
+        const written = yield* readJsonObject(request, maxSourceBody)
+        const now = yield* Clock.currentTimeMillis
+        const judged = judgeAggregate(written, newId(prefixes.source, now), { now: new Date(now), ingress })
+        const { message, workflow_id } = yield* Effect.fromResult(judged)
+        const actor = workflow_id === null ? yield* fresh : yield* owner(workflow_id)
+        return yield* askOwner(actor.Save({ team_id, command: randomUUID(), input: message }))
+      })
+    )
+  })
+)

@@ -1,0 +1,43 @@
+import { Clock, Effect } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { notFound } from "@tidegate/model/GatewayError"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import { instantiated, shownTemplate } from "@tidegate/resources/TemplateUse"
+import { Workflows } from "@tidegate/storage/Workflows"
+import { templateOf, templates } from "@tidegate/workflows/templates/Templates"
+import { Api } from "../contract/Api.ts"
+import { CurrentTeam } from "../contract/Authorization.ts"
+import { carriedThrough } from "./Calls.ts"
+import { readJsonObject } from "./JsonBody.ts"
+
+interface ByKey {
+  readonly params: { readonly key: string }
+}
+
+const found = ({ params: { key } }: ByKey) => {
+  const template = templateOf(key)
+  return template === undefined ? Effect.fail(notFound("workflow_template", key)) : Effect.succeed(template)
+}
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "workflowTemplates",
+  Effect.fnUntraced(function* (handlers) {
+    const workflows = yield* Workflows
+    return handlers
+      .handle("list", () => Effect.succeed({ count: templates.length, models: templates.map(shownTemplate) }))
+      .handle("retrieve", (call: ByKey) => Effect.map(found(call), shownTemplate))
+      .handleRaw("instantiate", (call: ByKey & { readonly request: HttpServerRequest.HttpServerRequest }) =>
+        Effect.gen(function* () {
+          const { id: team_id } = yield* CurrentTeam
+          const template = yield* found(call)
+          const fields = yield* Effect.fromResult(instantiated(template, yield* readJsonObject(call.request)))
+          // Nobody else can know a fresh id: there is no other writer of the row.
+          const id = newId(prefixes.workflow, yield* Clock.currentTimeMillis)
+          const made = yield* carriedThrough(workflows.create(team_id, id, fields))
+          return { ...made, template: { key: template.key, version: template.version } }
+        })
+      )
+  })
+)

@@ -1,0 +1,290 @@
+import { expect, layer } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { ActionProviders } from "@tidegate/model/ActionCatalog"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import { currentActions, loadAction, pinnedActions } from "@tidegate/storage/Actions"
+import { call, layer as server, teams } from "./ControlServer.ts"
+
+const team = teams.a.id
+const unknown = newId(prefixes.action, 1_700_000_000_000)
+let made = 0
+const named = (name: string) => `${name}-${++made}`
+
+const credentials = { token: "a-token-that-nobody-reads" }
+const body = (name: string) => ({
+  name,
+  provider_key: "http",
+  action_key: "request",
+  auth_mode: "bearer",
+  credentials,
+  inputs: { method: "POST", url: "https://ledger.example.com/entries" },
+  rate_limit: 5
+})
+
+const fieldsOf = (answer: { readonly body: { readonly data?: { readonly fields?: unknown } } }) =>
+  answer.body.data?.fields
+
+layer(server, { timeout: "60 seconds", excludeTestServices: true })("actions", (it) => {
+  for (const prefix of ["", "/v1"]) {
+    it.effect(`the life of one of ${prefix}/actions`, () =>
+      Effect.gen(function* () {
+        const list = `${prefix}/actions`
+        const name = named("life")
+        const created = yield* call("POST", list, { body: body(name) })
+        expect(created).toMatchObject({
+          status: 201,
+          body: {
+            id: expect.stringMatching(/^act_/),
+            team_id: team,
+            name,
+            type: "ACTION",
+            status: "enabled",
+            disabled_at: null,
+            provider_key: "http",
+            action_key: "request",
+            config: {
+              auth_mode: "bearer",
+              provider_account_id: null,
+              credentials_configured: true,
+              schema_version: "1.0.0",
+              schema_provenance: "catalog",
+              inputs: { method: "POST", url: "https://ledger.example.com/entries" },
+              rate_limit: 5,
+              rate_limit_period: "second"
+            },
+            workflow_steps_count: 0
+          }
+        })
+        const { id } = created.body
+        const one = `${list}/${id}`
+        expect(yield* call("GET", one)).toMatchObject({ status: 200, body: created.body })
+        expect((yield* call("GET", list)).body.models.map((model: { readonly id: string }) => model.id)).toContain(id)
+        expect(yield* call("POST", list, { body: body(name) })).toMatchObject({
+          status: 409,
+          body: { code: "RESOURCE_ALREADY_EXISTS", data: { id, resource_type: "action" } }
+        })
+        for (const method of ["PATCH", "PUT"]) {
+          const inputs = { url: `https://ledger.example.com/${method}` }
+          expect(yield* call(method, one, { body: { inputs } })).toMatchObject({
+            status: 200,
+            body: { id, name, config: { inputs, credentials_configured: true, rate_limit: 5 } }
+          })
+        }
+        // What was read can be written.
+        const read = (yield* call("GET", one)).body
+        expect(yield* call("PATCH", one, { body: read })).toMatchObject({ status: 200, body: { config: read.config } })
+        for (const method of ["PUT", "POST"]) {
+          expect(yield* call(method, `${one}/disable`)).toMatchObject({
+            status: 200,
+            body: { status: "disabled", disabled_at: expect.any(String) }
+          })
+          expect(yield* call(method, `${one}/enable`)).toMatchObject({ status: 200, body: { status: "enabled" } })
+        }
+        expect(yield* call("PATCH", one, { body: { status: "disabled" } })).toMatchObject({
+          body: { status: "disabled" }
+        })
+        expect(yield* call("DELETE", one)).toMatchObject({ status: 200, body: { id, deleted: true } })
+        expect((yield* call("GET", one)).status).toBe(404)
+      })
+    )
+  }
+
+  it.effect("credentials are sealed, and read back by nobody but the call", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { body: created } = yield* call("POST", "/actions", { body: body(named("sealed")) })
+      const [row] = yield* sql<Record<string, unknown>>`select * from actions where id = ${created.id}`
+      expect(JSON.stringify([row, created])).not.toContain(credentials.token)
+      expect(row!["credentials"]).toMatch(/^v\d+\./)
+      expect(yield* loadAction(team, created.id)).toMatchObject({
+        credentials: { mode: "bearer", values: credentials },
+        disabled: false,
+        rate_limit: 5,
+        rate_limit_period: "second"
+      })
+      expect(yield* loadAction(teams.b.id, created.id)).toBeNull()
+      const basic = { auth_mode: "basic", credentials: { username: "ada", password: "another-secret" } }
+      yield* call("PATCH", `/actions/${created.id}`, { body: basic })
+      expect(yield* loadAction(team, created.id)).toMatchObject({
+        credentials: { mode: "basic", values: basic.credentials }
+      })
+      yield* call("PATCH", `/actions/${created.id}`, { body: { auth_mode: "none" } })
+      expect((yield* call("GET", `/actions/${created.id}`)).body.config.credentials_configured).toBe(false)
+      yield* call("DELETE", `/actions/${created.id}`)
+      expect(yield* loadAction(team, created.id)).toBeNull()
+    })
+  )
+
+  it.effect("all that is wrong with one is told, and no credential with it", () =>
+    Effect.gen(function* () {
+      const wrong = [
+        [{ provider_key: "nobody" }, "provider_key"],
+        [{ action_key: "nothing" }, "action_key"],
+        [{ auth_mode: "magic" }, "config.auth_mode"],
+        [{ credentials: {} }, "config.credentials.token"],
+        [{ credentials: { token: "x y\u0007secret-of-mine" } }, "config.credentials.token"],
+        [{ credentials: { token: "secret-of-mine", extra: "secret-of-mine" } }, "config.credentials.extra"],
+        [{ provider_account_id: "pac_1" }, "config.provider_account_id"],
+        [{ inputs: { url: "nowhere" } }, "config.inputs.url"],
+        [{ inputs: { uri: "https://example.com" } }, "config.inputs.uri"],
+        [{ inputs: { url: "{{steps.a.output}}" } }, "config.inputs.url"],
+        [{ rate_limit: 0 }, "config.rate_limit"],
+        [{ rate_limit_period: "week" }, "config.rate_limit_period"],
+        [{ name: "x".repeat(129) }, "name"],
+        [{ status: "asleep" }, "status"]
+      ] as const
+      for (const [change, path] of wrong) {
+        const answer = yield* call("POST", "/actions", { body: { ...body(named("wrong")), ...change } })
+        expect([change, answer.status]).toEqual([change, 400])
+        expect([change, fieldsOf(answer)]).toEqual([
+          change,
+          expect.arrayContaining([expect.objectContaining({ path })])
+        ])
+        expect(JSON.stringify(answer.body)).not.toMatch(/secret-of-mine|a-token-that/)
+      }
+      const { body: created } = yield* call("POST", "/actions", { body: body(named("fixed")) })
+      for (const change of [{ provider_key: "json_feed" }, { action_key: "other" }]) {
+        expect((yield* call("PATCH", `/actions/${created.id}`, { body: change })).status).toBe(400)
+      }
+      expect((yield* call("GET", `/actions/${unknown}`)).status).toBe(404)
+    })
+  )
+
+  it.effect("an operation of the formatter, and a type of destinations, can be saved too", () =>
+    Effect.gen(function* () {
+      const formatter = { provider_key: "formatter", action_key: "text.titlecase", inputs: { input: "a tale" } }
+      expect(yield* call("POST", "/actions", { body: { name: named("title"), ...formatter } })).toMatchObject({
+        status: 201,
+        body: { config: { auth_mode: "none", credentials_configured: false } }
+      })
+      const chat = {
+        provider_key: "chat_webhook",
+        action_key: "send",
+        credentials: { url: "https://discord.com/api/webhooks/1234/token-of-it" },
+        inputs: { content_template: "Order {{trigger.body.id}}" }
+      }
+      const created = yield* call("POST", "/actions", { body: { name: named("chat"), ...chat } })
+      expect(created).toMatchObject({ status: 201, body: { config: { credentials_configured: true } } })
+      expect(JSON.stringify(created.body)).not.toContain("token-of-it")
+    })
+  )
+
+  it.effect("a step may name one, which then cannot be deleted, and runs keep what it was", () =>
+    Effect.gen(function* () {
+      const { body: source } = yield* call("POST", "/sources", { body: { name: named("shop") } })
+      const { body: saved } = yield* call("POST", "/actions", { body: body(named("used")) })
+      const step = {
+        id: "call",
+        kind: "action",
+        resource_id: saved.id,
+        invocation_inputs: { body: "{{trigger.body}}" }
+      }
+      const edges = [{ source_type: "trigger", target_step_id: "call" }]
+      const flow = { name: named("flow"), source_id: source.id, steps: [step], edges }
+      const workflow = yield* call("POST", "/workflows", { body: flow })
+      expect(workflow).toMatchObject({ status: 200, body: { capabilities: { runtime_executable: true } } })
+      expect((yield* call("GET", `/actions/${saved.id}`)).body.workflow_steps_count).toBe(1)
+      expect(yield* call("DELETE", `/actions/${saved.id}`)).toMatchObject({
+        status: 409,
+        body: { code: "RESOURCE_IN_USE", data: { workflows: [workflow.body.id] } }
+      })
+      const wrong = { ...flow, name: named("flow"), steps: [{ ...step, invocation_inputs: { nonsense: 1 } }] }
+      expect(yield* call("POST", "/workflows", { body: wrong })).toMatchObject({
+        status: 400,
+        body: { code: "WORKFLOW_GRAPH_INVALID", data: { issues: [{ field: "invocation_inputs.nonsense" }] } }
+      })
+      const strange = { ...flow, name: named("flow"), steps: [{ ...step, resource_id: unknown }] }
+      expect(yield* call("POST", "/workflows", { body: strange })).toMatchObject({
+        status: 400,
+        body: { data: { issues: [{ code: "RESOURCE_NOT_FOUND" }] } }
+      })
+
+      const first = (yield* currentActions(team, [saved.id])).get(saved.id)!
+      yield* call("PATCH", `/actions/${saved.id}`, { body: { inputs: { url: "https://other.example.com/" } } })
+      const second = (yield* currentActions(team, [saved.id])).get(saved.id)!
+      expect([first.revision, second.revision]).toEqual([1, 2])
+      expect(second.content_hash).not.toBe(first.content_hash)
+      const pins = yield* pinnedActions(team, [{ id: saved.id, revision: 1 }])
+      expect(pins.get(saved.id)).toMatchObject({ inputs: body("").inputs, content_hash: first.content_hash })
+      yield* call("PATCH", `/actions/${saved.id}`, { body: { rate_limit: 7 } })
+      expect((yield* currentActions(team, [saved.id])).get(saved.id)?.revision).toBe(2)
+
+      yield* call("PUT", `/actions/${saved.id}/disable`)
+      expect(yield* call("GET", `/workflows/${workflow.body.id}`)).toMatchObject({
+        body: { capabilities: { runtime_executable: false, runtime_issue: { code: "workflow_resource_disabled" } } }
+      })
+      expect(yield* call("PATCH", `/workflows/${workflow.body.id}`, { body: { name: named("flow") } })).toMatchObject({
+        status: 409,
+        body: { code: "WORKFLOW_NOT_EXECUTABLE" }
+      })
+      yield* call("DELETE", `/workflows/${workflow.body.id}`)
+      expect((yield* call("DELETE", `/actions/${saved.id}`)).status).toBe(200)
+    })
+  )
+
+  it.effect("the catalog has every provider, and is not sent twice", () =>
+    Effect.gen(function* () {
+      const { body: catalog, headers, status } = yield* call("GET", "/v1/action-providers")
+      expect(status).toBe(200)
+      const { count, models } = Schema.decodeUnknownSync(ActionProviders)(catalog)
+      expect(models).toHaveLength(count)
+      const keys = models.map(({ key }) => key)
+      expect(keys).toEqual(expect.arrayContaining(["formatter", "http", "gateway", "json_feed", "storage"]))
+      expect(headers.get("etag")).toMatch(/^"[0-9a-f]{32}"$/)
+      const again = yield* call("GET", "/action-providers", { headers: { "if-none-match": headers.get("etag")! } })
+      expect(again.status).toBe(304)
+    })
+  )
+
+  it.effect("what inputs can be chosen from comes in pages, of this team alone", () =>
+    Effect.gen(function* () {
+      const shop = named("choice")
+      const ids: Array<string> = []
+      for (const end of ["a", "b", "c"]) {
+        ids.push((yield* call("POST", "/sources", { body: { name: `${shop}-${end}` } })).body.id)
+      }
+      const asked = { provider_key: "gateway", resource: "sources", query: shop.toUpperCase(), limit: 2 }
+      const first = yield* call("POST", "/action-options", { body: asked })
+      expect(first).toMatchObject({
+        status: 200,
+        body: { models: ids.slice(0, 2).map((id) => ({ id })), next_cursor: expect.any(String) }
+      })
+      const rest = yield* call("POST", "/v1/action-options", { body: { ...asked, cursor: first.body.next_cursor } })
+      expect(rest.body).toMatchObject({ models: [{ id: ids[2], name: `${shop}-c` }], next_cursor: null })
+      const others = yield* call("POST", "/action-options", { body: asked, key: teams.b.key })
+      expect(others.body).toEqual({ models: [], next_cursor: null })
+
+      const zones = { provider_key: "formatter", resource: "time_zones", query: "berlin" }
+      expect((yield* call("POST", "/action-options", { body: zones })).body.models).toEqual([
+        { id: "Europe/Berlin", name: "Europe/Berlin", description: null }
+      ])
+      for (const [resource, id] of [
+        ["currencies", "EUR"],
+        ["countries", "DE"],
+        ["locales", "de"]
+      ]) {
+        const { body: found } = yield* call("POST", "/action-options", {
+          body: { provider_key: "formatter", resource, query: id }
+        })
+        expect(found.models.map((model: { readonly id: string }) => model.id)).toContain(id)
+      }
+
+      const refused = [
+        [{ resource: "moons" }, 422, "ACTION_OPTIONS_INVALID"],
+        [{ provider_key: "nobody" }, 422, "ACTION_OPTIONS_INVALID"],
+        [{ resource: "__proto__" }, 422, "ACTION_OPTIONS_INVALID"],
+        [{ provider_account_id: "pac_1" }, 409, "PROVIDER_ACCOUNT_NOT_CONNECTED"],
+        [{ action_id: unknown }, 404, "NOT_FOUND"],
+        [{ cursor: "nonsense" }, 400, "INVALID_CURSOR"],
+        [{ limit: 101 }, 400, "VALIDATION_ERROR"]
+      ] as const
+      for (const [change, status, code] of refused) {
+        expect(yield* call("POST", "/action-options", { body: { ...asked, ...change } })).toMatchObject({
+          status,
+          body: { code }
+        })
+      }
+    })
+  )
+})

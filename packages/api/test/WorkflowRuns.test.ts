@@ -1,0 +1,544 @@
+import { expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { call, teams } from "./ControlServer.ts"
+import {
+  carryOut,
+  coming,
+  createDestination,
+  createWorkflow,
+  from,
+  layer as world,
+  receive,
+  send,
+  trim,
+  unique
+} from "./workflowRuns.ts"
+
+const failing = (status: number, message = `HTTP ${status}`) =>
+  ({ kind: "failed", error: { code: "BAD_RESPONSE", message, status } }) as const
+
+const flow = Effect.fnUntraced(function* (config: object = {}) {
+  const destination = yield* createDestination
+  const workflow = yield* createWorkflow(
+    [
+      trim("name", "{{trigger.body.name}}"),
+      { id: "paid", kind: "filter", config: { conditions: { body: { paid: true } } } },
+      send("crm1", destination.id, config),
+      trim("late", "{{steps.crm1.output.status}}")
+    ],
+    [from(null, "name"), from("name", "paid"), from("paid", "crm1", "matched"), from("crm1", "late")]
+  )
+  return { workflow, destination }
+})
+
+const runs = (id: string, query = "") => Effect.map(call("GET", `/workflows/${id}/runs${query}`), ({ body }) => body)
+
+layer(world, { timeout: "60 seconds", excludeTestServices: true })("runs of workflows", (it) => {
+  it.effect("are listed, newest first, page by page and by their state", () =>
+    Effect.gen(function* () {
+      const { workflow } = yield* flow()
+      const made: Array<string> = []
+      for (const paid of [true, false, true, true, false]) {
+        made.unshift((yield* receive(workflow, { name: " Ada ", paid })).run)
+        if (made.length === 3) coming.push(failing(500))
+        yield* carryOut(workflow.id)
+      }
+      made.unshift((yield* receive(workflow, { name: "waits" })).run)
+      const all = yield* runs(workflow.id)
+      expect(Object.keys(all).toSorted()).toEqual(["count", "models", "next_cursor"])
+      expect(all.models.map(({ id }: { id: string }) => id)).toEqual(made)
+      expect(all.models[0]).toMatchObject({ status: "queued", outcome: null, pending_steps: 4, started_at: null })
+      expect(all.models[3]).toMatchObject({
+        workflow_id: workflow.id,
+        run_type: "workflow",
+        status: "failed",
+        outcome: "failed",
+        workflow_version: 1,
+        attempt_count: 1,
+        error_code: "BAD_RESPONSE",
+        error_message: "HTTP 500",
+        error_step_id: "crm1",
+        hold_reason: null,
+        steps_count: 4,
+        succeeded_steps: 2,
+        failed_steps: 1,
+        skipped_steps: 1,
+        pending_steps: 0,
+        running_steps: 0,
+        duration_ms: expect.any(Number)
+      })
+      expect(all.models[4]).toMatchObject({ status: "succeeded", outcome: "filtered", skipped_steps: 2 })
+      const ofStatus = yield* runs(workflow.id, "?status=FAILED,queued")
+      expect(ofStatus.models.map(({ id }: { id: string }) => id)).toEqual([made[0], made[3]])
+      const first = yield* runs(workflow.id, "?limit=4")
+      const second = yield* runs(workflow.id, `?limit=4&cursor=${first.next_cursor}`)
+      expect([...first.models, ...second.models].map(({ id }: { id: string }) => id)).toEqual(made)
+      expect(second.next_cursor).toBeNull()
+      expect((yield* runs(workflow.id, "?to=now-1h")).count).toBe(0)
+      expect(yield* call("GET", `/workflows/${workflow.id}/runs?status=done`)).toMatchObject({
+        status: 400,
+        body: { data: { fields: [{ path: "status" }] } }
+      })
+      expect((yield* call("GET", `/workflows/${workflow.id}/runs`, { key: teams.b.key })).status).toBe(404)
+      yield* call("PATCH", `/workflows/${workflow.id}`, { body: { status: "paused" } })
+      const held = (yield* runs(workflow.id)).models
+      expect(held.map(({ hold_reason }: { hold_reason: unknown }) => hold_reason)).toEqual([
+        "paused",
+        null,
+        null,
+        null,
+        null,
+        null
+      ])
+    })
+  )
+
+  it.effect("are shown with the version that ran, what began them, and their steps in order", () =>
+    Effect.gen(function* () {
+      const { destination, workflow } = yield* flow()
+      coming.push(failing(503))
+      const { request, run } = yield* receive(
+        workflow,
+        { name: " Ada ", paid: true },
+        { path: "/orders", headers: { "x-a": "1" } }
+      )
+      yield* carryOut(workflow.id)
+      yield* call("PATCH", `/workflows/${workflow.id}`, { body: { description: "changed" } })
+      const { body, status } = yield* call("GET", `/workflows/${workflow.id}/runs/${run}`)
+      expect(status).toBe(200)
+      expect(body).toMatchObject({
+        id: run,
+        status: "failed",
+        version: {
+          number: 1,
+          definition_hash: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+          created_by_user_id: null,
+          current_version: 2,
+          is_current: false,
+          workflow_name: workflow.name,
+          steps: workflow.steps,
+          edges: workflow.edges,
+          formatter_engine_version: "1.0.0"
+        },
+        trigger: {
+          type: "request",
+          request_id: request,
+          source: { id: workflow.source_id, name: workflow.source_name, trigger_name: "Webhook" },
+          delivery_mode: "webhook",
+          method: "POST",
+          path: "/orders",
+          content_type: "application/json",
+          size_bytes: 28,
+          is_retry: false,
+          preview: null
+        },
+        retry: { count: 0, last_requested_at: null, last_step_id: null, retryable_step_ids: ["crm1"] }
+      })
+      expect(body.steps.map(({ status, step_id }: { step_id: string; status: string }) => [step_id, status])).toEqual([
+        ["name", "succeeded"],
+        ["paid", "succeeded"],
+        ["crm1", "failed"],
+        ["late", "skipped"]
+      ])
+      expect(body.steps[0]).toMatchObject({
+        id: expect.stringMatching(/^wse_/),
+        name: "Trim name",
+        kind: "action",
+        execution_index: 0,
+        input: { source_type: "trigger", source_step_id: null, source_port: "out" },
+        output_port: "out",
+        attempt_count: 1,
+        attempts: [{ number: 1, status: "succeeded", duration_ms: expect.any(Number) }],
+        input_preview: null,
+        output_preview: null
+      })
+      expect(body.steps[2]).toMatchObject({
+        input: { source_type: "step", source_step_id: "paid", source_port: "matched" },
+        output_port: null,
+        response_status: 503,
+        error_code: "BAD_RESPONSE",
+        error_message: "HTTP 503",
+        handled: false,
+        max_attempts: 1,
+        resource: { type: "destination", id: destination.id }
+      })
+      expect(body.steps[3]).toMatchObject({ skip_reason: "upstream_failed", attempts: [], input: null })
+      for (const path of [
+        `/workflows/${workflow.id}/runs/wfr_01kak203r6v1f7q0p5n3k2j4rs`,
+        `/workflows/${workflow.id}/runs/x`
+      ]) {
+        expect(yield* call("GET", path)).toMatchObject({
+          status: 404,
+          body: { data: { resource_type: "workflow_run" } }
+        })
+      }
+      const other = yield* flow()
+      expect((yield* call("GET", `/workflows/${other.workflow.id}/runs/${run}`)).status).toBe(404)
+      expect((yield* call("GET", `/workflows/${workflow.id}/runs/${run}`, { key: teams.b.key })).status).toBe(404)
+    })
+  )
+
+  it.effect("tell each attempt of a step, and what it waits for", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { workflow } = yield* flow({ retry: { strategy: "linear", interval: 60_000, count: 2 } })
+      coming.push(failing(500), failing(502))
+      const { run } = yield* receive(workflow, { name: "a", paid: true })
+      yield* carryOut(workflow.id)
+      const path = `/workflows/${workflow.id}/runs/${run}`
+      const step = (body: { steps: ReadonlyArray<{ step_id: string }> }) =>
+        body.steps.find(({ step_id }) => step_id === "crm1")
+      const waiting = (yield* call("GET", path)).body
+      expect(waiting).toMatchObject({ status: "running", retry: { retryable_step_ids: [] } })
+      expect(step(waiting)).toMatchObject({
+        status: "running",
+        wait: { kind: "retry", until: expect.any(String) },
+        attempt_count: 1,
+        max_attempts: 3,
+        attempts: [{ number: 1, status: "failed", response_status: 500, error_code: "BAD_RESPONSE" }]
+      })
+      expect(waiting.steps.at(-1)).toMatchObject({ step_id: "late", status: "pending" })
+      // Its wait is over, as the rows tell it.
+      for (const _ of [1, 2]) {
+        yield* sql`update workflow_steps set steps = regexp_replace(steps, '"until":[0-9]+', '"until":1') where run_id = ${run}`
+        yield* sql`update workflow_queue set due_at = now() where run_id = ${run}`
+        yield* carryOut(workflow.id)
+      }
+      const ended = (yield* call("GET", path)).body
+      expect(ended).toMatchObject({ status: "succeeded", outcome: "completed" })
+      expect(step(ended)).toMatchObject({
+        status: "succeeded",
+        wait: null,
+        error_code: null,
+        response_status: 200,
+        attempt_count: 3,
+        attempts: [
+          { number: 1, status: "failed", response_status: 500 },
+          { number: 2, status: "failed", response_status: 502 },
+          { number: 3, status: "succeeded", response_status: 200, error_code: null }
+        ]
+      })
+    })
+  )
+
+  it.effect("tell what their steps named when they began", () =>
+    Effect.gen(function* () {
+      const { destination, workflow } = yield* flow()
+      const { run } = yield* receive(workflow, { name: "a", paid: true })
+      yield* carryOut(workflow.id)
+      const path = `/workflows/${workflow.id}/runs/${run}`
+      const resources = Effect.map(call("GET", path), ({ body }) => body.version.resources)
+      const named = {
+        step_id: "crm1",
+        type: "destination",
+        id: destination.id,
+        name: destination.name,
+        content_hash: expect.stringMatching(/^(?:sha256:)?[0-9a-f]{64}$/),
+        updated_at: destination.updated_at,
+        exists: true
+      }
+      expect(yield* resources).toEqual([named])
+      yield* call("PATCH", `/destinations/${destination.id}`, { body: { name: unique("renamed") } })
+      expect(yield* resources).toEqual([named])
+      yield* call("PATCH", `/workflows/${workflow.id}`, {
+        body: { steps: [trim("name", "x")], edges: [from(null, "name")] }
+      })
+      expect((yield* call("DELETE", `/destinations/${destination.id}`)).status).toBe(200)
+      expect(yield* resources).toEqual([{ ...named, exists: false }])
+    })
+  )
+
+  it.effect("show previews when they are asked for, without what is secret", () =>
+    Effect.gen(function* () {
+      const destination = yield* createDestination
+      const workflow = yield* createWorkflow(
+        [
+          trim("text", "{{trigger.body.note}}"),
+          send("crm1", destination.id),
+          { id: "wait", kind: "delay", config: { mode: "for", amount: 1, unit: "hours" } }
+        ],
+        [from(null, "text"), from("text", "crm1"), from("crm1", "wait")]
+      )
+      const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJlc2lnbmF0dXJl"
+      const secrets = {
+        header: "Bearer h34d3rs3cr3t",
+        query: "qu3rys3cr3t",
+        password: "b0dys3cr3t",
+        card: "4111111111111111",
+        live: "sk_live_4eC39HqLyjWDarjtT1zdp7dc",
+        jwt,
+        pem: "-----BEGIN PRIVATE KEY-----MIIEvQIBADANBgkq-----END PRIVATE KEY-----",
+        answer: "gwk_0123456789abcdef0123456789abcdef",
+        moved: "m0v3ds3cr3t"
+      }
+      coming.push({
+        kind: "succeeded",
+        output: { status: 201, headers: { "set-cookie": `a=${secrets.answer}` }, body: { key: secrets.answer } },
+        ports: ["out"]
+      })
+      const { run } = yield* receive(
+        workflow,
+        {
+          note: ` card ${secrets.card}, ${secrets.live} `,
+          password: secrets.password,
+          inner: { jwt, pem: secrets.pem },
+          kept: "plain"
+        },
+        {
+          headers: { authorization: secrets.header, "x-shop-signature": secrets.moved },
+          query: `?token=${secrets.query}&page=2`
+        }
+      )
+      yield* carryOut(workflow.id)
+      const path = `/workflows/${workflow.id}/runs/${run}`
+      const { body } = yield* call("GET", `${path}?include_previews=true`)
+      const told = JSON.stringify(body)
+      expect(Object.entries(secrets).filter(([, secret]) => told.includes(secret))).toEqual([])
+      expect(body.trigger.preview).toMatchObject({
+        available: true,
+        redacted: true,
+        truncated: false,
+        content_type: "application/json",
+        size_bytes: expect.any(Number),
+        sha256: expect.stringMatching(/^sha256:/),
+        preview: { query: { page: "2" }, body: { kept: "plain", password: "[redacted]" } },
+        redacted_paths: expect.arrayContaining([
+          "headers.authorization",
+          "query.token",
+          "body.password",
+          "body.inner.jwt"
+        ]),
+        reason: null
+      })
+      expect(body.steps[0]).toMatchObject({
+        input_preview: { available: true, redacted: true, preview: { input: expect.stringContaining("[redacted]") } },
+        output_preview: { available: true, redacted: true, redacted_paths: ["result"] }
+      })
+      expect(body.steps[1].output_preview).toMatchObject({ preview: { status: 201 }, redacted: true })
+      expect(body.steps[2]).toMatchObject({
+        status: "running",
+        wait: { kind: "delay" },
+        output_preview: { available: false, preview: null, reason: "not_captured" }
+      })
+      const plain = (yield* call("GET", path)).body
+      expect(plain.trigger.preview).toBeNull()
+      expect(plain.steps.map(({ input_preview }: { input_preview: unknown }) => input_preview)).toEqual([
+        null,
+        null,
+        null
+      ])
+      const binary = yield* receive(workflow, Buffer.from([0xff, 0xfe, 0x00]).toString("latin1"))
+      expect(
+        (yield* call("GET", `/workflows/${workflow.id}/runs/${binary.run}?include_previews=true`)).body
+      ).toMatchObject({
+        status: "queued",
+        steps: [{ input_preview: null }, {}, {}]
+      })
+    })
+  )
+
+  it.effect("say in errors no more than people may see", () =>
+    Effect.gen(function* () {
+      const { workflow } = yield* flow()
+      const secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+      coming.push(failing(500, `refused: password=hunter2hunter2 and ${secret}`))
+      const { run } = yield* receive(workflow, { name: "a", paid: true })
+      yield* carryOut(workflow.id)
+      for (const path of [
+        `/workflows/${workflow.id}/runs`,
+        `/workflows/${workflow.id}/runs/${run}?include_previews=true`,
+        "/workflow-activity"
+      ]) {
+        const { body } = yield* call("GET", path)
+        const told = JSON.stringify(body)
+        expect([path, told.includes(secret), told.includes("hunter2"), told.includes("refused: password=")]).toEqual([
+          path,
+          false,
+          false,
+          true
+        ])
+      }
+    })
+  )
+
+  it.effect("of many steps with large outputs are shown without them, and nobody is kept waiting", () =>
+    Effect.gen(function* () {
+      const ids = Array.from({ length: 30 }, (_, i) => `step${String(i).padStart(2, "0")}`)
+      const destination = yield* createDestination
+      const workflow = yield* createWorkflow(
+        ids.map((id) => send(id, destination.id)),
+        ids.map((id, i) => from(i === 0 ? null : ids[i - 1]!, id))
+      )
+      const large = Array.from({ length: 4_000 }, (_, i) => ({ [`name${i}`]: "x".repeat(40) }))
+      for (const _ of ids) coming.push({ kind: "succeeded", output: { status: 200, body: large }, ports: ["out"] })
+      const { run } = yield* receive(workflow, { a: 1 })
+      yield* carryOut(workflow.id)
+      const { body } = yield* call("GET", `/workflows/${workflow.id}/runs/${run}?include_previews=true`)
+      expect(body.steps).toHaveLength(30)
+      expect(JSON.stringify(body).length).toBeLessThan(2 * 1024 * 1024)
+      for (const { output_preview } of body.steps) expect(output_preview.size_bytes ?? 0).toBeLessThan(400_000)
+      const [activity] = (yield* call("GET", "/workflow-activity?limit=1")).body.models
+      expect([activity.id, activity.steps.length]).toEqual([run, 30])
+      expect(JSON.stringify(activity).length).toBeLessThan(30_000)
+      coming.length = 0
+    })
+  )
+
+  it.effect("go on from a failed step that is retried, once it may be", () =>
+    Effect.gen(function* () {
+      const { workflow } = yield* flow()
+      coming.push(failing(500))
+      const { run } = yield* receive(workflow, { name: "a", paid: true })
+      const path = `/workflows/${workflow.id}/runs/${run}`
+      const retry = (step_id: unknown, options: object = {}) =>
+        call("POST", `${path}/retry`, { body: { step_id }, ...options })
+      expect(yield* retry("crm1")).toMatchObject({ status: 409, body: { code: "RUN_ACTIVE" } })
+      yield* carryOut(workflow.id)
+      expect(yield* retry("name")).toMatchObject({
+        status: 409,
+        body: { code: "STEP_NOT_RETRYABLE", data: { step_status: "succeeded" } }
+      })
+      expect(yield* retry("none")).toMatchObject({ status: 404, body: { data: { resource_type: "workflow_step" } } })
+      expect(yield* retry(1)).toMatchObject({ status: 400, body: { data: { fields: [{ path: "step_id" }] } } })
+      expect((yield* retry("crm1", { key: teams.b.key })).status).toBe(404)
+      expect(yield* retry("crm1")).toMatchObject({
+        status: 202,
+        body: {
+          id: run,
+          workflow_id: workflow.id,
+          workflow_version: 1,
+          status: "queued",
+          retry_outbox_id: expect.stringMatching(/^wro_/),
+          retry_step: { step_id: "crm1", name: "Send" }
+        }
+      })
+      yield* carryOut(workflow.id)
+      const { body } = yield* call("GET", `${path}?include_previews=true`)
+      expect(body).toMatchObject({
+        status: "succeeded",
+        attempt_count: 2,
+        retry: { count: 1, last_requested_at: expect.any(String), last_step_id: "crm1", retryable_step_ids: [] }
+      })
+      expect(body.steps.map(({ attempts }: { attempts: ReadonlyArray<unknown> }) => attempts.length)).toEqual([
+        1, 1, 1, 1
+      ])
+      expect(body.steps[2]).toMatchObject({ status: "succeeded", attempts: [{ number: 1, status: "succeeded" }] })
+    })
+  )
+
+  it.effect("are cleared when they are at their end", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { workflow } = yield* flow()
+      const { workflow: other } = yield* flow()
+      for (const of of [workflow, workflow, other]) {
+        yield* receive(of, { name: "a", paid: false })
+        yield* carryOut(of.id)
+      }
+      const { run } = yield* receive(workflow, {})
+      const path = `/workflows/${workflow.id}/runs`
+      expect((yield* call("DELETE", path, { key: teams.b.key })).status).toBe(404)
+      const cleared = { workflow_id: workflow.id, deleted: 2, retained_active: 1, has_more: false }
+      expect(yield* call("DELETE", path)).toMatchObject({ status: 200, body: cleared })
+      expect((yield* runs(workflow.id)).models.map(({ id }: { id: string }) => id)).toEqual([run])
+      expect((yield* runs(other.id)).count).toBe(1)
+      const parts =
+        yield* sql`select 1 from workflow_steps s where not exists (select from workflow_runs r where r.id = s.run_id)`
+      expect(parts).toEqual([])
+      expect((yield* call("DELETE", path)).body).toEqual({ ...cleared, deleted: 0 })
+    })
+  )
+
+  it.effect("of the whole team are listed and searched for, with their steps", () =>
+    Effect.gen(function* () {
+      const { workflow } = yield* flow()
+      const odd = yield* createWorkflow([trim("only", "x")], [from(null, "only")], { name: unique("100%_Übung") })
+      const made: Array<string> = []
+      for (const of of [workflow, odd, workflow]) {
+        const { run } = yield* receive(of, { name: "a", paid: true })
+        yield* carryOut(of.id)
+        made.unshift(run)
+      }
+      const active = (query = "") => Effect.map(call("GET", `/workflow-activity?${query}`), ({ body }) => body)
+      const ids = (query: string) =>
+        Effect.map(active(query), ({ models }) =>
+          models.map(({ id }: { id: string }) => id).filter((id: string) => made.includes(id))
+        )
+      const all = yield* active()
+      expect(Object.keys(all).toSorted()).toEqual(["applied_range", "count", "models", "total", "total_exact"])
+      expect(all).toMatchObject({ total: all.models.length, total_exact: true, count: all.models.length })
+      expect(all.models.slice(0, 3).map(({ id }: { id: string }) => id)).toEqual(made)
+      expect(all.models[0]).toMatchObject({
+        workflow_id: workflow.id,
+        workflow_name: workflow.name,
+        workflow_version: 1,
+        source: { id: workflow.source_id, name: workflow.source_name, trigger_name: "Webhook" },
+        status: "succeeded",
+        outcome: "completed",
+        succeeded_steps: 4
+      })
+      expect(all.models[0].steps.map(({ step_id }: { step_id: string }) => step_id)).toEqual([
+        "name",
+        "paid",
+        "crm1",
+        "late"
+      ])
+      expect(all.models[0].steps[2]).toMatchObject({ kind: "destination", status: "succeeded", response_status: 200 })
+      expect(yield* active("limit=2")).toMatchObject({ total: 3, total_exact: false, count: 2 })
+      expect(yield* ids(`source=${odd.source_id}`)).toEqual([made[1]])
+      expect(yield* ids("status=failed")).toEqual([])
+      for (const text of ["100%_üBUNG", "%_", odd.source_name.toUpperCase()]) {
+        expect([text, yield* ids(`q=${encodeURIComponent(text)}`)]).toEqual([text, [made[1]]])
+      }
+      const { request_id } = all.models[2]
+      for (const text of [request_id, request_id.toUpperCase(), request_id.slice(6)]) {
+        expect([text, yield* ids(`search=${text}`)]).toEqual([text, [made[2]]])
+      }
+      expect(yield* ids("q=100x_")).toEqual([])
+      expect(yield* ids("end=now-1h")).toEqual([])
+      expect((yield* call("GET", `/workflow-activity?q=${"x".repeat(201)}`)).status).toBe(400)
+      expect((yield* call("GET", "/workflow-activity?cursor=x")).status).toBe(400)
+      expect((yield* call("GET", "/workflow-activity?status=x")).status).toBe(400)
+      expect((yield* call("GET", "/workflow-activity?start=now&end=now-1h")).status).toBe(400)
+      expect((yield* call("GET", "/workflow-activity", { key: teams.b.key })).body).toMatchObject({
+        total: 0,
+        models: []
+      })
+      yield* call("DELETE", `/workflows/${odd.id}`)
+      expect(yield* ids(`q=${encodeURIComponent("100%")}`)).toEqual([])
+    })
+  )
+
+  it.effect("are counted as their rows tell, begun, failed and how long they took", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { workflow } = yield* flow()
+      for (const fails of [false, true, false, true, true]) {
+        if (fails) coming.push(failing(500))
+        yield* receive(workflow, { name: "a", paid: true })
+        yield* carryOut(workflow.id)
+      }
+      yield* receive(workflow, { paid: false })
+      const [rows] = yield* sql<{ begun: number; failed: number; duration: number }>`
+        select count(*) filter (where parts > 0)::int4 as begun, count(*) filter (where status = 'failed')::int4 as failed,
+          round(avg(extract(epoch from finished_at - started_at) * 1000))::float8 as duration
+        from workflow_runs where workflow_id = ${workflow.id}`
+      const { body } = yield* call("GET", `/metrics/workflows?id=${workflow.id},wfl_none`)
+      expect(body.count).toBe(2)
+      expect(body.models[0]).toEqual({
+        id: workflow.id,
+        workflow_id: workflow.id,
+        runs_24h_count: rows!.begun,
+        runs_24h_failed_count: rows!.failed,
+        bins: [...Array.from({ length: 23 }, () => 0), rows!.begun],
+        avg_duration_ms: rows!.duration
+      })
+      expect([rows!.begun, rows!.failed]).toEqual([5, 3])
+      expect(body.models[1]).toMatchObject({ id: "wfl_none", runs_24h_count: 0, avg_duration_ms: null })
+      const theirs = yield* call("GET", `/metrics/workflows?id=${workflow.id}`, { key: teams.b.key })
+      expect(theirs.body.models[0]).toMatchObject({ runs_24h_count: 0 })
+      expect((yield* call("GET", "/metrics/workflows")).status).toBe(400)
+    })
+  )
+})

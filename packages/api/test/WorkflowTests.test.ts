@@ -1,0 +1,260 @@
+import { expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { call, layer as server } from "./ControlServer.ts"
+
+let made = 0
+const unique = (what: string): string => `${what}-${++made}`
+
+const create = Effect.fnUntraced(function* (kind: string, body: object = {}) {
+  const answer = yield* call("POST", `/${kind}`, { body: { name: unique(kind), ...body } })
+  expect(answer.body).toMatchObject({ id: expect.any(String) })
+  return answer.body.id as string
+})
+const destination = create("destinations", { type: "HTTP", config: { url: "https://target.test/hook" } })
+
+const trim = (id: string, input: string) => ({
+  id,
+  kind: "action",
+  name: id,
+  action: { provider_key: "formatter", action_key: "text.trim" },
+  invocation_inputs: { input }
+})
+const from = (source: string | null, target: string, more: object = {}) => ({
+  source_type: source === null ? "trigger" : "step",
+  source_step_id: source,
+  target_step_id: target,
+  ...more
+})
+const to = (id: string, resource_id: string, more: object = {}) => ({ id, kind: "destination", resource_id, ...more })
+
+/** What is said of each step, in the order of the answer. */
+// oxlint-disable-next-line typescript/no-explicit-any -- a test reads whatever is there
+const told = (answer: any): ReadonlyArray<unknown> =>
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test reads whatever is there
+  answer.body.steps.map((step: any) => [step.step_id, step.status, step.simulated])
+
+const trigger = { body: { name: " Ada ", total: 120, lines: ["a", "b"] } }
+
+layer(server, { timeout: "60 seconds", excludeTestServices: true })("tests of workflows", (it) => {
+  it.effect(
+    "a stored workflow is tried dry: steps within the process run, a destination is stood in for, delays take no time",
+    () =>
+      Effect.gen(function* () {
+        const source_id = yield* create("sources")
+        const steps = [
+          trim("name", "{{trigger.body.name}}"),
+          { id: "a_month", kind: "delay", config: { mode: "for", amount: 30, unit: "days" } },
+          to("to_crm", yield* destination, { invocation_inputs: { body: { name: "{{steps.name.output.result}}" } } })
+        ]
+        const edges = [from(null, "name"), from("name", "a_month"), from("a_month", "to_crm")]
+        const id = yield* create("workflows", { source_id, steps, edges })
+        const began = Date.now()
+        const answer = yield* call("POST", `/workflows/${id}/test`, { body: { trigger } })
+        expect(Date.now() - began).toBeLessThan(30_000)
+        expect(answer).toMatchObject({
+          status: 200,
+          body: {
+            test: true,
+            mode: "dry_run",
+            workflow_id: id,
+            request_id: null,
+            status: "succeeded",
+            outcome: "completed",
+            workflow_version: 1,
+            steps_count: 3,
+            succeeded_steps: 3,
+            version: { number: 1, is_current: true },
+            trigger: { source: { id: source_id }, preview: { preview: trigger.body } }
+          }
+        })
+        expect(told(answer)).toEqual([
+          ["name", "succeeded", false],
+          ["a_month", "succeeded", false],
+          ["to_crm", "succeeded", true]
+        ])
+        expect(answer.body.steps[2]).toMatchObject({
+          input_preview: { preview: { body: { name: "Ada" } } },
+          output_preview: { preview: { status: 200 } }
+        })
+        expect(answer.body.duration_ms).toBeGreaterThanOrEqual(30 * 86_400_000)
+      })
+  )
+
+  it.effect("a mock is what a step comes to: an output, or an error that goes the way of errors", () =>
+    Effect.gen(function* () {
+      const target = yield* destination
+      const steps = [
+        to("to_crm", target, { config: { on_error: "branch", retry: { interval: 60_000, count: 2 } } }),
+        trim("told", "{{steps.to_crm.error.message}}"),
+        trim("after", "{{steps.to_crm.output.id}}")
+      ]
+      const edges = [from(null, "to_crm"), from("to_crm", "told", { source_port: "error" }), from("to_crm", "after")]
+      const test = (mock: object) =>
+        call("POST", "/workflows/test", { body: { steps, edges, trigger, mocks: { to_crm: mock } } })
+
+      const failed = yield* test({ error: { code: "TIMEOUT", message: " simulated " } })
+      expect(failed.body).toMatchObject({ workflow_id: null, workflow_version: 0, outcome: "completed_with_errors" })
+      expect(told(failed)).toEqual([
+        ["to_crm", "failed", true],
+        ["told", "succeeded", false],
+        ["after", "skipped", false]
+      ])
+      expect(failed.body.steps[0]).toMatchObject({ error_code: "TIMEOUT", handled: true, attempt_count: 3 })
+      expect(failed.body.steps[0].attempts).toHaveLength(3)
+      expect(failed.body.steps[1].output_preview.preview).toEqual({ result: "simulated" })
+
+      const succeeded = yield* test({ output: { id: " o_1 " } })
+      expect(told(succeeded)).toEqual([
+        ["to_crm", "succeeded", true],
+        ["after", "succeeded", false],
+        ["told", "skipped", false]
+      ])
+      expect(succeeded.body.steps[1].output_preview.preview).toEqual({ result: "o_1" })
+    })
+  )
+
+  it.effect("a filter and a branch that are mocked are left as their output says", () =>
+    Effect.gen(function* () {
+      const paths = [
+        { key: "one", rule: "conditions", conditions: { body: { total: 1 } } },
+        { key: "two", rule: "fallback" }
+      ]
+      const steps = [
+        { id: "paths", kind: "branch", config: { paths } },
+        { id: "only", kind: "filter", config: { conditions: { body: { total: 120 } } } },
+        trim("after", "x"),
+        trim("other", "x")
+      ]
+      const edges = [
+        from(null, "paths"),
+        from("paths", "only", { source_port: "path_one" }),
+        from("paths", "other", { source_port: "path_two" }),
+        from("only", "after")
+      ]
+      const mocks = { paths: { output: { matched: ["one"], fallback: false } }, only: { output: { matched: false } } }
+      const answer = yield* call("POST", "/workflows/test", { body: { steps, edges, trigger, mocks } })
+      expect(answer.body).toMatchObject({ status: "succeeded", outcome: "filtered" })
+      expect(told(answer)).toEqual([
+        ["paths", "succeeded", true],
+        ["only", "succeeded", true],
+        ["after", "skipped", false],
+        ["other", "skipped", false]
+      ])
+    })
+  )
+
+  it.effect("one step alone is tried with what its mocks say of others, and for each of a list", () =>
+    Effect.gen(function* () {
+      const target = yield* destination
+      const steps = [
+        trim("first", "{{trigger.body.name}}"),
+        to("second", target, {
+          invocation_inputs: { body: '{{steps.first.output.result ?? "none"}} {{item}}' },
+          config: { for_each: "{{trigger.body.lines}}" }
+        }),
+        trim("third", "x")
+      ]
+      const edges = [from(null, "first"), from("first", "second"), from("second", "third")]
+      const test = (more: object) =>
+        call("POST", "/workflows/test", { body: { steps, edges, trigger, step_id: "second", ...more } })
+      const alone = yield* test({})
+      expect(told(alone)).toEqual([["second", "succeeded", true]])
+      expect(alone.body.steps[0]).toMatchObject({
+        iterations: { count: 2 },
+        input_preview: { preview: { body: "none b" } }
+      })
+      expect(alone.body).toMatchObject({ steps_count: 1, succeeded_steps: 1, status: "succeeded" })
+      const context = { steps: { first: { output: { result: "Grace" } } } }
+      const given = yield* test({ context })
+      expect(given.body.steps[0]).toMatchObject({ input_preview: { preview: { body: "Grace b" } } })
+      expect(yield* test({ step_id: "none" })).toMatchObject({ status: 400, body: { code: "VALIDATION_ERROR" } })
+      expect(yield* test({ mocks: { none: { output: 1 } } })).toMatchObject({
+        status: 400,
+        body: { code: "VALIDATION_ERROR" }
+      })
+    })
+  )
+
+  it.effect("what cannot be tried is refused: a graph with faults, what is disabled, no sample", () =>
+    Effect.gen(function* () {
+      const source_id = yield* create("sources")
+      const target = yield* destination
+      const graph = { steps: [to("to_crm", target)], edges: [from(null, "to_crm")] }
+      const id = yield* create("workflows", { source_id, ...graph })
+      expect(yield* call("POST", `/workflows/${id}/test`, { body: {} })).toMatchObject({
+        status: 422,
+        body: { code: "SAMPLE_UNAVAILABLE", error: "Unprocessable content", data: { source_id } }
+      })
+      expect(yield* call("POST", "/workflows/test", { body: graph })).toMatchObject({
+        status: 422,
+        body: { code: "SAMPLE_UNAVAILABLE" }
+      })
+      const unknown = "req_00000000000000000000000000"
+      expect(yield* call("POST", `/workflows/${id}/test`, { body: { request_id: unknown } })).toMatchObject({
+        status: 404,
+        body: { code: "NOT_FOUND", data: { resource_type: "request" } }
+      })
+      const faulty = { ...graph, edges: [...graph.edges, from("to_crm", "nowhere"), from("nobody", "to_crm")], trigger }
+      const refused = yield* call("POST", "/workflows/test", { body: faulty })
+      expect(refused).toMatchObject({ status: 400, body: { code: "WORKFLOW_GRAPH_INVALID" } })
+      expect(refused.body.data.issues.map(({ code }: { code: string }) => code)).toEqual(
+        expect.arrayContaining(["EDGE_SOURCE_UNKNOWN", "EDGE_TARGET_UNKNOWN"])
+      )
+      yield* call("PUT", `/destinations/${target}/disable`)
+      expect(yield* call("POST", `/workflows/${id}/test`, { body: { trigger } })).toMatchObject({
+        status: 409,
+        body: { code: "WORKFLOW_NOT_EXECUTABLE", data: { issues: [{ code: "RESOURCE_DISABLED", step_id: "to_crm" }] } }
+      })
+      const mocks = { to_crm: { output: {} } }
+      expect((yield* call("POST", `/workflows/${id}/test`, { body: { trigger, mocks } })).status).toBe(200)
+      expect(
+        (yield* call("POST", "/workflows/wfl_00000000000000000000000000/test", { body: { trigger } })).status
+      ).toBe(404)
+    })
+  )
+
+  it.effect("a body that says nothing sensible is refused, member by member", () =>
+    Effect.gen(function* () {
+      for (const [body, path] of [
+        [{ mode: "wet" }, "mode"],
+        [{ trigger: { path: "x" } }, "trigger.path"],
+        [{ trigger, request_id: "req_00000000000000000000000000" }, "trigger"],
+        [{ mocks: { x: { error: "bad" } } }, "mocks"],
+        [{ steps: {} }, "steps"],
+        [{ include_previews: "no" }, "include_previews"]
+      ] as const) {
+        const answer = yield* call("POST", "/workflows/test", { body })
+        expect(answer).toMatchObject({ status: 400, body: { code: "VALIDATION_ERROR" } })
+        expect(answer.body.data.fields[0].path).toMatch(new RegExp(`^${path}`))
+      }
+    })
+  )
+
+  it.effect("without previews there are none; a test with too much of everything comes to an end", () =>
+    Effect.gen(function* () {
+      const target = yield* destination
+      const retry = { interval: 1000, count: 10 }
+      const steps = [
+        to("each", target, {
+          config: { for_each: "{{trigger.body.lines}}", on_error: "continue", retry }
+        })
+      ]
+      const edges = [from(null, "each")]
+      const lines = Array.from({ length: 500 }, (_, i) => i)
+      const body = {
+        steps,
+        edges,
+        include_previews: false,
+        trigger: { body: { lines } },
+        mocks: { each: { error: { code: "TIMEOUT", message: "x" } } }
+      }
+      const answer = yield* call("POST", "/workflows/test", { body })
+      expect(answer.body).toMatchObject({
+        status: "failed",
+        error_code: "TEST_LIMIT_EXCEEDED",
+        steps: [{ input_preview: null, output_preview: null }],
+        trigger: { preview: null }
+      })
+    })
+  )
+})

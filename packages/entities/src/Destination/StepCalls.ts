@@ -1,0 +1,219 @@
+import { Effect } from "effect"
+import type { Answer, Verdict } from "@tidegate/connectors/Connector"
+import { parseRetryAfter } from "@tidegate/rules/Retry"
+import { type Attempt, beginAttempt, type CallSettings, type Outcome } from "./Attempt.ts"
+import { Call } from "./Calls.ts"
+import type { Ending } from "./ConcurrencyLimit.ts"
+import type { DeliveryItem } from "./DeliveryItem.ts"
+import type { DeliveryQueue } from "./DeliveryQueue.ts"
+import type { DestinationState, LaneSettings } from "./DestinationState.ts"
+import type { Ends } from "./Sending.ts"
+import type { StepSend, StepSent } from "./StepProtocol.ts"
+
+/** So long a call waits for its turn before it is asked for again (ms): whoever lost it, or has moved, is found by that. */
+const turnMs = 30_000
+/** What an exchange is given to end by itself when its time is over (ms). */
+const graceMs = 500
+/** Of the body of an answer. */
+const mostAnswered = 1024 * 1024
+
+interface Calling {
+  readonly queue: Pick<DeliveryQueue, "call" | "withdraw" | "called">
+  /** Begins an attempt, and wakes whatever runs the queue's timers. */
+  readonly send: (attempt: Attempt) => void
+  readonly state: () => DestinationState | null
+  /** Whether nobody holds its tunnel open. */
+  readonly isAway: () => boolean
+  readonly after: (ms: number, then: () => void) => () => void
+}
+
+interface Asked {
+  readonly end: (sent: StepSent) => void
+  /** Ends it without an answer where it still waits. */
+  readonly withdraw: () => boolean
+}
+
+const again: StepSent = { kind: "again" }
+
+const failure = (code: string, message: string): StepSent => ({
+  kind: "failed",
+  code,
+  message,
+  final: false,
+  status: null,
+  retry_after_ms: null
+})
+
+/** What steps of workflows send to one destination: they wait for their turn beside its events, and are answered. */
+export const makeStepCalls = ({ after, isAway, queue, send, state }: Calling) => {
+  const asked = new Set<Asked>()
+  const underWay = new Map<Attempt, { readonly call: Call; readonly end: (sent: StepSent) => void }>()
+
+  const ended = (attempt: Attempt, sent: StepSent, how: Ending): void => {
+    const found = underWay.get(attempt)
+    underWay.delete(attempt)
+    if (found === undefined) return
+    found.end(sent)
+    queue.called(found.call, how)
+  }
+
+  const ends: Ends = {
+    finished: (attempt, outcome, verdict, how) => ended(attempt, sentBy(outcome, verdict), how),
+    abandoned: (attempt) => ended(attempt, again, "unsent"),
+    returned: (attempt) => ended(attempt, failure("CLI_UNAVAILABLE", "the tunnel's client has gone"), "unsent"),
+    lost: (attempt) => ended(attempt, failure("INTERNAL_ERROR", "the gateway could not make this call"), "unsent")
+  }
+
+  return {
+    ends,
+    /** Answers what waits and never will be sent, now that the destination is another. */
+    configured: (): void => {
+      const why = refusalOf(state())
+      if (why === null) return
+      for (const { end, withdraw } of asked) if (withdraw()) end(why)
+    },
+    /** What waits is asked for again, of whoever owns the destination next. */
+    stop: (): void => {
+      for (const { end, withdraw } of asked) if (withdraw()) end(again)
+    },
+    send: (message: StepSend): Effect.Effect<StepSent> =>
+      Effect.callback((resume) => {
+        const destination = state()
+        const refused = destination?.teamId === message.team_id ? refusalOf(destination) : gone
+        if (refused !== null) return resume(Effect.succeed(refused))
+        if (isAway()) {
+          return resume(Effect.succeed(failure("CLI_UNAVAILABLE", "nobody holds the tunnel of this destination open")))
+        }
+        const { workflow } = message
+        const call: Call = new Call({
+          line: workflow.id,
+          since: message.since,
+          bytes: message.request.body.length + 2_048,
+          start: (startedAt) => {
+            stopTimer()
+            stopTimer = after(message.timeout_ms + graceMs, () => end(late(message)))
+            const attempt = beginAttempt(
+              itemOf(message, startedAt),
+              laneOf(message),
+              startedAt,
+              null,
+              settingsOf(message)
+            )
+            underWay.set(attempt, { call, end })
+            send(attempt)
+          }
+        })
+        const withdraw = (): boolean => queue.withdraw(call)
+        const end = (sent: StepSent): void => {
+          if (!asked.delete(entry)) return
+          stopTimer()
+          resume(Effect.succeed(sent))
+        }
+        const entry: Asked = { end, withdraw }
+        let stopTimer = after(turnMs, () => {
+          if (withdraw()) end(again)
+        })
+        asked.add(entry)
+        if (!queue.call(call)) end(again)
+        // One that is on the wire ends by itself: its place is taken until then.
+        return Effect.sync(() => {
+          withdraw()
+          asked.delete(entry)
+          stopTimer()
+        })
+      })
+  }
+}
+
+const gone = failure("RESOURCE_DELETED", "the destination was deleted")
+
+const refusalOf = (destination: DestinationState | null): StepSent | null => {
+  if (destination === null || destination.isDeleted) return gone
+  return destination.state === "open" ? null : failure("RESOURCE_DISABLED", "the destination is disabled")
+}
+
+const late = ({ timeout_ms }: StepSend): StepSent => failure("TIMEOUT", `no full answer within ${timeout_ms} ms`)
+
+/** The step as an attempt has an event. */
+const itemOf = (message: StepSend, now: number): DeliveryItem => {
+  const { attempt, key, request, since, team_id, workflow } = message
+  const { body, headers, id, method, path, presented, query, source_id } = request
+  return {
+    eventId: key,
+    teamId: team_id,
+    connectionId: workflow.id,
+    sourceId: source_id,
+    createdAt: since,
+    dueAt: now,
+    attempts: attempt - 1,
+    firstAttemptAt: null,
+    lastAttemptAt: null,
+    trigger: "INITIAL",
+    rootEventId: null,
+    retryOperationId: null,
+    orderingKey: null,
+    place: null,
+    payload: {
+      requestId: id,
+      method,
+      path,
+      query,
+      headers,
+      presented,
+      body,
+      verified: false,
+      originalIp: null,
+      dataId: null
+    }
+  }
+}
+
+const laneOf = ({ request, workflow }: StepSend): LaneSettings => ({
+  id: workflow.id,
+  name: workflow.name,
+  sourceName: request.source_name,
+  state: "open",
+  cancelBefore: 0,
+  resumedAt: 0,
+  retry: null
+})
+
+const settingsOf = ({ hop, key, run_id, step_id, timeout_ms, workflow }: StepSend): CallSettings => ({
+  timeoutMs: timeout_ms,
+  captureBytes: mostAnswered,
+  headers: [
+    "idempotency-key",
+    key,
+    "x-gateway-workflow-id",
+    workflow.id,
+    "x-gateway-run-id",
+    run_id,
+    "x-gateway-step-id",
+    step_id,
+    "x-gateway-hop",
+    String(hop)
+  ]
+})
+
+const sentBy = (outcome: Outcome, verdict: Verdict): StepSent => {
+  const { body, bodyTruncated, headers, respondedAt, sentAt, status } = outcome
+  if (verdict === "successful") {
+    return {
+      kind: "answered",
+      status: status ?? 200,
+      headers: valuesOf(headers),
+      body,
+      truncated: bodyTruncated,
+      duration_ms: Math.max(0, respondedAt - sentAt)
+    }
+  }
+  const { code, final, message, retryAfter } = verdict
+  const header = headers["retry-after"]
+  const said = retryAfter !== undefined ? String(retryAfter) : typeof header === "string" ? header : null
+  const wait = said === null ? null : parseRetryAfter(said, respondedAt)
+  const isOver = final || wait === "cancel"
+  return { kind: "failed", code, message, final: isOver, status, retry_after_ms: wait === "cancel" ? null : wait }
+}
+
+const valuesOf = (headers: Answer["headers"]) =>
+  Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))

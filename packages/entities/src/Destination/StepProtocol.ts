@@ -1,0 +1,63 @@
+import { Schema } from "effect"
+import { Rpc } from "effect/rpc"
+import { Values } from "@tidegate/model/Message"
+
+/** What a step of a workflow sends to a destination, and what came of it. */
+
+const milliseconds = Schema.Finite
+
+export const StepSend = Schema.Struct({
+  team_id: Schema.String,
+  workflow: Schema.Struct({ id: Schema.String, name: Schema.String }),
+  run_id: Schema.String,
+  step_id: Schema.String,
+  /** The same for every attempt of it, also after a crash. */
+  key: Schema.String,
+  attempt: Schema.Int,
+  /** Gateways that what it sends has come through, this one included. */
+  hop: Schema.Int,
+  /** For the call, from when it has its turn. */
+  timeout_ms: milliseconds,
+  /** Since when it waits for its turn (Unix ms). */
+  since: milliseconds,
+  request: Schema.Struct({
+    id: Schema.String,
+    source_id: Schema.String,
+    source_name: Schema.String,
+    method: Schema.String,
+    path: Schema.String,
+    query: Schema.String,
+    headers: Values,
+    body: Schema.Uint8Array,
+    /** Sealed, see `DeliveryPayload`. */
+    presented: Schema.NullOr(Schema.String)
+  })
+})
+export type StepSend = typeof StepSend.Type
+
+export const StepSent = Schema.Union([
+  Schema.Struct({
+    kind: Schema.Literal("answered"),
+    status: Schema.Int,
+    headers: Values,
+    body: Schema.Uint8Array,
+    /** The target has said more than is kept. */
+    truncated: Schema.Boolean,
+    duration_ms: milliseconds
+  }),
+  Schema.Struct({
+    kind: Schema.Literal("failed"),
+    code: Schema.String,
+    message: Schema.String,
+    /** Another attempt would fail likewise. */
+    final: Schema.Boolean,
+    status: Schema.NullOr(Schema.Int),
+    retry_after_ms: Schema.NullOr(milliseconds)
+  }),
+  /** It has not had its turn: to be asked for again. */
+  Schema.Struct({ kind: Schema.Literal("again") })
+])
+export type StepSent = typeof StepSent.Type
+
+/** `Send`: waits for its turn, and for the answer. Sent again when it got lost: a target may see it twice, with the same key. */
+export const stepMessages = [Rpc.make("Send", { payload: StepSend, success: StepSent })] as const

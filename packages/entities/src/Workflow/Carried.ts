@@ -1,0 +1,65 @@
+import { Effect } from "effect"
+import { inTurns } from "@tidegate/model/LoopTurn"
+import type { DueRun } from "@tidegate/storage/Runs"
+import { payloadGone } from "@tidegate/storage/Tables"
+import { linesOf, outputsIn, type Part, partOf, stateOf } from "@tidegate/workflows/Progress"
+import { queuedRun, type RunState } from "@tidegate/workflows/Run"
+import type { Workflow } from "@tidegate/workflows/Workflow"
+
+/**
+ * What a run takes with it into a wait that may outlast its payloads: the request that began it, and all that its steps have given until then.
+ * It is text in the run's queue row, and goes with that. In lines, so that nobody has to read, or write, all of it at once.
+ */
+
+/** Whoever is older than this (ms) when it goes on takes everything along. Payloads are kept for a day at the least. */
+export const carriesBeyond = 86_400_000
+
+type Request = Pick<DueRun, "method" | "path" | "query" | "headers" | "source_name">
+
+interface Head extends Request {
+  /** Up to which it has everything. */
+  readonly part: number
+  readonly ingested_at: number
+}
+
+/** The part up to which a run carries what its steps gave; 0: nothing. */
+export const carriedTo = ({ carried }: DueRun): number =>
+  carried === null ? 0 : (JSON.parse(carried.slice(0, carried.indexOf("\n"))) as Head).part
+
+export const carriedOf = Effect.fnUntraced(function* (
+  workflow: Workflow,
+  run: DueRun,
+  state: RunState,
+  part: number
+): Effect.fn.Return<string> {
+  const { headers, method, path, query, source_name } = run
+  const head: Head = { part, method, path, query, headers, source_name, ingested_at: run.ingested_at.getTime() }
+  const { outputs, progress } = partOf(queuedRun(workflow), state)
+  const body = run.body === null ? "" : Buffer.from(run.body).toString("base64")
+  const lines = yield* inTurns(linesOf(outputs))
+  return [JSON.stringify(head), body, JSON.stringify(progress), ...(lines === null ? [] : [lines])].join("\n")
+})
+
+/** A run as it was when it went into its wait: its request, where retention took that meanwhile, and where its steps stood. */
+export const unpacked = Effect.fnUntraced(function* (
+  workflow: Workflow,
+  run: DueRun
+): Effect.fn.Return<{ readonly run: DueRun; readonly state: RunState }> {
+  const { carried } = run
+  if (carried === null) return { run, state: queuedRun(workflow) }
+  const [headEnd, bodyEnd] = ends(carried)
+  const stepsEnd = carried.indexOf("\n", bodyEnd + 1)
+  const end = stepsEnd < 0 ? carried.length : stepsEnd
+  const outputs = yield* inTurns(outputsIn(stepsEnd < 0 ? null : carried.slice(stepsEnd + 1)))
+  const progress = JSON.parse(carried.slice(bodyEnd + 1, end)) as Part["progress"]
+  const state = stateOf(workflow, [{ progress, outputs }])
+  if (run.headers !== payloadGone) return { run, state }
+  const { ingested_at, part: _, ...request } = JSON.parse(carried.slice(0, headEnd)) as Head
+  const body = Buffer.from(carried.slice(headEnd + 1, bodyEnd), "base64")
+  return { run: { ...run, ...request, body, ingested_at: new Date(ingested_at) }, state }
+})
+
+const ends = (carried: string): readonly [head: number, body: number] => {
+  const head = carried.indexOf("\n")
+  return [head, carried.indexOf("\n", head + 1)]
+}

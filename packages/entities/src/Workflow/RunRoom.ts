@@ -1,0 +1,65 @@
+import { Context, Effect } from "effect"
+import { Slots } from "../Destination/Slots.ts"
+
+/** What one process carries out at once for runs of all workflows, and the memory that runs in hand hold. */
+const most = { effects: 256, bytes: 128 * 1_048_576 }
+
+/** The share of one team, however many workflows it has: so that slow targets of one do not take what others need. */
+export interface TeamRoom {
+  /** Waits for a place to carry something out in; it is given back at the end. */
+  readonly within: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  readonly hasRoom: (bytes: number) => boolean
+  readonly hold: (bytes: number) => void
+  readonly letGo: (bytes: number) => void
+}
+
+/** The room of a process, shared by teams as destinations share what is on the wire. */
+export class RunRoom {
+  readonly #slots = new Slots(most.effects, most.bytes)
+  readonly #teams = new Map<string, TeamRoom>()
+
+  of(teamId: string): TeamRoom {
+    let room = this.#teams.get(teamId)
+    if (room === undefined) {
+      room = this.#open()
+      this.#teams.set(teamId, room)
+    }
+    return room
+  }
+
+  #open(): TeamRoom {
+    const waiting = new Set<() => void>()
+    const share = this.#slots.share(() => {
+      for (const go of waiting) {
+        if (!share.take()) return
+        waiting.delete(go)
+        go()
+      }
+    })
+    const take = Effect.callback<void>((resume) => {
+      if (waiting.size === 0 && share.take()) return resume(Effect.void)
+      const go = () => resume(Effect.void)
+      waiting.add(go)
+      return Effect.sync(() => {
+        // Given a place at the moment it was interrupted: it goes on to the next.
+        if (!waiting.delete(go)) share.release()
+      })
+    })
+    return {
+      within: (effect) =>
+        Effect.acquireUseRelease(
+          Effect.interruptible(take),
+          () => effect,
+          () => Effect.sync(() => share.release())
+        ),
+      hasRoom: (bytes) => share.hasRoom(bytes),
+      hold: (bytes) => share.hold(bytes),
+      letGo: (bytes) => share.letGo(bytes)
+    }
+  }
+}
+
+/** One for a process. */
+export const Room = Context.Reference<RunRoom>("@tidegate/entities/Workflow/RunRoom", {
+  defaultValue: () => new RunRoom()
+})

@@ -1,0 +1,26 @@
+import { Clock, Effect } from "effect"
+import { Ingress } from "@tidegate/model/Ingress"
+import { source } from "@tidegate/resources/Source"
+import { workflow } from "@tidegate/resources/Workflow"
+import type { AggregateMessage } from "@tidegate/resources/WorkflowAggregate"
+import { saveAggregate } from "@tidegate/storage/WorkflowAggregates"
+
+/** Saves a workflow with its source, by bodies that are right by themselves. */
+export const save = Effect.fnUntraced(function* (
+  id: string,
+  { command, input, team_id }: { readonly team_id: string; readonly command: string; readonly input: AggregateMessage }
+) {
+  const situation = { now: new Date(yield* Clock.currentTimeMillis), ingress: yield* Ingress }
+  const made =
+    input.source === null
+      ? null
+      : {
+          id: input.source.id,
+          fields: yield* Effect.fromResult(source.create(input.source.input, { ...situation, id: input.source.id }))
+        }
+  const written =
+    input.write === null
+      ? { change: workflow.change(input.patch ?? {}, { ...situation, id }) }
+      : { made: yield* Effect.fromResult(workflow.create(input.write, { ...situation, id })) }
+  return yield* saveAggregate(team_id, id, { source: made, workflow: written }, command)
+})

@@ -1,0 +1,100 @@
+import { Clock, Effect } from "effect"
+import { fail, type GatewayError, notFound } from "@tidegate/model/GatewayError"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import type { Database } from "@tidegate/storage/Database"
+import { readRetryable, storeRetry } from "@tidegate/storage/RunRetry"
+import { partsOf, readRunning } from "@tidegate/storage/Runs"
+import { query } from "@tidegate/storage/Transaction"
+import { inTurns } from "@tidegate/model/LoopTurn"
+import { linesOf, partOf } from "@tidegate/workflows/Progress"
+import { decide, type Facts } from "@tidegate/workflows/Run"
+import type { Workflow } from "@tidegate/workflows/Workflow"
+import { countsOf, storedState } from "./RunRecord.ts"
+import type { StepRetried } from "./WorkflowProtocol.ts"
+
+/** Which step of which run is to be tried again. `retry_id`: made once by whoever asks; the same one again changes nothing. */
+export interface StepRetryAsked {
+  readonly team_id: string
+  readonly run_id: string
+  readonly step_id: string
+  readonly retry_id: string
+}
+
+/** A retry reads neither what the run began with nor what its steps gave: nothing is evaluated by it. */
+const noFacts: Facts = {
+  trigger: { headers: {}, body: null, query: {}, path: "" },
+  run: {},
+  workflow: {},
+  source: {}
+}
+
+/**
+ * Queues a run that has ended once more, from one of its failed steps on: what succeeded stays, the step and all that follows from it begin anew, by
+ * the same version and with the same trigger.
+ */
+export const retryStep = Effect.fnUntraced(function* (
+  workflowId: string,
+  shard: number,
+  planOf: (version: number) => Effect.Effect<Workflow | null, unknown, Database>,
+  { retry_id, run_id, step_id, team_id }: StepRetryAsked
+): Effect.fn.Return<StepRetried, GatewayError, Database> {
+  const workflow = yield* query(readRunning(workflowId))
+  if (workflow === null || workflow.deleted || workflow.team_id !== team_id) {
+    return yield* notFound("workflow", workflowId)
+  }
+  const run = yield* query(readRetryable(team_id, workflowId, run_id))
+  if (run === null) return yield* notFound("workflow_run", run_id)
+  const answer = (name: string): StepRetried => ({
+    id: run.id,
+    workflow_id: workflowId,
+    workflow_version: run.version,
+    status: "queued",
+    retry_outbox_id: retry_id,
+    retry_step: { step_id, name }
+  })
+  if (workflow.status === "disabled" || workflow.status === "draft") {
+    return yield* fail("WORKFLOW_NOT_EXECUTABLE", `the workflow is ${workflow.status}`, { issues: [] })
+  }
+  const plan = yield* Effect.orElseSucceed(planOf(run.version), () => null)
+  if (plan === null) {
+    const message = `version ${run.version}, by which the run goes, cannot be carried out any more`
+    return yield* fail("WORKFLOW_NOT_EXECUTABLE", message, { issues: [] })
+  }
+  const index = plan.plan.findIndex(({ step }) => step.id === step_id)
+  if (index < 0) return yield* notFound("workflow_step", step_id)
+  const name = plan.plan[index]!.step.name
+  if (run.retry_id === retry_id) return answer(name)
+  const active = fail("RUN_ACTIVE", "the run is not at its end: a step can be tried again then")
+  if (run.status === "queued" || run.status === "running") return yield* active
+  const parts = yield* query(partsOf([run_id]))
+  const before = yield* storedState(plan, parts)
+  const { status } = before.steps[index]!
+  if (status !== "failed") {
+    return yield* fail("STEP_NOT_RETRYABLE", `the step is ${status}: one that failed can be tried again`, {
+      step_status: status
+    })
+  }
+  if (run.expired_at !== null) {
+    const expired_at = run.expired_at.toISOString()
+    return yield* fail("RUN_PAYLOAD_EXPIRED", "retention took what the run began with", { expired_at })
+  }
+  const now = yield* Clock.currentTimeMillis
+  const { state } = decide(plan, noFacts, before, { type: "retried", step: index }, now)
+  const { outputs, progress } = partOf(before, state)
+  const counts = countsOf(state)
+  const retry = storeRetry({
+    id: retry_id,
+    runId: run_id,
+    stepId: step_id,
+    shard,
+    part: run.parts + 1,
+    partId: newId(prefixes.workflowPart, now),
+    at: now,
+    succeeded: counts.succeeded,
+    failed: counts.failed,
+    skipped: counts.skipped,
+    steps: JSON.stringify(progress),
+    outputs: yield* inTurns(linesOf(outputs))
+  })
+  return (yield* query(retry)) ? answer(name) : yield* active
+})

@@ -1,0 +1,177 @@
+import { Clock, Context, Effect, Semaphore } from "effect"
+import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import type { WorkflowTest } from "@tidegate/model/WorkflowTest"
+import { mocksOf, storedSample, type WorkflowTrialInput } from "@tidegate/resources/WorkflowTrial"
+import type { Database } from "@tidegate/storage/Database"
+import { latestSample, sampleOfRequest } from "@tidegate/storage/reads/WorkflowSamples"
+import type { DueRun } from "@tidegate/storage/Runs"
+import { query } from "@tidegate/storage/Transaction"
+import { Workflows } from "@tidegate/storage/Workflows"
+import { queuedRun } from "@tidegate/workflows/Run"
+import { onlyStep, rehearsalOf } from "@tidegate/workflows/StandIns"
+import type { Workflow } from "@tidegate/workflows/Workflow"
+import { conduct, type Tried } from "./Trial.ts"
+import { reportOf } from "./TrialReport.ts"
+
+/** Tests of workflows: what to run, and on what. Nothing of them is stored. */
+
+export interface Asked {
+  readonly team_id: string
+  /** Made by whoever asks: when the question comes again, the same effects go out with the same keys. */
+  readonly run_id: string
+  /** Whether it is the stored workflow of that id, or one that is written. */
+  readonly stored: boolean
+  readonly input: WorkflowTrialInput
+}
+
+/** What a test came to, for whoever shows it. */
+export interface TrialResult extends Tried {
+  readonly workflow: Workflow
+  readonly simulated: ReadonlySet<number>
+  /** The step that it was of alone; null: of the whole. */
+  readonly only: number | null
+  readonly about: { readonly id: string; readonly name: string; readonly version: number }
+  readonly run: DueRun
+  /** Whether its request was received; otherwise it was written for the test. */
+  readonly received: boolean
+  /** Whether its workflow is a stored one, and whether its graph is the one that is stored. */
+  readonly stored: boolean
+  readonly asStored: boolean
+}
+
+/** Tests that a process carries out at once, and of one team: they hold what they are tried on in memory. */
+const most = { process: 16, team: 4 }
+
+const Room = Context.Reference<{ readonly all: Semaphore.Semaphore; readonly teams: Map<string, number> }>(
+  "@tidegate/entities/Workflow/Trials/Room",
+  { defaultValue: () => ({ all: Semaphore.makeUnsafe(most.process), teams: new Map() }) }
+)
+
+/** Fails closed where there are too many: a test may be asked for again, and memory is everybody's. */
+const withRoom = <A, R>(team: string, effect: Effect.Effect<A, GatewayError, R>): Effect.Effect<A, GatewayError, R> =>
+  Effect.flatMap(Room, ({ all, teams }) => {
+    const full = fail("QUEUE_UNAVAILABLE", "too many tests are under way; repeat the request")
+    const enter = Effect.suspend(() => {
+      const under = teams.get(team) ?? 0
+      if (under >= most.team) return Effect.fail(full)
+      teams.set(team, under + 1)
+      return Effect.void
+    })
+    const leave = Effect.sync(() => {
+      const under = teams.get(team) ?? 1
+      if (under > 1) teams.set(team, under - 1)
+      else teams.delete(team)
+    })
+    const entered = Effect.acquireUseRelease(
+      enter,
+      () => all.withPermitsIfAvailable(1)(effect),
+      () => leave
+    )
+    return Effect.flatMap(entered, (done) => (done._tag === "Some" ? Effect.succeed(done.value) : Effect.fail(full)))
+  })
+
+/** What is tried: its parts as they are stored, or as they are written. */
+const subjectOf = Effect.fnUntraced(function* (id: string, { input, stored, team_id }: Asked) {
+  const { edges, source_id, steps } = input
+  if (!stored) {
+    return {
+      about: { id, name: "test", version: 0 },
+      steps: steps ?? [],
+      edges: edges ?? [],
+      source_id: source_id ?? null
+    }
+  }
+  const found = yield* (yield* Workflows).get(team_id, id)
+  return {
+    about: { id, name: found.name, version: found.version },
+    steps: steps ?? found.steps ?? [],
+    edges: edges ?? found.edges ?? [],
+    source_id: found.source_id
+  }
+})
+
+/** A request with that body is larger than what a test holds for its trigger. */
+const largestSample = 10 * 1_048_576
+
+const requestOf = Effect.fnUntraced(function* (
+  { input, team_id }: Asked,
+  source_id: string | null,
+  now: Date
+): Effect.fn.Return<Omit<DueRun, "id" | "version"> & { readonly received: boolean }, GatewayError, Database> {
+  const fresh = {
+    team_id,
+    parts: 0,
+    attempts: 1,
+    kept: 0,
+    found: 1,
+    status: "queued" as const,
+    created_at: now,
+    due_at: now,
+    carried: null
+  }
+  const { request_id, trigger } = input
+  if ((trigger ?? null) !== null) {
+    return {
+      ...fresh,
+      ...storedSample(trigger!),
+      request_id: newId(prefixes.request, now.getTime()),
+      source_id: source_id ?? "",
+      source_name: "test",
+      ingested_at: now,
+      presented: null,
+      received: false
+    }
+  }
+  if ((request_id ?? null) !== null) {
+    return { ...fresh, ...(yield* query(sampleOfRequest(team_id, request_id!))), received: true }
+  }
+  const latest = source_id === null ? null : yield* query(latestSample(team_id, source_id, largestSample))
+  if (latest !== null) return { ...fresh, ...latest, received: true }
+  const message =
+    source_id === null
+      ? "there is no source whose last request could be taken: give trigger or request_id"
+      : "the source has accepted no request whose payload is stored: give trigger or request_id"
+  return yield* fail("SAMPLE_UNAVAILABLE", message, { source_id })
+})
+
+const positionOf = ({ plan }: Workflow, path: string, id: string) => {
+  const index = plan.findIndex(({ step }) => step.id === id)
+  return index === -1
+    ? Effect.fail(invalid([{ path, message: "names no step of the workflow" }]))
+    : Effect.succeed(index)
+}
+
+/** Runs what is asked for to its end, of a workflow by its id; one that is written has the id of none. */
+export const tryWorkflow = (
+  id: string,
+  asked: Asked
+): Effect.Effect<WorkflowTest, GatewayError, Database | Workflows> =>
+  withRoom(
+    asked.team_id,
+    Effect.gen(function* () {
+      const { input, run_id, stored, team_id } = asked
+      const { about, edges, source_id, steps } = yield* subjectOf(id, asked)
+      const mocks = mocksOf(input)
+      const compiled = yield* (yield* Workflows).compile(team_id, { steps, edges }, new Set(mocks.keys()))
+      for (const step of mocks.keys()) yield* positionOf(compiled, `mocks.${step}`.slice(0, 120), step)
+      const only = (input.step_id ?? null) === null ? null : yield* positionOf(compiled, "step_id", input.step_id!)
+      const now = yield* Clock.currentTimeMillis
+      const { received, ...request } = yield* requestOf(asked, source_id, new Date(now))
+      const live = input.mode === "live"
+      const { simulated, workflow } = rehearsalOf(compiled, mocks, !live)
+      const run: DueRun = { ...request, id: run_id, version: about.version }
+      const tried = yield* conduct({
+        workflow,
+        about,
+        run,
+        live,
+        ...(only === null
+          ? { from: queuedRun(workflow), first: { type: "begun" as const } }
+          : { from: onlyStep(workflow, only, mocks, now), first: { type: "recovered" as const } })
+      })
+      const asStored = stored && (input.steps ?? input.edges ?? null) === null
+      const result: TrialResult = { ...tried, workflow, simulated, only, about, run, received, stored, asStored }
+      return yield* reportOf(result, { live, previews: input.include_previews !== false })
+    })
+  )

@@ -1,0 +1,106 @@
+import { Result, type Schema } from "effect"
+import { parseQuery, type Message, storedHeaders, type Values } from "@tidegate/model/Message"
+import type { TransformRequest } from "@tidegate/sandbox/Sandbox"
+import type { DueRun } from "@tidegate/storage/Runs"
+import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
+import type { StepError } from "@tidegate/workflows/StepKind"
+
+/** What steps that take a request's parts are given, as a request. What they are not given is the trigger's. */
+
+export const textOf = (value: unknown): string =>
+  typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value)
+
+/** By name; a list stays one, so that a header or a parameter comes several times. */
+export const valuesOf = (given: unknown): Values =>
+  typeof given === "object" && given !== null && !Array.isArray(given)
+    ? Object.fromEntries(
+        Object.entries(given).map(([name, value]) => [name, Array.isArray(value) ? value.map(textOf) : textOf(value)])
+      )
+    : {}
+
+export const queryText = (given: unknown): string =>
+  typeof given === "string"
+    ? given.replace(/^\?/, "")
+    : new URLSearchParams(
+        Object.entries(valuesOf(given)).flatMap(([name, value]) =>
+          (typeof value === "string" ? [value] : value).map((one) => [name, one])
+        )
+      ).toString()
+
+const byLowerName = (headers: Values): Values =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+
+const given = ({ inputs }: StepEffect, name: string): Schema.Json | undefined =>
+  Object.hasOwn(inputs.values, name) ? inputs.values[name] : undefined
+
+/** As code is given it. */
+export const requestOf = (effect: StepEffect, run: DueRun): TransformRequest => {
+  const { trigger } = effect.context
+  const asked = given(effect, "query")
+  const query = asked === undefined ? run.query : queryText(asked)
+  const { body = trigger.body } = effect.inputs.values
+  return {
+    method: textOf(given(effect, "method") ?? run.method),
+    path: textOf(given(effect, "path") ?? run.path),
+    headers: byLowerName(valuesOf(given(effect, "headers") ?? trigger.headers)),
+    body,
+    query,
+    parsed_query: parseQuery(query)
+  }
+}
+
+const none = new Uint8Array(0)
+
+const isName = (name: string): boolean => /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/.test(name)
+/** What a header can carry: characters of one byte, and of those no control character. */
+const isValue = (value: string): boolean => /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
+
+const invalid = (message: string): StepError => ({ code: "INPUT_INVALID", message })
+
+/**
+ * As a destination is sent it. A body that is not the trigger's own goes out as text where it is one, else as JSON. `presented`: what its sender
+ * presented goes along where all of the head is the trigger's; masks of it go nowhere.
+ */
+export const messageOf = (
+  effect: StepEffect,
+  run: DueRun
+): Result.Result<Message & { readonly presented: string | null }, StepError> => {
+  const [body, headers, method, path, query] = ["body", "headers", "method", "path", "query"].map((name) =>
+    given(effect, name)
+  )
+  const verb = method === undefined ? run.method : textOf(method).toUpperCase()
+  if (!/^[A-Z]{1,16}$/.test(verb)) return Result.fail(invalid("method is no HTTP method"))
+  const own = headers === undefined ? storedHeaders(run) : byLowerName(valuesOf(headers))
+  for (const [name, value] of headers === undefined ? [] : Object.entries(own)) {
+    if (!isName(name)) return Result.fail(invalid("headers has a name that no header can have"))
+    if (![value].flat().every(isValue)) return Result.fail(invalid(`headers.${name} holds what no header can carry`))
+  }
+  const where = path === undefined ? run.path : textOf(path)
+  return Result.succeed({
+    method: verb,
+    path: where.startsWith("/") ? where : `/${where}`,
+    query: query === undefined ? run.query : queryText(query),
+    headers: body === undefined ? own : describing(body, own, headers !== undefined),
+    body: body === undefined ? (run.body ?? none) : bytesOf(body),
+    presented: headers === undefined && query === undefined ? run.presented : null
+  })
+}
+
+const bytesOf = (body: Schema.Json): Uint8Array =>
+  body === null ? none : Buffer.from(typeof body === "string" ? body : JSON.stringify(body))
+
+/** Headers of a body that the step was given: those of the trigger's body do not describe it, unless they are JSON's, too. */
+const describing = (body: Schema.Json, headers: Values, areGiven: boolean): Values => {
+  const { "content-encoding": encoding, ...rest } = headers
+  const kept = areGiven && encoding !== undefined ? headers : rest
+  if (body === null || typeof body === "string") return kept
+  const type = kept["content-type"]
+  const says = typeof type === "string" && (areGiven || /[/+]json\b/i.test(type))
+  return says ? kept : { ...kept, "content-type": "application/json" }
+}
+
+/** How often what a run was begun by has come through a gateway. */
+export const hopOf = (run: DueRun): number => {
+  const said = storedHeaders(run)["x-gateway-hop"]
+  return typeof said === "string" && /^\d{1,3}$/.test(said) ? Number(said) : 0
+}

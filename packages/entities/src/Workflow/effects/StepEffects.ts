@@ -1,0 +1,29 @@
+import { Effect, Layer } from "effect"
+import type { DueRun } from "@tidegate/storage/Runs"
+import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
+import type { Outcome } from "@tidegate/workflows/StepKind"
+import { Effects, inTime, unavailable } from "../RunWork.ts"
+import { makeDestinationStep } from "./Destination.ts"
+import { makeTransformationStep } from "./Transformation.ts"
+
+/** `key`: the same for every attempt of the step, also after a crash. */
+type CarryOut = (effect: StepEffect, run: DueRun, key: string) => Effect.Effect<Outcome>
+
+/** How steps that leave the process are carried out, by their kind. */
+export const layer = Layer.effect(
+  Effects,
+  Effect.gen(function* () {
+    const transform = yield* makeTransformationStep
+    const kinds: Readonly<Record<string, CarryOut>> = {
+      // Its time begins when it has its turn there.
+      destination: yield* makeDestinationStep,
+      transformation: (effect, run) => inTime(effect, transform(effect, run))
+    }
+    return {
+      carryOut: (effect, run, key) => {
+        const carryOut = kinds[effect.step.step.kind]
+        return carryOut === undefined ? Effect.succeed(unavailable(effect)) : carryOut(effect, run, key)
+      }
+    }
+  })
+)

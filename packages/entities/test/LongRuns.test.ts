@@ -1,0 +1,158 @@
+import { expect, layer } from "@effect/vitest"
+import { Clock, Duration, Effect } from "effect"
+import { Sharding } from "effect/cluster"
+import { SqlClient } from "effect/sql"
+import { ensurePartitions } from "@tidegate/storage/Partitions"
+import type { Outcome } from "@tidegate/workflows/StepKind"
+import { shardOf } from "../src/Shards.ts"
+import { plansOf } from "../src/Workflow/Plans.ts"
+import { runPump } from "../src/Workflow/RunPump.ts"
+import { createDestination } from "../../storage/test/controlPlane.ts"
+import { coming, create, from, receive, runOf, sent, trim, world } from "./RunsWorld.ts"
+
+const day = 86_400_000
+
+/** The time as it will be. Whoever sleeps does so as long as ever. */
+const later = (ms: number): Clock.Clock => {
+  const now = () => Date.now() + ms
+  const nanos = () => BigInt(now()) * 1_000_000n
+  return {
+    currentTimeMillisUnsafe: now,
+    currentTimeMillis: Effect.sync(now),
+    currentTimeNanosUnsafe: nanos,
+    currentTimeNanos: Effect.sync(nanos),
+    monotonicTimeNanosUnsafe: nanos,
+    monotonicTimeNanos: Effect.sync(nanos),
+    sleep: (duration) =>
+      Effect.callback<void>((resume) => {
+        const timer = setTimeout(() => resume(Effect.void), Duration.toMillis(duration))
+        return Effect.sync(() => clearTimeout(timer))
+      })
+  }
+}
+
+/** All that the workflow has to do at that time, by an actor that has just come into being. */
+const work = Effect.fnUntraced(function* (id: string, ms = 0) {
+  const sharding = yield* Sharding.Sharding
+  yield* ensurePartitions(Date.now() + ms)
+  const pump = yield* runPump(id, shardOf(sharding, id), plansOf(id), () => true)
+  pump.wake()
+  yield* Effect.provideService(pump.work, Clock.Clock, later(ms))
+})
+
+/** What retention does to a run of that age. */
+const forget = Effect.fnUntraced(function* (run: string) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`update requests set path = '', query = '', headers = '', presented = null, body = null
+    from workflow_runs r where r.id = ${run} and requests.id = r.request_id`
+  yield* sql`update workflow_steps set outputs = null, previews = null where run_id = ${run}`
+})
+
+const wait = (days: number) => ({ id: "wait", kind: "delay", config: { mode: "for", amount: days, unit: "days" } })
+
+const lastOutputs = Effect.fnUntraced(function* (run: string) {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ outputs: string | null }>`
+    select outputs from workflow_steps where run_id = ${run} order by part desc limit 1`
+  return row!.outputs
+})
+
+layer(world, { excludeTestServices: true })("a run that", (it) => {
+  it.effect("waits for longer than payloads are kept goes on with all that it had, however late it is woken", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const workflow = yield* create(
+        [
+          trim("before", "{{trigger.body.name}}"),
+          wait(31),
+          trim("after", "{{steps.before.output.result}} of {{trigger.body.name}}")
+        ],
+        [from(null, "before"), from("before", "wait"), from("wait", "after")]
+      )
+      const run = yield* receive(workflow, { name: "  a" })
+      yield* work(workflow.id)
+      expect(yield* runOf(run)).toMatchObject({ status: "running", parts: 1, queued: true })
+      yield* forget(run)
+      yield* work(workflow.id, 30.9 * day)
+      expect(yield* runOf(run)).toMatchObject({ status: "running", parts: 1 })
+      yield* work(workflow.id, 33 * day)
+      expect(yield* runOf(run)).toMatchObject({ status: "succeeded", succeeded_steps: 3, queued: false })
+      expect(yield* lastOutputs(run)).toContain('"result":"a of   a"')
+      const [left] = yield* sql`select run_id from workflow_queue where run_id = ${run}`
+      expect(left).toBeUndefined()
+    })
+  )
+
+  it.effect("goes from one long wait into the next carries what came between", () =>
+    Effect.gen(function* () {
+      const destination = yield* createDestination()
+      const workflow = yield* create(
+        [
+          wait(20),
+          { id: "send", kind: "destination", resource_id: destination.id },
+          { ...wait(20), id: "again" },
+          trim("after", "{{steps.send.output.body}} {{trigger.body.name}}")
+        ],
+        [from(null, "wait"), from("wait", "send"), from("send", "again"), from("again", "after")]
+      )
+      const run = yield* receive(workflow, { name: "b" })
+      yield* work(workflow.id)
+      yield* forget(run)
+      coming.push(Effect.succeed<Outcome>({ kind: "succeeded", output: { body: "c" }, ports: ["out"] }))
+      yield* work(workflow.id, 21 * day)
+      expect(yield* runOf(run)).toMatchObject({ status: "running", succeeded_steps: 2 })
+      yield* forget(run)
+      yield* work(workflow.id, 42 * day)
+      expect(yield* runOf(run)).toMatchObject({ status: "succeeded", succeeded_steps: 4 })
+      expect(yield* lastOutputs(run)).toContain('"result":"c b"')
+    })
+  )
+
+  it.effect("is sixty days old fails where it stands", () =>
+    Effect.gen(function* () {
+      const workflow = yield* create([wait(31), trim("after", "a")], [from(null, "wait"), from("wait", "after")])
+      const run = yield* receive(workflow, {})
+      yield* work(workflow.id)
+      yield* work(workflow.id, 60 * day)
+      expect(yield* runOf(run)).toMatchObject({ status: "failed", outcome: "cancelled", error_code: "RUN_EXPIRED" })
+    })
+  )
+
+  it.effect("was held until retention had taken its request fails, and says so", () =>
+    Effect.gen(function* () {
+      const workflow = yield* create([trim("only", "a")], [from(null, "only")])
+      const run = yield* receive(workflow, {})
+      yield* forget(run)
+      yield* work(workflow.id)
+      expect(yield* runOf(run)).toMatchObject({ status: "failed", error_code: "PAYLOAD_UNAVAILABLE", queued: false })
+    })
+  )
+
+  it.effect("tries a step again does so when the target asked it to, with the same key", () =>
+    Effect.gen(function* () {
+      const destination = yield* createDestination()
+      const retry = { strategy: "exponential", interval: 1_000, count: 2, jitter: "full" }
+      const workflow = yield* create(
+        [
+          { id: "send", kind: "destination", resource_id: destination.id, config: { retry } },
+          trim("after", "{{steps.send.error ?? 1}}")
+        ],
+        [from(null, "send"), from("send", "after")]
+      )
+      const busy = { code: "BAD_RESPONSE", message: "HTTP 429", status: 429, retry_after_ms: 600_000 }
+      coming.push(Effect.succeed<Outcome>({ kind: "failed", error: busy }))
+      const before = sent.length
+      const run = yield* receive(workflow, {})
+      yield* work(workflow.id)
+      yield* work(workflow.id, 590_000)
+      expect(sent.length - before).toBe(1)
+      expect(yield* runOf(run)).toMatchObject({ status: "running", queued: true })
+      yield* work(workflow.id, 620_000)
+      expect(yield* runOf(run)).toMatchObject({ status: "succeeded", failed_steps: 0, queued: false })
+      expect(new Set(sent.slice(before).map(([, key]) => key)).size).toBe(1)
+      expect(sent.length - before).toBe(2)
+      // It is over, and nothing of it is left for who comes after.
+      expect(yield* lastOutputs(run)).toContain('"result":"1"')
+    })
+  )
+})

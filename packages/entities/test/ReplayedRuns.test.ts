@@ -1,0 +1,35 @@
+import { expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import { exactly, original } from "@tidegate/storage/Replays"
+import { replay } from "../src/Replay.ts"
+import { team } from "../../storage/test/controlPlane.ts"
+import { create, from, receive, runOf, trim, wake, world } from "./RunsWorld.ts"
+
+layer(world, { excludeTestServices: true })("a request that is replayed", (it) => {
+  it.effect("begins a run of its own, once; on connections that are named it begins none", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const workflow = yield* create([trim("only", "{{trigger.body.name}}")], [from(null, "only")])
+      const first = yield* receive(workflow, { name: "a" })
+      yield* wake(workflow.id)
+      const [row] = yield* sql<{ request_id: string }>`select request_id from workflow_runs where id = ${first}`
+      const of = yield* original(team, row!.request_id)
+      const again = exactly(of, newId(prefixes.request, Date.now()), { kind: "single", operation_id: null })
+      expect(yield* replay(again)).toMatchObject({ connections: [], workflows: [workflow.id] })
+      yield* replay(again)
+      const none = exactly(of, newId(prefixes.request, Date.now()), { kind: "single", operation_id: null })
+      expect(yield* replay({ ...none, only: [] })).toMatchObject({ workflows: [] })
+      const runs = sql<{ id: string; request_id: string }>`
+        select id, request_id from workflow_runs where workflow_id = ${workflow.id} and id <> ${first}`
+      const [second, ...others] = yield* runs
+      expect(others).toEqual([])
+      expect(second!.request_id).toBe(again.id)
+      const ended = yield* Effect.repeat(Effect.andThen(wake(workflow.id), runOf(second!.id)), {
+        until: ({ status }) => status === "succeeded"
+      })
+      expect(ended).toMatchObject({ parts: 1, queued: false })
+    })
+  )
+})

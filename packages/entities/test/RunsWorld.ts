@@ -1,0 +1,116 @@
+import { expect } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { Sharding, TestRunner } from "effect/cluster"
+import { SqlClient } from "effect/sql"
+import { derivedId, newId, prefixes } from "@tidegate/model/Ids"
+import { Journal } from "@tidegate/storage/Journal"
+import { RunJournal } from "@tidegate/storage/RunJournal"
+import { Workflows } from "@tidegate/storage/Workflows"
+import type { Outcome } from "@tidegate/workflows/StepKind"
+import * as ControlPlane from "../../storage/test/controlPlane.ts"
+import { requestRecord } from "../../storage/test/requests.ts"
+import { Lease } from "../src/Lease.ts"
+import { shardOf } from "../src/Shards.ts"
+import { Effects } from "../src/Workflow/RunWork.ts"
+import * as WorkflowBehaviour from "../src/Workflow/WorkflowBehaviour.ts"
+import { WorkflowEntity } from "../src/Workflow/WorkflowProtocol.ts"
+
+const { createSource, team, unique } = ControlPlane
+
+/** What left the process: the step, and the key that it went with. */
+export const sent: Array<readonly [step: string, key: string]> = []
+/** What comes of the next ones; then they succeed. */
+export const coming: Array<Effect.Effect<Outcome>> = []
+
+const effects = Layer.succeed(Effects, {
+  carryOut: ({ step }, _run, key) =>
+    Effect.suspend(() => {
+      sent.push([step.step.id, key])
+      return coming.shift() ?? Effect.succeed<Outcome>({ kind: "succeeded", output: { status: 200 }, ports: ["out"] })
+    })
+})
+
+export const world = WorkflowBehaviour.layer.pipe(
+  Layer.provideMerge(effects),
+  Layer.provideMerge(
+    Layer.mergeAll(Journal.layer, RunJournal.layer, Workflows.layer, TestRunner.layer, Lease.layerAlways)
+  ),
+  Layer.provideMerge(ControlPlane.layer)
+)
+
+export const trim = (id: string, input: string) => ({
+  id,
+  kind: "action",
+  action: { provider_key: "formatter", action_key: "text.trim" },
+  invocation_inputs: { input }
+})
+export const from = (source: string | null, target: string) => ({
+  source_type: source === null ? "trigger" : "step",
+  source_step_id: source,
+  target_step_id: target
+})
+
+export const create = Effect.fnUntraced(function* (steps: ReadonlyArray<object>, edges: ReadonlyArray<object>) {
+  const source = yield* createSource()
+  const workflows = yield* Workflows
+  return yield* workflows.create(team, newId(prefixes.workflow, Date.now()), {
+    name: unique("workflow"),
+    description: null,
+    source_id: source.id,
+    status: "active",
+    steps: steps as never,
+    edges: edges as never,
+    version: 1
+  })
+})
+
+/** A request of the workflow's source, stored as a door stores it. */
+export const receive = Effect.fnUntraced(function* (
+  workflow: { readonly id: string; readonly source_id: string | null; readonly steps_count: number },
+  body: unknown
+) {
+  const sql = yield* SqlClient.SqlClient
+  const journal = yield* Journal
+  const sharding = yield* Sharding.Sharding
+  const id = newId(prefixes.request, Date.now())
+  const run = derivedId(prefixes.workflowRun, id, workflow.id)
+  const [source] = yield* sql<{ version: bigint }>`select version from sources where id = ${workflow.source_id}`
+  const bytes = Buffer.from(JSON.stringify(body))
+  const record = requestRecord(
+    {
+      teamId: team,
+      sourceId: workflow.source_id!,
+      id,
+      version: Number(source!.version),
+      body: bytes,
+      bodySize: bytes.length,
+      events: [],
+      runs: [
+        {
+          id: run,
+          workflowId: workflow.id,
+          shard: shardOf(sharding, workflow.id),
+          version: 1,
+          steps: workflow.steps_count
+        }
+      ]
+    },
+    { connection: "", destination: "" }
+  )
+  const outcome = yield* Effect.callback<string>((resume) =>
+    journal.accept(record, (outcome) => resume(Effect.succeed(outcome)))
+  )
+  expect(outcome).toBe("committed")
+  return run
+})
+
+export const wake = (id: string) => Effect.flatMap(WorkflowEntity.client, (client) => client(id).Wake())
+
+export const runOf = Effect.fnUntraced(function* (id: string) {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<Record<string, unknown>>`
+    select r.status, r.outcome, r.parts, r.attempts, r.succeeded_steps, r.failed_steps, r.skipped_steps, r.error_code, r.error_step_id,
+      exists (select from workflow_queue q where q.run_id = r.id) as queued
+    from workflow_runs r where r.id = ${id}`
+  return row!
+})

@@ -1,0 +1,106 @@
+import { Schema } from "effect"
+
+/** What there is to choose from for a workflow's steps, as it is documented. What there is of it says the list of providers. */
+
+/** An object of at most so many members. */
+const Members = (most: number) =>
+  Schema.JsonObject.annotate({ message: "must be an object" }).check(
+    Schema.isMaxProperties(most, { message: `must have at most ${most} members` })
+  )
+
+const JsonSchema = Members(1_000).annotate({ description: "JSON Schema" })
+
+const CredentialField = Schema.Struct({
+  key: Schema.String,
+  label: Schema.String,
+  type: Schema.Literals(["secret", "text"]),
+  required: Schema.Boolean,
+  placeholder: Schema.NullOr(Schema.String),
+  help: Schema.NullOr(Schema.String),
+  modes: Schema.Array(Schema.String).annotate({ description: "The auth_mode that it is of" })
+}).annotate({ identifier: "ActionCredentialField" })
+
+const Auth = Schema.Struct({
+  type: Schema.Literals(["none", "api_key"]),
+  provider_key: Schema.String,
+  connection_type: Schema.Literals(["none", "api_key"]),
+  credential_fields: Schema.Array(CredentialField),
+  modes: Schema.Array(Schema.String)
+}).annotate({ identifier: "ActionProviderAuth" })
+
+const CatalogAction = Schema.Struct({
+  key: Schema.String,
+  provider_key: Schema.String,
+  name: Schema.String,
+  description: Schema.String,
+  category: Schema.String,
+  required_permissions: Schema.Array(Schema.String),
+  required_oauth_scopes: Schema.Array(Schema.String),
+  version: Schema.String,
+  transport: Schema.Literals(["api", "local"]).annotate({ description: "`local`: it stays within the gateway" }),
+  auth_modes: Schema.Array(Schema.String),
+  default_auth_mode: Schema.String,
+  input_schema: JsonSchema,
+  output_schema: JsonSchema,
+  primary_output: Schema.NullOr(Schema.String),
+  input_sample: Members(1_000),
+  output_sample: Members(1_000),
+  rate_limit: Schema.NullOr(Schema.Struct({ requests: Schema.Int, period: Schema.String }))
+}).annotate({ identifier: "CatalogAction" })
+
+const Provider = Schema.Struct({
+  key: Schema.String,
+  name: Schema.String,
+  description: Schema.String,
+  icon_key: Schema.String,
+  manifest_version: Schema.String,
+  config_version: Schema.Int,
+  capabilities: Schema.Array(Schema.String),
+  auth: Auth,
+  actions: Schema.Array(CatalogAction)
+}).annotate({ identifier: "ActionProvider" })
+
+/** The catalog. */
+export const ActionProviders = Schema.Struct({ count: Schema.Int, models: Schema.Array(Provider) }).annotate({
+  identifier: "ActionProviders"
+})
+
+const text = (longest: number) =>
+  Schema.String.annotate({ message: "must be a string" }).check(
+    Schema.isMaxLength(longest, { message: `must be at most ${longest} characters` })
+  )
+const optional = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+const object = Members(50)
+const limit = "must be a whole number from 1 to 100"
+
+/** What is asked for. */
+export const ActionOptionsInput = Schema.Struct({
+  provider_key: text(96),
+  resource: text(96).annotate({ description: "What is chosen from: see the guide" }),
+  auth_mode: optional(text(96)),
+  provider_account_id: optional(text(96)),
+  action_id: optional(text(96).annotate({ description: "A saved action, which has to be there" })),
+  credentials: optional(object),
+  query: optional(text(200).annotate({ description: "Part of a name or an id, in whatever case" })),
+  cursor: optional(text(1_024)),
+  limit: optional(
+    Schema.Number.annotate({ message: limit, description: "50 unless told" }).check(
+      Schema.isInt({ message: limit }).abort(),
+      Schema.isBetween({ minimum: 1, maximum: 100 }, { message: limit })
+    )
+  ),
+  dependencies: optional(object.annotate({ description: "What was chosen before, where a choice depends on it" }))
+}).annotate({ identifier: "ActionOptionsInput" })
+
+const Choice = Schema.Struct({
+  id: Schema.String,
+  name: Schema.String,
+  description: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "ActionChoice" })
+export type Choice = typeof Choice.Type
+
+/** What there is to choose from. */
+export const ActionChoices = Schema.Struct({
+  models: Schema.Array(Choice),
+  next_cursor: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "ActionChoices" })

@@ -1,0 +1,257 @@
+import { Schema } from "effect"
+import { TimeRange } from "./Lists.ts"
+import { Timestamp } from "./Timestamp.ts"
+
+/** Runs of workflows, as the API shows them. */
+
+export const RunStatus = Schema.Literals(["queued", "running", "succeeded", "failed"])
+export type RunStatus = typeof RunStatus.Type
+
+const textOrNull = Schema.NullOr(Schema.String)
+const timeOrNull = Schema.NullOr(Timestamp)
+const count = Schema.Int
+const countOrNull = Schema.NullOr(Schema.Int)
+
+const Outcome = Schema.Literals(["completed", "filtered", "completed_with_errors", "failed", "cancelled"])
+
+const row = {
+  id: Schema.String,
+  workflow_id: Schema.String,
+  request_id: Schema.String,
+  run_type: Schema.Literal("workflow"),
+  status: RunStatus,
+  outcome: Schema.NullOr(Outcome),
+  workflow_version: Schema.Int,
+  attempt_count: count.annotate({ description: "One, and the step retries that were asked for" }),
+  error_code: textOrNull,
+  error_message: textOrNull,
+  error_step_id: textOrNull,
+  hold_reason: Schema.NullOr(Schema.Literal("paused")).annotate({ description: "Why it does not go on" }),
+  steps_count: count,
+  succeeded_steps: count,
+  failed_steps: count,
+  skipped_steps: count,
+  pending_steps: count,
+  running_steps: count,
+  started_at: timeOrNull,
+  finished_at: timeOrNull,
+  duration_ms: countOrNull,
+  created_at: Timestamp,
+  updated_at: Timestamp
+}
+
+export const WorkflowRun = Schema.Struct(row).annotate({ identifier: "WorkflowRun" })
+export interface WorkflowRun extends Schema.Schema.Type<typeof WorkflowRun> {}
+
+/** The beginning of the next page is `next_cursor`; null when there is none. */
+export const RunList = Schema.Struct({ count, next_cursor: textOrNull, models: Schema.Array(WorkflowRun) }).annotate({
+  identifier: "WorkflowRunList"
+})
+
+/** What people see of a payload: secrets are masked, what is large is shown in part or not at all. */
+export const PayloadPreview = Schema.Struct({
+  available: Schema.Boolean,
+  redacted: Schema.Boolean,
+  truncated: Schema.Boolean,
+  content_type: textOrNull,
+  size_bytes: countOrNull,
+  sha256: textOrNull,
+  preview: Schema.NullOr(Schema.Json),
+  redacted_paths: Schema.Array(Schema.String),
+  reason: Schema.NullOr(Schema.Literals(["expired", "too_large", "unavailable", "binary", "not_captured"])).annotate({
+    description: "Why there is no preview"
+  })
+}).annotate({ identifier: "PayloadPreview" })
+export type PayloadPreview = typeof PayloadPreview.Type
+
+const StepAttempt = Schema.Struct({
+  number: Schema.Int,
+  status: Schema.Literals(["running", "succeeded", "failed"]),
+  response_status: countOrNull,
+  error_code: textOrNull,
+  started_at: timeOrNull,
+  finished_at: timeOrNull,
+  duration_ms: countOrNull
+}).annotate({ identifier: "StepAttempt" })
+export type StepAttempt = typeof StepAttempt.Type
+
+const compact = {
+  id: Schema.String,
+  step_id: Schema.String,
+  name: Schema.String,
+  kind: Schema.String,
+  status: Schema.Literals(["pending", "running", "succeeded", "failed", "skipped"]),
+  execution_index: Schema.Int,
+  input: Schema.NullOr(
+    Schema.Struct({
+      source_type: Schema.Literals(["trigger", "step"]),
+      source_step_id: textOrNull,
+      source_port: Schema.String
+    })
+  ).annotate({ description: "The first edge by which it was reached" }),
+  output_port: textOrNull,
+  response_status: countOrNull,
+  error_code: textOrNull,
+  error_message: textOrNull,
+  started_at: timeOrNull,
+  finished_at: timeOrNull
+}
+
+/** A step of a run, as lists show it. */
+export const StepSummary = Schema.Struct(compact).annotate({ identifier: "StepSummary" })
+export interface StepSummary extends Schema.Schema.Type<typeof StepSummary> {}
+
+/** A step of a run. */
+export const StepExecution = Schema.Struct({
+  ...compact,
+  output_ports: Schema.Array(Schema.String),
+  skip_reason: Schema.NullOr(
+    Schema.Literals(["filtered", "path_not_taken", "condition_false", "upstream_failed", "run_stopped"])
+  ),
+  handled: Schema.Boolean.annotate({ description: "Whether the run went on from its failure" }),
+  attempt_count: count,
+  max_attempts: count,
+  attempts: Schema.Array(StepAttempt).annotate({
+    description: "The latest 50; of a step that runs for a list, those of its last element"
+  }),
+  wait: Schema.NullOr(Schema.Struct({ kind: Schema.Literals(["delay", "retry", "hold"]), until: Timestamp })),
+  warnings: Schema.Array(
+    Schema.Struct({
+      code: Schema.String,
+      field: textOrNull,
+      line_item_index: Schema.optionalKey(countOrNull),
+      message: Schema.optionalKey(Schema.String)
+    })
+  ),
+  iterations: Schema.NullOr(Schema.Struct({ count, completed: count })),
+  resource: Schema.NullOr(Schema.Struct({ type: Schema.String, id: Schema.String })),
+  queued_at: timeOrNull,
+  duration_ms: countOrNull,
+  input_preview: Schema.NullOr(PayloadPreview),
+  output_preview: Schema.NullOr(PayloadPreview)
+}).annotate({ identifier: "StepExecution" })
+export interface StepExecution extends Schema.Schema.Type<typeof StepExecution> {}
+
+/** What a step named when the run began. */
+const ResourceEvidence = Schema.Struct({
+  step_id: Schema.String,
+  type: Schema.String,
+  id: Schema.String,
+  name: textOrNull,
+  content_hash: textOrNull,
+  updated_at: timeOrNull,
+  exists: Schema.Boolean.annotate({ description: "Whether it is still there" })
+}).annotate({ identifier: "ResourceEvidence" })
+export type ResourceEvidence = typeof ResourceEvidence.Type
+
+/** What exactly ran. */
+export const VersionEvidence = Schema.Struct({
+  number: Schema.Int,
+  definition_hash: Schema.String,
+  created_at: Timestamp,
+  created_by_user_id: textOrNull,
+  current_version: Schema.Int,
+  is_current: Schema.Boolean,
+  workflow_name: Schema.String,
+  steps: Schema.Array(Schema.Json),
+  edges: Schema.Array(Schema.Json),
+  formatter_engine_version: textOrNull,
+  resources: Schema.Array(ResourceEvidence)
+}).annotate({ identifier: "VersionEvidence" })
+export interface VersionEvidence extends Schema.Schema.Type<typeof VersionEvidence> {}
+
+const source = {
+  id: Schema.String,
+  name: textOrNull,
+  provider_key: textOrNull,
+  trigger_name: Schema.String
+}
+
+/** What began the run. What is not known any more is null. */
+export const RunTrigger = Schema.Struct({
+  type: Schema.Literal("request"),
+  request_id: Schema.String,
+  source: Schema.Struct({ ...source, definition_key: textOrNull }),
+  delivery_mode: Schema.Literals(["webhook", "instant", "polling", "manual", "replay"]),
+  method: textOrNull,
+  path: textOrNull,
+  content_type: textOrNull,
+  size_bytes: countOrNull,
+  received_at: Timestamp,
+  is_retry: Schema.Boolean,
+  preview: Schema.NullOr(PayloadPreview)
+}).annotate({ identifier: "RunTrigger" })
+export interface RunTrigger extends Schema.Schema.Type<typeof RunTrigger> {}
+
+const StepRetries = Schema.Struct({
+  count,
+  last_requested_at: timeOrNull,
+  last_step_id: textOrNull,
+  retryable_step_ids: Schema.Array(Schema.String)
+}).annotate({ identifier: "StepRetries" })
+
+/** A run with what ran, what began it, and its steps: those that ran in their order, then those that did not. */
+export const WorkflowRunDetail = Schema.Struct({
+  ...row,
+  version: VersionEvidence,
+  trigger: RunTrigger,
+  retry: StepRetries,
+  steps: Schema.Array(StepExecution)
+}).annotate({ identifier: "WorkflowRunDetail" })
+export interface WorkflowRunDetail extends Schema.Schema.Type<typeof WorkflowRunDetail> {}
+
+/** A run among those of the whole team. */
+export const WorkflowActivity = Schema.Struct({
+  id: row.id,
+  request_id: row.request_id,
+  workflow_id: row.workflow_id,
+  workflow_name: textOrNull,
+  workflow_version: row.workflow_version,
+  source: Schema.Struct(source),
+  status: row.status,
+  outcome: row.outcome,
+  attempt_count: row.attempt_count,
+  steps_count: row.steps_count,
+  succeeded_steps: row.succeeded_steps,
+  failed_steps: row.failed_steps,
+  skipped_steps: row.skipped_steps,
+  error_code: row.error_code,
+  error_message: row.error_message,
+  steps: Schema.Array(StepSummary).annotate({
+    description: "Of a run that was stored more than 200 times, those that changed lately or at the beginning"
+  }),
+  started_at: row.started_at,
+  finished_at: row.finished_at,
+  created_at: row.created_at,
+  updated_at: row.updated_at
+}).annotate({ identifier: "WorkflowActivity" })
+export interface WorkflowActivity extends Schema.Schema.Type<typeof WorkflowActivity> {}
+
+/** `total` is of the window when `total_exact`, else there are at least so many. */
+export const WorkflowActivityList = Schema.Struct({
+  total: count,
+  total_exact: Schema.Boolean,
+  count,
+  applied_range: TimeRange,
+  models: Schema.Array(WorkflowActivity)
+}).annotate({ identifier: "WorkflowActivityList" })
+
+/** A run whose failed step is to run again. */
+export const RetriedStep = Schema.Struct({
+  id: Schema.String,
+  workflow_id: Schema.String,
+  workflow_version: Schema.Int,
+  status: Schema.Literal("queued"),
+  retry_outbox_id: Schema.String.annotate({ description: "What this retry is known by" }),
+  retry_step: Schema.Struct({ step_id: Schema.String, name: Schema.String })
+}).annotate({ identifier: "RetriedStep" })
+export type RetriedStep = typeof RetriedStep.Type
+
+/** What clearing a history has done. `has_more`: call again, for what one call does is bounded. */
+export const ClearedRuns = Schema.Struct({
+  workflow_id: Schema.String,
+  deleted: count,
+  retained_active: count.annotate({ description: "Runs that are not at their end; counted up to 10,000" }),
+  has_more: Schema.Boolean
+}).annotate({ identifier: "ClearedRuns" })
+export type ClearedRuns = typeof ClearedRuns.Type

@@ -1,0 +1,38 @@
+import { Schema } from "effect"
+import { Timestamp } from "./Timestamp.ts"
+import { Workflow } from "./Workflow.ts"
+
+const textOrNull = Schema.NullOr(Schema.String)
+
+/** A workflow to begin with, as the API shows it. */
+export const WorkflowTemplate = Schema.Struct({
+  key: Schema.String,
+  version: Schema.Int,
+  name: Schema.String,
+  description: Schema.String,
+  trigger: Schema.Struct({ provider_key: textOrNull, definition_key: textOrNull, name: Schema.String }),
+  steps: Schema.Array(
+    Schema.Struct({ name: Schema.String, kind: Schema.String, provider_key: textOrNull, action_key: textOrNull })
+  ),
+  required_connections: Schema.Array(
+    Schema.Struct({
+      key: Schema.String.annotate({ description: "Its name among `bindings`" }),
+      type: Schema.Literals(["destination", "source", "url"]),
+      description: Schema.String
+    })
+  ).annotate({ description: "What it has to be given" }),
+  sample: Schema.Json.annotate({ description: "The body of a request that goes through it" }),
+  updated_at: Timestamp
+}).annotate({ identifier: "WorkflowTemplate" })
+export interface WorkflowTemplate extends Schema.Schema.Type<typeof WorkflowTemplate> {}
+
+export const WorkflowTemplateList = Schema.Struct({
+  count: Schema.Int,
+  models: Schema.Array(WorkflowTemplate)
+}).annotate({ identifier: "WorkflowTemplateList" })
+
+/** A workflow that has just been made of a template. */
+export const InstantiatedWorkflow = Schema.Struct({
+  ...Workflow.fields,
+  template: Schema.Struct({ key: Schema.String, version: Schema.Int })
+}).annotate({ identifier: "InstantiatedWorkflow" })

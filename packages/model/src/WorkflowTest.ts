@@ -1,0 +1,23 @@
+import { Schema } from "effect"
+import { RunTrigger, StepExecution, VersionEvidence, WorkflowRunDetail } from "./WorkflowRun.ts"
+
+/** A run that was only tried: as a run's detail, but that nothing of it is stored. */
+export const WorkflowTest = Schema.Struct({
+  ...WorkflowRunDetail.fields,
+  test: Schema.Literal(true),
+  mode: Schema.Literals(["dry_run", "live"]),
+  workflow_id: Schema.NullOr(Schema.String).annotate({ description: "Null: the graph was in the body" }),
+  request_id: Schema.NullOr(Schema.String).annotate({ description: "Null: the request was in the body" }),
+  workflow_version: Schema.Int.annotate({
+    description: "The version whose graph it was; 0: the graph was in the body"
+  }),
+  version: VersionEvidence,
+  trigger: Schema.Struct({ ...RunTrigger.fields, request_id: Schema.NullOr(Schema.String) }),
+  steps: Schema.Array(
+    Schema.Struct({
+      ...StepExecution.fields,
+      simulated: Schema.Boolean.annotate({ description: "Whether a mock or a sample stood in for the step" })
+    })
+  )
+}).annotate({ identifier: "WorkflowTest" })
+export interface WorkflowTest extends Schema.Schema.Type<typeof WorkflowTest> {}

@@ -1,0 +1,93 @@
+import { Result, Schema } from "effect"
+import { fail, type GatewayError } from "@tidegate/model/GatewayError"
+import { isId, prefixes } from "@tidegate/model/Ids"
+import type { WorkflowTemplate } from "@tidegate/model/WorkflowTemplate"
+import type { Binding, Template } from "@tidegate/workflows/templates/Template"
+import { templates } from "@tidegate/workflows/templates/Templates"
+import { judgeBody, type Members, orInvalid } from "./Input.ts"
+import { Id, Name, setting } from "./Members.ts"
+import { ids } from "./Story.ts"
+import type { WorkflowFields } from "./Workflow.ts"
+
+/** Templates of workflows as they are shown, and what is made of one. */
+
+const Bindings = Schema.Record(
+  Schema.String,
+  Schema.String.annotate({ message: "must be a string" }).check(Schema.isMaxLength(2_048))
+).annotate({ message: "must be an object of strings" })
+
+const Message = Schema.Struct({ name: setting(Name), source_id: setting(Id), bindings: setting(Bindings) })
+
+export const templateUseExample = {
+  name: "Alert on a failed payment",
+  source_id: ids.source,
+  bindings: { alerts: ids.destination }
+} as const
+
+export const TemplateUse = Schema.Struct({
+  name: setting(Name.annotate({ description: "The template's own unless told; unique in the team" })),
+  source_id: setting(Id.annotate({ description: "The source that starts its runs; it can be given one later" })),
+  bindings: setting(
+    Schema.Record(Schema.String, Schema.String).annotate({
+      description: "What the template has to be given, by the keys of its `required_connections`"
+    })
+  )
+}).annotate({ identifier: "WorkflowTemplateUse", examples: [templateUseExample] })
+
+const placeOf = { destination: ids.destination, source: ids.source, url: "https://example.com/" } as const
+
+const placeholders = ({ bindings }: Template) =>
+  Object.fromEntries(bindings.map(({ key, type }) => [key, placeOf[type]]))
+
+const shownStep = ({ action = null, kind, name = "" }: Schema.JsonObject) => {
+  const { action_key = null, provider_key = null } = (action ?? {}) as { provider_key?: string; action_key?: string }
+  return { name: String(name), kind: String(kind), provider_key, action_key }
+}
+
+export const shownTemplate = (template: Template): WorkflowTemplate => ({
+  key: template.key,
+  version: template.version,
+  name: template.name,
+  description: template.description,
+  trigger: { provider_key: null, definition_key: null, name: "Webhook" },
+  steps: template.graph(placeholders(template)).steps.map(shownStep),
+  required_connections: template.bindings.map(({ description, key, type }) => ({ key, type, description })),
+  sample: template.sample,
+  updated_at: template.updated_at
+})
+
+export const templateExample = shownTemplate(templates[0]!)
+
+const faultOf = ({ type }: Binding, given: string | undefined): string | null => {
+  if (given === undefined) return "is required"
+  if (type === "url") return URL.canParse(given) && /^https?:/i.test(given) ? null : "must be an http or https URL"
+  return isId(prefixes[type], given) ? null : `must be the id of a ${type}`
+}
+
+/** The workflow that a body makes of a template: a draft, whatever it names. */
+export const instantiated = (template: Template, written: Members): Result.Result<WorkflowFields, GatewayError> =>
+  Result.flatMap(orInvalid(judgeBody(Message, written, Result.succeed)), ({ bindings, name, source_id }) => {
+    const given: { readonly [key: string]: string } = bindings ?? {}
+    const known = new Set(template.bindings.map(({ key }) => key))
+    const faults = [
+      ...template.bindings.flatMap((binding) => {
+        const message = faultOf(binding, Object.hasOwn(given, binding.key) ? given[binding.key] : undefined)
+        return message === null ? [] : [{ path: `bindings.${binding.key}`, message }]
+      }),
+      ...Object.keys(given)
+        .filter((key) => !known.has(key))
+        .map((key) => ({ path: `bindings.${key}`.slice(0, 120), message: "is nothing that the template is given" }))
+    ]
+    const [first] = faults
+    if (first !== undefined) {
+      return Result.fail(fail("TEMPLATE_BINDING_INVALID", `${first.path} ${first.message}`, { fields: faults }))
+    }
+    return Result.succeed({
+      name: (name ?? template.name).trim(),
+      description: template.description,
+      source_id: source_id ?? null,
+      status: "draft",
+      ...template.graph(given),
+      version: 1
+    })
+  })

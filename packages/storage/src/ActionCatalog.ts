@@ -1,0 +1,46 @@
+import { Effect, type Schema } from "effect"
+import { type ActionName, actionOf, formatterKey, inlineActionOf } from "@tidegate/actions/Providers"
+import type { Catalog, SavedAction } from "@tidegate/workflows/Catalog"
+
+/** The actions that steps may call: those of the providers, and the team's saved ones. */
+
+/** A saved action's content, which a run goes by to its end. */
+export interface SavedContent {
+  readonly provider_key: string
+  readonly action_key: string
+  /** Of the action's schema. */
+  readonly version: string
+  readonly inputs: Schema.JsonObject
+}
+
+/** The formatter is loaded by the first workflow that names it: a gateway that formats nothing has none of it in memory. */
+const formatter = Effect.promise(() => import("@tidegate/workflows/actions/Formatter"))
+
+const member = (of: unknown, name: string): unknown =>
+  typeof of === "object" && of !== null && Object.hasOwn(of, name)
+    ? (of as Readonly<Record<string, unknown>>)[name]
+    : undefined
+
+const namesFormatter = (step: Schema.Json): boolean => member(member(step, "action"), "provider_key") === formatterKey
+
+/** For these steps, which may name these saved actions. */
+export const catalogFor = (
+  steps: ReadonlyArray<Schema.Json>,
+  saved: ReadonlyMap<string, SavedContent> = new Map()
+): Effect.Effect<Catalog> =>
+  steps.some(namesFormatter) || [...saved.values()].some(({ provider_key }) => provider_key === formatterKey)
+    ? Effect.map(formatter, ({ formatterAction }) => catalogOf(saved, formatterAction))
+    : Effect.succeed(catalogOf(saved, () => null))
+
+const catalogOf = (saved: ReadonlyMap<string, SavedContent>, formats: Catalog["action"]): Catalog => {
+  const named = (name: ActionName) =>
+    name.provider_key === formatterKey ? formats({ ...name, provider_account_id: null }) : actionOf(name)
+  return {
+    action: (action) => (action.provider_key === formatterKey ? formats(action) : inlineActionOf(action)),
+    saved: (id): SavedAction | null => {
+      const content = saved.get(id)
+      const action = content === undefined ? null : named(content)
+      return content === undefined || action === null ? null : { action, inputs: content.inputs }
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { GatewayError } from "@tidegate/model/GatewayError"
+import type { ChangeOf, FieldsOf } from "@tidegate/resources/Resource"
+import type { source, SourceFields } from "@tidegate/resources/Source"
+import type { workflow, WorkflowFields } from "@tidegate/resources/Workflow"
+import type { WorkflowAggregate } from "@tidegate/resources/WorkflowAggregate"
+import type { Result } from "effect"
+import { Sources } from "./Sources.ts"
+import { transaction } from "./Transaction.ts"
+import { Workflows } from "./Workflows.ts"
+
+/** What is to be written in one transaction. */
+export interface AggregateFields {
+  /** A new source, of an id that nobody else can know: there is no other writer of its row. Null: none is made. */
+  readonly source: { readonly id: string; readonly fields: FieldsOf<typeof source> & SourceFields } | null
+  readonly workflow:
+    | { readonly made: WorkflowFields }
+    | { readonly change: (stored: FieldsOf<typeof workflow>) => Result.Result<ChangeOf<typeof workflow>, GatewayError> }
+}
+
+/**
+ * Saves a workflow with its source: both or neither. Repeated with the same ids and the same command it changes nothing. The workflow's own actor
+ * calls it, or whoever has just made its id.
+ */
+export const saveAggregate = Effect.fnUntraced(function* (
+  team_id: string,
+  id: string,
+  { source, workflow }: AggregateFields,
+  command: string
+): Effect.fn.Return<WorkflowAggregate, GatewayError, SqlClient.SqlClient | Sources | Workflows> {
+  const sql = yield* SqlClient.SqlClient
+  const sources = yield* Sources
+  const workflows = yield* Workflows
+  return yield* transaction(sql)(
+    Effect.gen(function* () {
+      if (source !== null) yield* sources.create(team_id, source.id, source.fields)
+      const saved =
+        "made" in workflow
+          ? yield* workflows.create(team_id, id, workflow.made)
+          : yield* workflows.update(team_id, id, workflow.change, { id: command })
+      return {
+        workflow: saved,
+        source: saved.source_id === null ? null : yield* sources.get(team_id, saved.source_id),
+        actions: [],
+        created: { workflow: "made" in workflow, source: source !== null, actions: [] }
+      }
+    })
+  )
+})

@@ -1,0 +1,236 @@
+import { Effect } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
+import { idBound, idTime, prefixes } from "@tidegate/model/Ids"
+import { inTurns, takeTurn } from "@tidegate/model/LoopTurn"
+import type { RequestData } from "@tidegate/model/Request"
+import type {
+  PayloadPreview,
+  ResourceEvidence,
+  RunTrigger,
+  VersionEvidence,
+  WorkflowRunDetail
+} from "@tidegate/model/WorkflowRun"
+import { shownOf } from "@tidegate/signatures/Redaction"
+import type { Edge, Step } from "@tidegate/workflows/Definition"
+import { charactersOf, previewOf } from "@tidegate/workflows/Preview"
+import { detailOf, type PreviewsOf, runOf, StepReports } from "@tidegate/workflows/RunReport"
+import { namedResources } from "../RunResources.ts"
+import { headerOf, readHeaders } from "./Payload.ts"
+import { requestPayloads } from "./RequestPayloads.ts"
+import { workflowOf } from "./RunReads.ts"
+import { type RunRow, tellParts } from "./RunRow.ts"
+
+/** What a run has shown of it: bodies up to this many bytes, as those of steps. */
+const largestTrigger = 256 * 1024
+/** Of the previews of one part, and of all: a part has those of all steps that followed each other within the process. */
+const largestPart = 2 * 1024 * 1024
+const readAtMost = 8 * 1024 * 1024
+/** Of all previews in an answer, in characters: it is written in one go. */
+const shownAtMost = 1024 * 1024
+
+interface VersionRow {
+  readonly name: string
+  readonly definition_hash: string
+  readonly created_at: Date
+  readonly steps: ReadonlyArray<Step>
+  readonly edges: ReadonlyArray<Edge>
+}
+
+const formatterOf = (steps: ReadonlyArray<Step>): string | null => {
+  for (const { config } of steps) {
+    const formatter = config["formatter"]
+    const version =
+      typeof formatter === "object" && formatter !== null && "engine_version" in formatter
+        ? formatter["engine_version"]
+        : undefined
+    if (typeof version === "string") return version
+  }
+  return null
+}
+
+const noPreview = (reason: PayloadPreview["reason"], about: Partial<PayloadPreview> = {}): PayloadPreview => ({
+  available: false,
+  redacted: false,
+  truncated: false,
+  content_type: null,
+  size_bytes: null,
+  sha256: null,
+  preview: null,
+  redacted_paths: [],
+  ...about,
+  reason
+})
+
+const triggerPreview = Effect.fnUntraced(function* (data: RequestData | undefined): Effect.fn.Return<PayloadPreview> {
+  if (data === undefined) return noPreview("expired")
+  const { body, content_type, encoding, headers, is_large_payload, parsed_query, size_bytes } = data
+  const about = { content_type, size_bytes }
+  if (is_large_payload) return noPreview("too_large", about)
+  if (encoding === "base64" && size_bytes > 0) return noPreview("binary", about)
+  return { ...(yield* inTurns(previewOf({ headers, query: parsed_query, body } as never))), ...about }
+})
+
+interface RequestRow {
+  readonly method: string
+  readonly path: string
+  readonly headers: string
+  readonly body_size: number
+  readonly ingested_at: Date
+  readonly retry_kind: string | null
+}
+
+const triggerOf = Effect.fnUntraced(function* (
+  { created_at, request_id, source_id, team_id }: RunRow,
+  withPreview: boolean
+): Effect.fn.Return<RunTrigger, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const [request] = yield* sql<RequestRow>`
+    select method, path, headers, body_size, ingested_at, retry_kind from requests where id = ${request_id} and team_id = ${team_id}`
+  const [source] = yield* sql<{
+    name: string
+  }>`select name from sources where id = ${source_id} and team_id = ${team_id}`
+  const data = withPreview ? (yield* requestPayloads(team_id, [request_id], largestTrigger)).get(request_id) : undefined
+  // Retention leaves the record, without what it was sent with.
+  const kept = request === undefined || request.method === "" ? undefined : request
+  return {
+    type: "request",
+    request_id,
+    source: {
+      id: source_id,
+      name: source?.name ?? null,
+      provider_key: null,
+      definition_key: null,
+      trigger_name: "Webhook"
+    },
+    delivery_mode: request?.retry_kind == null ? "webhook" : "replay",
+    method: kept?.method ?? null,
+    path: kept === undefined ? null : String(shownOf()("path", kept.path)),
+    content_type: kept === undefined ? null : headerOf(readHeaders(kept.headers), "content-type"),
+    size_bytes: request?.body_size ?? null,
+    received_at: (request?.ingested_at ?? created_at).toISOString(),
+    is_retry: request?.retry_kind != null,
+    preview: withPreview ? yield* triggerPreview(data) : null
+  }
+})
+
+/** What the steps of a run named when it began, as was written down then, and whether it is still there. */
+const resourcesOf = Effect.fnUntraced(function* ({
+  id,
+  team_id
+}: RunRow): Effect.fn.Return<ReadonlyArray<ResourceEvidence>, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ resources: string | null }>`
+    select resources from workflow_steps
+    where run_id = ${id} and part = 1 and id >= ${idBound(prefixes.workflowPart, idTime(id) ?? 0)}`
+  const named = JSON.parse(row?.resources ?? "[]") as ReadonlyArray<Omit<ResourceEvidence, "exists">>
+  const found = yield* namedResources(team_id, [...new Set(named.map((resource) => resource.id))])
+  const there = new Set(found.map((resource) => resource.id))
+  return named.map(({ content_hash, id, name, step_id, type, updated_at }) => {
+    return { step_id, type, id, name, content_hash, updated_at, exists: there.has(id) }
+  })
+})
+
+interface PreviewRow {
+  readonly part: number
+  /** JSON; null where it is too large to be read. */
+  readonly previews: string | null
+}
+
+type StepPreviews = { readonly [step: string]: { readonly input?: PayloadPreview; readonly output?: PayloadPreview } }
+
+/** The previews of a run's steps, the latest of each. */
+const stepPreviews = Effect.fnUntraced(function* (
+  { id }: RunRow,
+  reports: StepReports
+): Effect.fn.Return<PreviewsOf, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<PreviewRow>`
+    with listed as materialized (
+      select id, part, octet_length(previews) as size from workflow_steps
+      where run_id = ${id} and id >= ${idBound(prefixes.workflowPart, idTime(id) ?? 0)} and previews is not null
+      order by part desc limit 2000
+    ), chosen as (
+      select id, part, size, sum(least(size, ${largestPart}::int4)) over (order by part desc) as until from listed
+    )
+    select c.part, case when c.size <= ${largestPart} and c.until <= ${readAtMost} then
+      (select s.previews from workflow_steps s where s.id = c.id limit 1) end as previews
+    from chosen c order by c.part desc`
+  const parts = new Set(rows.map(({ part }) => part))
+  const unread = new Set(rows.flatMap(({ part, previews }) => (previews === null ? [part] : [])))
+  const found = new Map<string, PayloadPreview>()
+  let left = shownAtMost
+  for (const { part, previews } of rows) {
+    if (previews === null) continue
+    const since = performance.now()
+    for (const [step, of] of Object.entries(JSON.parse(previews) as StepPreviews)) {
+      if (part < reports.lifeOf(Number(step)).since) continue
+      for (const kind of ["input", "output"] as const) {
+        const one = of[kind]
+        if (one === undefined || found.has(`${step} ${kind}`)) continue
+        const length = charactersOf(one.preview, left)
+        left -= length ?? 0
+        found.set(
+          `${step} ${kind}`,
+          length === null ? { ...one, available: false, truncated: true, preview: null, reason: "too_large" } : one
+        )
+      }
+    }
+    yield* takeTurn(since)
+  }
+  return (index) => {
+    const { begunIn, endedIn } = reports.lifeOf(index)
+    if (begunIn === null) return null
+    const of = (kind: "input" | "output", part: number | null): PayloadPreview => {
+      const one = found.get(`${index} ${kind}`)
+      if (one !== undefined) return one
+      if (part !== null && unread.has(part)) return noPreview("too_large")
+      return noPreview(part === null || parts.has(part) ? "not_captured" : "expired")
+    }
+    return { input: of("input", begunIn), output: of("output", endedIn) }
+  }
+})
+
+/** One run of a workflow: what ran, what began it, and its steps. What steps gave is not read, but for its previews, when they are asked for. */
+export const get = Effect.fnUntraced(function* (
+  team: string,
+  workflowId: string,
+  id: string,
+  withPreviews: boolean
+): Effect.fn.Return<WorkflowRunDetail, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const workflow = yield* workflowOf(team, workflowId)
+  const [run] = yield* sql<RunRow>`
+    select * from workflow_runs where id = ${id} and workflow_id = ${workflowId} and team_id = ${team}`
+  if (run === undefined) return yield* notFound("workflow_run", id)
+  const [stored] = yield* sql<VersionRow>`
+    select v.name, v.definition_hash, v.created_at, d.steps, d.edges from workflow_versions v
+      join workflow_versions d on d.workflow_id = v.workflow_id and d.version = v.defined_in
+    where v.workflow_id = ${workflowId} and v.version = ${run.version}`
+  const { edges = [], steps = [] } = stored ?? {}
+  const reports = new StepReports(id, { steps, edges })
+  yield* tellParts([run], null, ({ created_at, part, steps: told }) =>
+    reports.take({ part, at: created_at.getTime(), steps: told })
+  )
+  const version: VersionEvidence = {
+    number: run.version,
+    definition_hash: stored?.definition_hash ?? "",
+    created_at: (stored?.created_at ?? run.created_at).toISOString(),
+    created_by_user_id: null,
+    current_version: workflow.version,
+    is_current: run.version === workflow.version,
+    workflow_name: stored?.name ?? workflow.name,
+    steps: steps as ReadonlyArray<unknown> as VersionEvidence["steps"],
+    edges: edges as ReadonlyArray<unknown> as VersionEvidence["edges"],
+    formatter_engine_version: formatterOf(steps),
+    resources: yield* resourcesOf(run)
+  }
+  return detailOf(runOf(run, workflow.status === "paused"), {
+    version,
+    trigger: yield* triggerOf(run, withPreviews),
+    retriedStepId: run.retried_step_id,
+    retriedAt: run.retried_at,
+    reports,
+    ...(withPreviews ? { previewsOf: yield* stepPreviews(run, reports) } : {})
+  })
+})

@@ -1,0 +1,214 @@
+import { Clock, Effect } from "effect"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
+import { type GatewayError, notFound } from "@tidegate/model/GatewayError"
+import { idBound, idTime, isId, prefixes } from "@tidegate/model/Ids"
+import type { RunStatus, WorkflowActivity } from "@tidegate/model/WorkflowRun"
+import { runOf } from "@tidegate/workflows/RunReport"
+import * as Columns from "../journal/Columns.ts"
+import { writeCursor } from "./Cursor.ts"
+import { type PageRequest, resolvePage } from "./Paging.ts"
+import { gatherAtMost } from "./Relations.ts"
+import { partsInLists, reportsOf, type RunRow, runTable } from "./RunRow.ts"
+import { type Drive, scan, type Scanned, toPage } from "./Scan.ts"
+import { appliedRange, idRange, parseWindow, type WindowInput } from "./Window.ts"
+
+type Fragment = Statement.Fragment
+
+/** A workflow of the team that is there. */
+export const workflowOf = Effect.fnUntraced(function* (
+  team: string,
+  id: string
+): Effect.fn.Return<
+  { readonly name: string; readonly version: number; readonly status: string },
+  GatewayError | SqlError.SqlError,
+  SqlClient.SqlClient
+> {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ name: string; version: number; status: string }>`
+    select name, version, status from workflows where id = ${id} and team_id = ${team} and deleted_at is null`
+  return row ?? (yield* notFound("workflow", id))
+})
+
+const ofStatus = (sql: SqlClient.SqlClient, statuses: ReadonlyArray<RunStatus>): ReadonlyArray<Fragment> =>
+  statuses.length === 0 ? [] : [sql`w.status = any(${Columns.text(statuses)})`]
+
+/** A page of a workflow's runs, newest first; all there are, unless a window is asked for. */
+export const list = Effect.fnUntraced(function* (
+  team: string,
+  workflowId: string,
+  statuses: ReadonlyArray<RunStatus>,
+  request: PageRequest
+) {
+  const sql = yield* SqlClient.SqlClient
+  const at = yield* Effect.fromResult(resolvePage(request, yield* Clock.currentTimeMillis, Number.POSITIVE_INFINITY))
+  const { status } = yield* workflowOf(team, workflowId)
+  const range = idRange(prefixes.workflowRun, at.window)
+  const part = yield* scan<RunRow>({
+    team,
+    table: runTable(sql),
+    drive: { column: "workflow_id", values: [workflowId] },
+    bounds: [sql`w.id >= ${range.lower}`, sql`w.id < ${at.position?.id ?? range.upper}`],
+    residual: ofStatus(sql, statuses),
+    dir: "desc",
+    limit: request.limit
+  })
+  const { next, rows } = toPage([part], "desc", request.limit)
+  const seen = (at.position?.seen ?? 0) + rows.length
+  return {
+    count: rows.length,
+    next_cursor: next === null ? null : writeCursor(request.key, { id: next, seen, window: at.window, back: false }),
+    models: rows.map((row) => runOf(row, status === "paused"))
+  }
+})
+
+/** What the runs of a team are narrowed to. Empty lists and undefined narrow nothing. */
+export interface ActivityFilter {
+  readonly statuses: ReadonlyArray<RunStatus>
+  readonly sources: ReadonlyArray<string>
+  readonly search: string | undefined
+}
+
+/** The ids of those of a team whose name has this in it, in either case; not all of very many. */
+const named = (sql: SqlClient.SqlClient, table: "workflows" | "sources", team: string, text: string) =>
+  Effect.map(
+    sql<{ id: string }>`
+      select id from ${sql(table)} where team_id = ${team} and deleted_at is null
+        and position(lower(${text}) in lower(name)) > 0 limit ${gatherAtMost}`,
+    (rows) => rows.map(({ id }) => id)
+  )
+
+interface Searched {
+  readonly drive: Drive
+  readonly bounds: ReadonlyArray<Fragment>
+  readonly residual: ReadonlyArray<Fragment>
+}
+
+/** What a request's id may have in it. */
+const idText = /^[0-9a-z_]{1,30}$/
+
+const everything = (team: string): Searched => ({
+  drive: { column: "team_id", values: [team] },
+  bounds: [],
+  residual: []
+})
+
+const searched = Effect.fnUntraced(function* (team: string, text: string) {
+  const sql = yield* SqlClient.SqlClient
+  const id = text.toLowerCase()
+  const found = everything(team)
+  if (isId(prefixes.request, id)) {
+    // A run carries the time of its request.
+    const at = idTime(id) ?? 0
+    const bounds = [
+      sql`w.id >= ${idBound(prefixes.workflowRun, at)}`,
+      sql`w.id < ${idBound(prefixes.workflowRun, at + 1)}`
+    ]
+    return { ...found, bounds, residual: [sql`w.request_id = ${id}`] }
+  }
+  const workflows = yield* named(sql, "workflows", team, text)
+  const sources = yield* named(sql, "sources", team, text)
+  if (sources.length === 0 && !idText.test(id)) {
+    return { ...found, drive: { column: "workflow_id", values: workflows } }
+  }
+  const residual = sql`(w.workflow_id = any(${Columns.text(workflows)}) or w.source_id = any(${Columns.text(sources)})
+    or position(${id} in w.request_id) > 0)`
+  return { ...found, residual: [residual] }
+})
+
+/** A search goes on for so long when what it has looked at has too few that match. */
+const mostScans = 5
+
+/** The newest runs of all workflows of a team, with their steps. */
+export const activity = Effect.fnUntraced(function* (
+  team: string,
+  filter: ActivityFilter,
+  input: WindowInput,
+  limit: number
+) {
+  const sql = yield* SqlClient.SqlClient
+  const window = yield* Effect.fromResult(parseWindow(input, yield* Clock.currentTimeMillis))
+  const range = idRange(prefixes.workflowRun, window)
+  const { search, sources, statuses } = filter
+  const { bounds, drive, residual } = search === undefined ? everything(team) : yield* searched(team, search)
+  const narrowed = [
+    ...residual,
+    ...ofStatus(sql, statuses),
+    ...(sources.length === 0 ? [] : [sql`w.source_id = any(${Columns.text(sources)})`]),
+    // Those of a workflow that was deleted go with it, if not at once.
+    sql.literal("exists (select from workflows f where f.id = w.workflow_id and f.deleted_at is null)")
+  ]
+  let upper = range.upper
+  let found: ReadonlyArray<RunRow> = []
+  let more = drive.values.length > 0
+  for (let scans = 0; more && scans < mostScans && found.length <= limit; scans++) {
+    const part: Scanned<RunRow> = yield* scan<RunRow>({
+      team,
+      table: runTable(sql),
+      drive,
+      bounds: [sql`w.id >= ${range.lower}`, sql`w.id < ${upper}`, ...bounds],
+      residual: narrowed,
+      dir: "desc",
+      limit
+    })
+    // With one more than the limit: whether there are more.
+    const page = toPage([part], "desc", limit + 1)
+    found = [...found, ...page.rows]
+    more = page.next !== null
+    upper = page.next ?? upper
+  }
+  const rows = found.slice(0, limit)
+  const isWhole = found.length <= limit && !more
+  return {
+    total: found.length > limit ? limit + 1 : found.length,
+    total_exact: isWhole,
+    count: rows.length,
+    applied_range: appliedRange(window),
+    models: yield* shown(rows)
+  }
+})
+
+const namesOf = (sql: SqlClient.SqlClient, table: "workflows" | "sources", ids: ReadonlyArray<string>) =>
+  Effect.map(
+    sql<{ id: string; name: string }>`select id, name from ${sql(table)} where id = any(${Columns.text(ids)})`,
+    (rows) => new Map(rows.map(({ id, name }) => [id, name]))
+  )
+
+const shown = Effect.fnUntraced(function* (
+  rows: ReadonlyArray<RunRow>
+): Effect.fn.Return<ReadonlyArray<WorkflowActivity>, SqlError.SqlError, SqlClient.SqlClient> {
+  if (rows.length === 0) return []
+  const sql = yield* SqlClient.SqlClient
+  const workflows = yield* namesOf(sql, "workflows", [...new Set(rows.map(({ workflow_id }) => workflow_id))])
+  const sources = yield* namesOf(sql, "sources", [...new Set(rows.map(({ source_id }) => source_id))])
+  const reports = yield* reportsOf(rows)
+  return rows.map((row) => {
+    const run = runOf(row, false)
+    return {
+      id: run.id,
+      request_id: run.request_id,
+      workflow_id: run.workflow_id,
+      workflow_name: workflows.get(run.workflow_id) ?? null,
+      workflow_version: run.workflow_version,
+      source: {
+        id: row.source_id,
+        name: sources.get(row.source_id) ?? null,
+        provider_key: null,
+        trigger_name: "Webhook"
+      },
+      status: run.status,
+      outcome: run.outcome,
+      attempt_count: run.attempt_count,
+      steps_count: run.steps_count,
+      succeeded_steps: run.succeeded_steps,
+      failed_steps: run.failed_steps,
+      skipped_steps: run.skipped_steps,
+      error_code: run.error_code,
+      error_message: run.error_message,
+      steps: reports.get(run.id)?.summaries(row.parts <= partsInLists) ?? [],
+      started_at: run.started_at,
+      finished_at: run.finished_at,
+      created_at: run.created_at,
+      updated_at: run.updated_at
+    }
+  })
+})

@@ -1,0 +1,327 @@
+import { derivedId, prefixes } from "@tidegate/model/Ids"
+import type {
+  PayloadPreview,
+  RunStatus,
+  RunTrigger,
+  StepAttempt,
+  StepExecution,
+  StepSummary,
+  VersionEvidence,
+  WorkflowRun,
+  WorkflowRunDetail
+} from "@tidegate/model/WorkflowRun"
+import { shownOf } from "@tidegate/signatures/Redaction"
+import type { Edge, Step } from "./Definition.ts"
+import { sorted } from "./Graph.ts"
+import type { Progress, StoredStep } from "./Progress.ts"
+import type { EdgeState, RunState } from "./Run.ts"
+import type { StepError } from "./StepKind.ts"
+
+/** A run as people see it, of its row and its parts. Nothing here reads what steps gave: previews were made when that was stored. */
+
+/** What a run's row holds. */
+export interface RunRecord {
+  readonly id: string
+  readonly workflow_id: string
+  readonly request_id: string
+  readonly version: number
+  readonly status: RunStatus
+  readonly outcome: RunState["outcome"]
+  readonly attempts: number
+  readonly steps_count: number
+  readonly succeeded_steps: number
+  readonly failed_steps: number
+  readonly skipped_steps: number
+  readonly running_steps: number
+  readonly error_code: string | null
+  readonly error_message: string | null
+  readonly error_step_id: string | null
+  readonly started_at: Date | null
+  readonly finished_at: Date | null
+  readonly created_at: Date
+  readonly updated_at: Date
+}
+
+const longestMessage = 2_000
+
+/** What went wrong, in whose words whatsoever: targets and code write into it what they like. */
+const masked = (): ((message: string) => string) => {
+  const shown = shownOf()
+  return (message) => String(shown("message", message.slice(0, longestMessage).toWellFormed()))
+}
+
+const lasted = (from: number | null, to: number | null): number | null =>
+  from === null || to === null ? null : Math.max(0, to - from)
+
+const written = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString())
+
+/** `held`: its workflow is paused. */
+export const runOf = (run: RunRecord, held: boolean): WorkflowRun => ({
+  id: run.id,
+  workflow_id: run.workflow_id,
+  request_id: run.request_id,
+  run_type: "workflow",
+  status: run.status,
+  outcome: run.outcome,
+  workflow_version: run.version,
+  attempt_count: run.attempts,
+  error_code: run.error_code,
+  error_message: run.error_message === null ? null : masked()(run.error_message),
+  error_step_id: run.error_step_id,
+  hold_reason: held && run.finished_at === null ? "paused" : null,
+  steps_count: run.steps_count,
+  succeeded_steps: run.succeeded_steps,
+  failed_steps: run.failed_steps,
+  skipped_steps: run.skipped_steps,
+  pending_steps: Math.max(
+    0,
+    run.steps_count - run.succeeded_steps - run.failed_steps - run.skipped_steps - run.running_steps
+  ),
+  running_steps: run.running_steps,
+  started_at: run.started_at?.toISOString() ?? null,
+  finished_at: run.finished_at?.toISOString() ?? null,
+  duration_ms: lasted(run.started_at?.getTime() ?? null, run.finished_at?.getTime() ?? null),
+  created_at: run.created_at.toISOString(),
+  updated_at: run.updated_at.toISOString()
+})
+
+/** A part as it is stored. */
+export interface ReportedPart {
+  readonly part: number
+  /** When it was stored (Unix milliseconds). */
+  readonly at: number
+  /** JSON, of `Progress`. */
+  readonly steps: string
+}
+
+/** What people may see of what a step was given and gave, by its position; null: it is not asked for. */
+export type PreviewsOf = (
+  index: number
+) => { readonly input: PayloadPreview | null; readonly output: PayloadPreview | null } | null
+
+interface Attempt {
+  readonly number: number
+  readonly startedAt: number
+  finished: { readonly at: number; readonly status: "succeeded" | "failed"; readonly error: StepError | null } | null
+}
+
+interface Known {
+  state: StoredStep | null
+  attempts: Array<Attempt>
+  /** The part with which it was last run again; what was stored of it before is of an earlier life. */
+  since: number
+  /** The parts in which it began to run, and ended. */
+  begunIn: number | null
+  endedIn: number | null
+}
+
+/** Of one step. */
+const mostAttempts = 50
+
+const resourceTypes: Readonly<Record<string, string>> = {
+  act: "action",
+  des: "destination",
+  trs: "transformation",
+  flt: "filter"
+}
+
+const isPart = (value: unknown): value is Partial<Progress> => typeof value === "object" && value !== null
+
+/** What is asked of a definition: any that was stored has it. */
+export interface Outline {
+  readonly steps: ReadonlyArray<Pick<Step, "id" | "kind" | "name" | "resource_id" | "config">>
+  readonly edges: ReadonlyArray<
+    Pick<Edge, "source_type" | "source_step_id" | "source_port" | "target_step_id" | "position">
+  >
+}
+
+/** What the parts of a run tell of its steps. They are taken in their order; some in the middle may be left out. */
+export class StepReports {
+  readonly #runId: string
+  /** In the order in which they are started. */
+  readonly #steps: Outline["steps"]
+  readonly #edges: Outline["edges"]
+  readonly #known: ReadonlyArray<Known>
+  readonly #edgeStates: Array<EdgeState | undefined> = []
+  readonly #masked = masked()
+
+  /** `outline`: of the version that ran. */
+  constructor(runId: string, { edges, steps }: Outline) {
+    this.#runId = runId
+    this.#steps = sorted(steps, edges)
+    this.#edges = edges
+    this.#known = this.#steps.map(() => ({ state: null, attempts: [], since: 0, begunIn: null, endedIn: null }))
+  }
+
+  take({ at, part, steps }: ReportedPart): void {
+    const progress: unknown = JSON.parse(steps)
+    if (!isPart(progress)) return
+    for (const [edge, state] of Object.entries(progress.edges ?? {})) this.#edgeStates[Number(edge)] = state
+    for (const [index, state] of Object.entries(progress.steps ?? {})) {
+      const known = this.#known[Number(index)]
+      if (known !== undefined) takeStep(known, state, part, at)
+    }
+  }
+
+  /** The parts that a step's life is told by, by its position. */
+  lifeOf(index: number): Readonly<Pick<Known, "since" | "begunIn" | "endedIn">> {
+    return this.#known[index] ?? { since: 0, begunIn: null, endedIn: null }
+  }
+
+  /** As lists show them. `whole`: without it, those that no part told of are left out. */
+  summaries(whole: boolean): ReadonlyArray<StepSummary> {
+    return this.#inOrder()
+      .filter((index) => whole || this.#known[index]!.state !== null)
+      .map((index) => this.#summary(index))
+  }
+
+  /** `previewsOf`: of what a step was given and gave, by its position. */
+  executions(previewsOf: PreviewsOf = () => null): ReadonlyArray<StepExecution> {
+    return this.#inOrder().map((index) => this.#execution(index, previewsOf(index)))
+  }
+
+  /** Those that failed. */
+  failed(): ReadonlyArray<string> {
+    return this.#steps.flatMap(({ id }, index) => (this.#known[index]!.state?.status === "failed" ? [id] : []))
+  }
+
+  /** Those that ran, in the order in which they are started; then the others in that of the graph. */
+  #inOrder(): ReadonlyArray<number> {
+    const all = [...this.#steps.keys()]
+    const ran = (index: number): boolean => (this.#known[index]!.state?.startedAt ?? null) !== null
+    return [...all.filter(ran), ...all.filter((index) => !ran(index))]
+  }
+
+  #summary(index: number): StepSummary {
+    const { id, kind, name } = this.#steps[index]!
+    const state = this.#known[index]!.state
+    // What an attempt before has failed with is told by the attempts.
+    const error = state?.status === "succeeded" && !state.handled ? null : (state?.error ?? null)
+    const taken = this.#edges
+      .flatMap((edge, i) => (edge.target_step_id === id && this.#edgeStates[i] === "taken" ? [edge] : []))
+      .toSorted((left, right) => left.position - right.position)[0]
+    return {
+      id: derivedId(prefixes.workflowStep, this.#runId, `${id}/`),
+      step_id: id,
+      name,
+      kind,
+      status: state?.status ?? "pending",
+      execution_index: index,
+      input:
+        taken === undefined
+          ? null
+          : {
+              source_type: taken.source_type,
+              source_step_id: taken.source_step_id,
+              source_port: taken.source_port
+            },
+      output_port: state?.ports[0] ?? null,
+      response_status: state?.responseStatus ?? error?.status ?? null,
+      error_code: error?.code ?? null,
+      error_message: error === null ? null : this.#masked(error.message),
+      started_at: written(state?.startedAt ?? null),
+      finished_at: written(state?.finishedAt ?? null)
+    }
+  }
+
+  #execution(index: number, previews: ReturnType<PreviewsOf>): StepExecution {
+    const { config, resource_id } = this.#steps[index]!
+    const known = this.#known[index]!
+    const state = known.state
+    const summary = this.#summary(index)
+    const of = resource_id === null ? undefined : resourceTypes[resource_id.slice(0, 3)]
+    return {
+      ...summary,
+      output_ports: state?.ports ?? [],
+      skip_reason: state?.skipReason ?? null,
+      handled: state?.handled ?? false,
+      attempt_count: state?.attempt ?? 0,
+      max_attempts: mostAttemptsOf(config),
+      attempts: known.attempts.map((attempt) => shownAttempt(attempt, summary.response_status)),
+      wait: state?.wait == null ? null : { kind: state.wait.kind, until: new Date(state.wait.until).toISOString() },
+      warnings: (state?.warnings ?? []).map(({ message, ...warning }) =>
+        message === undefined ? warning : { ...warning, message: this.#masked(message) }
+      ),
+      iterations:
+        state?.iterations == null ? null : { count: state.iterations.count, completed: state.iterations.completed },
+      resource: resource_id === null || of === undefined ? null : { type: of, id: resource_id },
+      queued_at: summary.started_at,
+      duration_ms: lasted(state?.startedAt ?? null, state?.finishedAt ?? null),
+      input_preview: previews?.input ?? null,
+      output_preview: previews?.output ?? null
+    }
+  }
+}
+
+const mostAttemptsOf = (config: Step["config"]): number => {
+  const retry = config["retry"]
+  const count = typeof retry === "object" && retry !== null && "count" in retry ? Number(retry["count"]) : 0
+  return (Number.isInteger(count) && count > 0 ? count : 0) + 1
+}
+
+const hasEnded = ({ status }: StoredStep): boolean =>
+  status === "succeeded" || status === "failed" || status === "skipped"
+
+/** What a part has made of a step. One that changes after its end is run again: its life begins anew. */
+const takeStep = (known: Known, state: StoredStep, part: number, at: number): void => {
+  const isAgain = known.state !== null && hasEnded(known.state)
+  if (isAgain) {
+    known.attempts = []
+    known.since = part
+    known.begunIn = null
+  }
+  const isFirst = isAgain || known.state?.startedAt == null
+  known.state = state
+  known.endedIn = hasEnded(state) ? part : null
+  if (state.attempt === 0) return
+  known.begunIn ??= part
+  // The next element of a list begins to count anew.
+  const isNext = state.iterations !== null && state.status === "running" && state.wait === null
+  if (isNext && state.attempt === 1) known.attempts = []
+  if (known.attempts.at(-1)?.number !== state.attempt) {
+    known.attempts.push({ number: state.attempt, startedAt: isFirst ? (state.startedAt ?? at) : at, finished: null })
+    if (known.attempts.length > mostAttempts) known.attempts.shift()
+  }
+  const current = known.attempts.at(-1)!
+  if (current.finished !== null) return
+  if (state.wait?.kind === "retry") current.finished = { at, status: "failed", error: state.error }
+  else if (state.status === "succeeded" || state.status === "failed") {
+    const error = state.status === "failed" ? state.error : null
+    current.finished = { at: state.finishedAt ?? at, status: state.status, error }
+  }
+}
+
+const shownAttempt = ({ finished, number, startedAt }: Attempt, lastStatus: number | null): StepAttempt => ({
+  number,
+  status: finished?.status ?? "running",
+  response_status:
+    finished === null ? null : finished.status === "succeeded" ? lastStatus : (finished.error?.status ?? null),
+  error_code: finished?.error?.code ?? null,
+  started_at: written(startedAt),
+  finished_at: written(finished?.at ?? null),
+  duration_ms: lasted(startedAt, finished?.at ?? null)
+})
+
+/** What a run is made of, put together. */
+export const detailOf = (
+  run: WorkflowRun,
+  about: {
+    readonly version: VersionEvidence
+    readonly trigger: RunTrigger
+    readonly retriedStepId: string | null
+    readonly retriedAt: Date | null
+    readonly reports: StepReports
+    readonly previewsOf?: PreviewsOf
+  }
+): WorkflowRunDetail => ({
+  ...run,
+  version: about.version,
+  trigger: about.trigger,
+  retry: {
+    count: run.attempt_count - 1,
+    last_requested_at: about.retriedAt?.toISOString() ?? null,
+    last_step_id: about.retriedStepId,
+    retryable_step_ids: run.finished_at === null ? [] : about.reports.failed()
+  },
+  steps: about.reports.executions(about.previewsOf)
+})

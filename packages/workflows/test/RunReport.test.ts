@@ -1,0 +1,108 @@
+import { describe, expect, it } from "vitest"
+import { partOf } from "../src/Progress.ts"
+import { type Occurrence, queuedRun } from "../src/Run.ts"
+import { StepReports } from "../src/RunReport.ts"
+import type { Workflow } from "../src/Workflow.ts"
+import { call, compiled, edge, facts, filter } from "./Graphs.ts"
+import { done, fails, Play } from "./Play.ts"
+
+/** A play that is stored with each change, and told of. */
+class Told extends Play {
+  part = 0
+  readonly reports = new StepReports("wfr_01kak203r6v1f7q0p5n3k2j4rs", this.workflow)
+
+  override tell(occurrence: Occurrence): this {
+    const before = this.state ?? queuedRun(this.workflow)
+    super.tell(occurrence)
+    if (this.state !== before) {
+      const { progress } = partOf(before, this.state)
+      this.reports.take({ part: ++this.part, at: this.now, steps: JSON.stringify(progress) })
+    }
+    return this
+  }
+
+  told(id: string) {
+    return this.reports.executions().find(({ step_id }) => step_id === id)!
+  }
+}
+
+const listed = (): Workflow =>
+  compiled(
+    [
+      filter("begin", { body: { yes: true } }),
+      call("each", { for_each: "{{trigger.body.all}}", on_error: "continue" })
+    ],
+    [edge("", "begin"), edge("begin", "each")]
+  )
+
+describe("what is told of a run", () => {
+  it("tells how far a list has come", () => {
+    let count = 0
+    const play = new Told(listed(), facts({ yes: true, all: [1, 2, 3] }), () => (++count === 2 ? fails() : done({})))
+    play.run()
+    const each = play.told("each")
+    expect(each).toMatchObject({
+      status: "succeeded",
+      iterations: { count: 3, completed: 3 },
+      handled: true,
+      attempt_count: 1,
+      attempts: [{ number: 1, status: "succeeded" }],
+      warnings: []
+    })
+  })
+
+  it("tells of a step that never ran why, behind those that did", () => {
+    const play = new Told(listed(), facts({ yes: false, all: [] }), () => done({})).run()
+    expect(play.reports.executions().map(({ skip_reason, status, step_id }) => [step_id, status, skip_reason])).toEqual(
+      [
+        ["begin", "succeeded", null],
+        ["each", "skipped", "filtered"]
+      ]
+    )
+    expect(play.told("begin")).toMatchObject({ output_port: null, output_ports: [] })
+  })
+
+  it("begins the life of a step anew when it is retried", () => {
+    let fail = true
+    const workflow = compiled(
+      [call("tried", { retry: { interval: 1_000, count: 1 } }), call("after")],
+      [edge("", "tried"), edge("tried", "after")]
+    )
+    const play = new Told(workflow, facts({}), () => (fail ? fails() : done({ status: 204 })))
+    play.run()
+    expect(play.told("tried").attempts.map(({ number, status }) => [number, status])).toEqual([
+      [1, "failed"],
+      [2, "failed"]
+    ])
+    expect(play.reports.failed()).toEqual(["tried"])
+    fail = false
+    play.tell({ type: "retried", step: 0 }).run()
+    expect(play.told("tried")).toMatchObject({ status: "succeeded", response_status: 204, error_code: null })
+    expect(play.told("tried").attempts.map(({ number, status }) => [number, status])).toEqual([[1, "succeeded"]])
+    expect(play.told("after").status).toBe("succeeded")
+    expect(play.reports.failed()).toEqual([])
+  })
+
+  it("tells what was warned of, without what is secret", () => {
+    const reports = new StepReports("wfr_1", listed())
+    const warnings = [
+      { code: "TEMPLATE_VALUE_MISSING", field: "input" },
+      { code: "INPUT_COERCED", field: "input", line_item_index: 2, message: "was sk_live_4eC39HqLyjWDarjtT1zdp7dc" }
+    ]
+    const begin = { status: "succeeded", attempt: 1, ports: ["matched"], warnings }
+    reports.take({ part: 1, at: 0, steps: JSON.stringify({ steps: { 0: begin } }) })
+    expect(reports.executions()[0]!.warnings).toEqual([warnings[0], { ...warnings[1], message: "was [redacted]" }])
+  })
+
+  it("says nothing of a part that nobody could read, and leaves out of a summary what no part told of", () => {
+    const reports = new StepReports("wfr_1", listed())
+    reports.take({ part: 1, at: 0, steps: "{}" })
+    reports.take({
+      part: 2,
+      at: 0,
+      steps: JSON.stringify({ steps: { 0: { status: "running", attempt: 1, ports: [] }, 9: {} } })
+    })
+    expect(reports.summaries(false).map(({ step_id }) => step_id)).toEqual(["begin"])
+    expect(reports.summaries(true).map(({ status }) => status)).toEqual(["running", "pending"])
+  })
+})

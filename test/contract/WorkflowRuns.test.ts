@@ -1,0 +1,220 @@
+import { expect } from "vitest"
+import type { Body, Gateway } from "../support/Gateway.ts"
+import { request, type RequestParts } from "../support/RawHttp.ts"
+import { it as gatewayIt } from "../support/it.ts"
+
+/** From a request to what its workflow sends: automation contract 2.5 and 2.10. */
+
+const edge = (source: string | null, target: string, more: object = {}) => ({
+  source_type: source === null ? "trigger" : "step",
+  source_step_id: source,
+  target_step_id: target,
+  ...more
+})
+
+interface Begun {
+  readonly source: Body
+  readonly workflow: Body
+  /** Posts to the source, and answers the run that it began. */
+  readonly post: (parts?: Partial<RequestParts>) => Promise<string>
+}
+
+const begin = async (gateway: Gateway, steps: ReadonlyArray<object>, edges: ReadonlyArray<object>): Promise<Begun> => {
+  const source = await gateway.source()
+  const answer = await gateway.call("POST", "/workflows", {
+    name: gateway.name("workflow"),
+    source_id: source.id,
+    steps,
+    edges
+  })
+  expect(answer.status, JSON.stringify(answer.body)).toBe(200)
+  const post = async (parts: Partial<RequestParts> = {}): Promise<string> => {
+    const accepted = await request(gateway.port, {
+      headers: [["content-type", "application/json"]],
+      body: "{}",
+      ...parts,
+      path: `/e/${source.id}${parts.path ?? ""}`
+    })
+    expect(accepted.status).toBe(200)
+    const { request_id } = JSON.parse(accepted.body)
+    const [run] = await gateway.sql("select id from workflow_runs where request_id = $1", [request_id])
+    return run.id
+  }
+  return { source, workflow: answer.body, post }
+}
+
+/** The run once it has ended, with what its steps gave in the end. */
+const ended = (gateway: Gateway, run: string) =>
+  gateway.eventually("the run has ended", async () => {
+    const [row] = await gateway.sql("select * from workflow_runs where id = $1 and finished_at is not null", [run])
+    if (row === undefined) return null
+    const parts = await gateway.sql("select steps, outputs from workflow_steps where run_id = $1 order by part", [run])
+    const outputs: Record<string, Body> = {}
+    for (const part of parts) Object.assign(outputs, JSON.parse(part.outputs ?? "{}"))
+    return { row, outputs }
+  })
+
+const it = gatewayIt.extend("to", ({ gateway, target }) => async (config: object = {}, more: object = {}) => {
+  const destination = await gateway.destination({ url: target.origin, ...config })
+  return { destination, step: { id: "to_crm", kind: "destination", resource_id: destination.id, ...more } }
+})
+
+it("a step sends what it was given to its destination, and tells by its headers whose it is", async ({
+  gateway,
+  target,
+  to
+}) => {
+  target.reply = (response) =>
+    void response.writeHead(201, { "content-type": "application/json", "x-one": "1" }).end('{"made":7}')
+  const { step } = await to(
+    {},
+    {
+      invocation_inputs: {
+        body: { name: "{{trigger.body.name}}", n: "{{trigger.body.n}}" },
+        headers: { "X-Order": "{{trigger.body.n}}" },
+        query: { a: "1 2" },
+        path: "/orders",
+        method: "put"
+      }
+    }
+  )
+  const { post, workflow } = await begin(gateway, [step], [edge(null, "to_crm")])
+  const run = await post({ body: '{"name":"Ada","n":7}', headers: [["x-gateway-hop", "3"]] })
+  const [received] = await target.next()
+  expect(received).toMatchObject({ method: "PUT", url: "/orders?a=1+2" })
+  expect(JSON.parse(received!.body.toString())).toEqual({ name: "Ada", n: 7 })
+  const { headers } = received!
+  expect(headers).toMatchObject({
+    "content-type": "application/json",
+    "x-order": "7",
+    "idempotency-key": expect.stringMatching(/^wse_/),
+    "x-gateway-workflow-id": workflow.id,
+    "x-gateway-run-id": run,
+    "x-gateway-step-id": "to_crm",
+    "x-gateway-hop": "4",
+    "x-gateway-attempt-count": "1"
+  })
+  expect(headers).not.toHaveProperty("x-gateway-event-id")
+  const { outputs, row } = await ended(gateway, run)
+  expect(row).toMatchObject({ status: "succeeded", outcome: "completed" })
+  expect(outputs["0"].output).toMatchObject({ status: 201, headers: { "x-one": "1" }, body: { made: 7 } })
+  expect(outputs["0"].output.duration_ms).toBeTypeOf("number")
+})
+
+it("without inputs it passes the trigger's request on, byte for byte, signed as the destination signs", async ({
+  gateway,
+  target,
+  to
+}) => {
+  const { step } = await to({ auth_type: "SERVICE_SIGNATURE" })
+  const { post } = await begin(gateway, [step], [edge(null, "to_crm")])
+  await post({
+    method: "POST",
+    path: "/a/b?x=1&x=2",
+    body: '{ "spaced":   true }',
+    headers: [
+      ["content-type", "application/vnd.x+json"],
+      ["idempotency-key", "the-senders"]
+    ]
+  })
+  const [received] = await target.next()
+  expect(received).toMatchObject({ url: "/a/b?x=1&x=2" })
+  expect(received!.body.toString()).toBe('{ "spaced":   true }')
+  const { headers } = received!
+  expect(headers["content-type"]).toBe("application/vnd.x+json")
+  expect(headers["idempotency-key"]).toBe(headers["webhook-id"])
+  expect(headers["webhook-signature"]).toMatch(/^v1,/)
+})
+
+it("a retry carries the same key, and waits as long as the target has asked for", async ({ gateway, target, to }) => {
+  let asked = 0
+  target.reply = (response) => void (asked++ === 0 ? response.writeHead(503, { "retry-after": "1" }) : response).end()
+  const { step } = await to({}, { config: { retry: { interval: 60_000, count: 1 } } })
+  const { post } = await begin(gateway, [step], [edge(null, "to_crm")])
+  const run = await post()
+  const [first, second] = await target.next(2)
+  expect(second!.headers["idempotency-key"]).toBe(first!.headers["idempotency-key"])
+  expect(second!.headers["x-gateway-attempt-count"]).toBe("2")
+  expect(second!.at - first!.at).toBeGreaterThanOrEqual(990)
+  expect((await ended(gateway, run)).row.status).toBe("succeeded")
+})
+
+it("a failure has the code of a failed delivery; of a disabled destination it says so", async ({
+  gateway,
+  target,
+  to
+}) => {
+  target.reply = (response) => void response.writeHead(500).end()
+  const { destination, step } = await to()
+  const { post } = await begin(gateway, [step], [edge(null, "to_crm")])
+  const failed = await ended(gateway, await post())
+  expect(failed.row).toMatchObject({ status: "failed", error_code: "BAD_RESPONSE", error_step_id: "to_crm" })
+  await gateway.call("PUT", `/destinations/${destination.id}/disable`)
+  const disabled = await ended(gateway, await post())
+  expect(disabled.row).toMatchObject({ status: "failed", error_code: "RESOURCE_DISABLED" })
+  expect(target.received.length).toBe(1)
+})
+
+it("for_each sends once for each element, in order, each with a key of its own", async ({ gateway, target, to }) => {
+  const { step } = await to(
+    {},
+    {
+      invocation_inputs: { body: { item: "{{item}}", at: "{{item_index}}" } },
+      config: { for_each: "{{trigger.body.items}}" }
+    }
+  )
+  const { post } = await begin(gateway, [step], [edge(null, "to_crm")])
+  const run = await post({ body: '{"items":["a","b","c"]}' })
+  const received = await target.next(3)
+  expect(received.map(({ body }) => JSON.parse(body.toString()))).toEqual([
+    { item: "a", at: 0 },
+    { item: "b", at: 1 },
+    { item: "c", at: 2 }
+  ])
+  expect(new Set(received.map(({ headers }) => headers["idempotency-key"])).size).toBe(3)
+  const { outputs } = await ended(gateway, run)
+  expect(outputs["0"].output).toMatchObject({ count: 3, items: [{ status: 200 }, { status: 200 }, { status: 200 }] })
+})
+
+it("a mock echoes; a tunnel that nobody holds open is CLI_UNAVAILABLE", async ({ gateway }) => {
+  const mock = await gateway.destination({}, "MOCK_API")
+  const tunnel = await gateway.destination({}, "CLI")
+  const { post } = await begin(
+    gateway,
+    [
+      { id: "mock", kind: "destination", resource_id: mock.id, invocation_inputs: { body: "said" } },
+      { id: "tunnel", kind: "destination", resource_id: tunnel.id }
+    ],
+    [edge(null, "mock"), edge("mock", "tunnel")]
+  )
+  const { outputs, row } = await ended(gateway, await post())
+  expect(outputs["0"].output).toMatchObject({
+    status: 200,
+    body: { body: "said", headers: { "x-gateway-step-id": "mock" } }
+  })
+  expect(row).toMatchObject({ status: "failed", error_code: "CLI_UNAVAILABLE", error_step_id: "tunnel" })
+})
+
+it("a long answer fails the step, and is read no further than 1 MiB", async ({ gateway, target, to }) => {
+  target.reply = (response) => void response.writeHead(200).end(Buffer.alloc(2 * 1024 * 1024, "a"))
+  const { step } = await to()
+  const { post } = await begin(gateway, [step], [edge(null, "to_crm")])
+  expect((await ended(gateway, await post())).row).toMatchObject({ error_code: "OUTPUT_TOO_LARGE" })
+})
+
+it("what waits for a paced destination waits for its turn beside the destination's events", async ({
+  gateway,
+  target,
+  to
+}) => {
+  const { destination, step } = await to({ rate_limit: 2, rate_limit_period: "second" })
+  const { post, source } = await begin(gateway, [step], [edge(null, "to_crm")])
+  await gateway.connection(source as never, destination)
+  for (let n = 0; n < 3; n++) await post()
+  const received = await target.next(6)
+  const of = (name: string) => received.filter(({ headers }) => headers[name] !== undefined).length
+  expect([of("x-gateway-event-id"), of("x-gateway-step-id")]).toEqual([3, 3])
+  // No window of a second has more than two starts.
+  const times = received.map(({ at }) => at)
+  for (let i = 2; i < times.length; i++) expect(times[i]! - times[i - 2]!).toBeGreaterThanOrEqual(950)
+})

@@ -11,6 +11,7 @@ import { attempts, events, fixtures, requests } from "./Received.ts"
 import { sources } from "./Sources.ts"
 import { transformations } from "./Transformations.ts"
 import { workflows } from "./Workflows.ts"
+import { workflowTrials } from "./WorkflowTrials.ts"
 
 /** In the order of the page. */
 export const sections: ReadonlyArray<Section> = [
@@ -34,5 +35,6 @@ export const sections: ReadonlyArray<Section> = [
   metrics,
   workflows,
   actions,
+  workflowTrials,
   formatter
 ]

@@ -147,7 +147,7 @@ const named = (faults: ReadonlyArray<Complaint>): ReadonlyArray<Complaint> =>
 const isOpen = (value: Json): boolean =>
   typeof value === "string"
     ? value.includes("{{")
-    : typeof value === "object" && value !== null && Object.values(value).some((one) => isOpen(one as Json))
+    : typeof value === "object" && value !== null && Object.values(value).some(isOpen)
 
 const faultsOf = (
   written: Inputs,

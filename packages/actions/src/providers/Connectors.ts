@@ -109,7 +109,7 @@ const modeOf = (row: Connector, type: string): AuthMode => {
         Result.mapBoth(validateOutboundAuth(type, rest, row.auths), {
           onFailure: (faults) =>
             faults.map(({ message, path }) => ({ message, path: path.replace(/^config\.auth\.?/, "") })),
-          onSuccess: ({ auth }) => ({ ...auth, ...judged })
+          onSuccess: ({ auth }) => Object.assign({}, auth, judged)
         })
       )
     }

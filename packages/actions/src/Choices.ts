@@ -7,7 +7,7 @@ type List = () => ReadonlyArray<Choice>
 const byName = (choices: ReadonlyArray<Choice>): ReadonlyArray<Choice> =>
   choices.toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
 
-const letters = [..."abcdefghijklmnopqrstuvwxyz"]
+const letters = "abcdefghijklmnopqrstuvwxyz".split("")
 const pairs = letters.flatMap((first) => letters.map((second) => first + second))
 
 /** Those of the ids that have a name in English. */

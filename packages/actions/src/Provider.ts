@@ -74,6 +74,18 @@ export interface Inputs {
   readonly [input: string]: Json
 }
 
+/** Of an input that its schema looks into. */
+const mostValues = 1_000
+
+/** Of a list or an object, and of the lists right in it. */
+const countOf = (value: Json): number => {
+  if (typeof value !== "object" || value === null) return 0
+  const inner = Array.isArray(value) ? value : Object.values(value)
+  return inner.length > mostValues
+    ? inner.length
+    : inner.reduce<number>((sum, one) => sum + (Array.isArray(one) ? one.length : 1), 0)
+}
+
 interface Calling<S extends Settings> extends About {
   /** Declared as a destination's settings are: each has a default, or is needed. */
   readonly inputs: S
@@ -92,8 +104,16 @@ export const calling = <const S extends Settings>({
   const schema = Schema.Struct(writtenMembers(inputs, {})) as unknown as Schema.ConstraintDecoder<Config>
   const names = Object.keys(inputs)
   const required = names.filter((name) => "needed" in inputs[name]!)
-  const judge = (given: Inputs): Result.Result<Config, ReadonlyArray<Complaint>> =>
-    decodeAll(schema, read(given), `the inputs of ${about.key}`)
+  const judge = (given: Inputs): Result.Result<Config, ReadonlyArray<Complaint>> => {
+    // Before anything walks them.
+    const unwieldy = Object.entries(given).filter(([name, value]) => {
+      const ast = Object.hasOwn(inputs, name) ? inputs[name]!.schema.ast : undefined
+      return ast?._tag !== "Unknown" && countOf(value) > mostValues
+    })
+    return unwieldy.length > 0
+      ? Result.fail(unwieldy.map(([path]) => ({ path, message: `must have at most ${mostValues} values` })))
+      : decodeAll(schema, read(given), `the inputs of ${about.key}`)
+  }
   return {
     ...about,
     input: inputSchema(schema, required),
@@ -127,7 +147,7 @@ const named = (faults: ReadonlyArray<Complaint>): ReadonlyArray<Complaint> =>
 const isOpen = (value: Json): boolean =>
   typeof value === "string"
     ? value.includes("{{")
-    : typeof value === "object" && value !== null && Object.values(value).some((one) => isOpen(one as Json))
+    : typeof value === "object" && value !== null && Object.values(value).some(isOpen)
 
 const faultsOf = (
   written: Inputs,

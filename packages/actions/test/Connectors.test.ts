@@ -135,6 +135,26 @@ describe("a type of destinations as an action", () => {
   })
 })
 
+describe("what inputs may amount to", () => {
+  it("is told before anything looks into them", () => {
+    const many = Array.from({ length: 1_001 }, () => "a@example.com")
+    for (const to of [many, [many], { many }]) {
+      expect(failing("email_api_email", { from: "a@example.com", to })?.message).toBe(
+        "to: must have at most 1000 values"
+      )
+    }
+    expect(failing("spreadsheet", { spreadsheet_id: "1BxiMVs0XRA5nFMd", values: many })?.message).toMatch(/^values: /)
+    const body = Array.from({ length: 100_000 }, () => ({ a: 1 }))
+    const request = { provider_key: "http", action_key: "request", version: "1.0.0" }
+    const none = { mode: "none", values: {} }
+    expect(Result.isSuccess(callOf(request, { url: "https://example.com", body }, none))).toBe(true)
+    const headers = Object.fromEntries(many.map((value, at) => [`x-${at}`, value]))
+    expect(callOf(request, { url: "https://example.com", headers }, none)).toMatchObject({
+      failure: { code: "INPUT_INVALID", message: "headers: must have at most 1000 values" }
+    })
+  })
+})
+
 describe("credentials", () => {
   const judge = (provider: string, mode: string, values: Schema.JsonObject) =>
     providerOf(provider)!

@@ -29,7 +29,7 @@ describe("the list of providers", () => {
 const judge = new Ajv2020({ strict: false, allErrors: true, validateFormats: false })
 
 const faultsOf = (schema: Schema.JsonObject, value: unknown) => {
-  judge.validate({ ...schema, $schema: "https://json-schema.org/draft/2020-12/schema" }, value)
+  judge.validate(Object.assign({}, schema, { $schema: "https://json-schema.org/draft/2020-12/schema" }), value)
   return judge.errors ?? []
 }
 
@@ -45,8 +45,8 @@ describe.each(everyAction)("%s", (_name, provider, action) => {
     )
     expect(action.input["additionalProperties"]).toBe(false)
     if (action.call === null) return
-    expect(faultsOf(action.input, { ...action.sample.inputs, nonsense: 1 })).toHaveLength(1)
-    const call = action.call({ ...action.sample.inputs, nonsense: 1 }, noCredentials)
+    expect(faultsOf(action.input, Object.assign({ nonsense: 1 }, action.sample.inputs))).toHaveLength(1)
+    const call = action.call(Object.assign({ nonsense: 1 }, action.sample.inputs), noCredentials)
     expect(Result.isFailure(call) && call.failure.code).toBe("INPUT_INVALID")
   })
 

@@ -1,9 +1,10 @@
-import { Data, type Effect, Schema, type Scope } from "effect"
+import { Data, type Effect, type Schema, type Scope } from "effect"
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 import type { Message, MessageHead, Values } from "@tidegate/model/Message"
 import type { SigningSecret } from "@tidegate/signatures/DeliverySignature"
 import type { Origins } from "./Origins.ts"
 import {
+  AnyJson,
   type Config,
   type FieldErrors,
   type NoSetting,
@@ -73,7 +74,7 @@ export const connector = <const Own extends Settings>(row: Connector<Own>): Conn
 /** Of types that send the payload itself. */
 export const payloadPerStep = (description: string): PerStep => ({
   name: "payload",
-  payload: setting(Schema.Json.annotate({ description }), null, "must be JSON"),
+  payload: setting(AnyJson.annotate({ description }), null, "must be JSON"),
   example: { id: "o_1" }
 })
 

@@ -81,6 +81,9 @@ export const Path = text.check(
   })
 )
 
+/** Whatever JSON there is. It was parsed or made within bounds, and is not walked once more. */
+export const AnyJson = Schema.Unknown as unknown as typeof Schema.Json
+
 const wholeNumber = "must be a positive whole number or null"
 const Positive = Schema.Number.annotate({ message: wholeNumber }).check(
   Schema.isInt({ message: wholeNumber }).abort(),

@@ -12,7 +12,7 @@ import {
   templateFault,
   Unrenderable
 } from "./Rendering.ts"
-import { needed, pacingOf, setting, text } from "./Settings.ts"
+import { AnyJson, needed, pacingOf, setting, text } from "./Settings.ts"
 
 /** More in one cell is refused by the API. */
 const longestCell = 50_000
@@ -22,6 +22,7 @@ const mostColumns = 200
 
 const api = "https://sheets.googleapis.com"
 
+const cells = `must be a list of 1 to ${mostColumns} values`
 const manyColumns = `must be a list of at most ${mostColumns} paths or templates`
 
 /** What a column may begin with that is not the payload's. */
@@ -116,14 +117,17 @@ export const spreadsheet = connector({
     without: ["columns", "include_metadata"],
     name: "values",
     payload: needed(
-      Schema.Array(Schema.Json)
-        .annotate({
-          message: "must be a list of 1 to 200 values",
-          description: "The cells of the row in their order; lists and objects stand in a cell as JSON"
-        })
-        .check(Schema.isBetweenLength(1, mostColumns, { message: "must be a list of 1 to 200 values" })),
+      AnyJson.annotate({
+        message: cells,
+        description: "The cells of the row in their order; lists and objects stand in a cell as JSON"
+      }).check(
+        Schema.makeFilter(
+          (values: unknown) => (Array.isArray(values) && values.length > 0 && values.length <= mostColumns) || cells,
+          { toJsonSchema: () => ({ type: "array", minItems: 1, maxItems: mostColumns }) }
+        )
+      ),
       "the cells of the row",
-      "must be a list of 1 to 200 values"
+      cells
     ),
     example: ["{{trigger.body.id}}", 12.5],
     settings: (values) => ({ columns: (values as ReadonlyArray<unknown>).map((_, at) => `payload[${at}]`) })

@@ -55,13 +55,11 @@ const hashOf = (content: SavedContent): string =>
 const judge = Effect.fnUntraced(function* (content: SavedContent): Effect.fn.Return<void, GatewayError> {
   const catalog = yield* catalogFor([], new Map([["", content]]))
   const found = catalog.saved?.("")?.action
-  if (found === undefined) {
-    return yield* invalid([{ path: "action_key", message: "no provider has this action: see GET /action-providers" }])
-  }
-  const faults = faultsOfInputs(found, content.inputs)
-  if (faults.length > 0) {
-    yield* invalid(faults.map(({ message, path }) => ({ path: `config.inputs.${path}`, message })))
-  }
+  const faults =
+    found === undefined
+      ? [{ path: "action_key", message: "no provider has this action: see GET /action-providers" }]
+      : faultsOfInputs(found, content.inputs).map(({ message, path }) => ({ path: `config.inputs.${path}`, message }))
+  if (faults.length > 0) yield* invalid(faults)
 })
 
 /** No run is older: versions that were superseded before that are nobody's. */

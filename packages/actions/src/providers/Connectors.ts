@@ -34,8 +34,15 @@ const accepts = ({ schema }: Setting, value: unknown): boolean =>
 /** Whether it holds templates, which two braces alone are none of. */
 const isTemplate = (one: Setting): boolean => !accepts(one, "{{") && !accepts(one, ["{{"])
 
+/** More than any setting takes is refused as it is. */
+const longestText = 131_072
+
 const literally = (value: Json): Json =>
-  typeof value === "string" ? literal(value) : Array.isArray(value) ? value.map(literally) : value
+  typeof value === "string" && value.length <= longestText
+    ? literal(value)
+    : Array.isArray(value)
+      ? value.map(literally)
+      : value
 
 /** Inputs were resolved already: what stands in them is no template any more. A text of JSON may come as what it is. */
 const readBy =
@@ -102,7 +109,7 @@ const modeOf = (row: Connector, type: string): AuthMode => {
         Result.mapBoth(validateOutboundAuth(type, rest, row.auths), {
           onFailure: (faults) =>
             faults.map(({ message, path }) => ({ message, path: path.replace(/^config\.auth\.?/, "") })),
-          onSuccess: ({ auth }) => ({ ...auth, ...judged })
+          onSuccess: ({ auth }) => Object.assign({}, auth, judged)
         })
       )
     }

@@ -1,4 +1,4 @@
-import { needed, Path, setting, text } from "@tidegate/connectors/Settings"
+import { AnyJson, needed, Path, setting, text } from "@tidegate/connectors/Settings"
 import { isGateways, setByClient } from "@tidegate/model/HeaderRules"
 import { isHeaderName, OneOf } from "@tidegate/signatures/AuthSettings"
 import { Result, Schema } from "effect"
@@ -37,7 +37,7 @@ export const gateway: Provider = {
         path: setting(Path.annotate({ description: "What follows the source's URL" }), "/"),
         ...requestInputs,
         body: setting(
-          Schema.Json.annotate({ description: "A text is sent as it is, anything else as JSON" }),
+          AnyJson.annotate({ description: "A text is sent as it is, anything else as JSON" }),
           null,
           "must be JSON"
         )

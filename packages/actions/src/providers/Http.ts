@@ -1,6 +1,5 @@
-import { needed, setting } from "@tidegate/connectors/Settings"
+import { AnyJson, needed, setting } from "@tidegate/connectors/Settings"
 import { OneOf } from "@tidegate/signatures/AuthSettings"
-import { Schema } from "effect"
 import { answered, answerSample, answerSchema } from "../Answers.ts"
 import { httpModes } from "../AuthModes.ts"
 import { requestInputs, requestOf, Url } from "../HttpRequest.ts"
@@ -25,7 +24,7 @@ export const http: Provider = {
         url: needed(Url, "an absolute http or https URL"),
         ...requestInputs,
         body: setting(
-          Schema.Json.annotate({ description: "A text is sent as it is, anything else as JSON" }),
+          AnyJson.annotate({ description: "A text is sent as it is, anything else as JSON" }),
           null,
           "must be JSON"
         )

@@ -1,4 +1,4 @@
-import { needed, setting, text } from "@tidegate/connectors/Settings"
+import { AnyJson, needed, setting, text } from "@tidegate/connectors/Settings"
 import type { Json } from "@tidegate/model/Rule"
 import { jsonLengthWithin } from "@tidegate/templates/JsonLength"
 import { Result, Schema } from "effect"
@@ -57,7 +57,7 @@ export const storage: Provider = {
       description: "Keeps a value under a key, in the place of what was there.",
       category: "core",
       version: "1.0.0",
-      inputs: { key, value: needed(Schema.Json, "what is kept: JSON other than null", "must be JSON") },
+      inputs: { key, value: needed(AnyJson, "what is kept: JSON other than null", "must be JSON") },
       output: valueOutput,
       primary_output: "value",
       sample: { inputs: { key: "last_order", value: "o_1" }, output: { key: "last_order", value: "o_1" } },

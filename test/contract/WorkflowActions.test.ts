@@ -134,3 +134,43 @@ it("a workflow that publishes to its own source is ended by the loop guard", asy
   const runs = await gateway.sql("select id from workflow_runs where workflow_id = $1", [workflow.id])
   expect(runs.length).toBe(11)
 })
+
+it("a saved action calls with its credentials, which no answer brings back; disabled, it is not called", async ({
+  gateway,
+  target
+}) => {
+  target.reply = (response, { headers }) =>
+    void response
+      .writeHead(200, { "content-type": "application/json" })
+      .end(JSON.stringify({ said: headers["authorization"] }))
+  const saved = await gateway.call("POST", "/actions", {
+    name: gateway.name("ledger"),
+    provider_key: "http",
+    action_key: "request",
+    auth_mode: "bearer",
+    credentials: { token: "a-token-that-nobody-reads" },
+    inputs: { method: "POST", url: `${target.origin}/entries` }
+  })
+  expect(saved.status, JSON.stringify(saved.body)).toBe(201)
+  const { post } = await begin(
+    gateway,
+    [
+      {
+        id: "call",
+        kind: "action",
+        resource_id: saved.body.id,
+        invocation_inputs: { method: "POST", url: `${target.origin}/entries`, body: { n: "{{trigger.body.n}}" } }
+      }
+    ],
+    [edge(null, "call")]
+  )
+  const { outputs, row } = await ended(gateway, await post({ body: '{"n":7}' }))
+  expect(row.error_message).toBe(null)
+  const [received] = await target.next()
+  expect(received!.headers["authorization"]).toBe("Bearer a-token-that-nobody-reads")
+  expect(JSON.parse(received!.body.toString())).toEqual({ n: 7 })
+  expect(JSON.stringify(outputs)).not.toContain("a-token-that-nobody-reads")
+  await gateway.call("PUT", `/actions/${saved.body.id}/disable`)
+  expect((await ended(gateway, await post())).row).toMatchObject({ error_code: "RESOURCE_DISABLED" })
+  expect(target.received.length).toBe(1)
+})

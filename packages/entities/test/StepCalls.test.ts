@@ -1,0 +1,103 @@
+import { expect, layer } from "@effect/vitest"
+import { Effect, Fiber, Queue } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import * as Connectors from "@tidegate/connectors/Connectors"
+import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
+import * as ControlPlane from "../../storage/test/controlPlane.ts"
+import type { StepSend } from "../src/Destination/StepProtocol.ts"
+import { Acts, answer, Calls, turn, worldWith } from "./DestinationWorld.ts"
+
+/** What steps of workflows send through the destination's actor: each is answered once, whatever becomes of the destination. */
+
+const { createDestination, team } = ControlPlane
+
+const send = (n: number): StepSend => ({
+  team_id: team,
+  workflow: { id: "wfl_1", name: "workflow" },
+  run_id: "wfr_1",
+  step_id: "step",
+  key: `wse_${n}`,
+  attempt: 1,
+  hop: 1,
+  timeout_ms: 5_000,
+  since: n,
+  request: {
+    id: "req_1",
+    source_id: "src_1",
+    source_name: "source",
+    method: "POST",
+    path: "/",
+    query: "",
+    headers: {},
+    body: Buffer.from("{}"),
+    presented: null
+  }
+})
+
+layer(worldWith(Connectors.connectorOf))("a destination's actor", (it) => {
+  const actorOf = Effect.fnUntraced(function* (config: object = {}) {
+    const sql = yield* SqlClient.SqlClient
+    const destination = yield* createDestination()
+    yield* sql`update destinations set config = (config::jsonb || ${JSON.stringify(config)}::jsonb)::json where id = ${destination.id}`
+    return { id: destination.id, actor: (yield* DestinationEntity.client)(destination.id) }
+  })
+
+  it.effect("answers a call with what the target has said, and when it is to come again", () =>
+    Effect.gen(function* () {
+      const { actor } = yield* actorOf()
+      const acts = yield* Acts
+      acts.push(() => Promise.resolve(answer({ status: 429, headers: { "retry-after": "7" } })))
+      expect(yield* actor.Send(send(1))).toMatchObject({
+        kind: "failed",
+        code: "BAD_RESPONSE",
+        status: 429,
+        retry_after_ms: 7_000,
+        final: false
+      })
+      acts.push(() => Promise.resolve(answer({ body: Buffer.from("fine") })))
+      const sent = yield* actor.Send(send(2))
+      expect(sent).toMatchObject({ kind: "answered", status: 200, truncated: false })
+      const calls = yield* Calls
+      const [, made] = [yield* Queue.take(calls), yield* Queue.take(calls)]
+      expect(made.timeoutMs).toBe(5_000)
+      expect(made.headers).toContain("wse_2")
+    })
+  )
+
+  it.effect("of another team's it knows nothing", () =>
+    Effect.gen(function* () {
+      const { actor } = yield* actorOf()
+      const sent = yield* actor.Send({ ...send(3), team_id: ControlPlane.otherTeam })
+      expect(sent).toMatchObject({ kind: "failed", code: "RESOURCE_DELETED" })
+    })
+  )
+
+  it.effect("what waits for its turn is told at once when the destination is disabled", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { actor, id } = yield* actorOf({ rate_limit: 1, rate_limit_period: "hour" })
+      expect(yield* actor.Send(send(4))).toMatchObject({ kind: "answered" })
+      const waiting = yield* Effect.forkChild(actor.Send(send(5)))
+      yield* turn
+      yield* sql`update destinations set disabled_at = now() where id = ${id}`
+      yield* actor.Reload()
+      expect(yield* Fiber.join(waiting)).toMatchObject({ kind: "failed", code: "RESOURCE_DISABLED" })
+    })
+  )
+
+  it.effect("who has waited for long is to ask again, and has then its turn by the clock", () =>
+    Effect.gen(function* () {
+      const { actor } = yield* actorOf({ rate_limit: 1, rate_limit_period: "minute" })
+      yield* actor.Send(send(6))
+      const asked = yield* Effect.forkChild(actor.Send(send(7)))
+      yield* turn
+      yield* TestClock.adjust("31 seconds")
+      expect(yield* Fiber.join(asked)).toEqual({ kind: "again" })
+      const again = yield* Effect.forkChild(actor.Send(send(7)))
+      yield* turn
+      yield* TestClock.adjust("29500 millis")
+      expect(yield* Fiber.join(again)).toMatchObject({ kind: "answered" })
+    })
+  )
+})

@@ -1,0 +1,65 @@
+import { expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { deleteValue, increment, readValue, rememberedResult, setValue } from "../src/TeamValues.ts"
+import * as ControlPlane from "./controlPlane.ts"
+
+const { otherTeam, team, unique } = ControlPlane
+
+layer(ControlPlane.layer, { excludeTestServices: true })("the values of a team", (it) => {
+  it.effect("are kept by key, and are nobody else's", () =>
+    Effect.gen(function* () {
+      const key = unique("key")
+      expect(yield* readValue(team, key)).toBe(null)
+      expect(yield* setValue(team, key, { a: [1, "\u0000"] })).toBe("set")
+      expect(yield* setValue(otherTeam, key, 7)).toBe("set")
+      expect(yield* readValue(team, key)).toEqual({ value: { a: [1, "\u0000"] } })
+      expect([yield* deleteValue(team, key), yield* deleteValue(team, key)]).toEqual([true, false])
+      expect(yield* readValue(otherTeam, key)).toEqual({ value: 7 })
+    })
+  )
+
+  it.effect("an increment counts once for a step, however often it is asked for, and all at once", () =>
+    Effect.gen(function* () {
+      const key = unique("count")
+      const steps = Array.from({ length: 20 }, () => unique("wse"))
+      const sums = yield* Effect.forEach([...steps, ...steps], (step) => increment(team, key, 0.5, step), {
+        concurrency: "unbounded"
+      })
+      expect(yield* readValue(team, key)).toEqual({ value: 10 })
+      for (const [i] of steps.entries()) expect(sums[i]).toBe(sums[i + steps.length])
+      expect(new Set(sums).size).toBe(20)
+    })
+  )
+
+  it.effect("what is no number is not added to, and stays", () =>
+    Effect.gen(function* () {
+      const key = unique("text")
+      yield* setValue(team, key, "one")
+      expect(yield* increment(team, key, 1, unique("wse"))).toBe("not_a_number")
+      yield* setValue(team, key, Number.MAX_VALUE)
+      expect(yield* increment(team, key, Number.MAX_VALUE, unique("wse"))).toBe("not_a_number")
+      expect(yield* readValue(team, key)).toEqual({ value: Number.MAX_VALUE })
+    })
+  )
+
+  it.effect("are bounded in number; what is there can still be changed", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`insert into team_values (team_id, key, value, updated_at)
+        select ${otherTeam}, 'filled/' || n, '0', now() from generate_series(1, 10000) as n on conflict do nothing`
+      expect(yield* setValue(otherTeam, unique("new"), 1)).toBe("full")
+      expect(yield* increment(otherTeam, unique("new"), 1, unique("wse"))).toBe("full")
+      expect(yield* setValue(otherTeam, "filled/1", 1)).toBe("set")
+      yield* sql`delete from team_values where team_id = ${otherTeam} and key like 'filled/%'`
+    })
+  )
+
+  it.effect("what a step has made is what it has made at its first attempt", () =>
+    Effect.gen(function* () {
+      const step = unique("wse")
+      expect(yield* rememberedResult(team, step, "req_1")).toEqual({ result: "req_1", isNew: true })
+      expect(yield* rememberedResult(team, step, "req_2")).toEqual({ result: "req_1", isNew: false })
+    })
+  )
+})

@@ -1,0 +1,115 @@
+import { expect } from "vitest"
+import { callingProviders } from "@tidegate/actions/Providers"
+import { rows } from "../../packages/connectors/test/rows/Rows.ts"
+import type { Answered } from "../../packages/connectors/test/rows/Row.ts"
+import type { Body } from "../support/Gateway.ts"
+import { it as base } from "../support/it.ts"
+import { configAt, standingIn } from "../support/StandIns.ts"
+import { type Reply, Target } from "../support/Target.ts"
+import { begin, edge, ended } from "./workflowRuns.ts"
+
+/**
+ * Steps that send by each type of destinations that calls an API, with a stand-in in the place of what it calls: through a destination, and as an
+ * action, which has none.
+ */
+
+const tokenPath = "/token"
+
+const answering =
+  ({ body = "", headers = {}, status }: Answered): Reply =>
+  (response, { url }) => {
+    if (url.endsWith(tokenPath)) {
+      response.writeHead(200, { "content-type": "application/json" })
+      return void response.end('{"access_token":"t0ken-of-a-provider","token_type":"Bearer","expires_in":3600}')
+    }
+    response.writeHead(status, { "content-type": "application/json", ...headers })
+    return void response.end(body)
+  }
+
+const it = base
+  .extend("api", { scope: "file" }, async ({}, { onCleanup }) => {
+    const api = await Target.start()
+    onCleanup(() => api.close())
+    return api
+  })
+  .extend("settings", { scope: "file" }, ({ api }) => standingIn(api.origin))
+  .extend(
+    "calls",
+    ({ api }) =>
+      () =>
+        api.received.filter(({ url }) => !url.endsWith(tokenPath))
+  )
+
+const event = { message: "hello", id: 7, media_url: "https://93.184.216.34/a.png" }
+
+const calling = rows.filter(({ standIn }) => standIn !== null).map((row) => [row.type, row] as const)
+
+it.for(calling)("%s: a destination step", async ([type, { accepted }], { api, calls, gateway }) => {
+  api.reset()
+  api.reply = answering(accepted)
+  const destination = await gateway.destination(configAt(type, api.origin), type)
+  const step = { id: "send_it", kind: "destination", resource_id: destination.id }
+  const { post } = await begin(gateway, [step], [edge(null, "send_it")])
+  const { outputs, row } = await ended(gateway, await post({ body: JSON.stringify(event) }))
+  expect(row).toMatchObject({ status: "succeeded", error_message: null })
+  expect(outputs["0"].output.status).toBe(accepted.status)
+  const made = calls()
+  expect(made.length).toBeGreaterThan(0)
+  expect(made.at(-1)!.headers).toMatchObject({ "x-gateway-run-id": row.id, "x-gateway-step-id": "send_it" })
+})
+
+const asActions = calling.flatMap(([type, row]) => {
+  const provider = callingProviders.find(({ key }) => key === type.toLowerCase())
+  return provider === undefined ? [] : [[type, row, provider] as const]
+})
+
+it.for(asActions)("%s: an action", async ([type, { accepted }, provider], { api, calls, gateway }) => {
+  api.reset()
+  api.reply = answering(accepted)
+  const { auth, auth_type, ...config } = configAt(type, api.origin) as Body
+  const [{ action, key, sample }] = provider.actions as [(typeof provider.actions)[number]]
+  const isInput = ([name]: readonly [string, unknown]): boolean => action.inputs?.includes(name) ?? false
+  const mode = String(auth_type ?? "none").toLowerCase()
+  const { fields } = provider.auth.find((one) => one.key === mode) ?? provider.auth[0]
+  const secrets = Object.entries(config).filter(([name]) => fields.some((field) => field.key === name))
+  const saved = await gateway.call("POST", "/actions", {
+    name: gateway.name("action"),
+    provider_key: provider.key,
+    action_key: key,
+    auth_mode: mode === "no_auth" ? "none" : mode,
+    ...(auth === null && secrets.length === 0 ? {} : { credentials: { ...auth, ...Object.fromEntries(secrets) } }),
+    inputs: {}
+  })
+  expect(saved.status, JSON.stringify(saved.body)).toBe(201)
+  const inputs = Object.fromEntries(Object.entries(config).filter(isInput))
+  // What a destination fills from its event comes from the run here.
+  const given = JSON.parse(
+    JSON.stringify(inputs).replaceAll(/\{\{(\w+)(.*?)\}\}/g, (whole, name: string, path: string) =>
+      name === "payload"
+        ? `{{trigger.body${path}}}`
+        : Object.hasOwn(event, name)
+          ? `{{trigger.body.${name}}}`
+          : name.endsWith("_id")
+            ? "{{run.id}}"
+            : whole
+    )
+  )
+  const rest = ["payload", "values"].filter(
+    (name) => action.inputs?.includes(name) === true && !Object.hasOwn(given, name)
+  )
+  const step = {
+    id: "call_it",
+    kind: "action",
+    resource_id: saved.body.id,
+    invocation_inputs: {
+      ...given,
+      ...Object.fromEntries(rest.map((name) => [name, sample.inputs[name] ?? "{{trigger.body}}"]))
+    }
+  }
+  const { post } = await begin(gateway, [step], [edge(null, "call_it")])
+  const { outputs, row } = await ended(gateway, await post({ body: JSON.stringify(event) }))
+  expect(row).toMatchObject({ status: "succeeded", error_message: null })
+  expect(outputs["0"].output.status).toBe(accepted.status)
+  const made = calls()
+  expect(made.at(-1)!.headers).toMatchObject({ "x-gateway-run-id": row.id, "x-gateway-step-id": "call_it" })
+})

@@ -176,8 +176,8 @@ export interface LocalSender extends Requesting {
 }
 
 /**
- * A send over a session has failed. `broken`: the session is not used again. `unsent`: the gateway itself had no room for it, which is no
- * attempt: it is asked again a little later.
+ * A send over a session has failed. `broken`: the session is not used again. `unsent`: the gateway itself had no room for it, for
+ * seconds: that is no attempt, and it is asked again at once.
  */
 export class SessionFailure extends Data.TaggedError("SessionFailure")<
   Failure & {

@@ -201,11 +201,11 @@ layer(world)("a sender over a session", (it) => {
       while (sends.length === 0) yield* turn
       yield* released
       while (sends.length < 3) {
-        yield* TestClock.adjust("1 second")
+        yield* TestClock.adjust("50 millis")
         yield* turn
       }
       expect(yield* recorded(event, 1)).toEqual({ state: "SUCCESSFUL", codes: [null] })
-      expect([sends.length, line.opened]).toEqual([3, 1])
+      expect(sends.length).toBe(3)
       yield* released
     })
   )

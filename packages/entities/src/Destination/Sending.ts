@@ -242,7 +242,7 @@ export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, 
       return finish(attempt, outcome, "successful", "answered")
     }
     const failure = Cause.findErrorOption(exit.cause)
-    if (failure._tag === "Some" && failure.value.unsent === true) return ends.lost(attempt)
+    if (failure._tag === "Some" && failure.value.unsent === true) return abandon(attempt)
     if (failure._tag === "None" && !Cause.hasInterruptsOnly(exit.cause)) return brokeDown(attempt, exit.cause)
     const { broken, code, final, message } =
       failure._tag === "Some"

@@ -10,6 +10,8 @@ export const introductions: Readonly<Record<string, string>> = {
     "Code that makes one request of another; a rule of a connection names it. Guide: [transformations](../transformations.md).",
   Filters:
     "Conditions with a name, which rules of connections link, and a way to try them. Guide: [stored filters](../filters.md).",
+  Actions:
+    "What steps of workflows call, saved with its credentials; and the catalog of what there is. Guide: [actions](../actions.md), [all actions](../action-reference.md).",
   Workflows:
     "A graph of steps that the requests of a source run through. Guide: [workflows](../workflows.md). What came of a request is told by its **runs**, step by step.",
   Requests:

@@ -1,3 +1,4 @@
+import { actions } from "./Actions.ts"
 import { connections } from "./Connections.ts"
 import { destinations } from "./Destinations.ts"
 import type { Section } from "./Facts.ts"
@@ -33,6 +34,7 @@ export const sections: ReadonlyArray<Section> = [
   streams,
   metrics,
   workflows,
+  actions,
   workflowTrials,
   formatter
 ]

@@ -41,5 +41,5 @@ export const introductions: Readonly<Record<string, string>> = {
   "Workflow templates":
     "Workflows to begin with: [the templates](../templates.md), and [a first workflow](../tutorial-workflow.md).",
   "Workflow aggregates":
-    "A workflow and the source that starts it, written in one transaction: when one part is refused, nothing is there. A source that is there already is named by `source_id`, or by `source: {id}`."
+    "A workflow, the source that starts it and the actions that its steps call, written in one transaction: when one part is refused, nothing is there. A source that is there already is named by `source_id`, or by `source: {id}`; a step names an action of the body by the `resource_id` `ref:<ref>`."
 }

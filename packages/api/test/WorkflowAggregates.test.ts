@@ -52,6 +52,46 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("workflows w
     })
   )
 
+  it.effect("actions are saved with it, and its steps name them by their refs", () =>
+    Effect.gen(function* () {
+      const [name, shop, ledger] = [unique("flow"), unique("shop"), unique("ledger")]
+      const saved = {
+        ref: "ledger",
+        name: ledger,
+        provider_key: "http",
+        action_key: "request",
+        inputs: { url: "https://ledger.test/" }
+      }
+      const body = {
+        source: { name: shop },
+        actions: [saved],
+        workflow: {
+          name,
+          steps: [{ id: "post", kind: "action", resource_id: "ref:ledger" }],
+          edges: [{ source_type: "trigger", target_step_id: "post" }]
+        }
+      }
+      const broken = { ...body, workflow: { ...body.workflow, edges: [] } }
+      expect((yield* save(broken)).body.code).toBe("WORKFLOW_GRAPH_INVALID")
+      expect([yield* countOf("actions", ledger), yield* countOf("sources", shop)]).toEqual([0, 0])
+      const answer = yield* save(body)
+      expect(answer).toMatchObject({
+        status: 200,
+        body: {
+          actions: [{ id: expect.stringMatching(/^act_/), name: ledger, provider_key: "http" }],
+          created: { workflow: true, source: true, actions: ["ledger"] }
+        }
+      })
+      expect(answer.body.workflow.steps[0].resource_id).toBe(answer.body.actions[0].id)
+      const taken = { ...body, source: { name: unique("shop") }, workflow: { ...body.workflow, name: unique("flow") } }
+      expect((yield* save(taken)).body).toMatchObject({
+        code: "RESOURCE_ALREADY_EXISTS",
+        data: { id: answer.body.actions[0].id, resource_type: "action" }
+      })
+      expect(yield* countOf("sources", taken.source.name)).toBe(0)
+    })
+  )
+
   it.effect("when one part is refused, nothing is written", () =>
     Effect.gen(function* () {
       const kept = yield* save({ source: { name: unique("shop") }, workflow: { name: unique("flow") } })
@@ -112,7 +152,15 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("workflows w
         [{ workflow: { name }, source: { id, name } }, ["source.id"]],
         [{ workflow: { name, source_id: id }, source: { name } }, ["workflow.source_id"]],
         [{ workflow: { name }, source: { name }, version: 1 }, ["version"]],
-        [{ workflow: { name }, source: { name }, actions: [] }, ["actions"]],
+        [{ workflow: { name }, source: { name }, actions: 1 }, ["actions"]],
+        [
+          { workflow: { name }, source: { name }, actions: [{ ref: "a" }, { ref: "a" }, 1] },
+          ["actions[1].ref", "actions[2]"]
+        ],
+        [
+          { workflow: { name, steps: [{ resource_id: "ref:a" }] }, source: { name } },
+          ["workflow.steps[0].resource_id"]
+        ],
         [{ workflow: { name } }, ["workflow.source_id"]]
       ] as const) {
         const answer = yield* save(body)

@@ -5,6 +5,7 @@ import { SqlClient } from "effect/sql"
 import { derivedId, newId, prefixes } from "@tidegate/model/Ids"
 import { Journal } from "@tidegate/storage/Journal"
 import { RunJournal } from "@tidegate/storage/RunJournal"
+import { Actions } from "@tidegate/storage/Actions"
 import { Workflows } from "@tidegate/storage/Workflows"
 import type { Outcome } from "@tidegate/workflows/StepKind"
 import * as ControlPlane from "../../storage/test/controlPlane.ts"
@@ -33,7 +34,7 @@ const effects = Layer.succeed(Effects, {
 export const world = WorkflowBehaviour.layer.pipe(
   Layer.provideMerge(effects),
   Layer.provideMerge(
-    Layer.mergeAll(Journal.layer, RunJournal.layer, Workflows.layer, TestRunner.layer, Lease.layerAlways)
+    Layer.mergeAll(Journal.layer, RunJournal.layer, Actions.layer, Workflows.layer, TestRunner.layer, Lease.layerAlways)
   ),
   Layer.provideMerge(ControlPlane.layer)
 )

@@ -1,5 +1,8 @@
 import { Result, Schema } from "effect"
-import { GatewayError, invalid } from "@tidegate/model/GatewayError"
+import { type FieldError, GatewayError, invalid } from "@tidegate/model/GatewayError"
+import { type Prefix, prefixes } from "@tidegate/model/Ids"
+import { limits } from "@tidegate/workflows/Limits"
+import { action } from "./Action.ts"
 import { asObject, type FieldErrors, type Members, orInvalid } from "./Input.ts"
 import { Id } from "./Members.ts"
 import type { Situation } from "./Resource.ts"
@@ -7,7 +10,7 @@ import { source } from "./Source.ts"
 import { ids } from "./Story.ts"
 import { workflow } from "./Workflow.ts"
 
-/** A workflow that is saved together with the source that starts its runs: all of it, or nothing. */
+/** A workflow that is saved together with the source that starts its runs, and with the actions that its steps call: all of it, or nothing. */
 
 export const aggregateExample = {
   source: { name: "shop", type: "WEBHOOK" },
@@ -35,6 +38,14 @@ const described = {
       })
     )
   ),
+  actions: Schema.optionalKey(
+    Schema.NullOr(
+      Schema.Array(Schema.JsonObject).annotate({
+        description:
+          "Actions to save, as POST /actions takes them, each with a `ref` of its own: a step names one by the resource_id `ref:<ref>`"
+      })
+    )
+  ),
   workflow: Schema.JsonObject.annotate({
     description: "As POST /workflows takes it, or with workflow_id as PATCH does; without source_id"
   })
@@ -48,6 +59,7 @@ export const WorkflowAggregateInput = Schema.Struct(described).annotate({
 /** What is to be written: bodies that are right by themselves. */
 export const AggregateMessage = Schema.Struct({
   source: Schema.NullOr(Schema.Struct({ id: Schema.String, input: source.write.message })),
+  actions: Schema.Array(Schema.Struct({ id: Schema.String, ref: Schema.String, input: action.write.message })),
   write: Schema.NullOr(workflow.write.message),
   patch: Schema.NullOr(workflow.patch.message)
 })
@@ -56,7 +68,7 @@ export type AggregateMessage = typeof AggregateMessage.Type
 export const WorkflowAggregate = Schema.Struct({
   workflow: workflow.record,
   source: Schema.NullOr(source.record),
-  actions: Schema.Array(Schema.Json).annotate({ description: "Saved actions that were made; none yet" }),
+  actions: Schema.Array(action.record).annotate({ description: "Those that were made" }),
   created: Schema.Struct({ workflow: Schema.Boolean, source: Schema.Boolean, actions: Schema.Array(Schema.String) })
 }).annotate({ identifier: "WorkflowAggregate" })
 export type WorkflowAggregate = typeof WorkflowAggregate.Type
@@ -68,6 +80,7 @@ interface Parts {
   readonly source: Members | null
   /** A source that is there; null: none is named. */
   readonly source_id: string | null
+  readonly actions: ReadonlyArray<{ readonly ref: string; readonly body: Members }>
   readonly workflow: Members
 }
 
@@ -78,12 +91,55 @@ const membersAt = (written: Members, path: string): Members | null => {
   return Result.isSuccess(read) ? read.success : null
 }
 
+/** What an action of a body is called in its steps. */
+const refPattern = /^[A-Za-z0-9_-]{1,96}$/
+
+const actionsOf = (written: unknown): Result.Result<Parts["actions"], FieldErrors> => {
+  if (!isGiven(written)) return Result.succeed([])
+  if (!Array.isArray(written) || written.length > limits.steps) {
+    return Result.fail([{ path: "actions", message: `must be a list of at most ${limits.steps}` }])
+  }
+  const faults: Array<FieldError> = []
+  const actions = new Map<string, Members>()
+  for (const [i, one] of written.entries()) {
+    const read = asObject(one as Schema.Json)
+    if (Result.isFailure(read)) {
+      faults.push({ path: `actions[${i}]`, message: "must be an object" })
+      continue
+    }
+    const { ref, ...body } = read.success
+    if (typeof ref === "string" && refPattern.test(ref) && !actions.has(ref)) actions.set(ref, body)
+    else {
+      const message = "must be 1 to 96 letters, digits, _ and -, and no other action's"
+      faults.push({ path: `actions[${i}].ref`, message })
+    }
+  }
+  return faults.length > 0 ? Result.fail(faults) : Result.succeed(Array.from(actions, ([ref, body]) => ({ ref, body })))
+}
+
+/** The steps with the ids of actions in the place of their refs; or the steps that name none. */
+const linked = (graph: Members, ids: ReadonlyMap<string, string>): Result.Result<Members, FieldErrors> => {
+  const { steps } = graph
+  if (!Array.isArray(steps)) return Result.succeed(graph)
+  const faults: Array<FieldError> = []
+  const named = steps.map((step: Schema.Json, i): Schema.Json => {
+    const read = asObject(step)
+    const id = Result.isSuccess(read) ? read.success["resource_id"] : undefined
+    if (Result.isFailure(read) || typeof id !== "string" || !id.startsWith("ref:")) return step
+    const resource_id = ids.get(id.slice("ref:".length))
+    if (resource_id !== undefined) return { ...read.success, resource_id }
+    faults.push({ path: `workflow.steps[${i}].resource_id`, message: "names no action of the body" })
+    return step
+  })
+  return faults.length > 0 ? Result.fail(faults) : Result.succeed({ ...graph, steps: named })
+}
+
 const partsOf = (written: Members): Result.Result<Parts, FieldErrors> => {
   const { source_id, version, workflow_id } = written
   const [workflow, given] = [membersAt(written, "workflow"), membersAt(written, "source")]
-  const linked = given !== null && Object.keys(given).every((name) => name === "id") ? given["id"] : undefined
-  const source = isGiven(linked) ? null : given
-  const named = isGiven(linked) ? linked : source_id
+  const of = given !== null && Object.keys(given).every((name) => name === "id") ? given["id"] : undefined
+  const source = isGiven(of) ? null : given
+  const named = isGiven(of) ? of : source_id
   const isId = (value: unknown): boolean => !isGiven(value) || (typeof value === "string" && value.length <= 100)
   const together = [isGiven(given), isGiven(source_id), isGiven(workflow?.["source_id"] ?? workflow?.["source"])]
   const faults = [
@@ -93,7 +149,7 @@ const partsOf = (written: Members): Result.Result<Parts, FieldErrors> => {
     { path: "source", isWrong: isGiven(written["source"]) && given === null, message: "must be an object" },
     {
       path: "source.id",
-      isWrong: isGiven(source?.["id"]) || !isId(linked),
+      isWrong: isGiven(source?.["id"]) || !isId(of),
       message: "is an id, and stands alone: a source is changed by PATCH /sources/{id}"
     },
     { path: "source_id", isWrong: together[0] && together[1], message: "cannot be used together with source" },
@@ -102,19 +158,17 @@ const partsOf = (written: Members): Result.Result<Parts, FieldErrors> => {
       isWrong: (together[0] || together[1]) && together[2],
       message: "cannot be used together with source or source_id"
     },
-    { path: "version", isWrong: isGiven(version) && !isGiven(workflow_id), message: "needs workflow_id" },
-    {
-      path: "actions",
-      isWrong: isGiven(written["actions"]),
-      message: "cannot be made together with a workflow yet: make them by POST /actions"
-    }
+    { path: "version", isWrong: isGiven(version) && !isGiven(workflow_id), message: "needs workflow_id" }
   ].flatMap(({ isWrong, message, path }) => (isWrong === true ? [{ path, message }] : []))
+  const actions = actionsOf(written["actions"])
+  if (Result.isFailure(actions)) faults.push(...actions.failure)
   return faults.length > 0
     ? Result.fail(faults)
     : Result.succeed({
         workflow_id: (workflow_id ?? null) as string | null,
         source,
         source_id: (named ?? null) as string | null,
+        actions: Result.getOrElse(actions, () => []),
         workflow: { ...workflow, ...(isGiven(version) ? { version: version! } : {}) }
       })
 }
@@ -127,27 +181,37 @@ const faultsOf = (name: string, judged: Result.Result<unknown, GatewayError>): F
   return fields.map(({ message, path }) => ({ path: path === "" ? name : `${name}.${path}`, message }))
 }
 
-/** Judges a body, all of it; `freshSource` is the id that a new source would have. The workflow's is null for a new one. */
+/** Judges a body, all of it; `fresh` makes the ids of what is new. The workflow's is null for a new one. */
 export const judgeAggregate = (
   written: Members,
-  freshSource: string,
+  fresh: (prefix: Prefix) => string,
   situation: Omit<Situation, "id">
 ): Result.Result<{ readonly workflow_id: string | null; readonly message: AggregateMessage }, GatewayError> =>
-  Result.flatMap(orInvalid(partsOf(written)), ({ source: made, source_id, workflow: graph, workflow_id }) => {
-    const of = made === null ? source_id : freshSource
-    const body = of === null ? graph : { ...graph, source_id: of }
-    const input = made === null ? null : source.write.judge(made, { ...situation, id: null })
+  Result.gen(function* () {
+    const { actions: made, source: begun, source_id, workflow: graph, workflow_id } = yield* orInvalid(partsOf(written))
+    const actions = made.map(({ body, ref }) => ({ id: fresh(prefixes.action), ref, body }))
+    const steps = yield* orInvalid(linked(graph, new Map(actions.map(({ id, ref }) => [ref, id]))))
+    const sourceId = fresh(prefixes.source)
+    const of = begun === null ? source_id : sourceId
+    const body = of === null ? steps : { ...steps, source_id: of }
+    const input = begun === null ? null : source.write.judge(begun, { ...situation, id: null })
+    const saved = actions.map(({ body }) => action.write.judge(body, { ...situation, id: null }))
     const write = workflow_id === null ? workflow.write.judge(body) : null
     const patch = workflow_id === null ? null : workflow.patch.judge(body)
-    const found = [faultsOf("source", input ?? Result.void), faultsOf("workflow", write ?? patch ?? Result.void)]
+    const found = [
+      faultsOf("source", input ?? Result.void),
+      ...saved.map((judged, i) => faultsOf(`actions[${i}]`, judged)),
+      faultsOf("workflow", write ?? patch ?? Result.void)
+    ]
     const other = found.find((faults) => faults instanceof GatewayError)
-    if (other !== undefined) return Result.fail(other)
+    if (other !== undefined) return yield* Result.fail(other)
     const faults = found.flat() as FieldErrors
-    if (faults.length > 0) return Result.fail(invalid(faults))
+    if (faults.length > 0) return yield* Result.fail(invalid(faults))
     const message = {
-      source: input === null ? null : { id: freshSource, input: Result.getOrThrow(input) },
-      write: write === null ? null : Result.getOrThrow(write),
-      patch: patch === null ? null : Result.getOrThrow(patch)
+      source: input === null ? null : { id: sourceId, input: yield* input },
+      actions: actions.map(({ id, ref }, i) => ({ id, ref, input: Result.getOrThrow(saved[i]!) })),
+      write: write === null ? null : yield* write,
+      patch: patch === null ? null : yield* patch
     }
-    return Result.succeed({ workflow_id, message })
+    return { workflow_id, message }
   })

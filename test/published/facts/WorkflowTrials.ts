@@ -23,6 +23,7 @@ const own = templated("without a source or a name it has neither, and its own")
 const missing = templated("what it is not given is told, and makes nothing")
 
 const saved = aggregated("a workflow and its source are made at once, and the workflow is changed by its id")
+const acting = aggregated("actions are saved with it, and its steps name them by their refs")
 const nothing = aggregated("when one part is refused, nothing is written")
 const race = aggregated("of many that would make the same at once, one does, with all of it")
 
@@ -52,7 +53,7 @@ export const workflowTrials: Section = {
     WorkflowTemplateList: [],
     InstantiatedWorkflow: [of("steps edges", draft)],
     WorkflowTemplateUse: [of("name source_id", own), of("bindings", missing)],
-    WorkflowAggregateInput: [of("workflow_id version source_id source workflow", saved)],
+    WorkflowAggregateInput: [of("workflow_id version source_id source workflow", saved), of("actions", acting)],
     WorkflowAggregate: []
   },
   states: [

@@ -23,7 +23,7 @@ export const layer = HttpApiBuilder.group(
         const { id: team_id } = yield* CurrentTeam
         const written = yield* readJsonObject(request, maxSourceBody)
         const now = yield* Clock.currentTimeMillis
-        const judged = judgeAggregate(written, newId(prefixes.source, now), { now: new Date(now), ingress })
+        const judged = judgeAggregate(written, (prefix) => newId(prefix, now), { now: new Date(now), ingress })
         const { message, workflow_id } = yield* Effect.fromResult(judged)
         const actor = workflow_id === null ? yield* fresh : yield* owner(workflow_id)
         return yield* askOwner(actor.Save({ team_id, command: randomUUID(), input: message }))

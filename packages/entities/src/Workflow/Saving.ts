@@ -1,11 +1,12 @@
 import { Clock, Effect } from "effect"
 import { Ingress } from "@tidegate/model/Ingress"
+import { action } from "@tidegate/resources/Action"
 import { source } from "@tidegate/resources/Source"
 import { workflow } from "@tidegate/resources/Workflow"
 import type { AggregateMessage } from "@tidegate/resources/WorkflowAggregate"
 import { saveAggregate } from "@tidegate/storage/WorkflowAggregates"
 
-/** Saves a workflow with its source, by bodies that are right by themselves. */
+/** Saves a workflow with its source and its actions, by bodies that are right by themselves. */
 export const save = Effect.fnUntraced(function* (
   id: string,
   { command, input, team_id }: { readonly team_id: string; readonly command: string; readonly input: AggregateMessage }
@@ -22,5 +23,8 @@ export const save = Effect.fnUntraced(function* (
     input.write === null
       ? { change: workflow.change(input.patch ?? {}, { ...situation, id }) }
       : { made: yield* Effect.fromResult(workflow.create(input.write, { ...situation, id })) }
-  return yield* saveAggregate(team_id, id, { source: made, workflow: written }, command)
+  const actions = yield* Effect.forEach(input.actions, ({ id, input, ref }) =>
+    Effect.map(Effect.fromResult(action.create(input, { ...situation, id })), (fields) => ({ id, ref, fields }))
+  )
+  return yield* saveAggregate(team_id, id, { source: made, actions, workflow: written }, command)
 })

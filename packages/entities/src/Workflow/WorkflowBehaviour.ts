@@ -2,6 +2,7 @@ import { Effect, Semaphore } from "effect"
 import { Entity, Sharding } from "effect/cluster"
 import { Ingress } from "@tidegate/model/Ingress"
 import { workflow } from "@tidegate/resources/Workflow"
+import { Actions } from "@tidegate/storage/Actions"
 import type { Database } from "@tidegate/storage/Database"
 import type { RunJournal } from "@tidegate/storage/RunJournal"
 import { Sources } from "@tidegate/storage/Sources"
@@ -41,7 +42,7 @@ export const layer = WorkflowEntity.toLayer(
       })
     )
 
-    const stores = yield* Effect.context<Database | Ingress | Sources | Workflows>()
+    const stores = yield* Effect.context<Actions | Database | Ingress | Sources | Workflows>()
     const client = yield* WorkflowEntity.client
     /** Goes on with the runs by what has changed; also when the message is lost, once the sweep comes by. */
     const rouse = Effect.ignore(Effect.timeout(client(id).Wake(undefined, { discard: true }), "1 second"))

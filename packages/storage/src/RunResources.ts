@@ -1,8 +1,6 @@
 import { Effect, type Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { idBound, idTime, prefixes } from "@tidegate/model/Ids"
-import { currentActions } from "./Actions.ts"
-import type { HotSql } from "./Database.ts"
 import * as Columns from "./journal/Columns.ts"
 
 /** What a step names, as it was when its run began. Destinations and credentials are read as they are when they are used. */
@@ -28,14 +26,19 @@ const contents = {
     "encode(sha256(convert_to(type || ' ' || config::text, 'UTF8')), 'hex') as content_hash"
   ],
   [prefixes.transformation]: ["transformations", "code_hash as content_hash"],
-  [prefixes.filter]: ["filters", "hash as content_hash, conditions"]
+  [prefixes.filter]: ["filters", "hash as content_hash, conditions"],
+  [prefixes.action]: [
+    "actions",
+    `version as revision, (select v.content_hash from action_versions v
+      where v.action_id = actions.id and v.version = actions.version) as content_hash`
+  ]
 } as const
 
 /** Those of the team that are there. */
 export const namedResources = Effect.fnUntraced(function* (
   team_id: string,
   ids: ReadonlyArray<string>
-): Effect.fn.Return<ReadonlyArray<NamedResource>, SqlError.SqlError, SqlClient.SqlClient | HotSql> {
+): Effect.fn.Return<ReadonlyArray<NamedResource>, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const found: Array<NamedResource> = []
   for (const [prefix, [table, columns]] of Object.entries(contents)) {
@@ -48,13 +51,6 @@ export const namedResources = Effect.fnUntraced(function* (
       const hash = row.content_hash.startsWith("sha256:") ? row.content_hash : `sha256:${row.content_hash}`
       found.push({ ...row, content_hash: hash, updated_at: row.updated_at.toISOString() })
     }
-  }
-  const actions = yield* currentActions(
-    team_id,
-    ids.filter((id) => id.startsWith("act_"))
-  )
-  for (const { content_hash, id, name, revision, updated_at } of actions.values()) {
-    found.push({ id, name, content_hash, updated_at, revision })
   }
   return found
 })

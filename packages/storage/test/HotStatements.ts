@@ -2,12 +2,14 @@ import type { PgTypes } from "@effect/sql-pg"
 import { Effect, Layer, Result } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { derivedId, idTime, newId, prefixes, sibling } from "@tidegate/model/Ids"
+import { currentActions, loadAction, pinnedActions } from "@tidegate/storage/Actions"
 import { backlogs } from "@tidegate/storage/Backlog"
 import { cancelPending } from "@tidegate/storage/CancelPending"
 import * as Database from "@tidegate/storage/Database"
 import { readDeliverySettings } from "@tidegate/storage/DeliverySettings"
 import { dueRows, dueWork, pendingEvents, recentStarts } from "@tidegate/storage/DeliveryRows"
 import { firstOfLines, inLine, nextLines, nextPlace } from "@tidegate/storage/Lines"
+import { lookUpRequest } from "@tidegate/storage/LookedUp"
 import { migrate } from "@tidegate/storage/Migrations"
 import { readDedupeWindows, readPendingWork, teamOfConnection } from "@tidegate/storage/PendingRoutes"
 import { exchangeCommit, type ProxyExchangeRecord } from "@tidegate/storage/ProxyExchanges"
@@ -15,6 +17,7 @@ import { readRoutedSource } from "@tidegate/storage/RoutedSource"
 import { parseSecretKeys, type SecretUnreadable, Secrets } from "@tidegate/storage/Secrets"
 import { noteLeased, readIngestSettings, takePeriod } from "@tidegate/storage/SourcePeriods"
 import { dueRuns, partsOf, readRunning, readVersion } from "@tidegate/storage/Runs"
+import { readValue } from "@tidegate/storage/TeamValues"
 import { loadTransformation, pinTransformation } from "@tidegate/storage/Transformations"
 import { freshDatabase } from "../../../test/postgres.ts"
 import { acceptCommit, type RequestRecord, storedLookup } from "../src/journal/AcceptStatement.ts"
@@ -352,6 +355,17 @@ export const hotStatements: Readonly<Record<string, HotStatement>> = {
     file: "journal/RunStatement.ts",
     run: (events) => committing(runCommit(events.map(transition)))
   },
+  "a saved action to call": { file: "Actions.ts", run: () => loadAction("tm", "act_1") },
+  "saved actions as they are": { file: "Actions.ts", run: () => currentActions("tm", ["act_1", "act_2"]) },
+  "saved actions as they were": {
+    file: "Actions.ts",
+    run: () => pinnedActions("tm", [{ id: "act_1", revision: 1 }])
+  },
+  "a request that a step looks up": {
+    file: "LookedUp.ts",
+    run: ([event]) => lookUpRequest("tm", sibling(prefixes.request, event!), 1e6)
+  },
+  "a value of a team": { file: "TeamValues.ts", run: () => readValue("tm", "key") },
   "the limit of a source": { file: "SourcePeriods.ts", run: () => readIngestSettings("src_1") },
   "taking over a source's period": {
     file: "SourcePeriods.ts",

@@ -415,6 +415,27 @@ describe("a run that is interfered with", () => {
     expect(play.begun.slice(before).every((one) => ["bad1/1", "after/1", "late/1"].includes(one))).toBe(true)
   })
 
+  it("keeps no more of a step than a megabyte, for all elements of its list, and of a run no more than ten", () => {
+    const half = "x".repeat(600_000)
+    const listed = new Play(
+      compiled([send("each", { for_each: "{{trigger.body.list}}" })], [edge("", "each")]),
+      facts({ list: [1, 2, 3] }),
+      () => done(half)
+    ).run()
+    expect(listed.at("each")).toMatchObject({ status: "failed", error: { code: "OUTPUT_TOO_LARGE" } })
+    const ids = Array.from({ length: 20 }, (_, i) => `step_${i}`)
+    const many = new Play(
+      compiled(
+        ids.map((id) => send(id, { on_error: "continue" })),
+        ids.map((id) => edge("", id))
+      ),
+      facts(),
+      () => done(half)
+    ).run()
+    expect(many.ends.filter((end) => end.endsWith("succeeded"))).toHaveLength(17)
+    expect(many.state).toMatchObject({ status: "succeeded", outcome: "completed_with_errors" })
+  })
+
   it("wakes nothing before it is due, and when it is released, all that was due meanwhile", () => {
     const play = new Play(chain, facts()).tell({ type: "begun" })
     while (play.step());

@@ -405,7 +405,13 @@ it("of a run of a workflow are in no answer about it, and in no line of the log"
     seen,
     words: `paid with ${card}, ${live}, ${webToken}`,
     password: thrown,
-    inner: { bearer: thrown, apiKey: inRuns.plant("API key"), card_pin: inRuns.plant("pin"), clientToken: inRuns.plant("token"), ssn: inRuns.plant("ssn") },
+    inner: {
+      bearer: thrown,
+      apiKey: inRuns.plant("API key"),
+      card_pin: inRuns.plant("pin"),
+      clientToken: inRuns.plant("token"),
+      ssn: inRuns.plant("ssn")
+    },
     pem,
     list: [{ name: "Authorization", value: inRuns.plant("named value") }, gatewayKey]
   }

@@ -169,6 +169,62 @@ it("OAUTH2_AUTHORIZATION_CODE: somebody consents, the refresh token it brings ch
   for (const secret of secretsOf(provider)) expect(all).not.toContain(secret)
 })
 
+it("a browser is shown whom a consent is for, and nothing is done with it before somebody says yes", async ({
+  gateway,
+  provider,
+  target
+}) => {
+  fresh(provider, target)
+  const auth = {
+    token_url: provider.tokenUrl,
+    authorization_url: `${provider.authorizationUrl}?prompt=consent`,
+    ...basic,
+    scope: "openid offline_access events:write"
+  }
+  const { destination } = await routed(gateway, target, "OAUTH2_AUTHORIZATION_CODE", auth)
+  const name = '<b>"orders" & co</b>'
+  await gateway.api("PATCH", `/destinations/${destination.id}`, { name: `${name} ${destination.id}` })
+  const start = async () => {
+    const { body } = await gateway.call("POST", `/destinations/${destination.id}/oauth/start`)
+    return provider.consent(body.authorization_url, "ada")
+  }
+  const open = async (url: URL) => {
+    const answer = await fetch(url, { headers: { accept: "text/html,*/*;q=0.8" } })
+    return { answer, text: await answer.text() }
+  }
+  const back = await start()
+  // A link that says yes for them would have to know the code.
+  back.searchParams.set("confirmed", "yes")
+  const { answer, text } = await open(back)
+  expect([answer.status, provider.calls.length]).toEqual([200, 0])
+  expect(answer.headers.get("content-type")).toContain("text/html")
+  const policy = answer.headers.get("content-security-policy")!
+  for (const part of ["default-src 'none'", "form-action 'self'", "frame-ancestors 'none'"])
+    expect(policy).toContain(part)
+  expect(policy).not.toMatch(/script-src|unsafe/)
+  expect(answer.headers.get("referrer-policy")).toBe("no-referrer")
+  expect(text).toContain("&#60;b&#62;&#34;orders&#34; &#38; co&#60;/b&#62;")
+  expect(text).not.toMatch(/<script|<b>/)
+  for (const shown of [destination.id, "tm_demo", destination.type]) expect(text).toContain(shown)
+
+  const fields = [...text.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)]
+  const yes = new URL(`${back.pathname}?`, back)
+  for (const [, field, value] of fields) yes.searchParams.set(field!, value!)
+  const done = await open(yes)
+  expect([done.answer.status, provider.calls.length]).toEqual([200, 1])
+  expect(done.text).toContain(destination.id)
+
+  // What goes wrong is a page, too.
+  const gone = await open(back)
+  const refused = await start()
+  refused.searchParams.delete("code")
+  refused.searchParams.set("error", "access_denied")
+  const denied = await open(refused)
+  expect([gone.answer.status, denied.answer.status]).toEqual([200, 502])
+  expect(denied.text).toContain("access_denied")
+  expect(denied.answer.headers.get("content-security-policy")).toBe(policy)
+})
+
 it("a consent that is refused, or is for nothing, says so", async ({ gateway, provider, target }) => {
   fresh(provider, target)
   const client = { token_url: provider.tokenUrl, ...basic }

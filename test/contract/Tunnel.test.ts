@@ -171,6 +171,7 @@ describe("a delivery", () => {
       destination_id: destination.id,
       request_id: request,
       event_id: event.id,
+      event_data_id: event.event_data_id,
       attempt_number: 1,
       local_url: "http://localhost:3000/app",
       method: "POST",
@@ -196,6 +197,50 @@ describe("a delivery", () => {
     })
     const { response_headers } = await attemptOf(gateway, attempts[0]!.id)
     expect(response_headers).toEqual({ "content-type": "text/plain", "set-cookie": ["a=1", "b=2"] })
+  })
+
+  it("is counted by its request, whatever way it took", async ({ connect, gateway, routed, send, settled }) => {
+    const code = `addHandler("transform", (request) => ({ ...request, body: { made: true } }))`
+    const { body: transformation } = await gateway.call("POST", "/transformations", {
+      name: gateway.name("made"),
+      code
+    })
+    const { connection, destination, source } = await routed()
+    const plain = await gateway.destination({}, "MOCK_API")
+    await gateway.connection(source, plain)
+    const client = connect(destination.id)
+    await client.greeted()
+    const counts = async (id: string): Promise<ReadonlyArray<number>> => {
+      const { cli_events_count, events_count, ignored_count } = (await gateway.call("GET", `/requests/${id}`)).body
+      return [events_count, cli_events_count, ignored_count]
+    }
+    const rules = (rules: Rules) => gateway.api("PATCH", `/connections/${connection.id}`, { rules: [...rules] })
+
+    const direct = await send(source.id)
+    await settled(direct)
+    expect(await counts(direct)).toEqual([2, 1, 0])
+
+    await rules([{ type: "transform", transformation_id: transformation.id }])
+    const made = await send(source.id)
+    const delivered = (await client.delivered(2)).map((frame: Body) => frame.request)
+    expect(await counts(made)).toEqual([2, 1, 0])
+    expect(delivered[1]).toMatchObject({ request_id: made, body: '{"made":true}' })
+    const { body: event } = await gateway.call("GET", `/events/${delivered[1]!.event_id}`)
+    expect(delivered[1]!.event_data_id).toBe(event.event_data_id)
+    expect(new Set(delivered.map(({ event_data_id }) => event_data_id)).size).toBe(2)
+
+    await rules([
+      { type: "transform", transformation_id: transformation.id },
+      { type: "filter", body: { made: false } }
+    ])
+    const missed = await send(source.id)
+    await gateway.eventually("it is filtered", async () => ((await counts(missed))[2] === 1 ? true : null))
+    expect(await counts(missed)).toEqual([1, 0, 1])
+
+    // What its destination is now is what counts from now on.
+    await rules([])
+    await gateway.api("PATCH", `/destinations/${destination.id}`, { type: "MOCK_API", config: {} })
+    expect(await counts(await send(source.id))).toEqual([2, 0, 0])
   })
 
   it("carries any bytes both ways", async ({ connect, routed, send, settled }) => {

@@ -19,12 +19,12 @@ export const plain = (text: string): string =>
 /** What a terminal would obey and JSON has as it is; what is below U+0020 it escapes by itself. */
 const unescaped = /[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
+/** A text in which it stands as JSON and YAML escape it. */
+export const escaped = (text: string): string =>
+  text.replace(unescaped, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
+
 /** JSON that is safe to be shown: to a program it says the same. */
-export const jsonLine = (value: unknown, indent = 0): string =>
-  JSON.stringify(value, null, indent).replace(
-    unescaped,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
-  )
+export const jsonLine = (value: unknown, indent = 0): string => escaped(JSON.stringify(value, null, indent))
 
 /** Whether there is somebody who reads along. */
 export class Screen extends Context.Service<

@@ -24,6 +24,15 @@ describe("a file", () => {
     )
   })
 
+  it("tells a terminal nothing, and says the same", () => {
+    const hostile = ["\u009b31mred", "\u007f", "a\u202eb", "one\n\u009dtwo\n", "\u001b[31m", "\\u009b", "\u0085"]
+    const value = { version: 1, sources: hostile.map((name) => ({ name, code: name, [name]: { [name]: name } })) }
+    const text = printYaml(value)
+    // oxlint-disable-next-line no-control-regex
+    expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/)
+    expect(parse(text).value).toEqual(value)
+  })
+
   it.each<[string, string | Uint8Array, string]>([
     ["no YAML", "version: 1\nsources: [", "file.yaml:2: "],
     ["a name twice", "version: 1\nversion: 2", "file.yaml:2: version is there twice"],

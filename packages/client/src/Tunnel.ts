@@ -8,6 +8,8 @@ export interface Delivery {
   readonly timeout_ms: number
   readonly request: {
     readonly event_id: string
+    /** The stored payload that this is: the request's, or what a transformation made of it. */
+    readonly event_data_id: string
     readonly request_id: string
     readonly connection_id: string
     readonly attempt_number: number

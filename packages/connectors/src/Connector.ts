@@ -37,10 +37,14 @@ export interface Connector<Own extends Settings = Settings> {
   readonly scope?: string
   /** What becomes of the credentials that senders presented: `mask` where what is sent is kept, or shown to others. */
   readonly credentials: "forward" | "mask" | "omit"
-  /** What a read shows in `config` beside the settings. */
-  readonly shown?: Readonly<Record<string, Schema.Json>>
   /** How a workflow's step sends by it, where that is not told by the settings alone. */
   readonly perStep?: PerStep
+  /** Whether its senders are tunnels': requests count the events that go through one. */
+  readonly isTunnel?: true
+  /** Where the credentials of a destination are sent, if its settings say so: they stay where they were written for. */
+  readonly leadsTo?: (settings: SettingsOf<Own>) => string
+  /** What a read shows in `config` beside the settings, and is made of them. */
+  readonly shown?: (settings: SettingsOf<Own>) => Readonly<Record<string, Schema.Json>>
   /** A body that creates one. */
   readonly example: Schema.JsonObject
   /** Once per change of a destination, and of its token where it has one. What throws here costs every attempt, and nothing else. */
@@ -170,10 +174,14 @@ export interface LocalSender extends Requesting {
   readonly answer: (request: OutboundRequest) => Answer
 }
 
-/** A send over a session has failed. `broken`: the session is not used again. */
+/**
+ * A send over a session has failed. `broken`: the session is not used again. `unsent`: the gateway itself had no room for it, which is no
+ * attempt: it is asked again a little later.
+ */
 export class SessionFailure extends Data.TaggedError("SessionFailure")<
   Failure & {
     readonly broken: boolean
+    readonly unsent?: true
   }
 > {}
 

@@ -64,6 +64,8 @@ export const settingsOf = (
 export const shownSettings = (type: string, config: Config): Config => {
   const row = connectorOf(type)
   if (row === undefined) return config
-  const settings = Result.getOrElse(settingsOf(row, config), () => config)
-  return { ...row.shown, ...masked(row, settings) }
+  const settings = settingsOf(row, config)
+  return Result.isSuccess(settings)
+    ? { ...row.shown?.(settings.success), ...masked(row, settings.success) }
+    : masked(row, config)
 }

@@ -22,6 +22,7 @@ export const http = connector({
   },
   none: { path: Schema.Null.annotate({ message: "is for MOCK_API destinations; write it into config.url" }) },
   auths: ["NO_AUTH", "SERVICE_SIGNATURE", "CUSTOM_HEADER", ...tokenAuths],
+  leadsTo: ({ url }) => new URL(url).origin,
   credentials: "forward",
   example: { name: "orders-api", type: "HTTP", config: { url: "https://api.example.com/hooks" } },
   open: (settings, auth) => ({ kind: "http", prepare: forward(settings, auth), judge: judgeStatus })

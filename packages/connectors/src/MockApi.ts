@@ -28,7 +28,7 @@ export const mockApi = connector({
   auths: ["NO_AUTH", "SERVICE_SIGNATURE", "CUSTOM_HEADER"],
   // The echo is kept with its attempt, and everybody who may read that sees it.
   credentials: "mask",
-  shown: { url: mockUrl },
+  shown: () => ({ url: mockUrl }),
   example: { name: "mock", type: "MOCK_API" },
   open: (settings, { headers, signing }) => ({
     kind: "local",

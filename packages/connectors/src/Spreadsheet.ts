@@ -102,6 +102,12 @@ export const spreadsheet = connector({
     ),
     ...pacingOf(1)
   },
+  none: {
+    range: Schema.NullOr(Schema.String.check(Schema.isPattern(/^'.{1,200}'!A1$/su))).annotate({
+      message: "is made of config.sheet_name"
+    })
+  },
+  shown: ({ sheet_name }) => ({ range: rangeOf(sheet_name) }),
   auths: ["OAUTH_REFRESH_TOKEN", "OAUTH2_AUTHORIZATION_CODE", "SERVICE_ACCOUNT"],
   scope: "https://www.googleapis.com/auth/spreadsheets",
   origins: [api],
@@ -138,7 +144,7 @@ export const spreadsheet = connector({
     }
   },
   open: ({ columns, include_metadata, sheet_name, spreadsheet_id, value_input_option }, { headers }, origins) => {
-    const range = encodeURIComponent(`'${sheet_name.replaceAll("'", "''")}'!A1`)
+    const range = encodeURIComponent(rangeOf(sheet_name))
     const asked = `valueInputOption=${value_input_option}&insertDataOption=INSERT_ROWS`
     const url = `${origins(api)}/v4/spreadsheets/${spreadsheet_id}/values/${range}:append?${asked}`
     const cells = columnsOf(columns, include_metadata).map(cellOf)
@@ -155,6 +161,9 @@ export const spreadsheet = connector({
     })
   }
 })
+
+/** Where rows are appended: behind the table that begins there. */
+const rangeOf = (sheetName: string): string => `'${sheetName.replaceAll("'", "''")}'!A1`
 
 const columnsOf = (columns: ReadonlyArray<string>, withMetadata: boolean): ReadonlyArray<string> =>
   columns.length > 0 ? columns : [...(withMetadata ? metadata : []), "payload"]

@@ -188,6 +188,7 @@ export const sqlDatabase = connector({
   aliases: spelledOut,
   check: faultsOf,
   auths: ["DATABASE_PASSWORD"],
+  leadsTo: ({ host, port }) => `${host}:${port}`,
   credentials: "mask",
   perStep: payloadPerStep("What the payload_column gets"),
   example: {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Schema, SchemaParser } from "effect"
 import type { Answer } from "@tidegate/connectors/Connector"
-import { connectorOf } from "@tidegate/connectors/Connectors"
+import { connectorOf, shownSettings } from "@tidegate/connectors/Connectors"
 import { type Config, writtenMembers } from "@tidegate/connectors/Settings"
 import { event, opened, refusalOf, sent } from "./Opened.ts"
 
@@ -82,6 +82,20 @@ describe("SPREADSHEET", () => {
     const { url } = sent(sheet({ sheet_name }), event({}))
     expect(url).toContain(`/values/${range}:append?`)
     expect(new URL(url).pathname.split("/")).toHaveLength(6)
+  })
+
+  it("shows the range, which may be written back and nothing else", () => {
+    const { none, settings } = connectorOf("SPREADSHEET")!
+    const shown = shownSettings("SPREADSHEET", { spreadsheet_id, sheet_name: "It's" })
+    expect(shown).toMatchObject({ sheet_name: "It's", range: "'It''s'!A1" })
+    const takes = (config: Config): boolean =>
+      SchemaParser.decodeUnknownResult(Schema.Struct(writtenMembers(settings, none!)) as never)(config)._tag ===
+      "Success"
+    expect([takes(shown), takes({ spreadsheet_id, range: "A1:B2" }), takes({ spreadsheet_id, range: null })]).toEqual([
+      true,
+      false,
+      true
+    ])
   })
 
   it.each([

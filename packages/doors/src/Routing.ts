@@ -147,6 +147,7 @@ const route = (
   const events: Array<RoutedEvent> = []
   const ignored: Array<IgnoredEvent> = []
   const pending: Array<PendingRoute> = []
+  let cliEvents = 0
   const input = requestInput(request, body)
   let isParsed = body.length <= smallBody
   let next = 0
@@ -155,7 +156,8 @@ const route = (
 
   const proceed = (): Decision | Unfinished => {
     for (; next < routes.length; next++) {
-      const { connectionId, connectionShard, destinationId, destinationShard, ordering, rules } = routes[next]!
+      const { connectionId, connectionShard, destinationId, destinationShard, isTunnel, ordering, rules } =
+        routes[next]!
       const filter = rules?.slow === null ? rules.filter : null
       if (filter !== null || ordering !== null) {
         if (startedAt === 0) {
@@ -185,6 +187,7 @@ const route = (
       if (missed.length > 0) {
         ignored.push(ignore(request, connectionId, "FILTERED", missed))
       } else {
+        if (isTunnel) cliEvents++
         events.push({
           id: derivedId(prefixes.event, request.id, connectionId),
           connectionId,
@@ -200,16 +203,8 @@ const route = (
       }
     }
     const runs = snapshot.workflows.length === 0 ? nothing : runsOf(snapshot, request)
-    const accepted = {
-      status: "accepted",
-      verified,
-      rejectionCause: null,
-      body,
-      events,
-      ignored,
-      pending,
-      runs
-    } as const
+    const made = { events, ignored, pending, runs, cliEvents }
+    const accepted = { status: "accepted", verified, rejectionCause: null, body, ...made } as const
     const record = { ...base(snapshot, request), ...accepted }
     return { rejection: null, handshake: null, request, input: () => input, record }
   }
@@ -258,7 +253,8 @@ const greet = (
     events: nothing,
     ignored: snapshot.routes.map(({ connectionId }) => ignore(request, connectionId, "HANDSHAKE", [handshake.kind])),
     pending: nothing,
-    runs: nothing
+    runs: nothing,
+    cliEvents: 0
   }
 })
 
@@ -276,7 +272,8 @@ const reject = (snapshot: SourceSnapshot, request: MaskedRequest, rejection: Rej
     events: nothing,
     ignored: nothing,
     pending: nothing,
-    runs: nothing
+    runs: nothing,
+    cliEvents: 0
   }
 })
 

@@ -1,6 +1,7 @@
 import { Context, Effect, Layer, Result } from "effect"
 import { Sharding } from "effect/cluster"
 import type { SqlError } from "effect/sql"
+import { connectorOf } from "@tidegate/connectors/Connectors"
 import { takeTurn } from "@tidegate/model/LoopTurn"
 import { compileOrdering, type OrderingKey } from "@tidegate/rules/Ordering"
 import { compileRules, type CompiledRules } from "@tidegate/rules/RuleSet"
@@ -26,6 +27,8 @@ export interface Route {
   /** The shard of the destination's actor, and of the connection's. */
   readonly destinationShard: number
   readonly connectionShard: number
+  /** Whether deliveries to the destination go through a tunnel. */
+  readonly isTunnel: boolean
   /**
    * Null when the connection's actor decides whatever they are: the stored rules cannot be read (closed, and nothing is lost), or
    * what comes must not pass what waits there.
@@ -190,6 +193,7 @@ const make = Effect.gen(function* () {
         connectionId: connection.id,
         destinationId: connection.destination_id,
         destinationShard: shardOf(sharding, connection.destination_id),
+        isTunnel: connectorOf(connection.destination_type)?.isTunnel === true,
         connectionShard: shardOf(sharding, connection.id),
         rules: connection.follows ? null : Result.getOrNull(compileRules(connection.rules)),
         ordering: connection.ordering === null ? null : Result.getOrNull(compileOrdering(connection.ordering.key))

@@ -18,6 +18,7 @@ const route = (connectionId: string, rules: ReadonlyArray<Rule> | null): Route =
   destinationShard: 3,
   connectionShard: 7,
   rules: rules === null ? null : Result.getOrThrow(compileRules(rules)),
+  isTunnel: false,
   ordering: null
 })
 
@@ -113,6 +114,7 @@ describe("whether a request is accepted", () => {
       headers: JSON.stringify(sent.headers),
       presented: null,
       body: sent.body,
+      cliEvents: 0,
       bodySize: 12,
       externalId: "r-1",
       originalIp: "203.0.113.9",

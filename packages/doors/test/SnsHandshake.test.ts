@@ -101,8 +101,24 @@ const snapshotOf = (certificates: Certificates["Service"]): SourceSnapshot => ({
   reply: { customResponse: null, acknowledgement: acknowledgementOf("AWS_SNS", false) },
   proxy: null,
   routes: [
-    { connectionId: "web_1", destinationId: "des_1", destinationShard: 1, connectionShard: 1, rules, ordering: null },
-    { connectionId: "web_2", destinationId: "des_2", destinationShard: 1, connectionShard: 1, rules, ordering: null }
+    {
+      connectionId: "web_1",
+      destinationId: "des_1",
+      destinationShard: 1,
+      connectionShard: 1,
+      isTunnel: false,
+      rules,
+      ordering: null
+    },
+    {
+      connectionId: "web_2",
+      destinationId: "des_2",
+      destinationShard: 1,
+      connectionShard: 1,
+      isTunnel: false,
+      rules,
+      ordering: null
+    }
   ],
   workflows: []
 })

@@ -24,6 +24,7 @@ const item = newItem(
   at - 5_000,
   {
     requestId: "req_1",
+    dataId: null,
     method: "PUT",
     path: "/",
     query: "",

@@ -388,6 +388,7 @@ layer(worldUnder(Layer.succeed(Lease, { isHeld: () => true, heldMs: () => 4_000 
             now,
             {
               requestId: newId(prefixes.request, now),
+              dataId: null,
               method: "POST",
               path: "/",
               query: "",

@@ -26,6 +26,7 @@ const item = (change: Partial<DeliveryPayload> = {}): DeliveryItem =>
     0,
     {
       requestId,
+      dataId: null,
       method: "POST",
       path: "/",
       query: taken.query,

@@ -112,6 +112,7 @@ const ids = Array.from({ length: 20 }, (_, index) => `des_${index}`)
 
 const payload = {
   requestId: "req_1",
+  dataId: null,
   method: "POST",
   path: "/",
   query: "",

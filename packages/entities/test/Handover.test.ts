@@ -6,6 +6,7 @@ import { CarriedHandover, Handover } from "../src/Handover/Handover.ts"
 
 const payload = (requestId: string, body: Uint8Array, headers = {}): DeliveryPayload => ({
   requestId,
+  dataId: null,
   method: "POST",
   path: "/ünï",
   query: "",

@@ -12,6 +12,7 @@ const third = RunnerAddress.make("127.0.0.1", 2)
 const itemOf = (id: string, bytes = 1): DeliveryItem =>
   newItem({ id, connectionId: "web_1", dueAt: 2, orderingKey: null }, { teamId: "tm_1", sourceId: "src_1" }, 1, {
     requestId: "req_1",
+    dataId: null,
     method: "POST",
     path: "/",
     query: "",

@@ -462,6 +462,7 @@ export class QueueWorld {
 
 const payload: DeliveryItem["payload"] = {
   requestId: "req_1",
+  dataId: null,
   method: "POST",
   path: "/",
   query: "",

@@ -172,7 +172,8 @@ export const pending = Effect.fnUntraced(function* (
         events: [],
         ignored: [],
         pending: [{ connectionId: connection.id, shard: shardOf(sharding, connection.id), line: null }],
-        runs: []
+        runs: [],
+        cliEvents: 0
       }
       const received = { method: "POST", path, query: "a=1", headers }
       journal.accept(record, (outcome: Accepted) => {

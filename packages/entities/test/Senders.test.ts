@@ -146,7 +146,7 @@ layer(world)("a sender's verdict", (it) => {
   )
 })
 
-const failing = (change: Partial<Failure & { readonly broken: boolean }>) =>
+const failing = (change: Partial<Failure & { readonly broken: boolean; readonly unsent: true }>) =>
   Effect.fail(
     new SessionFailure({ code: "CONNECTION_RESET", message: "it hung up", final: false, broken: true, ...change })
   )
@@ -188,6 +188,25 @@ layer(world)("a sender over a session", (it) => {
       })
       yield* released
       expect(line.opened).toBe(2)
+    })
+  )
+
+  it.effect("for which the gateway has no room is no attempt, and is asked again", () =>
+    Effect.gen(function* () {
+      line = makeLine()
+      const sends: Array<number> = []
+      line.send = () => (sends.push(1) < 3 ? failing({ broken: false, unsent: true }) : Effect.succeed(answered))
+      const { event, wake } = yield* waiting([], overLine)
+      yield* wake
+      while (sends.length === 0) yield* turn
+      yield* released
+      while (sends.length < 3) {
+        yield* TestClock.adjust("1 second")
+        yield* turn
+      }
+      expect(yield* recorded(event, 1)).toEqual({ state: "SUCCESSFUL", codes: [null] })
+      expect([sends.length, line.opened]).toEqual([3, 1])
+      yield* released
     })
   )
 

@@ -91,6 +91,15 @@ const failure =
       .writeHead(400, { "content-type": "application/json" })
       .end(JSON.stringify({ error: code, error_description: basic.client_secret }))
 
+/** Waits for a fiber, as the time passes that it waits for. */
+const passing = Effect.fnUntraced(function* <A, E>(fiber: Fiber.Fiber<A, E>) {
+  while (fiber.pollUnsafe() === undefined) {
+    yield* TestClock.adjust("100 millis")
+    yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+  }
+  return yield* Fiber.join(fiber)
+})
+
 layer(world, { timeout: "2 minutes" })("the tokens of a destination", (it) => {
   for (const method of ["client_secret_basic", "client_secret_post"] as const) {
     it.effect(`are obtained by ${method}, once for all that wait, and again a minute before they are over`, () =>
@@ -224,6 +233,29 @@ layer(world, { timeout: "2 minutes" })("the tokens of a destination", (it) => {
       expect((yield* tokens.obtain).value).toBe("t0ken")
       expect((yield* (yield* runner()).obtain).value).toBe("t0ken")
       expect(provider.calls.length).toBe(1)
+    })
+  )
+
+  it.effect("are not waited for by who consents, when another asking takes long: nothing is done with the code", () =>
+    Effect.gen(function* () {
+      const provider = yield* provided()
+      const auth = credentials(provider, { authorization_url: provider.authorizationUrl })
+      const { runner, settings } = yield* destination("OAUTH2_AUTHORIZATION_CODE", auth)
+      const ask = { kind: "code", code: yield* refreshTokenOf(provider), verifier, redirectUri } as const
+      const [tokens, other] = [yield* runner(), yield* runner()]
+      const asked = heldBack(provider, { access_token: "first", token_type: "Bearer", expires_in: 60 })
+      const answered = yield* Effect.forkChild(other.exchange(settings, { ...ask, code: "another" }))
+      const answer = yield* asked
+      // The asking of its own process, and that of another, which has the claim.
+      const both = yield* Effect.forkChild(
+        Effect.all([other.exchange(settings, ask), tokens.exchange(settings, ask)], { concurrency: 2 })
+      )
+      expect(yield* passing(both)).toEqual(["busy", "busy"])
+      expect(provider.calls.length).toBe(1)
+      answer()
+      expect(yield* Fiber.join(answered)).toBe(false)
+      provider.instead = null
+      expect(yield* passing(yield* Effect.forkChild(tokens.exchange(settings, ask)))).toBe(true)
     })
   )
 

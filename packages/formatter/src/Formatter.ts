@@ -127,7 +127,9 @@ export const run = (
   }
 }
 
-/** The same in parts of a few milliseconds, so that a caller may let others have their turn between them: a part for each line item. */
+/** The same in parts of a few milliseconds, so that a caller may let others have their turn between them: a part for each line item, and one
+ * for each library that it is the first to need.
+ */
 export function* inParts(
   step: Step,
   inputs: Readonly<Record<string, unknown>>,
@@ -142,6 +144,11 @@ export function* inParts(
     } else if (warnings.length === limits.warnings) {
       warnings.push({ code: "WARNINGS_CAPPED", field: null, line_item_index: null, message: "there are more" })
     }
+  }
+  for (const library of operation.loads) {
+    if (library.isLoaded()) continue
+    library()
+    yield
   }
   try {
     checkZone(context.timezone, "timezone")

@@ -52,6 +52,11 @@ describe("failures", () => {
       code: "FORMATTER_LOCALE_UNKNOWN",
       stage: "config"
     })
+    expect(failureOf("number.phone", { input: "1" }, { region: "ZZ" })).toMatchObject({
+      code: "FORMATTER_CONFIG_INVALID",
+      stage: "config",
+      details: { field: "region" }
+    })
     expect(failureOf("number.formula", { formula: "1+" })).toMatchObject({
       code: "FORMATTER_FORMULA_SYNTAX",
       stage: "input",

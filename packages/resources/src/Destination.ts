@@ -6,7 +6,8 @@ import { type Config, pacing, writtenMembers } from "@tidegate/connectors/Settin
 import { maxControlBody } from "@tidegate/model/BodyLimits"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import { prefixes } from "@tidegate/model/Ids"
-import { authTypeFault, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
+import { hasMasks } from "@tidegate/signatures/Masking"
+import { authTypeFault, outboundAuthOf, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
 import { authMembers, changeAuth, checkAuth } from "./AuthInput.ts"
 import { DestinationPatch, DestinationRecord, DestinationWrite } from "./destination/Document.ts"
 import { example } from "./destination/Example.ts"
@@ -104,20 +105,62 @@ const settingsOver = (connector: Connector, written: Config, stored: Destination
     settingsOf(connector, { ...under, ...config })
   )
 
+const moved = "must be written anew, whole: what is stored was for another address"
+
+/** Settings as they come to be, and the credentials beside them. */
+interface Credited {
+  readonly connector: Connector
+  readonly config: Config
+  readonly auth_type: string | null
+  readonly auth: Schema.JsonObject
+}
+
+/**
+ * Fails closed: a secret that its writer does not give goes only where it was written for. Else whoever may change an address would have
+ * it sent there, who may not read it.
+ */
+const stays = <A extends Credited>(
+  next: A,
+  stored: DestinationFields | null,
+  written: Body["config"]["auth"]
+): Result.Result<A, FieldErrors> => {
+  const { auth, auth_type, config, connector } = next
+  const way = outboundAuthOf(auth_type)
+  const isKept = written === undefined || written === null || hasMasks(auth_type, written)
+  if (stored === null || way === undefined || !isKept || stored.config.auth_type !== auth_type) {
+    return Result.succeed(next)
+  }
+  const isSentElsewhere = way.sentTo !== undefined && auth[way.sentTo] !== stored.auth[way.sentTo]
+  const target = way.reachesTarget === true ? connector.leadsTo?.(config) : undefined
+  return isSentElsewhere || (target !== undefined && target !== targetOf(stored))
+    ? fieldError("config.auth", moved)
+    : Result.succeed(next)
+}
+
+/** Null: it leads nowhere, or nobody can tell. */
+const targetOf = ({ config, type }: DestinationFields): string | null => {
+  const row = connectorOf(type)
+  const settings = row === undefined ? undefined : Result.getOrUndefined(settingsOf(row, config))
+  return settings === undefined ? null : (row?.leadsTo?.(settings) ?? null)
+}
+
 /** A whole destination as written; masks stand for the secrets of `stored`. */
 const whole = (input: Members, stored: DestinationFields | null): Result.Result<DestinationFields, GatewayError> =>
   judge(input, defaultType, ({ config, description, name }, connector) =>
     Result.map(
-      every({
-        name: required("name", name),
-        auth: checkAuth(
-          config,
-          { auth_type: stored?.config.auth_type ?? null, auth: stored?.auth ?? {} },
-          allowedBy(connector)
-        ),
-        config: settingsOver(connector, config, stored)
-      }),
-      ({ auth: { auth, auth_type }, config, name }): DestinationFields => {
+      Result.flatMap(
+        every({
+          name: required("name", name),
+          auth: checkAuth(
+            config,
+            { auth_type: stored?.config.auth_type ?? null, auth: stored?.auth ?? {} },
+            allowedBy(connector)
+          ),
+          config: settingsOver(connector, config, stored)
+        }),
+        ({ auth, config: settings, name }) => stays({ ...auth, connector, config: settings, name }, stored, config.auth)
+      ),
+      ({ auth, auth_type, config, name }): DestinationFields => {
         const storable = sealed(connector, { config, auth })
         return {
           name,
@@ -165,14 +208,21 @@ const change =
   (stored) =>
     judge(input, stored.type, ({ config, description, name }, connector) =>
       Result.map(
-        every({
-          written: isWhole ? settingsOf(connector, config) : Result.void,
-          auth: nextAuth(config, stored, connector),
-          config: settingsOver(connector, config, stored, kept(stored, connector))
-        }),
-        ({ auth: { auth, auth_type }, config }): DestinationChange => {
-          const isKept = auth === "unchanged" && !hasSecrets(connector) && !hasSecrets(connectorOf(stored.type))
-          const storable = sealed(connector, { config, auth: auth === "unchanged" ? stored.auth : auth })
+        Result.flatMap(
+          every({
+            written: isWhole ? settingsOf(connector, config) : Result.void,
+            auth: nextAuth(config, stored, connector),
+            config: settingsOver(connector, config, stored, kept(stored, connector))
+          }),
+          ({ auth: { auth, auth_type }, config: settings }) => {
+            const next = auth === "unchanged" ? stored.auth : auth
+            const isUnchanged = auth === "unchanged"
+            return stays({ connector, config: settings, auth_type, auth: next, isUnchanged }, stored, config.auth)
+          }
+        ),
+        ({ auth, auth_type, config, isUnchanged }): DestinationChange => {
+          const isKept = isUnchanged && !hasSecrets(connector) && !hasSecrets(connectorOf(stored.type))
+          const storable = sealed(connector, { config, auth })
           return {
             name: name ?? stored.name,
             description: description === undefined ? stored.description : description,

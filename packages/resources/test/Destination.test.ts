@@ -235,6 +235,93 @@ describe("a destination", () => {
       expect(updated(bot, { type: "MESSENGER_MESSAGE", config: own }).type).toBe("MESSENGER_MESSAGE")
     })
 
+    describe("a credential that is not written anew stays where it was written for", () => {
+      const moved = ["config.auth: must be written anew, whole: what is stored was for another address"]
+      const tokens = {
+        token_url: "https://id.test/token",
+        client_id: "gateway",
+        client_secret: "secret-of-the-client"
+      }
+      const client: DestinationFields = {
+        ...stored,
+        config: { ...stored.config, auth_type: "OAUTH2_CLIENT_CREDENTIALS" },
+        auth: tokens
+      }
+      const masked = { ...tokens, client_secret: "****ient" }
+      const password = { username: "writer", password: "secret-password" }
+      const database = created({
+        name: "rows",
+        type: "SQL_DATABASE",
+        config: { host: "db.test", database: "a", table: "b", auth_type: "DATABASE_PASSWORD", auth: password }
+      })
+
+      it.each<[string, DestinationFields, Members, boolean]>([
+        ["another path", stored, { url: "https://target.test/other?a=1" }, true],
+        ["another host", stored, { url: "https://elsewhere.test/hook" }, false],
+        ["another port", stored, { url: "https://target.test:8443/hook" }, false],
+        ["no TLS any more", stored, { url: "http://target.test/hook" }, false],
+        [
+          "another host, and a mask",
+          stored,
+          { url: "https://elsewhere.test", auth: { ...header, value: "****oken" } },
+          false
+        ],
+        ["another host, and the secret", stored, { url: "https://elsewhere.test", auth: header }, true],
+        ["another host, and no credential any more", stored, { url: "https://elsewhere.test", auth_type: null }, true],
+        ["what leads nowhere", stored, { type: "MOCK_API" }, true],
+        ["a tunnel", stored, { type: "CLI" }, false],
+        [
+          "what was of a mock",
+          created({ name: "m", type: "MOCK_API", config: { auth_type: "CUSTOM_HEADER", auth: header } }),
+          { type: "HTTP", url },
+          false
+        ],
+        [
+          "signatures, which say no secret",
+          created({ name: "s", config: { url, auth_type: "SERVICE_SIGNATURE" } }),
+          { url: "https://elsewhere.test" },
+          true
+        ],
+        ["tokens for the same target", client, { auth: { ...masked, scope: "a" } }, true],
+        ["tokens for another target", client, { url: "https://elsewhere.test" }, false],
+        [
+          "tokens asked for elsewhere",
+          client,
+          { auth: { ...masked, token_url: "https://elsewhere.test/token" } },
+          false
+        ],
+        [
+          "the same by another name",
+          client,
+          { auth: { client_id: "gateway", client_secret: "****ient", auth_server: "https://elsewhere.test/token" } },
+          false
+        ],
+        [
+          "tokens asked for elsewhere, by the secret",
+          client,
+          { auth: { ...tokens, token_url: "https://elsewhere.test/token" } },
+          true
+        ],
+        ["another table", database, { config: { table: "c" } }, true],
+        ["another database server", database, { config: { host: "elsewhere.test" } }, false],
+        ["another one, by one setting", database, { config: { endpoint: "elsewhere.test/a" } }, false]
+      ])("%s", (_, before, input, isTaken) => {
+        const after = updateDestination(input)(before)
+        if (isTaken) expect(Result.isSuccess(after)).toBe(true)
+        else expect(faults(after)).toEqual(moved)
+      })
+
+      it("also where the whole is written", () => {
+        const config = {
+          url: "https://elsewhere.test",
+          auth_type: "CUSTOM_HEADER",
+          auth: { ...header, value: "****oken" }
+        }
+        expect(faults(replaceDestination({ name: "a", config })(stored))).toEqual(moved)
+        expect(replaced(stored, { name: "a", config: { ...config, url } }).auth).toStrictEqual(header)
+      })
+    })
+
     it("takes a mask for the stored secret; replaces auth whole", () => {
       const masked = { header_name: "x-other", value: "****oken" }
       expect(updated(stored, { auth: masked }).auth).toStrictEqual({ header_name: "x-other", value: "secret-token" })

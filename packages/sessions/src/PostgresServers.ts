@@ -20,7 +20,8 @@ const noPlace = new SessionFailure({
   code: "INTERNAL_ERROR",
   message: "the gateway has too many connections to databases: none was free for this one",
   final: false,
-  broken: false
+  broken: false,
+  unsent: true
 })
 
 /** A connection that is signed in. */

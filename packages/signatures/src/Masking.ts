@@ -70,6 +70,10 @@ const textsAt = (names: ReadonlySet<string>, name: string, value: Schema.Json): 
 export const secretsIn = (authType: unknown, auth: Schema.Json): ReadonlyArray<string> =>
   textsAt(readableOf(authType), "", auth)
 
+/** Whether a written `auth` leaves a secret to what is stored: a mask stands for it. */
+export const hasMasks = (authType: unknown, auth: Schema.Json): boolean =>
+  secretsIn(authType, auth).some((text) => looksMasked.test(text))
+
 /** An object of which nothing may be read back: all names, every value masked. */
 export const maskAll = (settings: Schema.JsonObject): Schema.Json => maskAt(noneReadable, "", settings)
 

@@ -61,6 +61,8 @@ export interface PendingEventRow extends StoredHead {
   readonly root_event_id: string | null
   readonly retry_operation_id: string | null
   readonly request_id: string
+  /** What a transformation made of the request; null: it is sent as it came. */
+  readonly event_data_id: string | null
   /** Sealed credentials, see `requests`. */
   readonly presented: string | null
   readonly body: Uint8Array | null
@@ -103,7 +105,8 @@ export const pendingEvents = Effect.fnUntraced(function* (
         ) r
     )
     select e.id, e.team_id, e.connection_id, e.source_id, e.created_at, c.due_at, e.attempts, e.first_attempt_at,
-      e.last_attempt_at, e.trigger, e.root_event_id, e.retry_operation_id, e.request_id, coalesce(t.method, r.method) as method,
+      e.last_attempt_at, e.trigger, e.root_event_id, e.retry_operation_id, e.request_id, e.event_data_id,
+      coalesce(t.method, r.method) as method,
       coalesce(t.path, r.path) as path, coalesce(t.query, r.query) as query, coalesce(t.headers, r.headers) as headers, r.presented,
       case when t.same_body is false then t.body else r.body end as body, r.verified, r.original_ip,
       c.ordering_key, c.place

@@ -72,16 +72,24 @@ export const beginConsent = Effect.fnUntraced(function* (
     set consent = excluded.consent, state_hash = excluded.state_hash, consent_until = excluded.consent_until`
 })
 
+/** Whom somebody consents for. */
+export interface ConsentFor extends Owner {
+  readonly name: string
+  readonly type: string
+  readonly team_name: string
+}
+
 /** Whose consent waits for this state; null: nobody's. */
 export const awaitedBy = Effect.fnUntraced(function* (
   destinationId: string,
   state: string,
   now: Date
-): Effect.fn.Return<Owner | null, SqlError.SqlError, SqlClient.SqlClient> {
+): Effect.fn.Return<ConsentFor | null, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  const [row] = yield* sql<Owner>`
-    select destination_id as id, team_id from destination_tokens
-    where destination_id = ${destinationId} and state_hash = ${hashToken(state)} and consent_until > ${now}`
+  const [row] = yield* sql<ConsentFor>`
+    select d.id, d.team_id, d.name, d.type, teams.name as team_name
+    from destination_tokens t join destinations d on d.id = t.destination_id join teams on teams.id = t.team_id
+    where t.destination_id = ${destinationId} and t.state_hash = ${hashToken(state)} and t.consent_until > ${now}`
   return row ?? null
 })
 
@@ -115,18 +123,19 @@ export const takeConsent = Effect.fnUntraced(function* (
   return Object.keys(consent).length === 0 ? null : { begun: consent }
 })
 
-/** Stores what a consent has led to; null: to nothing, and its state is used up. */
-export const endConsent = Effect.fnUntraced(function* (
+/** Stores what has become of a consent that was taken; null: nothing, and its state is used up. */
+export const settleConsent = Effect.fnUntraced(function* (
   owner: Owner,
   state: string,
-  ended: Schema.JsonObject | null
+  next: Exclude<ConsentTaken, "underWay"> | null
 ): Effect.fn.Return<void, SqlError.SqlError, SqlClient.SqlClient | Secrets> {
   const sql = yield* SqlClient.SqlClient
   const mine = sql`destination_id = ${owner.id} and state_hash = ${hashToken(state)} and consent is null`
-  if (ended === null) {
+  if (next === null) {
     yield* sql`update destination_tokens set state_hash = null, consent_until = null where ${mine}`
   } else {
-    const sealed = yield* sealedColumn(yield* Secrets, "destination_tokens", "consent").seal(owner, { ended })
+    const consent = "begun" in next ? next.begun : next
+    const sealed = yield* sealedColumn(yield* Secrets, "destination_tokens", "consent").seal(owner, consent)
     yield* sql`update destination_tokens set consent = ${sealed} where ${mine}`
   }
 })

@@ -32,6 +32,7 @@ export interface PendingRouteRow extends StoredHead {
 export interface RoutedConnection {
   readonly team_id: string
   readonly destination_id: string
+  readonly destination_type: string
   readonly source_id: string
   /** The source's version; it counts every change of the connection, and of whether its destination takes anything. */
   readonly version: number
@@ -110,7 +111,7 @@ export const readPendingWork = Effect.fnUntraced(function* (
     select null as request_id, c.team_id, c.source_id, null::timestamptz as ingested_at, null as method, null as path,
       null as query, null as headers, null as presented, null::bytea as body, null::boolean as verified, null as original_ip,
       null as retry_kind, null::boolean as counted, null as ordering_key, null::bigint as place, (select version from sources where sources.id = c.source_id) as version,
-      c.destination_id, c.rules,
+      c.destination_id, d.type as destination_type, c.rules,
       c.disabled_at is null and c.deleted_at is null and d.disabled_at is null and d.deleted_at is null as routes,
       t.id as transformation_id, t.code, t.code_hash, t.isolation, t.env, t.mark
     from connections c join destinations d on d.id = c.destination_id
@@ -125,15 +126,15 @@ export const readPendingWork = Effect.fnUntraced(function* (
     where c.id = ${connectionId}
     union all
     select c.request_id, r.team_id, c.source_id, r.ingested_at, r.method, r.path, r.query, r.headers, r.presented, r.body, r.verified,
-      r.original_ip, r.retry_kind, c.counted, c.ordering_key, c.place, null, null, null, null, null, null, null, null, null, null
+      r.original_ip, r.retry_kind, c.counted, c.ordering_key, c.place, null, null, null, null, null, null, null, null, null, null, null
     from chosen c cross join lateral (select * from requests where requests.id = c.request_id limit 1) r
     where c.before < ${bytes}
     order by place nulls first, request_id nulls first`
   if (settings === undefined || settings.request_id !== null) return null
   const { code, code_hash, env, isolation, mark, team_id, transformation_id: id, version, ...connection } = settings
-  const { destination_id, routes, rules, source_id } = connection
+  const { destination_id, destination_type, routes, rules, source_id } = connection
   return {
-    connection: { team_id, destination_id, source_id, version: Number(version), rules, routes },
+    connection: { team_id, destination_id, destination_type, source_id, version: Number(version), rules, routes },
     transformation: id === null ? null : { id, team_id, code, code_hash, isolation, env, mark },
     waiting: waiting.filter((row): row is PendingRouteRow => row.request_id !== null)
   }

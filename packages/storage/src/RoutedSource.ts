@@ -20,6 +20,7 @@ interface Settings {
   readonly connections: ReadonlyArray<{
     readonly id: string
     readonly destination_id: string
+    readonly destination_type: string
     readonly rules: ReadonlyArray<Rule>
     readonly ordering: Ordering | null
     /** Requests have been put in line before slow rules: those that come now must not pass them, whatever the rules are by now. */
@@ -58,7 +59,8 @@ export const readRoutedSource = Effect.fnUntraced(function* (
     select s.id, s.team_id, s.slug, s.version, s.disabled_at, s.type, s.config, s.auth,
       case when s.team_id = ${binsTeam} then (select b.expires_at from public_bins b where b.source_id = s.id) end as bin_expires_at,
       coalesce((
-      select json_agg(json_build_object('id', c.id, 'destination_id', c.destination_id, 'rules', c.rules,
+      select json_agg(json_build_object('id', c.id, 'destination_id', c.destination_id,
+        'destination_type', (select d.type from destinations d where d.id = c.destination_id), 'rules', c.rules,
         'ordering', c.ordering, 'follows', c.ordering is not null and c.lines = 'actor') order by c.id)
       from connections c
       where c.source_id = s.id and c.deleted_at is null and c.disabled_at is null

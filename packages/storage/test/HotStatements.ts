@@ -207,6 +207,7 @@ const settlement = (connectionId: string, settled: ReadonlyArray<Settled>, basis
   destinationId: destination,
   shard: 1,
   now: Date.now(),
+  isTunnel: false,
   basis,
   inOrder: connectionId === lined,
   settled

@@ -40,7 +40,14 @@ layer(ControlPlane.layer, { excludeTestServices: true })("a source that is route
       yield* sql`update destinations set disabled_at = ${now} where id = ${off.id}`
       const source = yield* readRoutedSource(source_id)
       expect(source?.connections).toEqual([
-        { id: open.id, destination_id: open.destination_id, rules, ordering: null, follows: false }
+        {
+          id: open.id,
+          destination_id: open.destination_id,
+          destination_type: "HTTP",
+          rules,
+          ordering: null,
+          follows: false
+        }
       ])
       expect(source?.version).toBeGreaterThan(1)
     })

@@ -72,6 +72,7 @@ const settle = (connectionId: string, settled: ReadonlyArray<Settled>, change: P
         destinationId: destination,
         shard: 1,
         now: Date.now(),
+        isTunnel: false,
         basis: null,
         settled,
         bytes: 512,

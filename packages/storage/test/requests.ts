@@ -37,6 +37,7 @@ export const requestRecord = (
     ignored: [],
     pending: [],
     runs: [],
+    cliEvents: 0,
     ...given
   }
 }

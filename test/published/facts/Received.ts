@@ -9,6 +9,7 @@ const control = tests("test/contract/Control.test.ts")
 const executions = tests("packages/storage/test/reads/Executions.test.ts")
 const exchanges = tests("packages/storage/test/ProxyExchanges.test.ts")
 const records = tests("test/contract/Records.test.ts")
+const tunnel = tests("test/contract/Tunnel.test.ts")
 const eventRetry = tests("packages/storage/test/EventRetry.test.ts")
 const delivery = tests("test/contract/Delivery.test.ts")
 const attempt = tests("packages/entities/test/Attempt.test.ts")
@@ -59,7 +60,7 @@ export const requests: Section = {
           "of several connections are one commit; each is told what it has made"
         )
       ),
-      of("cli_events_count", records("of an event and its attempts tell what happened and when")),
+      of("cli_events_count", tunnel("is counted by its request, whatever way it took")),
       of(
         `${retryMembers} retry_parent_request_id retried_at`,
         replays("is a new request of the source, the same in everything")

@@ -1,5 +1,6 @@
-import { isAlias, isMap, isNode, isScalar, LineCounter, parseDocument, stringify, visit } from "yaml"
+import { Document, isAlias, isMap, isNode, isScalar, LineCounter, parseDocument, visit } from "yaml"
 import { CliFailure, usage } from "../Failure.ts"
+import { escaped } from "../Output.ts"
 
 /** A file that is imported is somebody else's until it is understood: it is bounded before anything is made of it. */
 export const largestFile = 8 * 1024 * 1024
@@ -116,5 +117,14 @@ export const parseYaml = (bytes: Uint8Array, name: string): Parsed => {
   }
 }
 
-export const printYaml = (value: JsonObject): string =>
-  stringify(value, { lineWidth: 0, aliasDuplicateObjects: false, schema: "core" })
+/** Safe to be shown: what a terminal would obey stands as an escape, in quotes. */
+export const printYaml = (value: JsonObject): string => {
+  const document = new Document(value, { aliasDuplicateObjects: false, schema: "core" })
+  visit(document, {
+    Scalar: (_, scalar) => {
+      if (typeof scalar.value === "string" && escaped(scalar.value) !== scalar.value) scalar.type = "QUOTE_DOUBLE"
+    }
+  })
+  // All that is left of it stands in such quotes.
+  return escaped(document.toString({ lineWidth: 0 }))
+}

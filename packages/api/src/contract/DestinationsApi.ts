@@ -48,7 +48,8 @@ export class DestinationsApi extends groupOf(destination, { query: Parameters.re
     query: {
       state: back("What the consent was begun with", 200),
       code: back("What it has brought", 4_096),
-      error: back("Why it has brought none", 200)
+      error: back("Why it has brought none", 200),
+      confirmed: back("What the page for browsers sends back when somebody has said yes there", 64)
     },
     success: Ended,
     error: ApiErrors
@@ -58,7 +59,7 @@ export class DestinationsApi extends groupOf(destination, { query: Parameters.re
       permission: "public",
       summary: "End a consent",
       description:
-        "Where a provider leads somebody back to who has consented. Without a credential: the state is one. The tokens are kept with the destination and are shown to nobody.",
+        "Where a provider leads somebody back to who has consented. Without a credential: the state is one. A browser (`accept: text/html`) is shown whom the consent is for first, and nothing is done before somebody says yes there. The tokens are kept with the destination and are shown to nobody.",
       answer: consentEnded,
       errors: [
         "VALIDATION_ERROR",

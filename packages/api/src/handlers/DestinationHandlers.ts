@@ -1,13 +1,14 @@
 import { Clock, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { DestinationEntity } from "@tidegate/entities/Destination/DestinationProtocol"
-import { fail } from "@tidegate/model/GatewayError"
+import { fail, statusOf } from "@tidegate/model/GatewayError"
 import { isId, prefixes } from "@tidegate/model/Ids"
 import { destination } from "@tidegate/resources/Destination"
 import { Destinations } from "@tidegate/storage/Destinations"
 import { awaitedBy } from "@tidegate/storage/DestinationTokens"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
+import { askingPage, confirmationOf, endedPage, failedPage } from "../ConsentPage.ts"
 import { Credentials } from "../Credentials.ts"
 import { mayWrite, SenderDomains } from "../SenderDomains.ts"
 import { askOwner, read, reader } from "./Calls.ts"
@@ -40,17 +41,28 @@ export const layer = HttpApiBuilder.group(
           return yield* askOwner(client(id).StartConsent({ team_id }))
         })
       )
-      .handle("endConsent", ({ query: { code = null, error = null, state = "" } }) =>
-        Effect.gen(function* () {
+      .handle("endConsent", ({ query: { code = null, confirmed, error = null, state = "" }, request }) => {
+        const isBrowser = request.headers["accept"]?.includes("text/html") === true
+        const ended = Effect.gen(function* () {
           const [id = ""] = state.split(".")
           const now = new Date(yield* Clock.currentTimeMillis)
           // No actor is started for a state that nobody waits for; guesses are counted as wrong credentials are.
           const awaited = isId(prefixes.destination, id) ? yield* reading(awaitedBy(id, state, now)) : null
           if (awaited === null) return yield* Effect.andThen(stranger, unknown)
+          if (isBrowser && code !== null && confirmed !== confirmationOf(state, code)) {
+            return askingPage(awaited, state, code)
+          }
           const { team_id } = awaited
           const { renewable } = yield* askOwner(client(id).EndConsent({ team_id, state, code, error }))
-          return { authorized: true as const, destination_id: id, renewable }
+          return isBrowser
+            ? endedPage(awaited, renewable)
+            : { authorized: true as const, destination_id: id, renewable }
         })
-      )
+        return isBrowser
+          ? Effect.catchTag(ended, "GatewayError", ({ code, message }) =>
+              Effect.succeed(failedPage(statusOf[code], message))
+            )
+          : ended
+      })
   })
 )

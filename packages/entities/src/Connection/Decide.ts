@@ -16,6 +16,8 @@ const unaskedMs = 1
 export interface Decider {
   readonly connectionId: string
   readonly destinationId: string
+  /** Whether deliveries to it go through a tunnel. */
+  readonly isTunnel: boolean
   readonly slow: SlowRules
   readonly delay: number
   readonly deduplication: Deduplication | null

@@ -1,4 +1,5 @@
 import { Effect, Result } from "effect"
+import { connectorOf } from "@tidegate/connectors/Connectors"
 import { compileDeduplication } from "@tidegate/rules/Deduplication"
 import { compileRules } from "@tidegate/rules/RuleSet"
 import type { Basis } from "@tidegate/storage/journal/SettleStatement"
@@ -50,8 +51,10 @@ export const routeSettings = Effect.fnUntraced(function* (
   const transformation = slow.transform === null ? null : yield* readyToRun(stored)
   const deduplication = slow.deduplicate === null ? null : compileDeduplication(slow.deduplicate)
   const windowMs = slow.deduplicate?.window ?? 0
+  const isTunnel = connectorOf(connection.destination_type)?.isTunnel === true
+  const { delay } = rules
   return {
-    decider: { connectionId, destinationId, slow, delay: rules.delay, deduplication, windowMs, transformation, pin },
+    decider: { connectionId, destinationId, isTunnel, slow, delay, deduplication, windowMs, transformation, pin },
     basis: {
       sourceId,
       version,

@@ -14,7 +14,7 @@ import { Slots } from "../Destination/Slots.ts"
 import { Hints } from "../Hints.ts"
 import { Lease } from "../Lease.ts"
 import { shardOf } from "../Shards.ts"
-import { decideGroup, dropped, groupByKey } from "./Decide.ts"
+import { type Decider, decideGroup, dropped, groupByKey } from "./Decide.ts"
 import { Inbox } from "./Inbox.ts"
 import { type PendingRequest, storedRequest } from "./PendingRequest.ts"
 import type { Batch } from "../Batch.ts"
@@ -131,7 +131,11 @@ export const makeRouteWorker = Effect.gen(function* () {
         tell(one, request, { connectionId, destinationId }, made, now)
         if (fate.kind !== "event" || fate.dueAt > now + horizonMs || !made.has(fate.eventId)) continue
         const head = transformed === null ? request.received : { ...transformed, headers: transformed.values }
-        const payload = payloadOf(head, transformed?.body ? { ...request, body: transformed.body } : request)
+        const payload = payloadOf(
+          head,
+          transformed?.body ? { ...request, body: transformed.body } : request,
+          transformed?.id ?? null
+        )
         const event = { id: fate.eventId, connectionId, dueAt: fate.dueAt, orderingKey: request.orderingKey }
         hints.deliver(destinationId, newItem(event, request, now, payload))
       }
@@ -140,7 +144,7 @@ export const makeRouteWorker = Effect.gen(function* () {
     /** Hands to the journal what was decided about the first of these requests. `by`: null: read with them. */
     const settle = (
       by: RouteSettings | null,
-      destinationId: string,
+      { destinationId, isTunnel }: Pick<Decider, "destinationId" | "isTunnel">,
       requests: ReadonlyArray<PendingRequest>,
       settled: ReadonlyArray<Settled>
     ): void => {
@@ -167,6 +171,7 @@ export const makeRouteWorker = Effect.gen(function* () {
       journal.settle({
         connectionId,
         destinationId,
+        isTunnel,
         shard: shardOf(sharding, destinationId),
         now,
         basis: by?.basis ?? null,
@@ -199,7 +204,7 @@ export const makeRouteWorker = Effect.gen(function* () {
         const made = new Map(decided.flat().map((one) => [one.requestId, one]))
         const those = requests.filter(({ id }) => made.has(id))
         const settled = those.map(({ id }) => made.get(id)!)
-        settle(areRead ? null : settings, decider.destinationId, those, settled)
+        settle(areRead ? null : settings, decider, those, settled)
         return settled.length
       }
       yield* Effect.forEach(
@@ -209,7 +214,7 @@ export const makeRouteWorker = Effect.gen(function* () {
             decideGroup(decider, group, group.key === null ? undefined : windows.get(group.key)),
             (settled) => {
               count += settled.length
-              settle(areRead ? null : settings, decider.destinationId, group.requests, settled)
+              settle(areRead ? null : settings, decider, group.requests, settled)
             }
           ),
         { concurrency, discard: true }
@@ -226,7 +231,7 @@ export const makeRouteWorker = Effect.gen(function* () {
       for (const { id } of requests) inbox.drop(id)
       const { destination_id, routes } = read.connection
       if (!routes) {
-        settle(null, destination_id, requests, requests.map(dropped))
+        settle(null, { destinationId: destination_id, isTunnel: false }, requests, requests.map(dropped))
         return requests.length > 0
       }
       const settings = yield* routeSettings(connectionId, read, pin)

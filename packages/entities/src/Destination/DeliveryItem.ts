@@ -5,6 +5,8 @@ import type { RequestRecord, RoutedEvent } from "@tidegate/storage/journal/Accep
 /** The inbound request as a destination needs it; shared by the events that one request became. */
 export interface DeliveryPayload extends Message {
   readonly requestId: string
+  /** What a transformation made of the request, when that is what is sent; null: the request as it came. */
+  readonly dataId: string | null
   /** The credentials that the sender presented, sealed; headers and query have masks in their place. Null: none. */
   readonly presented: string | null
   readonly verified: boolean
@@ -43,9 +45,11 @@ const noBody = new Uint8Array(0)
 /** The request of one or more events: what it says, and what the gateway knows of it. */
 export const payloadOf = (
   { headers, method, path, query }: MessageHead,
-  request: Pick<RequestRecord, "id" | "presented" | "body" | "verified" | "originalIp">
+  request: Pick<RequestRecord, "id" | "presented" | "body" | "verified" | "originalIp">,
+  dataId: string | null = null
 ): DeliveryPayload => ({
   requestId: request.id,
+  dataId,
   method,
   path,
   query,
@@ -105,6 +109,7 @@ export const storedItem = (row: PendingEventRow): DeliveryItem => ({
       body: row.body,
       verified: row.verified,
       originalIp: row.original_ip
-    }
+    },
+    row.event_data_id
   )
 })

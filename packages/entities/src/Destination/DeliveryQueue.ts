@@ -297,7 +297,7 @@ export class DeliveryQueue {
     this.tick()
   }
 
-  /** The attempt broke down and left no record: the event is still in SQL, and is looked for after a pause. */
+  /** The attempt left no record, because it broke down or there was no room for it: the event is still in SQL, and is looked for after a pause. */
   lost(item: DeliveryItem): void {
     this.#arrived(item, "unsent")
     this.#window.drop(item)

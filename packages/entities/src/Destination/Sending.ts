@@ -225,7 +225,7 @@ export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, 
       attempt.cliId = cliId
       if (localUrl !== null) attempt.url = localUrl + request.shownUrl.slice(origin.length)
       const headers = headersOf(attempt, request.headers)
-      const job = jobOf({ ...request, headers }, request.url.slice(origin.length), facts, localUrl)
+      const job = jobOf({ ...request, headers }, request.url.slice(origin.length), facts, item.payload.dataId, localUrl)
       return tunnel!.send(job, (ending) => wentThrough(attempt, ending, sender.judge))
     }
     const called = attempt.call === null ? request : { ...request, headers: headersOf(attempt, request.headers) }
@@ -242,6 +242,7 @@ export const makeSending = Effect.fnUntraced(function* ({ ends, holdsLease, id, 
       return finish(attempt, outcome, "successful", "answered")
     }
     const failure = Cause.findErrorOption(exit.cause)
+    if (failure._tag === "Some" && failure.value.unsent === true) return ends.lost(attempt)
     if (failure._tag === "None" && !Cause.hasInterruptsOnly(exit.cause)) return brokeDown(attempt, exit.cause)
     const { broken, code, final, message } =
       failure._tag === "Some"

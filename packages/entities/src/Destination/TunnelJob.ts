@@ -1,4 +1,5 @@
 import type { AttemptFacts, OutboundRequest } from "@tidegate/connectors/Connector"
+import { prefixes, sibling } from "@tidegate/model/Ids"
 import { type Outcome, unanswered } from "./Attempt.ts"
 import { jobMs, type TunnelEnding } from "./Tunnel.ts"
 import type { TunnelJob } from "./TunnelProtocol.ts"
@@ -8,6 +9,7 @@ export const jobOf = (
   { body, headers, method }: Pick<OutboundRequest, "body" | "headers" | "method">,
   path: string,
   facts: AttemptFacts,
+  dataId: string | null,
   localUrl: string | null
 ): TunnelJob => ({
   job_id: `${facts.eventId}.${facts.attemptNumber}`,
@@ -19,6 +21,7 @@ export const jobOf = (
     destination_id: facts.destinationId,
     request_id: facts.requestId,
     event_id: facts.eventId,
+    event_data_id: dataId ?? sibling(prefixes.eventData, facts.requestId),
     attempt_number: facts.attemptNumber,
     local_url: localUrl,
     method,

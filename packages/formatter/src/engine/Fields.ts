@@ -4,6 +4,7 @@ import { localeOf } from "./Locale.ts"
 import { Fault, previewOf, tooMuch } from "./Fault.ts"
 import type { Choice, Field, FieldType, Reading } from "./Field.ts"
 import { limits } from "./Limits.ts"
+import { regions } from "./Regions.ts"
 
 /** The kinds of fields that operations are made of. What is mapped and what is an option, the operation's row says. */
 
@@ -330,7 +331,7 @@ export const region = (label: string): Field<string> =>
     { default: "US", help: "Two letters of ISO 3166" },
     (value, at) => {
       const read = textOf(value, at).trim().toUpperCase()
-      if (!/^[A-Z]{2}$/.test(read)) throw invalid(at, value, "a country of two letters")
+      if (!regions.has(read)) throw invalid(at, value, "a country of two letters that has phone numbers")
       return read
     },
     () => "US"

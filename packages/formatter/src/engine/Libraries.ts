@@ -6,11 +6,18 @@ import { createRequire } from "node:module"
  */
 const load = createRequire(import.meta.url)
 
-const once = <A>(read: () => A): (() => A) => {
-  let loaded: { readonly library: A } | null = null
-  return () => (loaded ??= { library: read() }).library
+export interface Library<A = unknown> {
+  (): A
+  readonly isLoaded: () => boolean
 }
 
+const once = <A>(read: () => A): Library<A> => {
+  let loaded: { readonly library: A } | null = null
+  return Object.assign(() => (loaded ??= { library: read() }).library, { isLoaded: () => loaded !== null })
+}
+
+/** What all telephones share: half of what it takes to load the next one. */
+export const phoneNumbers = once(() => load("libphonenumber-js/metadata.max.json") as unknown)
 export const phones = once(() => load("libphonenumber-js/max") as typeof import("libphonenumber-js/max"))
 /** What the library has of a country's ways to write numbers, which its types leave out. */
 export interface NumberingPlans {

@@ -1,5 +1,6 @@
 import type { Schema } from "effect"
 import type { FormatterCode } from "@tidegate/model/FormatterCode"
+import type { Library } from "./Libraries.ts"
 import type { Choice, Field, Fields, ValuesOf, WarningCode } from "./Field.ts"
 
 /**
@@ -53,6 +54,8 @@ export interface Operation {
   readonly errors: ReadonlyArray<FormatterCode>
   readonly limits: Readonly<Record<string, number>>
   readonly cost: Cost
+  /** Libraries that take more than a few milliseconds to load: they are loaded one after the other, with turns of the loop between. */
+  readonly loads: ReadonlyArray<Library>
   readonly sample: { readonly inputs: Schema.JsonObject; readonly options: Schema.JsonObject; readonly output: Output }
   readonly run: (values: Readonly<Record<string, unknown>>, call: Call) => Output
 }
@@ -73,6 +76,7 @@ interface Declaration<F extends Fields> extends Pick<Operation, "key" | "label" 
   readonly errors?: ReadonlyArray<FormatterCode>
   readonly limits?: Readonly<Record<string, number>>
   readonly cost?: Partial<Cost>
+  readonly loads?: ReadonlyArray<Library>
   readonly run: (values: ValuesOf<F>, call: Call) => Output
 }
 
@@ -91,6 +95,7 @@ export const operation = <const F extends Fields>(declared: Declaration<F>): Ope
     empty,
     errors = [],
     limits = {},
+    loads = [],
     lines,
     linesFor,
     optional = [],
@@ -129,6 +134,7 @@ export const operation = <const F extends Fields>(declared: Declaration<F>): Ope
       ...errors.filter((code) => !ofAll.includes(code))
     ],
     limits,
+    loads,
     cost: { call: cost?.call ?? 2, character: cost?.character ?? 20 },
     sample: declared.sample,
     run: declared.run as unknown as Operation["run"]

@@ -1,6 +1,6 @@
 import { flag, mapped, option, quantity, region, select } from "../engine/Fields.ts"
 import { bool, nullable, operation, string } from "../engine/Operation.ts"
-import { phoneFormats, phoneOf } from "./Phones.ts"
+import { phoneFormats, phoneLibraries, phoneOf } from "./Phones.ts"
 
 export const phone = operation({
   key: "number.phone",
@@ -34,6 +34,7 @@ export const phone = operation({
   warnings: ["PHONE_INVALID"],
   errors: ["FORMATTER_CONFIG_INVALID"],
   limits: { characters: 250 },
+  loads: phoneLibraries,
   cost: { call: 150, character: 4000 },
   sample: {
     inputs: { input: "8005551212" },

@@ -1,23 +1,19 @@
 import type { CountryCode, PhoneNumber } from "libphonenumber-js/max"
-import { Fault } from "../engine/Fault.ts"
-import { phoneMetadata, phones } from "../engine/Libraries.ts"
+import { type Library, phoneMetadata, phoneNumbers, phones } from "../engine/Libraries.ts"
 
-/** Phone numbers, by the metadata that all telephones share. */
+/** Phone numbers, by the metadata that all telephones share. A region is one of those that a step may name. */
 
-const countryOf = (region: string): CountryCode => {
-  if (phones().isSupportedCountry(region)) return region
-  throw new Fault("FORMATTER_CONFIG_INVALID", "there is no such country", { field: "region", value_preview: region })
-}
+export const phoneLibraries: ReadonlyArray<Library> = [phoneNumbers, phones]
 
 export const phoneOf = (text: string, region: string): PhoneNumber | null =>
-  phones().parsePhoneNumberFromString(text, { defaultCountry: countryOf(region), extract: false }) ?? null
+  phones().parsePhoneNumberFromString(text, { defaultCountry: region as CountryCode, extract: false }) ?? null
 
 export const phonesIn = (
   text: string,
   region: string
 ): ReadonlyArray<{ readonly text: string; readonly number: PhoneNumber }> =>
   phones()
-    .findPhoneNumbersInText(text, { defaultCountry: countryOf(region) })
+    .findPhoneNumbersInText(text, { defaultCountry: region as CountryCode })
     .map(({ endsAt, number, startsAt }) => ({ text: text.slice(startsAt, endsAt), number }))
 
 /** How a number is written within its country by the format that the metadata has for calls from abroad, its own separators kept. */

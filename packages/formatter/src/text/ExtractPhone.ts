@@ -1,6 +1,6 @@
 import { mapped, option, region, select, text } from "../engine/Fields.ts"
 import { array, either, operation, string } from "../engine/Operation.ts"
-import { phonesIn } from "../number/Phones.ts"
+import { phoneLibraries, phonesIn } from "../number/Phones.ts"
 import { chosen } from "./Matches.ts"
 import { whichOf } from "./Search.ts"
 
@@ -23,6 +23,7 @@ export const extractPhone = operation({
   warnings: ["NO_MATCH", "OUTPUT_CAPPED"],
   // The library tries every stretch of digits in every way: 3 µs a character of digits and spaces.
   limits: { characters: 8192, matches: 1000 },
+  loads: phoneLibraries,
   cost: { call: 50, character: 4000 },
   sample: { inputs: { input: "Call (800) 555-1212 today" }, options: {}, output: { result: "(800) 555-1212" } },
   run: ({ format, input, output, region, which }, call) =>

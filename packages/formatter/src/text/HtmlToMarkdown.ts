@@ -1,7 +1,7 @@
 import type Turndown from "turndown"
 import { tooMuch } from "../engine/Fault.ts"
 import { mapped, option, select, text } from "../engine/Fields.ts"
-import { turndown } from "../engine/Libraries.ts"
+import { htmlparser, turndown } from "../engine/Libraries.ts"
 import { operation, string } from "../engine/Operation.ts"
 import { escapeHtml, mostNesting, readHtml, safeScheme } from "./Html.ts"
 
@@ -114,6 +114,7 @@ export const htmlToMarkdown = operation({
   output: { result: string },
   warnings: ["LINK_SCHEME_REMOVED"],
   limits: { characters: 4096, elements: mostElements, nesting: mostNesting },
+  loads: [htmlparser, turndown],
   cost: { call: 100, character: 9000 },
   sample: { inputs: { input: "<h1>Hello <em>you</em></h1>" }, options: {}, output: { result: "# Hello _you_" } },
   run: ({ bullet, heading_style, input }, call) => {

@@ -138,12 +138,14 @@ export const DestinationPatch = Schema.Struct({
   readonly config?: Config | null
 }>
 
+/** What reads show beside settings: they may be written back as they are. */
+const derived = Object.assign({}, ...connectors.map((row) => (row.shown === undefined ? {} : row.none))) as Fields
+
 /** Settings that not every type has are not in every record. */
 const shownOfAny: Fields = Object.fromEntries(
-  Object.entries(shown(settingsOfAny)).map(([name, schema]) => [
-    name,
-    every.every((settings) => name in settings) ? schema : optional(schema as Schema.Top)
-  ])
+  Object.entries({ ...mapped(derived as Readonly<Record<string, Schema.Top>>, bare), ...shown(settingsOfAny) }).map(
+    ([name, schema]) => [name, every.every((settings) => name in settings) ? schema : optional(schema as Schema.Top)]
+  )
 )
 
 const shownAuth = (row: OutboundAuthType): Fields => ({

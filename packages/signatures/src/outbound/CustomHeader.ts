@@ -27,6 +27,7 @@ export const customHeader = authType({
   type: "CUSTOM_HEADER",
   settings: { header_name: OutboundHeaderName, value: OutboundHeaderValue },
   aliases: { header_value: "value" },
+  reachesTarget: true,
   readable: ["header_name"],
   compile: ({ header_name, value }) => ({ headers: { [header_name.toLowerCase()]: value }, signs: false })
 })

@@ -10,6 +10,7 @@ export const databasePassword = authType({
     password: TextSecret.annotate({ description: "Encrypted at rest, masked on read; writing the mask back keeps it" })
   },
   aliases: {},
+  reachesTarget: true,
   readable: ["username"],
   compile: () => nothing
 })

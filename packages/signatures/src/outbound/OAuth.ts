@@ -67,6 +67,8 @@ export const clientCredentials = authType({
   description: "A token that the provider gives to the gateway as its client",
   settings: { ...client, scope, audience },
   aliases,
+  sentTo: "token_url",
+  reachesTarget: true,
   readable,
   compile: (auth) => ({
     headers: {},
@@ -84,6 +86,8 @@ export const refreshToken = authType({
   description: "A token for a refresh token that somebody has given the gateway",
   settings: { ...client, refresh_token: SecretText, scope },
   aliases,
+  sentTo: "token_url",
+  reachesTarget: true,
   readable,
   compile: (auth) => ({
     headers: {},
@@ -112,6 +116,8 @@ export const authorizationCode = authType({
     audience
   },
   aliases,
+  sentTo: "token_url",
+  reachesTarget: true,
   readable: [...readable, "authorization_url", "redirect_uri"],
   check: ({ authorization_url, code, redirect_uri, refresh_token }): ReadonlyArray<FieldError> => {
     if (code !== undefined && redirect_uri === undefined) {
@@ -195,6 +201,8 @@ export const serviceAccount = authType({
     subject: optional(Identifier.annotate({ description: "The user that it acts for, where it may act for others" }))
   },
   aliases: { token_url: "token_uri" },
+  sentTo: "token_uri",
+  reachesTarget: true,
   expand: expandKeyFile,
   readable: ["client_email", "private_key_id", "token_uri", "scope", "subject"],
   compile: (auth) => ({

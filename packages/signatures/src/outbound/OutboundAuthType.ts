@@ -27,6 +27,10 @@ export interface OutboundAuthType<Fields extends Schema.Struct.Fields = Schema.S
   readonly expand?: (auth: Schema.JsonObject) => Result.Result<Schema.JsonObject, ReadonlyArray<FieldError>>
   /** What is wrong with complete settings as a whole. */
   readonly check?: (auth: Schema.Struct.Type<Fields>) => ReadonlyArray<FieldError>
+  /** The setting that says where its secrets are sent: to another address goes none that is not written anew. */
+  readonly sentTo?: Extract<keyof Fields, string>
+  /** Whether its secret, or what is obtained for it, is sent to the target: to another one goes none that is not written anew. */
+  readonly reachesTarget?: true
   /** The settings that may be read back; all others are masked. */
   readonly readable: ReadonlyArray<string>
   readonly compile: (auth: Schema.Struct.Type<Fields>) => DeliveryAuth

@@ -63,6 +63,8 @@ export interface RequestRecord extends StoredHead {
   readonly ignored: ReadonlyArray<IgnoredEvent>
   readonly pending: ReadonlyArray<PendingRoute>
   readonly runs: ReadonlyArray<RoutedRun>
+  /** How many of the events go through a tunnel. */
+  readonly cliEvents: number
 }
 
 const groups = {
@@ -86,7 +88,8 @@ const groups = {
     "text", // external_id
     "text", // presented
     "text", // status
-    "text" // rejection_cause
+    "text", // rejection_cause
+    "int4" // cli_events_count
   ],
   events: ["int4", "text", "text", "text", "text", "text", "text", "int2", "timestamptz", "timestamptz"],
   ignored: ["int4", "text", "text", "text", "text", "text", "text", "text", "timestamptz"],
@@ -103,13 +106,13 @@ type Group = keyof typeof groups
 /** The groups that not every batch has rows for. */
 const optional = ["events", "ignored", "pending", "linedEvents", "linedPending", "runs"] as const
 
-/** So many columns of requests, the last ones, say the same of most: accepted posts that presented no credentials. */
-const mostlyUniform = 5
+/** So many columns of requests, the last ones, say the same of most: accepted posts that presented no credentials, and go through no tunnel. */
+const mostlyUniform = 6
 
 /** The names of a group's columns. `v` is the place of the row's (source, version) pair. */
 const columns: { readonly [group in Exclude<Group, "sources">]: string } = {
   requests: `v, id, team_id, source_id, verified, path, query, headers, body, body_size, ip, events_count, ignored_count, at,
-    method, external_id, presented, status, cause`,
+    method, external_id, presented, status, cause, cli_events_count`,
   events: "v, id, team_id, request_id, connection_id, source_id, destination_id, shard, due_at, at",
   ignored: "v, id, team_id, request_id, connection_id, source_id, cause, meta, at",
   pending: "v, shard, connection_id, request_id, team_id, source_id, at",
@@ -123,9 +126,9 @@ const columns: { readonly [group in Exclude<Group, "sources">]: string } = {
 const writes: { readonly [group in Exclude<Group, "sources">]: (rows: string) => ReadonlyArray<string> } = {
   requests: (rows) => [
     `insert into requests (id, team_id, source_id, status, verified, rejection_cause, method, path, query, headers,
-      presented, body, body_size, external_id, original_ip, events_count, ignored_count, ingested_at, created_at, updated_at)
+      presented, body, body_size, external_id, original_ip, events_count, ignored_count, cli_events_count, ingested_at, created_at, updated_at)
     select id, team_id, source_id, status, verified, cause, method, path, query, headers, presented, body,
-      body_size, external_id, ip, events_count, ignored_count, at, at, at
+      body_size, external_id, ip, events_count, ignored_count, cli_events_count, at, at, at
     from ${rows}`
   ],
   events: (rows) => [
@@ -325,7 +328,8 @@ export const acceptCommit = (
       item.externalId,
       item.presented,
       item.status,
-      item.rejectionCause
+      item.rejectionCause,
+      item.cliEvents
     )
     counts.add(pair, item.sourceId, null, null, item.status, at, item.teamId)
     for (const event of item.events) {

@@ -64,6 +64,8 @@ export interface Basis {
 export interface SettlementRecord {
   readonly connectionId: string
   readonly destinationId: string
+  /** Whether its deliveries go through a tunnel: their requests count them. */
+  readonly isTunnel: boolean
   /** The shard of the destination's actor. */
   readonly shard: number
   readonly now: number
@@ -93,8 +95,8 @@ const groups = {
   executions: ["int4", "text", "text", "text", "text", "text", "text", "bool", "text", "int4", "int8"],
   payloads: ["int4", "text", "text", "text", "text", "text", "bytea", "int4"],
   windows: ["int4", "text", "timestamptz"],
-  /** The least and the greatest id of the requests. */
-  bounds: ["text", "text"]
+  /** The least and the greatest id of the requests, and the destinations behind tunnels, as one list. */
+  corrected: ["text", "text", "text"]
 } as const
 
 type Group = keyof typeof groups
@@ -170,16 +172,18 @@ const waiting = `case when ordering_key is null then due_at else ${inLine} end, 
 
 /**
  * A commit of requests counts each pending route as an event of its request, because most become one: so the row with the body need
- * not be written again. What became something else, and what the version before has not counted, is corrected.
+ * not be written again. What became something else, what goes through a tunnel, and what the version before has not counted, is corrected.
  */
-const correct = (first: string, last: string): string => `corrected as (
-    update requests set events_count = events_count + c.events, ignored_count = ignored_count + c.ignored
+const correct = (first: string, last: string, tunnels: string): string => `corrected as (
+    update requests set events_count = events_count + c.events, ignored_count = ignored_count + c.ignored,
+      cli_events_count = cli_events_count + c.cli_events
     from (
-      select request_id, sum((kind = 'event')::int4 - counted::int4)::int4 as events, sum((kind = 'ignored')::int4)::int4 as ignored
+      select request_id, sum((kind = 'event')::int4 - counted::int4)::int4 as events, sum((kind = 'ignored')::int4)::int4 as ignored,
+        sum((kind = 'event' and destination_id = any(${tunnels}::text[]))::int4)::int4 as cli_events
       from taken group by request_id
     ) as c
     where requests.id = any(array(select request_id from taken)) and requests.id >= ${first} and requests.id <= ${last}
-      and requests.id = c.request_id and (c.events <> 0 or c.ignored <> 0)
+      and requests.id = c.request_id and (c.events <> 0 or c.ignored <> 0 or c.cli_events <> 0)
   )`
 
 /**
@@ -196,7 +200,9 @@ const buildStatement = (present: ReadonlyArray<Group>, single: boolean, inOrder:
     parameter += types.length
   }
   const bases = rowsOf.get("bases")
-  const corrected = rowsOf.has("bounds") ? [correct(`$${parameter - 2}`, `$${parameter - 1}`)] : []
+  const corrected = rowsOf.has("corrected")
+    ? [correct(`$${parameter - 3}`, `$${parameter - 2}`, `$${parameter - 1}`)]
+    : []
   const parts = present.flatMap((group) => (isWritten(group) ? [writes[group](rowsOf.get(group)!)] : []))
   const stale =
     bases === undefined
@@ -316,7 +322,9 @@ export const settleCommit = (
   const present = new Set<string>()
   let place = 0
   let corrects = false
-  const placed = items.map(({ basis, connectionId, destinationId, now, settled, shard }): Placed => {
+  const tunnels = new Set<string>()
+  const placed = items.map(({ basis, connectionId, destinationId, isTunnel, now, settled, shard }): Placed => {
+    if (isTunnel) tunnels.add(destinationId)
     const first = place
     const ord = placeOf(basis)
     for (const { counted, execution, fate, opens, requestId, transformed } of settled) {
@@ -329,7 +337,7 @@ export const settleCommit = (
       const dueAt = fate.kind === "event" ? fate.dueAt : null
       const dataId = transformed?.id ?? null
       push(rows.routes, at, ord, connectionId, requestId, fate.kind, id, destinationId, shard, dueAt, dataId, now)
-      if (fate.kind !== "event" || !counted) corrects = true
+      if (fate.kind !== "event" || !counted || isTunnel) corrects = true
       if (fate.kind === "ignored") push(rows.ignored, at, fate.cause, fate.meta)
       if (opens !== null) push(rows.windows, at, opens.key, opens.expiresAt)
       if (execution !== null) {
@@ -364,13 +372,13 @@ export const settleCommit = (
   const single = requestIds.length === 1
   return {
     statement: statementFor(
-      corrects ? [...used, "bounds"] : used,
+      corrects ? [...used, "corrected"] : used,
       single,
       items.some(({ inOrder }) => inOrder)
     ),
     parameters: [
       ...used.flatMap((group) => Columns.bind(groups[group], rows[group], single)),
-      ...(corrects ? Columns.bounds(requestIds) : [])
+      ...(corrects ? [...Columns.bounds(requestIds), Columns.text([...tunnels])] : [])
     ],
     outcomes: (stale, taken) => {
       const isTaken = new Set(taken)

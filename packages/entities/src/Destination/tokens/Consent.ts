@@ -4,12 +4,7 @@ import type { SqlError } from "effect/sql"
 import { fail, type GatewayError, invalid, notFound } from "@tidegate/model/GatewayError"
 import { type Ingress, publicUrl } from "@tidegate/model/Ingress"
 import type { Database } from "@tidegate/storage/Database"
-import {
-  beginConsent,
-  type ConsentTaken,
-  endConsent as endStored,
-  takeConsent
-} from "@tidegate/storage/DestinationTokens"
+import { beginConsent, type ConsentTaken, settleConsent, takeConsent } from "@tidegate/storage/DestinationTokens"
 import type { Secrets } from "@tidegate/storage/Secrets"
 import { query } from "@tidegate/storage/Transaction"
 import { settingsKey } from "./Held.ts"
@@ -117,11 +112,13 @@ export const endConsent = (
       return { renewable: ended["renewable"] === true }
     }
     return yield* exchanged(settings, tokens, back, consent.begun).pipe(
-      Effect.tap((renewable) =>
-        keptOrNot(endStored(owner, back.state, { renewable, code, settings: settingsKey(settings) }))
-      ),
-      Effect.tapError(() => keptOrNot(endStored(owner, back.state, null))),
-      Effect.map((renewable) => ({ renewable })),
+      Effect.tapError(() => keptOrNot(settleConsent(owner, back.state, null))),
+      Effect.flatMap((renewable) => {
+        // Nothing was done with the code: the same call may come again.
+        if (renewable === "busy") return Effect.andThen(keptOrNot(settleConsent(owner, back.state, consent)), busy)
+        const ended = { renewable, code, settings: settingsKey(settings) }
+        return Effect.as(keptOrNot(settleConsent(owner, back.state, { ended })), { renewable })
+      }),
       Effect.uninterruptible
     )
   })
@@ -135,7 +132,7 @@ const exchanged = Effect.fnUntraced(function* (
   tokens: Tokens,
   { code, error }: { readonly code: string | null; readonly error: string | null },
   { redirect_uri, settings: key, verifier }: Schema.JsonObject
-): Effect.fn.Return<boolean, GatewayError, Database | Secrets> {
+): Effect.fn.Return<boolean | "busy", GatewayError, Database | Secrets> {
   if (typeof redirect_uri !== "string" || typeof verifier !== "string" || key !== settingsKey(settings)) {
     return yield* unknown
   }

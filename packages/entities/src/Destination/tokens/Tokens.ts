@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto"
-import { Clock, Effect, Fiber, Result, Schedule, Semaphore } from "effect"
+import { Clock, Deferred, Effect, Exit, Fiber, Result, Schedule, Semaphore } from "effect"
 import type { SqlError } from "effect/sql"
 import { Egress } from "@tidegate/egress/Egress"
 import type { Database } from "@tidegate/storage/Database"
@@ -11,6 +11,8 @@ import { type Ask, askForTokens, NotObtained, patienceMs, type TokenRequest } fr
 /** Longer than a call may take and its outcome to be stored: who still has a claim then is dead. */
 const claimMs = patienceMs + 5_000
 const pollMs = 250
+/** How long somebody who has consented waits for another asking of the provider to end. */
+const exchangeWaitMs = 4_000
 /** A token that came instead of one that the target had refused is renewed in its turn after so long, and then ever later while none is taken. */
 const renewalMs = { first: 10_000, most: 600_000 }
 
@@ -79,14 +81,14 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean) {
     return nextAsk(of, what) === null ? lastingOr(what, now, noConsent) : null
   }
 
-  /** What is held, once nobody else asks. */
-  const claimed = Effect.fnUntraced(function* (of: TokenSettings) {
-    for (let waited = 0; waited <= claimMs; waited += pollMs) {
+  /** What is held, once nobody else asks; null: somebody does for that long. */
+  const claimed = Effect.fnUntraced(function* (of: TokenSettings, forMs: number) {
+    for (let waited = 0; waited <= forMs; waited += pollMs) {
       const stored = yield* claimTokens(of.owner, claim, claimMs)
       if (stored !== null) return heldFor(of, stored)
       yield* Effect.sleep(pollMs)
     }
-    return yield* failure("another process is asking for a token")
+    return null
   })
 
   /** Stores it and gives back the claim; false: that is somebody else's by now. */
@@ -153,7 +155,8 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean) {
   })
 
   const obtainByClaim = Effect.fnUntraced(function* (of: TokenSettings) {
-    const before = yield* claimed(of)
+    const before = yield* claimed(of, claimMs)
+    if (before === null) return yield* failure("another process is asking for a token")
     const now = yield* Clock.currentTimeMillis
     // Somebody else may have asked, with success or without.
     const known = found(of, before, now)
@@ -220,19 +223,47 @@ export const makeTokens = Effect.fnUntraced(function* (mayAsk: () => boolean) {
         }
         return yield* obtain(of)
       }),
-    /** Exchanges the code of a consent for these settings. Whether it can be gone on with once its first token is over. */
+    /**
+     * Exchanges the code of a consent for these settings. Whether it can be gone on with once its first token is over; "busy": the
+     * provider is being asked by somebody else, and nothing was done with the code.
+     */
     exchange: (
       of: TokenSettings,
       ask: Extract<Ask, { kind: "code" }>
-    ): Effect.Effect<boolean, NotObtained, Database | Secrets> =>
+    ): Effect.Effect<boolean | "busy", NotObtained, Database | Secrets> =>
       Effect.gen(function* () {
-        const before = yield* claimed(of)
-        // What a failed exchange leaves is what there was.
-        yield* asked(of, { ...before, refresh: null }, ask, () => before)
-        const next: Held = heldFor(of, yield* readTokens(of.owner))
-        held = next.settings === key ? next : null
-        return next.refresh !== null
-      }).pipe(apart, Effect.flatMap(Fiber.join))
+        const answer = Deferred.makeUnsafe<boolean | "busy", NotObtained>()
+        let turn: "waits" | "has come" | "given up" = "waits"
+        const isGivenUp = (): boolean => turn === "given up"
+        const fiber = yield* apart(
+          Effect.gen(function* () {
+            if (isGivenUp()) return "busy"
+            const before = yield* claimed(of, exchangeWaitMs)
+            if (before === null) return "busy"
+            if (isGivenUp()) {
+              yield* keep(of, before)
+              return "busy"
+            }
+            turn = "has come"
+            // What a failed exchange leaves is what there was.
+            yield* asked(of, { ...before, refresh: null }, ask, () => before)
+            const next: Held = heldFor(of, yield* readTokens(of.owner))
+            held = next.settings === key ? next : null
+            return next.refresh !== null
+          })
+        )
+        fiber.addObserver((exit) => Deferred.doneUnsafe(answer, exit))
+        const giveUp = Effect.sync(() => {
+          if (turn !== "waits") return
+          turn = "given up"
+          Deferred.doneUnsafe(answer, Exit.succeed("busy"))
+        })
+        const timer = yield* Effect.forkDetach(Effect.andThen(Effect.sleep(exchangeWaitMs), giveUp))
+        return yield* Effect.ensuring(
+          Deferred.await(answer),
+          Effect.sync(() => timer.interruptUnsafe())
+        )
+      })
   }
 })
 

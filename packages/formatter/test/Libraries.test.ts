@@ -1,0 +1,35 @@
+import { Result } from "effect"
+import { expect, it } from "vitest"
+import { phones } from "../src/engine/Libraries.ts"
+import { regions } from "../src/engine/Regions.ts"
+import { compile, inParts } from "../src/Formatter.ts"
+import { context } from "./Run.ts"
+
+const partsOf = (operation: string, inputs: object): number => {
+  const work = inParts(Result.getOrThrow(compile({ operation })), { ...inputs }, context)
+  let parts = 1
+  for (;;) {
+    const part = work.next()
+    if (part.done === true) {
+      expect(Result.isSuccess(part.value)).toBe(true)
+      return parts
+    }
+    parts++
+  }
+}
+
+it("large libraries are loaded before the first call that needs them, a part for each", () => {
+  // A step is judged without them.
+  expect(Result.isSuccess(compile({ operation: "number.phone", options: { region: "CH" } }))).toBe(true)
+  expect(phones.isLoaded()).toBe(false)
+  const input = "8005551212"
+  expect([partsOf("number.phone", { input }), partsOf("number.phone", { input })]).toEqual([3, 1])
+  expect([
+    partsOf("text.html_to_markdown", { input: "<b>a</b>" }),
+    partsOf("text.html_to_markdown", { input })
+  ]).toEqual([3, 1])
+})
+
+it("the countries that a step may name are those of the library", () => {
+  expect([...regions].sort()).toEqual(phones().getCountries().sort())
+})

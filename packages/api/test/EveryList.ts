@@ -162,6 +162,15 @@ export const lists: ReadonlyArray<List> = [
     envelope: ["total", "total_exact", "applied_range", "count", "models"]
   },
   {
+    path: "/workflow-templates",
+    filters: {},
+    orders: [],
+    dir: false,
+    most: null,
+    cursors: "none",
+    envelope: ["count", "models"]
+  },
+  {
     path: "/connections",
     ...resource,
     filters: {

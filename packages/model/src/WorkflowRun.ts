@@ -41,7 +41,7 @@ const row = {
 }
 
 export const WorkflowRun = Schema.Struct(row).annotate({ identifier: "WorkflowRun" })
-export interface WorkflowRun extends Schema.Schema.Type<typeof WorkflowRun> {}
+export type WorkflowRun = typeof WorkflowRun.Type
 
 /** The beginning of the next page is `next_cursor`; null when there is none. */
 export const RunList = Schema.Struct({ count, next_cursor: textOrNull, models: Schema.Array(WorkflowRun) }).annotate({
@@ -99,7 +99,7 @@ const compact = {
 
 /** A step of a run, as lists show it. */
 export const StepSummary = Schema.Struct(compact).annotate({ identifier: "StepSummary" })
-export interface StepSummary extends Schema.Schema.Type<typeof StepSummary> {}
+export type StepSummary = typeof StepSummary.Type
 
 /** A step of a run. */
 export const StepExecution = Schema.Struct({
@@ -130,7 +130,7 @@ export const StepExecution = Schema.Struct({
   input_preview: Schema.NullOr(PayloadPreview),
   output_preview: Schema.NullOr(PayloadPreview)
 }).annotate({ identifier: "StepExecution" })
-export interface StepExecution extends Schema.Schema.Type<typeof StepExecution> {}
+export type StepExecution = typeof StepExecution.Type
 
 /** What a step named when the run began. */
 const ResourceEvidence = Schema.Struct({
@@ -158,7 +158,7 @@ export const VersionEvidence = Schema.Struct({
   formatter_engine_version: textOrNull,
   resources: Schema.Array(ResourceEvidence)
 }).annotate({ identifier: "VersionEvidence" })
-export interface VersionEvidence extends Schema.Schema.Type<typeof VersionEvidence> {}
+export type VersionEvidence = typeof VersionEvidence.Type
 
 const source = {
   id: Schema.String,
@@ -181,7 +181,7 @@ export const RunTrigger = Schema.Struct({
   is_retry: Schema.Boolean,
   preview: Schema.NullOr(PayloadPreview)
 }).annotate({ identifier: "RunTrigger" })
-export interface RunTrigger extends Schema.Schema.Type<typeof RunTrigger> {}
+export type RunTrigger = typeof RunTrigger.Type
 
 const StepRetries = Schema.Struct({
   count,
@@ -198,7 +198,7 @@ export const WorkflowRunDetail = Schema.Struct({
   retry: StepRetries,
   steps: Schema.Array(StepExecution)
 }).annotate({ identifier: "WorkflowRunDetail" })
-export interface WorkflowRunDetail extends Schema.Schema.Type<typeof WorkflowRunDetail> {}
+export type WorkflowRunDetail = typeof WorkflowRunDetail.Type
 
 /** A run among those of the whole team. */
 export const WorkflowActivity = Schema.Struct({
@@ -225,7 +225,7 @@ export const WorkflowActivity = Schema.Struct({
   created_at: row.created_at,
   updated_at: row.updated_at
 }).annotate({ identifier: "WorkflowActivity" })
-export interface WorkflowActivity extends Schema.Schema.Type<typeof WorkflowActivity> {}
+export type WorkflowActivity = typeof WorkflowActivity.Type
 
 /** `total` is of the window when `total_exact`, else there are at least so many. */
 export const WorkflowActivityList = Schema.Struct({

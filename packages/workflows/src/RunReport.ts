@@ -47,7 +47,7 @@ const longestMessage = 2_000
 /** What went wrong, in whose words whatsoever: targets and code write into it what they like. */
 const masked = (): ((message: string) => string) => {
   const shown = shownOf()
-  return (message) => String(shown("message", message.slice(0, longestMessage).toWellFormed()))
+  return (message) => shown("message", message.slice(0, longestMessage).toWellFormed()) as string
 }
 
 const lasted = (from: number | null, to: number | null): number | null =>
@@ -239,8 +239,8 @@ export class StepReports {
       max_attempts: mostAttemptsOf(config),
       attempts: known.attempts.map((attempt) => shownAttempt(attempt, summary.response_status)),
       wait: state?.wait == null ? null : { kind: state.wait.kind, until: new Date(state.wait.until).toISOString() },
-      warnings: (state?.warnings ?? []).map(({ message, ...warning }) =>
-        message === undefined ? warning : { ...warning, message: this.#masked(message) }
+      warnings: (state?.warnings ?? []).map((warning) =>
+        warning.message === undefined ? warning : Object.assign({}, warning, { message: this.#masked(warning.message) })
       ),
       iterations:
         state?.iterations == null ? null : { count: state.iterations.count, completed: state.iterations.completed },

@@ -9,6 +9,7 @@ import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { carriedThrough } from "./Calls.ts"
 import { readJsonObject } from "./JsonBody.ts"
+import { refuseCursors } from "./ListInput.ts"
 
 interface ByKey {
   readonly params: { readonly key: string }
@@ -27,7 +28,7 @@ export const layer = HttpApiBuilder.group(
     return handlers
       .handle("list", () => {
         const models = shownTemplates()
-        return Effect.succeed({ count: models.length, models })
+        return Effect.as(refuseCursors, { count: models.length, models })
       })
       .handle("retrieve", (call: ByKey) => Effect.map(found(call), shownTemplate))
       .handleRaw("instantiate", (call: ByKey & { readonly request: HttpServerRequest.HttpServerRequest }) =>

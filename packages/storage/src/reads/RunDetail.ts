@@ -69,7 +69,7 @@ const triggerPreview = Effect.fnUntraced(function* (data: RequestData | undefine
   const about = { content_type, size_bytes }
   if (is_large_payload) return noPreview("too_large", about)
   if (encoding === "base64" && size_bytes > 0) return noPreview("binary", about)
-  return { ...(yield* inTurns(previewOf({ headers, query: parsed_query, body } as never))), ...about }
+  return { ...(yield* inTurns(previewOf({ headers, query: parsed_query, body }))), ...about }
 })
 
 interface RequestRow {
@@ -106,7 +106,7 @@ const triggerOf = Effect.fnUntraced(function* (
     },
     delivery_mode: request?.retry_kind == null ? "webhook" : "replay",
     method: kept?.method ?? null,
-    path: kept === undefined ? null : String(shownOf()("path", kept.path)),
+    path: kept === undefined ? null : (shownOf()("path", kept.path) as string),
     content_type: kept === undefined ? null : headerOf(readHeaders(kept.headers), "content-type"),
     size_bytes: request?.body_size ?? null,
     received_at: (request?.ingested_at ?? created_at).toISOString(),

@@ -138,7 +138,7 @@ export const activity = Effect.fnUntraced(function* (
     sql.literal("exists (select from workflows f where f.id = w.workflow_id and f.deleted_at is null)")
   ]
   let upper = range.upper
-  let found: ReadonlyArray<RunRow> = []
+  const found: Array<RunRow> = []
   let more = drive.values.length > 0
   for (let scans = 0; more && scans < mostScans && found.length <= limit; scans++) {
     const part: Scanned<RunRow> = yield* scan<RunRow>({
@@ -152,7 +152,7 @@ export const activity = Effect.fnUntraced(function* (
     })
     // With one more than the limit: whether there are more.
     const page = toPage([part], "desc", limit + 1)
-    found = [...found, ...page.rows]
+    found.push(...page.rows)
     more = page.next !== null
     upper = page.next ?? upper
   }

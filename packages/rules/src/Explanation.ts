@@ -136,7 +136,12 @@ class Explainer {
         if (this.#isOver) break
         each = (yield* this.#value(item, subject, keys, path)) && each
       }
-      return key === "$or" ? whole : each
+      if (key === "$or") return whole
+      // Each holds by itself, and all together do not; so does none of them where there is nothing.
+      if (each && operand.length !== 1 && !this.#isOver && !this.#holds({ [key]: operand }, keys)) {
+        return yield* this.#leaf({ [key]: operand }, keys, path, key, operand)
+      }
+      return each
     }
     if (key === "$not" || key === "$ref" || this.#isOperator(key, operand, subject, keys)) {
       const operator = key.startsWith("$") ? key : `$${key}`

@@ -23,20 +23,26 @@ const member = (of: unknown, name: string): unknown =>
 
 const namesFormatter = (step: Schema.Json): boolean => member(member(step, "action"), "provider_key") === formatterKey
 
-/** For these steps, which may name these saved actions. */
+/** For these steps, which may name these saved actions, and filters of these conditions. */
 export const catalogFor = (
   steps: ReadonlyArray<Schema.Json>,
-  saved: ReadonlyMap<string, SavedContent> = new Map()
+  saved: ReadonlyMap<string, SavedContent> = new Map(),
+  filters: ReadonlyMap<string, Schema.Json> = new Map()
 ): Effect.Effect<Catalog> =>
   steps.some(namesFormatter) || [...saved.values()].some(({ provider_key }) => provider_key === formatterKey)
-    ? Effect.map(formatter, ({ formatterAction }) => catalogOf(saved, formatterAction))
-    : Effect.succeed(catalogOf(saved, () => null))
+    ? Effect.map(formatter, ({ formatterAction }) => catalogOf(saved, filters, formatterAction))
+    : Effect.succeed(catalogOf(saved, filters, () => null))
 
-const catalogOf = (saved: ReadonlyMap<string, SavedContent>, formats: Catalog["action"]): Catalog => {
+const catalogOf = (
+  saved: ReadonlyMap<string, SavedContent>,
+  filters: ReadonlyMap<string, Schema.Json>,
+  formats: Catalog["action"]
+): Catalog => {
   const named = (name: ActionName) =>
     name.provider_key === formatterKey ? formats({ ...name, provider_account_id: null }) : actionOf(name)
   return {
     action: (action) => (action.provider_key === formatterKey ? formats(action) : inlineActionOf(action)),
+    filter: (id) => filters.get(id),
     saved: (id): SavedAction | null => {
       const content = saved.get(id)
       const action = content === undefined ? null : named(content)

@@ -9,6 +9,7 @@ import type { Secrets } from "./Secrets.ts"
 import { makeStore, nobody, type Store, type StoredRow } from "./Store.ts"
 import { holdTeam } from "./Teams.ts"
 import { overtaken } from "./Transaction.ts"
+import { refuseUsedBySteps } from "./WorkflowLinks.ts"
 
 /** A row of `filters`. */
 export interface FilterRow extends StoredRow {
@@ -136,6 +137,7 @@ const make = Effect.gen(function* () {
       }
       return next
     }),
+    remove: (row) => Effect.as(refuseUsedBySteps(sql, "filter", row), {}),
     follow: Effect.fnUntraced(function* (before, after, at) {
       if (before === null) return nobody
       const isSame = before.hash === after.hash && before.name === after.name

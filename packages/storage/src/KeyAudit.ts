@@ -41,24 +41,31 @@ export const writeDecisions = Effect.fnUntraced(function* (
   counted: ReadonlyArray<CountedDecisions>
 ): Effect.fn.Return<void, GatewayError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  const texts = (of: (one: CountedDecisions) => string | null) => sql`${counted.map(of)}::text[]`
-  const times = (of: (one: CountedDecisions) => number) =>
-    sql`${counted.map((one) => new Date(of(one)))}::timestamptz[]`
-  const used = counted.filter(({ isUse }) => isUse)
+  // As one text: an array of nothing but nulls has no type for the driver.
+  const rows = JSON.stringify(
+    counted.map(({ beganAt, firstAt, isUse, lastAt, ...one }) => ({
+      ...one,
+      is_use: isUse,
+      began_at: new Date(beganAt),
+      first_seen_at: new Date(firstAt),
+      last_seen_at: new Date(lastAt),
+      expires_at: new Date(beganAt + keptMs)
+    }))
+  )
   yield* query(sql`
-    with used as (
+    with counted as materialized (
+      select * from jsonb_to_recordset(${rows}::jsonb) as c (entry uuid, team_id text, key_id text, route_key text, permission text,
+        decision text, reason text, count int, is_use boolean, began_at timestamptz, first_seen_at timestamptz,
+        last_seen_at timestamptz, expires_at timestamptz)
+    ), used as (
       update project_api_keys k set last_used_at = u.at
-      from (select id, max(at) as at from unnest(${used.map(({ key_id }) => key_id)}::text[],
-        ${used.map(({ lastAt }) => new Date(lastAt))}::timestamptz[]) n (id, at) group by id) u
-      where k.id = u.id and (k.last_used_at is null or k.last_used_at <= u.at - make_interval(secs => ${usedEveryMs / 1_000}::float8)))
+      from (select key_id, max(last_seen_at) as at from counted where is_use group by key_id) u
+      where k.id = u.key_id and (k.last_used_at is null or k.last_used_at <= u.at - make_interval(secs => ${usedEveryMs / 1_000}::float8))
+    )
     insert into key_audit as a (entry, team_id, key_id, route_key, permission, decision, reason, count, began_at, first_seen_at,
       last_seen_at, expires_at)
-    select entry::uuid, team_id, key_id, route_key, permission, decision, reason, count, began_at, first_seen_at, last_seen_at, expires_at
-    from unnest(${texts(({ entry }) => entry)}, ${texts(({ team_id }) => team_id)}, ${texts(({ key_id }) => key_id)},
-      ${texts(({ route_key }) => route_key)}, ${texts(({ permission }) => permission)}, ${texts(({ decision }) => decision)},
-      ${texts(({ reason }) => reason)}, ${counted.map(({ count }) => count)}::int[], ${times(({ beganAt }) => beganAt)},
-      ${times(({ firstAt }) => firstAt)}, ${times(({ lastAt }) => lastAt)}, ${times(({ beganAt }) => beganAt + keptMs)})
-      as c (entry, team_id, key_id, route_key, permission, decision, reason, count, began_at, first_seen_at, last_seen_at, expires_at)
+    select entry, team_id, key_id, route_key, permission, decision, reason, count, began_at, first_seen_at, last_seen_at, expires_at
+    from counted
     on conflict (entry) do update set count = greatest(a.count, excluded.count),
       last_seen_at = greatest(a.last_seen_at, excluded.last_seen_at)`)
 })

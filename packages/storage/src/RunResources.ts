@@ -1,6 +1,8 @@
-import { Effect } from "effect"
+import { Effect, type Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { prefixes } from "@tidegate/model/Ids"
+import { idBound, idTime, prefixes } from "@tidegate/model/Ids"
+import { currentActions } from "./Actions.ts"
+import type { HotSql } from "./Database.ts"
 import * as Columns from "./journal/Columns.ts"
 
 /** What a step names, as it was when its run began. Destinations and credentials are read as they are when they are used. */
@@ -8,30 +10,68 @@ export interface NamedResource {
   readonly id: string
   readonly name: string
   readonly content_hash: string
+  readonly updated_at: string
+  /** Of a saved action: its version, which stays. */
+  readonly revision?: number
+  /** Of a stored filter, of which nothing else is left when it has changed. */
+  readonly conditions?: Schema.Json
+}
+
+interface Row extends Omit<NamedResource, "updated_at"> {
   readonly updated_at: Date
 }
 
-/** What each kind is made of: a transformation is its code, a destination its type and settings (sealed, where they are). */
+/** What each kind is known by: a transformation by its code, a destination by its type and settings (sealed, where they are). */
 const contents = {
-  [prefixes.destination]: ["destinations", "encode(sha256(convert_to(type || ' ' || config::text, 'UTF8')), 'hex')"],
-  [prefixes.transformation]: ["transformations", "code_hash"],
-  [prefixes.filter]: ["filters", "hash"]
+  [prefixes.destination]: [
+    "destinations",
+    "encode(sha256(convert_to(type || ' ' || config::text, 'UTF8')), 'hex') as content_hash"
+  ],
+  [prefixes.transformation]: ["transformations", "code_hash as content_hash"],
+  [prefixes.filter]: ["filters", "hash as content_hash, conditions"]
 } as const
 
 /** Those of the team that are there. */
 export const namedResources = Effect.fnUntraced(function* (
   team_id: string,
   ids: ReadonlyArray<string>
-): Effect.fn.Return<ReadonlyArray<NamedResource>, SqlError.SqlError, SqlClient.SqlClient> {
+): Effect.fn.Return<ReadonlyArray<NamedResource>, SqlError.SqlError, SqlClient.SqlClient | HotSql> {
   const sql = yield* SqlClient.SqlClient
   const found: Array<NamedResource> = []
-  for (const [prefix, [table, hash]] of Object.entries(contents)) {
+  for (const [prefix, [table, columns]] of Object.entries(contents)) {
     const own = ids.filter((id) => id.startsWith(prefix))
     if (own.length === 0) continue
-    const rows = yield* sql<NamedResource>`
-      select id, name, ${sql.literal(hash)} as content_hash, updated_at from ${sql(table)}
+    const rows = yield* sql<Row>`
+      select id, name, updated_at, ${sql.literal(columns)} from ${sql(table)}
       where id = any(${Columns.text(own)}) and team_id = ${team_id} and deleted_at is null`
-    found.push(...rows)
+    for (const row of rows) {
+      const hash = row.content_hash.startsWith("sha256:") ? row.content_hash : `sha256:${row.content_hash}`
+      found.push({ ...row, content_hash: hash, updated_at: row.updated_at.toISOString() })
+    }
+  }
+  const actions = yield* currentActions(
+    team_id,
+    ids.filter((id) => id.startsWith("act_"))
+  )
+  for (const { content_hash, id, name, revision, updated_at } of actions.values()) {
+    found.push({ id, name, content_hash, updated_at, revision })
   }
   return found
+})
+
+/** What was told of these runs when they began: JSON. */
+export const namedBefore = Effect.fnUntraced(function* (
+  runIds: ReadonlyArray<string>
+): Effect.fn.Return<
+  ReadonlyArray<{ readonly run_id: string; readonly resources: string }>,
+  SqlError.SqlError,
+  SqlClient.SqlClient
+> {
+  if (runIds.length === 0) return []
+  const sql = yield* SqlClient.SqlClient
+  const [first] = Columns.bounds(runIds)
+  return yield* sql<{ run_id: string; resources: string }>`
+    select run_id, resources from workflow_steps
+    where run_id = any(${Columns.text(runIds)}) and part = 1 and resources is not null
+      and id >= ${idBound(prefixes.workflowPart, idTime(first) ?? 0)}`
 })

@@ -44,7 +44,7 @@ export interface WorkflowStore extends Store<typeof workflow> {
 /**
  * The workflows of teams. What a row has compiles, and what it names is there: that cannot be deleted meanwhile. Each change that is one makes
  * a version, which stays as it is. Every change raises the version of its source (of both, when it moves), so that no door goes on by what was. Rows
- * are locked in the order destinations, sources, transformations, actions, workflows.
+ * are locked in the order filters, destinations, sources, transformations, actions, workflows.
  */
 export class Workflows extends Context.Service<Workflows, WorkflowStore>()("@tidegate/storage/Workflows") {
   static readonly layer: Layer.Layer<Workflows, never, SqlClient.SqlClient | Secrets> = Layer.effect(
@@ -60,6 +60,7 @@ const member = (of: unknown, name: string): unknown =>
 
 /** The tables of what a step may name, by the prefix of its id. */
 const named = {
+  [prefixes.filter]: "filters",
   [prefixes.destination]: "destinations",
   [prefixes.transformation]: "transformations",
   [prefixes.action]: "actions"
@@ -107,7 +108,7 @@ const make = Effect.gen(function* () {
     if (wanted.length === 0) return []
     const table = named[prefix]
     return yield* sql<{ id: string; enabled: boolean }>`
-      select id, ${sql.literal(table === "transformations" ? "true" : "disabled_at is null")} as enabled
+      select id, ${sql.literal(table === "transformations" || table === "filters" ? "true" : "disabled_at is null")} as enabled
       from ${sql(table)} where id = any(${wanted})
         and ${presentOf(sql, team_id)}
       order by id ${sql.literal(held ? "for share" : "")}`
@@ -115,10 +116,11 @@ const make = Effect.gen(function* () {
 
   /** Which of these ids are there, and whether they are enabled. */
   const lookUp = Effect.fnUntraced(function* (team_id: string, ids: ReadonlyArray<string>) {
+    const filters = yield* lookUpIn(prefixes.filter, team_id, ids, false)
     const destinations = yield* lookUpIn(prefixes.destination, team_id, ids, false)
     const transformations = yield* lookUpIn(prefixes.transformation, team_id, ids, false)
     const actions = yield* lookUpIn(prefixes.action, team_id, ids, false)
-    return new Map([...destinations, ...transformations, ...actions].map((row) => [row.id, row]))
+    return new Map([...filters, ...destinations, ...transformations, ...actions].map((row) => [row.id, row]))
   })
 
   /** What the saved actions that are named are now. */
@@ -267,6 +269,7 @@ const make = Effect.gen(function* () {
       const named = referencesOf((next["steps"] as WorkflowFields["steps"] | undefined) ?? []).map(({ id }) => id)
       const after = next["source_id"] as string | null | undefined
       const sources = new Set([before?.source_id ?? null, after ?? null].flatMap((id) => id ?? []))
+      yield* lookUpIn(prefixes.filter, team_id, named, true)
       yield* lookUpIn(prefixes.destination, team_id, named, true)
       yield* raise(team_id, [...sources])
       yield* lookUpIn(prefixes.transformation, team_id, named, true)

@@ -145,7 +145,7 @@ layer(ControlPlane.layer, { excludeTestServices: true })("project keys", (it) =>
       expect(unseen).toMatchObject({ status: "active", key: { id: teamKeyId(team), grants: null, isEnforced: true } })
       expect((yield* listKeys(team)).find(({ id }) => id === teamKeyId(team))).toMatchObject({
         legacy_project_secret: true,
-        masked_key: "****-own"
+        masked_key: "**** own"
       })
       expect(yield* find("a key of my own")).toEqual(unseen)
       yield* revokeKey(team, teamKeyId(team))

@@ -56,6 +56,8 @@ export interface Catalog {
   readonly action: (action: InlineAction) => Action | null
   /** Null: there is none of this id, which is told by whoever looks resources up. */
   readonly saved?: (id: string) => SavedAction | null
+  /** The conditions of a stored filter. Undefined: they are not at hand. */
+  readonly filter?: (id: string) => Json | undefined
 }
 
 /** A catalog of several providers, by their keys. */

@@ -1,6 +1,12 @@
 import type { Json } from "@tidegate/model/Rule"
 import { decodeAll } from "@tidegate/rules/Decode"
-import { compileConditions, compileFilter, type FilterTarget } from "@tidegate/rules/Filter"
+import {
+  compileConditions,
+  type CompiledFilter,
+  compileFilter,
+  type FilterTarget,
+  longestStoredPattern
+} from "@tidegate/rules/Filter"
 import { compileMapping, contextRoots, type Mapping } from "@tidegate/templates/Mapping"
 import { Predicate, Result, Schema } from "effect"
 import type { Action, ActionCall, Catalog, SavedAction } from "./Catalog.ts"
@@ -272,10 +278,7 @@ class StepCompiler implements Compiler {
       Object.keys(condition).every((key) => envelope.includes(key))
     if (short) {
       const filter = compileFilter(condition)
-      if (Result.isSuccess(filter)) {
-        return ({ trigger: { body, headers, path, query } }) =>
-          filter.success.failingTargets({ body: () => body, headers, path, query } as never).length === 0
-      }
+      if (Result.isSuccess(filter)) return matching(filter.success)
       this.issue("CONDITION_INVALID", within(field, filter.failure.path), filter.failure.message)
       return never
     }
@@ -290,6 +293,15 @@ class StepCompiler implements Compiler {
     return never
   }
 
+  filter: Compiler["filter"] = (id) => {
+    const conditions = this.around.catalog.filter?.(id)
+    if (conditions === undefined) return null
+    const filter = compileFilter(conditions as object, { maxPatternLength: longestStoredPattern })
+    if (Result.isSuccess(filter)) return matching(filter.success)
+    this.issue("CONDITION_INVALID", "resource_id", filter.failure.message)
+    return null
+  }
+
   edge(edge: Edge, action: Action | null, taken: ReadonlyArray<string> | null): CompiledStep["edges"][number] {
     this.edgeId = edge.id
     this.inputNames(edge.mapping, taken, "mapping")
@@ -301,6 +313,11 @@ class StepCompiler implements Compiler {
     return compiled
   }
 }
+
+const matching =
+  (filter: CompiledFilter) =>
+  ({ trigger: { body, headers, path, query } }: Context): boolean =>
+    filter.failingTargets({ body: () => body, headers, path, query } as never).length === 0
 
 const withoutItem = contextRoots.filter((root) => root !== "item" && root !== "item_index")
 

@@ -85,6 +85,8 @@ export type Evaluate = ((evaluation: Evaluation) => Outcome | Parts<Outcome>) | 
 export interface Compiler {
   readonly mapping: (value: unknown, field: string) => Mapping | null
   readonly condition: (condition: unknown, field: string) => (context: Context) => boolean
+  /** A stored filter's conditions, which are about the request that began the run; null: they are not at hand. */
+  readonly filter: (id: string) => ((context: Context) => boolean) | null
   readonly issue: (code: IssueCode, field: string | null, message: string) => void
 }
 

@@ -59,6 +59,10 @@ export const connections: Section = {
       of(within("type window include_fields exclude_fields"), rules("accepts every shape of a deduplicate rule")),
       of(within("headers body query path"), rules("keeps what is written")),
       of(
+        within("filter_id filter_snapshot filter_snapshot.* detached_from_filter detached_from_filter.*"),
+        rules("accepts a link to a stored filter, for the caller to resolve, and what a deleted one leaves")
+      ),
+      of(
         within("transformation_id transformation transformation.*"),
         rules("reads transformation as transform, linked or inline")
       ),

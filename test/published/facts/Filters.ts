@@ -49,7 +49,7 @@ export const filters: Section = {
     ],
     FilterTest: [
       of(
-        "matched targets targets.* explanation explanation.*",
+        "matched targets targets.* explanation",
         explanation("says of each operator what it asked and what was there")
       )
     ]

@@ -41,7 +41,7 @@ export const workflows: Section = {
     WorkflowPatch: [...written, of("version", stored("a change of an old version is refused, and nothing is written"))],
     WorkflowRun: [of("hold_reason outcome error_code error_message error_step_id", listed)],
     WorkflowRunList: [of("next_cursor", listed)],
-    WorkflowRunDetail: [of("version trigger steps", shown), of("retry retry.*", retried)],
+    WorkflowRunDetail: [of("version trigger steps", shown), of("retry", retried)],
     VersionEvidence: [of("*", shown)],
     ResourceEvidence: [of("*", reading("tell what their steps named when they began"))],
     RunTrigger: [of("*", shown)],

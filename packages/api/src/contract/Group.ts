@@ -89,6 +89,12 @@ type SwitchEndpoints<R extends AnyResource> = {
     | SwitchEndpoint<`${Name}ByPost`, "POST", R["plural"], Name, R["record"]>
 }[SwitchOf<R>]
 
+/** A record with the members that rows of a list have. */
+const shownIn = (listed: Schema.Top, record: Example["record"]): Example["record"] => {
+  const members = "fields" in listed ? (listed.fields as object) : record
+  return Object.fromEntries(Object.entries(record).filter(([name]) => name in members)) as Example["record"]
+}
+
 /**
  * The API of a resource: list, create, upsert, retrieve, update by PATCH, update or replace by PUT, its switches by PUT and by POST, delete; and
  * what else it has.
@@ -173,7 +179,7 @@ export const groupOf = <
       HttpApiEndpoint.get("list", `/${plural}`, {
         query: (special.query ?? Parameters.switchable) as Query,
         success: ResourceList(listed)
-      }).annotateMerge(about(`list${typeName(plural)}`, "list", { answer: resourceList(example.record) })),
+      }).annotateMerge(about(`list${typeName(plural)}`, "list", { answer: resourceList(shownIn(listed, example.record)) })),
       HttpApiEndpoint.post("create", `/${plural}`, {
         ...whole,
         success: resource.created === undefined ? record : (record.pipe(HttpApiSchema.status(201)) as typeof record)

@@ -1,34 +1,120 @@
 import { Effect, Result } from "effect"
+import { type PinnedAction, pinnedActions } from "@tidegate/storage/Actions"
 import { catalogFor } from "@tidegate/storage/ActionCatalog"
-import { readVersion } from "@tidegate/storage/Runs"
+import { namedBefore, type NamedResource, namedResources } from "@tidegate/storage/RunResources"
+import { type DueRun, readVersion } from "@tidegate/storage/Runs"
+import type { Edge, Step } from "@tidegate/workflows/Definition"
 import { compileWorkflow, type Workflow } from "@tidegate/workflows/Workflow"
 
-/** Versions that runs are still on. */
+/** Versions that runs are still on, each with what they were pinned to. */
 const mostPlans = 16
 
-/** What runs of a version go by. */
+/** What runs go by. */
 export interface Plan {
   readonly workflow: Workflow
   readonly name: string
 }
 
-/** The plans of a workflow's versions, compiled once as long as they are in use; null: it cannot be read, or compiles no more. */
+/** A run's plan, and what is told of a run that begins: what its steps name, as it is then. JSON; null: nothing. */
+export interface Planned {
+  readonly plan: Plan | null
+  readonly resources: string | null
+}
+
+interface Definition {
+  readonly name: string
+  readonly steps: ReadonlyArray<Step>
+  readonly edges: ReadonlyArray<Edge>
+  readonly names: ReadonlyArray<{ readonly step_id: string; readonly type: string; readonly id: string }>
+}
+
+/** What a run was pinned to stands in the resources that were told of it when it began. */
+interface Told extends NamedResource {
+  readonly step_id: string
+}
+
+/** What a version's steps do depends on these, and on nothing else that may change. */
+const isPinned = ({ id }: { readonly id: string }): boolean => /^(?:act|flt)_/.test(id)
+
+const namesOf = (steps: ReadonlyArray<Step>): Definition["names"] =>
+  steps.flatMap(({ id, kind, resource_id }) =>
+    resource_id === null ? [] : [{ step_id: id, type: kind, id: resource_id }]
+  )
+
+const noActions: ReadonlyMap<string, PinnedAction> = new Map()
+
+/**
+ * The plans of a workflow's versions, compiled once as long as they are in use. Saved actions and stored filters are part of the plan: a run that
+ * began with them goes by them to its end. Null: the version cannot be read, or compiles no more.
+ */
 export const plansOf = (id: string) => {
-  const plans = new Map<number, Plan>()
-  return Effect.fnUntraced(function* (version: number) {
-    const known = plans.get(version)
+  const definitions = new Map<number, Definition>()
+  const plans = new Map<string, Plan>()
+
+  const keep = <Key, A>(of: Map<Key, A>, key: Key, value: A): A => {
+    if (of.size >= mostPlans) of.delete(of.keys().next().value!)
+    of.set(key, value)
+    return value
+  }
+
+  const definitionOf = Effect.fnUntraced(function* (version: number) {
+    const known = definitions.get(version)
     if (known !== undefined) return known
-    const definition = yield* readVersion(id, version)
+    const read = yield* readVersion(id, version)
+    return read === null ? null : keep(definitions, version, { ...read, names: namesOf(read.steps) })
+  })
+
+  const planOf = Effect.fnUntraced(function* (team_id: string, version: number, told: ReadonlyArray<Told> = []) {
+    const pins = told.filter(isPinned)
+    const key = [version, ...pins.map(({ content_hash, id }) => `${id}=${content_hash}`)].join(" ")
+    const known = plans.get(key)
+    if (known !== undefined) return known
+    const definition = yield* definitionOf(version)
     if (definition === null) return null
     const { edges, name, steps } = definition
-    const compiled = compileWorkflow(steps, edges, yield* catalogFor(steps))
+    const revisions = pins.flatMap(({ id, revision }) => (revision === undefined ? [] : [{ id, revision }]))
+    const actions = revisions.length === 0 ? noActions : yield* pinnedActions(team_id, revisions)
+    const filters = new Map(
+      pins.flatMap(({ conditions, id }) => (conditions === undefined ? [] : [[id, conditions] as const]))
+    )
+    const compiled = compileWorkflow(steps, edges, yield* catalogFor(steps, actions, filters))
     if (Result.isFailure(compiled)) {
       yield* Effect.logError("a workflow's version does not compile any more", { workflow_id: id, version })
       return null
     }
-    if (plans.size >= mostPlans) plans.delete(plans.keys().next().value!)
-    const plan = { workflow: compiled.success, name }
-    plans.set(version, plan)
-    return plan
+    return keep(plans, key, { workflow: compiled.success, name })
   })
+
+  /** What the steps of a version name, as it is now. */
+  const namedNow = Effect.fnUntraced(function* (team_id: string, { names }: Definition) {
+    const found = yield* namedResources(
+      team_id,
+      names.map((named) => named.id)
+    )
+    const byId = new Map(found.map((resource) => [resource.id, resource]))
+    return names.map((named) => Object.assign({ ...named }, byId.get(named.id)) as Told)
+  })
+
+  /** The plans of these runs, in their order. */
+  const plannedFor = Effect.fnUntraced(function* (runs: ReadonlyArray<DueRun>) {
+    const now = new Map<number, ReadonlyArray<Told>>()
+    const before = new Map<string, string>()
+    const goingOn: Array<string> = []
+    for (const { id: run, parts, team_id, version } of runs) {
+      const definition = yield* definitionOf(version)
+      if (definition === null || definition.names.length === 0) continue
+      if (parts > 0 && definition.names.some(isPinned)) goingOn.push(run)
+      if (parts === 0 && !now.has(version)) now.set(version, yield* namedNow(team_id, definition))
+    }
+    for (const { resources, run_id } of yield* namedBefore(goingOn)) before.set(run_id, resources)
+    const planned: Array<Planned> = []
+    for (const { id: run, parts, team_id, version } of runs) {
+      const told = parts === 0 ? now.get(version) : (JSON.parse(before.get(run) ?? "[]") as ReadonlyArray<Told>)
+      const plan = yield* planOf(team_id, version, told)
+      planned.push({ plan, resources: parts === 0 && told !== undefined ? JSON.stringify(told) : null })
+    }
+    return planned
+  })
+
+  return { planOf, plannedFor }
 }

@@ -1,7 +1,6 @@
 import { Clock, Effect, Latch, Queue, Semaphore } from "effect"
 import { clearDeleted } from "@tidegate/storage/RunClearing"
 import { RunJournal } from "@tidegate/storage/RunJournal"
-import { namedResources } from "@tidegate/storage/RunResources"
 import {
   bytesOf,
   type DueRun,
@@ -44,20 +43,6 @@ const occurrenceOf = (standing: Standing): Occurrence =>
     ? { type: "stopped", error: standing.error }
     : { type: standing.kind === "held" ? "held" : "released" }
 
-/** What the steps of a plan name, as it is now: what is told of the runs that begin. JSON; null: nothing. */
-const namedBy = Effect.fnUntraced(function* (team_id: string, { workflow }: Plan) {
-  const naming = workflow.plan.flatMap(({ kind, step: { id, resource_id } }) =>
-    resource_id === null ? [] : [{ step_id: id, type: kind.kind, id: resource_id }]
-  )
-  if (naming.length === 0) return null
-  const found = yield* namedResources(
-    team_id,
-    naming.map(({ id }) => id)
-  )
-  const byId = new Map(found.map((resource) => [resource.id, resource]))
-  return JSON.stringify(naming.map(({ id, step_id, type }) => Object.assign({ step_id, type, id }, byId.get(id))))
-})
-
 /**
  * Carries on the runs of a workflow that are due, as the workflow stands: while it is paused those in hand come to their next step and no other is
  * read; once it is disabled or deleted all that are left end, due or not. Answers once nothing is left to do. `mayGoOn`: whether this process
@@ -66,7 +51,7 @@ const namedBy = Effect.fnUntraced(function* (team_id: string, { workflow }: Plan
 export const runPump = Effect.fnUntraced(function* (
   id: string,
   shard: number,
-  planOf: ReturnType<typeof plansOf>,
+  plans: ReturnType<typeof plansOf>,
   mayGoOn: () => boolean
 ) {
   const journal = yield* RunJournal
@@ -142,16 +127,15 @@ export const runPump = Effect.fnUntraced(function* (
       new Map(begun.map((run) => [run.id, carriedTo(run)]))
     )
     const parts = Map.groupBy(stored, ({ run_id }) => run_id)
-    const named = new Map<Plan, string | null>()
-    for (const run of runs) {
-      const plan = yield* planOf(run.version)
+    const planned = yield* plans.plannedFor(runs)
+    for (const [i, run] of runs.entries()) {
+      const { plan, resources } = planned[i]!
       if (plan === null) {
         const unreadable = { code: "INTERNAL_ERROR", message: "the version that the run goes by cannot be read" }
         yield* journal.move(abandoned(run, standing.kind === "stopped" ? standing.error : unreadable, now))
         continue
       }
-      if (run.parts === 0 && !named.has(plan)) named.set(plan, yield* namedBy(run.team_id, plan))
-      yield* carry(run, plan, parts.get(run.id) ?? [], named.get(plan) ?? null)
+      yield* carry(run, plan, parts.get(run.id) ?? [], resources)
     }
     return runs.length > 0 && (runs.length < runs[0]!.found || runs.length === readAtOnce.limit)
   }).pipe(

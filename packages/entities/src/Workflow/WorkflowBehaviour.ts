@@ -30,8 +30,8 @@ export const layer = WorkflowEntity.toLayer(
     const stored = yield* Effect.context<Database | RunJournal>()
     const shard = shardOf(sharding, id)
     const turn = Semaphore.makeUnsafe(1)
-    const planOf = plansOf(id)
-    const pump = yield* runPump(id, shard, planOf, () => lease.isHeld(shard))
+    const plans = plansOf(id)
+    const pump = yield* runPump(id, shard, plans, () => lease.isHeld(shard))
     let working = false
 
     const work = Effect.ensuring(
@@ -52,7 +52,8 @@ export const layer = WorkflowEntity.toLayer(
       Test: ({ payload }) => withoutDefects(Effect.provideContext(tryWorkflow(id, payload), stores)),
       Save: ({ payload }) => around(carryThrough(Effect.provideContext(save(id, payload), stores))),
       RetryStep: ({ payload }) => {
-        const plan = (version: number) => Effect.map(planOf(version), (plan) => plan?.workflow ?? null)
+        const plan = (version: number) =>
+          Effect.map(plans.planOf(payload.team_id, version), (plan) => plan?.workflow ?? null)
         return around(carryThrough(Effect.provideContext(retryStep(id, shard, plan, payload), stored)))
       },
       // While it works its handler keeps it in memory.

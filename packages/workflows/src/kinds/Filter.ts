@@ -19,8 +19,9 @@ export const filterKind = stepKind({
       if (conditions !== undefined) {
         compiler.issue("STEP_CONFIG_INVALID", "config.conditions", "has no effect where resource_id names a filter")
       }
-      // A stored filter's conditions are pinned when the run starts: whoever runs the workflow has them.
-      return null
+      // They are pinned when a run begins: whoever compiles it for that has them.
+      const holds = compiler.filter(step.resource_id)
+      return holds === null ? null : ({ context }) => matched(holds(context))
     }
     if (conditions === undefined) {
       compiler.issue("RESOURCE_REQUIRED", "config.conditions", "a filter needs conditions, or resource_id")

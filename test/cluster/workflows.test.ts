@@ -127,72 +127,79 @@ class Place {
 }
 
 describe("a run whose process is killed", () => {
-  it("at any of its commits comes to the same end, and repeats nothing that has ended", async ({ onTestFinished }) => {
-    const places = await Promise.all(Array.from({ length: beside }, () => Place.make((close) => onTestFinished(close))))
+  // A minute; five on a machine that has ten times as much to do as it can.
+  it(
+    "at any of its commits comes to the same end, and repeats nothing that has ended",
+    { timeout: 600_000 },
+    async ({ onTestFinished }) => {
+      const places = await Promise.all(
+        Array.from({ length: beside }, () => Place.make((close) => onTestFinished(close)))
+      )
 
-    const [undisturbed] = await Promise.all(
-      places.map(async (place) => {
-        const token = await place.send()
-        const run = await place.ended(1)
-        expect(countOf(place.received(token))).toEqual(usual)
-        return run
-      })
-    )
-    expect(undisturbed).toMatchObject({ status: "succeeded", outcome: "completed_with_errors", faults: [] })
-    expect(undisturbed!.steps.size).toBe(steps.length)
-    const expected = comeTo(undisturbed!, places[0]!.lastToken)
+      const [undisturbed] = await Promise.all(
+        places.map(async (place) => {
+          const token = await place.send()
+          const run = await place.ended(1)
+          expect(countOf(place.received(token))).toEqual(usual)
+          return run
+        })
+      )
+      expect(undisturbed).toMatchObject({ status: "succeeded", outcome: "completed_with_errors", faults: [] })
+      expect(undisturbed!.steps.size).toBe(steps.length)
+      const expected = comeTo(undisturbed!, places[0]!.lastToken)
 
-    const moments = Array.from({ length: undisturbed!.parts + 1 }, (_, part) => part).flatMap((part) =>
-      (["before", "after"] as const).map((when) => ({ part, when }))
-    )
+      const moments = Array.from({ length: undisturbed!.parts + 1 }, (_, part) => part).flatMap((part) =>
+        (["before", "after"] as const).map((when) => ({ part, when }))
+      )
 
-    const killedAt = async (place: Place, { part, when }: (typeof moments)[number], known: number) => {
-      const what = `killed ${when} commit ${part}`
-      await place.commits.hold(part)
-      // Of the first commit the sender hears only when it is made.
-      const sent = place.send().catch(() => null)
-      await place.commits.someoneWaits()
-      const killed = await place.kill()
-      if (when === "before") await place.commits.refuse()
-      await place.commits.release(part)
-      await place.commits.nobodyWaits()
-      await sent
-      const stored = (await place.runs).slice(known)
-      expect(
-        stored.map(({ parts }) => parts),
-        what
-      ).toEqual(when === "after" ? [part] : part === 0 ? [] : [part - 1])
-      await place.start()
-      // What was never stored was never acknowledged.
-      if (stored.length === 0) {
-        expect(await sent, what).toBeNull()
-        return known
-      }
-      const run = await place.ended(known + 1)
-      expect(run.faults, what).toEqual([])
-      const token = place.lastToken
-      expect(comeTo(run, token), what).toEqual(expected)
-      const requests = place.received(token)
-      const counted = countOf(requests)
-      for (const [step, times] of Object.entries(usual)) {
-        // What was under way may be repeated, once for the one kill.
-        expect(counted[step], `${what}: ${step}`).toBeOneOf([times, times + 1])
-      }
-      const endedBefore = new Set([...stored[0]!.ended.keys()].map((index) => steps[index]!))
-      const repeated = requests.filter((received) => received.at > killed && endedBefore.has(stepOf(received)))
-      expect(repeated.map(stepOf), what).toEqual([])
-      return known + 1
-    }
-
-    const left = [...moments]
-    await Promise.all(
-      places.map(async (place) => {
-        let known = 1
-        for (let moment = left.shift(); moment !== undefined; moment = left.shift()) {
-          known = await killedAt(place, moment, known)
+      const killedAt = async (place: Place, { part, when }: (typeof moments)[number], known: number) => {
+        const what = `killed ${when} commit ${part}`
+        await place.commits.hold(part)
+        // Of the first commit the sender hears only when it is made.
+        const sent = place.send().catch(() => null)
+        await place.commits.someoneWaits()
+        const killed = await place.kill()
+        if (when === "before") await place.commits.refuse()
+        await place.commits.release(part)
+        await place.commits.nobodyWaits()
+        await sent
+        const stored = (await place.runs).slice(known)
+        expect(
+          stored.map(({ parts }) => parts),
+          what
+        ).toEqual(when === "after" ? [part] : part === 0 ? [] : [part - 1])
+        await place.start()
+        // What was never stored was never acknowledged.
+        if (stored.length === 0) {
+          expect(await sent, what).toBeNull()
+          return known
         }
-      })
-    )
-    for (const place of places) place.checkKeys()
-  })
+        const run = await place.ended(known + 1)
+        expect(run.faults, what).toEqual([])
+        const token = place.lastToken
+        expect(comeTo(run, token), what).toEqual(expected)
+        const requests = place.received(token)
+        const counted = countOf(requests)
+        for (const [step, times] of Object.entries(usual)) {
+          // What was under way may be repeated, once for the one kill.
+          expect(counted[step], `${what}: ${step}`).toBeOneOf([times, times + 1])
+        }
+        const endedBefore = new Set([...stored[0]!.ended.keys()].map((index) => steps[index]!))
+        const repeated = requests.filter((received) => received.at > killed && endedBefore.has(stepOf(received)))
+        expect(repeated.map(stepOf), what).toEqual([])
+        return known + 1
+      }
+
+      const left = [...moments]
+      await Promise.all(
+        places.map(async (place) => {
+          let known = 1
+          for (let moment = left.shift(); moment !== undefined; moment = left.shift()) {
+            known = await killedAt(place, moment, known)
+          }
+        })
+      )
+      for (const place of places) place.checkKeys()
+    }
+  )
 })

@@ -31,7 +31,7 @@ const contents = {
   [prefixes.filter]: ["filters", "hash as content_hash, conditions"]
 } as const
 
-/** Those of the team that are there. */
+/** Those of the team that are there; of filters also those that were deleted: a run of the version before goes on by what they asked. */
 export const namedResources = Effect.fnUntraced(function* (
   team_id: string,
   ids: ReadonlyArray<string>
@@ -43,7 +43,8 @@ export const namedResources = Effect.fnUntraced(function* (
     if (own.length === 0) continue
     const rows = yield* sql<Row>`
       select id, name, updated_at, ${sql.literal(columns)} from ${sql(table)}
-      where id = any(${Columns.text(own)}) and team_id = ${team_id} and deleted_at is null`
+      where id = any(${Columns.text(own)}) and team_id = ${team_id}
+        and ${prefix === prefixes.filter ? sql`true` : sql`deleted_at is null`}`
     for (const row of rows) {
       const hash = row.content_hash.startsWith("sha256:") ? row.content_hash : `sha256:${row.content_hash}`
       found.push({ ...row, content_hash: hash, updated_at: row.updated_at.toISOString() })

@@ -1,5 +1,5 @@
 /**
- * Runs of workflows beside the event path, in one run: as fast as they are acknowledged, at a fixed rate, and many that wait. A run is over
+ * Runs of workflows beside the event path, in one run: as fast as they are acknowledged, and at a fixed rate. A run is over
  * when its last step is stored.
  */
 import { make, type PgConnection } from "@effect/sql-pg/PgConnection"
@@ -8,15 +8,13 @@ import * as Redacted from "effect/Redacted"
 import type { SqlError } from "effect/sql/SqlError"
 import { gatewayWith, type Outcome, type Plan, single, startProcess, warmUp } from "./Comparison.ts"
 import type { Sent } from "./Generator.ts"
-import { format, type Graph, graphs, inLine } from "./WorkflowGraphs.ts"
-import { fill, type Measurement, offer, saturate } from "./Measurement.ts"
-import { processMemory } from "./ProcessMemory.ts"
+import { type Graph, graphs } from "./WorkflowGraphs.ts"
+import { type Measurement, offer, saturate } from "./Measurement.ts"
 import { processStats } from "./ProcessStats.ts"
 import { makeRow, type Requirement, type Row } from "./Report.ts"
 import type { WorkerError } from "./Worker.ts"
 
 const perSecond = 100
-const waiting = 10_000
 /** After the last request: without an end for so long, what is not over is missing. */
 const stallMillis = 15_000
 
@@ -34,7 +32,8 @@ interface Found {
   readonly postgres: number
 }
 
-const begin = Effect.fnUntraced(function* (plan: Plan, database: string, graph: Graph) {
+/** A gateway with the workflow. */
+export const begin = Effect.fnUntraced(function* (plan: Plan, database: string, graph: Graph) {
   const url = yield* plan.bench.postgres.database(database)
   const gateway = yield* startProcess(plan, database, url, database)
   const source = yield* gateway.create("sources", { name: database, type: "WEBHOOK" })
@@ -206,50 +205,6 @@ const rowsOf = (
   ]
 }
 
-/** What runs cost that wait for an hour: nothing but their rows. */
-const waits = Effect.fnUntraced(function* (plan: Plan) {
-  const { bench, settings } = plan
-  const count = settings.rounds === 1 ? waiting / 10 : waiting
-  const subject = yield* begin(plan, "workflow_waiting", {
-    name: "a delay",
-    steps: () => [
-      { id: "pause", kind: "delay", config: { mode: "for", amount: 1, unit: "hours" } },
-      format("after", "{{trigger.body.type}}")
-    ],
-    edges: inLine(["pause", "after"])
-  })
-  const { pid } = subject.gateway
-  const idle = Effect.fnUntraced(function* () {
-    // What was under way is over, and what was used for it has been given back.
-    yield* Effect.sleep("10 seconds")
-    const look = () => ({ own: processStats(pid).cpuSeconds, sql: processStats(bench.postgres.pid).cpuSeconds })
-    const before = look()
-    const seconds = 15
-    yield* Effect.sleep(seconds * 1_000)
-    const after = look()
-    const { gateway } = processMemory([pid], bench.postgres.pid)
-    return {
-      memory: gateway / 1e6,
-      gateway: ((after.own - before.own) / seconds) * 100,
-      postgres: ((after.sql - before.sql) / seconds) * 100
-    }
-  })
-  // Code and buffers have been used before.
-  yield* fill(bench, subject.url, count / 10, 60)
-  const without = yield* idle()
-  yield* fill(bench, subject.url, count, 120)
-  const [row] = yield* subject.sql.queryValues("select count(*)::int from workflow_queue")
-  const within = yield* idle()
-  const scenario = `${Number(row?.[0]).toLocaleString("en-US")} runs that wait for an hour; reference: ${(count / 10).toLocaleString("en-US")}`
-  const figure = (measure: string, unit: string, of: (one: typeof within) => number) =>
-    makeRow({ scenario, measure, unit, reference: [of(without)], gateway: [of(within)] })
-  return [
-    figure("memory of the gateway", "MB", (one) => one.memory),
-    figure("idle CPU, gateway", "% of a core", (one) => one.gateway),
-    figure("idle CPU, PostgreSQL", "% of a core", (one) => one.postgres)
-  ]
-}, Effect.scoped)
-
 export const workflows = Effect.fnUntraced(function* (plan: Plan) {
   const { bench, progress, settings } = plan
   const rounds = Math.min(3, settings.rounds)
@@ -286,7 +241,6 @@ export const workflows = Effect.fnUntraced(function* (plan: Plan) {
       })
     )
   }
-  rows.push(...(yield* waits(plan)))
   return {
     rows,
     measured: {

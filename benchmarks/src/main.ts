@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: the gateway beside the bare pipeline, on the same PostgreSQL, payloads and target, in one table.
  *
- *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, processes, control, connectors, workflows, formatter, memory, or pipeline (the bare pipeline beside itself)
+ *   --only <scenario>   throughput, fan-out, backlog, front-doors, slow-targets, processes, control, connectors, workflows, waiting-runs, formatter, memory, or pipeline (the bare pipeline beside itself)
  *   --only queries      how long counts, series and lists take over more and more records; --records <n,…>: how many
  *   --only rows         everything that events are made to go through, a row each: rate, latency, CPU, memory
  *   --row <text>        of the rows only those whose name has it
@@ -46,6 +46,7 @@ import { slowTargets } from "./SlowTargets.ts"
 import type { TargetCommands } from "./Target.ts"
 import * as Telemetry from "./Telemetry.ts"
 import * as Worker from "./Worker.ts"
+import { waitingRuns } from "./WaitingRuns.ts"
 import { workflows } from "./Workflows.ts"
 
 const scenarios = {
@@ -59,6 +60,7 @@ const scenarios = {
   control,
   connectors,
   workflows,
+  "waiting-runs": waitingRuns,
   formatter,
   queries,
   versions: Scenarios.versions,

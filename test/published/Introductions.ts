@@ -10,6 +10,8 @@ export const introductions: Readonly<Record<string, string>> = {
     "Code that makes one request of another; a rule of a connection names it. Guide: [transformations](../transformations.md).",
   Filters:
     "Conditions with a name, which rules of connections link, and a way to try them. Guide: [stored filters](../filters.md).",
+  Actions:
+    "What steps of workflows call, saved with its credentials; and the catalog of what there is. Guide: [actions](../actions.md), [all actions](../action-reference.md).",
   Workflows:
     "A graph of steps that the requests of a source run through. Guide: [workflows](../workflows.md). What came of a request is told by its **runs**, step by step.",
   Requests:
@@ -34,5 +36,10 @@ export const introductions: Readonly<Record<string, string>> = {
   Streams:
     "What a bin or a source receives, as it comes. How one is opened from a page, what is told and how it ends: [streams](../streams.md).",
   Ingress:
-    "What senders call. It takes no API key: the source says what it asks of its senders. Guide: [sources](../sources.md)."
+    "What senders call. It takes no API key: the source says what it asks of its senders. Guide: [sources](../sources.md).",
+  "Workflow tests": "What a workflow would do with a request. Guide: [testing workflows](../workflow-testing.md).",
+  "Workflow templates":
+    "Workflows to begin with: [the templates](../templates.md), and [a first workflow](../tutorial-workflow.md).",
+  "Workflow aggregates":
+    "A workflow and the source that starts it, written in one transaction: when one part is refused, nothing is there. A source that is there already is named by `source_id`, or by `source: {id}`."
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto"
 import { expect } from "vitest"
+import { callingProviders } from "@tidegate/actions/Providers"
 import { it as gatewayIt } from "../support/it.ts"
 import { Collector } from "../support/Collector.ts"
 import type { Source } from "../support/Contract.ts"
@@ -47,6 +48,17 @@ interface Auth {
   readonly header_key?: string
   readonly api_key?: string
   readonly [name: string]: string | undefined
+}
+
+/** Credentials that are no bare secrets, by their names in the catalog. */
+const plainCredentials: Readonly<Record<string, (secret: string) => string>> = {
+  username: () => "ada",
+  header_name: () => "x-key",
+  account_sid: () => "AC00000000000000000000000000000000",
+  access_key_id: () => "AKIA0000000000000000",
+  client_id: () => "client",
+  token_url: () => "http://127.0.0.1:9/token",
+  url: (secret) => `https://discord.com/api/webhooks/1234/${secret}`
 }
 
 /** Sources by how they verify, each with a secret of its own. */
@@ -131,6 +143,31 @@ it("are nowhere after a full run", async ({ collector, gateway, target }) => {
     ])
   }
   await call("GET", "/v1/sources")
+
+  // Actions of every provider, in every way that they authenticate.
+  for (const { actions, auth, key: provider_key } of callingProviders) {
+    for (const { fields, key: auth_mode } of auth) {
+      const credentialsOf = (kind: string) =>
+        Object.fromEntries(
+          fields.flatMap((field): ReadonlyArray<readonly [string, string]> => {
+            if (!field.required) return []
+            const secret = field.type === "secret" ? planted.plant(`${kind} ${provider_key} ${field.key}`) : ""
+            return [[field.key, plainCredentials[field.key]?.(secret) ?? secret]]
+          })
+        )
+      if (fields.some(({ key }) => key === "private_key")) continue
+      const credentials = credentialsOf("saved")
+      const action = { name: gateway.name("action"), provider_key, action_key: actions[0]!.key, auth_mode }
+      const made = await call("POST", "/v1/actions", { ...action, credentials })
+      expect(made.status, `${provider_key} ${auth_mode}: ${JSON.stringify(made.body)}`).toBe(201)
+      const one = `/v1/actions/${made.body.id}`
+      await call("GET", one)
+      if (fields.length > 0) await call("PATCH", one, { credentials: credentialsOf("changed") })
+      await call("PATCH", one, { credentials: { ...credentials, more: 1 } })
+      await call("PUT", one, { auth_mode: "nothing", credentials })
+    }
+  }
+  await call("GET", "/v1/actions")
 
   // A run with all that a delivery can be: it fails, is tried again, transformed, replayed, in bulk, as a fixture.
   const env = planted.add("variable of a transformation", 'p4nted "in quotes" & %25 \\ more = s3cr3t')
@@ -405,7 +442,13 @@ it("of a run of a workflow are in no answer about it, and in no line of the log"
     seen,
     words: `paid with ${card}, ${live}, ${webToken}`,
     password: thrown,
-    inner: { bearer: thrown, apiKey: inRuns.plant("API key"), card_pin: inRuns.plant("pin"), clientToken: inRuns.plant("token"), ssn: inRuns.plant("ssn") },
+    inner: {
+      bearer: thrown,
+      apiKey: inRuns.plant("API key"),
+      card_pin: inRuns.plant("pin"),
+      clientToken: inRuns.plant("token"),
+      ssn: inRuns.plant("ssn")
+    },
     pem,
     list: [{ name: "Authorization", value: inRuns.plant("named value") }, gatewayKey]
   }

@@ -27,8 +27,14 @@ const mode = <const Fields extends Schema.Struct.Fields>({ carried, fields, key,
   return {
     key,
     fields,
-    judge: (credentials): Result.Result<Schema.JsonObject, ReadonlyArray<Complaint>> =>
-      decodeAll(schema, credentials, `the credentials of ${key}`),
+    judge: (credentials): Result.Result<Schema.JsonObject, ReadonlyArray<Complaint>> => {
+      // A schema without members lets everything pass.
+      const strange = Object.keys(credentials).filter((name) => !Object.hasOwn(schemas, name))
+      const message = `is not a field of the credentials of ${key}`
+      return strange.length > 0
+        ? Result.fail(strange.map((path) => ({ path, message })))
+        : decodeAll(schema, credentials, `the credentials of ${key}`)
+    },
     // It is given what its own schemas have judged.
     carried: carried as (values: Schema.JsonObject) => Carried
   }

@@ -11,7 +11,7 @@ const asked = { team_id: Schema.String, command: Schema.optionalKey(Schema.Strin
  * A body or a record between processes: JSON. The transport's own layout tells the members of a union apart by their literals
  * alone, which two rules share.
  */
-const carried = <S extends Schema.Top>(schema: S) => Schema.fromJsonString(Schema.toCodecJson(schema))
+export const carried = <S extends Schema.Top>(schema: S) => Schema.fromJsonString(Schema.toCodecJson(schema))
 
 type Carried<S extends Schema.Top> = ReturnType<typeof carried<S>>
 

@@ -38,7 +38,7 @@ const ours: ReadonlyArray<readonly [file: RegExp, uses: ReadonlyArray<string>, r
     "the state of a run as we stored it: what a step gave is bounded when it gives it"
   ],
   [
-    /^packages\/(workflows\/src\/RunReport|storage\/src\/reads\/RunDetail)\.ts$/,
+    /^packages\/(workflows\/src\/RunReport|storage\/src\/reads\/RunDetail|entities\/src\/Workflow\/TrialReport)\.ts$/,
     ["JSON.parse"],
     "what a commit changed of a run, and previews as we made them: bounded there, and read a few at a time"
   ],

@@ -3,13 +3,15 @@ import { fail, type GatewayError } from "@tidegate/model/GatewayError"
 import { isId, prefixes } from "@tidegate/model/Ids"
 import type { WorkflowTemplate } from "@tidegate/model/WorkflowTemplate"
 import type { Binding, Template } from "@tidegate/workflows/templates/Template"
-import { templates } from "@tidegate/workflows/templates/Templates"
+import { templateOf, templates } from "@tidegate/workflows/templates/Templates"
 import { judgeBody, type Members, orInvalid } from "./Input.ts"
 import { Id, Name, setting } from "./Members.ts"
 import { ids } from "./Story.ts"
 import type { WorkflowFields } from "./Workflow.ts"
 
 /** Templates of workflows as they are shown, and what is made of one. */
+
+export { templateOf }
 
 const Bindings = Schema.Record(
   Schema.String,
@@ -55,6 +57,8 @@ export const shownTemplate = (template: Template): WorkflowTemplate => ({
   sample: template.sample,
   updated_at: template.updated_at
 })
+
+export const shownTemplates = (): ReadonlyArray<WorkflowTemplate> => templates.map(shownTemplate)
 
 export const templateExample = shownTemplate(templates[0]!)
 

@@ -26,6 +26,7 @@ import workflows from "./migrations/0023_workflows.ts"
 import projectKeys from "./migrations/0024_project_keys.ts"
 import filters from "./migrations/0025_filters.ts"
 import actions from "./migrations/0026_actions.ts"
+import teamValues from "./migrations/0027_team_values.ts"
 import { ensurePartitions } from "./Partitions.ts"
 
 /** In order, forward only: what has been released is never changed, a mistake is corrected by the next one. */
@@ -55,7 +56,8 @@ const migrations = Migrator.fromRecord({
   "0023_workflows": workflows,
   "0024_project_keys": projectKeys,
   "0025_filters": filters,
-  "0026_actions": actions
+  "0026_actions": actions,
+  "0027_team_values": teamValues
 })
 
 /**

@@ -29,11 +29,12 @@ export interface Replay {
   readonly verified: boolean
   readonly original_ip: string | null
   readonly external_id: string | null
+  /** Null: it is none of a request that was; a step of a workflow has made it. */
   readonly retry: {
     readonly kind: "single" | "bulk"
     readonly parent_request_id: string
     readonly operation_id: string | null
-  }
+  } | null
   /** The connections that it goes to; all there are unless told, and then it begins no runs. */
   readonly only?: ReadonlyArray<string>
   /** The fixture that it is of, which counts it. */
@@ -133,14 +134,16 @@ export const storeReplays = Effect.fnUntraced(function* (
           external_id, original_ip, events_count, ignored_count, retry_kind, retry_parent_request_id, retry_operation_id, retried_at,
           ingested_at, created_at, updated_at)
         select r.id, r.team_id, r.source_id, 'accepted', r.verified, r.method, r.path, r.query, r.headers, r.presented, r.body,
-          length(r.body), r.external_id, r.original_ip, r.routes, 0, r.kind, r.parent_id, r.operation_id, ${now}, ${now}, ${now}, ${now}
+          length(r.body), r.external_id, r.original_ip, r.routes, 0, r.kind, r.parent_id, r.operation_id,
+          case when r.kind is not null then ${now}::timestamptz end, ${now}, ${now}, ${now}
         from unnest(${text(({ id }) => id)}, ${text(({ team_id }) => team_id)}, ${text(({ source_id }) => source_id)},
           ${Columns.bool(all.map(({ verified }) => verified))}, ${text(({ message }) => message.method)},
           ${text(({ message }) => message.path)}, ${text(({ message }) => message.query)},
           ${text(({ message }) => JSON.stringify(message.headers))}, ${text((replay) => sealedFor(secrets, replay))},
           ${Columns.bytea(all.map(({ message }) => message.body))}, ${text(({ external_id }) => external_id)},
           ${text(({ original_ip }) => original_ip)}, ${Columns.int4(made.map(({ routes }) => routes.length))},
-          ${text(({ retry }) => retry.kind)}, ${text(({ retry }) => retry.parent_request_id)}, ${text(({ retry }) => retry.operation_id)}
+          ${text(({ retry }) => retry?.kind ?? null)}, ${text(({ retry }) => retry?.parent_request_id ?? null)},
+          ${text(({ retry }) => retry?.operation_id ?? null)}
         ) as r (id, team_id, source_id, verified, method, path, query, headers, presented, body, external_id, original_ip,
           routes, kind, parent_id, operation_id)
         on conflict (id) do nothing
@@ -264,7 +267,7 @@ export const original = Effect.fnUntraced(function* (
 })
 
 /** The replay of a stored request, as it was. */
-export const exactly = (of: Original, id: string, retry: Omit<Replay["retry"], "parent_request_id">): Replay => ({
+export const exactly = (of: Original, id: string, retry: Omit<NonNullable<Replay["retry"]>, "parent_request_id">): Replay => ({
   team_id: of.team_id,
   source_id: of.source_id,
   id,

@@ -141,6 +141,7 @@ export const tables = {
   public_bins: { ...owned, softDeleted: false, hashed: ["token_hash"] },
   workflow_versions: { ...owned, softDeleted: false },
   action_versions: { ...owned, softDeleted: false },
+  team_values: { ...owned, softDeleted: false },
 
   requests: {
     ...grows,
@@ -184,6 +185,7 @@ export const tables = {
   pending_routes: { ...team, kind: "waits", about: ["request_id", "requests"], key: ["connection_id", "request_id"] },
   workflow_queue: { ...team, kind: "waits", about: ["run_id", "workflow_runs"], key: ["run_id"] },
   request_shares: { ...team, kind: "expires", at: "forgotten_at", hashed: ["token_hash"] },
+  step_results: { ...team, kind: "expires", at: "expires_at" },
   dedupe_keys: { ...team, kind: "expires", at: "expires_at" },
   bulk_operations: { ...team, kind: "expires", at: "expires_at" },
   bulk_targets: {

@@ -36,11 +36,31 @@ const mostPaths = 100
 /** What is nested deeper is left out by whoever takes secrets out. */
 const mostLevels = 256
 
-/** Secret in what goes through a workflow, beside what is secret anywhere. */
-const secretHere = ["ssn", "iban"]
+/** As a word of a name they make it secret here, beside what is secret anywhere: `card_pin`, `customerSsn`, `token_of_guest`. */
+const secretWords = new Set(["ssn", "iban", "pin", "cvv", "cvc", "token", "tokens", "auth", "session", "pwd", "passwd"])
+
+const wordsOf = (name: string): ReadonlyArray<string> =>
+  name
+    .slice(0, 128)
+    .replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2")
+    .toLowerCase()
+    .split(/[^a-z]+/)
+
+/** Whether a name is secret in what goes through a workflow; `more` are secret in it too. */
+const secretIn = (more: ReadonlyArray<string>): ((name: string) => boolean) => {
+  const isSecret = secretNames(more)
+  const known = new Map<string, boolean>()
+  return (name) => {
+    const found = known.get(name)
+    if (found !== undefined) return found
+    const verdict = isSecret(name) || wordsOf(name).some((word) => secretWords.has(word))
+    if (name.length <= 64 && known.size < 2_000) known.set(name, verdict)
+    return verdict
+  }
+}
 
 /** One for all values: what steps are given and give has the same names run after run. */
-const isSecretHere = secretNames(secretHere)
+const isSecretHere = secretIn([])
 
 /** The preview of a value, in parts. `secret`: names that are secret in it beside those that always are. */
 export function* previewOf(value: Json, secret: ReadonlyArray<string> = []): Parts<Preview> {
@@ -55,7 +75,7 @@ export function* previewOf(value: Json, secret: ReadonlyArray<string> = []): Par
   const isPart = size_bytes > wholeAtMost
   // First cut off and then looked at, so that what is cut is looked at as it will be seen.
   const seen = isPart ? beginningOf(value, 1) : value
-  const isSecret = secret.length === 0 ? isSecretHere : secretNames([...secretHere, ...secret])
+  const isSecret = secret.length === 0 ? isSecretHere : secretIn(secret)
   const preview = yield* new Redactor(isSecret).value(withoutCards(seen, 1))
   const redacted_paths: Array<string> = []
   changes(seen, preview, "", redacted_paths)

@@ -48,6 +48,14 @@ describe("a preview", () => {
     ])
   })
 
+  it("goes by the words of names, and hides nothing for letters alone", () => {
+    const names = ["card_pin", "customerSsn", "token_of_guest", "IBAN", "session-key", "mysql_pwd", "X-Auth-User", "cvc2"]
+    const value = Object.fromEntries(names.map((name) => [name, "v"]))
+    expect(shown(value).preview).toEqual(Object.fromEntries(names.map((name) => [name, mask])))
+    const plain = { shipping: "v", opinion: "v", author: "v", obsession: "v", pinned_by: "v" }
+    expect(shown(plain).preview).toEqual(plain)
+  })
+
   it("takes names that are secret here", () => {
     expect(shown({ tenant_code: "x-1234567890" }, ["tenant_code"]).preview).toEqual({ tenant_code: mask })
   })

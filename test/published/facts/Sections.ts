@@ -1,3 +1,4 @@
+import { actions } from "./Actions.ts"
 import { connections } from "./Connections.ts"
 import { destinations } from "./Destinations.ts"
 import type { Section } from "./Facts.ts"
@@ -10,6 +11,7 @@ import { attempts, events, fixtures, requests } from "./Received.ts"
 import { sources } from "./Sources.ts"
 import { transformations } from "./Transformations.ts"
 import { workflows } from "./Workflows.ts"
+import { workflowTrials } from "./WorkflowTrials.ts"
 
 /** In the order of the page. */
 export const sections: ReadonlyArray<Section> = [
@@ -32,5 +34,7 @@ export const sections: ReadonlyArray<Section> = [
   streams,
   metrics,
   workflows,
+  actions,
+  workflowTrials,
   formatter
 ]

@@ -3,6 +3,7 @@ import { Command } from "effect/cli"
 import { Client, streamRequests } from "@tidegate/client/source"
 import { failureOf, usage } from "../Failure.ts"
 import { access, call, idsOf, type Schemas } from "../Gateway.ts"
+import { looker, once, pageLength } from "../Looker.ts"
 import { Json, jsonLine, plain, say } from "../Output.ts"
 import { untilStopped } from "../Stopping.ts"
 import { sleeping } from "../Waiting.ts"
@@ -13,26 +14,6 @@ const mostSources = 32
 const betweenLooksMs = 1_000
 /** How far back each look goes, by the gateway's clock: what is stored late is found by the next one. */
 const lookBack = "now-10s"
-/** Rows of a page. A look ends where one has nothing new. */
-const pageLength = 255
-/** Ids that are remembered, so that nothing is told twice. */
-const mostSeen = 20_000
-/** New ones of one look; what is more is left out, and this is said. */
-const mostOfALook = 1_000
-
-/** Remembers what it was asked about last. */
-const once = () => {
-  const seen = new Set<string>()
-  return (id: string): boolean => {
-    if (seen.has(id)) return false
-    seen.add(id)
-    for (const oldest of seen) {
-      if (seen.size <= mostSeen) break
-      seen.delete(oldest)
-    }
-    return true
-  }
-}
 
 type Told = (json: object, words: string) => void
 
@@ -45,44 +26,31 @@ const requestTold =
     told({ type: "request", source_id: source, request }, `${created_at} request ${id} ${status}${what}${size}`)
   }
 
-/** Of a list with the newest first. Told is what none before has found, but not what the first look finds: it was there. */
-const looker = <A extends { readonly id: string }>(told: Told, tell: (item: A) => void) => {
-  const isNew = once()
-  let isFirst = true
-  return async (list: AsyncIterable<A>): Promise<void> => {
-    let count = 0
-    let known = 0
-    for await (const item of list) {
-      known = isNew(item.id) ? 0 : known + 1
-      if (known >= pageLength) break
-      if (known > 0) continue
-      if (++count > mostOfALook) {
-        if (!isFirst) told({ type: "skipped" }, "more came than is told here: the lists have it all")
-        break
-      }
-      if (!isFirst) tell(item)
-    }
-    isFirst = false
-  }
-}
-
 /** Tells of new events and attempts of these sources, from the first look on, which is over when this resolves. */
 const recordsOf = async (client: Client, sourceIds: ReadonlyArray<string>, told: Told, signal: AbortSignal) => {
   const isWanted = new Set(sourceIds)
-  const lookAtEvents = looker<Schemas["Event"]>(told, (event) =>
-    told(
-      { type: "event", event },
-      `${event.created_at} event   ${event.id} of ${event.request_id} to ${event.destination_id}`
-    )
-  )
-  const lookAtAttempts = looker<Schemas["Attempt"]>(told, (attempt) => {
-    if (!isWanted.has(attempt.source_id)) return
-    const { attempt_number, error_code, event_id, response_status, status } = attempt
-    const answer = error_code ?? String(response_status ?? "")
-    told(
-      { type: "attempt", attempt },
-      `${attempt.delivered_at} attempt ${attempt_number} of ${event_id} ${status} ${answer}`
-    )
+  const looks = {
+    isWanted: ({ source_id }: { readonly source_id: string }) => isWanted.has(source_id),
+    skipped: () => told({ type: "skipped" }, "more came than is told here: the lists have it all")
+  }
+  const lookAtEvents = looker<Schemas["Event"]>({
+    ...looks,
+    tell: (event) =>
+      told(
+        { type: "event", event },
+        `${event.created_at} event   ${event.id} of ${event.request_id} to ${event.destination_id}`
+      )
+  })
+  const lookAtAttempts = looker<Schemas["Attempt"]>({
+    ...looks,
+    tell: (attempt) => {
+      const { attempt_number, error_code, event_id, response_status, status } = attempt
+      const answer = error_code ?? String(response_status ?? "")
+      told(
+        { type: "attempt", attempt },
+        `${attempt.delivered_at} attempt ${attempt_number} of ${event_id} ${status} ${answer}`
+      )
+    }
   })
   const look = async (): Promise<void> => {
     const events = { from: lookBack, limit: pageLength, source_id: [...sourceIds] }

@@ -3,9 +3,8 @@ import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { notFound } from "@tidegate/model/GatewayError"
 import { newId, prefixes } from "@tidegate/model/Ids"
-import { instantiated, shownTemplate } from "@tidegate/resources/TemplateUse"
+import { instantiated, shownTemplate, shownTemplates, templateOf } from "@tidegate/resources/TemplateUse"
 import { Workflows } from "@tidegate/storage/Workflows"
-import { templateOf, templates } from "@tidegate/workflows/templates/Templates"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
 import { carriedThrough } from "./Calls.ts"
@@ -26,7 +25,10 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const workflows = yield* Workflows
     return handlers
-      .handle("list", () => Effect.succeed({ count: templates.length, models: templates.map(shownTemplate) }))
+      .handle("list", () => {
+        const models = shownTemplates()
+        return Effect.succeed({ count: models.length, models })
+      })
       .handle("retrieve", (call: ByKey) => Effect.map(found(call), shownTemplate))
       .handleRaw("instantiate", (call: ByKey & { readonly request: HttpServerRequest.HttpServerRequest }) =>
         Effect.gen(function* () {

@@ -2,7 +2,7 @@ import type { Answer as Answered, AttemptFacts, HttpSender, Verdict } from "@tid
 import type { AttemptErrorCode } from "@tidegate/model/AttemptErrorCode"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import type { MessageHead } from "@tidegate/model/Message"
-import { nextRetry } from "@tidegate/rules/Retry"
+import { nextRetry, parseRetryAfter } from "@tidegate/rules/Retry"
 import type { AttemptRecord } from "@tidegate/storage/journal/AttemptStatement"
 import type { Echoes } from "@tidegate/signatures/Echoes"
 import type { AttemptTrace } from "@tidegate/telemetry/Tracing"
@@ -249,3 +249,14 @@ export const retryOf = (item: DeliveryItem, record: AttemptRecord, dueAt: number
   firstAttemptAt: item.firstAttemptAt ?? record.deliveredAt,
   lastAttemptAt: record.finishedAt
 })
+
+/** Milliseconds that a target asks a step to wait, in its body (seconds) or by its header; "cancel": it is not to come again. */
+export const waitOf = (
+  saidInBody: number | undefined,
+  headers: Answered["headers"],
+  now: number
+): number | "cancel" | null => {
+  const header = headers["retry-after"]
+  const said = saidInBody !== undefined ? String(saidInBody) : typeof header === "string" ? header : null
+  return said === null ? null : parseRetryAfter(said, now)
+}

@@ -1,7 +1,6 @@
 import { Effect } from "effect"
 import type { Answer, Verdict } from "@tidegate/connectors/Connector"
-import { parseRetryAfter } from "@tidegate/rules/Retry"
-import { type Attempt, beginAttempt, type CallSettings, type Outcome } from "./Attempt.ts"
+import { type Attempt, beginAttempt, type CallSettings, type Outcome, waitOf } from "./Attempt.ts"
 import { Call } from "./Calls.ts"
 import type { Ending } from "./ConcurrencyLimit.ts"
 import type { DeliveryItem } from "./DeliveryItem.ts"
@@ -208,9 +207,7 @@ const sentBy = (outcome: Outcome, verdict: Verdict): StepSent => {
     }
   }
   const { code, final, message, retryAfter } = verdict
-  const header = headers["retry-after"]
-  const said = retryAfter !== undefined ? String(retryAfter) : typeof header === "string" ? header : null
-  const wait = said === null ? null : parseRetryAfter(said, respondedAt)
+  const wait = waitOf(retryAfter, headers, respondedAt)
   const isOver = final || wait === "cancel"
   return { kind: "failed", code, message, final: isOver, status, retry_after_ms: wait === "cancel" ? null : wait }
 }

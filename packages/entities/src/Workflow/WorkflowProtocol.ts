@@ -6,7 +6,7 @@ import { WorkflowTest } from "@tidegate/model/WorkflowTest"
 import { workflow } from "@tidegate/resources/Workflow"
 import { AggregateMessage, WorkflowAggregate } from "@tidegate/resources/WorkflowAggregate"
 import { workflowTrialMessage } from "@tidegate/resources/WorkflowTrial"
-import { protocolOf } from "../Protocol.ts"
+import { carried, protocolOf } from "../Protocol.ts"
 
 /** A run that is queued once more, for one of its steps. */
 export const StepRetried = Schema.Struct({
@@ -36,9 +36,9 @@ export const WorkflowEntity = protocolOf(workflow, [
     payload: {
       team_id: Schema.String,
       command: Schema.String,
-      input: Schema.fromJsonString(Schema.toCodecJson(AggregateMessage))
+      input: carried(AggregateMessage)
     },
-    success: Schema.fromJsonString(Schema.toCodecJson(WorkflowAggregate)),
+    success: carried(WorkflowAggregate),
     error: GatewayError
   }),
   Rpc.make("Test", {
@@ -46,9 +46,9 @@ export const WorkflowEntity = protocolOf(workflow, [
       team_id: Schema.String,
       run_id: Schema.String,
       stored: Schema.Boolean,
-      input: Schema.fromJsonString(Schema.toCodecJson(workflowTrialMessage))
+      input: carried(workflowTrialMessage)
     },
-    success: Schema.fromJsonString(Schema.toCodecJson(WorkflowTest)),
+    success: carried(WorkflowTest),
     error: GatewayError
   }).annotate(ClusterSchema.InterruptOnTermination, true),
   Rpc.make("Wake").annotate(ClusterSchema.InterruptOnTermination, true)

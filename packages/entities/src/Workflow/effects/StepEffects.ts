@@ -3,6 +3,7 @@ import type { DueRun } from "@tidegate/storage/Runs"
 import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
 import type { Outcome } from "@tidegate/workflows/StepKind"
 import { Effects, inTime, unavailable } from "../RunWork.ts"
+import { makeActionStep } from "./Action.ts"
 import { makeDestinationStep } from "./Destination.ts"
 import { makeTransformationStep } from "./Transformation.ts"
 
@@ -15,6 +16,7 @@ export const layer = Layer.effect(
   Effect.gen(function* () {
     const transform = yield* makeTransformationStep
     const kinds: Readonly<Record<string, CarryOut>> = {
+      action: yield* makeActionStep,
       // Its time begins when it has its turn there.
       destination: yield* makeDestinationStep,
       transformation: (effect, run) => inTime(effect, transform(effect, run))

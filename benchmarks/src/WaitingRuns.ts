@@ -1,0 +1,56 @@
+/** What runs cost that wait for an hour: nothing but their rows. */
+import * as Effect from "effect/Effect"
+import type { Outcome, Plan } from "./Comparison.ts"
+import { fill } from "./Measurement.ts"
+import { processMemory } from "./ProcessMemory.ts"
+import { processStats } from "./ProcessStats.ts"
+import { makeRow } from "./Report.ts"
+import { format, inLine } from "./WorkflowGraphs.ts"
+import { begin } from "./Workflows.ts"
+
+const waiting = 10_000
+
+export const waitingRuns = Effect.fnUntraced(function* (plan: Plan) {
+  const { bench, settings } = plan
+  const count = settings.rounds === 1 ? waiting / 10 : waiting
+  const subject = yield* begin(plan, "workflow_waiting", {
+    name: "a delay",
+    steps: () => [
+      { id: "pause", kind: "delay", config: { mode: "for", amount: 1, unit: "hours" } },
+      format("after", "{{trigger.body.type}}")
+    ],
+    edges: inLine(["pause", "after"])
+  })
+  const { pid } = subject.gateway
+  const idle = Effect.fnUntraced(function* () {
+    // What was under way is over, and what was used for it has been given back.
+    yield* Effect.sleep("10 seconds")
+    const look = () => ({ own: processStats(pid).cpuSeconds, sql: processStats(bench.postgres.pid).cpuSeconds })
+    const before = look()
+    const seconds = 15
+    yield* Effect.sleep(seconds * 1_000)
+    const after = look()
+    const { gateway } = processMemory([pid], bench.postgres.pid)
+    return {
+      memory: gateway / 1e6,
+      gateway: ((after.own - before.own) / seconds) * 100,
+      postgres: ((after.sql - before.sql) / seconds) * 100
+    }
+  })
+  // Code and buffers have been used before.
+  yield* fill(bench, subject.url, count / 10, 60)
+  const without = yield* idle()
+  yield* fill(bench, subject.url, count, 120)
+  const [row] = yield* subject.sql.queryValues("select count(*)::int from workflow_queue")
+  const within = yield* idle()
+  const scenario = `${Number(row?.[0]).toLocaleString("en-US")} runs that wait for an hour; reference: ${(count / 10).toLocaleString("en-US")}`
+  const figure = (measure: string, unit: string, of: (one: typeof within) => number) =>
+    makeRow({ scenario, measure, unit, reference: [of(without)], gateway: [of(within)] })
+  const rows = [
+    figure("memory of the gateway", "MB", (one) => one.memory),
+    figure("idle CPU, gateway", "% of a core", (one) => one.gateway),
+    figure("idle CPU, PostgreSQL", "% of a core", (one) => one.postgres)
+  ]
+  const none = { reference: [], gateway: [] }
+  return { rows, measured: { offered: none, saturated: none } } satisfies Outcome
+}, Effect.scoped)

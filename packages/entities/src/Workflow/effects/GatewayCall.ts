@@ -1,0 +1,112 @@
+import { Effect } from "effect"
+import type { Sharding } from "effect/cluster"
+import type { GatewayCall, GatewayOperation } from "@tidegate/actions/Call"
+import type { GatewayError } from "@tidegate/model/GatewayError"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import { parseQuery, storedHeaders } from "@tidegate/model/Message"
+import type { Json } from "@tidegate/model/Rule"
+import type { Database } from "@tidegate/storage/Database"
+import { lookUpRequest } from "@tidegate/storage/LookedUp"
+import { exactly, original } from "@tidegate/storage/Replays"
+import type { Secrets } from "@tidegate/storage/Secrets"
+import { rememberedResult } from "@tidegate/storage/TeamValues"
+import type { StepError } from "@tidegate/workflows/StepKind"
+import { replay } from "../../Replay.ts"
+import type { Call, Carry } from "./Action.ts"
+import { readBody } from "./Destination.ts"
+import { hopOf } from "./Envelope.ts"
+import { unreached } from "./StoreCall.ts"
+
+/** Gateways, and workflows, that may follow each other. */
+const mostHops = 10
+/** Of a request that is looked up. */
+const mostLookedUp = 1024 * 1024
+
+const loop: StepError = {
+  code: "LOOP_DETECTED",
+  message: `more than ${mostHops} workflows follow each other by what they publish`,
+  final: true
+}
+
+type Operation<Name extends GatewayOperation["name"]> = Extract<GatewayOperation, { readonly name: Name }>
+
+/** What the gateway itself does for the team of the run. What makes a request makes one, however often the step is tried. */
+export const makeGatewayCall = Effect.map(
+  Effect.context<Database | Secrets | Sharding.Sharding>(),
+  (services): Carry<GatewayCall> => {
+    /** The id of the request that the step makes: the same for all of its attempts. */
+    const idOf = ({ key, now, run }: Call) =>
+      Effect.map(rememberedResult(run.team_id, key, newId(prefixes.request, now)), ({ result }) => result)
+
+    const lookUp = Effect.fnUntraced(function* ({ request_id }: Operation<"lookup_request">, { run }: Call) {
+      const found = yield* lookUpRequest(run.team_id, request_id, mostLookedUp)
+      if (found === null) return { found: false, request: null }
+      if (found.body_size > mostLookedUp) {
+        return yield* Effect.fail({ code: "OUTPUT_TOO_LARGE", message: "the request has more than 1 MiB" })
+      }
+      const { body, id, ingested_at, method, path, query, source_id } = found
+      const headers = storedHeaders(found)
+      const request = {
+        id,
+        source_id,
+        method,
+        path,
+        query: parseQuery(query) as Json,
+        headers: headers as Json,
+        body: body === null ? null : yield* readBody(headers, body),
+        received_at: ingested_at.toISOString()
+      }
+      return { found: true, request }
+    })
+
+    const publish = Effect.fnUntraced(function* ({ message, source_id }: Operation<"publish">, call: Call) {
+      const { run } = call
+      const hop = hopOf(run) + 1
+      if (hop > mostHops) return yield* Effect.fail(loop)
+      const id = yield* idOf(call)
+      yield* replay({
+        team_id: run.team_id,
+        source_id,
+        id,
+        message: { ...message, headers: { ...message.headers, "x-gateway-hop": String(hop) } },
+        presented: null,
+        presentedOf: id,
+        verified: true,
+        original_ip: null,
+        external_id: null,
+        retry: null
+      })
+      return { request_id: id }
+    })
+
+    const again = Effect.fnUntraced(function* ({ request_id }: Operation<"replay_request">, call: Call) {
+      const { run } = call
+      const hop = hopOf(run) + 1
+      if (hop > mostHops) return yield* Effect.fail(loop)
+      const of = yield* original(run.team_id, request_id)
+      const id = yield* idOf(call)
+      const exact = exactly(of, id, { kind: "single", operation_id: null })
+      const headers = { ...exact.message.headers, "x-gateway-hop": String(hop) }
+      yield* replay({ ...exact, message: { ...exact.message, headers } })
+      return { request_id: id }
+    })
+
+    const done = (operation: GatewayOperation, call: Call) => {
+      if (operation.name === "lookup_request") return lookUp(operation, call)
+      return operation.name === "publish" ? publish(operation, call) : again(operation, call)
+    }
+    return ({ operation }, call) =>
+      (done(operation, call) as Effect.Effect<Json, unknown, Database | Secrets | Sharding.Sharding>).pipe(
+        Effect.mapError(errorOf),
+        Effect.provideContext(services)
+      )
+  }
+)
+
+const errorOf = (error: unknown): StepError => {
+  const { _tag, code, message } = error as { readonly _tag?: string } & Partial<StepError> & Partial<GatewayError>
+  if (_tag === undefined) return error as StepError
+  if (code === "NOT_FOUND") return { code: "RESOURCE_DELETED", message: message ?? "not found" }
+  if (code === "SOURCE_DISABLED") return { code: "RESOURCE_DISABLED", message: "the source is disabled or deleted" }
+  return code === undefined ? unreached : { code: "ACTION_FAILED", message: message ?? "the gateway could not do it" }
+}

@@ -1,0 +1,114 @@
+import { Effect, type Scope } from "effect"
+import type { SendCall } from "@tidegate/actions/Call"
+import {
+  type Answer,
+  type AttemptFacts,
+  type Failure,
+  Refusal,
+  type Sender,
+  type SessionServices
+} from "@tidegate/connectors/Connector"
+import { ApiOrigins } from "@tidegate/connectors/Origins"
+import { Egress } from "@tidegate/egress/Egress"
+import { laterTurn } from "@tidegate/model/LoopTurn"
+import { Echoes } from "@tidegate/signatures/Echoes"
+import { compileOutboundAuth } from "@tidegate/signatures/OutboundAuth"
+import type { StepError } from "@tidegate/workflows/StepKind"
+import { waitOf } from "../../Destination/Attempt.ts"
+import type { Call, Carry } from "./Action.ts"
+import { withCallHeaders } from "./CallHeaders.ts"
+import { exchange, withoutEchoes } from "./Exchange.ts"
+import { makeTokens } from "./Tokens.ts"
+
+/** Of what a target answers to a message: as much as is kept of a delivery's. */
+const mostAnswered = 64 * 1024
+
+/** What one message of a step says of itself, where a delivery has an event. */
+const factsOf = ({ effect, key, now, run }: Call, { message }: SendCall): AttemptFacts => ({
+  eventId: key,
+  requestId: run.request_id,
+  teamId: run.team_id,
+  sourceId: run.source_id,
+  connectionId: "",
+  destinationId: "",
+  webhookId: key,
+  attemptNumber: effect.start.attempt,
+  trigger: "INITIAL",
+  willRetryAfter: null,
+  sourceName: run.source_name,
+  connectionName: String(effect.context.workflow["name"]),
+  destinationName: "",
+  verified: false,
+  originalIp: null,
+  createdAt: now,
+  timestampSeconds: Math.floor(now / 1_000),
+  shown: message,
+  isStep: true
+})
+
+/** A message sent by the code of a type of destinations, without a destination: opened for this one call, and closed after it. */
+export const makeSendCall = Effect.gen(function* () {
+  const egress = yield* Egress
+  const origins = yield* ApiOrigins
+  const services = yield* Effect.context<SessionServices>()
+  const tokens = makeTokens(egress, origins)
+
+  const answerOf = Effect.fnUntraced(function* (
+    sender: Sender,
+    sent: SendCall,
+    call: Call,
+    echoes: Echoes | null
+  ): Effect.fn.Return<Answer, StepError, Scope.Scope> {
+    const { effect, key, run } = call
+    const facts = factsOf(call, sent)
+    if (sender.kind === "session") {
+      return yield* Effect.flatMap(sender.connect, (session) => session.send(sent.message, facts, () => true)).pipe(
+        Effect.mapError((failure) => errorOf(failure, null)),
+        Effect.provide(services)
+      )
+    }
+    if (sender.kind !== "http")
+      return yield* Effect.fail({ code: "ACTION_UNAVAILABLE", message: "nothing is called by it" })
+    const request = sender.prepare(sent.message, facts)
+    if (request instanceof Refusal) {
+      return yield* Effect.fail({ code: request.code, message: request.message, final: true })
+    }
+    const { complete } = sender
+    const prepared = complete === undefined ? request : yield* Effect.promise(() => complete(request, facts))
+    const headers = withCallHeaders(prepared.headers, effect, run, key)
+    const bounds = { captureBytes: mostAnswered, echoes, timeoutMs: effect.step.timeoutMs }
+    const answer = yield* exchange(egress, { ...prepared, headers }, bounds)
+    const verdict = sender.judge(answer)
+    return verdict === "successful" ? answer : yield* Effect.fail(errorOf(verdict, answer))
+  })
+
+  const carry: Carry<SendCall> = Effect.fnUntraced(function* (sent, call) {
+    const { connector, settings } = sent
+    const { grant = null, headers } = compileOutboundAuth(sent.auth)
+    const token = grant === null ? null : yield* tokens(grant, connector.scope ?? null)
+    const echoes = Echoes.of([...sent.secrets, ...(token === null ? [] : [token])])
+    const auth = {
+      headers: token === null ? headers : { ...headers, authorization: `Bearer ${token}` },
+      signing: null,
+      settings: sent.auth.auth
+    }
+    const sender = connector.open(settings, auth, origins)
+    const answer = yield* Effect.scoped(answerOf(sender, sent, call, echoes)).pipe(
+      Effect.mapError((error): StepError => ({ ...error, message: echoes?.text(error.message) ?? error.message }))
+    )
+    yield* laterTurn
+    return sent.output(withoutEchoes(answer, echoes))
+  })
+  return carry
+})
+
+const errorOf = ({ code, final, message, retryAfter }: Failure, answer: Answer | null): StepError => {
+  const wait = waitOf(retryAfter, answer?.headers ?? {}, Date.now())
+  return {
+    code,
+    message,
+    ...(answer === null ? {} : { status: answer.status }),
+    ...(typeof wait === "number" ? { retry_after_ms: wait } : {}),
+    ...(final || wait === "cancel" ? { final: true } : {})
+  }
+}

@@ -1,0 +1,136 @@
+import { expect } from "vitest"
+import type { Gateway } from "../support/Gateway.ts"
+import { it } from "../support/it.ts"
+import { begin, edge, ended } from "./workflowRuns.ts"
+
+/** What the steps of a run call: automation contract 2.15. */
+
+const action = (id: string, provider_key: string, action_key: string, inputs: object, more: object = {}) => ({
+  id,
+  kind: "action",
+  action: { provider_key, action_key, version: "1.0.0" },
+  invocation_inputs: inputs,
+  ...more
+})
+
+/** Steps behind each other. */
+const inLine = (steps: ReadonlyArray<{ readonly id: string }>) =>
+  steps.map(({ id }, i) => edge(i === 0 ? null : steps[i - 1]!.id, id))
+
+const play = async (gateway: Gateway, steps: ReadonlyArray<{ readonly id: string }>, body: object = {}) => {
+  const { post } = await begin(gateway, steps, inLine(steps))
+  return ended(gateway, await post({ body: JSON.stringify(body) }))
+}
+
+it("http.request calls an endpoint and gives what it answers", async ({ gateway, target }) => {
+  target.reply = (response) => void response.writeHead(200, { "content-type": "application/json" }).end('{"ok":true}')
+  const { outputs, row } = await play(
+    gateway,
+    [
+      action("call_it", "http", "request", {
+        method: "POST",
+        url: `${target.origin}/entries?a=1`,
+        headers: { "x-own": "{{trigger.body.name}}" },
+        body: { name: "{{trigger.body.name}}" }
+      })
+    ],
+    { name: "Ada" }
+  )
+  expect(row.error_message).toBe(null)
+  expect(outputs["0"].output).toMatchObject({ status: 200, body: { ok: true } })
+  const [received] = await target.next()
+  expect(received).toMatchObject({ method: "POST", url: "/entries?a=1" })
+  expect(JSON.parse(received!.body.toString())).toEqual({ name: "Ada" })
+  expect(received!.headers).toMatchObject({
+    "x-own": "Ada",
+    "idempotency-key": expect.stringMatching(/^wse_/),
+    "x-gateway-run-id": row.id,
+    "x-gateway-step-id": "call_it",
+    "x-gateway-hop": "1"
+  })
+})
+
+it("what a target refuses fails the step, and is tried again by its rule with the same key", async ({
+  gateway,
+  target
+}) => {
+  let asked = 0
+  target.reply = (response) => void response.writeHead(asked++ === 0 ? 500 : 200).end("fine")
+  const { outputs } = await play(gateway, [
+    action("call_it", "http", "request", { url: target.origin }, { config: { retry: { interval: 1_000, count: 1 } } })
+  ])
+  expect(outputs["0"].output).toMatchObject({ status: 200, body: "fine" })
+  const [first, second] = await target.next(2)
+  expect(second!.headers["idempotency-key"]).toBe(first!.headers["idempotency-key"])
+})
+
+it("json_feed.fetch gives the items of a feed", async ({ gateway, target }) => {
+  target.reply = (response) =>
+    void response.writeHead(200, { "content-type": "application/json" }).end('{"items":[{"id":1},{"id":2},{"id":3}]}')
+  const { outputs } = await play(gateway, [action("feed", "json_feed", "fetch", { url: target.origin, limit: 2 })])
+  expect(outputs["0"].output).toEqual({ items: [{ id: 1 }, { id: 2 }], count: 2, total: 3 })
+})
+
+it("storage keeps what the workflows of a team share", async ({ gateway }) => {
+  const key = gateway.name("key")
+  const { outputs, row } = await play(gateway, [
+    action("before", "storage", "get", { key }),
+    action("set_it", "storage", "set", { key, value: { n: 1 } }),
+    action("got_it", "storage", "get", { key }),
+    action("gone", "storage", "delete", { key }),
+    action("one_up", "storage", "increment", { key, by: 2 }),
+    action("two_up", "storage", "increment", { key, by: 3 })
+  ])
+  expect(row.error_message).toBe(null)
+  const of = (step: number) => outputs[String(step)].output
+  expect(of(0)).toEqual({ found: false, value: null })
+  expect(of(1)).toEqual({ key, value: { n: 1 } })
+  expect(of(2)).toEqual({ found: true, value: { n: 1 } })
+  expect(of(3)).toEqual({ deleted: true })
+  expect([of(4), of(5)]).toEqual([
+    { key, value: 2 },
+    { key, value: 5 }
+  ])
+})
+
+it("gateway.publish is a request of another source, which begins its workflows and is routed", async ({
+  gateway,
+  target
+}) => {
+  const other = await begin(
+    gateway,
+    [action("found", "gateway", "lookup_request", { request_id: "{{trigger.request_id}}" })],
+    [edge(null, "found")]
+  )
+  await gateway.connection(other.source as never, await gateway.destination({ url: target.origin }))
+  const { outputs } = await play(gateway, [
+    action("tell", "gateway", "publish", { source_id: other.source.id, body: { told: 1 } })
+  ])
+  const { request_id } = outputs["0"].output
+  const [run] = await gateway.sql("select id from workflow_runs where request_id = $1", [request_id])
+  const second = await ended(gateway, run.id)
+  expect(second.outputs["0"].output).toMatchObject({
+    found: true,
+    request: { id: request_id, body: { told: 1 }, headers: { "x-gateway-hop": "1" } }
+  })
+  const [received] = await target.next()
+  expect(JSON.parse(received!.body.toString())).toEqual({ told: 1 })
+})
+
+it("a workflow that publishes to its own source is ended by the loop guard", async ({ gateway }) => {
+  const { post, workflow } = await begin(
+    gateway,
+    [action("again", "gateway", "publish", { source_id: "{{source.id}}", body: {} })],
+    [edge(null, "again")]
+  )
+  await post()
+  const last = await gateway.eventually("a run is refused", async () => {
+    const [row] = await gateway.sql("select * from workflow_runs where workflow_id = $1 and status = 'failed'", [
+      workflow.id
+    ])
+    return row
+  })
+  expect(last.error_code).toBe("LOOP_DETECTED")
+  const runs = await gateway.sql("select id from workflow_runs where workflow_id = $1", [workflow.id])
+  expect(runs.length).toBe(11)
+})

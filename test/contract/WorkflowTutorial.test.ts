@@ -1,0 +1,45 @@
+import { spawn } from "node:child_process"
+import { mkdir, readFile, writeFile } from "node:fs/promises"
+import { delimiter, dirname, join, resolve } from "node:path"
+import { Effect, Exit, Scope } from "effect"
+import { expect } from "vitest"
+import { it as gatewayIt } from "../support/it.ts"
+import { patience } from "../support/Waiting.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
+
+/** `docs/tutorial-workflow.md`, word for word, as somebody reads it who has a gateway and nothing else. */
+
+const page = await readFile(resolve(import.meta.dirname, "../../docs/tutorial-workflow.md"), "utf8")
+
+const commands = [...page.matchAll(/^```sh\n(.*?)^```/gms)].map(([, code]) => code!).join("")
+
+const it = gatewayIt.extend("folder", async ({}, { onCleanup }) => {
+  const scope = Scope.makeUnsafe()
+  onCleanup(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+  return Effect.runPromise(temporaryFolder.pipe(Scope.provide(scope)))
+})
+
+it(
+  "the page leads from a template to a run that failed and was tried again",
+  { timeout: 4 * patience },
+  async ({ folder, gateway }) => {
+    await mkdir(join(folder, ".tidegate"))
+    await writeFile(join(folder, ".tidegate/api-key"), `${gateway.key}\n`)
+    const PATH = `${dirname(process.execPath)}${delimiter}${process.env["PATH"] ?? ""}`
+    // What the page waits for may never come: then the shell ends, and says so by its signal.
+    const shell = spawn("sh", ["-eu"], { cwd: folder, env: { ...process.env, PATH }, timeout: 3 * patience })
+    shell.stdin.end(commands.replaceAll("http://localhost:8080", gateway.origin))
+    const [out, error] = await Promise.all([shell.stdout.toArray(), shell.stderr.toArray()])
+    const code = shell.exitCode ?? (await new Promise<number | null>((end) => shell.once("close", end)))
+    expect(code, Buffer.concat([...out, ...error]).toString()).toBe(0)
+    const [workflow] = (await gateway.call("GET", "/workflows?name=Failed%20payments")).body.models
+    expect(workflow).toMatchObject({ status: "active", version: 3 })
+    const runs = (await gateway.call("GET", `/workflows/${workflow.id}/runs`)).body.models
+    expect(
+      runs.map(({ attempt_count, status }: { attempt_count: number; status: string }) => [status, attempt_count])
+    ).toEqual([
+      ["succeeded", 2],
+      ["succeeded", 1]
+    ])
+  }
+)

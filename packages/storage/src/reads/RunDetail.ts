@@ -15,6 +15,7 @@ import { shownOf } from "@tidegate/signatures/Redaction"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
 import { charactersOf, previewOf } from "@tidegate/workflows/Preview"
 import { detailOf, type PreviewsOf, runOf, StepReports } from "@tidegate/workflows/RunReport"
+import type { HotSql } from "../Database.ts"
 import { namedResources } from "../RunResources.ts"
 import { headerOf, readHeaders } from "./Payload.ts"
 import { requestPayloads } from "./RequestPayloads.ts"
@@ -118,7 +119,7 @@ const triggerOf = Effect.fnUntraced(function* (
 const resourcesOf = Effect.fnUntraced(function* ({
   id,
   team_id
-}: RunRow): Effect.fn.Return<ReadonlyArray<ResourceEvidence>, SqlError.SqlError, SqlClient.SqlClient> {
+}: RunRow): Effect.fn.Return<ReadonlyArray<ResourceEvidence>, SqlError.SqlError, SqlClient.SqlClient | HotSql> {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<{ resources: string | null }>`
     select resources from workflow_steps
@@ -197,7 +198,7 @@ export const get = Effect.fnUntraced(function* (
   workflowId: string,
   id: string,
   withPreviews: boolean
-): Effect.fn.Return<WorkflowRunDetail, GatewayError | SqlError.SqlError, SqlClient.SqlClient> {
+): Effect.fn.Return<WorkflowRunDetail, GatewayError | SqlError.SqlError, SqlClient.SqlClient | HotSql> {
   const sql = yield* SqlClient.SqlClient
   const workflow = yield* workflowOf(team, workflowId)
   const [run] = yield* sql<RunRow>`

@@ -1,5 +1,141 @@
 /* Made of the contract by openapi-typescript: `npm test -- test/published -u` writes it. */
 export interface paths {
+  "/action-options": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * List what an input can be chosen from
+     * @description One page, ordered by name. Nothing is stored, and no credential is answered.
+     */
+    post: operations["listActionOptions"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/action-providers": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List the providers of actions
+     * @description With the credentials, inputs and outputs of each of their actions. 304 to who has its `ETag` in `If-None-Match`.
+     */
+    get: operations["getActionProviders"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/actions": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List actions
+     * @description One page, without a cursor: at most 255. Credentials are never read back.
+     */
+    get: operations["listActions"]
+    /**
+     * Create an action, or update the one of its name
+     * @description What is left out stays as it is.
+     */
+    put: operations["upsertAction"]
+    /**
+     * Create an action
+     * @description What there is to choose from, and what each takes: `GET /action-providers`.
+     */
+    post: operations["createAction"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/actions/{id}": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Retrieve an action
+     * @description As it is stored.
+     */
+    get: operations["getAction"]
+    put?: never
+    post?: never
+    /**
+     * Delete an action
+     * @description Not while a workflow has a step that names it.
+     */
+    delete: operations["deleteAction"]
+    options?: never
+    head?: never
+    /**
+     * Update an action in part
+     * @description `inputs` and `credentials` are replaced whole, and what is left out stays. Runs that have begun go on with the inputs that were there; credentials are what they are by then.
+     */
+    patch: operations["updateAction"]
+    trace?: never
+  }
+  "/actions/{id}/disable": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    /**
+     * Disable an action
+     * @description Steps that name it fail with RESOURCE_DISABLED. Repeating it changes nothing.
+     */
+    put: operations["disableAction"]
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/actions/{id}/enable": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    /**
+     * Enable an action
+     * @description Steps that name it call it again. Repeating it changes nothing.
+     */
+    put: operations["enableAction"]
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   "/attempts": {
     parameters: {
       query?: never
@@ -780,6 +916,26 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  "/metrics/workflows": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Summarize workflows
+     * @description Of the runs of the last 24 hours, a row for each id in the order given; zeros for an id that is none.
+     */
+    get: operations["getWorkflowMetrics"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   "/oauth/callback": {
     parameters: {
       query?: never
@@ -789,7 +945,7 @@ export interface paths {
     }
     /**
      * End a consent
-     * @description Where a provider leads somebody back to who has consented. Without a credential: the state is one. The tokens are kept with the destination and are shown to nobody.
+     * @description Where a provider leads somebody back to who has consented. Without a credential: the state is one. A browser (`accept: text/html`) is shown whom the consent is for first, and nothing is done before somebody says yes there. The tokens are kept with the destination and are shown to nobody.
      */
     get: operations["endDestinationConsent"]
     put?: never
@@ -1640,6 +1796,26 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  "/workflow-activity": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List the runs of all workflows, newest first
+     * @description With their steps; of the last 24 hours unless told. One page, without a cursor: narrow the window for what is beyond it.
+     */
+    get: operations["listWorkflowActivity"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   "/workflow-formatter/catalog": {
     parameters: {
       query?: never
@@ -1674,6 +1850,66 @@ export interface paths {
      * @description Nothing is stored. The same body gives the same answer, but for `duration_ms`, as long as `anchor_at` is given. At most 256 KiB.
      */
     post: operations["testFormatter"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/workflow-templates": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List the templates of workflows
+     * @description They come with the gateway, and need nothing but what it has.
+     */
+    get: operations["listWorkflowTemplates"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/workflow-templates/{key}": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Retrieve a template of workflows
+     * @description What it does, and what it has to be given.
+     */
+    get: operations["getWorkflowTemplate"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/workflow-templates/{key}/instantiate": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Make a workflow of a template
+     * @description It is a draft: its source starts no run until its status is `active`. From then on it has nothing to do with the template.
+     */
+    post: operations["instantiateWorkflowTemplate"]
     delete?: never
     options?: never
     head?: never
@@ -1736,10 +1972,289 @@ export interface paths {
     patch: operations["updateWorkflow"]
     trace?: never
   }
+  "/workflows/{id}/runs": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List the runs of a workflow, newest first
+     * @description With how many of their steps have come to what; pages by cursor.
+     */
+    get: operations["listWorkflowRuns"]
+    put?: never
+    post?: never
+    /**
+     * Clear the history of a workflow
+     * @description Removes runs that are at their end, with what is kept of their steps; those that are not stay. Repeat it while has_more. What was counted stays counted.
+     */
+    delete: operations["clearWorkflowRuns"]
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/workflows/{id}/runs/{runId}": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Retrieve a run of a workflow
+     * @description With the version that ran, what began it, and its steps in the order in which they ran. Payloads are shown when they are asked for, without secrets.
+     */
+    get: operations["getWorkflowRun"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/workflows/{id}/runs/{runId}/retry": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Run a failed step of a run again
+     * @description The run goes on by the version that it ran by: what succeeded stays, and the step runs again with all that follows from it.
+     */
+    post: operations["retryWorkflowStep"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/workflows/{id}/test": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Try a workflow on a request
+     * @description The engine of real runs carries it out; nothing is stored, and no list has it. A step that is an action or a destination is not called unless the mode is live: its mock, or a sample, stands in for it. Delays take no time. At most 60 seconds.
+     */
+    post: operations["testWorkflow"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/workflows/aggregate": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    /**
+     * Save a workflow and its source at once
+     * @description All of it is written, or nothing. A source is made, or named by `source_id`; with `workflow_id` that workflow is changed, otherwise one is made.
+     */
+    put: operations["saveWorkflowAggregate"]
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/workflows/test": {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Try a graph that is not stored on a request
+     * @description The engine of real runs carries it out; nothing is stored, and no list has it. A step that is an action or a destination is not called unless the mode is live: its mock, or a sample, stands in for it. Delays take no time. At most 60 seconds.
+     */
+    post: operations["testUnsavedWorkflow"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
 }
 export type webhooks = Record<string, never>
 export interface components {
   schemas: {
+    Action: {
+      action_key: string
+      config: components["schemas"]["ActionConfig"]
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      disabled_at: string | null
+      id: string
+      name: string
+      provider_key: string
+      /** @enum {string} */
+      status: "enabled" | "disabled"
+      team_id: string
+      /** @enum {string} */
+      type: "ACTION"
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+      workflow_steps_count: number
+    }
+    ActionChoice: {
+      description: string | null
+      id: string
+      name: string
+    }
+    ActionChoices: {
+      models: components["schemas"]["ActionChoice"][]
+      next_cursor: string | null
+    }
+    ActionConfig: {
+      auth_mode: string
+      credentials_configured: boolean
+      inputs: Record<string, unknown>
+      provider_account_id: null
+      rate_limit: number | null
+      /** @enum {string} */
+      rate_limit_period: "second" | "minute" | "hour" | "day"
+      /** @enum {string} */
+      schema_provenance: "catalog"
+      schema_version: string
+    }
+    ActionCredentialField: {
+      help: string | null
+      key: string
+      label: string
+      /** @description The auth_mode that it is of */
+      modes: string[]
+      placeholder: string | null
+      required: boolean
+      /** @enum {string} */
+      type: "secret" | "text"
+    }
+    ActionOptionsInput: {
+      action_id?: string | null
+      auth_mode?: string | null
+      credentials?: Record<string, unknown> | null
+      cursor?: string | null
+      dependencies?: Record<string, unknown> | null
+      limit?: number | null
+      provider_account_id?: string | null
+      provider_key: string
+      query?: string | null
+      /** @description What is chosen from: see the guide */
+      resource: string
+    }
+    ActionPatch: {
+      action_key?: string
+      auth_mode?: string | null
+      config?: {
+        auth_mode?: string | null
+        credentials?: Record<string, unknown> | null
+        inputs?: Record<string, unknown> | null
+        provider_account_id?: string | null
+        rate_limit?: number | null
+        rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+      }
+      credentials?: Record<string, unknown> | null
+      inputs?: Record<string, unknown> | null
+      /** @description Printable characters, unique in the team */
+      name?: string
+      provider_account_id?: string | null
+      provider_key?: string
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+      /** @enum {string} */
+      status?: "enabled" | "disabled"
+    }
+    ActionProvider: {
+      actions: components["schemas"]["CatalogAction"][]
+      auth: components["schemas"]["ActionProviderAuth"]
+      capabilities: string[]
+      config_version: number
+      description: string
+      icon_key: string
+      key: string
+      manifest_version: string
+      name: string
+    }
+    ActionProviderAuth: {
+      /** @enum {string} */
+      connection_type: "none" | "api_key"
+      credential_fields: components["schemas"]["ActionCredentialField"][]
+      modes: string[]
+      provider_key: string
+      /** @enum {string} */
+      type: "none" | "api_key"
+    }
+    ActionProviders: {
+      count: number
+      models: components["schemas"]["ActionProvider"][]
+    }
+    /**
+     * @example {
+     *       "name": "Post to ledger",
+     *       "provider_key": "http",
+     *       "action_key": "request",
+     *       "auth_mode": "bearer",
+     *       "credentials": {
+     *         "token": "a-token-of-the-ledger"
+     *       },
+     *       "inputs": {
+     *         "method": "POST",
+     *         "url": "https://ledger.example.com/entries"
+     *       },
+     *       "rate_limit": 5
+     *     }
+     */
+    ActionWrite: {
+      action_key: string
+      auth_mode?: string | null
+      config?: {
+        auth_mode?: string | null
+        credentials?: Record<string, unknown> | null
+        inputs?: Record<string, unknown> | null
+        provider_account_id?: string | null
+        rate_limit?: number | null
+        rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+      }
+      credentials?: Record<string, unknown> | null
+      inputs?: Record<string, unknown> | null
+      /** @description Printable characters, unique in the team */
+      name: string
+      provider_account_id?: string | null
+      provider_key: string
+      rate_limit?: number | null
+      rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
+      /** @enum {string} */
+      status?: "enabled" | "disabled"
+    }
     ApiKeyAuth: {
       /** @description What the sender presents. Encrypted at rest, masked on read; writing the mask back keeps it */
       api_key: string
@@ -1885,6 +2400,34 @@ export interface components {
       /** @enum {string} */
       status: "accepted" | "rejected"
     }
+    CatalogAction: {
+      auth_modes: string[]
+      category: string
+      default_auth_mode: string
+      description: string
+      input_sample: Record<string, unknown>
+      /** @description JSON Schema */
+      input_schema: Record<string, unknown>
+      key: string
+      name: string
+      output_sample: Record<string, unknown>
+      /** @description JSON Schema */
+      output_schema: Record<string, unknown>
+      primary_output: string | null
+      provider_key: string
+      rate_limit: {
+        period: string
+        requests: number
+      } | null
+      required_oauth_scopes: string[]
+      required_permissions: string[]
+      /**
+       * @description `local`: it stays within the gateway
+       * @enum {string}
+       */
+      transport: "api" | "local"
+      version: string
+    }
     ChatBotDestinationConfig: {
       auth:
         | {
@@ -1978,6 +2521,13 @@ export interface components {
       id: string
       source: components["schemas"]["Source"]
       team_id: string
+    }
+    ClearedRuns: {
+      deleted: number
+      has_more: boolean
+      /** @description Runs that are not at their end; counted up to 10,000 */
+      retained_active: number
+      workflow_id: string
     }
     CliDestinationConfig:
       | {
@@ -2667,6 +3217,7 @@ export interface components {
           /** @description Of type jsonb: gets the body; one that is not JSON as a JSON string */
           payload_column?: string
           port?: number
+          range?: string | null
           rate_limit: number | null
           /** @enum {string} */
           rate_limit_period: "second" | "minute" | "hour" | "day"
@@ -2759,6 +3310,7 @@ export interface components {
           /** @description Of type jsonb: gets the body; one that is not JSON as a JSON string */
           payload_column?: string
           port?: number
+          range?: string | null
           rate_limit: number | null
           /** @enum {string} */
           rate_limit_period: "second" | "minute" | "hour" | "day"
@@ -2850,6 +3402,7 @@ export interface components {
           /** @description Of type jsonb: gets the body; one that is not JSON as a JSON string */
           payload_column?: string
           port?: number
+          range?: string | null
           rate_limit: number | null
           /** @enum {string} */
           rate_limit_period: "second" | "minute" | "hour" | "day"
@@ -2941,6 +3494,7 @@ export interface components {
           /** @description Of type jsonb: gets the body; one that is not JSON as a JSON string */
           payload_column?: string
           port?: number
+          range?: string | null
           rate_limit: number | null
           /** @enum {string} */
           rate_limit_period: "second" | "minute" | "hour" | "day"
@@ -3033,6 +3587,7 @@ export interface components {
           /** @description Of type jsonb: gets the body; one that is not JSON as a JSON string */
           payload_column?: string
           port?: number
+          range?: string | null
           rate_limit: number | null
           /** @enum {string} */
           rate_limit_period: "second" | "minute" | "hour" | "day"
@@ -3126,6 +3681,7 @@ export interface components {
           /** @description Of type jsonb: gets the body; one that is not JSON as a JSON string */
           payload_column?: string
           port?: number
+          range?: string | null
           rate_limit: number | null
           /** @enum {string} */
           rate_limit_period: "second" | "minute" | "hour" | "day"
@@ -3219,6 +3775,7 @@ export interface components {
           /** @description Of type jsonb: gets the body; one that is not JSON as a JSON string */
           payload_column?: string
           port?: number
+          range?: string | null
           rate_limit: number | null
           /** @enum {string} */
           rate_limit_period: "second" | "minute" | "hour" | "day"
@@ -3311,6 +3868,7 @@ export interface components {
           /** @description Of type jsonb: gets the body; one that is not JSON as a JSON string */
           payload_column?: string
           port?: number
+          range?: string | null
           rate_limit: number | null
           /** @enum {string} */
           rate_limit_period: "second" | "minute" | "hour" | "day"
@@ -3407,6 +3965,7 @@ export interface components {
           /** @description Of type jsonb: gets the body; one that is not JSON as a JSON string */
           payload_column?: string
           port?: number
+          range?: string | null
           rate_limit: number | null
           /** @enum {string} */
           rate_limit_period: "second" | "minute" | "hour" | "day"
@@ -3508,6 +4067,7 @@ export interface components {
           /** @description Of type jsonb: gets the body; one that is not JSON as a JSON string */
           payload_column?: string
           port?: number
+          range?: string | null
           rate_limit: number | null
           /** @enum {string} */
           rate_limit_period: "second" | "minute" | "hour" | "day"
@@ -3604,6 +4164,7 @@ export interface components {
           /** @description Of type jsonb: gets the body; one that is not JSON as a JSON string */
           payload_column?: string
           port?: number
+          range?: string | null
           rate_limit: number | null
           /** @enum {string} */
           rate_limit_period: "second" | "minute" | "hour" | "day"
@@ -3700,6 +4261,7 @@ export interface components {
           /** @description Of type jsonb: gets the body; one that is not JSON as a JSON string */
           payload_column?: string
           port?: number
+          range?: string | null
           rate_limit: number | null
           /** @enum {string} */
           rate_limit_period: "second" | "minute" | "hour" | "day"
@@ -4222,6 +4784,7 @@ export interface components {
     ErrorBody: {
       /** @enum {string} */
       code:
+        | "ACTION_OPTIONS_INVALID"
         | "BIN_ALREADY_CLAIMED"
         | "BIN_EXPIRED"
         | "BULK_OPERATION_NOT_CANCELABLE"
@@ -4275,6 +4838,7 @@ export interface components {
         | "INVALID_TIME_RANGE"
         | "LEGACY_POLICY_CUTOVER_INCOMPLETE"
         | "LOGIN_DISABLED"
+        | "LOOP_DETECTED"
         | "NOT_FOUND"
         | "OAUTH2_HANDSHAKE_FAILED"
         | "OAUTH2_STATE_INVALID"
@@ -4282,6 +4846,7 @@ export interface components {
         | "PAYLOAD_UNAVAILABLE"
         | "PROJECT_KEY_LIMIT_REACHED"
         | "PROJECT_KEY_REVOKED"
+        | "PROVIDER_ACCOUNT_NOT_CONNECTED"
         | "QUEUE_UNAVAILABLE"
         | "RATE_LIMITED"
         | "REQUEST_TIMEOUT"
@@ -4289,6 +4854,9 @@ export interface components {
         | "RESOURCE_IN_USE"
         | "ROLE_REQUIRED"
         | "RULE_INVALID"
+        | "RUN_ACTIVE"
+        | "RUN_PAYLOAD_EXPIRED"
+        | "SAMPLE_UNAVAILABLE"
         | "SESSION_EXPIRED"
         | "SHARE_EXPIRED"
         | "SHARE_NOT_FOUND"
@@ -4296,8 +4864,10 @@ export interface components {
         | "SOURCE_AUTH_FAILED"
         | "SOURCE_DISABLED"
         | "SOURCE_METHOD_NOT_ALLOWED"
+        | "STEP_NOT_RETRYABLE"
         | "TEAM_FORBIDDEN"
         | "TEAM_LIMIT_REACHED"
+        | "TEMPLATE_BINDING_INVALID"
         | "TRANSFORMATION_INVALID"
         | "UNAUTHENTICATED"
         | "UNSUPPORTED_CONTENT_TYPE"
@@ -5445,6 +6015,40 @@ export interface components {
       /** @enum {string} */
       type: "transform" | "transformation"
     }
+    InstantiatedWorkflow: {
+      capabilities: components["schemas"]["WorkflowCapabilities"]
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      description: string | null
+      edges?: unknown[]
+      edges_count: number
+      id: string
+      name: string
+      source: components["schemas"]["WorkflowTrigger"] | null
+      /** @description Null: its source was deleted */
+      source_id: string | null
+      /** @enum {string} */
+      status: "draft" | "active" | "paused" | "disabled"
+      steps?: unknown[]
+      steps_count: number
+      team_id: string
+      template: {
+        key: string
+        version: number
+      }
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+      /** @description One more with every change */
+      version: number
+    }
     /** @description Decisions of one kind about one key within five minutes. */
     KeyDecisions: {
       /** @description Of calls */
@@ -6252,6 +6856,18 @@ export interface components {
        * @enum {string}
        */
       on_failure?: "block" | "skip"
+    }
+    PayloadPreview: {
+      available: boolean
+      content_type: string | null
+      preview: unknown | null
+      /** @description Why there is no preview */
+      reason: ("expired" | "too_large" | "unavailable" | "binary" | "not_captured") | null
+      redacted: boolean
+      redacted_paths: string[]
+      sha256: string | null
+      size_bytes: number | null
+      truncated: boolean
     }
     ProfileWrite: {
       name: string
@@ -7162,6 +7778,29 @@ export interface components {
       }[]
       unavailable_shard_count: number
     }
+    ResourceEvidence: {
+      content_hash: string | null
+      /** @description Whether it is still there */
+      exists: boolean
+      id: string
+      name: string | null
+      step_id: string
+      type: string
+      updated_at: string | null
+    }
+    RetriedStep: {
+      id: string
+      /** @description What this retry is known by */
+      retry_outbox_id: string
+      retry_step: {
+        name: string
+        step_id: string
+      }
+      /** @enum {string} */
+      status: "queued"
+      workflow_id: string
+      workflow_version: number
+    }
     /** @description replay_event_id is the new event, event_id the one it repeats. */
     RetryAccepted: {
       event_id: string
@@ -7232,6 +7871,32 @@ export interface components {
        * @example 2026-01-01T00:00:00.000Z
        */
       updated_at: string
+    }
+    RunTrigger: {
+      content_type: string | null
+      /** @enum {string} */
+      delivery_mode: "webhook" | "instant" | "polling" | "manual" | "replay"
+      is_retry: boolean
+      method: string | null
+      path: string | null
+      preview: components["schemas"]["PayloadPreview"] | null
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      received_at: string
+      request_id: string
+      size_bytes: number | null
+      source: {
+        definition_key: string | null
+        id: string
+        name: string | null
+        provider_key: string | null
+        trigger_name: string
+      }
+      /** @enum {string} */
+      type: "request"
     }
     /** @description Who is calling. */
     Session: {
@@ -7633,6 +8298,7 @@ export interface components {
           auth_type: "OAUTH2_AUTHORIZATION_CODE"
           columns?: string[] | null
           include_metadata?: boolean | null
+          range?: string | null
           rate_limit?: number | null
           rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
           sheet_name?: string | null
@@ -7688,6 +8354,7 @@ export interface components {
           auth_type: "OAUTH_REFRESH_TOKEN"
           columns?: string[] | null
           include_metadata?: boolean | null
+          range?: string | null
           rate_limit?: number | null
           rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
           sheet_name?: string | null
@@ -7735,6 +8402,7 @@ export interface components {
           auth_type: "SERVICE_ACCOUNT"
           columns?: string[] | null
           include_metadata?: boolean | null
+          range?: string | null
           rate_limit?: number | null
           rate_limit_period?: ("second" | "minute" | "hour" | "day") | null
           sheet_name?: string | null
@@ -7844,6 +8512,106 @@ export interface components {
       name: string
       /** @enum {string} */
       type: "SQL_DATABASE"
+    }
+    StepAttempt: {
+      duration_ms: number | null
+      error_code: string | null
+      finished_at: string | null
+      number: number
+      response_status: number | null
+      started_at: string | null
+      /** @enum {string} */
+      status: "running" | "succeeded" | "failed"
+    }
+    StepExecution: {
+      attempt_count: number
+      /** @description The latest 50; of a step that runs for a list, those of its last element */
+      attempts: components["schemas"]["StepAttempt"][]
+      duration_ms: number | null
+      error_code: string | null
+      error_message: string | null
+      execution_index: number
+      finished_at: string | null
+      /** @description Whether the run went on from its failure */
+      handled: boolean
+      id: string
+      /** @description The first edge by which it was reached */
+      input: {
+        source_port: string
+        source_step_id: string | null
+        /** @enum {string} */
+        source_type: "trigger" | "step"
+      } | null
+      input_preview: components["schemas"]["PayloadPreview"] | null
+      iterations: {
+        completed: number
+        count: number
+      } | null
+      kind: string
+      max_attempts: number
+      name: string
+      output_port: string | null
+      output_ports: string[]
+      output_preview: components["schemas"]["PayloadPreview"] | null
+      queued_at: string | null
+      resource: {
+        id: string
+        type: string
+      } | null
+      response_status: number | null
+      skip_reason: ("filtered" | "path_not_taken" | "condition_false" | "upstream_failed" | "run_stopped") | null
+      started_at: string | null
+      /** @enum {string} */
+      status: "pending" | "running" | "succeeded" | "failed" | "skipped"
+      step_id: string
+      wait: {
+        /** @enum {string} */
+        kind: "delay" | "retry" | "hold"
+        /**
+         * Format: date-time
+         * @description ISO 8601, UTC, milliseconds
+         * @example 2026-01-01T00:00:00.000Z
+         */
+        until: string
+      } | null
+      warnings: {
+        code: string
+        field: string | null
+        line_item_index?: number | null
+        message?: string
+      }[]
+    }
+    StepRetries: {
+      count: number
+      last_requested_at: string | null
+      last_step_id: string | null
+      retryable_step_ids: string[]
+    }
+    StepRetryInput: {
+      /** @description A step that failed */
+      step_id: string
+    }
+    StepSummary: {
+      error_code: string | null
+      error_message: string | null
+      execution_index: number
+      finished_at: string | null
+      id: string
+      /** @description The first edge by which it was reached */
+      input: {
+        source_port: string
+        source_step_id: string | null
+        /** @enum {string} */
+        source_type: "trigger" | "step"
+      } | null
+      kind: string
+      name: string
+      output_port: string | null
+      response_status: number | null
+      started_at: string | null
+      /** @enum {string} */
+      status: "pending" | "running" | "succeeded" | "failed" | "skipped"
+      step_id: string
     }
     StreamFrame:
       | {
@@ -8191,12 +8959,117 @@ export interface components {
           /** @enum {string} */
           type: "pong"
         }
+    /**
+     * @example {
+     *       "mode": "dry_run",
+     *       "trigger": {
+     *         "method": "POST",
+     *         "path": "/",
+     *         "headers": {
+     *           "content-type": "application/json",
+     *           "x-shop-signature": "sha256=4f2a"
+     *         },
+     *         "body": {
+     *           "type": "order.created",
+     *           "id": 1
+     *         }
+     *       },
+     *       "mocks": {
+     *         "to_crm": {
+     *           "error": {
+     *             "code": "BAD_RESPONSE",
+     *             "message": "simulated"
+     *           }
+     *         }
+     *       },
+     *       "steps": [
+     *         {
+     *           "id": "only_paid",
+     *           "kind": "filter",
+     *           "name": "Paid only",
+     *           "config": {
+     *             "conditions": {
+     *               "trigger": {
+     *                 "body": {
+     *                   "status": "paid"
+     *                 }
+     *               }
+     *             }
+     *           }
+     *         },
+     *         {
+     *           "id": "to_crm",
+     *           "kind": "destination",
+     *           "name": "CRM",
+     *           "resource_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+     *           "invocation_inputs": {
+     *             "body": {
+     *               "order": "{{trigger.body.id}}"
+     *             }
+     *           }
+     *         }
+     *       ],
+     *       "edges": [
+     *         {
+     *           "id": "e_begin",
+     *           "source_type": "trigger",
+     *           "target_step_id": "only_paid"
+     *         },
+     *         {
+     *           "id": "e_paid",
+     *           "source_type": "step",
+     *           "source_step_id": "only_paid",
+     *           "target_step_id": "to_crm"
+     *         }
+     *       ]
+     *     }
+     */
+    UnsavedWorkflowTestInput: {
+      context?: {
+        steps?: Record<string, unknown> | null
+      } | null
+      edges?: unknown[] | null
+      include_previews?: boolean | null
+      mocks?: {
+        [key: string]: {
+          error?: {
+            code: string
+            message: string
+          } | null
+          output?: unknown
+        }
+      } | null
+      mode?: ("dry_run" | "live") | null
+      request_id?: string | null
+      source_id?: string | null
+      step_id?: string | null
+      steps?: unknown[] | null
+      trigger?: components["schemas"]["RequestSample"] | null
+    }
     /** @description Somebody who signs in. */
     User: {
       email: string | null
       id: string
       name: string | null
       picture_url: string | null
+    }
+    VersionEvidence: {
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      created_by_user_id: string | null
+      current_version: number
+      definition_hash: string
+      edges: unknown[]
+      formatter_engine_version: string | null
+      is_current: boolean
+      number: number
+      resources: components["schemas"]["ResourceEvidence"][]
+      steps: unknown[]
+      workflow_name: string
     }
     Workflow: {
       capabilities: components["schemas"]["WorkflowCapabilities"]
@@ -8228,6 +9101,136 @@ export interface components {
       /** @description One more with every change */
       version: number
     }
+    WorkflowActivity: {
+      /** @description One, and the step retries that were asked for */
+      attempt_count: number
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      error_code: string | null
+      error_message: string | null
+      failed_steps: number
+      finished_at: string | null
+      id: string
+      outcome: ("completed" | "filtered" | "completed_with_errors" | "failed" | "cancelled") | null
+      request_id: string
+      skipped_steps: number
+      source: {
+        id: string
+        name: string | null
+        provider_key: string | null
+        trigger_name: string
+      }
+      started_at: string | null
+      /** @enum {string} */
+      status: "queued" | "running" | "succeeded" | "failed"
+      /** @description Of a run that was stored more than 200 times, those that changed lately or at the beginning */
+      steps: components["schemas"]["StepSummary"][]
+      steps_count: number
+      succeeded_steps: number
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+      workflow_id: string
+      workflow_name: string | null
+      workflow_version: number
+    }
+    WorkflowActivityList: {
+      applied_range: {
+        /**
+         * Format: date-time
+         * @description ISO 8601, UTC, milliseconds
+         * @example 2026-01-01T00:00:00.000Z
+         */
+        from: string
+        /**
+         * Format: date-time
+         * @description ISO 8601, UTC, milliseconds
+         * @example 2026-01-01T00:00:00.000Z
+         */
+        to: string
+      }
+      count: number
+      models: components["schemas"]["WorkflowActivity"][]
+      total: number
+      total_exact: boolean
+    }
+    WorkflowAggregate: {
+      /** @description Saved actions that were made; none yet */
+      actions: unknown[]
+      created: {
+        actions: string[]
+        source: boolean
+        workflow: boolean
+      }
+      source: components["schemas"]["Source"] | null
+      workflow: components["schemas"]["Workflow"]
+    }
+    /**
+     * @example {
+     *       "source": {
+     *         "name": "shop",
+     *         "type": "WEBHOOK"
+     *       },
+     *       "workflow": {
+     *         "name": "Paid order to CRM",
+     *         "steps": [
+     *           {
+     *             "id": "only_paid",
+     *             "kind": "filter",
+     *             "name": "Paid only",
+     *             "config": {
+     *               "conditions": {
+     *                 "trigger": {
+     *                   "body": {
+     *                     "status": "paid"
+     *                   }
+     *                 }
+     *               }
+     *             }
+     *           },
+     *           {
+     *             "id": "to_crm",
+     *             "kind": "destination",
+     *             "name": "CRM",
+     *             "resource_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+     *             "invocation_inputs": {
+     *               "body": {
+     *                 "order": "{{trigger.body.id}}"
+     *               }
+     *             }
+     *           }
+     *         ],
+     *         "edges": [
+     *           {
+     *             "id": "e_begin",
+     *             "source_type": "trigger",
+     *             "target_step_id": "only_paid"
+     *           },
+     *           {
+     *             "id": "e_paid",
+     *             "source_type": "step",
+     *             "source_step_id": "only_paid",
+     *             "target_step_id": "to_crm"
+     *           }
+     *         ]
+     *       }
+     *     }
+     */
+    WorkflowAggregateInput: {
+      source?: Record<string, unknown> | null
+      source_id?: string | null
+      version?: number | null
+      /** @description As POST /workflows takes it, or with workflow_id as PATCH does; without source_id */
+      workflow: Record<string, unknown>
+      workflow_id?: string | null
+    }
     WorkflowCapabilities: {
       branching: boolean
       fan_out: boolean
@@ -8235,6 +9238,17 @@ export interface components {
       runtime_executable: boolean
       runtime_issue: components["schemas"]["WorkflowRuntimeIssue"] | null
       sequential_action_loop: boolean
+    }
+    WorkflowMetrics: {
+      /** @description Of those that have ended, waits included; null: none has */
+      avg_duration_ms: number | null
+      /** @description Runs that have begun, in 24 counts of an hour, the oldest first */
+      bins: number[]
+      id: string
+      /** @description Runs that have begun */
+      runs_24h_count: number
+      runs_24h_failed_count: number
+      workflow_id: string
     }
     WorkflowPatch: {
       description?: string | null
@@ -8253,6 +9267,93 @@ export interface components {
       /** @description The version that the change was made from: refused when there is a later one. Without it the last one wins */
       version?: number
     }
+    WorkflowRun: {
+      /** @description One, and the step retries that were asked for */
+      attempt_count: number
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      duration_ms: number | null
+      error_code: string | null
+      error_message: string | null
+      error_step_id: string | null
+      failed_steps: number
+      finished_at: string | null
+      /** @description Why it does not go on */
+      hold_reason: "paused" | null
+      id: string
+      outcome: ("completed" | "filtered" | "completed_with_errors" | "failed" | "cancelled") | null
+      pending_steps: number
+      request_id: string
+      /** @enum {string} */
+      run_type: "workflow"
+      running_steps: number
+      skipped_steps: number
+      started_at: string | null
+      /** @enum {string} */
+      status: "queued" | "running" | "succeeded" | "failed"
+      steps_count: number
+      succeeded_steps: number
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+      workflow_id: string
+      workflow_version: number
+    }
+    WorkflowRunDetail: {
+      /** @description One, and the step retries that were asked for */
+      attempt_count: number
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      duration_ms: number | null
+      error_code: string | null
+      error_message: string | null
+      error_step_id: string | null
+      failed_steps: number
+      finished_at: string | null
+      /** @description Why it does not go on */
+      hold_reason: "paused" | null
+      id: string
+      outcome: ("completed" | "filtered" | "completed_with_errors" | "failed" | "cancelled") | null
+      pending_steps: number
+      request_id: string
+      retry: components["schemas"]["StepRetries"]
+      /** @enum {string} */
+      run_type: "workflow"
+      running_steps: number
+      skipped_steps: number
+      started_at: string | null
+      /** @enum {string} */
+      status: "queued" | "running" | "succeeded" | "failed"
+      steps: components["schemas"]["StepExecution"][]
+      steps_count: number
+      succeeded_steps: number
+      trigger: components["schemas"]["RunTrigger"]
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+      version: components["schemas"]["VersionEvidence"]
+      workflow_id: string
+      workflow_version: number
+    }
+    WorkflowRunList: {
+      count: number
+      models: components["schemas"]["WorkflowRun"][]
+      next_cursor: string | null
+    }
     WorkflowRuntimeIssue: {
       /** @enum {string} */
       code: "workflow_resource_missing" | "workflow_resource_disabled"
@@ -8261,6 +9362,239 @@ export interface components {
       step_id: string | null
       step_name: string | null
       step_number: number | null
+    }
+    WorkflowTemplate: {
+      description: string
+      key: string
+      name: string
+      /** @description What it has to be given */
+      required_connections: {
+        description: string
+        /** @description Its name among `bindings` */
+        key: string
+        /** @enum {string} */
+        type: "destination" | "source" | "url"
+      }[]
+      /** @description The body of a request that goes through it */
+      sample: unknown
+      steps: {
+        action_key: string | null
+        kind: string
+        name: string
+        provider_key: string | null
+      }[]
+      trigger: {
+        definition_key: string | null
+        name: string
+        provider_key: string | null
+      }
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+      version: number
+    }
+    WorkflowTemplateList: {
+      count: number
+      models: components["schemas"]["WorkflowTemplate"][]
+    }
+    /**
+     * @example {
+     *       "name": "Alert on a failed payment",
+     *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+     *       "bindings": {
+     *         "alerts": "des_01kak1w2n4d4y0g3f8e6c5b7hj"
+     *       }
+     *     }
+     */
+    WorkflowTemplateUse: {
+      bindings?: {
+        [key: string]: string
+      } | null
+      name?: string | null
+      source_id?: string | null
+    }
+    WorkflowTest: {
+      /** @description One, and the step retries that were asked for */
+      attempt_count: number
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      created_at: string
+      duration_ms: number | null
+      error_code: string | null
+      error_message: string | null
+      error_step_id: string | null
+      failed_steps: number
+      finished_at: string | null
+      /** @description Why it does not go on */
+      hold_reason: "paused" | null
+      id: string
+      /** @enum {string} */
+      mode: "dry_run" | "live"
+      outcome: ("completed" | "filtered" | "completed_with_errors" | "failed" | "cancelled") | null
+      pending_steps: number
+      /** @description Null: the request was in the body */
+      request_id: string | null
+      retry: components["schemas"]["StepRetries"]
+      /** @enum {string} */
+      run_type: "workflow"
+      running_steps: number
+      skipped_steps: number
+      started_at: string | null
+      /** @enum {string} */
+      status: "queued" | "running" | "succeeded" | "failed"
+      steps: {
+        attempt_count: number
+        /** @description The latest 50; of a step that runs for a list, those of its last element */
+        attempts: components["schemas"]["StepAttempt"][]
+        duration_ms: number | null
+        error_code: string | null
+        error_message: string | null
+        execution_index: number
+        finished_at: string | null
+        /** @description Whether the run went on from its failure */
+        handled: boolean
+        id: string
+        /** @description The first edge by which it was reached */
+        input: {
+          source_port: string
+          source_step_id: string | null
+          /** @enum {string} */
+          source_type: "trigger" | "step"
+        } | null
+        input_preview: components["schemas"]["PayloadPreview"] | null
+        iterations: {
+          completed: number
+          count: number
+        } | null
+        kind: string
+        max_attempts: number
+        name: string
+        output_port: string | null
+        output_ports: string[]
+        output_preview: components["schemas"]["PayloadPreview"] | null
+        queued_at: string | null
+        resource: {
+          id: string
+          type: string
+        } | null
+        response_status: number | null
+        /** @description Whether a mock or a sample stood in for the step */
+        simulated: boolean
+        skip_reason: ("filtered" | "path_not_taken" | "condition_false" | "upstream_failed" | "run_stopped") | null
+        started_at: string | null
+        /** @enum {string} */
+        status: "pending" | "running" | "succeeded" | "failed" | "skipped"
+        step_id: string
+        wait: {
+          /** @enum {string} */
+          kind: "delay" | "retry" | "hold"
+          /**
+           * Format: date-time
+           * @description ISO 8601, UTC, milliseconds
+           * @example 2026-01-01T00:00:00.000Z
+           */
+          until: string
+        } | null
+        warnings: {
+          code: string
+          field: string | null
+          line_item_index?: number | null
+          message?: string
+        }[]
+      }[]
+      steps_count: number
+      succeeded_steps: number
+      /** @enum {boolean} */
+      test: true
+      trigger: {
+        content_type: string | null
+        /** @enum {string} */
+        delivery_mode: "webhook" | "instant" | "polling" | "manual" | "replay"
+        is_retry: boolean
+        method: string | null
+        path: string | null
+        preview: components["schemas"]["PayloadPreview"] | null
+        /**
+         * Format: date-time
+         * @description ISO 8601, UTC, milliseconds
+         * @example 2026-01-01T00:00:00.000Z
+         */
+        received_at: string
+        request_id: string | null
+        size_bytes: number | null
+        source: {
+          definition_key: string | null
+          id: string
+          name: string | null
+          provider_key: string | null
+          trigger_name: string
+        }
+        /** @enum {string} */
+        type: "request"
+      }
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC, milliseconds
+       * @example 2026-01-01T00:00:00.000Z
+       */
+      updated_at: string
+      version: components["schemas"]["VersionEvidence"]
+      /** @description Null: the graph was in the body */
+      workflow_id: string | null
+      /** @description The version whose graph it was; 0: the graph was in the body */
+      workflow_version: number
+    }
+    /**
+     * @example {
+     *       "mode": "dry_run",
+     *       "trigger": {
+     *         "method": "POST",
+     *         "path": "/",
+     *         "headers": {
+     *           "content-type": "application/json",
+     *           "x-shop-signature": "sha256=4f2a"
+     *         },
+     *         "body": {
+     *           "type": "order.created",
+     *           "id": 1
+     *         }
+     *       },
+     *       "mocks": {
+     *         "to_crm": {
+     *           "error": {
+     *             "code": "BAD_RESPONSE",
+     *             "message": "simulated"
+     *           }
+     *         }
+     *       }
+     *     }
+     */
+    WorkflowTestInput: {
+      context?: {
+        steps?: Record<string, unknown> | null
+      } | null
+      edges?: unknown[] | null
+      include_previews?: boolean | null
+      mocks?: {
+        [key: string]: {
+          error?: {
+            code: string
+            message: string
+          } | null
+          output?: unknown
+        }
+      } | null
+      mode?: ("dry_run" | "live") | null
+      request_id?: string | null
+      step_id?: string | null
+      steps?: unknown[] | null
+      trigger?: components["schemas"]["RequestSample"] | null
     }
     WorkflowTrigger: {
       definition_key: string | null
@@ -8354,6 +9688,706 @@ export interface components {
 }
 export type $defs = Record<string, never>
 export interface operations {
+  listActionOptions: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "provider_key": "gateway",
+         *       "resource": "sources",
+         *       "query": "shop"
+         *     }
+         */
+        "application/json": components["schemas"]["ActionOptionsInput"]
+      }
+    }
+    responses: {
+      /** @description ActionChoices */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "models": [
+           *         {
+           *           "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "name": "shop",
+           *           "description": "WEBHOOK"
+           *         }
+           *       ],
+           *       "next_cursor": null
+           *     }
+           */
+          "application/json": components["schemas"]["ActionChoices"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getActionProviders: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description ActionProviders */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "count": 1,
+           *       "models": [
+           *         {
+           *           "key": "storage",
+           *           "name": "Storage",
+           *           "description": "Keeps values for the team, by key.",
+           *           "icon_key": "database",
+           *           "manifest_version": "1.0.0",
+           *           "config_version": 1,
+           *           "capabilities": [
+           *             "actions"
+           *           ],
+           *           "auth": {
+           *             "type": "none",
+           *             "provider_key": "storage",
+           *             "connection_type": "none",
+           *             "credential_fields": [],
+           *             "modes": [
+           *               "none"
+           *             ]
+           *           },
+           *           "actions": [
+           *             {
+           *               "key": "get",
+           *               "provider_key": "storage",
+           *               "name": "Get a value",
+           *               "description": "Gives the value of a key.",
+           *               "category": "core",
+           *               "required_permissions": [],
+           *               "required_oauth_scopes": [],
+           *               "version": "1.0.0",
+           *               "transport": "api",
+           *               "auth_modes": [
+           *                 "none"
+           *               ],
+           *               "default_auth_mode": "none",
+           *               "input_schema": {
+           *                 "type": "object",
+           *                 "properties": {
+           *                   "key": {
+           *                     "type": "string"
+           *                   }
+           *                 },
+           *                 "required": [
+           *                   "key"
+           *                 ]
+           *               },
+           *               "output_schema": {
+           *                 "type": "object"
+           *               },
+           *               "primary_output": "value",
+           *               "input_sample": {
+           *                 "key": "last_order"
+           *               },
+           *               "output_sample": {
+           *                 "found": true,
+           *                 "value": "o_1"
+           *               },
+           *               "rate_limit": null
+           *             }
+           *           ]
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": components["schemas"]["ActionProviders"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  listActions: {
+    parameters: {
+      query?: {
+        /** @description The order of the list */
+        dir?: "asc" | "desc"
+        /** @description Only these; repeat or separate by commas */
+        id?: string[]
+        /** @description Alias of id; repeat or separate by commas */
+        ids?: string[]
+        /** @description false leaves out what is disabled */
+        include_disabled?: boolean
+        /** @description Rows in a page; more than 255 is taken as 255 */
+        limit?: number
+        /** @description Exactly this name */
+        name?: string
+        /** @description What the list is ordered by */
+        order_by?: "name" | "created_at" | "updated_at"
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "pagination": {
+           *         "order_by": "created_at",
+           *         "dir": "desc",
+           *         "limit": 100
+           *       },
+           *       "count": 1,
+           *       "has_more": false,
+           *       "models": [
+           *         {
+           *           "id": "act_01kak1z6s6h8c4m7k2j0g9f1np",
+           *           "team_id": "tm_demo",
+           *           "name": "Post to ledger",
+           *           "type": "ACTION",
+           *           "status": "enabled",
+           *           "disabled_at": null,
+           *           "provider_key": "http",
+           *           "action_key": "request",
+           *           "config": {
+           *             "auth_mode": "bearer",
+           *             "provider_account_id": null,
+           *             "credentials_configured": true,
+           *             "schema_version": "1.0.0",
+           *             "schema_provenance": "catalog",
+           *             "inputs": {
+           *               "method": "POST",
+           *               "url": "https://ledger.example.com/entries"
+           *             },
+           *             "rate_limit": 5,
+           *             "rate_limit_period": "second"
+           *           },
+           *           "workflow_steps_count": 0,
+           *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "updated_at": "2026-01-01T00:00:00.000Z"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            count: number
+            has_more: boolean
+            models: components["schemas"]["Action"][]
+            pagination: {
+              /** @enum {string} */
+              dir: "asc" | "desc"
+              limit: number
+              order_by: string
+            }
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  upsertAction: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "name": "Post to ledger",
+         *       "provider_key": "http",
+         *       "action_key": "request",
+         *       "auth_mode": "bearer",
+         *       "credentials": {
+         *         "token": "a-token-of-the-ledger"
+         *       },
+         *       "inputs": {
+         *         "method": "POST",
+         *         "url": "https://ledger.example.com/entries"
+         *       },
+         *       "rate_limit": 5
+         *     }
+         */
+        "application/json": components["schemas"]["ActionWrite"]
+      }
+    }
+    responses: {
+      /** @description Action */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "act_01kak1z6s6h8c4m7k2j0g9f1np",
+           *       "team_id": "tm_demo",
+           *       "name": "Post to ledger",
+           *       "type": "ACTION",
+           *       "status": "enabled",
+           *       "disabled_at": null,
+           *       "provider_key": "http",
+           *       "action_key": "request",
+           *       "config": {
+           *         "auth_mode": "bearer",
+           *         "provider_account_id": null,
+           *         "credentials_configured": true,
+           *         "schema_version": "1.0.0",
+           *         "schema_provenance": "catalog",
+           *         "inputs": {
+           *           "method": "POST",
+           *           "url": "https://ledger.example.com/entries"
+           *         },
+           *         "rate_limit": 5,
+           *         "rate_limit_period": "second"
+           *       },
+           *       "workflow_steps_count": 0,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Action"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  createAction: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "name": "Post to ledger",
+         *       "provider_key": "http",
+         *       "action_key": "request",
+         *       "auth_mode": "bearer",
+         *       "credentials": {
+         *         "token": "a-token-of-the-ledger"
+         *       },
+         *       "inputs": {
+         *         "method": "POST",
+         *         "url": "https://ledger.example.com/entries"
+         *       },
+         *       "rate_limit": 5
+         *     }
+         */
+        "application/json": components["schemas"]["ActionWrite"]
+      }
+    }
+    responses: {
+      /** @description Action */
+      201: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "act_01kak1z6s6h8c4m7k2j0g9f1np",
+           *       "team_id": "tm_demo",
+           *       "name": "Post to ledger",
+           *       "type": "ACTION",
+           *       "status": "enabled",
+           *       "disabled_at": null,
+           *       "provider_key": "http",
+           *       "action_key": "request",
+           *       "config": {
+           *         "auth_mode": "bearer",
+           *         "provider_account_id": null,
+           *         "credentials_configured": true,
+           *         "schema_version": "1.0.0",
+           *         "schema_provenance": "catalog",
+           *         "inputs": {
+           *           "method": "POST",
+           *           "url": "https://ledger.example.com/entries"
+           *         },
+           *         "rate_limit": 5,
+           *         "rate_limit_period": "second"
+           *       },
+           *       "workflow_steps_count": 0,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Action"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getAction: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The action's id
+         * @example act_01kak1z6s6h8c4m7k2j0g9f1np
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Action */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "act_01kak1z6s6h8c4m7k2j0g9f1np",
+           *       "team_id": "tm_demo",
+           *       "name": "Post to ledger",
+           *       "type": "ACTION",
+           *       "status": "enabled",
+           *       "disabled_at": null,
+           *       "provider_key": "http",
+           *       "action_key": "request",
+           *       "config": {
+           *         "auth_mode": "bearer",
+           *         "provider_account_id": null,
+           *         "credentials_configured": true,
+           *         "schema_version": "1.0.0",
+           *         "schema_provenance": "catalog",
+           *         "inputs": {
+           *           "method": "POST",
+           *           "url": "https://ledger.example.com/entries"
+           *         },
+           *         "rate_limit": 5,
+           *         "rate_limit_period": "second"
+           *       },
+           *       "workflow_steps_count": 0,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Action"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  deleteAction: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The action's id
+         * @example act_01kak1z6s6h8c4m7k2j0g9f1np
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Deleted */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "act_01kak1z6s6h8c4m7k2j0g9f1np",
+           *       "deleted": true
+           *     }
+           */
+          "application/json": components["schemas"]["Deleted"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  updateAction: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The action's id
+         * @example act_01kak1z6s6h8c4m7k2j0g9f1np
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "inputs": {
+         *         "method": "PUT",
+         *         "url": "https://ledger.example.com/entries"
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["ActionPatch"]
+      }
+    }
+    responses: {
+      /** @description Action */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "act_01kak1z6s6h8c4m7k2j0g9f1np",
+           *       "team_id": "tm_demo",
+           *       "name": "Post to ledger",
+           *       "type": "ACTION",
+           *       "status": "enabled",
+           *       "disabled_at": null,
+           *       "provider_key": "http",
+           *       "action_key": "request",
+           *       "config": {
+           *         "auth_mode": "bearer",
+           *         "provider_account_id": null,
+           *         "credentials_configured": true,
+           *         "schema_version": "1.0.0",
+           *         "schema_provenance": "catalog",
+           *         "inputs": {
+           *           "method": "PUT",
+           *           "url": "https://ledger.example.com/entries"
+           *         },
+           *         "rate_limit": 5,
+           *         "rate_limit_period": "second"
+           *       },
+           *       "workflow_steps_count": 0,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Action"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  disableAction: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The action's id
+         * @example act_01kak1z6s6h8c4m7k2j0g9f1np
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Action */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "act_01kak1z6s6h8c4m7k2j0g9f1np",
+           *       "team_id": "tm_demo",
+           *       "name": "Post to ledger",
+           *       "type": "ACTION",
+           *       "status": "enabled",
+           *       "disabled_at": "2026-01-01T00:00:00.000Z",
+           *       "provider_key": "http",
+           *       "action_key": "request",
+           *       "config": {
+           *         "auth_mode": "bearer",
+           *         "provider_account_id": null,
+           *         "credentials_configured": true,
+           *         "schema_version": "1.0.0",
+           *         "schema_provenance": "catalog",
+           *         "inputs": {
+           *           "method": "POST",
+           *           "url": "https://ledger.example.com/entries"
+           *         },
+           *         "rate_limit": 5,
+           *         "rate_limit_period": "second"
+           *       },
+           *       "workflow_steps_count": 0,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Action"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  enableAction: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The action's id
+         * @example act_01kak1z6s6h8c4m7k2j0g9f1np
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Action */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "act_01kak1z6s6h8c4m7k2j0g9f1np",
+           *       "team_id": "tm_demo",
+           *       "name": "Post to ledger",
+           *       "type": "ACTION",
+           *       "status": "enabled",
+           *       "disabled_at": null,
+           *       "provider_key": "http",
+           *       "action_key": "request",
+           *       "config": {
+           *         "auth_mode": "bearer",
+           *         "provider_account_id": null,
+           *         "credentials_configured": true,
+           *         "schema_version": "1.0.0",
+           *         "schema_provenance": "catalog",
+           *         "inputs": {
+           *           "method": "POST",
+           *           "url": "https://ledger.example.com/entries"
+           *         },
+           *         "rate_limit": 5,
+           *         "rate_limit_period": "second"
+           *       },
+           *       "workflow_steps_count": 0,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["Action"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
   listAttempts: {
     parameters: {
       query?: {
@@ -11966,16 +14000,6 @@ export interface operations {
            *           "connections_count": 1,
            *           "sample_connection_id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
            *           "workflow_steps_count": 0,
-           *           "connections": [
-           *             {
-           *               "id": "web_01kak1x7p8e5z1h4g9f7d6c8jk",
-           *               "name": "shop-to-orders-api",
-           *               "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
-           *               "destination_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
-           *               "disabled_at": null,
-           *               "paused_at": null
-           *             }
-           *           ],
            *           "created_at": "2026-01-01T00:00:00.000Z",
            *           "updated_at": "2026-01-01T00:00:00.000Z"
            *         }
@@ -13149,11 +15173,99 @@ export interface operations {
       }
     }
   }
+  getWorkflowMetrics: {
+    parameters: {
+      query?: {
+        /**
+         * @description Whose rows; required under one of its names; repeat or separate by commas
+         * @example [
+         *       "wfl_01kak1z4r3g7b3k6j1h9f8e0mn"
+         *     ]
+         */
+        id?: string[]
+        /** @description Alias of id; repeat or separate by commas */
+        ids?: string[]
+        /** @description Alias of id; repeat or separate by commas */
+        workflow_id?: string[]
+        /** @description Alias of id; repeat or separate by commas */
+        workflow_ids?: string[]
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "count": 1,
+           *       "models": [
+           *         {
+           *           "id": "wfl_01kak1z4r3g7b3k6j1h9f8e0mn",
+           *           "workflow_id": "wfl_01kak1z4r3g7b3k6j1h9f8e0mn",
+           *           "runs_24h_count": 6,
+           *           "runs_24h_failed_count": 1,
+           *           "bins": [
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             0,
+           *             2,
+           *             3,
+           *             1
+           *           ],
+           *           "avg_duration_ms": 900
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": {
+            count: number
+            models: components["schemas"]["WorkflowMetrics"][]
+          }
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
   endDestinationConsent: {
     parameters: {
       query?: {
         /** @description What it has brought */
         code?: string
+        /** @description What the page for browsers sends back when somebody has said yes there */
+        confirmed?: string
         /** @description Why it has brought none */
         error?: string
         /** @description What the consent was begun with */
@@ -17200,6 +19312,116 @@ export interface operations {
       }
     }
   }
+  listWorkflowActivity: {
+    parameters: {
+      query?: {
+        /** @description Alias of to: ISO 8601, now, or now-<n><s|m|h|d> */
+        end?: string
+        /** @description Start of the window; a day before its end unless told: ISO 8601, now, or now-<n><s|m|h|d> */
+        from?: string
+        /** @description Rows in a page; more than 100 is taken as 100 */
+        limit?: number
+        /** @description Looks for this in request ids and in the names of workflows and sources, in either case */
+        q?: string
+        /** @description Alias of q */
+        search?: string
+        /** @description Alias of source_id; repeat or separate by commas */
+        source?: string[]
+        /** @description Only runs of these sources; repeat or separate by commas */
+        source_id?: string[]
+        /** @description Alias of from: ISO 8601, now, or now-<n><s|m|h|d> */
+        start?: string
+        /** @description Of these states; repeat or separate by commas */
+        status?: ("queued" | "running" | "succeeded" | "failed")[]
+        /** @description End of the window: ISO 8601, now, or now-<n><s|m|h|d> */
+        to?: string
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description WorkflowActivityList */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "total": 1,
+           *       "total_exact": true,
+           *       "count": 1,
+           *       "applied_range": {
+           *         "from": "2026-01-01T00:00:00.000Z",
+           *         "to": "2026-01-01T00:00:00.900Z"
+           *       },
+           *       "models": [
+           *         {
+           *           "id": "wfr_01kak203r6v1f7q0p5n3k2j4rs",
+           *           "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *           "workflow_id": "wfl_01kak1z4r3g7b3k6j1h9f8e0mn",
+           *           "workflow_name": "Paid order to CRM",
+           *           "workflow_version": 1,
+           *           "source": {
+           *             "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *             "name": "shop",
+           *             "provider_key": null,
+           *             "trigger_name": "Webhook"
+           *           },
+           *           "status": "failed",
+           *           "outcome": "failed",
+           *           "attempt_count": 1,
+           *           "steps_count": 2,
+           *           "succeeded_steps": 1,
+           *           "failed_steps": 1,
+           *           "skipped_steps": 0,
+           *           "error_code": "BAD_RESPONSE",
+           *           "error_message": "HTTP 500",
+           *           "steps": [
+           *             {
+           *               "id": "wse_01kak203r6w2g8r1q6p4m3k5st",
+           *               "step_id": "to_crm",
+           *               "name": "CRM",
+           *               "kind": "destination",
+           *               "status": "failed",
+           *               "execution_index": 1,
+           *               "input": {
+           *                 "source_type": "step",
+           *                 "source_step_id": "only_paid",
+           *                 "source_port": "matched"
+           *               },
+           *               "output_port": null,
+           *               "response_status": 500,
+           *               "error_code": "BAD_RESPONSE",
+           *               "error_message": "HTTP 500",
+           *               "started_at": "2026-01-01T00:00:00.000Z",
+           *               "finished_at": "2026-01-01T00:00:00.900Z"
+           *             }
+           *           ],
+           *           "started_at": "2026-01-01T00:00:00.000Z",
+           *           "finished_at": "2026-01-01T00:00:00.900Z",
+           *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "updated_at": "2026-01-01T00:00:00.900Z"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": components["schemas"]["WorkflowActivityList"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
   getFormatterCatalog: {
     parameters: {
       query?: never
@@ -17398,6 +19620,316 @@ export interface operations {
            *     }
            */
           "application/json": components["schemas"]["FormatterTrial"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  listWorkflowTemplates: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description WorkflowTemplateList */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "count": 1,
+           *       "models": [
+           *         {
+           *           "key": "failed-payment-alert",
+           *           "version": 1,
+           *           "name": "Alert on a failed payment",
+           *           "description": "Sends a short text about each payment that has failed, with its amount as people read it.",
+           *           "trigger": {
+           *             "provider_key": null,
+           *             "definition_key": null,
+           *             "name": "Webhook"
+           *           },
+           *           "steps": [
+           *             {
+           *               "name": "Failed payments only",
+           *               "kind": "filter",
+           *               "provider_key": null,
+           *               "action_key": null
+           *             },
+           *             {
+           *               "name": "Amount",
+           *               "kind": "action",
+           *               "provider_key": "formatter",
+           *               "action_key": "number.currency"
+           *             },
+           *             {
+           *               "name": "Customer",
+           *               "kind": "action",
+           *               "provider_key": "formatter",
+           *               "action_key": "text.titlecase"
+           *             },
+           *             {
+           *               "name": "Alert",
+           *               "kind": "destination",
+           *               "provider_key": null,
+           *               "action_key": null
+           *             }
+           *           ],
+           *           "required_connections": [
+           *             {
+           *               "key": "alerts",
+           *               "type": "destination",
+           *               "description": "Where the text goes, as {\"text\": …}"
+           *             }
+           *           ],
+           *           "sample": {
+           *             "type": "payment.failed",
+           *             "id": "pay_1",
+           *             "amount": "1234.5",
+           *             "currency": "EUR",
+           *             "customer": {
+           *               "name": "ada lovelace"
+           *             }
+           *           },
+           *           "updated_at": "2026-01-01T00:00:00.000Z"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": components["schemas"]["WorkflowTemplateList"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getWorkflowTemplate: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The template's key
+         * @example failed-payment-alert
+         */
+        key: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description WorkflowTemplate */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "key": "failed-payment-alert",
+           *       "version": 1,
+           *       "name": "Alert on a failed payment",
+           *       "description": "Sends a short text about each payment that has failed, with its amount as people read it.",
+           *       "trigger": {
+           *         "provider_key": null,
+           *         "definition_key": null,
+           *         "name": "Webhook"
+           *       },
+           *       "steps": [
+           *         {
+           *           "name": "Failed payments only",
+           *           "kind": "filter",
+           *           "provider_key": null,
+           *           "action_key": null
+           *         },
+           *         {
+           *           "name": "Amount",
+           *           "kind": "action",
+           *           "provider_key": "formatter",
+           *           "action_key": "number.currency"
+           *         },
+           *         {
+           *           "name": "Customer",
+           *           "kind": "action",
+           *           "provider_key": "formatter",
+           *           "action_key": "text.titlecase"
+           *         },
+           *         {
+           *           "name": "Alert",
+           *           "kind": "destination",
+           *           "provider_key": null,
+           *           "action_key": null
+           *         }
+           *       ],
+           *       "required_connections": [
+           *         {
+           *           "key": "alerts",
+           *           "type": "destination",
+           *           "description": "Where the text goes, as {\"text\": …}"
+           *         }
+           *       ],
+           *       "sample": {
+           *         "type": "payment.failed",
+           *         "id": "pay_1",
+           *         "amount": "1234.5",
+           *         "currency": "EUR",
+           *         "customer": {
+           *           "name": "ada lovelace"
+           *         }
+           *       },
+           *       "updated_at": "2026-01-01T00:00:00.000Z"
+           *     }
+           */
+          "application/json": components["schemas"]["WorkflowTemplate"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  instantiateWorkflowTemplate: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The template's key
+         * @example failed-payment-alert
+         */
+        key: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "name": "Alert on a failed payment",
+         *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+         *       "bindings": {
+         *         "alerts": "des_01kak1w2n4d4y0g3f8e6c5b7hj"
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["WorkflowTemplateUse"]
+      }
+    }
+    responses: {
+      /** @description InstantiatedWorkflow */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "wfl_01kak1z4r3g7b3k6j1h9f8e0mn",
+           *       "team_id": "tm_demo",
+           *       "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *       "name": "Paid order to CRM",
+           *       "description": null,
+           *       "status": "draft",
+           *       "version": 1,
+           *       "source": {
+           *         "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "name": "shop",
+           *         "type": "WEBHOOK",
+           *         "status": "enabled",
+           *         "provider_key": null,
+           *         "definition_key": null,
+           *         "definition_name": null,
+           *         "output_schema": null,
+           *         "schema_provenance": "none",
+           *         "primary_output": "body",
+           *         "export_path": null,
+           *         "sample": null
+           *       },
+           *       "capabilities": {
+           *         "branching": true,
+           *         "fan_out": true,
+           *         "join": true,
+           *         "sequential_action_loop": true,
+           *         "runtime_executable": true,
+           *         "runtime_issue": null
+           *       },
+           *       "steps": [
+           *         {
+           *           "id": "only_paid",
+           *           "kind": "filter",
+           *           "name": "Paid only",
+           *           "config": {
+           *             "conditions": {
+           *               "trigger": {
+           *                 "body": {
+           *                   "status": "paid"
+           *                 }
+           *               }
+           *             }
+           *           }
+           *         },
+           *         {
+           *           "id": "to_crm",
+           *           "kind": "destination",
+           *           "name": "CRM",
+           *           "resource_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *           "invocation_inputs": {
+           *             "body": {
+           *               "order": "{{trigger.body.id}}"
+           *             }
+           *           }
+           *         }
+           *       ],
+           *       "edges": [
+           *         {
+           *           "id": "e_begin",
+           *           "source_type": "trigger",
+           *           "target_step_id": "only_paid"
+           *         },
+           *         {
+           *           "id": "e_paid",
+           *           "source_type": "step",
+           *           "source_step_id": "only_paid",
+           *           "target_step_id": "to_crm"
+           *         }
+           *       ],
+           *       "steps_count": 2,
+           *       "edges_count": 2,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z",
+           *       "template": {
+           *         "key": "failed-payment-alert",
+           *         "version": 1
+           *       }
+           *     }
+           */
+          "application/json": components["schemas"]["InstantiatedWorkflow"]
         }
       }
       /** @description What was wrong */
@@ -18135,6 +20667,1056 @@ export interface operations {
            *     }
            */
           "application/json": components["schemas"]["Workflow"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  listWorkflowRuns: {
+    parameters: {
+      query?: {
+        /** @description next_cursor of the page before */
+        cursor?: string
+        /** @description Alias of to: ISO 8601, now, or now-<n><s|m|h|d> */
+        end?: string
+        /** @description Start of the window; unless told all there are: ISO 8601, now, or now-<n><s|m|h|d> */
+        from?: string
+        /** @description Rows in a page; more than 255 is taken as 255 */
+        limit?: number
+        /** @description Alias of cursor */
+        next?: string
+        /** @description Alias of from: ISO 8601, now, or now-<n><s|m|h|d> */
+        start?: string
+        /** @description Of these states; repeat or separate by commas */
+        status?: ("queued" | "running" | "succeeded" | "failed")[]
+        /** @description End of the window: ISO 8601, now, or now-<n><s|m|h|d> */
+        to?: string
+      }
+      header?: never
+      path: {
+        /**
+         * @description The workflow's id
+         * @example wfl_01kak1z4r3g7b3k6j1h9f8e0mn
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description WorkflowRunList */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "count": 1,
+           *       "next_cursor": null,
+           *       "models": [
+           *         {
+           *           "id": "wfr_01kak203r6v1f7q0p5n3k2j4rs",
+           *           "workflow_id": "wfl_01kak1z4r3g7b3k6j1h9f8e0mn",
+           *           "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *           "run_type": "workflow",
+           *           "status": "failed",
+           *           "outcome": "failed",
+           *           "workflow_version": 1,
+           *           "attempt_count": 1,
+           *           "error_code": "BAD_RESPONSE",
+           *           "error_message": "HTTP 500",
+           *           "error_step_id": "to_crm",
+           *           "hold_reason": null,
+           *           "steps_count": 2,
+           *           "succeeded_steps": 1,
+           *           "failed_steps": 1,
+           *           "skipped_steps": 0,
+           *           "pending_steps": 0,
+           *           "running_steps": 0,
+           *           "started_at": "2026-01-01T00:00:00.000Z",
+           *           "finished_at": "2026-01-01T00:00:00.900Z",
+           *           "duration_ms": 900,
+           *           "created_at": "2026-01-01T00:00:00.000Z",
+           *           "updated_at": "2026-01-01T00:00:00.900Z"
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": components["schemas"]["WorkflowRunList"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  clearWorkflowRuns: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The workflow's id
+         * @example wfl_01kak1z4r3g7b3k6j1h9f8e0mn
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description ClearedRuns */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "workflow_id": "wfl_01kak1z4r3g7b3k6j1h9f8e0mn",
+           *       "deleted": 12,
+           *       "retained_active": 1,
+           *       "has_more": false
+           *     }
+           */
+          "application/json": components["schemas"]["ClearedRuns"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  getWorkflowRun: {
+    parameters: {
+      query?: {
+        /** @description Shows what began the run, and what its steps were given and gave, without secrets */
+        include_previews?: boolean
+      }
+      header?: never
+      path: {
+        /**
+         * @description The workflow's id
+         * @example wfl_01kak1z4r3g7b3k6j1h9f8e0mn
+         */
+        id: string
+        /**
+         * @description The run's id
+         * @example wfr_01kak203r6v1f7q0p5n3k2j4rs
+         */
+        runId: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description WorkflowRunDetail */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "wfr_01kak203r6v1f7q0p5n3k2j4rs",
+           *       "workflow_id": "wfl_01kak1z4r3g7b3k6j1h9f8e0mn",
+           *       "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *       "run_type": "workflow",
+           *       "status": "failed",
+           *       "outcome": "failed",
+           *       "workflow_version": 1,
+           *       "attempt_count": 1,
+           *       "error_code": "BAD_RESPONSE",
+           *       "error_message": "HTTP 500",
+           *       "error_step_id": "to_crm",
+           *       "hold_reason": null,
+           *       "steps_count": 2,
+           *       "succeeded_steps": 1,
+           *       "failed_steps": 1,
+           *       "skipped_steps": 0,
+           *       "pending_steps": 0,
+           *       "running_steps": 0,
+           *       "started_at": "2026-01-01T00:00:00.000Z",
+           *       "finished_at": "2026-01-01T00:00:00.900Z",
+           *       "duration_ms": 900,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.900Z",
+           *       "version": {
+           *         "number": 1,
+           *         "definition_hash": "sha256:6f0c",
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "created_by_user_id": null,
+           *         "current_version": 1,
+           *         "is_current": true,
+           *         "workflow_name": "Paid order to CRM",
+           *         "steps": [
+           *           {
+           *             "id": "only_paid",
+           *             "kind": "filter",
+           *             "name": "Paid only",
+           *             "config": {
+           *               "conditions": {
+           *                 "trigger": {
+           *                   "body": {
+           *                     "status": "paid"
+           *                   }
+           *                 }
+           *               }
+           *             }
+           *           },
+           *           {
+           *             "id": "to_crm",
+           *             "kind": "destination",
+           *             "name": "CRM",
+           *             "resource_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *             "invocation_inputs": {
+           *               "body": {
+           *                 "order": "{{trigger.body.id}}"
+           *               }
+           *             }
+           *           }
+           *         ],
+           *         "edges": [
+           *           {
+           *             "id": "e_begin",
+           *             "source_type": "trigger",
+           *             "target_step_id": "only_paid"
+           *           },
+           *           {
+           *             "id": "e_paid",
+           *             "source_type": "step",
+           *             "source_step_id": "only_paid",
+           *             "target_step_id": "to_crm"
+           *           }
+           *         ],
+           *         "formatter_engine_version": null,
+           *         "resources": [
+           *           {
+           *             "step_id": "to_crm",
+           *             "type": "destination",
+           *             "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *             "name": "CRM",
+           *             "content_hash": "sha256:a1",
+           *             "updated_at": "2026-01-01T00:00:00.000Z",
+           *             "exists": true
+           *           }
+           *         ]
+           *       },
+           *       "trigger": {
+           *         "type": "request",
+           *         "request_id": "req_01kak203r6g7b3k6j1h9f8e0mn",
+           *         "source": {
+           *           "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "name": "shop",
+           *           "provider_key": null,
+           *           "trigger_name": "Webhook",
+           *           "definition_key": null
+           *         },
+           *         "delivery_mode": "webhook",
+           *         "method": "POST",
+           *         "path": "/orders",
+           *         "content_type": "application/json",
+           *         "size_bytes": 31,
+           *         "received_at": "2026-01-01T00:00:00.000Z",
+           *         "is_retry": false,
+           *         "preview": null
+           *       },
+           *       "retry": {
+           *         "count": 0,
+           *         "last_requested_at": null,
+           *         "last_step_id": null,
+           *         "retryable_step_ids": [
+           *           "to_crm"
+           *         ]
+           *       },
+           *       "steps": [
+           *         {
+           *           "id": "wse_01kak203r6w2g8r1q6p4m3k5st",
+           *           "step_id": "to_crm",
+           *           "name": "CRM",
+           *           "kind": "destination",
+           *           "status": "failed",
+           *           "execution_index": 1,
+           *           "input": {
+           *             "source_type": "step",
+           *             "source_step_id": "only_paid",
+           *             "source_port": "matched"
+           *           },
+           *           "output_port": null,
+           *           "response_status": 500,
+           *           "error_code": "BAD_RESPONSE",
+           *           "error_message": "HTTP 500",
+           *           "started_at": "2026-01-01T00:00:00.000Z",
+           *           "finished_at": "2026-01-01T00:00:00.900Z",
+           *           "output_ports": [],
+           *           "skip_reason": null,
+           *           "handled": false,
+           *           "attempt_count": 1,
+           *           "max_attempts": 1,
+           *           "attempts": [
+           *             {
+           *               "number": 1,
+           *               "status": "failed",
+           *               "response_status": 500,
+           *               "error_code": "BAD_RESPONSE",
+           *               "started_at": "2026-01-01T00:00:00.000Z",
+           *               "finished_at": "2026-01-01T00:00:00.900Z",
+           *               "duration_ms": 900
+           *             }
+           *           ],
+           *           "wait": null,
+           *           "warnings": [],
+           *           "iterations": null,
+           *           "resource": {
+           *             "type": "destination",
+           *             "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj"
+           *           },
+           *           "queued_at": "2026-01-01T00:00:00.000Z",
+           *           "duration_ms": 900,
+           *           "input_preview": null,
+           *           "output_preview": null
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": components["schemas"]["WorkflowRunDetail"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  retryWorkflowStep: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The workflow's id
+         * @example wfl_01kak1z4r3g7b3k6j1h9f8e0mn
+         */
+        id: string
+        /**
+         * @description The run's id
+         * @example wfr_01kak203r6v1f7q0p5n3k2j4rs
+         */
+        runId: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "step_id": "to_crm"
+         *     }
+         */
+        "application/json": components["schemas"]["StepRetryInput"]
+      }
+    }
+    responses: {
+      /** @description RetriedStep */
+      202: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "wfr_01kak203r6v1f7q0p5n3k2j4rs",
+           *       "workflow_id": "wfl_01kak1z4r3g7b3k6j1h9f8e0mn",
+           *       "workflow_version": 1,
+           *       "status": "queued",
+           *       "retry_outbox_id": "wro_01kak27b05x4j0t3s8r6p5n7vw",
+           *       "retry_step": {
+           *         "step_id": "to_crm",
+           *         "name": "CRM"
+           *       }
+           *     }
+           */
+          "application/json": components["schemas"]["RetriedStep"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  testWorkflow: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /**
+         * @description The workflow's id
+         * @example wfl_01kak1z4r3g7b3k6j1h9f8e0mn
+         */
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "mode": "dry_run",
+         *       "trigger": {
+         *         "method": "POST",
+         *         "path": "/",
+         *         "headers": {
+         *           "content-type": "application/json",
+         *           "x-shop-signature": "sha256=4f2a"
+         *         },
+         *         "body": {
+         *           "type": "order.created",
+         *           "id": 1
+         *         }
+         *       },
+         *       "mocks": {
+         *         "to_crm": {
+         *           "error": {
+         *             "code": "BAD_RESPONSE",
+         *             "message": "simulated"
+         *           }
+         *         }
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["WorkflowTestInput"]
+      }
+    }
+    responses: {
+      /** @description WorkflowTest */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "wfr_01kak203r4g7b3k6j1h9f8e0mn",
+           *       "test": true,
+           *       "mode": "dry_run",
+           *       "workflow_id": "wfl_01kak1z4r3g7b3k6j1h9f8e0mn",
+           *       "request_id": null,
+           *       "run_type": "workflow",
+           *       "status": "failed",
+           *       "outcome": "failed",
+           *       "hold_reason": null,
+           *       "workflow_version": 1,
+           *       "attempt_count": 1,
+           *       "error_code": "BAD_RESPONSE",
+           *       "error_message": "simulated",
+           *       "error_step_id": "to_crm",
+           *       "steps_count": 1,
+           *       "succeeded_steps": 0,
+           *       "failed_steps": 1,
+           *       "skipped_steps": 0,
+           *       "pending_steps": 0,
+           *       "running_steps": 0,
+           *       "started_at": "2026-01-01T00:00:00.000Z",
+           *       "finished_at": "2026-01-01T00:00:00.000Z",
+           *       "duration_ms": 0,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z",
+           *       "version": {
+           *         "number": 1,
+           *         "definition_hash": "sha256:6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f",
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "created_by_user_id": null,
+           *         "current_version": 1,
+           *         "is_current": true,
+           *         "workflow_name": "Paid order to CRM",
+           *         "steps": [
+           *           {
+           *             "id": "only_paid",
+           *             "kind": "filter",
+           *             "name": "Paid only",
+           *             "config": {
+           *               "conditions": {
+           *                 "trigger": {
+           *                   "body": {
+           *                     "status": "paid"
+           *                   }
+           *                 }
+           *               }
+           *             }
+           *           },
+           *           {
+           *             "id": "to_crm",
+           *             "kind": "destination",
+           *             "name": "CRM",
+           *             "resource_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *             "invocation_inputs": {
+           *               "body": {
+           *                 "order": "{{trigger.body.id}}"
+           *               }
+           *             }
+           *           }
+           *         ],
+           *         "edges": [
+           *           {
+           *             "id": "e_begin",
+           *             "source_type": "trigger",
+           *             "target_step_id": "only_paid"
+           *           },
+           *           {
+           *             "id": "e_paid",
+           *             "source_type": "step",
+           *             "source_step_id": "only_paid",
+           *             "target_step_id": "to_crm"
+           *           }
+           *         ],
+           *         "formatter_engine_version": null,
+           *         "resources": []
+           *       },
+           *       "trigger": {
+           *         "type": "request",
+           *         "request_id": null,
+           *         "source": {
+           *           "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "name": "shop",
+           *           "provider_key": null,
+           *           "definition_key": null,
+           *           "trigger_name": "Webhook"
+           *         },
+           *         "delivery_mode": "manual",
+           *         "method": "POST",
+           *         "path": "/",
+           *         "content_type": "application/json",
+           *         "size_bytes": 29,
+           *         "received_at": "2026-01-01T00:00:00.000Z",
+           *         "is_retry": false,
+           *         "preview": null
+           *       },
+           *       "retry": {
+           *         "count": 0,
+           *         "last_requested_at": null,
+           *         "last_step_id": null,
+           *         "retryable_step_ids": []
+           *       },
+           *       "steps": [
+           *         {
+           *           "id": "wse_01kak203r4g7b3k6j1h9f8e0mn",
+           *           "step_id": "to_crm",
+           *           "name": "CRM",
+           *           "kind": "destination",
+           *           "status": "failed",
+           *           "execution_index": 0,
+           *           "input": {
+           *             "source_type": "trigger",
+           *             "source_step_id": null,
+           *             "source_port": "out"
+           *           },
+           *           "output_port": null,
+           *           "output_ports": [],
+           *           "skip_reason": null,
+           *           "response_status": null,
+           *           "error_code": "BAD_RESPONSE",
+           *           "error_message": "simulated",
+           *           "handled": false,
+           *           "attempt_count": 1,
+           *           "max_attempts": 1,
+           *           "attempts": [],
+           *           "wait": null,
+           *           "warnings": [],
+           *           "iterations": null,
+           *           "resource": {
+           *             "type": "destination",
+           *             "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj"
+           *           },
+           *           "queued_at": "2026-01-01T00:00:00.000Z",
+           *           "started_at": "2026-01-01T00:00:00.000Z",
+           *           "finished_at": "2026-01-01T00:00:00.000Z",
+           *           "duration_ms": 0,
+           *           "input_preview": null,
+           *           "output_preview": null,
+           *           "simulated": true
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": components["schemas"]["WorkflowTest"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  saveWorkflowAggregate: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "source": {
+         *         "name": "shop",
+         *         "type": "WEBHOOK"
+         *       },
+         *       "workflow": {
+         *         "name": "Paid order to CRM",
+         *         "steps": [
+         *           {
+         *             "id": "only_paid",
+         *             "kind": "filter",
+         *             "name": "Paid only",
+         *             "config": {
+         *               "conditions": {
+         *                 "trigger": {
+         *                   "body": {
+         *                     "status": "paid"
+         *                   }
+         *                 }
+         *               }
+         *             }
+         *           },
+         *           {
+         *             "id": "to_crm",
+         *             "kind": "destination",
+         *             "name": "CRM",
+         *             "resource_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+         *             "invocation_inputs": {
+         *               "body": {
+         *                 "order": "{{trigger.body.id}}"
+         *               }
+         *             }
+         *           }
+         *         ],
+         *         "edges": [
+         *           {
+         *             "id": "e_begin",
+         *             "source_type": "trigger",
+         *             "target_step_id": "only_paid"
+         *           },
+         *           {
+         *             "id": "e_paid",
+         *             "source_type": "step",
+         *             "source_step_id": "only_paid",
+         *             "target_step_id": "to_crm"
+         *           }
+         *         ]
+         *       }
+         *     }
+         */
+        "application/json": components["schemas"]["WorkflowAggregateInput"]
+      }
+    }
+    responses: {
+      /** @description WorkflowAggregate */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "workflow": {
+           *         "id": "wfl_01kak1z4r3g7b3k6j1h9f8e0mn",
+           *         "team_id": "tm_demo",
+           *         "source_id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "name": "Paid order to CRM",
+           *         "description": null,
+           *         "status": "active",
+           *         "version": 1,
+           *         "source": {
+           *           "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "name": "shop",
+           *           "type": "WEBHOOK",
+           *           "status": "enabled",
+           *           "provider_key": null,
+           *           "definition_key": null,
+           *           "definition_name": null,
+           *           "output_schema": null,
+           *           "schema_provenance": "none",
+           *           "primary_output": "body",
+           *           "export_path": null,
+           *           "sample": null
+           *         },
+           *         "capabilities": {
+           *           "branching": true,
+           *           "fan_out": true,
+           *           "join": true,
+           *           "sequential_action_loop": true,
+           *           "runtime_executable": true,
+           *           "runtime_issue": null
+           *         },
+           *         "steps": [
+           *           {
+           *             "id": "only_paid",
+           *             "kind": "filter",
+           *             "name": "Paid only",
+           *             "config": {
+           *               "conditions": {
+           *                 "trigger": {
+           *                   "body": {
+           *                     "status": "paid"
+           *                   }
+           *                 }
+           *               }
+           *             }
+           *           },
+           *           {
+           *             "id": "to_crm",
+           *             "kind": "destination",
+           *             "name": "CRM",
+           *             "resource_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *             "invocation_inputs": {
+           *               "body": {
+           *                 "order": "{{trigger.body.id}}"
+           *               }
+           *             }
+           *           }
+           *         ],
+           *         "edges": [
+           *           {
+           *             "id": "e_begin",
+           *             "source_type": "trigger",
+           *             "target_step_id": "only_paid"
+           *           },
+           *           {
+           *             "id": "e_paid",
+           *             "source_type": "step",
+           *             "source_step_id": "only_paid",
+           *             "target_step_id": "to_crm"
+           *           }
+           *         ],
+           *         "steps_count": 2,
+           *         "edges_count": 2,
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "updated_at": "2026-01-01T00:00:00.000Z"
+           *       },
+           *       "source": {
+           *         "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "team_id": "tm_demo",
+           *         "name": "shop",
+           *         "description": "Orders of the shop",
+           *         "type": "WEBHOOK",
+           *         "input_type": "webhook",
+           *         "status": "enabled",
+           *         "url": "https://hooks.example.com/e/src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *         "config": {
+           *           "auth_type": "HMAC",
+           *           "auth": {
+           *             "webhook_secret_key": "****shop",
+           *             "header_key": "x-shop-signature",
+           *             "algorithm": "sha256",
+           *             "encoding": "hex",
+           *             "prefix": "sha256="
+           *           },
+           *           "allowed_http_methods": [
+           *             "POST",
+           *             "PUT",
+           *             "PATCH",
+           *             "DELETE"
+           *           ],
+           *           "custom_response": null,
+           *           "mode": "webhook",
+           *           "proxy": null,
+           *           "chat_defer_ephemeral": false,
+           *           "rate_limit": null,
+           *           "rate_limit_period": null
+           *         },
+           *         "disabled_at": null,
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "updated_at": "2026-01-01T00:00:00.000Z"
+           *       },
+           *       "actions": [],
+           *       "created": {
+           *         "workflow": true,
+           *         "source": true,
+           *         "actions": []
+           *       }
+           *     }
+           */
+          "application/json": components["schemas"]["WorkflowAggregate"]
+        }
+      }
+      /** @description What was wrong */
+      default: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          "application/json": components["schemas"]["ErrorBody"]
+        }
+      }
+    }
+  }
+  testUnsavedWorkflow: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "mode": "dry_run",
+         *       "trigger": {
+         *         "method": "POST",
+         *         "path": "/",
+         *         "headers": {
+         *           "content-type": "application/json",
+         *           "x-shop-signature": "sha256=4f2a"
+         *         },
+         *         "body": {
+         *           "type": "order.created",
+         *           "id": 1
+         *         }
+         *       },
+         *       "mocks": {
+         *         "to_crm": {
+         *           "error": {
+         *             "code": "BAD_RESPONSE",
+         *             "message": "simulated"
+         *           }
+         *         }
+         *       },
+         *       "steps": [
+         *         {
+         *           "id": "only_paid",
+         *           "kind": "filter",
+         *           "name": "Paid only",
+         *           "config": {
+         *             "conditions": {
+         *               "trigger": {
+         *                 "body": {
+         *                   "status": "paid"
+         *                 }
+         *               }
+         *             }
+         *           }
+         *         },
+         *         {
+         *           "id": "to_crm",
+         *           "kind": "destination",
+         *           "name": "CRM",
+         *           "resource_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+         *           "invocation_inputs": {
+         *             "body": {
+         *               "order": "{{trigger.body.id}}"
+         *             }
+         *           }
+         *         }
+         *       ],
+         *       "edges": [
+         *         {
+         *           "id": "e_begin",
+         *           "source_type": "trigger",
+         *           "target_step_id": "only_paid"
+         *         },
+         *         {
+         *           "id": "e_paid",
+         *           "source_type": "step",
+         *           "source_step_id": "only_paid",
+         *           "target_step_id": "to_crm"
+         *         }
+         *       ]
+         *     }
+         */
+        "application/json": components["schemas"]["UnsavedWorkflowTestInput"]
+      }
+    }
+    responses: {
+      /** @description WorkflowTest */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          /**
+           * @example {
+           *       "id": "wfr_01kak203r4g7b3k6j1h9f8e0mn",
+           *       "test": true,
+           *       "mode": "dry_run",
+           *       "workflow_id": null,
+           *       "request_id": null,
+           *       "run_type": "workflow",
+           *       "status": "failed",
+           *       "outcome": "failed",
+           *       "hold_reason": null,
+           *       "workflow_version": 0,
+           *       "attempt_count": 1,
+           *       "error_code": "BAD_RESPONSE",
+           *       "error_message": "simulated",
+           *       "error_step_id": "to_crm",
+           *       "steps_count": 1,
+           *       "succeeded_steps": 0,
+           *       "failed_steps": 1,
+           *       "skipped_steps": 0,
+           *       "pending_steps": 0,
+           *       "running_steps": 0,
+           *       "started_at": "2026-01-01T00:00:00.000Z",
+           *       "finished_at": "2026-01-01T00:00:00.000Z",
+           *       "duration_ms": 0,
+           *       "created_at": "2026-01-01T00:00:00.000Z",
+           *       "updated_at": "2026-01-01T00:00:00.000Z",
+           *       "version": {
+           *         "number": 1,
+           *         "definition_hash": "sha256:6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f",
+           *         "created_at": "2026-01-01T00:00:00.000Z",
+           *         "created_by_user_id": null,
+           *         "current_version": 1,
+           *         "is_current": true,
+           *         "workflow_name": "Paid order to CRM",
+           *         "steps": [
+           *           {
+           *             "id": "only_paid",
+           *             "kind": "filter",
+           *             "name": "Paid only",
+           *             "config": {
+           *               "conditions": {
+           *                 "trigger": {
+           *                   "body": {
+           *                     "status": "paid"
+           *                   }
+           *                 }
+           *               }
+           *             }
+           *           },
+           *           {
+           *             "id": "to_crm",
+           *             "kind": "destination",
+           *             "name": "CRM",
+           *             "resource_id": "des_01kak1w2n4d4y0g3f8e6c5b7hj",
+           *             "invocation_inputs": {
+           *               "body": {
+           *                 "order": "{{trigger.body.id}}"
+           *               }
+           *             }
+           *           }
+           *         ],
+           *         "edges": [
+           *           {
+           *             "id": "e_begin",
+           *             "source_type": "trigger",
+           *             "target_step_id": "only_paid"
+           *           },
+           *           {
+           *             "id": "e_paid",
+           *             "source_type": "step",
+           *             "source_step_id": "only_paid",
+           *             "target_step_id": "to_crm"
+           *           }
+           *         ],
+           *         "formatter_engine_version": null,
+           *         "resources": []
+           *       },
+           *       "trigger": {
+           *         "type": "request",
+           *         "request_id": null,
+           *         "source": {
+           *           "id": "src_01kak1v8m0c3x9f2e7d5b4a6gh",
+           *           "name": "shop",
+           *           "provider_key": null,
+           *           "definition_key": null,
+           *           "trigger_name": "Webhook"
+           *         },
+           *         "delivery_mode": "manual",
+           *         "method": "POST",
+           *         "path": "/",
+           *         "content_type": "application/json",
+           *         "size_bytes": 29,
+           *         "received_at": "2026-01-01T00:00:00.000Z",
+           *         "is_retry": false,
+           *         "preview": null
+           *       },
+           *       "retry": {
+           *         "count": 0,
+           *         "last_requested_at": null,
+           *         "last_step_id": null,
+           *         "retryable_step_ids": []
+           *       },
+           *       "steps": [
+           *         {
+           *           "id": "wse_01kak203r4g7b3k6j1h9f8e0mn",
+           *           "step_id": "to_crm",
+           *           "name": "CRM",
+           *           "kind": "destination",
+           *           "status": "failed",
+           *           "execution_index": 0,
+           *           "input": {
+           *             "source_type": "trigger",
+           *             "source_step_id": null,
+           *             "source_port": "out"
+           *           },
+           *           "output_port": null,
+           *           "output_ports": [],
+           *           "skip_reason": null,
+           *           "response_status": null,
+           *           "error_code": "BAD_RESPONSE",
+           *           "error_message": "simulated",
+           *           "handled": false,
+           *           "attempt_count": 1,
+           *           "max_attempts": 1,
+           *           "attempts": [],
+           *           "wait": null,
+           *           "warnings": [],
+           *           "iterations": null,
+           *           "resource": {
+           *             "type": "destination",
+           *             "id": "des_01kak1w2n4d4y0g3f8e6c5b7hj"
+           *           },
+           *           "queued_at": "2026-01-01T00:00:00.000Z",
+           *           "started_at": "2026-01-01T00:00:00.000Z",
+           *           "finished_at": "2026-01-01T00:00:00.000Z",
+           *           "duration_ms": 0,
+           *           "input_preview": null,
+           *           "output_preview": null,
+           *           "simulated": true
+           *         }
+           *       ]
+           *     }
+           */
+          "application/json": components["schemas"]["WorkflowTest"]
         }
       }
       /** @description What was wrong */

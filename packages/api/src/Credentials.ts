@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Option } from "effect"
+import { Clock, Context, Effect, Layer, Option } from "effect"
 import { type Headers, HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { RateLimiter, type Verdict } from "@tidegate/coordination/RateLimiter"
 import { clientOf } from "@tidegate/model/ClientAddress"
@@ -14,6 +14,8 @@ import { perMinute, RateLimits } from "./RateLimit.ts"
 import { isSiteAdmin, SignInSettings } from "./SignInSettings.ts"
 
 const hourMs = 3_600_000
+/** How often what has been let in for long is looked at again. */
+const lookedAtEveryMs = 1_000
 /** Whole seconds, rounded up: who waits that long has waited long enough. */
 const seconds = (ms: number): number => Math.ceil(ms / 1_000)
 
@@ -104,6 +106,12 @@ export class Credentials extends Context.Service<
       credential: string,
       refused?: Refused
     ) => Effect.Effect<Caller, GatewayError, HttpServerRequest.HttpServerRequest>
+    /**
+     * Completes within a second or so of a change of what the credential is: revoked, disabled, its scopes others, its session over. It is no call,
+     * and is not in the audit. All that is open in a process is looked at in the same moment, and so by one statement for each kind of credential.
+     * While the database does not answer, nothing has changed.
+     */
+    readonly changed: (credential: string) => Effect.Effect<void>
     /** Counts a call that brings no credential because it is to get one. */
     readonly stranger: Effect.Effect<void, GatewayError, HttpServerRequest.HttpServerRequest>
   }
@@ -150,7 +158,28 @@ export class Credentials extends Context.Service<
         yield* spend("address", yield* limiter.take(failures, yield* client))
       })
 
+      const told = (credential: string): Effect.Effect<string, GatewayError> =>
+        Effect.map(
+          sessionToken.test(credential)
+            ? read(findSession(credential))
+            : read((isProjectKey(credential) ? findProjectKey : findTeamKey)(credential)),
+          (found: unknown) => JSON.stringify(found)
+        )
+
+      const changed = Effect.fnUntraced(function* (credential: string) {
+        let first: string | null = null
+        while (true) {
+          const now = yield* Effect.result(told(credential))
+          if (now._tag === "Success") {
+            first ??= now.success
+            if (now.success !== first) return
+          }
+          yield* Effect.sleep(lookedAtEveryMs - ((yield* Clock.currentTimeMillis) % lookedAtEveryMs))
+        }
+      })
+
       return Credentials.of({
+        changed,
         callerOf: (credential, refused = untold) =>
           Effect.catchIf(
             find(credential, refused),

@@ -2,14 +2,15 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Filter, FilterConnection } from "@tidegate/model/Filter"
 import { fail } from "@tidegate/model/GatewayError"
-import type { FilterConditions } from "@tidegate/model/Rule"
+import type { FilterConditions, Json } from "@tidegate/model/Rule"
 import { filter, mostFilterConnections, mostFilters } from "@tidegate/resources/Filter"
 import { linkedRule } from "@tidegate/resources/FilterLinks"
+import { definitionHash } from "@tidegate/workflows/DefinitionHash"
 import type { Secrets } from "./Secrets.ts"
 import { makeStore, nobody, type Store, type StoredRow } from "./Store.ts"
 import { holdTeam } from "./Teams.ts"
 import { overtaken } from "./Transaction.ts"
-import { refuseUsedBySteps } from "./WorkflowLinks.ts"
+import { keepVersion, type WorkflowRow } from "./Workflows.ts"
 
 /** A row of `filters`. */
 export interface FilterRow extends StoredRow {
@@ -28,7 +29,8 @@ const leftBy = (id: string): string => JSON.stringify([{ detached_from_filter: {
 /**
  * The stored filters of teams. Requests are judged by the copies that the rules of connections hold. A change gives every such rule
  * a new copy, and raises the versions of their sources, in its own transaction: what it has returned holds for every later request. A
- * delete leaves the copies to the rules as their own. Rows are locked in the order filters, destinations, sources, connections: who
+ * delete leaves the copies to the rules as their own, and its conditions to the steps of workflows that named it. Rows are locked in the order
+ * filters, destinations, sources, connections, workflows: who
  * comes to link a filter waits for its change, so that no link is missed.
  */
 export class Filters extends Context.Service<Filters, Store<typeof filter>>()("@tidegate/storage/Filters") {
@@ -51,6 +53,16 @@ const make = Effect.gen(function* () {
     return new Map(rows.map((row) => [row.id, row]))
   })
 
+  /** How many steps of workflows name each. */
+  const stepsCounted = Effect.fnUntraced(function* (team_id: string, ids: ReadonlyArray<string>) {
+    const rows = yield* sql<{ id: string; count: number }>`
+      select step ->> 'resource_id' as id, count(*)::int4 as count
+      from workflows w cross join jsonb_array_elements(w.steps) step
+      where w.team_id = ${team_id} and w.deleted_at is null and step ->> 'resource_id' = any(${[...ids]})
+      group by 1`
+    return new Map(rows.map(({ count, id }) => [id, count]))
+  })
+
   const connectionsOf = Effect.fnUntraced(function* ({
     id,
     team_id
@@ -66,22 +78,50 @@ const make = Effect.gen(function* () {
     }))
   })
 
+  /** Steps of workflows that name it, when it is deleted, ask for themselves what it asked: a version that is new. */
+  const detachSteps = Effect.fnUntraced(function* ({ conditions, id, team_id }: FilterRow, at: Date) {
+    const rows = yield* sql<WorkflowRow>`
+      select * from workflows where ${namedBySteps(id, team_id)} order by id for update`
+    for (const row of rows) {
+      const steps = row.steps.map((step) =>
+        step.resource_id === id
+          ? { ...step, resource_id: null, config: { ...step.config, conditions: conditions as Json } }
+          : step
+      )
+      const [after] = yield* sql<WorkflowRow>`
+        update workflows set steps = ${JSON.stringify(steps)}::jsonb, version = version + 1, updated_at = ${at},
+          definition_hash = ${definitionHash(steps, row.edges)} where id = ${row.id} returning *`
+      if (after !== undefined) yield* keepVersion(sql, row, after)
+    }
+    return rows
+  })
+
+  const namedBySteps = (id: string, team_id: string) => sql`team_id = ${team_id} and deleted_at is null
+    and steps @> ${JSON.stringify([{ resource_id: id }])}::jsonb`
+
   /** What becomes of each rule that links it. */
   const rewrite = Effect.fnUntraced(function* (after: FilterRow, at: Date) {
     const { deleted_at, id, name, team_id } = after
     const concerned = sql`team_id = ${team_id} and deleted_at is null and rules @> ${linking(id)}::jsonb`
     const raised = yield* sql<{ id: string }>`
       with held as materialized (
-        select id from sources where id in (select source_id from connections where ${concerned}) order by id for update
+        select id from sources where id in (
+          select source_id from connections where ${concerned}
+          ${deleted_at === null ? sql`` : sql`union all select source_id from workflows where ${namedBySteps(id, team_id)}`}
+        ) order by id for update
       )
       update sources set version = version + 1 from held where sources.id = held.id returning sources.id`
-    if (raised.length === 0) return
     const sources = new Set(raised.map((source) => source.id))
     const held = yield* sql<{ id: string; source_id: string }>`
       select id, source_id from connections where ${concerned} order by id for update`
     if (held.some(({ source_id }) => !sources.has(source_id))) {
       yield* overtaken("a connection has moved to another source")
     }
+    const detached = deleted_at === null ? [] : yield* detachSteps(after, at)
+    if (detached.some(({ source_id }) => source_id !== null && !sources.has(source_id))) {
+      yield* overtaken("a workflow has moved to another source")
+    }
+    if (held.length === 0) return
     const rule =
       deleted_at === null
         ? sql`${JSON.stringify(linkedRule(after, at))}::jsonb`
@@ -98,7 +138,9 @@ const make = Effect.gen(function* () {
   return yield* makeStore<FilterRow, typeof filter>(filter, {
     show: Effect.fnUntraced(function* (rows, options) {
       if (rows.length === 0) return []
-      const links = yield* counted(rows.map((row) => row.id))
+      const ids = rows.map((row) => row.id)
+      const links = yield* counted(ids)
+      const steps = yield* stepsCounted(rows[0]!.team_id, ids)
       return yield* Effect.forEach(rows, (row) =>
         Effect.map(options.counts ? connectionsOf(row) : Effect.succeed([]), (connections): Filter => {
           const { body = null, headers = null, path = null, query = null } = row.conditions
@@ -114,7 +156,7 @@ const make = Effect.gen(function* () {
             path,
             connections_count: link?.count ?? 0,
             sample_connection_id: link?.sample ?? null,
-            workflow_steps_count: 0,
+            workflow_steps_count: steps.get(row.id) ?? 0,
             connections,
             created_at: row.created_at.toISOString(),
             updated_at: row.updated_at.toISOString()
@@ -137,7 +179,6 @@ const make = Effect.gen(function* () {
       }
       return next
     }),
-    remove: (row) => Effect.as(refuseUsedBySteps(sql, "filter", row), {}),
     follow: Effect.fnUntraced(function* (before, after, at) {
       if (before === null) return nobody
       const isSame = before.hash === after.hash && before.name === after.name

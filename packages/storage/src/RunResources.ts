@@ -34,10 +34,11 @@ const contents = {
   ]
 } as const
 
-/** Those of the team that are there. */
+/** Those of the team that are there; with `lost`, also filters that were deleted: a run of a version before that goes by what they asked. */
 export const namedResources = Effect.fnUntraced(function* (
   team_id: string,
-  ids: ReadonlyArray<string>
+  ids: ReadonlyArray<string>,
+  { lost = false }: { readonly lost?: boolean } = {}
 ): Effect.fn.Return<ReadonlyArray<NamedResource>, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
   const found: Array<NamedResource> = []
@@ -46,7 +47,8 @@ export const namedResources = Effect.fnUntraced(function* (
     if (own.length === 0) continue
     const rows = yield* sql<Row>`
       select id, name, updated_at, ${sql.literal(columns)} from ${sql(table)}
-      where id = any(${Columns.text(own)}) and team_id = ${team_id} and deleted_at is null`
+      where id = any(${Columns.text(own)}) and team_id = ${team_id}
+        and ${lost && prefix === prefixes.filter ? sql`true` : sql`deleted_at is null`}`
     for (const row of rows) {
       const hash = row.content_hash.startsWith("sha256:") ? row.content_hash : `sha256:${row.content_hash}`
       found.push({ ...row, content_hash: hash, updated_at: row.updated_at.toISOString() })

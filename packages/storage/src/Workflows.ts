@@ -310,7 +310,7 @@ const make = Effect.gen(function* () {
 })
 
 /** Writes the version that a row has come to. Of a definition that stays as it was it says which version has it. */
-const keepVersion = (
+export const keepVersion = (
   sql: SqlClient.SqlClient,
   before: WorkflowRow | null,
   { definition_hash, edges, id, name, status, steps, team_id, updated_at, version }: WorkflowRow

@@ -9,11 +9,13 @@ import { type FilterFields, mostFilters } from "@tidegate/resources/Filter"
 import { Connections } from "../src/Connections.ts"
 import { Filters } from "../src/Filters.ts"
 import { holdFilters } from "../src/FilterLinks.ts"
+import { Workflows } from "../src/Workflows.ts"
+import type { Step } from "@tidegate/workflows/Definition"
 import * as ControlPlane from "./controlPlane.ts"
 
 const { createConnection, createSource, otherTeam, team, told, unique, versionOf } = ControlPlane
 
-const world = Filters.layer.pipe(Layer.provideMerge(ControlPlane.layer))
+const world = Layer.mergeAll(Filters.layer, Workflows.layer).pipe(Layer.provideMerge(ControlPlane.layer))
 
 const fresh = () => newId(prefixes.filter, Date.now())
 let versions = 0
@@ -73,6 +75,87 @@ layer(world, { excludeTestServices: true })("Filters", (it) => {
       expect(JSON.stringify((yield* filters.get(team, id)).conditions)).toBe(JSON.stringify(conditions))
       expect(yield* filters.findByName(team, "shape")).toBe(id)
       expect(yield* filters.findByName(otherTeam, "shape")).toBe(null)
+    })
+  )
+
+  /** A workflow of two filter steps that name it, and one that asks for itself. */
+  const createWorkflow = Effect.fnUntraced(function* (filter_id: string, source_id: string) {
+    const step = (id: string, rest: object) => ({ id, kind: "filter", ...rest })
+    return yield* (yield* Workflows).create(team, newId(prefixes.workflow, Date.now()), {
+      name: unique("workflow"),
+      description: null,
+      source_id,
+      status: "active",
+      steps: [
+        step("first", { resource_id: filter_id, config: { note: "kept" } }),
+        step("second", { resource_id: filter_id }),
+        step("own_one", { config: { conditions: { body: { mine: true } } } })
+      ],
+      edges: [
+        { source_type: "trigger", target_step_id: "first" },
+        { source_type: "step", source_step_id: "first", target_step_id: "second" },
+        { source_type: "step", source_step_id: "second", target_step_id: "own_one" }
+      ],
+      version: 1
+    } as never)
+  })
+
+  it.effect("a delete leaves its conditions to the steps of workflows that named it, in a new version", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const filters = yield* Filters
+      const source = yield* createSource()
+      const { id } = yield* create({ body: { a: 1 }, headers: { "x-env": "prod" } })
+      const workflow = yield* createWorkflow(id, source.id)
+      const connection = yield* createConnection({ rules: [link(id)] })
+      expect((yield* filters.get(team, id)).workflow_steps_count).toBe(2)
+      const before = yield* versionOf(source.id)
+      // A change leaves them alone: a run looks at what is asked when it begins.
+      yield* filters.update(team, id, change({ body: { a: 2 } }))
+      expect((yield* (yield* Workflows).get(team, workflow.id)).version).toBe(1)
+
+      expect(yield* filters.delete(team, id)).toStrictEqual({ detached_connections: 1 })
+      const after = yield* (yield* Workflows).get(team, workflow.id)
+      expect(after.version).toBe(2)
+      expect(after.capabilities.runtime_executable).toBe(true)
+      const steps = after.steps as ReadonlyArray<Step>
+      expect(steps.map(({ config, resource_id }) => [resource_id, config])).toStrictEqual([
+        [null, { note: "kept", conditions: { body: { a: 2 } } }],
+        [null, { conditions: { body: { a: 2 } } }],
+        [null, { conditions: { body: { mine: true } } }]
+      ])
+      expect(yield* versionOf(source.id)).toBeGreaterThan(before ?? 0)
+      expect((yield* rulesOf(connection.id))[0]).toMatchObject({ body: { a: 2 }, detached_from_filter: { id } })
+      const versions = yield* sql<{ version: number; hash: string; names: boolean }>`
+        select version, definition_hash as hash, steps::text like ${`%${id}%`} as names from workflow_versions
+        where workflow_id = ${workflow.id} order by version`
+      expect(versions.map(({ names, version }) => [version, names])).toStrictEqual([
+        [1, true],
+        [2, false]
+      ])
+      expect(versions[0]?.hash).not.toBe(versions[1]?.hash)
+    })
+  )
+
+  it.effect("steps that come to name one while it is deleted name it no more, or are refused", () =>
+    Effect.gen(function* () {
+      const source = yield* createSource()
+      for (let round = 0; round < 10; round++) {
+        const { id } = yield* create()
+        const [made] = yield* Effect.all(
+          [
+            Effect.result(createWorkflow(id, source.id)),
+            Effect.flatMap(Filters, (filters) => filters.delete(team, id))
+          ],
+          { concurrency: "unbounded" }
+        )
+        if (Result.isFailure(made)) {
+          expect(made.failure.code).toBe("WORKFLOW_GRAPH_INVALID")
+          continue
+        }
+        const { steps } = yield* (yield* Workflows).get(team, made.success.id)
+        expect(JSON.stringify(steps)).not.toContain(id)
+      }
     })
   )
 

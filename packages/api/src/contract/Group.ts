@@ -179,7 +179,9 @@ export const groupOf = <
       HttpApiEndpoint.get("list", `/${plural}`, {
         query: (special.query ?? Parameters.switchable) as Query,
         success: ResourceList(listed)
-      }).annotateMerge(about(`list${typeName(plural)}`, "list", { answer: resourceList(shownIn(listed, example.record)) })),
+      }).annotateMerge(
+        about(`list${typeName(plural)}`, "list", { answer: resourceList(shownIn(listed, example.record)) })
+      ),
       HttpApiEndpoint.post("create", `/${plural}`, {
         ...whole,
         success: resource.created === undefined ? record : (record.pipe(HttpApiSchema.status(201)) as typeof record)

@@ -5,7 +5,7 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { RateLimiter } from "@tidegate/coordination/RateLimiter"
 import { fail, invalid } from "@tidegate/model/GatewayError"
-import { client, spend } from "../Credentials.ts"
+import { client, Credentials, spend } from "../Credentials.ts"
 import { Api } from "../contract/Api.ts"
 import { perMinute } from "../RateLimit.ts"
 import { admission } from "../streams/Admission.ts"
@@ -44,6 +44,8 @@ export const layer = HttpApiBuilder.group(
     const connect = yield* tunnels
     const admitTunnel = yield* tunnelAdmission
     const limiter = yield* RateLimiter
+    const { changed } = yield* Credentials
+    const changedOf = (credential: string | null) => (credential === null ? Effect.never : changed(credential))
 
     /** A handshake that may be answered, and what it brings. */
     const handshake = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
@@ -64,7 +66,7 @@ export const layer = HttpApiBuilder.group(
       .handleRaw("watch", ({ params, request }) =>
         Effect.gen(function* () {
           const { credentials, message } = yield* handshake(request)
-          yield* streams.open(message, params.id, admit(params.id, credentials))
+          yield* streams.open(message, params.id, admit(params.id, credentials), changedOf(credentials.caller))
           return over
         })
       )
@@ -74,7 +76,8 @@ export const layer = HttpApiBuilder.group(
           const localUrl = localUrlOf(query.local_url)
           if (localUrl === undefined) return yield* invalid([{ path: "local_url", message: localOnly }])
           const caller = credentials.caller ?? request.headers["x-api-key"] ?? null
-          yield* connect(message, localUrl, admitTunnel(query.destination_id, { ...credentials, caller }))
+          const admitted = admitTunnel(query.destination_id, { ...credentials, caller })
+          yield* connect(message, localUrl, admitted, changedOf(caller))
           return over
         })
       )

@@ -33,7 +33,9 @@ export class Streams extends Context.Service<
     readonly open: <R>(
       message: IncomingMessage,
       bin: string,
-      admit: Effect.Effect<Admitted, GatewayError, R>
+      admit: Effect.Effect<Admitted, GatewayError, R>,
+      /** Completes when it is to be asked again at once whether the reader may. */
+      changed?: Effect.Effect<void>
     ) => Effect.Effect<void, GatewayError, R>
   }
 >()("@tidegate/api/Streams") {
@@ -54,13 +56,16 @@ const make = Effect.gen(function* () {
   const attend = Effect.fnUntraced(function* <R>(
     stream: StreamSocket,
     { endsAt, team }: Admitted,
-    admit: Effect.Effect<Admitted, GatewayError, R>
+    admit: Effect.Effect<Admitted, GatewayError, R>,
+    changed: Effect.Effect<void>
   ) {
     const again = Effect.gen(function* () {
-      yield* Effect.sleep(pingEveryMs)
-      stream.ping()
-      // A browser shows its page no ping: by this a reader knows that the stream is there.
-      stream.send(alive)
+      const isSooner = yield* Effect.raceFirst(Effect.as(Effect.sleep(pingEveryMs), false), Effect.as(changed, true))
+      if (!isSooner) {
+        stream.ping()
+        // A browser shows its page no ping: by this a reader knows that the stream is there.
+        stream.send(alive)
+      }
       const admitted = yield* Effect.result(admit)
       if (admitted._tag === "Success") {
         if (admitted.success.team !== team) stream.close(over.code, over.reason)
@@ -99,7 +104,7 @@ const make = Effect.gen(function* () {
   }
 
   const serve =
-    <R>(admit: Effect.Effect<Admitted, GatewayError, R>) =>
+    <R>(admit: Effect.Effect<Admitted, GatewayError, R>, changed: Effect.Effect<void>) =>
     (socket: WebSocket, admitted: Admitted) =>
       Effect.gen(function* () {
         const stream = new StreamSocket(socket, held)
@@ -110,12 +115,12 @@ const make = Effect.gen(function* () {
         if (hasBegun._tag === "None") stream.close(later.code, later.reason)
         else {
           greet(admitted.source)
-          yield* attend(stream, admitted, admit)
+          yield* attend(stream, admitted, admit, changed)
         }
       })
 
   return Streams.of({
-    open: (message, bin, admit) =>
+    open: (message, bin, admit, changed = Effect.never) =>
       sockets.open({
         message,
         kind: readers,
@@ -124,7 +129,7 @@ const make = Effect.gen(function* () {
           [`bin ${bin}`]: mostPerBin,
           ...(isStranger ? {} : { [`streams ${team}`]: mostPerTeam })
         }),
-        serve: serve(admit)
+        serve: serve(admit, changed)
       })
   })
 })

@@ -124,13 +124,17 @@ const tell = Effect.fnUntraced(function* ({ answered, cliId, hasAnswers, owner }
 /** Whether the client is there, and may be. */
 const attend = Effect.fnUntraced(function* <R>(
   tunnel: TunnelSocket,
-  admit: Effect.Effect<AdmittedTunnel, GatewayError, R>
+  admit: Effect.Effect<AdmittedTunnel, GatewayError, R>,
+  changed: Effect.Effect<void>
 ) {
-  while (true) {
+  const pings = Effect.gen(function* () {
     for (let pings = 0; pings < pingsPerAdmission; pings++) {
       yield* Effect.sleep(pingEveryMs)
       tunnel.ping()
     }
+  })
+  while (true) {
+    yield* Effect.raceFirst(pings, changed)
     const admitted = yield* Effect.result(admit)
     if (Result.isSuccess(admitted)) continue
     // Fails open when it cannot be asked: an outage of the database must not end what waits for it to be over.
@@ -165,7 +169,8 @@ export const tunnels: Effect.Effect<
   <R>(
     message: IncomingMessage,
     localUrl: string | null,
-    admit: Effect.Effect<AdmittedTunnel, GatewayError, R>
+    admit: Effect.Effect<AdmittedTunnel, GatewayError, R>,
+    changed: Effect.Effect<void>
   ) => Effect.Effect<void, GatewayError, Exclude<R, Scope.Scope>>,
   never,
   Sockets | Sharding
@@ -175,7 +180,11 @@ export const tunnels: Effect.Effect<
   const clients = kind(wire, "tunnel.v1")
   const held: Held = { bytes: 0 }
 
-  const serve = <R>(localUrl: string | null, admit: Effect.Effect<AdmittedTunnel, GatewayError, R>) =>
+  const serve = <R>(
+    localUrl: string | null,
+    admit: Effect.Effect<AdmittedTunnel, GatewayError, R>,
+    changed: Effect.Effect<void>
+  ) =>
     Effect.fnUntraced(function* (
       socket: WebSocket,
       { destination }: AdmittedTunnel
@@ -199,19 +208,19 @@ export const tunnels: Effect.Effect<
         )
         tunnel.send(helloFrame(cliId, destination, heartbeatSeconds, mostUnderWay))
         const line = { owner, cliId, localUrl, tunnel, hasRoom, ...hearing }
-        yield* Effect.all([listen(line), tell(line), attend(tunnel, admit)], {
+        yield* Effect.all([listen(line), tell(line), attend(tunnel, admit, changed)], {
           concurrency: "unbounded",
           discard: true
         })
       }
     })
 
-  return (message, localUrl, admit) =>
+  return (message, localUrl, admit, changed) =>
     sockets.open({
       message,
       kind: clients,
       admit,
       places: ({ team }) => ({ [`tunnels ${team}`]: mostPerTeam }),
-      serve: serve(localUrl, admit)
+      serve: serve(localUrl, admit, changed)
     })
 })

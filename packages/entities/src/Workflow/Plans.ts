@@ -89,7 +89,8 @@ export const plansOf = (id: string) => {
   const namedNow = Effect.fnUntraced(function* (team_id: string, { names }: Definition) {
     const found = yield* namedResources(
       team_id,
-      names.map((named) => named.id)
+      names.map((named) => named.id),
+      { lost: true }
     )
     const byId = new Map(found.map((resource) => [resource.id, resource]))
     return names.map((named) => Object.assign({ ...named }, byId.get(named.id)) as Told)

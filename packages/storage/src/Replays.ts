@@ -267,7 +267,11 @@ export const original = Effect.fnUntraced(function* (
 })
 
 /** The replay of a stored request, as it was. */
-export const exactly = (of: Original, id: string, retry: Omit<NonNullable<Replay["retry"]>, "parent_request_id">): Replay => ({
+export const exactly = (
+  of: Original,
+  id: string,
+  retry: Omit<NonNullable<Replay["retry"]>, "parent_request_id">
+): Replay => ({
   team_id: of.team_id,
   source_id: of.source_id,
   id,

@@ -59,7 +59,7 @@ const make = Effect.gen(function* () {
         return Effect.andThen(
           Effect.logWarning("runs could not be stored; the sweep comes back to them", { runs: items.length, error }),
           Effect.sync(() => {
-            for (const { done } of items) done("failed")
+            for (const item of items) item.done("failed")
           })
         )
       })

@@ -60,7 +60,8 @@ export const makeStepCalls = ({ after, isAway, queue, send, state }: Calling) =>
     finished: (attempt, outcome, verdict, how) => ended(attempt, sentBy(outcome, verdict), how),
     abandoned: (attempt) => ended(attempt, again, "unsent"),
     returned: (attempt) => ended(attempt, failure("CLI_UNAVAILABLE", "the tunnel's client has gone"), "unsent"),
-    lost: (attempt) => ended(attempt, failure("INTERNAL_ERROR", "the gateway could not make this call"), "unsent")
+    // Nothing was sent: it had its turn, but no connection.
+    lost: (attempt) => ended(attempt, again, "unsent")
   }
 
   return {

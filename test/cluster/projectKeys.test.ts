@@ -1,3 +1,4 @@
+import { WebSocket } from "@effect/platform-node/NodeWS"
 import { describe, expect } from "vitest"
 import type { Gateways } from "../support/Gateways.ts"
 import { it } from "../support/it.ts"
@@ -64,6 +65,37 @@ describe("project keys in two processes without Redis", () => {
         expect([await list(gateways, elsewhere, key), await list(gateways, at, key)]).toEqual([401, 401])
       }
     }
+  })
+
+  it("end what was opened with them, in each process, soon after they are revoked", async ({
+    onTestFinished,
+    running: start
+  }) => {
+    const gateways: Processes = await start(running)
+    const owner = await signIn(gateways)
+    const key = await create(gateways, owner)
+    const other = await create(gateways, owner)
+    const source = await gateways.api("all", "POST", "/sources", { name: "watched" })
+    const watch = (by: (typeof doors)[number], { api_key }: Key) => {
+      const url = `${gateways.process(by).origin.replace("http", "ws")}/v1/bins/${source.id}/stream`
+      const socket = new WebSocket(url, ["bin.v1"], { headers: { authorization: `Bearer ${api_key}` } })
+      const reader = { isOpen: false, closed: null as number | null }
+      socket.on("message", () => (reader.isOpen = true))
+      socket.on("close", (code) => (reader.closed = code))
+      socket.on("error", () => {})
+      onTestFinished(() => socket.terminate())
+      return reader
+    }
+    const revoked = doors.map((by) => watch(by, key))
+    const kept = doors.map((by) => watch(by, other))
+    for (const reader of [...revoked, ...kept]) await eventually("a greeting", () => reader.isOpen || null)
+    const began = now()
+    await gateways.call("all", "DELETE", `${path}/${key.id}`, { headers: json(owner) })
+    for (const reader of revoked) expect(await eventually("the end", () => reader.closed)).toBe(4401)
+    // Much sooner than a stream is asked about anyhow, every thirty seconds.
+    expect(now() - began).toBeLessThan(15_000)
+    expect(kept.map(({ closed }) => closed)).toEqual([null, null])
+    expect((await decided(gateways, owner, other)).denied).toBe(0)
   })
 
   it("make as many calls as one may, in both processes together", async ({ running: start }) => {

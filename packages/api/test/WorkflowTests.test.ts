@@ -1,6 +1,8 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { call, layer as server } from "./ControlServer.ts"
+import { SqlClient } from "effect/sql"
+import { hashToken } from "@tidegate/storage/Secrets"
+import { call, layer as server, teams } from "./ControlServer.ts"
 
 let made = 0
 const unique = (what: string): string => `${what}-${++made}`
@@ -210,6 +212,27 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("tests of wo
       expect(
         (yield* call("POST", "/workflows/wfl_00000000000000000000000000/test", { body: { trigger } })).status
       ).toBe(404)
+    })
+  )
+
+  it.effect("of a team, members try dry, and owners really send", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      for (const role of ["member", "owner"]) {
+        const [user, token] = [`usr_${role}`, `ses_${(role === "member" ? "a" : "b").repeat(64)}`]
+        yield* sql`insert into users (id, issuer, subject, email, email_verified, name, created_at, updated_at)
+          values (${user}, 'https://issuer.test', ${role}, ${`${role}@example.com`}, true, ${role}, now(), now())`
+        yield* sql`insert into memberships values (${teams.a.id}, ${user}, ${role}, now())`
+        yield* sql`insert into sessions values (${hashToken(token)}, ${user}, ${teams.a.id}, now(), now() + interval '1 hour')`
+        const test = (mode: string) =>
+          call("POST", "/workflows/test", { key: token, body: { mode, steps: [], edges: [], trigger } })
+        expect(yield* test("dry_run")).toMatchObject({ status: 200, body: { status: "succeeded", steps: [] } })
+        expect(yield* test("live")).toMatchObject(
+          role === "owner"
+            ? { status: 200, body: { mode: "live" } }
+            : { status: 403, body: { code: "ROLE_REQUIRED", data: { required: "owner" } } }
+        )
+      }
     })
   )
 

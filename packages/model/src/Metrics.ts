@@ -130,7 +130,9 @@ export const WorkflowMetrics = Schema.Struct({
   workflow_id: Schema.String,
   runs_24h_count: count.annotate({ description: "Runs that have begun" }),
   runs_24h_failed_count: count,
-  bins: Schema.Array(count).annotate({ description: "Runs that have begun, in 24 counts of an hour, the oldest first" }),
+  bins: Schema.Array(count).annotate({
+    description: "Runs that have begun, in 24 counts of an hour, the oldest first"
+  }),
   avg_duration_ms: Schema.NullOr(Schema.Int).annotate({
     description: "Of those that have ended, waits included; null: none has"
   })

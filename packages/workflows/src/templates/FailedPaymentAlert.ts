@@ -26,7 +26,7 @@ export const failedPaymentAlert = template({
         "amount",
         "Amount",
         "number.currency",
-        { input: "{{trigger.body.amount}}", currency: "{{trigger.body.currency ?? \"USD\"}}" },
+        { input: "{{trigger.body.amount}}", currency: '{{trigger.body.currency ?? "USD"}}' },
         { pattern: "¤#,##0.00" }
       ),
       format("customer", "Customer", "text.titlecase", { input: '{{trigger.body.customer.name ?? "unknown"}}' }),

@@ -13,8 +13,11 @@ import { Effects } from "./RunWork.ts"
 
 /** A test takes no longer than this, whatever its steps say. */
 const longest = Duration.seconds(60)
-/** Transitions that a test may go through, and characters of JSON that its steps may give in all. */
-const most = { transitions: 2_000, outputs: 10 * 1_048_576 }
+/**
+ * Transitions that a test may go through, characters of JSON that its steps may give in all, and those of previews that are kept for its answer:
+ * the first ones. A list's step has one of each element.
+ */
+const most = { transitions: 2_000, outputs: 10 * 1_048_576, previews: 4 * 1_048_576 }
 
 export interface Trial {
   readonly workflow: Workflow
@@ -25,6 +28,8 @@ export interface Trial {
   readonly first: Occurrence
   /** Whether what leaves the installation is carried out: then the time between attempts is a real one. */
   readonly live: boolean
+  /** Whether its answer shows what steps were given and gave. */
+  readonly previews: boolean
 }
 
 export interface Tried {
@@ -46,6 +51,7 @@ export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Ret
   let state = from
   let underWay = 0
   let outputs = 0
+  let room = trial.previews ? most.previews : 0
   /** Milliseconds that the run is ahead of the time. */
   let ahead = 0
   const now = Effect.map(Clock.currentTimeMillis, (ms) => ms + ahead)
@@ -65,8 +71,10 @@ export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Ret
       const writing = { part: transitions.length + 1, now: at, due: null, moves: false, carried: null, resources: null }
       const transition = yield* transitionOf(workflow, run, state, advanced, writing)
       outputs += transition.outputs?.length ?? 0
+      const previews = (transition.previews?.length ?? 0) > room ? null : transition.previews
+      room -= previews?.length ?? 0
       // What they gave stands in the state.
-      transitions.push({ ...transition, outputs: null })
+      transitions.push({ ...transition, outputs: null, previews })
       state = advanced.state
     }
     return advanced.effects

@@ -15,9 +15,6 @@ interface Previews {
   readonly output?: PayloadPreview
 }
 
-/** Characters of all previews of one answer: those of the first steps. */
-const mostShown = 4 * 1_048_576
-
 const notCaptured: PayloadPreview = {
   available: false,
   redacted: false,
@@ -37,11 +34,9 @@ export const reportOf = Effect.fnUntraced(function* (
   const { edges, plan, steps } = workflow
   const reports = new StepReports(run.id, { steps, edges })
   const shown = new Map<number, Previews>()
-  let room = mostShown
   for (const [i, { at, part, previews: made, steps }] of transitions.entries()) {
     reports.take({ part, at, steps })
-    if (!previews || made === null || made.length > room) continue
-    room -= made.length
+    if (made === null) continue
     for (const [index, of] of Object.entries(JSON.parse(made) as Record<string, Previews>)) {
       shown.set(Number(index), { ...shown.get(Number(index)), ...of })
     }

@@ -161,17 +161,19 @@ export const tryWorkflow = (
       const live = input.mode === "live"
       const { simulated, workflow } = rehearsalOf(compiled, mocks, !live)
       const run: DueRun = { ...request, id: run_id, version: about.version }
+      const previews = input.include_previews !== false
       const tried = yield* conduct({
         workflow,
         about,
         run,
         live,
+        previews,
         ...(only === null
           ? { from: queuedRun(workflow), first: { type: "begun" as const } }
           : { from: onlyStep(workflow, only, mocks, now), first: { type: "recovered" as const } })
       })
       const asStored = stored && (input.steps ?? input.edges ?? null) === null
       const result: TrialResult = { ...tried, workflow, simulated, only, about, run, received, stored, asStored }
-      return yield* reportOf(result, { live, previews: input.include_previews !== false })
+      return yield* reportOf(result, { live, previews })
     })
   )

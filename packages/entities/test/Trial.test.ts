@@ -1,0 +1,87 @@
+import { expect, it } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import { newId, prefixes } from "@tidegate/model/Ids"
+import { catalogFor } from "@tidegate/storage/ActionCatalog"
+import type { DueRun } from "@tidegate/storage/Runs"
+import { queuedRun } from "@tidegate/workflows/Run"
+import { rehearsalOf } from "@tidegate/workflows/StandIns"
+import { compileWorkflow } from "@tidegate/workflows/Workflow"
+import { Effects } from "../src/Workflow/RunWork.ts"
+import { conduct } from "../src/Workflow/Trial.ts"
+import { from } from "./RunsWorld.ts"
+
+const runOn = (body: unknown): DueRun => {
+  const now = new Date()
+  return {
+    id: newId(prefixes.workflowRun, now.getTime()),
+    team_id: "tm_a",
+    request_id: newId(prefixes.request, now.getTime()),
+    source_id: "",
+    source_name: "test",
+    version: 0,
+    parts: 0,
+    attempts: 1,
+    kept: 0,
+    status: "queued",
+    created_at: now,
+    due_at: now,
+    carried: null,
+    found: 1,
+    ingested_at: now,
+    method: "POST",
+    path: "/",
+    query: "",
+    headers: JSON.stringify({ "content-type": "application/json" }),
+    body: Buffer.from(JSON.stringify(body)),
+    presented: null
+  }
+}
+
+/** A test of steps that are given something large, and fail as often as they may. */
+const tried = (previews: boolean) =>
+  Effect.gen(function* () {
+    const ids = Array.from({ length: 10 }, (_, i) => `step_${i}`)
+    const steps = ids.map((id) => ({
+      id,
+      kind: "destination",
+      resource_id: "des_00000000000000000000000000",
+      invocation_inputs: { body: "{{trigger.body.large}}" },
+      config: { on_error: "continue", retry: { interval: 1_000, count: 10 } }
+    }))
+    const edges = ids.map((id) => from(null, id))
+    const mocks = new Map(ids.map((id) => [id, { error: { code: "TIMEOUT", message: "simulated" } }]))
+    const compiled = Result.getOrThrow(compileWorkflow(steps, edges, yield* catalogFor(steps)))
+    const { workflow } = rehearsalOf(compiled, mocks, true)
+    const large = Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`member_${i}`, "x".repeat(1_000)]))
+    return yield* conduct({
+      workflow,
+      about: { id: "wfl_test", name: "test", version: 0 },
+      run: runOn({ large }),
+      from: queuedRun(workflow),
+      first: { type: "begun" },
+      live: false,
+      previews
+    })
+  }).pipe(Effect.provideService(Effects, { carryOut: () => Effect.die("nothing leaves") }))
+
+const charactersOf = (transitions: ReadonlyArray<{ readonly previews: string | null }>): ReadonlyArray<number> =>
+  transitions.flatMap(({ previews }) => (previews === null ? [] : [previews.length]))
+
+it.live("a test keeps previews of what its steps were given for its answer, and no more than that shows", () =>
+  Effect.gen(function* () {
+    const { state, transitions } = yield* tried(true)
+    expect(state).toMatchObject({ outcome: "completed_with_errors" })
+    expect(transitions.length).toBeGreaterThan(10)
+    const kept = charactersOf(transitions)
+    expect(Math.max(...kept)).toBeGreaterThan(100_000)
+    const all = kept.reduce((sum, length) => sum + length, 0)
+    expect(all).toBeGreaterThan(1_000_000)
+    expect(all).toBeLessThanOrEqual(4 * 1_048_576)
+  })
+)
+
+it.live("a test without previews keeps none", () =>
+  Effect.gen(function* () {
+    expect(charactersOf((yield* tried(false)).transitions)).toEqual([])
+  })
+)

@@ -48,10 +48,7 @@ export const filters: Section = {
       of("filter_id request_id", input("takes one filter and one request, by id or as they are"))
     ],
     FilterTest: [
-      of(
-        "matched targets targets.* explanation",
-        explanation("says of each operator what it asked and what was there")
-      )
+      of("matched targets targets.* explanation", explanation("says of each operator what it asked and what was there"))
     ]
   },
   states: [

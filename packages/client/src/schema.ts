@@ -9162,8 +9162,8 @@ export interface components {
       total_exact: boolean
     }
     WorkflowAggregate: {
-      /** @description Saved actions that were made; none yet */
-      actions: unknown[]
+      /** @description Those that were made */
+      actions: components["schemas"]["Action"][]
       created: {
         actions: string[]
         source: boolean
@@ -9224,6 +9224,7 @@ export interface components {
      *     }
      */
     WorkflowAggregateInput: {
+      actions?: Record<string, unknown>[] | null
       source?: Record<string, unknown> | null
       source_id?: string | null
       version?: number | null

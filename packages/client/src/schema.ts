@@ -6860,7 +6860,7 @@ export interface components {
     PayloadPreview: {
       available: boolean
       content_type: string | null
-      preview: unknown | null
+      preview: unknown
       /** @description Why there is no preview */
       reason: ("expired" | "too_large" | "unavailable" | "binary" | "not_captured") | null
       redacted: boolean
@@ -9603,10 +9603,10 @@ export interface components {
       export_path: string | null
       id: string
       name: string
-      output_schema: unknown | null
+      output_schema: unknown
       primary_output: string
       provider_key: string | null
-      sample: unknown | null
+      sample: unknown
       /** @enum {string} */
       schema_provenance: "provider" | "sample" | "none"
       /** @enum {string} */

@@ -27,7 +27,7 @@ const columns = (permission: Permission, route: string): ReadonlyArray<string> =
 const groups = Object.values(Api.groups).map(({ endpoints, identifier }) => {
   const rows = Object.values(endpoints as Readonly<Record<string, HttpApiEndpoint.Top>>).map((endpoint) => {
     const { method, path } = endpoint
-    return [`\`${method} ${path}\``, ...columns(permissionOf(endpoint), routeKeyOf(endpoint))]
+    return [`\`${method} ${path}\``].concat(columns(permissionOf(endpoint), routeKeyOf(endpoint)))
   })
   return { name: identifier, rows }
 })

@@ -122,7 +122,10 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("workflows w
         ),
         { concurrency: "unbounded" }
       )
-      expect(answers.map(({ status }) => status).toSorted()).toEqual([200, ...Array.from({ length: 9 }, () => 409)])
+      expect(answers.map(({ status }) => status).toSorted((left, right) => left - right)).toEqual([
+        200,
+        ...Array.from({ length: 9 }, () => 409)
+      ])
       const winner = answers.find(({ status }) => status === 200)!.body
       const counts = yield* Effect.forEach(answers, (_, i) => countOf("sources", `${shop}-${i}`))
       expect(counts.reduce((sum, count) => sum + count)).toBe(1)
@@ -134,7 +137,10 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("workflows w
         ),
         { concurrency: "unbounded" }
       )
-      expect(changes.map(({ status }) => status).toSorted()).toEqual([200, ...Array.from({ length: 9 }, () => 409)])
+      expect(changes.map(({ status }) => status).toSorted((left, right) => left - right)).toEqual([
+        200,
+        ...Array.from({ length: 9 }, () => 409)
+      ])
       const moved = yield* Effect.forEach(changes, (_, i) => countOf("sources", `${shop}-moved-${i}`))
       expect(moved.reduce((sum, count) => sum + count)).toBe(1)
     })

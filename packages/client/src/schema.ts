@@ -6860,7 +6860,7 @@ export interface components {
     PayloadPreview: {
       available: boolean
       content_type: string | null
-      preview: unknown | null
+      preview: unknown
       /** @description Why there is no preview */
       reason: ("expired" | "too_large" | "unavailable" | "binary" | "not_captured") | null
       redacted: boolean
@@ -9162,8 +9162,8 @@ export interface components {
       total_exact: boolean
     }
     WorkflowAggregate: {
-      /** @description Saved actions that were made; none yet */
-      actions: unknown[]
+      /** @description Those that were made */
+      actions: components["schemas"]["Action"][]
       created: {
         actions: string[]
         source: boolean
@@ -9224,6 +9224,7 @@ export interface components {
      *     }
      */
     WorkflowAggregateInput: {
+      actions?: Record<string, unknown>[] | null
       source?: Record<string, unknown> | null
       source_id?: string | null
       version?: number | null
@@ -9602,10 +9603,10 @@ export interface components {
       export_path: string | null
       id: string
       name: string
-      output_schema: unknown | null
+      output_schema: unknown
       primary_output: string
       provider_key: string | null
-      sample: unknown | null
+      sample: unknown
       /** @enum {string} */
       schema_provenance: "provider" | "sample" | "none"
       /** @enum {string} */

@@ -49,6 +49,6 @@ export const unbound = (resolved: Schema.JsonObject): Schema.JsonObject => {
 const joined = (variables: Schema.Json, hidden: ReadonlyArray<readonly [string, Schema.Json]>): Schema.Json => {
   if (Array.isArray(variables)) return [...(variables as ReadonlyArray<Schema.Json>), ...hidden]
   return Predicate.isReadonlyObject(variables)
-    ? { ...(variables as Schema.JsonObject), ...Object.fromEntries(hidden) }
+    ? Object.fromEntries([...Object.entries(variables as Schema.JsonObject), ...hidden])
     : variables
 }

@@ -16,11 +16,11 @@ const Trigger = Schema.Struct({
   provider_key: textOrNull,
   definition_key: textOrNull,
   definition_name: textOrNull,
-  output_schema: Schema.NullOr(Schema.Json),
+  output_schema: Schema.Json,
   schema_provenance: Schema.Literals(["provider", "sample", "none"]),
   primary_output: Schema.String,
   export_path: textOrNull,
-  sample: Schema.NullOr(Schema.Json)
+  sample: Schema.Json
 }).annotate({ identifier: "WorkflowTrigger" })
 
 /** Why a workflow that is stored cannot run as it stands. */

@@ -56,7 +56,7 @@ export const PayloadPreview = Schema.Struct({
   content_type: textOrNull,
   size_bytes: countOrNull,
   sha256: textOrNull,
-  preview: Schema.NullOr(Schema.Json),
+  preview: Schema.Json,
   redacted_paths: Schema.Array(Schema.String),
   reason: Schema.NullOr(Schema.Literals(["expired", "too_large", "unavailable", "binary", "not_captured"])).annotate({
     description: "Why there is no preview"

@@ -137,4 +137,4 @@ export const FilterTest = Schema.Struct({
   )
     .check(Schema.isMaxLength(50))
     .annotate({ description: "Each operator by itself, at most 50; values are cut at 200 characters" })
-}).annotate({ identifier: "FilterTest", examples: [explanationExample as never] })
+}).annotate({ identifier: "FilterTest", examples: [explanationExample] })

@@ -43,7 +43,7 @@ const placeholders = ({ bindings }: Template) =>
 
 const shownStep = ({ action = null, kind, name = "" }: Schema.JsonObject) => {
   const { action_key = null, provider_key = null } = (action ?? {}) as { provider_key?: string; action_key?: string }
-  return { name: String(name), kind: String(kind), provider_key, action_key }
+  return { name: name as string, kind: kind as string, provider_key, action_key }
 }
 
 export const shownTemplate = (template: Template): WorkflowTemplate => ({

@@ -127,7 +127,7 @@ const linked = (graph: Members, ids: ReadonlyMap<string, string>): Result.Result
     const id = Result.isSuccess(read) ? read.success["resource_id"] : undefined
     if (Result.isFailure(read) || typeof id !== "string" || !id.startsWith("ref:")) return step
     const resource_id = ids.get(id.slice("ref:".length))
-    if (resource_id !== undefined) return { ...read.success, resource_id }
+    if (resource_id !== undefined) return Object.assign({}, read.success, { resource_id })
     faults.push({ path: `workflow.steps[${i}].resource_id`, message: "names no action of the body" })
     return step
   })

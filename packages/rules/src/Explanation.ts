@@ -227,7 +227,10 @@ const beginningOf = (value: unknown): Json => {
     }
     if (Array.isArray(value)) {
       const taken: Array<Json> = []
-      for (let i = 0; i < value.length && values > 0 && characters > 0; i++) taken.push(take(value[i]))
+      for (const element of value) {
+        if (values <= 0 || characters <= 0) break
+        taken.push(take(element))
+      }
       return taken
     }
     if (!isObject(value)) return (value as Json | undefined) ?? null

@@ -28,13 +28,11 @@ const asksNothing = (condition: unknown): boolean =>
 export const askedOf = (written: Written): FilterConditions =>
   Object.fromEntries(
     conditionTargets.flatMap((target) => (asksNothing(written[target]) ? [] : [[target, written[target]]]))
-  ) as FilterConditions
+  )
 
 /** The conditions of a rule, its own or those it has copied. */
 const conditionsOf = (rule: Written): FilterConditions =>
-  Object.fromEntries(
-    conditionTargets.flatMap((target) => (rule[target] === undefined ? [] : [[target, rule[target]]]))
-  ) as FilterConditions
+  Object.fromEntries(conditionTargets.flatMap((target) => (rule[target] === undefined ? [] : [[target, rule[target]]])))
 
 /** The same for conditions that are equal, however they were written. */
 export const conditionsHash = (conditions: FilterConditions): string => {

@@ -2,7 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Filter, FilterConnection } from "@tidegate/model/Filter"
 import { fail } from "@tidegate/model/GatewayError"
-import type { FilterConditions, Json } from "@tidegate/model/Rule"
+import type { FilterConditions } from "@tidegate/model/Rule"
 import { filter, mostFilterConnections, mostFilters } from "@tidegate/resources/Filter"
 import { linkedRule } from "@tidegate/resources/FilterLinks"
 import { definitionHash } from "@tidegate/workflows/DefinitionHash"
@@ -71,11 +71,10 @@ const make = Effect.gen(function* () {
       select id, name, source_id, destination_id, disabled_at, paused_at from connections
       where team_id = ${team_id} and deleted_at is null and rules @> ${linking(id)}::jsonb
       order by id limit ${mostFilterConnections}`
-    return rows.map((row) => ({
-      ...row,
-      disabled_at: row.disabled_at?.toISOString() ?? null,
-      paused_at: row.paused_at?.toISOString() ?? null
-    }))
+    return rows.map(({ destination_id, disabled_at, id, name, paused_at, source_id }) => {
+      const since = { disabled_at: disabled_at?.toISOString() ?? null, paused_at: paused_at?.toISOString() ?? null }
+      return Object.assign({ id, name, source_id, destination_id }, since)
+    })
   })
 
   /** Steps of workflows that name it, when it is deleted, ask for themselves what it asked: a version that is new. */
@@ -84,9 +83,7 @@ const make = Effect.gen(function* () {
       select * from workflows where ${namedBySteps(id, team_id)} order by id for update`
     for (const row of rows) {
       const steps = row.steps.map((step) =>
-        step.resource_id === id
-          ? { ...step, resource_id: null, config: { ...step.config, conditions: conditions as Json } }
-          : step
+        step.resource_id === id ? { ...step, resource_id: null, config: { ...step.config, conditions } } : step
       )
       const [after] = yield* sql<WorkflowRow>`
         update workflows set steps = ${JSON.stringify(steps)}::jsonb, version = version + 1, updated_at = ${at},

@@ -94,12 +94,13 @@ export const readDecisions = Effect.fnUntraced(function* (
     from key_audit where team_id = ${team_id} and key_id = ${key_id}
     group by began_at, route_key, permission, decision, reason
     order by began_at desc, max(last_seen_at) desc, min(id) desc limit ${mostListed}`
-  return rows.map((row) => ({
-    ...row,
-    team_id,
-    key_id,
-    first_seen_at: row.first_seen_at.toISOString(),
-    last_seen_at: row.last_seen_at.toISOString(),
-    created_at: row.created_at.toISOString()
-  }))
+  return rows.map(({ created_at, first_seen_at, last_seen_at, ...row }) =>
+    Object.assign(row, {
+      team_id,
+      key_id,
+      first_seen_at: first_seen_at.toISOString(),
+      last_seen_at: last_seen_at.toISOString(),
+      created_at: created_at.toISOString()
+    })
+  )
 })

@@ -3,7 +3,7 @@ import { SqlClient } from "effect/sql"
 import type { GatewayError } from "@tidegate/model/GatewayError"
 import type { action } from "@tidegate/resources/Action"
 import type { ChangeOf, FieldsOf } from "@tidegate/resources/Resource"
-import type { source, SourceFields } from "@tidegate/resources/Source"
+import type { SourceFields } from "@tidegate/resources/Source"
 import type { workflow, WorkflowFields } from "@tidegate/resources/Workflow"
 import type { WorkflowAggregate } from "@tidegate/resources/WorkflowAggregate"
 import type { Result } from "effect"
@@ -15,7 +15,7 @@ import { Workflows } from "./Workflows.ts"
 /** What is to be written in one transaction. */
 export interface AggregateFields {
   /** A new source, of an id that nobody else can know: there is no other writer of its row. Null: none is made. */
-  readonly source: { readonly id: string; readonly fields: FieldsOf<typeof source> & SourceFields } | null
+  readonly source: { readonly id: string; readonly fields: SourceFields } | null
   /** New ones, likewise. */
   readonly actions: ReadonlyArray<{
     readonly id: string

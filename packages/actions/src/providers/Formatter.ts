@@ -1,5 +1,5 @@
 import { engineVersion } from "@tidegate/formatter/Formatter"
-import type { Operation } from "@tidegate/formatter/Operation"
+import type { Operation } from "@tidegate/formatter/engine/Operation"
 import { operations } from "@tidegate/formatter/Operations"
 import { formatterAction } from "@tidegate/workflows/actions/Formatter"
 import type { Schema } from "effect"

@@ -92,7 +92,7 @@ type SwitchEndpoints<R extends AnyResource> = {
 /** A record with the members that rows of a list have. */
 const shownIn = (listed: Schema.Top, record: Example["record"]): Example["record"] => {
   const members = "fields" in listed ? (listed.fields as object) : record
-  return Object.fromEntries(Object.entries(record).filter(([name]) => name in members)) as Example["record"]
+  return Object.fromEntries(Object.entries(record).filter(([name]) => name in members))
 }
 
 /**
@@ -114,14 +114,12 @@ export const groupOf = <
   const Name = typeName(name)
   const plural: R["plural"] = resource.plural
   const record: R["record"] = resource.record
-  const listed = (resource.listed ?? record) as R["record"]
+  const listed: R["record"] = resource.listed ?? record
   // What a delete answers beyond this is the resource's own.
   const deleted: typeof Deleted =
     resource.deleted === undefined
       ? Deleted
-      : (Schema.Struct({ ...Deleted.fields, ...resource.deleted.fields }).annotate({
-          identifier: `${Name}Deleted`
-        }) as never)
+      : Schema.Struct({ ...Deleted.fields, ...resource.deleted.fields }).annotate({ identifier: `${Name}Deleted` })
   const write: R["write"]["described"] = resource.write.described
   const patch: R["patch"]["described"] = resource.patch.described
   const { edit = editing, read = reading } = resource.permissions ?? {}
@@ -212,7 +210,7 @@ export const groupOf = <
       ...switched,
       HttpApiEndpoint.delete("delete", `/${plural}/:id`, { ...one, success: deleted }).annotateMerge(
         about(`delete${Name}`, "delete", {
-          answer: { id: example.record["id"] ?? "", deleted: true, ...resource.deleted?.example },
+          answer: Object.assign({ id: example.record["id"] ?? "", deleted: true }, resource.deleted?.example),
           errors: [...found, ...(errors.delete ?? [])]
         })
       ),

@@ -1,4 +1,3 @@
-import type { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { administering } from "@tidegate/model/Permission"
 import { source } from "@tidegate/resources/Source"
@@ -24,8 +23,8 @@ export class WorkflowAggregatesApi extends HttpApiGroup.make("workflowAggregates
           "All of it is written, or nothing. A source is made, or named by `source_id`; with `workflow_id` that workflow is changed, otherwise one is made.",
         body: aggregateExample as never,
         answer: {
-          workflow: workflow.example.record as Schema.JsonObject,
-          source: source.example.record as Schema.JsonObject,
+          workflow: workflow.example.record,
+          source: source.example.record,
           actions: [],
           created: { workflow: true, source: true, actions: [] }
         },

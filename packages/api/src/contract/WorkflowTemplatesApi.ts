@@ -44,7 +44,7 @@ export class WorkflowTemplatesApi extends HttpApiGroup.make("workflowTemplates")
         permission: read,
         summary: "Retrieve a template of workflows",
         description: "What it does, and what it has to be given.",
-        answer: templateExample as never,
+        answer: templateExample,
         errors: ["NOT_FOUND"]
       })
     ),
@@ -61,7 +61,7 @@ export class WorkflowTemplatesApi extends HttpApiGroup.make("workflowTemplates")
         description:
           "It is a draft: its source starts no run until its status is `active`. From then on it has nothing to do with the template.",
         body: templateUseExample,
-        answer: { ...(workflow.example.record as Schema.JsonObject), status: "draft", template: { key, version } },
+        answer: Object.assign({}, workflow.example.record, { status: "draft", template: { key, version } }),
         errors: ["NOT_FOUND", "RESOURCE_ALREADY_EXISTS", "TEMPLATE_BINDING_INVALID", "WORKFLOW_GRAPH_INVALID"]
       })
     )

@@ -147,7 +147,7 @@ export class WorkflowTestsApi extends HttpApiGroup.make("workflowTests")
         summary: "Try a graph that is not stored on a request",
         description,
         body: unsavedTrialExample as never,
-        answer: { ...(answer as Schema.JsonObject), workflow_id: null, workflow_version: 0 },
+        answer: Object.assign({}, answer, { workflow_id: null, workflow_version: 0 }),
         errors
       })
     )

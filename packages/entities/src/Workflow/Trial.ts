@@ -93,7 +93,7 @@ export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Ret
     const left = Math.max(0, next.wait.until - (yield* now))
     if (live && next.wait.kind === "retry") yield* Effect.sleep(left)
     else ahead += left
-    yield* takeAndBegin({ type: "due", step: next.step })
+    return yield* takeAndBegin({ type: "due", step: next.step })
   })
 
   const carryOn = Effect.gen(function* () {

@@ -90,7 +90,7 @@ export const reportOf = Effect.fnUntraced(function* (
       current_version: about.version,
       is_current: result.asStored,
       workflow_name: about.name,
-      steps: steps as never,
+      steps,
       edges: edges as never,
       formatter_engine_version: null,
       resources: []
@@ -115,7 +115,7 @@ export const reportOf = Effect.fnUntraced(function* (
       preview: previews ? yield* inTurns(previewOf(facts.trigger.body)) : null
     },
     retry: { count: 0, last_requested_at: null, last_step_id: null, retryable_step_ids: [] },
-    steps: told.map((step) => ({ ...step, simulated: simulated.has(step.execution_index) })),
+    steps: told.map((step) => Object.assign({ simulated: simulated.has(step.execution_index) }, step)),
     steps_count: only === null ? plan.length : 1
   }
 })

@@ -6,7 +6,7 @@ import {
   type Step as FormatterStep,
   supportedVersions
 } from "@tidegate/formatter/Formatter"
-import type { Operation } from "@tidegate/formatter/Operation"
+import type { Operation } from "@tidegate/formatter/engine/Operation"
 import { operations } from "@tidegate/formatter/Operations"
 import type { Json } from "@tidegate/model/Rule"
 import { Predicate, Result } from "effect"

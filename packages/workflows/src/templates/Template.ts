@@ -44,12 +44,8 @@ export const template = <const Keys extends string>(
 ): Template => row as unknown as Template
 
 /** An edge; `from` is a step, or null for the trigger. */
-export const edge = (from: string | null, to: string, more: Schema.JsonObject = {}): Schema.JsonObject => ({
-  source_type: from === null ? "trigger" : "step",
-  source_step_id: from,
-  target_step_id: to,
-  ...more
-})
+export const edge = (from: string | null, to: string, more: Schema.JsonObject = {}): Schema.JsonObject =>
+  Object.assign({ source_type: from === null ? "trigger" : "step", source_step_id: from, target_step_id: to }, more)
 
 /** Edges from the trigger through these steps, one after the other. */
 export const chain = (...steps: ReadonlyArray<string>): ReadonlyArray<Schema.JsonObject> =>

@@ -19,22 +19,27 @@ interface Route {
 /** What is not of the contract is told as one group, whatever strangers ask for. */
 const elsewhere = { path: "", group: "other" }
 
+/** As the router does, a path is looked for by its words first, and then by what may be any: `/workflows/test` is no workflow's. */
 const routes: ReadonlyArray<Route> = [
   ...new Set(
     Object.values(Api.groups).flatMap((group) => Object.values(group.endpoints).map(({ path }) => path as string))
   )
-].map((path) => ({
-  path,
-  pattern: new RegExp(`^(?:/v1)?${path.replaceAll(/:[a-z]+/gi, "([^/]+)")}/?$`, "i"),
-  group: path.split("/")[1]!
-}))
+]
+  .toSorted((a, b) => a.split("/:").length - b.split("/:").length)
+  .map((path) => ({
+    path,
+    pattern: new RegExp(`^(?:/v1)?${path.replaceAll(/:[a-z]+/gi, "([^/]+)")}/?$`, "i"),
+    group: path.split("/")[1]!
+  }))
 
 /** Not of the API: who asks for them asks all the time. */
 const unwatched = /^\/(?:healthz|readyz|metrics)\/?$/
 
 const idPattern = /^[a-z]{2,3}_[0-9a-z]{26}$/
 
-const routeOf = (path: string): { readonly path: string; readonly group: string; readonly id: string | null } => {
+export const routeOf = (
+  path: string
+): { readonly path: string; readonly group: string; readonly id: string | null } => {
   for (const { group, path: route, pattern } of routes) {
     const found = pattern.exec(path)
     if (found === null) continue

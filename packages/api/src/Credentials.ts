@@ -107,11 +107,11 @@ export class Credentials extends Context.Service<
       refused?: Refused
     ) => Effect.Effect<Caller, GatewayError, HttpServerRequest.HttpServerRequest>
     /**
-     * Completes within a second or so of a change of what the credential is: revoked, disabled, its scopes others, its session over. It is no call,
-     * and is not in the audit. All that is open in a process is looked at in the same moment, and so by one statement for each kind of credential.
-     * While the database does not answer, nothing has changed.
+     * Looks at what the credential is, and gives what completes within a second or so of each change of that: revoked, disabled, its scopes others,
+     * its session over. Asked for before it is let in, it misses none. It is no call, and is not in the audit. All that is open in a process
+     * is looked at in the same moment, and so by one statement for each kind of credential. While the database does not answer, nothing has changed.
      */
-    readonly changed: (credential: string) => Effect.Effect<void>
+    readonly changes: (credential: string) => Effect.Effect<Effect.Effect<void>>
     /** Counts a call that brings no credential because it is to get one. */
     readonly stranger: Effect.Effect<void, GatewayError, HttpServerRequest.HttpServerRequest>
   }
@@ -166,20 +166,21 @@ export class Credentials extends Context.Service<
           (found: unknown) => JSON.stringify(found)
         )
 
-      const changed = Effect.fnUntraced(function* (credential: string) {
-        let first: string | null = null
-        while (true) {
-          const now = yield* Effect.result(told(credential))
-          if (now._tag === "Success") {
-            first ??= now.success
-            if (now.success !== first) return
+      const changes = Effect.fnUntraced(function* (credential: string) {
+        let last = Option.getOrNull(yield* Effect.option(told(credential)))
+        return Effect.gen(function* () {
+          while (true) {
+            const now = Option.getOrNull(yield* Effect.option(told(credential)))
+            const isOther = now !== null && last !== null && now !== last
+            last = now ?? last
+            if (isOther) return
+            yield* Effect.sleep(lookedAtEveryMs - ((yield* Clock.currentTimeMillis) % lookedAtEveryMs))
           }
-          yield* Effect.sleep(lookedAtEveryMs - ((yield* Clock.currentTimeMillis) % lookedAtEveryMs))
-        }
+        })
       })
 
       return Credentials.of({
-        changed,
+        changes,
         callerOf: (credential, refused = untold) =>
           Effect.catchIf(
             find(credential, refused),

@@ -44,8 +44,9 @@ export const layer = HttpApiBuilder.group(
     const connect = yield* tunnels
     const admitTunnel = yield* tunnelAdmission
     const limiter = yield* RateLimiter
-    const { changed } = yield* Credentials
-    const changedOf = (credential: string | null) => (credential === null ? Effect.never : changed(credential))
+    const { changes } = yield* Credentials
+    const changesOf = (credential: string | null) =>
+      credential === null ? Effect.succeed(Effect.never) : changes(credential)
 
     /** A handshake that may be answered, and what it brings. */
     const handshake = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
@@ -66,7 +67,8 @@ export const layer = HttpApiBuilder.group(
       .handleRaw("watch", ({ params, request }) =>
         Effect.gen(function* () {
           const { credentials, message } = yield* handshake(request)
-          yield* streams.open(message, params.id, admit(params.id, credentials), changedOf(credentials.caller))
+          const changed = yield* changesOf(credentials.caller)
+          yield* streams.open(message, params.id, admit(params.id, credentials), changed)
           return over
         })
       )
@@ -77,7 +79,7 @@ export const layer = HttpApiBuilder.group(
           if (localUrl === undefined) return yield* invalid([{ path: "local_url", message: localOnly }])
           const caller = credentials.caller ?? request.headers["x-api-key"] ?? null
           const admitted = admitTunnel(query.destination_id, { ...credentials, caller })
-          yield* connect(message, localUrl, admitted, changedOf(caller))
+          yield* connect(message, localUrl, admitted, yield* changesOf(caller))
           return over
         })
       )

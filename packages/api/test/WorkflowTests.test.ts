@@ -280,4 +280,36 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("tests of wo
       })
     })
   )
+
+  it.effect("more tests of a team than it may have at once wait for their turn", () =>
+    Effect.gen(function* () {
+      const target = yield* destination
+      const retry = { interval: 1000, count: 10 }
+      const config = { for_each: "{{trigger.body.lines}}", on_error: "continue", retry }
+      const body = {
+        steps: [to("each", target, { config })],
+        edges: [from(null, "each")],
+        include_previews: false,
+        trigger: { body: { lines: Array.from({ length: 50 }, (_, i) => i) } },
+        mocks: { each: { error: { code: "TIMEOUT", message: "x" } } }
+      }
+      const test = call("POST", "/workflows/test", { body })
+      const answers = yield* Effect.all(
+        Array.from({ length: 8 }, () => test),
+        { concurrency: "unbounded" }
+      )
+      expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+    })
+  )
+
+  it.effect("a secret in the path of its trigger is not shown", () =>
+    Effect.gen(function* () {
+      const secret = ["sk", "live", "4eC39HqLyjWDarjtT1zdp7dc"].join("_")
+      const body = { steps: [], edges: [], trigger: { ...trigger, path: `/hooks/${secret}` } }
+      const answer = yield* call("POST", "/workflows/test", { body })
+      expect(answer.status).toBe(200)
+      expect(answer.body.trigger.path).toMatch(/^\/hooks\//)
+      expect(JSON.stringify(answer.body)).not.toContain(secret)
+    })
+  )
 })

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { inTurns } from "@tidegate/model/LoopTurn"
 import type { PayloadPreview } from "@tidegate/model/WorkflowRun"
 import type { WorkflowTest } from "@tidegate/model/WorkflowTest"
+import { shownOf } from "@tidegate/signatures/Redaction"
 import { definitionHash } from "@tidegate/workflows/DefinitionHash"
 import { previewOf } from "@tidegate/workflows/Preview"
 import { runOf, StepReports } from "@tidegate/workflows/RunReport"
@@ -107,7 +108,7 @@ export const reportOf = Effect.fnUntraced(function* (
       },
       delivery_mode: received ? "webhook" : "manual",
       method: run.method,
-      path: run.path,
+      path: shownOf()("path", run.path) as string,
       content_type: typeof contentType === "string" ? contentType : null,
       size_bytes: run.body?.length ?? 0,
       received_at: run.ingested_at.toISOString(),

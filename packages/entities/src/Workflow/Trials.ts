@@ -42,34 +42,49 @@ export interface TrialResult extends Tried {
 
 /** Tests that a process carries out at once, and of one team: they hold what they are tried on in memory. */
 const most = { process: 16, team: 4 }
+/** Others wait for their turn, for so long. */
+const patience = "5 seconds"
 
-const Room = Context.Reference<{ readonly all: Semaphore.Semaphore; readonly teams: Map<string, number> }>(
+interface Turns {
+  readonly turns: Semaphore.Semaphore
+  /** Tests that have one, or wait for it. */
+  tests: number
+}
+
+const Room = Context.Reference<{ readonly all: Semaphore.Semaphore; readonly teams: Map<string, Turns> }>(
   "@tidegate/entities/Workflow/Trials/Room",
   { defaultValue: () => ({ all: Semaphore.makeUnsafe(most.process), teams: new Map() }) }
 )
 
-/** Fails closed where there are too many: a test may be asked for again, and memory is everybody's. */
+const taken = (turns: Semaphore.Semaphore) =>
+  Effect.acquireRelease(turns.take(1), () => turns.release(1), { interruptible: true })
+
+/** Fails closed where none becomes free: a test may be asked for again, and memory is everybody's. */
 const withRoom = <A, R>(team: string, effect: Effect.Effect<A, GatewayError, R>): Effect.Effect<A, GatewayError, R> =>
-  Effect.flatMap(Room, ({ all, teams }) => {
-    const full = fail("QUEUE_UNAVAILABLE", "too many tests are under way; repeat the request")
-    const enter = Effect.suspend(() => {
-      const under = teams.get(team) ?? 0
-      if (under >= most.team) return Effect.fail(full)
-      teams.set(team, under + 1)
-      return Effect.void
+  Effect.scoped(
+    Effect.gen(function* () {
+      const { all, teams } = yield* Room
+      const own = teams.get(team) ?? { turns: Semaphore.makeUnsafe(most.team), tests: 0 }
+      yield* Effect.acquireRelease(
+        Effect.sync(() => {
+          own.tests++
+          teams.set(team, own)
+        }),
+        () =>
+          Effect.sync(() => {
+            if (--own.tests === 0) teams.delete(team)
+          })
+      )
+      // Who waits for the others' has its own team's already: no team has more than its share of those that wait.
+      yield* Effect.andThen(taken(own.turns), taken(all)).pipe(
+        Effect.timeoutOrElse({
+          duration: patience,
+          orElse: () => fail("QUEUE_UNAVAILABLE", "too many tests are under way; repeat the request")
+        })
+      )
+      return yield* effect
     })
-    const leave = Effect.sync(() => {
-      const under = teams.get(team) ?? 1
-      if (under > 1) teams.set(team, under - 1)
-      else teams.delete(team)
-    })
-    const entered = Effect.acquireUseRelease(
-      enter,
-      () => all.withPermitsIfAvailable(1)(effect),
-      () => leave
-    )
-    return Effect.flatMap(entered, (done) => (done._tag === "Some" ? Effect.succeed(done.value) : Effect.fail(full)))
-  })
+  )
 
 /** What is tried: its parts as they are stored, or as they are written. */
 const subjectOf = Effect.fnUntraced(function* (id: string, { input, stored, team_id }: Asked) {

@@ -77,11 +77,15 @@ const make = Effect.gen(function* () {
     })
   })
 
-  /** Steps of workflows that name it, when it is deleted, ask for themselves what it asked: a version that is new. */
+  /**
+   * Steps of workflows that name it, when it is deleted, ask for themselves what it asked: a version that is new. One workflow at a time: what all of
+   * a team's come to, none has in memory.
+   */
   const detachSteps = Effect.fnUntraced(function* ({ conditions, id, team_id }: FilterRow, at: Date) {
-    const rows = yield* sql<WorkflowRow>`
-      select * from workflows where ${namedBySteps(id, team_id)} order by id for update`
-    for (const row of rows) {
+    const held = yield* sql<Pick<WorkflowRow, "id" | "source_id">>`
+      select id, source_id from workflows where ${namedBySteps(id, team_id)} order by id for update`
+    for (const workflow of held) {
+      const [row] = (yield* sql<WorkflowRow>`select * from workflows where id = ${workflow.id}`) as [WorkflowRow]
       const steps = row.steps.map((step) =>
         step.resource_id === id ? { ...step, resource_id: null, config: { ...step.config, conditions } } : step
       )
@@ -90,7 +94,7 @@ const make = Effect.gen(function* () {
           definition_hash = ${definitionHash(steps, row.edges)} where id = ${row.id} returning *`
       if (after !== undefined) yield* keepVersion(sql, row, after)
     }
-    return rows
+    return held
   })
 
   const namedBySteps = (id: string, team_id: string) => sql`team_id = ${team_id} and deleted_at is null

@@ -10,6 +10,8 @@ import * as AttemptReads from "../../src/reads/AttemptReads.ts"
 import * as EventReads from "../../src/reads/EventReads.ts"
 import * as ExecutionReads from "../../src/reads/ExecutionReads.ts"
 import * as RequestReads from "../../src/reads/RequestReads.ts"
+import * as RunDetail from "../../src/reads/RunDetail.ts"
+import * as RunReads from "../../src/reads/RunReads.ts"
 import * as TraceReads from "../../src/reads/TraceReads.ts"
 import { explained } from "./Explained.ts"
 import { anyAttempt, anyEvent, anyRequest, firstPage as page } from "./Filters.ts"
@@ -45,6 +47,27 @@ const transformHistory = Effect.gen(function* () {
   for (const table of ["executions", "event_data", "events"]) yield* sql.unsafe(`analyze ${table}`)
 })
 
+const workflow = "wfl_plans"
+
+/** Makes a run of every request, each tenth of them another workflow's, each hundredth failed, with what was written of its one step. */
+const runHistory = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`insert into workflows (id, team_id, name, status, version, steps, edges, definition_hash, created_at, updated_at)
+    select id, ${team}, id, 'active', 1, '[]', '[]', '', now(), now() from unnest(array[${workflow}, 'wfl_others']) id`
+  yield* sql`insert into workflow_versions (workflow_id, version, team_id, name, status, definition_hash, defined_in, steps, edges, created_at)
+    select id, 1, team_id, name, status, '', 1, steps, edges, created_at from workflows`
+  yield* sql`insert into workflow_runs (id, team_id, workflow_id, request_id, source_id, version, status, parts, steps_count,
+      created_at, updated_at)
+    select ${prefixes.workflowRun} || substr(id, 5), team_id, case when id like '%0' then 'wfl_others' else ${workflow} end, id, source_id, 1,
+      case when id like '%1a' then 'failed' else 'succeeded' end, 1, 1, ingested_at, ingested_at
+    from requests`
+  yield* sql`insert into workflow_steps (id, team_id, run_id, part, steps, created_at)
+    select ${prefixes.workflowPart} || substr(id, 5), team_id, id, 1, '{"run":{},"steps":{},"edges":{}}', created_at from workflow_runs`
+  for (const table of ["workflows", "workflow_versions", "workflow_runs", "workflow_steps"]) {
+    yield* sql.unsafe(`analyze ${table}`)
+  }
+})
+
 class Filled extends Context.Service<Filled, History>()("@tidegate/storage/test/Filled") {
   static readonly layer = Layer.effect(
     Filled,
@@ -54,6 +77,7 @@ class Filled extends Context.Service<Filled, History>()("@tidegate/storage/test/
       yield* makeHistory({ team: "tm_other", requests: requests / 10, from: to - 20 * 3_600_000, to })
       const history = yield* makeHistory({ team, requests, from: to - 20 * 3_600_000, to })
       yield* transformHistory
+      yield* runHistory
       return history
     })
   ).pipe(Layer.provideMerge(Layer.unwrap(Effect.map(freshDatabase, (url) => Database.layer({ url })))))
@@ -76,6 +100,16 @@ const someExecution = Effect.gen(function* () {
   const { models } = yield* ExecutionReads.list(team, transformation, { logLevels: [] }, page)
   return models[50]!.id
 })
+
+const anyRun = { statuses: [], sources: [], search: undefined }
+
+const someRun = Effect.map(RunReads.list(team, workflow, [], page), ({ models }) => models[50]!.id)
+
+/** Its statements on the connections of all others, where they are looked at. */
+const runDetail = (id: string) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    Effect.provideService(RunDetail.get(team, workflow, id, true), Database.HotSql, sql)
+  )
 
 /** `least`: a page at least that full; `most`: rows looked at in all. */
 const cases: ReadonlyArray<readonly [name: string, read: (history: History) => Read, least: number, most: number]> = [
@@ -248,6 +282,24 @@ const cases: ReadonlyArray<readonly [name: string, read: (history: History) => R
     10_500
   ],
   ["an execution", () => Effect.flatMap(someExecution, (id) => ExecutionReads.get(team, transformation, id)), 0, 300],
+  ["runs of a workflow", () => RunReads.list(team, workflow, [], page), 100, 500],
+  ["failed runs of a workflow", () => RunReads.list(team, workflow, ["failed"], page), 0, 25_000],
+  ["queued runs, of which there are none", () => RunReads.list(team, workflow, ["queued"], page), 0, 25_000],
+  ["a run", () => Effect.flatMap(someRun, runDetail), 0, 800],
+  ["runs of all workflows", () => RunReads.activity(team, anyRun, {}, 100), 100, 5_000],
+  [
+    "runs of a source",
+    ({ sources }) => RunReads.activity(team, { ...anyRun, sources: [sources[0]!] }, {}, 100),
+    1,
+    50_000
+  ],
+  ["runs by a workflow's name", () => RunReads.activity(team, { ...anyRun, search: workflow }, {}, 100), 100, 5_000],
+  [
+    "runs by what nothing is called",
+    () => RunReads.activity(team, { ...anyRun, search: "zzzzzz" }, {}, 100),
+    0,
+    130_000
+  ],
   ["a trace", () => Effect.flatMap(someRequest, (id) => TraceReads.get(team, id)), 0, 800]
 ]
 

@@ -22,6 +22,8 @@ export interface PlannedStep {
   readonly action: Action | null
   /** What its saved action brings along: its own inputs lie over that. */
   readonly saved: Mapping | null
+  /** Of a transformation: the hash of the code that it runs by; null: of what it has then. */
+  readonly code: string | null
   /** Null: without inputs. */
   readonly inputs: Mapping | null
   readonly forEach: Mapping | null

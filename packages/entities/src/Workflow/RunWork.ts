@@ -10,7 +10,7 @@ import type { Occurrence, RunState } from "@tidegate/workflows/Run"
 import type { Outcome, StepError } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 import { carriedOf, carriedTo, carriesBeyond, unpacked } from "./Carried.ts"
-import { dueAt, factsOf, longestLife, storedState, transitionOf } from "./RunRecord.ts"
+import { dueAt, factsOf, longestLife, secretTextsOf, storedState, transitionOf } from "./RunRecord.ts"
 import { Room } from "./RunRoom.ts"
 import { OwnRuns } from "./RunsInHand.ts"
 
@@ -111,6 +111,7 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
   const createdAt = run.created_at.getTime()
   const since = run.due_at.getTime()
   let state = yield* storedState(workflow, work.parts, carriedBefore.state)
+  const texts = yield* secretTextsOf(facts, state)
   let part = run.parts
   let due: number | null = since
   /** Whether its steps have given what it does not carry yet. */
@@ -140,7 +141,7 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
       const moves = next !== null && (next !== due || carried !== null)
       const resources = part === 0 ? (work.resources ?? null) : null
       const writing = { part: part + 1, now, due: next, moves, carried, resources }
-      const transition = yield* transitionOf(workflow, run, state, advanced, writing)
+      const transition = yield* transitionOf(workflow, run, state, advanced, texts, writing)
       if ((yield* journal.move(transition)) !== "stored") return false
       if (moves) own.waits(next)
       state = advanced.state

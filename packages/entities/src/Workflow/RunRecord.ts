@@ -94,7 +94,9 @@ const errorOf = ({ plan }: Workflow, { steps, stopped }: RunState): RunTransitio
   const error = stopped === null ? steps[failed ?? -1]?.error : stopped.error
   if (error === null || error === undefined) return null
   const stepId = failed === null ? null : (plan[failed]?.step.id ?? null)
-  return { code: error.code, message: error.message.slice(0, 2_000), stepId }
+  // No column of text holds a NUL, and code may throw one.
+  const plain = (text: string): string => text.slice(0, 2_000).replaceAll("\u0000", "").toWellFormed()
+  return { code: plain(error.code), message: plain(error.message), stepId }
 }
 
 /** The end of a run whose plan is gone: what its steps have come to stays as it was. */

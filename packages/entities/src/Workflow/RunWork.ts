@@ -121,7 +121,17 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
   const begin = (effect: StepEffect): Effect.Effect<void> => {
     const { inputs, start, step } = effect
     const key = derivedId(prefixes.workflowStep, run.id, `${step.step.id}/${start.iteration ?? ""}`)
-    const carriedOut = slots.withPermits(1)(room.within(carryOut(effect, run, key)))
+    // Whatever breaks down fails its step: a run that waited for it would wait for ever, and keep its room.
+    const carriedOut = slots
+      .withPermits(1)(room.within(carryOut(effect, run, key)))
+      .pipe(
+        Effect.catchDefect((cause) =>
+          Effect.as(
+            Effect.logError("a step of a run broke down", { run_id: run.id, step_id: step.step.id, cause }),
+            failed("INTERNAL_ERROR", "the step broke down")
+          )
+        )
+      )
     const ended = Effect.flatMap(carriedOut, (outcome) => {
       const { occurrence } = occurred(start, outcome, inputs.warnings, Math.random())
       return Queue.offer(told, { occurrence, endsEffect: true })

@@ -1,11 +1,12 @@
 import { Effect, Result } from "effect"
 import { prefixes } from "@tidegate/model/Ids"
+import { inTurns } from "@tidegate/model/LoopTurn"
 import { type PinnedAction, pinnedActions } from "@tidegate/storage/Actions"
 import { catalogFor } from "@tidegate/storage/ActionCatalog"
 import { namedBefore, type NamedResource, namedResources } from "@tidegate/storage/RunResources"
 import { type DueRun, readVersion } from "@tidegate/storage/Runs"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
-import { compileWorkflow, type Workflow } from "@tidegate/workflows/Workflow"
+import { compiling, type Workflow } from "@tidegate/workflows/Workflow"
 
 /** Versions that runs are still on, each with what they were pinned to. */
 const mostPlans = 16
@@ -86,7 +87,7 @@ export const plansOf = (id: string) => {
           : []
       )
     )
-    const compiled = compileWorkflow(steps, edges, yield* catalogFor(steps, actions, filters, codes))
+    const compiled = yield* inTurns(compiling(steps, edges, yield* catalogFor(steps, actions, filters, codes)))
     if (Result.isFailure(compiled)) {
       yield* Effect.logError("a workflow's version does not compile any more", { workflow_id: id, version })
       return null

@@ -152,6 +152,46 @@ it("a long answer fails the step, and is read no further than 1 MiB", async ({ g
   expect((await ended(gateway, await post())).row).toMatchObject({ error_code: "OUTPUT_TOO_LARGE" })
 })
 
+it("a run goes by the code that its transformation had when it began, with the variables that it has then", async ({
+  gateway,
+  target,
+  to
+}) => {
+  const code = (said: string) =>
+    `addHandler("transform", (request) => ({ ...request, body: { said: "${said}", by: process.env.BY } }))`
+  const transformation = (
+    await gateway.call("POST", "/transformations", {
+      name: gateway.name("code"),
+      code: code("first"),
+      env: { BY: "before" }
+    })
+  ).body
+  const { step } = await to()
+  let answer = (): void => {}
+  const asked = new Promise<void>((resolve) => {
+    target.reply = (response) => {
+      answer = () => void response.end()
+      resolve()
+    }
+  })
+  const { post } = await begin(
+    gateway,
+    [step, { id: "shapes", kind: "transformation", resource_id: transformation.id }],
+    [edge(null, "to_crm"), edge("to_crm", "shapes")]
+  )
+  const run = await post()
+  await asked
+  // More than once, and there and back.
+  for (const said of ["second", "first", "third"]) {
+    const change = { code: code(said), env: { BY: "after" } }
+    expect((await gateway.call("PATCH", `/transformations/${transformation.id}`, change)).status).toBe(200)
+  }
+  answer()
+  expect((await ended(gateway, run)).outputs["1"].output).toMatchObject({ body: { said: "first", by: "after" } })
+  target.reply = (response) => void response.end()
+  expect((await ended(gateway, await post())).outputs["1"].output).toMatchObject({ body: { said: "third" } })
+})
+
 it("what waits for a paced destination waits for its turn beside the destination's events", async ({
   gateway,
   target,

@@ -425,6 +425,8 @@ it("of a run of a workflow are in no answer about it, and in no line of the log"
     steps: [
       step("words", "{{trigger.body.words}}"),
       step("auth", "{{trigger.headers.x-own-text}}"),
+      step("moved", "{{trigger.body.inner.apiKey}}"),
+      step("said", "the pin is {{trigger.body.inner.card_pin}}, {{steps.moved.output.result}}"),
       {
         id: "sends",
         kind: "destination",
@@ -434,7 +436,14 @@ it("of a run of a workflow are in no answer about it, and in no line of the log"
       },
       { id: "throws", kind: "transformation", resource_id: transformation.body.id }
     ],
-    edges: [edge(null, "words"), edge("words", "auth"), edge("auth", "sends"), edge("sends", "throws")]
+    edges: [
+      edge(null, "words"),
+      edge("words", "auth"),
+      edge("auth", "moved"),
+      edge("moved", "said"),
+      edge("said", "sends"),
+      edge("sends", "throws")
+    ]
   })
   expect(flow.status, JSON.stringify(flow.body)).toBe(200)
   const seen = "an order that everybody may see"

@@ -134,4 +134,38 @@ layer(world, { excludeTestServices: true })("the runs of a workflow", (it) => {
       })
     })
   )
+
+  it.effect("a step that breaks down fails, and so does one whose error no column holds", () =>
+    Effect.gen(function* () {
+      const destination = yield* createDestination()
+      const workflow = yield* create(
+        [{ id: "send", kind: "destination", resource_id: destination.id }],
+        [from(null, "send")]
+      )
+      coming.push(Effect.die(new Error("broken")))
+      const broken = yield* receive(workflow, {})
+      yield* wake(workflow.id)
+      expect(yield* runOf(broken)).toMatchObject({ status: "failed", error_code: "INTERNAL_ERROR", queued: false })
+      coming.push(Effect.succeed({ kind: "failed", error: { code: "RUNTIME_ERROR", message: "a\u0000b" } }))
+      const strange = yield* receive(workflow, {})
+      yield* wake(workflow.id)
+      expect(yield* runOf(strange)).toMatchObject({ status: "failed", error_code: "RUNTIME_ERROR", queued: false })
+    })
+  )
+
+  it.effect("a run that cannot be read as it is stored ends, and keeps no other waiting", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const workflow = yield* create(
+        [{ id: "wait", kind: "delay", config: { mode: "for", amount: 1, unit: "hours" } }],
+        [from(null, "wait")]
+      )
+      const run = yield* receive(workflow, {})
+      yield* wake(workflow.id)
+      yield* sql`update workflow_steps set steps = '{' where run_id = ${run}`
+      yield* sql`update workflow_queue set due_at = now() where run_id = ${run}`
+      yield* wake(workflow.id)
+      expect(yield* runOf(run)).toMatchObject({ status: "failed", error_code: "INTERNAL_ERROR", queued: false })
+    })
+  )
 })

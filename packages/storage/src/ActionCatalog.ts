@@ -23,19 +23,21 @@ const member = (of: unknown, name: string): unknown =>
 
 const namesFormatter = (step: Schema.Json): boolean => member(member(step, "action"), "provider_key") === formatterKey
 
-/** For these steps, which may name these saved actions, and filters of these conditions. */
+/** For these steps, which may name these saved actions, filters of these conditions, and transformations of code with these hashes. */
 export const catalogFor = (
   steps: ReadonlyArray<Schema.Json>,
   saved: ReadonlyMap<string, SavedContent> = new Map(),
-  filters: ReadonlyMap<string, Schema.Json> = new Map()
+  filters: ReadonlyMap<string, Schema.Json> = new Map(),
+  codes: ReadonlyMap<string, string> = new Map()
 ): Effect.Effect<Catalog> =>
   steps.some(namesFormatter) || [...saved.values()].some(({ provider_key }) => provider_key === formatterKey)
-    ? Effect.map(formatter, ({ formatterAction }) => catalogOf(saved, filters, formatterAction))
-    : Effect.succeed(catalogOf(saved, filters, () => null))
+    ? Effect.map(formatter, ({ formatterAction }) => catalogOf(saved, filters, codes, formatterAction))
+    : Effect.succeed(catalogOf(saved, filters, codes, () => null))
 
 const catalogOf = (
   saved: ReadonlyMap<string, SavedContent>,
   filters: ReadonlyMap<string, Schema.Json>,
+  codes: ReadonlyMap<string, string>,
   formats: Catalog["action"]
 ): Catalog => {
   const named = (name: ActionName) =>
@@ -43,6 +45,7 @@ const catalogOf = (
   return {
     action: (action) => (action.provider_key === formatterKey ? formats(action) : inlineActionOf(action)),
     filter: (id) => filters.get(id),
+    code: (id) => codes.get(id),
     saved: (id): SavedAction | null => {
       const content = saved.get(id)
       const action = content === undefined ? null : named(content)

@@ -51,7 +51,7 @@ export const removeRuns = Effect.fnUntraced(function* (ids: ReadonlyArray<string
       delete from workflow_runs where id = any(${Columns.text(ids)}) and id >= ${first} and id <= ${last}
         and finished_at is not null returning id
     ), steps as (
-      delete from workflow_steps where run_id in (select id from gone)
+      delete from workflow_steps where run_id = any(array(select id from gone))
         and id >= ${idBound(prefixes.workflowPart, idTime(first) ?? 0)}
     )
     select count(*)::int4 as count from gone`

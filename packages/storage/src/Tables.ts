@@ -141,6 +141,7 @@ export const tables = {
   public_bins: { ...owned, softDeleted: false, hashed: ["token_hash"] },
   workflow_versions: { ...owned, softDeleted: false },
   action_versions: { ...owned, softDeleted: false },
+  transformation_versions: { ...owned, softDeleted: false },
   team_values: { ...owned, softDeleted: false },
 
   requests: {

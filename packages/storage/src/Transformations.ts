@@ -8,7 +8,7 @@ import { HotSql } from "./Database.ts"
 import { noCounts, rollupBins, total } from "./RollupBins.ts"
 import { presentOf } from "./PresentOf.ts"
 import { Secrets, type SecretUnreadable } from "./Secrets.ts"
-import { makeStore, type Store, type StoredRow } from "./Store.ts"
+import { makeStore, nobody, type Store, type StoredRow } from "./Store.ts"
 import { isolationNow } from "./PendingRoutes.ts"
 import { openEnv, showEnv } from "./TransformationEnv.ts"
 import { refuseUsedBySteps } from "./WorkflowLinks.ts"
@@ -46,6 +46,11 @@ export const codeHash = (code: string): string => hash("sha256", code, "hex")
 
 /** Of the connections in the way of a delete, so many are named. */
 const nameAtMost = 10
+
+/** No run of a workflow is older: code that was superseded before that is nobody's. */
+const keptDays = 61
+/** Of what a transformation had before, so much is kept, whoever saves it how often. */
+const keptAtMost = 100
 
 const inUse = (id: string, users: ReadonlyArray<{ readonly id: string }>): GatewayError =>
   fail("RESOURCE_IN_USE", "connections use the transformation: take it out of their rules first", {
@@ -86,6 +91,20 @@ const make = Effect.gen(function* () {
       failed: yield* rollupBins(sql, ids, ["execution_failed"], nowMs),
       connections: new Map(rows.map((row) => [row.id, row.count]))
     }
+  })
+
+  /** Keeps the code that a run may have begun with. */
+  const keepCode = Effect.fnUntraced(function* ({ code, code_hash, id, team_id }: TransformationRow, at: Date) {
+    yield* sql`
+      insert into transformation_versions (transformation_id, code_hash, team_id, code, superseded_at)
+      values (${id}, ${code_hash}, ${team_id}, ${code}, ${at})
+      on conflict (transformation_id, code_hash) do update set superseded_at = excluded.superseded_at`
+    yield* sql`
+      delete from transformation_versions where transformation_id = ${id} and (
+        superseded_at < ${at}::timestamptz - make_interval(days => ${keptDays})
+        or code_hash not in (
+          select code_hash from transformation_versions where transformation_id = ${id}
+          order by superseded_at desc, code_hash limit ${keptAtMost}))`
   })
 
   return yield* makeStore<TransformationRow, typeof transformation>(transformation, {
@@ -130,6 +149,12 @@ const make = Effect.gen(function* () {
       if (users.length > 0) yield* inUse(id, users)
       yield* refuseUsedBySteps(sql, "transformation", { id, team_id })
       return { env: null }
+    }),
+    follow: Effect.fnUntraced(function* (before, after, at) {
+      if (after.deleted_at !== null) {
+        yield* sql`delete from transformation_versions where transformation_id = ${after.id}`
+      } else if (before !== null && before.code_hash !== after.code_hash) yield* keepCode(before, at)
+      return nobody
     })
   })
 })
@@ -150,12 +175,14 @@ export const pinTransformation = Effect.fnUntraced(function* (
 })
 
 /**
- * A transformation as it runs now, or null when there is none (any more). Fails with `SecretUnreadable` when its variables
- * cannot be decrypted: what was to run has to wait, because the key may come back.
+ * A transformation as it runs now, or null when there is none (any more); with `pinned`, by the code of that hash, and null when that is not kept
+ * any more. Its variables are those of now. Fails with `SecretUnreadable` when they cannot be decrypted: what was to run has to wait, because
+ * the key may come back.
  */
 export const loadTransformation = Effect.fnUntraced(function* (
   team_id: string,
-  id: string
+  id: string,
+  pinned: string | null = null
 ): Effect.fn.Return<LoadedTransformation | null, SqlError.SqlError | SecretUnreadable, HotSql | Secrets> {
   const hot = yield* HotSql
   const [row] = yield* hot<
@@ -164,6 +191,12 @@ export const loadTransformation = Effect.fnUntraced(function* (
     select id, team_id, name, code, code_hash, env, ${hot.literal(isolationNow)} as isolation from transformations
     where id = ${id} and ${presentOf(hot, team_id)}`
   if (row === undefined) return null
+  const env = yield* openEnv(yield* Secrets, row)
   const { code, code_hash, isolation, name } = row
-  return { id, name, code, code_hash, isolation, env: yield* openEnv(yield* Secrets, row) }
+  if (pinned === null || pinned === code_hash) return { id, name, code, code_hash, isolation, env }
+  const [before] = yield* hot<{ code: string }>`
+    select code from transformation_versions
+    where transformation_id = ${id} and code_hash = ${pinned} and team_id = ${team_id}`
+  // Nobody watches any more whether code that was superseded may run sealed.
+  return before === undefined ? null : { id, name, code: before.code, code_hash: pinned, isolation: "fresh", env }
 })

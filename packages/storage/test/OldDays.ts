@@ -67,6 +67,8 @@ export const makeOldDays = Effect.fnUntraced(function* (options: OldDays) {
       values (${action}, ${team}, 'a', 'http', 'request', '{"auth_mode":"none","schema_version":"1.0.0","inputs":{}}', 1, now(), now())`
     yield* sql`insert into action_versions (action_id, version, team_id, schema_version, inputs, content_hash)
       values (${action}, 1, ${team}, '1.0.0', '{}', '')`
+    yield* sql`insert into transformation_versions (transformation_id, code_hash, team_id, code, superseded_at)
+      values (${transformation}, 'before', ${team}, '', now())`
 
     const made: Array<{ readonly id: string; readonly at: string; readonly n: number }> = []
     for (let age = days; age >= 0; age--) {

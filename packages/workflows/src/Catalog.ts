@@ -58,6 +58,8 @@ export interface Catalog {
   readonly saved?: (id: string) => SavedAction | null
   /** The conditions of a stored filter. Undefined: they are not at hand. */
   readonly filter?: (id: string) => Json | undefined
+  /** The hash of the code that a transformation has. Undefined: it runs by what it has when it runs. */
+  readonly code?: (id: string) => string | undefined
 }
 
 /** A catalog of several providers, by their keys. */

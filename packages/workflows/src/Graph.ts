@@ -3,7 +3,7 @@ import { Predicate, Result } from "effect"
 import { type Edge, Step, WrittenEdge } from "./Definition.ts"
 import type { IssueCode, Issues } from "./Issue.ts"
 import { limits } from "./Limits.ts"
-import type { StepKind } from "./StepKind.ts"
+import type { Parts, StepKind } from "./StepKind.ts"
 import { stepKindOf } from "./StepKinds.ts"
 
 /** The graph of a workflow by its shape alone: nodes, ports, edges, and the order in which steps are started. */
@@ -17,11 +17,11 @@ export interface Graph {
 }
 
 /** Null when the shape leaves nothing to go on with; what is wrong is in `issues`, then and otherwise. */
-export const readGraph = (
+export function* readGraph(
   writtenSteps: ReadonlyArray<unknown>,
   writtenEdges: ReadonlyArray<unknown>,
   issues: Issues
-): Graph | null => {
+): Parts<Graph | null> {
   if (writtenSteps.length > limits.steps) {
     issues.graph("STEP_LIMIT_EXCEEDED", `a workflow has at most ${limits.steps} steps`)
   }
@@ -30,7 +30,11 @@ export const readGraph = (
   }
   if (issues.all.length > 0) return null
   const kinds = new Map<string, StepKind<unknown>>()
-  const steps = writtenSteps.flatMap((written) => readStep(written, kinds, issues))
+  const steps: Array<Step> = []
+  for (const written of writtenSteps) {
+    steps.push(...readStep(written, kinds, issues))
+    yield
+  }
   const edges = readEdges(writtenEdges, kinds, steps, issues)
   const whole = steps.length === writtenSteps.length && edges.length === writtenEdges.length
   if (!whole) return null

@@ -1,10 +1,11 @@
 import { hash } from "node:crypto"
 import type { Json } from "@tidegate/model/Rule"
 import { Redactor } from "@tidegate/signatures/redaction/Redactor"
-import { secretNames } from "@tidegate/signatures/redaction/SecretNames"
 import { redacted } from "@tidegate/signatures/redaction/SecretValues"
 import { jsonLengthWithin } from "@tidegate/templates/JsonLength"
 import { Predicate } from "effect"
+import { isSecretHere, secretIn } from "./SecretHere.ts"
+import type { SecretTexts } from "./SecretTexts.ts"
 import type { Parts } from "./StepKind.ts"
 
 /**
@@ -36,50 +37,30 @@ const mostPaths = 100
 /** What is nested deeper is left out by whoever takes secrets out. */
 const mostLevels = 256
 
-/** As a word of a name they make it secret here, beside what is secret anywhere: `card_pin`, `customerSsn`, `token_of_guest`. */
-const secretWords = new Set(["ssn", "iban", "pin", "cvv", "cvc", "token", "tokens", "auth", "session", "pwd", "passwd"])
-
-const wordsOf = (name: string): ReadonlyArray<string> =>
-  name
-    .slice(0, 128)
-    .replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2")
-    .toLowerCase()
-    .split(/[^a-z]+/)
-
-/** Whether a name is secret in what goes through a workflow; `more` are secret in it too. */
-const secretIn = (more: ReadonlyArray<string>): ((name: string) => boolean) => {
-  const isSecret = secretNames(more)
-  const known = new Map<string, boolean>()
-  return (name) => {
-    const found = known.get(name)
-    if (found !== undefined) return found
-    const verdict = isSecret(name) || wordsOf(name).some((word) => secretWords.has(word))
-    if (name.length <= 64 && known.size < 2_000) known.set(name, verdict)
-    return verdict
-  }
-}
-
-/** One for all values: what steps are given and give has the same names run after run. */
-const isSecretHere = secretIn([])
-
-/** The preview of a value, in parts. `secret`: names that are secret in it beside those that always are. */
-export function* previewOf(value: Json, secret: ReadonlyArray<string> = []): Parts<Preview> {
+/**
+ * The preview of a value, in parts. `secret`: names that are secret in it beside those that always are. `texts`: what has stood under secret names
+ * elsewhere.
+ */
+export function* previewOf(value: Json, secret: ReadonlyArray<string> = [], texts?: SecretTexts): Parts<Preview> {
   const text = JSON.stringify(value)
   const size_bytes = Buffer.byteLength(text)
   const about = { content_type: "application/json", size_bytes, sha256: `sha256:${hash("sha256", text, "hex")}` }
-  if (size_bytes > partAtMost) {
+  if (size_bytes > partAtMost || texts?.isFull === true) {
     const nothing = { preview: null, redacted_paths: [], reason: "too_large" } as const
     return { available: false, redacted: false, truncated: true, ...about, ...nothing }
   }
   yield
   const isPart = size_bytes > wholeAtMost
   // First cut off and then looked at, so that what is cut is looked at as it will be seen.
-  const seen = isPart ? beginningOf(value, 1) : value
+  const whole = isPart ? beginningOf(value, 1) : value
+  // But a text that is a secret is only known as long as it is whole.
+  const open = texts === undefined ? value : yield* texts.masked(value)
+  const seen = open === value ? whole : isPart ? beginningOf(open, 1) : open
   const isSecret = secret.length === 0 ? isSecretHere : secretIn(secret)
   const preview = yield* new Redactor(isSecret).value(withoutCards(seen, 1))
   const redacted_paths: Array<string> = []
-  changes(seen, preview, "", redacted_paths)
-  const isRedacted = preview !== seen
+  changes(whole, preview, "", redacted_paths)
+  const isRedacted = preview !== whole
   // Masks are longer than some secrets: what has a thousand of them is no preview any more.
   if (jsonLengthWithin(preview, partAtMost) === null) {
     const nothing = { preview: null, redacted_paths: [], reason: "too_large" } as const

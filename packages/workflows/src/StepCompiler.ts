@@ -44,6 +44,8 @@ export interface CompiledStep {
   readonly action: Action | null
   /** What its saved action brings along. */
   readonly saved: Mapping | null
+  /** Of a transformation: the hash of the code that it runs by; null: of what it has then. */
+  readonly code: string | null
   readonly inputs: Mapping | null
   readonly forEach: Mapping | null
   readonly onError: OnError
@@ -89,6 +91,7 @@ export const compileStep = (
     step: call === null ? step : { ...step, config: call.config },
     kind,
     action,
+    code: step.resource_id === null ? null : (around.catalog.code?.(step.resource_id) ?? null),
     saved: named === null ? null : compiler.inputs(named.inputs, action, "resource_id"),
     inputs:
       step.invocation_inputs === null ? null : compiler.inputs(step.invocation_inputs, action, "invocation_inputs"),

@@ -1,3 +1,4 @@
+import { atOnce } from "@tidegate/signatures/redaction/SecretValues"
 import type { Mapping } from "@tidegate/templates/Mapping"
 import { Result } from "effect"
 import type { Action, Catalog } from "./Catalog.ts"
@@ -5,9 +6,9 @@ import type { Edge, Step } from "./Definition.ts"
 import { readGraph } from "./Graph.ts"
 import { type Issue, Issues } from "./Issue.ts"
 import { limits } from "./Limits.ts"
-import { compileStep } from "./StepCompiler.ts"
+import { type CompiledStep, compileStep } from "./StepCompiler.ts"
 import type { OnError, RetryPolicy } from "./Settings.ts"
-import type { Context, Evaluate, StepKind } from "./StepKind.ts"
+import type { Context, Evaluate, Parts, StepKind } from "./StepKind.ts"
 
 /**
  * A workflow's graph, compiled once: what is wrong with it, or the plan by which its runs go. Steps and edges of a plan are
@@ -22,6 +23,8 @@ export interface PlannedStep {
   readonly action: Action | null
   /** What its saved action brings along: its own inputs lie over that. */
   readonly saved: Mapping | null
+  /** Of a transformation: the hash of the code that it runs by; null: of what it has then. */
+  readonly code: string | null
   /** Null: without inputs. */
   readonly inputs: Mapping | null
   readonly forEach: Mapping | null
@@ -54,14 +57,23 @@ export interface Workflow {
   readonly planEdges: ReadonlyArray<PlannedEdge>
 }
 
-/** Compiles steps and edges as they were written; all that is wrong with them, otherwise. */
+type Compiled = Result.Result<Workflow, ReadonlyArray<Issue>>
+
+/** The same as `compiling`, at once. */
 export const compileWorkflow = (
   steps: ReadonlyArray<unknown>,
   edges: ReadonlyArray<unknown>,
   catalog: Catalog
-): Result.Result<Workflow, ReadonlyArray<Issue>> => {
+): Compiled => atOnce(compiling(steps, edges, catalog))
+
+/** Compiles steps and edges as they were written; all that is wrong with them, otherwise. Each step is a part of the work. */
+export function* compiling(
+  steps: ReadonlyArray<unknown>,
+  edges: ReadonlyArray<unknown>,
+  catalog: Catalog
+): Parts<Compiled> {
   const issues = new Issues()
-  const graph = readGraph(steps, edges, issues)
+  const graph = yield* readGraph(steps, edges, issues)
   if (graph === null) return Result.fail(issues.all)
   const indexes = new Map(graph.order.map(({ id }, index) => [id, index]))
   const sources = graph.edges.map(({ source_step_id }) =>
@@ -69,7 +81,9 @@ export const compileWorkflow = (
   )
   const ancestors = ancestorsOf(graph.order, graph.edges, indexes)
   const tokens = { left: limits.tokens }
-  const compiled = graph.order.map((step, index) => {
+  const compiled: Array<{ readonly parts: CompiledStep; readonly incoming: ReadonlyArray<number> }> = []
+  for (const [index, step] of graph.order.entries()) {
+    yield
     const incoming = graph.edges.flatMap((edge, i) => (edge.target_step_id === step.id ? [i] : []))
     const readable = new Set([...ancestors[index]!].map((ancestor) => graph.order[ancestor]!.id))
     const parts = compileStep(
@@ -85,8 +99,8 @@ export const compileWorkflow = (
         hasErrorEdge: graph.edges.some((edge) => edge.source_step_id === step.id && edge.source_port === "error")
       }
     )
-    return { parts, incoming }
-  })
+    compiled.push({ parts, incoming })
+  }
   if (issues.all.length > 0) return Result.fail(issues.all)
   const planEdges = graph.edges.map((edge, i): PlannedEdge => {
     const target = indexes.get(edge.target_step_id)!

@@ -1,6 +1,8 @@
 import type { Json } from "@tidegate/model/Rule"
 import { describe, expect, it } from "vitest"
+import { atOnce } from "@tidegate/signatures/redaction/SecretValues"
 import { previewOf } from "../src/Preview.ts"
+import { SecretTexts } from "../src/SecretTexts.ts"
 
 const shown = (value: Json, secretNames: ReadonlyArray<string> = []) => {
   const parts = previewOf(value, secretNames)
@@ -11,6 +13,54 @@ const shown = (value: Json, secretNames: ReadonlyArray<string> = []) => {
 }
 
 const mask = "[redacted]"
+
+/** The preview of a value in a run in which `others` were before. */
+const shownAfter = (value: Json, ...others: ReadonlyArray<Json>) => {
+  const texts = new SecretTexts()
+  for (const other of others) atOnce(texts.learn(other))
+  return atOnce(previewOf(value, [], texts))
+}
+
+describe("a preview in a run", () => {
+  it("has masks for what stood under a secret name before, wherever it comes", () => {
+    const trigger = {
+      password: "open sesame",
+      user: { credentials: { pin: 7391, hint: "mother" } },
+      list: [{ name: "api_key", value: "k-123456" }, "Authorization", "plain words"],
+      short: { token: "abc" }
+    }
+    const value = {
+      input: "open sesame",
+      text: "<open sesame>",
+      n: 7391,
+      of: ["mother", "k-123456"],
+      "plain words": "abc"
+    }
+    const preview = shownAfter(value, trigger)
+    expect(preview.preview).toEqual({
+      input: mask,
+      text: `<${mask}>`,
+      n: mask,
+      of: [mask, mask],
+      [mask]: "abc"
+    })
+    expect(preview.redacted).toBe(true)
+  })
+
+  it("knows a secret by its whole, also where the preview shows a part", () => {
+    const secret = "s".repeat(2_000)
+    const preview = shownAfter({ input: secret, more: "x".repeat(20_000) }, { password: secret })
+    expect(preview).toMatchObject({ truncated: true, redacted: true, preview: { input: mask } })
+    expect(preview.redacted_paths).toEqual(["input"])
+  })
+
+  it("is itself where nothing of it is secret, and nothing where there were too many secrets to tell", () => {
+    const value = { a: "text" }
+    expect(shownAfter(value, { password: "other" }).preview).toBe(value)
+    const many = Array.from({ length: 101 }, (_, n) => ({ token: `token-${n}` }))
+    expect(shownAfter(value, many)).toMatchObject({ available: false, preview: null, reason: "too_large" })
+  })
+})
 
 describe("a preview", () => {
   it("is the value itself when it is small and has no secret", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { type IssueCode, issueCodes } from "../src/Issue.ts"
-import { compileWorkflow } from "../src/Workflow.ts"
+import { compileWorkflow, compiling } from "../src/Workflow.ts"
 import { branch, call, catalog, compiled, delay, echo, edge, filter, send } from "./Graphs.ts"
 
 type Written = ReadonlyArray<unknown>
@@ -561,6 +561,19 @@ describe("a graph that is right", () => {
       condition: null,
       position: 1
     })
+  })
+
+  it("is compiled in parts, one for each step at the least", () => {
+    const steps = ["one1", "two2", "three"].map((id) => echo(id))
+    const parts = compiling(steps, [edge("", "one1"), edge("", "two2"), edge("", "three")], catalog)
+    let count = 0
+    let part = parts.next()
+    while (part.done !== true) {
+      count++
+      part = parts.next()
+    }
+    expect(Result.isSuccess(part.value)).toBe(true)
+    expect(count).toBeGreaterThanOrEqual(steps.length)
   })
 
   it("is compiled to the same again from what is read back", () => {

@@ -1,10 +1,12 @@
 import { Effect, Result } from "effect"
+import { prefixes } from "@tidegate/model/Ids"
+import { inTurns } from "@tidegate/model/LoopTurn"
 import { type PinnedAction, pinnedActions } from "@tidegate/storage/Actions"
 import { catalogFor } from "@tidegate/storage/ActionCatalog"
 import { namedBefore, type NamedResource, namedResources } from "@tidegate/storage/RunResources"
 import { type DueRun, readVersion } from "@tidegate/storage/Runs"
 import type { Edge, Step } from "@tidegate/workflows/Definition"
-import { compileWorkflow, type Workflow } from "@tidegate/workflows/Workflow"
+import { compiling, type Workflow } from "@tidegate/workflows/Workflow"
 
 /** Versions that runs are still on, each with what they were pinned to. */
 const mostPlans = 16
@@ -29,12 +31,13 @@ interface Definition {
 }
 
 /** What a run was pinned to stands in the resources that were told of it when it began. */
-interface Told extends NamedResource {
+interface Told extends Partial<NamedResource> {
   readonly step_id: string
+  readonly id: string
 }
 
 /** What a version's steps do depends on these, and on nothing else that may change. */
-const isPinned = ({ id }: { readonly id: string }): boolean => /^(?:act|flt)_/.test(id)
+const isPinned = ({ id }: { readonly id: string }): boolean => /^(?:act|flt|trs)_/.test(id)
 
 const namesOf = (steps: ReadonlyArray<Step>): Definition["names"] =>
   steps.flatMap(({ id, kind, resource_id }) =>
@@ -44,8 +47,8 @@ const namesOf = (steps: ReadonlyArray<Step>): Definition["names"] =>
 const noActions: ReadonlyMap<string, PinnedAction> = new Map()
 
 /**
- * The plans of a workflow's versions, compiled once as long as they are in use. Saved actions and stored filters are part of the plan: a run that
- * began with them goes by them to its end. Null: the version cannot be read, or compiles no more.
+ * The plans of a workflow's versions, compiled once as long as they are in use. Saved actions, stored filters and the code of transformations are part of the
+ * plan: a run that began with them goes by them to its end. Null: the version cannot be read, or compiles no more.
  */
 export const plansOf = (id: string) => {
   const definitions = new Map<number, Definition>()
@@ -77,7 +80,14 @@ export const plansOf = (id: string) => {
     const filters = new Map(
       pins.flatMap(({ conditions, id }) => (conditions === undefined ? [] : [[id, conditions] as const]))
     )
-    const compiled = compileWorkflow(steps, edges, yield* catalogFor(steps, actions, filters))
+    const codes = new Map(
+      pins.flatMap(({ content_hash, id }) =>
+        content_hash !== undefined && id.startsWith(prefixes.transformation)
+          ? [[id, content_hash.replace(/^sha256:/, "")] as const]
+          : []
+      )
+    )
+    const compiled = yield* inTurns(compiling(steps, edges, yield* catalogFor(steps, actions, filters, codes)))
     if (Result.isFailure(compiled)) {
       yield* Effect.logError("a workflow's version does not compile any more", { workflow_id: id, version })
       return null

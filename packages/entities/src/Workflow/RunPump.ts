@@ -71,6 +71,12 @@ export const runPump = Effect.fnUntraced(function* (
     for (const told of inHand.values()) Queue.offerUnsafe(told, { occurrence: occurrenceOf(now), endsEffect: false })
   }
 
+  /** Ends a run that cannot go on as it is stored: it would be taken on again and again, and keep others from their turn. */
+  const giveUp = Effect.fnUntraced(function* (run: DueRun) {
+    const error = { code: "INTERNAL_ERROR", message: "the run cannot be carried on" }
+    yield* journal.move(abandoned(run, error, yield* Clock.currentTimeMillis))
+  })
+
   const carry = Effect.fnUntraced(function* (
     run: DueRun,
     plan: Plan,
@@ -94,7 +100,9 @@ export const runPump = Effect.fnUntraced(function* (
       resources
     }
     const going = carryOn(work).pipe(
-      Effect.catchDefect((cause) => Effect.logError("a run of a workflow broke down", { run_id: run.id, cause })),
+      Effect.catchDefect((cause) =>
+        Effect.andThen(Effect.logError("a run of a workflow broke down", { run_id: run.id, cause }), giveUp(run))
+      ),
       Effect.ensuring(
         Effect.sync(() => {
           inHand.delete(run.id)

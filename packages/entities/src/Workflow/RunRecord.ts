@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, type Schema } from "effect"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { inTurns } from "@tidegate/model/LoopTurn"
 import { parseQuery, storedHeaders } from "@tidegate/model/Message"
@@ -9,6 +9,7 @@ import type { Advanced } from "@tidegate/workflows/Advance"
 import { previewOf } from "@tidegate/workflows/Preview"
 import { linesOf, outputsIn, type Part, partOf, stateOf } from "@tidegate/workflows/Progress"
 import { type Facts, queuedRun, type RunState } from "@tidegate/workflows/Run"
+import { SecretTexts } from "@tidegate/workflows/SecretTexts"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 
 /** A run between its rows and what decides about it. */
@@ -38,6 +39,17 @@ export const factsOf = (
     source
   }
 }
+
+/** What has stood under secret names in what a run began with and in what its steps have given. */
+export const secretTextsOf = Effect.fnUntraced(function* (
+  { trigger: { body, headers, query } }: Facts,
+  { steps }: RunState
+): Effect.fn.Return<SecretTexts> {
+  const texts = new SecretTexts()
+  yield* inTurns(texts.learn([body, headers as Schema.JsonObject, query as Schema.JsonObject]))
+  for (const { output } of steps) if (output !== null) yield* inTurns(texts.learn(output))
+  return texts
+})
 
 /** Where a run stands, by what has been stored of it: its parts, or those behind what it carried into a wait. */
 export const storedState = Effect.fnUntraced(function* (
@@ -82,7 +94,9 @@ const errorOf = ({ plan }: Workflow, { steps, stopped }: RunState): RunTransitio
   const error = stopped === null ? steps[failed ?? -1]?.error : stopped.error
   if (error === null || error === undefined) return null
   const stepId = failed === null ? null : (plan[failed]?.step.id ?? null)
-  return { code: error.code, message: error.message.slice(0, 2_000), stepId }
+  // No column of text holds a NUL, and code may throw one.
+  const plain = (text: string): string => text.slice(0, 2_000).replaceAll("\u0000", "").toWellFormed()
+  return { code: plain(error.code), message: plain(error.message), stepId }
 }
 
 /** The end of a run whose plan is gone: what its steps have come to stays as it was. */
@@ -132,13 +146,16 @@ export const transitionOf = Effect.fnUntraced(function* (
   run: DueRun,
   before: RunState,
   { inputs, state }: Advanced,
+  texts: SecretTexts,
   { carried, due, moves, now, part, resources }: Writing
 ): Effect.fn.Return<RunTransition> {
   const { outputs, progress } = partOf(before, state)
+  const given = Object.keys(outputs ?? {}).map((step) => [step, state.steps[Number(step)]!.output] as const)
+  for (const [, output] of given) yield* inTurns(texts.learn(output))
   const previews: Record<string, { input?: unknown; output?: unknown }> = {}
-  for (const [step, given] of inputs) previews[step] = { input: yield* inTurns(previewOf(given)) }
-  for (const step of Object.keys(outputs ?? {})) {
-    previews[step] = { ...previews[step], output: yield* inTurns(previewOf(state.steps[Number(step)]!.output)) }
+  for (const [step, input] of inputs) previews[step] = { input: yield* inTurns(previewOf(input, [], texts)) }
+  for (const [step, output] of given) {
+    previews[step] = { ...previews[step], output: yield* inTurns(previewOf(output, [], texts)) }
   }
   const { failed, running, skipped, succeeded } = countsOf(state)
   return {

@@ -10,7 +10,7 @@ import type { Occurrence, RunState } from "@tidegate/workflows/Run"
 import type { Outcome, StepError } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
 import { carriedOf, carriedTo, carriesBeyond, unpacked } from "./Carried.ts"
-import { dueAt, factsOf, longestLife, storedState, transitionOf } from "./RunRecord.ts"
+import { dueAt, factsOf, longestLife, secretTextsOf, storedState, transitionOf } from "./RunRecord.ts"
 import { Room } from "./RunRoom.ts"
 import { OwnRuns } from "./RunsInHand.ts"
 
@@ -111,6 +111,7 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
   const createdAt = run.created_at.getTime()
   const since = run.due_at.getTime()
   let state = yield* storedState(workflow, work.parts, carriedBefore.state)
+  const texts = yield* secretTextsOf(facts, state)
   let part = run.parts
   let due: number | null = since
   /** Whether its steps have given what it does not carry yet. */
@@ -120,7 +121,17 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
   const begin = (effect: StepEffect): Effect.Effect<void> => {
     const { inputs, start, step } = effect
     const key = derivedId(prefixes.workflowStep, run.id, `${step.step.id}/${start.iteration ?? ""}`)
-    const carriedOut = slots.withPermits(1)(room.within(carryOut(effect, run, key)))
+    // Whatever breaks down fails its step: a run that waited for it would wait for ever, and keep its room.
+    const carriedOut = slots
+      .withPermits(1)(room.within(carryOut(effect, run, key)))
+      .pipe(
+        Effect.catchDefect((cause) =>
+          Effect.as(
+            Effect.logError("a step of a run broke down", { run_id: run.id, step_id: step.step.id, cause }),
+            failed("INTERNAL_ERROR", "the step broke down")
+          )
+        )
+      )
     const ended = Effect.flatMap(carriedOut, (outcome) => {
       const { occurrence } = occurred(start, outcome, inputs.warnings, Math.random())
       return Queue.offer(told, { occurrence, endsEffect: true })
@@ -140,7 +151,7 @@ export const carryOn = Effect.fnUntraced(function* (work: Work): Effect.fn.Retur
       const moves = next !== null && (next !== due || carried !== null)
       const resources = part === 0 ? (work.resources ?? null) : null
       const writing = { part: part + 1, now, due: next, moves, carried, resources }
-      const transition = yield* transitionOf(workflow, run, state, advanced, writing)
+      const transition = yield* transitionOf(workflow, run, state, advanced, texts, writing)
       if ((yield* journal.move(transition)) !== "stored") return false
       if (moves) own.waits(next)
       state = advanced.state

@@ -8,7 +8,7 @@ import { type Effect as StepEffect, occurred } from "@tidegate/workflows/Inputs"
 import type { Occurrence, RunState, Wait } from "@tidegate/workflows/Run"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import type { Workflow } from "@tidegate/workflows/Workflow"
-import { factsOf, transitionOf } from "./RunRecord.ts"
+import { factsOf, secretTextsOf, transitionOf } from "./RunRecord.ts"
 import { Effects } from "./RunWork.ts"
 
 /** A test takes no longer than this, whatever its steps say. */
@@ -45,6 +45,7 @@ export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Ret
   const { about, first, from, live, run, workflow } = trial
   const { carryOut } = yield* Effects
   const facts = factsOf(run, about)
+  const texts = yield* secretTextsOf(facts, from)
   const clock = (): number => performance.now()
   const happened = yield* Queue.unbounded<Occurrence>()
   const transitions: Array<RunTransition> = []
@@ -69,7 +70,7 @@ export const conduct = Effect.fnUntraced(function* (trial: Trial): Effect.fn.Ret
     const advanced = yield* inTurns(advance(workflow, facts, state, occurrence, { now: at, clock }))
     if (advanced.state !== state) {
       const writing = { part: transitions.length + 1, now: at, due: null, moves: false, carried: null, resources: null }
-      const transition = yield* transitionOf(workflow, run, state, advanced, writing)
+      const transition = yield* transitionOf(workflow, run, state, advanced, texts, writing)
       outputs += transition.outputs?.length ?? 0
       const previews = (transition.previews?.length ?? 0) > room ? null : transition.previews
       room -= previews?.length ?? 0

@@ -9,16 +9,18 @@ import type { Outcome } from "@tidegate/workflows/StepKind"
 import { failed } from "../RunWork.ts"
 import { requestOf } from "./Envelope.ts"
 
-/** Runs a transformation in the sandbox, with its variables, as a connection does. */
+/** Runs a transformation in the sandbox, with its variables of now, as a connection does, by the code that it had when the run began. */
 export const makeTransformationStep = Effect.gen(function* () {
   const sandbox = yield* Sandbox
   const stored = yield* Effect.context<Database | Secrets>()
   return Effect.fnUntraced(function* (effect: StepEffect, run: DueRun): Effect.fn.Return<Outcome> {
     const id = effect.step.step.resource_id ?? ""
-    const loaded = yield* Effect.result(loadTransformation(run.team_id, id)).pipe(Effect.provideContext(stored))
+    const loaded = yield* Effect.result(loadTransformation(run.team_id, id, effect.step.code)).pipe(
+      Effect.provideContext(stored)
+    )
     // Fails closed: code is never run without the variables it was given.
     if (Result.isFailure(loaded)) return failed("INTERNAL_ERROR", "the transformation cannot be read")
-    if (loaded.success === null) return failed("RESOURCE_DELETED", "the transformation was deleted")
+    if (loaded.success === null) return failed("RESOURCE_DELETED", "the transformation was deleted, or its code")
     const { code, code_hash, env, isolation } = loaded.success
     const call = sandbox.run({
       teamId: run.team_id,

@@ -1,0 +1,16 @@
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+
+/** Code that transformations had before: a run of a workflow goes by what they had when it began. */
+export default Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  // "superseded_at": since when the transformation has had other code. No run is older than 60 days.
+  yield* sql`create table transformation_versions (
+    transformation_id text collate "C" not null references transformations (id),
+    code_hash text not null,
+    team_id text collate "C" not null references teams (id),
+    code text not null,
+    superseded_at timestamptz not null,
+    primary key (transformation_id, code_hash)
+  )`
+})

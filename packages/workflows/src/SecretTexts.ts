@@ -1,0 +1,99 @@
+import type { Json } from "@tidegate/model/Rule"
+import { nameNames, valueNames } from "@tidegate/signatures/redaction/NamedValues"
+import { redacted } from "@tidegate/signatures/redaction/SecretValues"
+import { Predicate } from "effect"
+import { isSecretHere } from "./SecretHere.ts"
+import type { Parts } from "./StepKind.ts"
+
+/** So many texts are remembered of a run: of one that has more, nothing is shown. */
+const mostTexts = 100
+/** Shorter ones are in anything. */
+const shortest = { whole: 4, within: 6 } as const
+/** Values between two parts of the work. */
+const valuesAtOnce = 256
+/** In a longer text each search is a part of the work. */
+const longText = 16_384
+
+/**
+ * What has stood under secret names in a run: a template moves it under any other name, and code may put it into any text. It is masked wherever it
+ * comes again, whatever it is called there. It fails closed: what is under a secret name is secret with all that is in it.
+ */
+export class SecretTexts {
+  readonly #texts = new Set<string>()
+  #within: ReadonlyArray<string> = []
+  #isFull = false
+
+  /** Whether there were more than are remembered. */
+  get isFull(): boolean {
+    return this.#isFull
+  }
+
+  /** Remembers what a value has under secret names. */
+  *learn(value: Json): Parts<void> {
+    const before = this.#texts.size
+    const left: Array<readonly [value: Json, isSecret: boolean]> = [[value, false]]
+    let seen = 0
+    for (let next = left.pop(); next !== undefined && !this.#isFull; next = left.pop()) {
+      if (++seen % valuesAtOnce === 0) yield
+      const [inner, isSecret] = next
+      if (Array.isArray(inner)) {
+        let isNamed = false
+        for (const item of inner as ReadonlyArray<Json>) {
+          left.push([item, isSecret || isNamed])
+          isNamed = !isNamed && typeof item === "string" && item.length <= 128 && isSecretHere(item)
+        }
+      } else if (Predicate.isReadonlyObject(inner)) {
+        const entries = Object.entries(inner as { readonly [name: string]: Json })
+        const isNamed = entries.some(
+          ([name, of]) => typeof of === "string" && of.length <= 128 && nameNames.test(name) && isSecretHere(of)
+        )
+        for (const [name, of] of entries) {
+          left.push([of, isSecret || isSecretHere(name) || (isNamed && valueNames.test(name))])
+        }
+      } else if (isSecret && (typeof inner === "string" || typeof inner === "number")) this.#add(String(inner))
+    }
+    if (this.#texts.size > before) this.#within = [...this.#texts].filter(({ length }) => length >= shortest.within)
+  }
+
+  #add(text: string): void {
+    if (text.length < shortest.whole || text === redacted) return
+    if (this.#texts.size >= mostTexts && !this.#texts.has(text)) this.#isFull = true
+    else this.#texts.add(text)
+  }
+
+  /** A value without them; itself where there is none. */
+  *masked(value: Json): Parts<Json> {
+    return this.#texts.size === 0 ? value : yield* this.#value(value)
+  }
+
+  *#value(value: Json): Parts<Json> {
+    if (typeof value === "string") return yield* this.#text(value)
+    if (typeof value === "number") return this.#texts.has(String(value)) ? redacted : value
+    if (typeof value !== "object" || value === null) return value
+    yield
+    if (Array.isArray(value)) {
+      const shown: Array<Json> = []
+      for (const item of value as ReadonlyArray<Json>) shown.push(yield* this.#value(item))
+      return shown.every((item, i) => item === value[i]) ? value : shown
+    }
+    let isChanged = false
+    const shown: Array<readonly [string, Json]> = []
+    for (const [name, of] of Object.entries(value as { readonly [name: string]: Json })) {
+      const entry = [yield* this.#text(name), yield* this.#value(of)] as const
+      isChanged ||= entry[0] !== name || entry[1] !== of
+      shown.push(entry)
+    }
+    return isChanged ? Object.fromEntries(shown) : value
+  }
+
+  *#text(text: string): Parts<string> {
+    if (this.#texts.has(text)) return redacted
+    let shown = text
+    for (const secret of this.#within) {
+      if (shown.length < secret.length) continue
+      if (shown.length > longText) yield
+      if (shown.includes(secret)) shown = shown.replaceAll(secret, redacted)
+    }
+    return shown
+  }
+}

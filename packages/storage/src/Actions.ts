@@ -2,6 +2,7 @@ import { createHash } from "node:crypto"
 import { Context, Effect, Layer, type Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Credentials } from "@tidegate/actions/Provider"
+import { sentToOf } from "@tidegate/actions/Providers"
 import { faultsOfInputs } from "@tidegate/actions/SavedInputs"
 import type { Action } from "@tidegate/model/Action"
 import { type GatewayError, invalid } from "@tidegate/model/GatewayError"
@@ -60,6 +61,26 @@ const judge = Effect.fnUntraced(function* (content: SavedContent): Effect.fn.Ret
       ? [{ path: "action_key", message: "no provider has this action: see GET /action-providers" }]
       : faultsOfInputs(found, content.inputs).map(({ message, path }) => ({ path: `config.inputs.${path}`, message }))
   if (faults.length > 0) yield* invalid(faults)
+})
+
+/**
+ * Credentials go where the saved inputs say, and stay there: what they are sent to is written out, and with another one they are written anew. Fails
+ * closed: who may change an action may not read its credentials, and would have them sent to themselves. `kept`: what they were sent with so far.
+ */
+const judgeTarget = Effect.fnUntraced(function* (
+  content: SavedContent,
+  kept: SavedContent | null
+): Effect.fn.Return<void, GatewayError> {
+  const { input, of } = sentToOf(content)
+  const target = of(content.inputs)
+  if (target === null) {
+    const message = "must be written out, without templates in its host: the credentials are sent there"
+    yield* invalid([{ path: `config.inputs.${input}`, message }])
+  }
+  if (kept !== null && of(kept.inputs) !== target) {
+    const message = "must be written anew, whole: what is stored was for another address"
+    yield* invalid([{ path: "config.credentials", message }])
+  }
 })
 
 /** No run is older: versions that were superseded before that are nobody's. */
@@ -133,6 +154,9 @@ const make = Effect.gen(function* () {
         config
       })
       yield* judge(content)
+      const isKept = next["credentials"] === undefined
+      const holds = (isKept ? (before?.credentials ?? null) : next["credentials"]) !== null
+      if (holds) yield* judgeTarget(content, isKept && before !== null ? contentOf(before) : null)
       const isSame = before !== null && hashOf(contentOf(before)) === hashOf(content)
       const version = before === null ? 1 : isSame ? before.version : before.version + 1
       return { ...next, version } satisfies Values
@@ -154,6 +178,7 @@ export interface LoadedAction {
   readonly provider_key: string
   readonly action_key: string
   readonly version: string
+  readonly inputs: Schema.JsonObject
   readonly disabled: boolean
   readonly credentials: Credentials
   readonly rate_limit: number | null
@@ -181,6 +206,7 @@ export const loadAction = Effect.fnUntraced(function* (
     provider_key,
     action_key,
     version: config.schema_version,
+    inputs: config.inputs,
     disabled: disabled_at !== null,
     credentials: { mode: config.auth_mode, values },
     rate_limit: config.rate_limit,

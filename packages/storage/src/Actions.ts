@@ -5,14 +5,15 @@ import type { Credentials } from "@tidegate/actions/Provider"
 import { sentToOf } from "@tidegate/actions/Providers"
 import { faultsOfInputs } from "@tidegate/actions/SavedInputs"
 import type { Action } from "@tidegate/model/Action"
-import { type GatewayError, invalid } from "@tidegate/model/GatewayError"
-import { action, type ActionConfig } from "@tidegate/resources/Action"
+import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
+import { action, type ActionConfig, mostActions } from "@tidegate/resources/Action"
 import { catalogFor, type SavedContent } from "./ActionCatalog.ts"
 import { HotSql } from "./Database.ts"
 import { presentOf } from "./PresentOf.ts"
 import { sealedColumn } from "./SealedColumn.ts"
 import { Secrets, type SecretUnreadable } from "./Secrets.ts"
 import { makeStore, nobody, type Store, type StoredRow, type Values } from "./Store.ts"
+import { holdTeam } from "./Teams.ts"
 import { refuseUsedBySteps } from "./WorkflowLinks.ts"
 
 /** A row of `actions`. */
@@ -89,6 +90,14 @@ const keptDays = 61
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
+  const judgeRoom = Effect.fnUntraced(function* (team_id: string, id: string) {
+    const [others] = yield* sql<{ count: number }>`
+      select count(*)::int4 as count from actions where team_id = ${team_id} and deleted_at is null and id <> ${id}`
+    if ((others?.count ?? 0) >= mostActions) {
+      yield* fail("TEAM_LIMIT_REACHED", `a team can have ${mostActions} saved actions; delete one first`)
+    }
+  })
+
   const stepsNaming = Effect.fnUntraced(function* (team_id: string, ids: ReadonlyArray<string>) {
     const rows = yield* sql<{ id: string; count: number }>`
       select step ->> 'resource_id' as id, count(*)::int4 as count
@@ -143,9 +152,11 @@ const make = Effect.gen(function* () {
         updated_at: row.updated_at.toISOString()
       }))
     }),
-    // Nothing is held before it, but a create writes a version too: it is a transaction.
-    hold: () => Effect.void,
-    prepare: Effect.fnUntraced(function* (_owner, before, next) {
+    // What counts the team's sees what the others have made. A create writes a version too: it is a transaction.
+    hold: (team_id, before) =>
+      before === null ? Effect.asVoid(Effect.provideService(holdTeam(team_id), SqlClient.SqlClient, sql)) : Effect.void,
+    prepare: Effect.fnUntraced(function* ({ id, team_id }, before, next) {
+      if (before === null) yield* judgeRoom(team_id, id)
       if (next["config"] === undefined) return next
       const config = JSON.parse(next["config"] as string) as ActionConfig
       const content = contentOf({

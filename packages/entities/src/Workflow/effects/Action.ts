@@ -10,7 +10,7 @@ import type { DueRun } from "@tidegate/storage/Runs"
 import type { Secrets } from "@tidegate/storage/Secrets"
 import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
 import type { Outcome, StepError } from "@tidegate/workflows/StepKind"
-import { failed, inTime } from "../RunWork.ts"
+import { inTime } from "../RunWork.ts"
 import { makeGatewayCall } from "./GatewayCall.ts"
 import { makeHttpCall } from "./HttpCall.ts"
 import { makePacing } from "./Pacing.ts"
@@ -100,13 +100,6 @@ export const makeActionStep = Effect.gen(function* () {
       onFailure: (error): Outcome => ({ kind: "failed", error }),
       onSuccess: (output): Outcome => ({ kind: "succeeded", output, ports: ["out"] })
     })
-    return yield* inTime(effect, outcome).pipe(
-      Effect.catchDefect((cause) =>
-        Effect.as(
-          Effect.logError("a call of an action broke down", { run_id: run.id, step_id: effect.step.step.id, cause }),
-          failed("ACTION_FAILED", "the gateway could not make this call")
-        )
-      )
-    )
+    return yield* inTime(effect, outcome)
   })
 })

@@ -197,3 +197,24 @@ it("a saved action takes its credentials to no other origin than it was saved wi
   expect(await to(`${target.origin}/others`)).toMatchObject({ error_code: null })
   expect(target.received.length).toBe(1)
 })
+
+it("gateway.publish goes by the source's limit, and to none that is disabled", async ({ gateway }) => {
+  const { body: source } = await gateway.call("POST", "/sources", {
+    name: gateway.name("limited"),
+    config: { rate_limit: 1, rate_limit_period: "hour" }
+  })
+  const { post } = await begin(
+    gateway,
+    [action("tell", "gateway", "publish", { source_id: source.id, body: {} })],
+    [edge(null, "tell")]
+  )
+  const told = async () => (await ended(gateway, await post())).row
+  expect(await told()).toMatchObject({ error_code: null })
+  expect(await told()).toMatchObject({ error_code: "RATE_LIMITED" })
+  await gateway.call("PUT", `/sources/${source.id}/disable`)
+  expect(await told()).toMatchObject({ error_code: expect.stringMatching(/^(?:RATE_LIMITED|RESOURCE_DISABLED)$/) })
+  const requests = await gateway.sql("select id from requests where source_id = $1", [source.id])
+  expect(requests.length).toBe(1)
+  await gateway.call("PATCH", `/sources/${source.id}`, { config: { rate_limit: null } })
+  expect(await told()).toMatchObject({ error_code: "RESOURCE_DISABLED" })
+})

@@ -34,7 +34,7 @@ export const mayCall = Effect.fnUntraced(function* (
   own: ReadonlySet<string>,
   inputs: unknown
 ): Effect.fn.Return<void, GatewayError> {
-  if (!isObject(inputs as Schema.Json) || !isOfDomains(own, (inputs as Schema.JsonObject)["from"])) return
+  if (!isObject(inputs) || !isOfDomains(own, inputs["from"])) return
   const message = "no action sends e-mail from a domain of the service itself: a destination of a site admin does"
   yield* fail("ROLE_REQUIRED", message, { required: "admin", path: "config.inputs.from" })
 })

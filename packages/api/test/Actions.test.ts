@@ -182,7 +182,7 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("actions", (
         Array.from({ length: 5 }, () => call("POST", "/actions", { body: body(named("crowded")) })),
         { concurrency: "unbounded" }
       )
-      expect(ends.map(({ status }) => status).toSorted()).toEqual([201, 201, 409, 409, 409])
+      expect(ends.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, 201, 409, 409, 409])
       expect(ends.filter(({ status }) => status === 409).map(({ body: { code } }) => code)).toEqual(
         Array.from({ length: 3 }, () => "TEAM_LIMIT_REACHED")
       )

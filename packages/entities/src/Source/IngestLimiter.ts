@@ -68,13 +68,17 @@ export const makeIngestLimiter = Effect.fnUntraced(function* (source_id: string)
     else to.takeOver(now + taken.remainingMs, taken.leased, now)
   })
 
-  const note = Effect.fnUntraced(function* ({ period }: IngestSettings, limit: number, leased: number) {
+  const note = Effect.fnUntraced(function* (
+    { period }: IngestSettings,
+    limit: number,
+    leased: number
+  ): Effect.fn.Return<void, GatewayError | SqlError.SqlError, Database> {
     if (leased <= noted) return
     const next = Math.max(leased, Math.min(limit, leased + aheadOf(limit, period)))
     if (!(yield* noteLeased(source_id, revision, next))) {
       // Somebody else counts in this period: nothing that is known of it here holds.
       budget = null
-      return yield* overtaken
+      yield* overtaken
     }
     noted = next
   })

@@ -174,3 +174,47 @@ it("a saved action calls with its credentials, which no answer brings back; disa
   expect((await ended(gateway, await post())).row).toMatchObject({ error_code: "RESOURCE_DISABLED" })
   expect(target.received.length).toBe(1)
 })
+
+it("a saved action takes its credentials to no other origin than it was saved with", async ({ gateway, target }) => {
+  const saved = await gateway.call("POST", "/actions", {
+    name: gateway.name("ledger"),
+    provider_key: "http",
+    action_key: "request",
+    auth_mode: "bearer",
+    credentials: { token: "a-token-that-nobody-reads" },
+    inputs: { method: "POST", url: `${target.origin}/entries` }
+  })
+  expect(saved.status, JSON.stringify(saved.body)).toBe(201)
+  const { post } = await begin(
+    gateway,
+    [{ id: "call", kind: "action", resource_id: saved.body.id, invocation_inputs: { url: "{{trigger.body.url}}" } }],
+    [edge(null, "call")]
+  )
+  const to = async (url: string) => (await ended(gateway, await post({ body: JSON.stringify({ url }) }))).row
+  const { port } = new URL(target.origin)
+  expect(await to(`http://localhost:${port}/entries`)).toMatchObject({ error_code: "INPUT_INVALID" })
+  expect(target.received.length).toBe(0)
+  expect(await to(`${target.origin}/others`)).toMatchObject({ error_code: null })
+  expect(target.received.length).toBe(1)
+})
+
+it("gateway.publish goes by the source's limit, and to none that is disabled", async ({ gateway }) => {
+  const { body: source } = await gateway.call("POST", "/sources", {
+    name: gateway.name("limited"),
+    config: { rate_limit: 1, rate_limit_period: "hour" }
+  })
+  const { post } = await begin(
+    gateway,
+    [action("tell", "gateway", "publish", { source_id: source.id, body: {} })],
+    [edge(null, "tell")]
+  )
+  const told = async () => (await ended(gateway, await post())).row
+  expect(await told()).toMatchObject({ error_code: null })
+  expect(await told()).toMatchObject({ error_code: "RATE_LIMITED" })
+  await gateway.call("PUT", `/sources/${source.id}/disable`)
+  expect(await told()).toMatchObject({ error_code: expect.stringMatching(/^(?:RATE_LIMITED|RESOURCE_DISABLED)$/) })
+  const requests = await gateway.sql("select id from requests where source_id = $1", [source.id])
+  expect(requests.length).toBe(1)
+  await gateway.call("PATCH", `/sources/${source.id}`, { config: { rate_limit: null } })
+  expect(await told()).toMatchObject({ error_code: "RESOURCE_DISABLED" })
+})

@@ -6,7 +6,7 @@ import * as ApiRoutes from "@tidegate/api/ApiRoutes"
 import { ApiOrigins } from "@tidegate/connectors/Origins"
 import { PublicBins } from "@tidegate/api/PublicBins"
 import { RateLimits } from "@tidegate/api/RateLimit"
-import { SenderDomains } from "@tidegate/api/SenderDomains"
+import { SenderDomains } from "@tidegate/connectors/SenderDomains"
 import { SignInSettings } from "@tidegate/api/SignInSettings"
 import * as Coordination from "@tidegate/coordination/Coordination"
 import * as Doors from "@tidegate/doors/Doors"
@@ -69,11 +69,12 @@ const core = <A, E>(settings: Settings, url: Redacted.Redacted, keys: KeyRing, c
     Layer.provideMerge(database(settings, url, keys))
   )
 
-const actors = ({ apiOrigins, retention }: Settings) =>
+const actors = ({ apiOrigins, retention, senderDomains }: Settings) =>
   Layer.provide(
     Actors.layer(bounds, retention),
-    Layer.merge(
+    Layer.mergeAll(
       Layer.succeed(ApiOrigins, (origin) => apiOrigins.get(origin) ?? origin),
+      Layer.succeed(SenderDomains, senderDomains),
       PostgresServers.layer()
     )
   )

@@ -8,7 +8,7 @@ import { Result, Schema } from "effect"
 import { mostAnswerBytes } from "./Answers.ts"
 import { carriedBy } from "./AuthModes.ts"
 import type { HttpCall } from "./Call.ts"
-import { type Credentials, invalid } from "./Provider.ts"
+import { type Credentials, invalid, type SentTo } from "./Provider.ts"
 
 /** Requests that are made of a step's inputs. */
 
@@ -25,6 +25,18 @@ type Pairs = typeof Pairs.Type
 const pairsOf = (description: string) => setting(Pairs.annotate({ description }), null, "must be an object of texts")
 
 export const Url = HttpUrl(4_096).annotate({ description: "Where to; without a fragment, a user name or a password" })
+
+/** An origin with the character that ends it. Templates stand behind it alone. */
+const beginning = /^https?:\/\/[^/\\?#{}\s]+(?:[/\\?#]|$)/i
+
+/** To the origin of the URL. */
+export const sentToOrigin: SentTo = {
+  input: "url",
+  of: ({ url }) => {
+    const [written] = (typeof url === "string" ? beginning.exec(url) : null) ?? []
+    return written === undefined ? null : (URL.parse(written)?.origin ?? null)
+  }
+}
 
 export const requestInputs = {
   headers: pairsOf("Header names and values"),

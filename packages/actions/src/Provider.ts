@@ -66,12 +66,22 @@ export interface ProviderAction extends About {
   readonly input: Schema.JsonObject
   /** As a step calls it. */
   readonly action: Action
+  /** Absent: its credentials go to the one API that it calls. */
+  readonly sentTo?: SentTo
   /** Makes the call of resolved inputs; null: it stays within the process. */
   readonly call: ((inputs: Inputs, credentials: Credentials) => Result.Result<Call, StepError>) | null
 }
 
 export interface Inputs {
   readonly [input: string]: Json
+}
+
+/** Where credentials go by the inputs that they are sent with. */
+export interface SentTo {
+  /** What tells it, first of all. */
+  readonly input: string
+  /** The same for the same party; null: it is not told, or by a template. */
+  readonly of: (inputs: Inputs) => string | null
 }
 
 /** Of an input that its schema looks into. */
@@ -89,6 +99,7 @@ const countOf = (value: Json): number => {
 interface Calling<S extends Settings> extends About {
   /** Declared as a destination's settings are: each has a default, or is needed. */
   readonly inputs: S
+  readonly sentTo?: SentTo
   readonly call: (inputs: SettingsOf<S>, credentials: Credentials) => Result.Result<Call, StepError>
   /** Puts inputs that come otherwise into the shape of their schemas. */
   readonly read?: (inputs: Inputs) => Inputs
@@ -144,7 +155,7 @@ const named = (faults: ReadonlyArray<Complaint>): ReadonlyArray<Complaint> =>
   faults.map(({ message, path }) => ({ message, path: path.replace(/^config\./, "") }))
 
 /** Whether a template stands anywhere in it: what it will be is known when it runs. */
-const isOpen = (value: Json): boolean =>
+export const isOpen = (value: Json): boolean =>
   typeof value === "string"
     ? value.includes("{{")
     : typeof value === "object" && value !== null && Object.values(value).some(isOpen)

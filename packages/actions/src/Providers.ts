@@ -2,7 +2,7 @@ import type { Action } from "@tidegate/workflows/Catalog"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { Result } from "effect"
 import type { Call } from "./Call.ts"
-import type { Credentials, Inputs, Provider, ProviderAction } from "./Provider.ts"
+import type { Credentials, Inputs, Provider, ProviderAction, SentTo } from "./Provider.ts"
 import { connectorProviders } from "./providers/Connectors.ts"
 import { gateway } from "./providers/Gateway.ts"
 import { http } from "./providers/Http.ts"
@@ -60,6 +60,11 @@ export const inlineActionOf = (name: ActionName): Action | null => {
   const [provider, { action }] = found
   return needsCredentials(provider) ? { ...action, compile: () => whereSaved } : action
 }
+
+const nowhereElse: SentTo = { input: "", of: () => "" }
+
+/** Where the credentials of an action go, by its inputs. */
+export const sentToOf = (name: ActionName): SentTo => find(name)?.[1].sentTo ?? nowhereElse
 
 /** The call that an action makes of resolved inputs. */
 export const callOf = (name: ActionName, inputs: Inputs, credentials: Credentials): Result.Result<Call, StepError> => {

@@ -3,6 +3,7 @@ import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { ActionProviders } from "@tidegate/model/ActionCatalog"
 import { newId, prefixes } from "@tidegate/model/Ids"
+import { mostActions } from "@tidegate/resources/Action"
 import { currentActions, loadAction, pinnedActions } from "@tidegate/storage/Actions"
 import { call, layer as server, teams } from "./ControlServer.ts"
 
@@ -116,6 +117,79 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("actions", (
     })
   )
 
+  it.effect("credentials stay with the origin that they were written for", () =>
+    Effect.gen(function* () {
+      const elsewhere = { url: "https://{{trigger.body.host}}/entries" }
+      for (const inputs of [elsewhere, {}, { url: "https://ledger.example.com{{trigger.body.rest}}" }]) {
+        const answer = yield* call("POST", "/actions", { body: { ...body(named("open")), inputs } })
+        expect([answer.status, fieldsOf(answer)]).toEqual([
+          400,
+          [expect.objectContaining({ path: "config.inputs.url" })]
+        ])
+      }
+      const bare = { auth_mode: "none", credentials: {}, inputs: elsewhere }
+      expect((yield* call("POST", "/actions", { body: { ...body(named("bare")), ...bare } })).status).toBe(201)
+
+      const { body: saved } = yield* call("POST", "/actions", { body: body(named("stays")) })
+      const moved = { inputs: { url: "https://other.example.com/entries" } }
+      for (const method of ["PATCH", "PUT"]) {
+        const answer = yield* call(method, `/actions/${saved.id}`, { body: moved })
+        expect([answer.status, fieldsOf(answer)]).toEqual([
+          400,
+          [expect.objectContaining({ path: "config.credentials" })]
+        ])
+      }
+      const table = {
+        ...body(named("table")),
+        provider_key: "sql_database",
+        action_key: "send",
+        auth_mode: "database_password",
+        credentials: { username: "ada", password: "a-password-of-hers" },
+        inputs: { host: "db.example.com", port: "{{trigger.body.port}}", database: "shop", table: "orders" }
+      }
+      expect((yield* call("POST", "/actions", { body: table })).status).toBe(400)
+
+      const { body: source } = yield* call("POST", "/sources", { body: { name: named("shop") } })
+      const edges = [{ source_type: "trigger", target_step_id: "call" }]
+      const flow = (url: string) => ({
+        name: named("flow"),
+        source_id: source.id,
+        steps: [{ id: "call", kind: "action", resource_id: saved.id, invocation_inputs: { url } }],
+        edges
+      })
+      expect(yield* call("POST", "/workflows", { body: flow("https://other.example.com/entries") })).toMatchObject({
+        status: 400,
+        body: { data: { issues: [{ code: "STEP_CONFIG_INVALID", field: "invocation_inputs.url" }] } }
+      })
+      for (const url of ["https://ledger.example.com/{{trigger.body.id}}", "{{trigger.body.url}}"]) {
+        expect((yield* call("POST", "/workflows", { body: flow(url) })).status).toBe(200)
+      }
+
+      const anew = { ...moved, credentials: { token: "another-token-of-it" } }
+      expect((yield* call("PATCH", `/actions/${saved.id}`, { body: anew })).status).toBe(200)
+    })
+  )
+
+  it.effect("a team can have 1,000, also when the last ones are made at once", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const before = yield* sql<{ count: number }>`
+        select count(*)::int4 as count from actions where team_id = ${team} and deleted_at is null`
+      yield* sql`insert into actions (id, team_id, name, provider_key, action_key, config, version, created_at, updated_at)
+        select 'act_crowd' || n, ${team}, 'crowd' || n, 'http', 'request', '{}', 1, now(), now()
+        from generate_series(1, ${mostActions - 2 - before[0]!.count}::int) n`
+      const ends = yield* Effect.all(
+        Array.from({ length: 5 }, () => call("POST", "/actions", { body: body(named("crowded")) })),
+        { concurrency: "unbounded" }
+      )
+      expect(ends.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, 201, 409, 409, 409])
+      expect(ends.filter(({ status }) => status === 409).map(({ body: { code } }) => code)).toEqual(
+        Array.from({ length: 3 }, () => "TEAM_LIMIT_REACHED")
+      )
+      yield* sql`delete from actions where team_id = ${team} and id like 'act_crowd%'`
+    })
+  )
+
   it.effect("all that is wrong with one is told, and no credential with it", () =>
     Effect.gen(function* () {
       const wrong = [
@@ -201,7 +275,7 @@ layer(server, { timeout: "60 seconds", excludeTestServices: true })("actions", (
       })
 
       const first = (yield* currentActions(team, [saved.id])).get(saved.id)!
-      yield* call("PATCH", `/actions/${saved.id}`, { body: { inputs: { url: "https://other.example.com/" } } })
+      yield* call("PATCH", `/actions/${saved.id}`, { body: { inputs: { url: "https://ledger.example.com/other" } } })
       const second = (yield* currentActions(team, [saved.id])).get(saved.id)!
       expect([first.revision, second.revision]).toEqual([1, 2])
       expect(second.content_hash).not.toBe(first.content_hash)

@@ -1,9 +1,9 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { SenderDomains } from "@tidegate/connectors/SenderDomains"
 import { newId, prefixes } from "@tidegate/model/Ids"
 import { hashToken } from "@tidegate/storage/Secrets"
-import { SenderDomains } from "../src/SenderDomains.ts"
 import { SignInSettings } from "../src/SignInSettings.ts"
 import { call, layer as server, teams } from "./ControlServer.ts"
 
@@ -57,6 +57,25 @@ layer(Layer.provide(server, settings), { timeout: "60 seconds", excludeTestServi
         expect([status, body.code]).toEqual([403, "ROLE_REQUIRED"])
         const flat = { ...mail("mail", from), config: { to: "ops@example.com" }, from }
         expect((yield* call("PUT", "/v1/destinations", { body: flat })).status).toBe(403)
+      })
+    )
+
+    it.effect("is no action's to send as, whoever saves it", () =>
+      Effect.gen(function* () {
+        const saved = (from: string) => ({
+          name: "mail",
+          provider_key: "email_api_email",
+          action_key: "send",
+          credentials: { api_key: "SG.0000" },
+          inputs: { from, to: "ops@example.com" }
+        })
+        const { inputs, ...rest } = saved(`orders@${own}`)
+        for (const body of [saved(`orders@${own}`), { ...rest, config: { inputs } }]) {
+          expect((yield* call("POST", "/actions", { body })).body.code).toBe("ROLE_REQUIRED")
+        }
+        const created = yield* call("POST", "/actions", { body: saved("orders@example.com") })
+        expect([created.status, created.body.code]).toEqual([201, undefined])
+        expect((yield* call("PATCH", `/actions/${created.body.id}`, { body: { inputs } })).status).toBe(403)
       })
     )
 

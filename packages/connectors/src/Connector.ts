@@ -62,6 +62,8 @@ export interface PerStep {
   readonly name: string
   /** An example of it. */
   readonly example: Schema.Json
+  /** The inputs that `leadsTo` goes by. */
+  readonly address?: ReadonlyArray<string>
   /** The settings that follow from it. */
   readonly settings?: (payload: Schema.Json) => Config
 }

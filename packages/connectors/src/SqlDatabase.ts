@@ -190,7 +190,7 @@ export const sqlDatabase = connector({
   auths: ["DATABASE_PASSWORD"],
   leadsTo: ({ host, port }) => `${host}:${port}`,
   credentials: "mask",
-  perStep: payloadPerStep("What the payload_column gets"),
+  perStep: { ...payloadPerStep("What the payload_column gets"), address: ["host", "port"] },
   example: {
     name: "orders-table",
     type: "SQL_DATABASE",

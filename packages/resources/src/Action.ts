@@ -40,6 +40,9 @@ export interface ActionFields {
   readonly disabled: boolean
 }
 
+/** Of a team. */
+export const mostActions = 1_000
+
 const longestName = 128
 const mostInputBytes = 262_144
 
@@ -282,7 +285,7 @@ export const action = resource({
   switches: ["disable", "enable"],
   weight: "octet_length(t.config::text)",
   largestBody: maxControlBody,
-  errors: { delete: ["RESOURCE_IN_USE"] },
+  errors: { write: ["TEAM_LIMIT_REACHED"], delete: ["RESOURCE_IN_USE"] },
   example: {
     body,
     patch: { inputs: changed },

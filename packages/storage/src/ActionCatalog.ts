@@ -1,6 +1,6 @@
-import { Effect, type Schema } from "effect"
-import { type ActionName, actionOf, formatterKey, inlineActionOf } from "@tidegate/actions/Providers"
-import type { Catalog, SavedAction } from "@tidegate/workflows/Catalog"
+import { Effect, Result, type Schema } from "effect"
+import { type ActionName, actionOf, formatterKey, inlineActionOf, sentToOf } from "@tidegate/actions/Providers"
+import type { Action, Catalog, SavedAction } from "@tidegate/workflows/Catalog"
 
 /** The actions that steps may call: those of the providers, and the team's saved ones. */
 
@@ -11,7 +11,27 @@ export interface SavedContent {
   /** Of the action's schema. */
   readonly version: string
   readonly inputs: Schema.JsonObject
+  /** Whether credentials are saved with it, as far as that is asked. */
+  readonly holdsCredentials?: boolean
 }
+
+/** An action with the credentials of a saved one: a step sends them nowhere else. Where a template stands that is judged when it runs. */
+const stayingAt = (content: SavedContent, action: Action): Action => ({
+  ...action,
+  compile: (step) => {
+    const { input, of } = sentToOf(content)
+    const target = of({ ...content.inputs, ...step.invocation_inputs })
+    return target === null || target === of(content.inputs)
+      ? action.compile(step)
+      : Result.fail([
+          {
+            code: "STEP_CONFIG_INVALID",
+            field: `invocation_inputs.${input}`,
+            message: "is another address than the action was saved with, which its credentials are for"
+          }
+        ])
+  }
+})
 
 /** The formatter is loaded by the first workflow that names it: a gateway that formats nothing has none of it in memory. */
 const formatter = Effect.promise(() => import("@tidegate/workflows/actions/Formatter"))
@@ -49,7 +69,9 @@ const catalogOf = (
     saved: (id): SavedAction | null => {
       const content = saved.get(id)
       const action = content === undefined ? null : named(content)
-      return content === undefined || action === null ? null : { action, inputs: content.inputs }
+      if (content === undefined || action === null) return null
+      const called = content.holdsCredentials === true ? stayingAt(content, action) : action
+      return { action: called, inputs: content.inputs }
     }
   }
 }

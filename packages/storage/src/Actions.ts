@@ -2,16 +2,18 @@ import { createHash } from "node:crypto"
 import { Context, Effect, Layer, type Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Credentials } from "@tidegate/actions/Provider"
+import { sentToOf } from "@tidegate/actions/Providers"
 import { faultsOfInputs } from "@tidegate/actions/SavedInputs"
 import type { Action } from "@tidegate/model/Action"
-import { type GatewayError, invalid } from "@tidegate/model/GatewayError"
-import { action, type ActionConfig } from "@tidegate/resources/Action"
+import { fail, type GatewayError, invalid } from "@tidegate/model/GatewayError"
+import { action, type ActionConfig, mostActions } from "@tidegate/resources/Action"
 import { catalogFor, type SavedContent } from "./ActionCatalog.ts"
 import { HotSql } from "./Database.ts"
 import { presentOf } from "./PresentOf.ts"
 import { sealedColumn } from "./SealedColumn.ts"
 import { Secrets, type SecretUnreadable } from "./Secrets.ts"
 import { makeStore, nobody, type Store, type StoredRow, type Values } from "./Store.ts"
+import { holdTeam } from "./Teams.ts"
 import { refuseUsedBySteps } from "./WorkflowLinks.ts"
 
 /** A row of `actions`. */
@@ -62,11 +64,39 @@ const judge = Effect.fnUntraced(function* (content: SavedContent): Effect.fn.Ret
   if (faults.length > 0) yield* invalid(faults)
 })
 
+/**
+ * Credentials go where the saved inputs say, and stay there: what they are sent to is written out, and with another one they are written anew. Fails
+ * closed: who may change an action may not read its credentials, and would have them sent to themselves. `kept`: what they were sent with so far.
+ */
+const judgeTarget = Effect.fnUntraced(function* (
+  content: SavedContent,
+  kept: SavedContent | null
+): Effect.fn.Return<void, GatewayError> {
+  const { input, of } = sentToOf(content)
+  const target = of(content.inputs)
+  if (target === null) {
+    const message = "must be written out, without templates in its host: the credentials are sent there"
+    yield* invalid([{ path: `config.inputs.${input}`, message }])
+  }
+  if (kept !== null && of(kept.inputs) !== target) {
+    const message = "must be written anew, whole: what is stored was for another address"
+    yield* invalid([{ path: "config.credentials", message }])
+  }
+})
+
 /** No run is older: versions that were superseded before that are nobody's. */
 const keptDays = 61
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+
+  const judgeRoom = Effect.fnUntraced(function* (team_id: string, id: string) {
+    const [others] = yield* sql<{ count: number }>`
+      select count(*)::int4 as count from actions where team_id = ${team_id} and deleted_at is null and id <> ${id}`
+    if ((others?.count ?? 0) >= mostActions) {
+      yield* fail("TEAM_LIMIT_REACHED", `a team can have ${mostActions} saved actions; delete one first`)
+    }
+  })
 
   const stepsNaming = Effect.fnUntraced(function* (team_id: string, ids: ReadonlyArray<string>) {
     const rows = yield* sql<{ id: string; count: number }>`
@@ -122,9 +152,11 @@ const make = Effect.gen(function* () {
         updated_at: row.updated_at.toISOString()
       }))
     }),
-    // Nothing is held before it, but a create writes a version too: it is a transaction.
-    hold: () => Effect.void,
-    prepare: Effect.fnUntraced(function* (_owner, before, next) {
+    // What counts the team's sees what the others have made. A create writes a version too: it is a transaction.
+    hold: (team_id, before) =>
+      before === null ? Effect.asVoid(Effect.provideService(holdTeam(team_id), SqlClient.SqlClient, sql)) : Effect.void,
+    prepare: Effect.fnUntraced(function* ({ id, team_id }, before, next) {
+      if (before === null) yield* judgeRoom(team_id, id)
       if (next["config"] === undefined) return next
       const config = JSON.parse(next["config"] as string) as ActionConfig
       const content = contentOf({
@@ -133,6 +165,9 @@ const make = Effect.gen(function* () {
         config
       })
       yield* judge(content)
+      const isKept = next["credentials"] === undefined
+      const holds = (isKept ? (before?.credentials ?? null) : next["credentials"]) !== null
+      if (holds) yield* judgeTarget(content, isKept && before !== null ? contentOf(before) : null)
       const isSame = before !== null && hashOf(contentOf(before)) === hashOf(content)
       const version = before === null ? 1 : isSame ? before.version : before.version + 1
       return { ...next, version } satisfies Values
@@ -154,6 +189,7 @@ export interface LoadedAction {
   readonly provider_key: string
   readonly action_key: string
   readonly version: string
+  readonly inputs: Schema.JsonObject
   readonly disabled: boolean
   readonly credentials: Credentials
   readonly rate_limit: number | null
@@ -181,6 +217,7 @@ export const loadAction = Effect.fnUntraced(function* (
     provider_key,
     action_key,
     version: config.schema_version,
+    inputs: config.inputs,
     disabled: disabled_at !== null,
     credentials: { mode: config.auth_mode, values },
     rate_limit: config.rate_limit,

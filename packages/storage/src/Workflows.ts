@@ -127,9 +127,9 @@ const make = Effect.gen(function* () {
   const savedActions = Effect.fnUntraced(function* (team_id: string, references: ReadonlyArray<Reference>) {
     const ids = references.flatMap(({ id }) => (id.startsWith(prefixes.action) ? [id] : []))
     if (ids.length === 0) return new Map<string, SavedContent>()
-    const rows = yield* sql<Pick<ActionRow, "id" | "provider_key" | "action_key" | "config">>`
-      select id, provider_key, action_key, config from actions where id = any(${ids}) and ${presentOf(sql, team_id)}`
-    return new Map(rows.map((row) => [row.id, contentOf(row)]))
+    const rows = yield* sql<Pick<ActionRow, "id" | "provider_key" | "action_key" | "config"> & { holds: boolean }>`
+      select id, provider_key, action_key, config, credentials is not null as holds from actions where id = any(${ids}) and ${presentOf(sql, team_id)}`
+    return new Map(rows.map((row) => [row.id, { ...contentOf(row), holdsCredentials: row.holds }]))
   })
 
   /** Compiles what is to be stored; every fault of the graph, and every id that names nothing, in one answer. */

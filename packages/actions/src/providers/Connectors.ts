@@ -8,7 +8,16 @@ import type { Json } from "@tidegate/model/Rule"
 import { type Complaint, decodeAll } from "@tidegate/rules/Decode"
 import { type OutboundAuth, outboundAuthOf, validateOutboundAuth } from "@tidegate/signatures/OutboundAuth"
 import { Result, Schema, SchemaParser } from "effect"
-import { type AuthMode, calling, type CredentialField, type Inputs, invalid, type Provider } from "../Provider.ts"
+import {
+  type AuthMode,
+  calling,
+  type CredentialField,
+  type Inputs,
+  invalid,
+  isOpen,
+  type Provider,
+  type SentTo
+} from "../Provider.ts"
 
 /** The types of destinations, each as a provider with one action: its settings are the inputs of a step, its secrets the credentials. */
 
@@ -133,6 +142,18 @@ const sampleText = (value: Json): Json =>
 const bytesOf = (payload: Json): Uint8Array =>
   Buffer.from(typeof payload === "string" ? payload : JSON.stringify(payload))
 
+/** By the inputs that its type says, each as it is written or else by its default. */
+const sentToBy = (names: ReadonlyArray<string>, given: Settings): SentTo => ({
+  input: names[0]!,
+  of: (inputs) => {
+    const values = names.map((name): Json => {
+      const one = given[name]!
+      return inputs[name] ?? ("default" in one ? (one.default as Json) : null)
+    })
+    return values.some((value) => value === null || isOpen(value)) ? null : values.map(String).join(" ").toLowerCase()
+  }
+})
+
 /** The provider of a type of destinations. */
 const providerOf = (row: Connector): Provider => {
   const { description, example, perStep, settings, type } = row
@@ -162,6 +183,7 @@ const providerOf = (row: Connector): Provider => {
         version: "1.0.0",
         inputs,
         read: readBy(given),
+        ...(perStep?.address === undefined ? {} : { sentTo: sentToBy(perStep.address, given) }),
         output: {
           type: "object",
           properties: {

@@ -2,7 +2,7 @@ import { AnyJson, needed, setting } from "@tidegate/connectors/Settings"
 import { OneOf } from "@tidegate/signatures/AuthSettings"
 import { answered, answerSample, answerSchema } from "../Answers.ts"
 import { httpModes } from "../AuthModes.ts"
-import { requestInputs, requestOf, Url } from "../HttpRequest.ts"
+import { requestInputs, requestOf, sentToOrigin, Url } from "../HttpRequest.ts"
 import { calling, type Provider } from "../Provider.ts"
 
 export const http: Provider = {
@@ -33,6 +33,7 @@ export const http: Provider = {
       primary_output: "body",
       sample: { inputs: { url: "https://api.example.com/orders" }, output: answerSample },
       rate_limit: null,
+      sentTo: sentToOrigin,
       call: (inputs, credentials) => requestOf(inputs, credentials, answered)
     })
   ]

@@ -6,7 +6,7 @@ import type { StepError } from "@tidegate/workflows/StepKind"
 import { Result, Schema } from "effect"
 import { answered } from "../Answers.ts"
 import { httpModes } from "../AuthModes.ts"
-import { requestInputs, requestOf, Url } from "../HttpRequest.ts"
+import { requestInputs, requestOf, sentToOrigin, Url } from "../HttpRequest.ts"
 import { calling, type Provider } from "../Provider.ts"
 
 const Path = text.check(
@@ -74,6 +74,7 @@ export const jsonFeed: Provider = {
         output: { items: [{ id: "1", title: "First" }], count: 1, total: 1 }
       },
       rate_limit: null,
+      sentTo: sentToOrigin,
       call: ({ items_path, limit, ...request }, credentials) =>
         requestOf({ ...request, method: "GET", body: null }, credentials, (answer) =>
           Result.flatMap(answered(answer), ({ body }) => {

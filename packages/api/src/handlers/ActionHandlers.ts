@@ -1,11 +1,13 @@
-import { Effect } from "effect"
+import { Effect, Predicate } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { ActionEntity } from "@tidegate/entities/Action/ActionProtocol"
+import { SenderDomains } from "@tidegate/connectors/SenderDomains"
 import { action } from "@tidegate/resources/Action"
 import { Actions } from "@tidegate/storage/Actions"
 import { Api } from "../contract/Api.ts"
 import { CurrentTeam } from "../contract/Authorization.ts"
+import { mayCall } from "../SenderDomains.ts"
 import { optionsOf } from "./ActionOptions.ts"
 import { reader, type WithBody } from "./Calls.ts"
 import { readJsonObject } from "./JsonBody.ts"
@@ -22,7 +24,14 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const actions = yield* Actions
     const reading = yield* reader
-    const handled = yield* handle(handlers, action, actions, yield* ActionEntity.client)
+    const own = yield* SenderDomains
+    const handled = yield* handle(handlers, action, actions, yield* ActionEntity.client, {
+      allowed: ({ config, inputs }) =>
+        Effect.andThen(
+          mayCall(own, inputs),
+          mayCall(own, Predicate.hasProperty(config, "inputs") ? config.inputs : null)
+        )
+    })
     return handled
       .handleRaw("providers", ({ request }: { readonly request: HttpServerRequest.HttpServerRequest }) =>
         Effect.gen(function* () {

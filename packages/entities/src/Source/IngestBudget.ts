@@ -149,6 +149,13 @@ export class IngestBudget {
     }
   }
 
+  /** Accepts one for somebody who is no door. False: the period has nothing left that no door holds. */
+  take(now: number): boolean {
+    if (this.leased(now) >= this.limit) return false
+    this.#used++
+    return true
+  }
+
   #sum(what: "wanted" | "demand" | "reach"): number {
     let sum = 0
     for (const door of this.#doors.values()) sum += door[what]

@@ -68,6 +68,35 @@ export const makeIngestLimiter = Effect.fnUntraced(function* (source_id: string)
     else to.takeOver(now + taken.remainingMs, taken.leased, now)
   })
 
+  const note = Effect.fnUntraced(function* (
+    { period }: IngestSettings,
+    limit: number,
+    leased: number
+  ): Effect.fn.Return<void, GatewayError | SqlError.SqlError, Database> {
+    if (leased <= noted) return
+    const next = Math.max(leased, Math.min(limit, leased + aheadOf(limit, period)))
+    if (!(yield* noteLeased(source_id, revision, next))) {
+      // Somebody else counts in this period: nothing that is known of it here holds.
+      budget = null
+      yield* overtaken
+    }
+    noted = next
+  })
+
+  /** Counts one request that comes by no door: 0, or in how many milliseconds there may be room for it. */
+  const take = Effect.fnUntraced(function* (
+    team_id: string
+  ): Effect.fn.Return<number, GatewayError | SqlError.SqlError, Database> {
+    const known = yield* settingsAt(0)
+    if (known === null || known.limit === null || known.team_id !== team_id) return 0
+    const from = budgetOf(known.limit, known.period)
+    if (from.remaining(yield* monotonic) <= 0) yield* begin(known, from)
+    const now = yield* monotonic
+    if (!from.take(now)) return Math.max(1, Math.ceil(from.remaining(now)))
+    yield* note(known, known.limit, from.leased(now))
+    return 0
+  })
+
   const lease = Effect.fnUntraced(function* (
     asked: Asked
   ): Effect.fn.Return<Answer | null, GatewayError | SqlError.SqlError, Database> {
@@ -78,16 +107,7 @@ export const makeIngestLimiter = Effect.fnUntraced(function* (source_id: string)
     if (from.remaining(yield* monotonic) <= 0) yield* begin(known, from)
     const now = yield* monotonic
     const given = from.lease(asked, now)
-    const leased = from.leased(now)
-    if (leased > noted) {
-      const next = Math.max(leased, Math.min(limit, leased + aheadOf(limit, period)))
-      if (!(yield* noteLeased(source_id, revision, next))) {
-        // Somebody else counts in this period: nothing that is known of it here holds.
-        budget = null
-        return yield* overtaken
-      }
-      noted = next
-    }
+    yield* note(known, limit, from.leased(now))
     return { ...given, version, remaining_ms: from.remaining(yield* monotonic), lease_ms: from.leaseMs }
   })
 
@@ -110,6 +130,7 @@ export const makeIngestLimiter = Effect.fnUntraced(function* (source_id: string)
 
   return {
     lease: (asked: Asked) => oneAtATime(lease(asked)),
+    take: (team_id: string) => oneAtATime(take(team_id)),
     standing: oneAtATime(standing) as Effect.Effect<Standing, SqlError.SqlError, Database>,
     /** The source has been changed: its settings are read again. */
     changed: (): void => {

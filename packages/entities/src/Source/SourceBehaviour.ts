@@ -67,6 +67,7 @@ export const layer = SourceEntity.toLayer(
       RememberSecret: ({ payload: { secret, team_id } }) =>
         around(carryThrough(sources.update(team_id, id, rememberSecret(Redacted.value(secret)), { settle }))),
       Lease: ({ payload }) => carryThrough(query(limiter.lease(payload))),
+      Take: ({ payload: { team_id } }) => carryThrough(query(limiter.take(team_id))),
       Health: ({ payload: { team_id } }) => carryThrough(health(team_id))
     })
   }),

@@ -18,7 +18,8 @@ const Lease = Schema.Struct({
 
 /**
  * `RememberSecret`: the sender has announced a secret: it becomes `webhook_secret_key`, unless the source has another one already.
- * `Lease`: a door reports what it has accepted, and is told what it may; null: there is no limit. `Health`: how the source is doing.
+ * `Lease`: a door reports what it has accepted, and is told what it may; null: there is no limit. `Take`: a workflow publishes one
+ * request: 0, or the milliseconds until there may be room for it. `Health`: how the source is doing.
  */
 export const SourceEntity = protocolOf(source, [
   Rpc.make("RememberSecret", {
@@ -39,5 +40,6 @@ export const SourceEntity = protocolOf(source, [
     success: Schema.NullOr(Lease),
     error: GatewayError
   }),
+  Rpc.make("Take", { payload: { team_id: Schema.String }, success: Schema.Number, error: GatewayError }),
   Rpc.make("Health", { payload: { team_id: Schema.String }, success: SourceHealth, error: GatewayError })
 ])

@@ -1,7 +1,7 @@
 import { Clock, Effect, Result } from "effect"
 import type * as Calls from "@tidegate/actions/Call"
-import { type Credentials, noCredentials } from "@tidegate/actions/Provider"
-import { type ActionName, callOf } from "@tidegate/actions/Providers"
+import { type Credentials, type Inputs, noCredentials } from "@tidegate/actions/Provider"
+import { type ActionName, callOf, sentToOf } from "@tidegate/actions/Providers"
 import type { RatePeriod } from "@tidegate/model/Destination"
 import type { Json } from "@tidegate/model/Rule"
 import { loadAction } from "@tidegate/storage/Actions"
@@ -10,7 +10,7 @@ import type { DueRun } from "@tidegate/storage/Runs"
 import type { Secrets } from "@tidegate/storage/Secrets"
 import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
 import type { Outcome, StepError } from "@tidegate/workflows/StepKind"
-import { failed, inTime } from "../RunWork.ts"
+import { inTime } from "../RunWork.ts"
 import { makeGatewayCall } from "./GatewayCall.ts"
 import { makeHttpCall } from "./HttpCall.ts"
 import { makePacing } from "./Pacing.ts"
@@ -33,7 +33,22 @@ export type Carry<C extends Calls.Call> = (call: C, of: Call) => Effect.Effect<J
 interface Named {
   readonly name: ActionName
   readonly credentials: Credentials
+  /** The inputs that the credentials were saved with; null: there are none. */
+  readonly savedWith: Inputs | null
   readonly pace: { readonly id: string; readonly limit: number; readonly period: RatePeriod } | null
+}
+
+const elsewhere: StepError = {
+  code: "INPUT_INVALID",
+  message: "the credentials of the action are for another address than the inputs of this step name",
+  final: true
+}
+
+/** Whether credentials go where they are kept for now. A run may be pinned to inputs that have been changed since. */
+const staysWithin = (name: ActionName, savedWith: Inputs, inputs: Inputs): boolean => {
+  const { of } = sentToOf(name)
+  const target = of(savedWith)
+  return target !== null && target === of(inputs)
 }
 
 /** Carries out the call that an action makes of its inputs, by its kind. */
@@ -58,7 +73,8 @@ export const makeActionStep = Effect.gen(function* () {
     if (action.disabled) return yield* Effect.fail({ code: "RESOURCE_DISABLED", message: "the action is disabled" })
     const { credentials, rate_limit, rate_limit_period } = action
     const pace = rate_limit === null ? null : { id, limit: rate_limit, period: rate_limit_period ?? "second" }
-    return { name: action, credentials, pace }
+    const savedWith = Object.keys(credentials.values).length === 0 ? null : action.inputs
+    return { name: action, credentials, savedWith, pace }
   })
 
   return Effect.fnUntraced(function* (effect: StepEffect, run: DueRun, key: string): Effect.fn.Return<Outcome> {
@@ -68,10 +84,12 @@ export const makeActionStep = Effect.gen(function* () {
         ? saved(run.team_id, resource_id)
         : action === null
           ? Effect.fail({ code: "ACTION_UNAVAILABLE", message: "the step names no action" })
-          : Effect.succeed({ name: action, credentials: noCredentials, pace: null })
+          : Effect.succeed({ name: action, credentials: noCredentials, savedWith: null, pace: null })
     )
     if (Result.isFailure(named)) return { kind: "failed", error: named.failure }
-    const { credentials, name, pace } = named.success
+    const { credentials, name, pace, savedWith } = named.success
+    if (savedWith !== null && !staysWithin(name, savedWith, effect.inputs.values))
+      return { kind: "failed", error: elsewhere }
     const made = callOf(name, effect.inputs.values, credentials)
     if (Result.isFailure(made)) return { kind: "failed", error: made.failure }
     // What waits for its turn does not use its time up.
@@ -82,13 +100,6 @@ export const makeActionStep = Effect.gen(function* () {
       onFailure: (error): Outcome => ({ kind: "failed", error }),
       onSuccess: (output): Outcome => ({ kind: "succeeded", output, ports: ["out"] })
     })
-    return yield* inTime(effect, outcome).pipe(
-      Effect.catchDefect((cause) =>
-        Effect.as(
-          Effect.logError("a call of an action broke down", { run_id: run.id, step_id: effect.step.step.id, cause }),
-          failed("ACTION_FAILED", "the gateway could not make this call")
-        )
-      )
-    )
+    return yield* inTime(effect, outcome)
   })
 })

@@ -12,6 +12,7 @@ import type { Secrets } from "@tidegate/storage/Secrets"
 import { rememberedResult } from "@tidegate/storage/TeamValues"
 import type { StepError } from "@tidegate/workflows/StepKind"
 import { replay } from "../../Replay.ts"
+import { SourceEntity } from "../../Source/SourceProtocol.ts"
 import type { Call, Carry } from "./Action.ts"
 import { readBody } from "./Destination.ts"
 import { hopOf } from "./Envelope.ts"
@@ -28,12 +29,14 @@ const loop: StepError = {
   final: true
 }
 
+const limited: StepError = { code: "RATE_LIMITED", message: "the source takes no more in this period" }
+
 type Operation<Name extends GatewayOperation["name"]> = Extract<GatewayOperation, { readonly name: Name }>
 
 /** What the gateway itself does for the team of the run. What makes a request makes one, however often the step is tried. */
 export const makeGatewayCall = Effect.map(
-  Effect.context<Database | Secrets | Sharding.Sharding>(),
-  (services): Carry<GatewayCall> => {
+  Effect.all([Effect.context<Database | Secrets | Sharding.Sharding>(), SourceEntity.client]),
+  ([services, source]): Carry<GatewayCall> => {
     /** The id of the request that the step makes: the same for all of its attempts. */
     const idOf = ({ key, now, run }: Call) =>
       Effect.map(rememberedResult(run.team_id, key, newId(prefixes.request, now)), ({ result }) => result)
@@ -63,6 +66,9 @@ export const makeGatewayCall = Effect.map(
       const { run } = call
       const hop = hopOf(run) + 1
       if (hop > mostHops) return yield* Effect.fail(loop)
+      // Each attempt counts, also of one that had come: an error on the side of the source.
+      const retry_after_ms = yield* source(source_id).Take({ team_id: run.team_id })
+      if (retry_after_ms > 0) return yield* Effect.fail({ ...limited, retry_after_ms })
       const id = yield* idOf(call)
       yield* replay({
         team_id: run.team_id,

@@ -9,6 +9,7 @@ import {
   type SessionServices
 } from "@tidegate/connectors/Connector"
 import { ApiOrigins } from "@tidegate/connectors/Origins"
+import { isOfDomains, SenderDomains } from "@tidegate/connectors/SenderDomains"
 import { Egress } from "@tidegate/egress/Egress"
 import { laterTurn } from "@tidegate/model/LoopTurn"
 import { Echoes } from "@tidegate/signatures/Echoes"
@@ -22,6 +23,12 @@ import { makeTokens } from "./Tokens.ts"
 
 /** Of what a target answers to a message: as much as is kept of a delivery's. */
 const mostAnswered = 64 * 1024
+
+const asService: StepError = {
+  code: "INPUT_INVALID",
+  message: "from: no action sends e-mail from a domain of the service itself",
+  final: true
+}
 
 /** What one message of a step says of itself, where a delivery has an event. */
 const factsOf = ({ effect, key, now, run }: Call, { message }: SendCall): AttemptFacts => ({
@@ -50,6 +57,7 @@ const factsOf = ({ effect, key, now, run }: Call, { message }: SendCall): Attemp
 export const makeSendCall = Effect.gen(function* () {
   const egress = yield* Egress
   const origins = yield* ApiOrigins
+  const own = yield* SenderDomains
   const services = yield* Effect.context<SessionServices>()
   const tokens = makeTokens(egress, origins)
 
@@ -84,6 +92,8 @@ export const makeSendCall = Effect.gen(function* () {
 
   const carry: Carry<SendCall> = Effect.fnUntraced(function* (sent, call) {
     const { connector, settings } = sent
+    // Fails closed: a step brings what is sent and to whom, whoever has written the sender.
+    if (isOfDomains(own, settings["from"])) return yield* Effect.fail(asService)
     const { grant = null, headers } = compileOutboundAuth(sent.auth)
     const token = grant === null ? null : yield* tokens(grant, connector.scope ?? null)
     const echoes = Echoes.of([...sent.secrets, ...(token === null ? [] : [token])])

@@ -2,7 +2,7 @@ import { Effect, Layer } from "effect"
 import type { DueRun } from "@tidegate/storage/Runs"
 import type { Effect as StepEffect } from "@tidegate/workflows/Inputs"
 import type { Outcome } from "@tidegate/workflows/StepKind"
-import { Effects, inTime, unavailable } from "../RunWork.ts"
+import { Effects, failed, inTime, unavailable } from "../RunWork.ts"
 import { makeActionStep } from "./Action.ts"
 import { makeDestinationStep } from "./Destination.ts"
 import { makeTransformationStep } from "./Transformation.ts"
@@ -24,7 +24,16 @@ export const layer = Layer.effect(
     return {
       carryOut: (effect, run, key) => {
         const carryOut = kinds[effect.step.step.kind]
-        return carryOut === undefined ? Effect.succeed(unavailable(effect)) : carryOut(effect, run, key)
+        if (carryOut === undefined) return Effect.succeed(unavailable(effect))
+        // A run waits for the end of each of its steps, also of one that breaks down before it has called anybody.
+        return Effect.suspend(() => carryOut(effect, run, key)).pipe(
+          Effect.catchDefect((cause) =>
+            Effect.as(
+              Effect.logError("a step broke down", { run_id: run.id, step_id: effect.step.step.id, cause }),
+              failed("ACTION_FAILED", "the gateway could not make this call")
+            )
+          )
+        )
       }
     }
   })

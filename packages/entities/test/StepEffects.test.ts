@@ -1,0 +1,84 @@
+import { expect, it } from "@effect/vitest"
+import { Effect, Layer, Result } from "effect"
+import { Sharding } from "effect/cluster"
+import { callOf } from "@tidegate/actions/Providers"
+import type { SendCall } from "@tidegate/actions/Call"
+import { SenderDomains } from "@tidegate/connectors/SenderDomains"
+import { SqlServers } from "@tidegate/connectors/SqlServers"
+import { Egress } from "@tidegate/egress/Egress"
+import { Sandbox } from "@tidegate/sandbox/Sandbox"
+import { HotSql, JournalSql } from "@tidegate/storage/Database"
+import { Secrets } from "@tidegate/storage/Secrets"
+import { SqlClient } from "effect/sql"
+import { makeSendCall } from "../src/Workflow/effects/SendCall.ts"
+import * as StepEffects from "../src/Workflow/effects/StepEffects.ts"
+import { Effects } from "../src/Workflow/RunWork.ts"
+
+/** What leaves the process for a step, without anything that it would reach. */
+
+const nothing = {} as never
+let sent = 0
+const outside = Layer.mergeAll(
+  Layer.succeed(Egress, {
+    deliver: () => {
+      sent++
+      return Promise.resolve({ status: 202, headers: {}, body: Buffer.alloc(0), errorCode: null, errorMessage: null })
+    }
+  } as never),
+  Layer.succeed(SqlServers, nothing),
+  Layer.succeed(Sandbox, nothing),
+  Layer.succeed(HotSql, nothing),
+  Layer.succeed(JournalSql, nothing),
+  Layer.succeed(SqlClient.SqlClient, nothing),
+  Layer.succeed(Secrets, nothing),
+  Layer.succeed(Sharding.Sharding, { makeClient: () => Effect.succeed(() => nothing) } as never)
+)
+
+const run = {
+  id: "wfr_1",
+  team_id: "tm_1",
+  request_id: "req_1",
+  source_id: "src_1",
+  source_name: "shop",
+  headers: "{}"
+}
+const step = {
+  id: "call",
+  kind: "action",
+  resource_id: null,
+  action: { provider_key: "http", action_key: "request", version: "1.0.0", provider_account_id: null }
+}
+const effect = {
+  start: { step: 0, attempt: 1, iteration: null },
+  step: { step, timeoutMs: 1_000 },
+  inputs: { values: null, warnings: [] },
+  context: { workflow: { id: "wfl_1", name: "flow" } }
+}
+
+it.effect("a step that breaks down before it calls anybody has failed, and its run goes on", () =>
+  Effect.gen(function* () {
+    const { carryOut } = yield* Effects
+    expect(yield* carryOut(effect as never, run as never, "wse_1")).toMatchObject({
+      kind: "failed",
+      error: { code: "ACTION_FAILED" }
+    })
+  }).pipe(Effect.provide(Layer.provide(StepEffects.layer, outside)))
+)
+
+it.effect("no step sends as the service itself, whatever its template has become", () =>
+  Effect.gen(function* () {
+    const carry = yield* makeSendCall
+    const name = { provider_key: "email_api_email", action_key: "send", version: "1.0.0" }
+    const mail = (from: string) =>
+      Result.getOrThrow(
+        callOf(name, { from, to: "ops@example.com" }, { mode: "email_api_key", values: { api_key: "SG.0000" } })
+      ) as SendCall
+    const of = { effect, run, key: "wse_1", now: 0 } as never
+    for (const from of ["a@notify.service.example", "a@mail.NOTIFY.service.example."]) {
+      expect(yield* Effect.flip(carry(mail(from), of))).toMatchObject({ code: "INPUT_INVALID", final: true })
+    }
+    expect(sent).toBe(0)
+    yield* carry(mail("a@example.com"), of)
+    expect(sent).toBe(1)
+  }).pipe(Effect.provideService(SenderDomains, new Set(["notify.service.example"])), Effect.provide(outside))
+)

@@ -4,6 +4,7 @@ import { type Prefix, prefixes } from "@tidegate/model/Ids"
 import { limits } from "@tidegate/workflows/Limits"
 import { action } from "./Action.ts"
 import { asObject, type FieldErrors, type Members, orInvalid } from "./Input.ts"
+import { describedAs } from "./DescribedAs.ts"
 import { Id } from "./Members.ts"
 import type { Situation } from "./Resource.ts"
 import { source } from "./Source.ts"
@@ -16,6 +17,8 @@ export const aggregateExample = {
   source: { name: "shop", type: "WEBHOOK" },
   workflow: { name: workflow.example.body.name, steps: workflow.example.body.steps, edges: workflow.example.body.edges }
 } as const
+
+const Action = Schema.Struct({ ref: Schema.String, ...action.write.described.fields })
 
 const described = {
   workflow_id: Schema.optionalKey(
@@ -33,20 +36,20 @@ const described = {
   source_id: Schema.optionalKey(Schema.NullOr(Id.annotate({ description: "A source that is there" }))),
   source: Schema.optionalKey(
     Schema.NullOr(
-      Schema.JsonObject.annotate({
+      describedAs(source.write.described)(Schema.JsonObject).annotate({
         description: "A source to make, as POST /sources takes it; or `{id}` of one that is there"
       })
     )
   ),
   actions: Schema.optionalKey(
     Schema.NullOr(
-      Schema.Array(Schema.JsonObject).annotate({
+      Schema.Array(describedAs(Action)(Schema.JsonObject)).annotate({
         description:
           "Actions to save, as POST /actions takes them, each with a `ref` of its own: a step names one by the resource_id `ref:<ref>`"
       })
     )
   ),
-  workflow: Schema.JsonObject.annotate({
+  workflow: describedAs(workflow.patch.described)(Schema.JsonObject).annotate({
     description: "As POST /workflows takes it, or with workflow_id as PATCH does; without source_id"
   })
 }

@@ -1,5 +1,6 @@
 import { Result, Schema } from "effect"
 import type { StoredHead } from "@tidegate/model/Message"
+import { limits } from "@tidegate/workflows/Limits"
 import type { Mock } from "@tidegate/workflows/StandIns"
 import { fieldError, type FieldErrors, judgeBody, type Members, orInvalid } from "./Input.ts"
 import { Id, OneOf, setting } from "./Members.ts"
@@ -24,7 +25,7 @@ const MockOf = Schema.Struct({
 const Mocks = Schema.Record(
   Schema.String,
   MockOf.annotate({ message: "must be an output, or an error of code and message" })
-)
+).check(Schema.isMaxProperties(limits.steps, { message: `must be of at most ${limits.steps} steps` }))
 
 const Message = Schema.Struct({
   mode: setting(OneOf(trialModes)),
@@ -72,7 +73,9 @@ const members = {
     ).annotate({ description: "What steps come to, by their ids: an output, or an error" })
   ),
   context: setting(
-    Schema.Struct({ steps: setting(Schema.Record(Schema.String, Schema.Json)) }).annotate({
+    Schema.Struct({
+      steps: setting(Schema.Record(Schema.String, Schema.Json).check(Schema.isMaxProperties(limits.steps)))
+    }).annotate({
       description: "Another place for mocks: `steps` as a run's context has it"
     })
   ),

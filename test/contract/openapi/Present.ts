@@ -27,6 +27,29 @@ const workflowOf = async (gateway: Gateway, ids: Present): Promise<string> => {
   return (await gateway.api("POST", "/workflows", written)).id
 }
 
+/** A workflow whose step has failed, and its run, which is at its end. */
+const failedRunOf = async (gateway: Gateway): Promise<Present> => {
+  const source = await gateway.source()
+  const step = {
+    id: "to_crm",
+    kind: "action",
+    action: { provider_key: "formatter", action_key: "number.formula", version: "1.0.0" },
+    invocation_inputs: { formula: "1 / 0" }
+  }
+  const workflow = await gateway.api("POST", "/workflows", {
+    name: gateway.name("failing"),
+    source_id: source.id,
+    steps: [step],
+    edges: [{ source_type: "trigger", target_step_id: step.id }]
+  })
+  await request(gateway.port, { path: `/e/${source.id}`, body: "{}" })
+  const run = await gateway.eventually("a run at its end", async () => {
+    const { models } = await gateway.api("GET", `/workflows/${workflow.id}/runs`)
+    return models[0]?.status === "failed" ? models[0] : null
+  })
+  return { wfl: workflow.id, wfr: run.id }
+}
+
 /** Those of which nothing is needed but their example. */
 const plain: ReadonlyArray<AnyResource> = [filter, action, ...plainResources]
 
@@ -70,7 +93,7 @@ export const it = gatewayIt
       att: trace.attempts[0]!.id,
       fix: (await gateway.api("POST", "/request-fixtures", { request_id: trace.request.id, name: "a fixture" })).id,
       txe: trace.transformations[0]!.id,
-      wfl: await workflowOf(gateway, { src: source.id, des: destination.id }),
+      ...(await failedRunOf(gateway)),
       ...(await examplesOf(gateway, plain))
     }
   })
@@ -107,6 +130,7 @@ export const it = gatewayIt
     }
     if (path.includes("/bulk_operations/{id}"))
       return { ...present, bch: await gateway.heldOperation(path.split("/")[1]!) }
+    if (path.startsWith("/workflows/{id}/runs")) return { ...present, ...(await failedRunOf(gateway)) }
     if (method === "GET" || id.startsWith("run") || id.startsWith("send")) return present
     const kind = path.split("/")[1]
     if (kind === "sources" && path.includes("{id}")) return { ...present, src: (await gateway.source()).id }

@@ -1,4 +1,4 @@
-import { Clock, Effect } from "effect"
+import { Clock, Context, Effect, PartitionedSemaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { Json } from "@tidegate/model/Rule"
 import { HotSql } from "./Database.ts"
@@ -23,10 +23,23 @@ export const readValue = Effect.fnUntraced(function* (
   return row ?? null
 })
 
+/**
+ * The connections that writes hold at once in a process: each waits for its team's lock, or for a row, with one in hand. Without a bound one
+ * busy team would hold all that requests are stored by. Teams have them in turn.
+ */
+const Connections = Context.Reference<PartitionedSemaphore.PartitionedSemaphore<string>>(
+  "@tidegate/storage/TeamValues/Connections",
+  { defaultValue: () => PartitionedSemaphore.makeUnsafe({ permits: 2 }) }
+)
+
+const bounded = <A, E, R>(team_id: string, writing: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.flatMap(Connections, (connections) => connections.withPermit(team_id)(writing))
+
 /** One after the other for a team, so that none adds a key beyond the last. */
-const inTurn = Effect.fnUntraced(function* (team_id: string) {
+const inTurn = Effect.fnUntraced(function* <A, E, R>(team_id: string, writing: Effect.Effect<A, E, R>) {
   const sql = yield* SqlClient.SqlClient
-  yield* sql`select pg_advisory_xact_lock(hashtextextended(${`team_values/${team_id}`}, 0))`
+  const lock = sql`select pg_advisory_xact_lock(hashtextextended(${`team_values/${team_id}`}, 0))`
+  return yield* bounded(team_id, sql.withTransaction(Effect.andThen(lock, writing)))
 })
 
 const write = Effect.fnUntraced(function* (team_id: string, key: string, value: Json) {
@@ -48,9 +61,7 @@ export const setValue = Effect.fnUntraced(function* (
   key: string,
   value: Json
 ): Effect.fn.Return<"set" | Refused, SqlError.SqlError, SqlClient.SqlClient> {
-  const sql = yield* SqlClient.SqlClient
-  const set = Effect.andThen(inTurn(team_id), write(team_id, key, value))
-  return (yield* sql.withTransaction(set)) ? "set" : "full"
+  return (yield* inTurn(team_id, write(team_id, key, value))) ? "set" : "full"
 })
 
 /** Answers whether there was one. */
@@ -59,7 +70,10 @@ export const deleteValue = Effect.fnUntraced(function* (
   key: string
 ): Effect.fn.Return<boolean, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  const deleted = yield* sql`delete from team_values where team_id = ${team_id} and key = ${key} returning 1`
+  const deleted = yield* bounded(
+    team_id,
+    sql`delete from team_values where team_id = ${team_id} and key = ${key} returning 1`
+  )
   return deleted.length > 0
 })
 
@@ -89,9 +103,9 @@ export const increment = Effect.fnUntraced(function* (
   stepKey: string
 ): Effect.fn.Return<number | Refused, SqlError.SqlError, SqlClient.SqlClient> {
   const sql = yield* SqlClient.SqlClient
-  return yield* sql.withTransaction(
+  return yield* inTurn(
+    team_id,
     Effect.gen(function* () {
-      yield* inTurn(team_id)
       const [row] = yield* sql<{ value: Json }>`
         select value from team_values where team_id = ${team_id} and key = ${key}`
       const before = row === undefined ? 0 : row.value

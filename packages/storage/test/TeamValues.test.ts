@@ -1,5 +1,5 @@
 import { expect, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { deleteValue, increment, readValue, rememberedResult, setValue } from "../src/TeamValues.ts"
 import * as ControlPlane from "./controlPlane.ts"
@@ -29,6 +29,29 @@ layer(ControlPlane.layer, { excludeTestServices: true })("the values of a team",
       expect(yield* readValue(team, key)).toEqual({ value: 10 })
       for (const [i] of steps.entries()) expect(sums[i]).toBe(sums[i + steps.length])
       expect(new Set(sums).size).toBe(20)
+    })
+  )
+
+  it.effect("that wait for each other leave connections for everybody else", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const key = unique("busy")
+      const [isHeld, isEnough] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const lock = sql`select pg_advisory_xact_lock(hashtextextended(${`team_values/${team}`}, 0))`
+      const holding = Effect.andThen(lock, Deferred.succeed(isHeld, undefined))
+      const holder = yield* Effect.forkChild(sql.withTransaction(Effect.andThen(holding, Deferred.await(isEnough))), {
+        startImmediately: true
+      })
+      yield* Deferred.await(isHeld)
+      const values = Array.from({ length: 100 }, (_, i) => i)
+      const writing = Effect.forEach(values, (value) => setValue(team, key, value), { concurrency: "unbounded" })
+      const writers = yield* Effect.forkChild(writing, { startImmediately: true })
+      // It asks for a connection behind all of them.
+      yield* sql`select 1`
+      yield* Deferred.succeed(isEnough, undefined)
+      yield* Fiber.join(holder)
+      yield* Fiber.join(writers)
+      expect(yield* readValue(team, key)).not.toBe(null)
     })
   )
 
